@@ -1,0 +1,175 @@
+# Everything a person or a CI runs, by name. `make` alone lists the targets.
+#
+# Needed: Go, make, bash and git. The tools (buf, the generators, the linters) are pinned in tools/go.mod and built
+# into .bin; a C compiler only switches the race detector on.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+# The modules are those of go.work. The tools module stands outside it, so that the tools' dependencies do not reach
+# the products; its go commands run with GOWORK=off.
+MODULES := $(shell go work edit -json go.work | sed -n 's/.*"DiskPath": "\.\/\(.*\)".*/\1/p')
+BIN := $(CURDIR)/.bin
+
+# tools/run-all.sh starts other targets with it.
+export MAKE
+
+# Where the tests find the programs that they start.
+export JOBPOLICY_BIN_DIR := $(CURDIR)/bin
+
+.PHONY: help
+help: ## list the targets
+	@echo 'usage: make TARGET'
+	@echo
+	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '  %-20s %s\n' $(foreach m,$(MODULES),test-$(call slug,$(m)) "run the tests of $(m)")
+
+# --- programs -------------------------------------------------------------------------------------------------------
+
+.PHONY: build
+build: ## build every program into bin/ (the first time compiles a whole control plane: minutes)
+	@deploy/local/build.sh
+
+.PHONY: demo
+demo: build ## run real Jobs on a local control plane and show what becomes of them
+	@bin/jobpolicy-local demo
+
+# --- tests ----------------------------------------------------------------------------------------------------------
+
+# The race detector needs cgo. The modules that hold the Kubernetes servers go without: a build of the servers with it
+# takes long, and nothing of ours races in them.
+RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+HEAVY := deploy/local test
+LIGHT := $(filter-out $(HEAVY),$(MODULES))
+
+# slug turns a module's directory into the end of a target's name: deploy/local, deploy-local.
+slug = $(subst /,-,$(1))
+
+.PHONY: test
+test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
+	@echo 'race detector: $(if $(RACE),on for $(LIGHT),off (it needs a C compiler))'
+	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
+
+.PHONY: test-tools
+test-tools: ## run the tests of the project's own checks
+	GOWORK=off go -C tools test ./...
+
+# One target a module, test-<module>.
+define light_test
+.PHONY: test-$(call slug,$(1))
+test-$(call slug,$(1)):
+	go -C $(1) test $$(RACE) ./...
+endef
+$(foreach m,$(LIGHT),$(eval $(call light_test,$(m))))
+
+# -count=1: a result also depends on the programs in bin/, which the test cache does not see.
+define heavy_test
+.PHONY: test-$(call slug,$(1))
+test-$(call slug,$(1)): build
+	go -C $(1) test -count=1 -timeout 30m ./...
+endef
+$(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
+
+.PHONY: bench
+bench: ## run the engine's Go benchmarks: time, bytes and allocations a decision
+	@echo 'Benchmarks of the engine: BENCH=regexp chooses (now: $(or $(BENCH),.)), COUNT=n repeats (now: $(or $(COUNT),1)).'
+	go -C engine test -run '^$$' -bench '$(or $(BENCH),.)' -count $(or $(COUNT),1) -benchmem ./...
+
+# --- code -----------------------------------------------------------------------------------------------------------
+
+TOOLS := $(addprefix $(BIN)/,buf gofumpt protoc-gen-go protoc-gen-go-grpc staticcheck checkrules)
+
+.PHONY: tools
+tools: $(BIN)/.built ## build the pinned tools into .bin
+
+# One stamp for all of them: what they are is said by tools/ alone.
+$(BIN)/.built: tools/go.mod tools/go.sum $(wildcard tools/cmd/*/*.go)
+	@echo 'building the tools into .bin (the first time takes a few minutes)'
+	@GOBIN=$(BIN) GOWORK=off go -C tools install tool ./cmd/...
+	@ls $(TOOLS) >/dev/null
+	@touch $@
+
+.PHONY: generate
+generate: tools ## format the contract and write the Go code that follows from it
+	$(BIN)/buf format -w
+	$(BIN)/buf generate
+
+.PHONY: align
+align: tools ## bring every module to the newest version that any of them takes of a shared dependency
+	$(BIN)/checkrules -align versions
+
+.PHONY: fmt
+fmt: tools ## format every Go and proto file
+	$(BIN)/gofumpt -w $(MODULES) tools
+	$(BIN)/buf format -w
+
+# --- checks ---------------------------------------------------------------------------------------------------------
+
+CHECKS := tidy gofumpt vet staticcheck imports purity versions buf-lint buf-format buf-breaking generated
+
+.PHONY: verify
+verify: tools ## check everything short of tests; each check is also a target, verify-<check>
+	@tools/run-all.sh 'make verify' $(addprefix verify-,$(CHECKS))
+
+.PHONY: verify-tidy
+verify-tidy: ## each go.mod and go.sum says exactly what the code needs
+	@$(call each_module,GOWORK=off go -C $$m mod tidy -diff)
+
+.PHONY: verify-gofumpt
+verify-gofumpt: tools ## Go code is formatted
+	@files=$$($(BIN)/gofumpt -l $(MODULES) tools); \
+	[[ -z $$files ]] || { echo "gofumpt would change (make fmt does):"; echo "$$files"; exit 1; }
+
+.PHONY: verify-vet
+verify-vet: ## go vet finds nothing
+	@$(call each_module,$$gowork go -C $$m vet ./...)
+
+.PHONY: verify-staticcheck
+verify-staticcheck: tools ## staticcheck finds nothing (staticcheck.conf)
+	@$(call each_module,(cd $$m && $$gowork $(BIN)/staticcheck ./...))
+
+.PHONY: verify-imports
+verify-imports: tools ## modules lean only on what the architecture allows (tools/cmd/checkrules/rules.go)
+	@$(BIN)/checkrules imports
+
+.PHONY: verify-purity
+verify-purity: tools ## the engine has no clock, randomness, I/O, goroutine, memory, or map order that leaks
+	@$(BIN)/checkrules purity
+
+.PHONY: verify-versions
+verify-versions: tools ## one version of each dependency in all modules
+	@$(BIN)/checkrules versions
+
+.PHONY: verify-buf-lint
+verify-buf-lint: tools ## the contract follows buf's STANDARD rules
+	@$(BIN)/buf lint
+
+.PHONY: verify-buf-format
+verify-buf-format: tools ## the contract is formatted
+	@$(BIN)/buf format --diff --exit-code
+
+.PHONY: verify-buf-breaking
+verify-buf-breaking: tools ## the contract breaks no caller of the one that landed before
+	@tools/breaking.sh
+
+.PHONY: verify-generated
+verify-generated: tools ## the generated code is what the contract generates
+	@tools/generated.sh
+
+.PHONY: clean
+clean: ## remove what was built: bin/ and .bin/
+	rm -rf bin .bin
+
+# each_module runs a command for every module, named m, to the end even if one fails. $$gowork is what a go command
+# needs in front of it there.
+define each_module
+failed=; \
+for m in $(MODULES) tools; do \
+	gowork=env; [[ $$m != tools ]] || gowork='env GOWORK=off'; \
+	$(1) || { echo "^ in $$m"; failed+=" $$m"; }; \
+done; \
+[[ -z $$failed ]] || { echo "failed in:$$failed"; exit 1; }
+endef

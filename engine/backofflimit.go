@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"fmt"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// backoffLimitExceeded: more pods failed than spec.backoffLimit allows, or,
+// with restartPolicy OnFailure, the containers of unfinished pods restarted as
+// often. The two are not added up (upstream pastBackoffLimitOnFailure, v1.36).
+func backoffLimitExceeded(f facts) answer {
+	const message = "Job has reached the specified backoff limit"
+	limit := int64(f.spec.GetBackoffLimit())
+	if f.tally.failed > limit {
+		return failure(reasonBackoffLimitExceeded, message)
+	}
+	detail := fmt.Sprintf("%d failed pods, backoffLimit %d", f.tally.failed, limit)
+	if f.spec.GetRestartPolicy() != jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE {
+		return no(detail)
+	}
+	// A limit of 0 allows no restart; otherwise the restart that reaches the
+	// limit is cut short.
+	if restarts := f.pods.GetRestarts(); restarts >= max(limit, 1) {
+		return failure(reasonBackoffLimitExceeded, message)
+	}
+	return no(fmt.Sprintf("%s; %d container restarts", detail, f.pods.GetRestarts()))
+}

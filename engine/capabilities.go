@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Capabilities lists what this engine decides on.
+func Capabilities() []jobpolicyv1.Capability {
+	return []jobpolicyv1.Capability{
+		jobpolicyv1.Capability_CAPABILITY_CAPABILITIES,
+		jobpolicyv1.Capability_CAPABILITY_NON_INDEXED,
+		jobpolicyv1.Capability_CAPABILITY_INDEXED,
+		jobpolicyv1.Capability_CAPABILITY_BACKOFF_LIMIT,
+		jobpolicyv1.Capability_CAPABILITY_ACTIVE_DEADLINE,
+		jobpolicyv1.Capability_CAPABILITY_SUSPEND,
+		jobpolicyv1.Capability_CAPABILITY_BACKOFF_LIMIT_PER_INDEX,
+		jobpolicyv1.Capability_CAPABILITY_POD_FAILURE_POLICY,
+		jobpolicyv1.Capability_CAPABILITY_SUCCESS_POLICY,
+		jobpolicyv1.Capability_CAPABILITY_POD_REPLACEMENT_POLICY,
+	}
+}
+
+// unsupported refuses a spec with fields of a newer contract. What the rest of
+// a request may hold beyond this contract can be left aside; a spec that is
+// only half understood would be decided wrongly.
+func unsupported(spec *jobpolicyv1.JobSpec) error {
+	if spec == nil {
+		return nil
+	}
+	return unknownFields("spec", spec.ProtoReflect())
+}
+
+func unknownFields(path string, m protoreflect.Message) (err error) {
+	if len(m.GetUnknown()) > 0 {
+		return &UnsupportedError{Field: path, Description: "has fields that this engine does not know; it needs a newer one"}
+	}
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		at := path + "." + string(fd.Name())
+		switch {
+		case fd.IsList() && fd.Message() != nil:
+			for i := range v.List().Len() {
+				if err = unknownFields(fmt.Sprintf("%s[%d]", at, i), v.List().Get(i).Message()); err != nil {
+					return false
+				}
+			}
+		case fd.Message() != nil:
+			err = unknownFields(at, v.Message())
+		}
+		return err == nil
+	})
+	return err
+}

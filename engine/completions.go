@@ -1,0 +1,22 @@
+package engine
+
+import "fmt"
+
+// completionsReached: as many pods (for INDEXED: indexes) succeeded as
+// spec.completions asks for, and none is left running. A work queue, which has
+// no completions, needs one success. Creations in flight hold it back: their
+// pods have to be seen first (kubernetes/kubernetes#109429).
+func completionsReached(f facts) answer {
+	wanted := int64(1)
+	if f.spec.Completions != nil {
+		wanted = int64(f.spec.GetCompletions())
+	}
+	detail := fmt.Sprintf("%d of %d succeeded, %d active", f.tally.succeeded, wanted, f.pods.GetActive())
+	switch {
+	case f.tally.succeeded < wanted, f.pods.GetActive() > 0:
+		return no(detail)
+	case f.creating() > 0:
+		return no(fmt.Sprintf("%s, %d creations in flight", detail, f.creating()))
+	}
+	return success(reasonCompletionsReached, "Reached expected number of succeeded pods")
+}

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// deadlinePassed: the Job has been active for spec.activeDeadlineSeconds since
+// its start time. A suspended Job is not active; its start time is set anew
+// when it resumes.
+func deadlinePassed(f facts) answer {
+	start, started := f.activeSince()
+	switch {
+	case f.spec.ActiveDeadlineSeconds == nil:
+		return no("the Job has no deadline")
+	case f.spec.GetSuspend():
+		return no("a suspended Job's deadline does not run")
+	case !started:
+		return no("the Job starts in this round")
+	}
+	elapsed := int64(f.now.Sub(start) / time.Second)
+	if elapsed >= f.spec.GetActiveDeadlineSeconds() {
+		return failure(reasonDeadlineExceeded, "Job was active longer than specified deadline")
+	}
+	return no(fmt.Sprintf("active for %ds of %ds", elapsed, f.spec.GetActiveDeadlineSeconds()))
+}
+
+// maxDeadline is the longest deadline that is looked at again: nobody waits
+// longer, and later times do not fit a timestamp.
+const maxDeadline = 100 * 365 * 24 * time.Hour
+
+// deadlineTime is when the deadline passes; ok is false if none is running.
+// A Job that starts in this round counts from now.
+func deadlineTime(s *snapshot) (at time.Time, ok bool) {
+	seconds := s.spec.GetActiveDeadlineSeconds()
+	if s.spec.ActiveDeadlineSeconds == nil || s.spec.GetSuspend() || seconds > int64(maxDeadline/time.Second) {
+		return time.Time{}, false
+	}
+	start, _ := s.activeSince()
+	return start.Add(time.Duration(seconds) * time.Second), true
+}

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// DecideJob says what is to become of one Job. It reads nothing but req, does
+// not change it, and gives the same answer to the same request.
+//
+// Errors are *InvalidRequestError, for a request that breaks the contract, and
+// *UnsupportedError, for a spec with fields that this engine does not know.
+// What a Job deserves is never an error.
+func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	if err := unsupported(req.GetSpec()); err != nil {
+		return nil, err
+	}
+	if err := validate(req); err != nil {
+		return nil, err
+	}
+	s := newSnapshot(req)
+	resp := decide(s)
+	resp.RequestId = req.GetRequestId()
+	return resp, nil
+}
+
+func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
+	if stale := staleness(s.req.GetFreshness()); stale != nil {
+		return holdStill(stale)
+	}
+	if condition, ok := finished(s.status); ok {
+		return settleFinished(s, condition)
+	}
+	t := takeTally(s)
+	v, answers := judge(facts{s, t})
+	p := planPods(s, t)
+	if v.reached() {
+		p = planEnding(s, v)
+	}
+	if len(p.needs) > 0 {
+		return incomplete(explain(s, t, v, answers, p), p.needs)
+	}
+	l := keepLedger(s, t, v, p)
+	pub := publish(s, t, v, p, l)
+	return assemble(s, v, p, l, pub, explain(s, t, v, answers, p))
+}
+
+// assemble puts the parts together and works out what kind of answer they are.
+func assemble(s *snapshot, v verdict, p plan, l ledger, pub publication, e *jobpolicyv1.Explanation) *jobpolicyv1.DecideJobResponse {
+	e.Waits = append(append(p.waits, pub.waits...), furtherWaits(s, v, l)...)
+	resp := &jobpolicyv1.DecideJobResponse{
+		Disposition:       jobpolicyv1.Disposition_DISPOSITION_SETTLED,
+		Create:            p.create,
+		Delete:            deletions(p),
+		Release:           l.release,
+		Events:            pub.events,
+		Explanation:       e,
+		PodFailureActions: failureActions(l),
+		RecheckTime:       recheckTime(e.GetWaits()),
+	}
+	if !proto.Equal(canonical(pub.status), canonical(s.status)) {
+		resp.Status = canonical(pub.status)
+	}
+	if resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
+		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+	}
+	e.Summary = summarize(v, p, resp)
+	return resp
+}
+
+// furtherWaits are what neither plan nor publication waits for.
+func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
+	var waits []*jobpolicyv1.Wait
+	if l.full {
+		waits = append(waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_LEDGER_FULL,
+			"the status holds %d uncounted pods, as many as it may", s.maxUncountedPods))
+	}
+	if at, ok := deadlineTime(s); ok && !v.reached() {
+		waits = append(waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE, at,
+			"the Job may be active for %ds", s.spec.GetActiveDeadlineSeconds()))
+	}
+	return waits
+}
+
+func deletions(p plan) []*jobpolicyv1.DeletePod {
+	var deletes []*jobpolicyv1.DeletePod
+	for _, r := range p.removals {
+		deletes = append(deletes, &jobpolicyv1.DeletePod{
+			Uid:          r.pod.GetUid(),
+			ReleaseFirst: p.releaseFirst && r.pod.GetTracked(),
+			Reason:       r.reason,
+		})
+	}
+	return deletes
+}
+
+// failureActions lists the ledger's counts in order of action.
+func failureActions(l ledger) []*jobpolicyv1.PodFailureActionCount {
+	var counts []*jobpolicyv1.PodFailureActionCount
+	for action := range int32(len(jobpolicyv1.PodFailurePolicyAction_name)) {
+		if n := l.actions[jobpolicyv1.PodFailurePolicyAction(action)]; n > 0 {
+			counts = append(counts, &jobpolicyv1.PodFailureActionCount{
+				Action: jobpolicyv1.PodFailurePolicyAction(action), Count: n,
+			})
+		}
+	}
+	return counts
+}
+
+// canonical returns status with one form for each meaning: empty lists and sets
+// are absent, where absence means empty.
+func canonical(status *jobpolicyv1.JobStatus) *jobpolicyv1.JobStatus {
+	c := proto.CloneOf(status)
+	if len(c.GetUncounted().GetSucceeded())+len(c.GetUncounted().GetFailed()) == 0 {
+		c.Uncounted = nil
+	}
+	if c.CompletedIndexes = writeSet(readSet(c.GetCompletedIndexes())); len(c.CompletedIndexes.GetRanges()) == 0 {
+		c.CompletedIndexes = nil
+	}
+	if c.FailedIndexes != nil {
+		c.FailedIndexes = writeSet(readSet(c.GetFailedIndexes()))
+	}
+	return c
+}
+
+// holdStill is the answer to a stale view.
+func holdStill(stale *jobpolicyv1.Wait) *jobpolicyv1.DecideJobResponse {
+	return &jobpolicyv1.DecideJobResponse{
+		Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT,
+		Explanation: &jobpolicyv1.Explanation{
+			Summary: "wait: " + stale.GetDetail(),
+			Waits:   []*jobpolicyv1.Wait{stale},
+		},
+	}
+}
+
+// incomplete asks for more data.
+func incomplete(e *jobpolicyv1.Explanation, needs []jobpolicyv1.Requirement) *jobpolicyv1.DecideJobResponse {
+	e.Summary = "the rows of the active pods are needed to choose among them"
+	return &jobpolicyv1.DecideJobResponse{
+		Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
+		Requirements: needs,
+		Explanation:  e,
+	}
+}
+
+// settleFinished answers for a Job that is Complete or Failed: its status never
+// changes again, but no pod may be left with the finalizer.
+func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobResponse {
+	e := &jobpolicyv1.Explanation{Summary: fmt.Sprintf("the Job is %s; nothing to do", condition)}
+	p := unchanged(s).needRowsOf(s, s.pods.GetTrackedActive())
+	if len(p.needs) > 0 {
+		return incomplete(e, p.needs)
+	}
+	resp := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, Explanation: e}
+	resp.Release = heldUIDs(s)
+	if n := len(resp.Release); n > 0 {
+		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+		e.Summary = fmt.Sprintf("the Job is %s; release %d pods left with the finalizer", condition, n)
+	}
+	return resp
+}

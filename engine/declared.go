@@ -1,0 +1,44 @@
+package engine
+
+// successAlreadyDeclared: the condition SuccessCriteriaMet was written in an
+// earlier round. It binds: later facts do not change a verdict.
+func successAlreadyDeclared(f facts) answer {
+	condition, ok := trueCondition(f.status, conditionSuccessCriteriaMet)
+	if !ok {
+		return no("condition SuccessCriteriaMet is not set")
+	}
+	return success(condition.GetReason(), condition.GetMessage())
+}
+
+// failureAlreadyDeclared: the condition FailureTarget was written in an
+// earlier round.
+func failureAlreadyDeclared(f facts) answer {
+	condition, ok := trueCondition(f.status, conditionFailureTarget)
+	if !ok {
+		return no("condition FailureTarget is not set")
+	}
+	return failure(condition.GetReason(), condition.GetMessage())
+}
+
+// interimWritten reports whether the verdict's interim condition is in the
+// status as last written.
+func interimWritten(s *snapshot, v verdict) bool {
+	_, ok := trueCondition(s.status, interimCondition(v))
+	return ok
+}
+
+// interimCondition is the condition that announces a verdict.
+func interimCondition(v verdict) string {
+	if v.kind == succeeds {
+		return conditionSuccessCriteriaMet
+	}
+	return conditionFailureTarget
+}
+
+// terminalCondition is the condition that completes a verdict.
+func terminalCondition(v verdict) string {
+	if v.kind == succeeds {
+		return conditionComplete
+	}
+	return conditionFailed
+}

@@ -1,0 +1,49 @@
+// Package engine decides what is to become of Kubernetes Jobs.
+//
+// DecideJob is a pure function from a snapshot of one Job to a decision. It has
+// no clock, no memory and does no I/O: the time is part of the request, and the
+// same request gets the same bytes back. The messages are those of the contract
+// (proto/jobpolicy/v1), so a caller in the same process and a caller over gRPC
+// see the same thing. The comments in the proto files are part of this manual.
+//
+// # What a caller does
+//
+// A caller keeps count of a Job's pods and carries out decisions. It owns the
+// API calls, the retries and the clock; the engine owns every "whether", "how
+// many" and "which". One round is:
+//
+//  1. Read the Job. Skip it unless its managedBy names you. Make sure that your
+//     own last writes are visible in what you read, or say in
+//     DecideJobRequest.freshness and in_flight what is not.
+//  2. Count the Job's pods, by controller reference and UID, never by name:
+//     active, ready, terminating; for Indexed Jobs also the sets of indexes.
+//     Write a row in unaccounted_pods for each pod that holds the finalizer
+//     batch.kubernetes.io/job-tracking and has finished or is being deleted.
+//     List in confirmed_releases the UIDs of status.uncounted whose pods no
+//     longer hold it, or no longer exist.
+//  3. Call DecideJob. On DISPOSITION_INCOMPLETE, add what requirements asks for
+//     and call again; the second answer is never INCOMPLETE for the same need.
+//  4. Carry the decision out in the order of DecideJobResponse: create and
+//     delete pods, then write the status, then release finalizers, then record
+//     events. If a step fails in part, stop there and start a new round.
+//  5. Start the next round when a pod or the Job changes, when something that
+//     was in flight becomes known, and at recheck_time.
+//
+// # How a decision is made
+//
+//	validate → tally → judge → plan → ledger → publish → explain
+//
+// The tally adds up what the pods say. The judge asks the verdict rules in
+// order (see RuleNames); the first verdict stands. The plan says which pods to
+// create or delete. The ledger records finished pods, releases their finalizers
+// and counts those whose release is confirmed. Publish builds the next status:
+// "what is true" is the verdict's matter, "may it be declared yet" is publish's.
+//
+// # The life of a verdict
+//
+//	verdict reached        → status: SuccessCriteriaMet or FailureTarget
+//	interim is written     → active pods are deleted, recorded, released
+//	pods and UIDs are gone → status: Complete or Failed
+//
+// Each arrow is at least one round; a crash between any two loses nothing.
+package engine

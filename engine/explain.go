@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// explain writes down how the decision came about.
+func explain(s *snapshot, t tally, v verdict, answers []asked, p plan) *jobpolicyv1.Explanation {
+	e := &jobpolicyv1.Explanation{Facts: jobFacts(s, t, p)}
+	for _, a := range answers {
+		decided := a.answer.verdict.reached()
+		e.Rules = append(e.Rules, &jobpolicyv1.RuleAnswer{Rule: a.rule, Decided: decided, Detail: a.answer.detail})
+		if decided {
+			e.DecidingRule = a.rule
+		}
+	}
+	return e
+}
+
+func jobFacts(s *snapshot, t tally, p plan) *jobpolicyv1.JobFacts {
+	f := &jobpolicyv1.JobFacts{
+		Succeeded:           clamp32(t.succeeded),
+		Failed:              clamp32(t.failed),
+		RetriesLeft:         clamp32(int64(s.spec.GetBackoffLimit()) - t.failed),
+		ConsecutiveFailures: t.retry.consecutive,
+		FailedIndexes:       clamp32(t.failedIndexes.Len()),
+	}
+	if s.indexed {
+		f.CompletedIndexes = clamp32(t.succeededIndexes.Len())
+	}
+	if p.wanted != nil {
+		f.WantedActive = proto.Int32(*p.wanted)
+	}
+	return f
+}
+
+// summarize says in one sentence what is decided and why.
+func summarize(v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {
+	parts := []string{headline(v, p, resp)}
+	if n := len(resp.GetDelete()); n > 0 {
+		parts = append(parts, fmt.Sprintf("delete %d pods", n))
+	}
+	if n := len(resp.GetRelease()); n > 0 {
+		parts = append(parts, fmt.Sprintf("release %d finished pods", n))
+	}
+	for _, w := range resp.GetExplanation().GetWaits() {
+		parts = append(parts, "wait: "+w.GetDetail())
+	}
+	return strings.Join(parts, "; ")
+}
+
+func headline(v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {
+	switch {
+	case v.kind == succeeds:
+		return fmt.Sprintf("the Job succeeds (%s)", v.reason)
+	case v.kind == fails:
+		return fmt.Sprintf("the Job fails (%s: %s)", v.reason, v.message)
+	case resp.GetCreate() != nil:
+		return fmt.Sprintf("create %d pods to have %d active of %d wanted", resp.GetCreate().GetCount(), p.active, *p.wanted)
+	case p.wanted != nil:
+		return fmt.Sprintf("%d pods are active of %d wanted", p.active, *p.wanted)
+	case resp.GetStatus() != nil:
+		return "update the status"
+	default:
+		return "nothing to do"
+	}
+}
+
+// recheckTime is the earliest time at which a wait ends by itself. All of them
+// lie in the future (invariant I11).
+func recheckTime(waits []*jobpolicyv1.Wait) *timestamppb.Timestamp {
+	var earliest *timestamppb.Timestamp
+	for _, w := range waits {
+		if at := w.GetUntil(); at != nil && (earliest == nil || at.AsTime().Before(earliest.AsTime())) {
+			earliest = at
+		}
+	}
+	return proto.CloneOf(earliest)
+}
+
+// lastTime is the latest time that a Timestamp may hold.
+var lastTime = time.Date(9999, time.December, 31, 23, 59, 59, 999_999_999, time.UTC)
+
+func timestamp(at time.Time) *timestamppb.Timestamp {
+	if at.After(lastTime) {
+		at = lastTime
+	}
+	return timestamppb.New(at)
+}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A policyMatch is the first rule of the pod failure policy that a failed pod
+// matches. The zero value: no policy, or no rule matched; the failure counts.
+type policyMatch struct {
+	action jobpolicyv1.PodFailurePolicyAction
+	// cause says what matched, for the message of a Job that fails for it.
+	cause string
+}
+
+// counts reports whether the failure counts towards the back-off limits.
+func (m policyMatch) counts() bool {
+	return m.action != jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE
+}
+
+// failsJob reports whether the failure fails the whole Job.
+func (m policyMatch) failsJob() bool {
+	return m.action == jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB
+}
+
+// failsIndex reports whether the failure fails the pod's index at once.
+func (m policyMatch) failsIndex() bool {
+	return m.action == jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_INDEX
+}
+
+// matchFailurePolicy asks the rules of the pod failure policy in order. The
+// texts are those of upstream v1.36 (matchPodFailurePolicy); clients parse them.
+func matchFailurePolicy(s *snapshot, f *jobpolicyv1.PodFailure) policyMatch {
+	for i, rule := range s.spec.GetPodFailurePolicy().GetRules() {
+		pod := s.req.GetJob().GetNamespace() + "/" + f.GetPodName()
+		ending := fmt.Sprintf("matching %s rule at index %d", actionName(rule.GetAction()), i)
+		if exit, ok := matchExitCodes(rule.GetOnExitCodes(), f); ok {
+			return policyMatch{rule.GetAction(), fmt.Sprintf("Container %s for pod %s failed with exit code %d %s",
+				exit.GetContainerName(), pod, exit.GetExitCode(), ending)}
+		}
+		if condition, ok := matchConditions(rule.GetOnPodConditions(), f); ok {
+			return policyMatch{rule.GetAction(), fmt.Sprintf("Pod %s has condition %s %s", pod, condition.GetType(), ending)}
+		}
+	}
+	return policyMatch{}
+}
+
+func matchExitCodes(want *jobpolicyv1.ExitCodesRequirement, f *jobpolicyv1.PodFailure) (*jobpolicyv1.ContainerExit, bool) {
+	if want == nil {
+		return nil, false
+	}
+	in := want.GetOperator() == jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_IN
+	for _, exit := range f.GetContainerExits() {
+		if want.ContainerName != nil && want.GetContainerName() != exit.GetContainerName() {
+			continue
+		}
+		if slices.Contains(want.GetValues(), exit.GetExitCode()) == in {
+			return exit, true
+		}
+	}
+	return nil, false
+}
+
+func matchConditions(want []*jobpolicyv1.PodConditionPattern, f *jobpolicyv1.PodFailure) (*jobpolicyv1.PodConditionPattern, bool) {
+	for _, have := range f.GetConditions() {
+		for _, pattern := range want {
+			if have.GetType() == pattern.GetType() && have.GetStatus() == pattern.GetStatus() {
+				return have, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// actionName is the action as the Kubernetes API spells it.
+func actionName(action jobpolicyv1.PodFailurePolicyAction) string {
+	switch action {
+	case jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB:
+		return "FailJob"
+	case jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_INDEX:
+		return "FailIndex"
+	case jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE:
+		return "Ignore"
+	default:
+		return "Count"
+	}
+}
+
+// podFailurePolicyMatched: a failed pod matched a FailJob rule. The pod need
+// not be counted yet, and its index need not be in range.
+func podFailurePolicyMatched(f facts) answer {
+	if f.spec.GetPodFailurePolicy() == nil {
+		return no("the Job has no pod failure policy")
+	}
+	for _, r := range f.tally.rows {
+		if r.failed && r.match.failsJob() {
+			return failure(reasonPodFailurePolicy, r.match.cause)
+		}
+	}
+	return no("no failed pod matches a FailJob rule")
+}

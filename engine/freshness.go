@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"strconv"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// staleness says what the caller has written but not yet seen; nil if its view
+// is current. Deciding on a stale view is how pods get created twice (I6).
+func staleness(f *jobpolicyv1.Freshness) *jobpolicyv1.Wait {
+	if older(f.GetJobObserved(), f.GetJobWritten()) {
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_STALE_JOB,
+			"the Job was read at resource version %s, but written at %s", f.GetJobObserved(), f.GetJobWritten())
+	}
+	if older(f.GetPodsObserved(), f.GetPodsWritten()) {
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_STALE_PODS,
+			"pods were read at resource version %s, but written at %s", f.GetPodsObserved(), f.GetPodsWritten())
+	}
+	return nil
+}
+
+// older compares resource versions, which validation has found to be numbers.
+// With nothing written there is nothing to miss; with nothing observed, nothing
+// was seen.
+func older(observed, written string) bool {
+	if written == "" {
+		return false
+	}
+	seen, _ := strconv.ParseUint(observed, 10, 64)
+	own, _ := strconv.ParseUint(written, 10, 64)
+	return seen < own
+}

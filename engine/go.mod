@@ -1,0 +1,16 @@
+module jobpolicy.dev/engine
+
+go 1.26.0
+
+replace jobpolicy.dev/proto => ../proto
+
+require (
+	github.com/cockroachdb/datadriven v1.0.3
+	google.golang.org/protobuf v1.36.12
+	jobpolicy.dev/proto v0.0.0
+)
+
+require (
+	github.com/pmezard/go-difflib v1.0.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
+)

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// The ledger counts finished pods so that each is counted exactly once, for
+// ever, wherever the process is stopped:
+//
+//	record the UID in the status → release the finalizer → see it confirmed →
+//	move it into the counters
+//
+// One round does both halves in one status write: it counts what was confirmed
+// since the last round, and records what this round releases.
+
+// A ledger is one round's entries.
+type ledger struct {
+	// uncounted is status.uncounted after the round.
+	uncounted *jobpolicyv1.UncountedTerminatedPods
+	// succeeded and failed are the counters after the round.
+	succeeded, failed int32
+	// release holds the UIDs whose finalizer may go once the status is written.
+	release [][]byte
+	// actions counts the recorded failures by failure policy action.
+	actions map[jobpolicyv1.PodFailurePolicyAction]int32
+	// full is true when the round took all it may take.
+	full bool
+	// newIndexes counts succeeded pods that need no UID in the status, because
+	// their index stands there.
+	newIndexes int
+}
+
+func keepLedger(s *snapshot, t tally, v verdict, p plan) ledger {
+	l := countConfirmed(s)
+	if s.indexed {
+		l.succeeded = clamp32(t.succeeded)
+	}
+	for _, r := range t.rows {
+		l.enter(s, v, r, heldForReplacement(t, r))
+	}
+	for _, pod := range leaving(s, v, p) {
+		l.enter(s, v, leavingRow(s, pod), false)
+	}
+	slices.SortFunc(l.release, bytes.Compare)
+	return l
+}
+
+// countConfirmed moves confirmed UIDs from the lists into the counters (I2).
+func countConfirmed(s *snapshot) ledger {
+	before := s.status.GetUncounted()
+	l := ledger{
+		uncounted: &jobpolicyv1.UncountedTerminatedPods{},
+		actions:   map[jobpolicyv1.PodFailurePolicyAction]int32{},
+	}
+	l.uncounted.Succeeded = withoutConfirmed(s, before.GetSucceeded())
+	l.uncounted.Failed = withoutConfirmed(s, before.GetFailed())
+	l.succeeded = clamp32(int64(s.status.GetSucceeded()) + int64(len(before.GetSucceeded())-len(l.uncounted.Succeeded)))
+	l.failed = clamp32(int64(s.status.GetFailed()) + int64(len(before.GetFailed())-len(l.uncounted.Failed)))
+	return l
+}
+
+func withoutConfirmed(s *snapshot, uids [][]byte) [][]byte {
+	var left [][]byte
+	for _, uid := range uids {
+		if !s.confirmed[string(uid)] {
+			left = append(left, uid)
+		}
+	}
+	return left
+}
+
+// heldForReplacement reports whether a failed pod must keep its finalizer until
+// its replacement exists.
+func heldForReplacement(t tally, r podRow) bool {
+	if r.pod.Index == nil || !r.inRange {
+		return false
+	}
+	held, ok := t.awaiting[r.pod.GetIndex()]
+	return ok && bytes.Equal(held.pod.GetUid(), r.pod.GetUid())
+}
+
+// leaving returns the active pods whose finalizers go in this round: those
+// deleted because of a verdict, and all pods of a Job that is being deleted.
+func leaving(s *snapshot, v verdict, p plan) []*jobpolicyv1.ActivePod {
+	var pods []*jobpolicyv1.ActivePod
+	switch {
+	case s.spec.GetDeleting():
+		pods = slices.Clone(s.req.GetActivePods().GetPods())
+	case v.reached():
+		for _, r := range p.removals {
+			pods = append(pods, r.pod)
+		}
+	}
+	tracked := pods[:0]
+	for _, pod := range pods {
+		if pod.GetTracked() {
+			tracked = append(tracked, pod)
+		}
+	}
+	slices.SortFunc(tracked, func(a, b *jobpolicyv1.ActivePod) int { return bytes.Compare(a.GetUid(), b.GetUid()) })
+	return tracked
+}
+
+// leavingRow is the ledger's row for an active pod that is deleted now.
+func leavingRow(s *snapshot, pod *jobpolicyv1.ActivePod) podRow {
+	return podRow{
+		pod:      &jobpolicyv1.UnaccountedPod{Uid: pod.GetUid(), Phase: pod.GetPhase(), Deleting: true, Index: pod.Index},
+		inRange:  s.inRange(pod.Index),
+		recorded: s.recordedSucceeded[string(pod.GetUid())] || s.recordedFailed[string(pod.GetUid())],
+	}
+}
+
+// enter records one pod, as far as it must be recorded, and releases it.
+func (l *ledger) enter(s *snapshot, v verdict, r podRow, held bool) {
+	final := v.reached() || s.spec.GetDeleting()
+	if !final && (held || (!r.succeeded && !r.failed)) {
+		return
+	}
+	if r.recorded {
+		l.release = append(l.release, r.pod.GetUid())
+		return
+	}
+	if l.newIndexes+len(l.uncounted.Succeeded)+len(l.uncounted.Failed) >= s.maxUncountedPods {
+		l.full = true
+		return
+	}
+	l.record(s, v, r)
+	l.release = append(l.release, r.pod.GetUid())
+}
+
+// record writes a pod's end into the status. When the Job has failed, a pod
+// that has not ended is counted as failed; when it has succeeded or is being
+// deleted, such a pod is not counted.
+func (l *ledger) record(s *snapshot, v verdict, r podRow) {
+	if !r.inRange {
+		return
+	}
+	if r.succeeded {
+		if s.indexed {
+			if !s.completed.Has(r.pod.GetIndex()) {
+				l.newIndexes++
+			}
+			return
+		}
+		l.uncounted.Succeeded = append(l.uncounted.Succeeded, r.pod.GetUid())
+		return
+	}
+	if !r.failed && (v.kind != fails || s.spec.GetDeleting()) {
+		return
+	}
+	if s.spec.GetPodFailurePolicy() != nil && r.match.action != 0 {
+		l.actions[r.match.action]++
+	}
+	if r.match.counts() {
+		l.uncounted.Failed = append(l.uncounted.Failed, r.pod.GetUid())
+	}
+}
+
+// empty reports that nothing is left to count.
+func (l ledger) empty() bool {
+	return len(l.uncounted.Succeeded)+len(l.uncounted.Failed) == 0
+}
+
+// heldUIDs lists every pod that is known to hold the finalizer.
+func heldUIDs(s *snapshot) [][]byte {
+	var uids [][]byte
+	for _, pod := range s.req.GetUnaccountedPods() {
+		uids = append(uids, pod.GetUid())
+	}
+	for _, pod := range s.req.GetActivePods().GetPods() {
+		if pod.GetTracked() {
+			uids = append(uids, pod.GetUid())
+		}
+	}
+	slices.SortFunc(uids, bytes.Compare)
+	return uids
+}

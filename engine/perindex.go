@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// exhaustsIndex reports whether a failed pod is the last one its index may have.
+func exhaustsIndex(s *snapshot, r podRow) bool {
+	if r.match.failsIndex() {
+		return true
+	}
+	return r.match.counts() && r.pod.GetIndexFailureCount() >= s.spec.GetBackoffLimitPerIndex()
+}
+
+// awaitingReplacement finds, for each index that is neither done nor active,
+// the failed pod that its next pod replaces. That pod keeps its finalizer until
+// the replacement is there, because it carries the index's failure count
+// (upstream getPodsWithDelayedDeletionPerIndex, v1.36).
+func awaitingReplacement(s *snapshot, t *tally) map[int32]podRow {
+	awaiting := map[int32]podRow{}
+	for _, r := range t.rows {
+		ix := r.pod.GetIndex()
+		if !r.failed || !r.inRange || t.succeededIndexes.Has(ix) || t.failedIndexes.Has(ix) || s.active.Has(ix) {
+			continue
+		}
+		if last, ok := awaiting[ix]; !ok || laterFailure(r.pod, last.pod) {
+			awaiting[ix] = r
+		}
+	}
+	return awaiting
+}
+
+// laterFailure reports whether a failed after b on the same index: by what the
+// two have counted, else by time, else by UID, so that the choice does not
+// depend on the order of rows.
+func laterFailure(a, b *jobpolicyv1.UnaccountedPod) bool {
+	if pastFailures(a) != pastFailures(b) {
+		return pastFailures(a) > pastFailures(b)
+	}
+	at, bt := a.GetFinishedTime().AsTime(), b.GetFinishedTime().AsTime()
+	if !at.Equal(bt) {
+		return at.After(bt)
+	}
+	return bytes.Compare(a.GetUid(), b.GetUid()) > 0
+}
+
+// pastFailures is how many pods of the index failed before this one, counted
+// and ignored.
+func pastFailures(pod *jobpolicyv1.UnaccountedPod) int64 {
+	return int64(pod.GetIndexFailureCount()) + int64(pod.GetIndexIgnoredFailureCount())
+}
+
+// inheritedCounts is what the replacement of a failed pod carries on.
+func inheritedCounts(r podRow) *jobpolicyv1.IndexFailureCount {
+	failures, ignored := int64(r.pod.GetIndexFailureCount()), int64(r.pod.GetIndexIgnoredFailureCount())
+	if r.match.counts() {
+		failures++
+	} else {
+		ignored++
+	}
+	return &jobpolicyv1.IndexFailureCount{
+		Index:           r.pod.GetIndex(),
+		Failures:        clamp32(failures),
+		IgnoredFailures: clamp32(ignored),
+	}
+}
+
+// tooManyFailedIndexes: more indexes failed than spec.maxFailedIndexes allows.
+func tooManyFailedIndexes(f facts) answer {
+	if f.spec.MaxFailedIndexes == nil {
+		return no("the Job does not limit failed indexes")
+	}
+	failed, limit := f.tally.failedIndexes.Len(), int64(f.spec.GetMaxFailedIndexes())
+	if failed > limit {
+		return failure(reasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes")
+	}
+	return no(fmt.Sprintf("%d failed indexes, %d allowed", failed, limit))
+}
+
+// allIndexesFinishedSomeFailed: nothing is left to run, and not all succeeded.
+func allIndexesFinishedSomeFailed(f facts) answer {
+	if !f.perIndex() {
+		return no("failures are not limited by index")
+	}
+	failed, done := f.tally.failedIndexes.Len(), f.tally.failedIndexes.Len()+f.tally.succeededIndexes.Len()
+	if failed > 0 && done >= int64(f.spec.GetCompletions()) {
+		return failure(reasonFailedIndexes, "Job has failed indexes")
+	}
+	return no(fmt.Sprintf("%d of %d indexes done, %d of them failed", done, f.spec.GetCompletions(), failed))
+}

@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"jobpolicy.dev/engine/indexset"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A plan is what to do with the pods, and the counts that result if all of it
+// is done.
+type plan struct {
+	create   *jobpolicyv1.CreatePods
+	removals []removal
+	// releaseFirst says whether removed pods lose their finalizer before they
+	// are deleted, so that they are not counted as failed.
+	releaseFirst bool
+	// active, ready and terminating are the counts after the plan.
+	active, ready, terminating int32
+	// wanted is how many pods ought to be active; nil if that is not the question.
+	wanted *int32
+	waits  []*jobpolicyv1.Wait
+	// needs is not empty if the plan cannot be made without more data.
+	needs []jobpolicyv1.Requirement
+}
+
+// planPods works out what an undecided Job needs: fewer pods or more, never
+// both in one round.
+func planPods(s *snapshot, t tally) plan {
+	p := unchanged(s)
+	switch {
+	case s.spec.GetDeleting():
+		return p.needRowsOf(s, s.pods.GetTrackedActive())
+	case s.spec.GetSuspend():
+		return p.remove(s, int(s.pods.GetActive()), jobpolicyv1.DeleteReason_DELETE_REASON_SUSPENDED)
+	}
+	wanted := wantedActive(s, t)
+	p.wanted = &wanted
+	excess := int(s.pods.GetActive() - wanted)
+	if excess > 0 || s.badIndexes() > 0 {
+		return p.remove(s, max(excess, 0), jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY)
+	}
+	return planCreation(s, t, p)
+}
+
+// unchanged is the plan that does nothing.
+func unchanged(s *snapshot) plan {
+	return plan{active: s.pods.GetActive(), ready: s.pods.GetReady(), terminating: s.pods.GetTerminating()}
+}
+
+// wantedActive is how many pods ought to run now. A work queue in which a pod
+// succeeded starts no more, but leaves the others to finish.
+func wantedActive(s *snapshot, t tally) int32 {
+	if s.spec.Completions == nil {
+		if t.succeeded > 0 {
+			return s.pods.GetActive()
+		}
+		return s.spec.GetParallelism()
+	}
+	return clamp32(min(int64(s.spec.GetParallelism()), int64(s.spec.GetCompletions())-t.succeeded))
+}
+
+// badIndexes is how many active pods of an INDEXED Job share an index or have
+// none in range.
+func (s *snapshot) badIndexes() int64 {
+	if !s.indexed {
+		return 0
+	}
+	return int64(s.pods.GetActive()) - s.active.Len()
+}
+
+// needRowsOf asks for the rows of active pods if there are any to act on and
+// they were not sent.
+func (p plan) needRowsOf(s *snapshot, n int32) plan {
+	if n > 0 && s.req.GetActivePods() == nil {
+		p.needs = append(p.needs, jobpolicyv1.Requirement_REQUIREMENT_ACTIVE_PODS)
+	}
+	return p
+}
+
+// remove plans the deletion of excess pods, and of those with a bad index.
+func (p plan) remove(s *snapshot, excess int, reason jobpolicyv1.DeleteReason) plan {
+	p = p.needRowsOf(s, s.pods.GetActive())
+	p.removals = chooseRemovals(s, excess)
+	p.releaseFirst = true
+	if reason == jobpolicyv1.DeleteReason_DELETE_REASON_SUSPENDED {
+		for i := range p.removals {
+			p.removals[i].reason = reason
+		}
+	}
+	return p.limited(s)
+}
+
+// limited cuts the removals to what one round may do, and adjusts the counts.
+func (p plan) limited(s *snapshot) plan {
+	if left := len(p.removals) - s.maxPodChanges; left > 0 {
+		p.removals = p.removals[:s.maxPodChanges]
+		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
+			"%d more pods are to be deleted; one round deletes at most %d", left, s.maxPodChanges))
+	}
+	n := int32(len(p.removals))
+	p.active -= n
+	p.terminating = clamp32(int64(p.terminating) + int64(n))
+	for _, r := range p.removals {
+		if r.pod.GetReady() {
+			p.ready--
+		}
+	}
+	p.ready = max(0, min(p.ready, p.active))
+	return p
+}
+
+// planCreation plans new pods: at most wanted − active − in flight (invariant
+// I6), and none before the retry delay has passed.
+func planCreation(s *snapshot, t tally, p plan) plan {
+	room := int64(*p.wanted) - int64(s.pods.GetActive()) - int64(s.creating())
+	if s.replaceFailedOnly() {
+		room -= int64(s.pods.GetTerminating())
+	}
+	if s.creating() > 0 {
+		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CREATES_IN_FLIGHT,
+			"%d creations are in flight", s.creating()))
+	}
+	if room <= 0 {
+		return p.explainNoRoom(s)
+	}
+	if hold := holdCreation(s, t); hold != nil {
+		p.waits = append(p.waits, hold)
+		return p
+	}
+	n := int32(min(room, int64(s.maxPodChanges)))
+	if room > int64(n) {
+		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
+			"%d more pods are to be created; one round creates at most %d", room-int64(n), s.maxPodChanges))
+	}
+	if s.indexed {
+		return planIndexes(s, t, p, n)
+	}
+	p.create = &jobpolicyv1.CreatePods{Count: n}
+	p.active += n
+	return p
+}
+
+func (p plan) explainNoRoom(s *snapshot) plan {
+	if s.replaceFailedOnly() && s.pods.GetTerminating() > 0 && int64(*p.wanted) > int64(s.pods.GetActive())+int64(s.creating()) {
+		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_REPLACEMENT_POLICY,
+			"%d pods are being deleted and are replaced only when they have ended", s.pods.GetTerminating()))
+	}
+	return p
+}
+
+// holdCreation says why no pod may be created now, if so.
+func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
+	// An unlisted failure may turn out to fail the Job or its index.
+	if failed := s.req.GetUnlistedPods().GetFailed(); failed > 0 && !s.unlistedFailuresCount() {
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "%d finished pods have to be looked at first", failed)
+	}
+	if s.perIndex() {
+		return nil
+	}
+	at, waiting := retryTime(s, t.retry.consecutive, t.retry.last)
+	if !waiting {
+		return nil
+	}
+	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
+		"%d failures in a row; next try %s after the last one", t.retry.consecutive,
+		retryDelay(t.retry.consecutive, s.podFailureBackoff, s.maxPodFailureBackoff))
+}
+
+// planIndexes plans pods for the lowest n indexes that are neither done nor
+// taken. With limits per index, those whose own retry delay has not passed are
+// left out, but keep their place among the n, as upstream has it.
+func planIndexes(s *snapshot, t tally, p plan, n int32) plan {
+	taken := t.succeededIndexes.Union(t.failedIndexes).Union(s.active).Union(s.inFlight)
+	if s.replaceFailedOnly() {
+		taken = taken.Union(s.terminating)
+	}
+	create := &jobpolicyv1.CreatePods{}
+	var indexes []int32
+	var earliest *jobpolicyv1.Wait
+	for ix := range taken.FirstMissing(n, s.spec.GetCompletions()).All {
+		last, retried := t.awaiting[ix]
+		if hold := holdIndex(s, last, retried); hold != nil {
+			if earliest == nil || hold.GetUntil().AsTime().Before(earliest.GetUntil().AsTime()) {
+				earliest = hold
+			}
+			continue
+		}
+		indexes = append(indexes, ix)
+		if retried {
+			create.FailureCounts = append(create.FailureCounts, inheritedCounts(last))
+		}
+	}
+	if earliest != nil {
+		p.waits = append(p.waits, earliest)
+	}
+	if len(indexes) == 0 {
+		return p
+	}
+	create.Count = int32(len(indexes))
+	create.Indexes = writeSet(indexset.Of(indexes...))
+	p.create = create
+	p.active += create.Count
+	return p
+}
+
+// holdIndex says why an index may not be retried yet, if so.
+func holdIndex(s *snapshot, last podRow, retried bool) *jobpolicyv1.Wait {
+	if !retried {
+		return nil
+	}
+	failures := clamp32(pastFailures(last.pod) + 1)
+	at, waiting := retryTime(s, failures, last.pod.GetFinishedTime().AsTime())
+	if !waiting {
+		return nil
+	}
+	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
+		"index %d failed %d times; next try %s after the last one", last.pod.GetIndex(), failures,
+		retryDelay(failures, s.podFailureBackoff, s.maxPodFailureBackoff))
+}
+
+// planEnding is the plan for a Job with a verdict: once the interim condition
+// is written, every active pod goes. Their finalizers stay until the ledger has
+// recorded them.
+//
+// The pods of a Job that is being deleted are let go, not deleted: they are the
+// business of whoever deletes the Job.
+func planEnding(s *snapshot, v verdict) plan {
+	p := unchanged(s)
+	if !interimWritten(s, v) {
+		return p
+	}
+	if s.spec.GetDeleting() {
+		return p.needRowsOf(s, s.pods.GetTrackedActive())
+	}
+	p = p.needRowsOf(s, s.pods.GetActive())
+	p.removals = chooseRemovals(s, int(s.pods.GetActive()))
+	for i := range p.removals {
+		p.removals[i].reason = jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED
+	}
+	return p.limited(s)
+}
+
+func wait(reason jobpolicyv1.WaitReason, format string, args ...any) *jobpolicyv1.Wait {
+	return &jobpolicyv1.Wait{Reason: reason, Detail: fmt.Sprintf(format, args...)}
+}
+
+func waitUntil(reason jobpolicyv1.WaitReason, at time.Time, format string, args ...any) *jobpolicyv1.Wait {
+	w := wait(reason, format, args...)
+	w.Until = timestamp(at)
+	return w
+}

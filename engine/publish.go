@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A publication is the next status and what is said with it.
+type publication struct {
+	status *jobpolicyv1.JobStatus
+	events []*jobpolicyv1.JobEvent
+	waits  []*jobpolicyv1.Wait
+}
+
+// publish builds the next status: the counts of the plan and the ledger, and
+// as much of the verdict as may be declared yet (invariant I4).
+func publish(s *snapshot, t tally, v verdict, p plan, l ledger) publication {
+	pub := publication{status: proto.CloneOf(s.status)}
+	pub.countPods(s, t, p, l)
+	if s.status.GetStartTime() == nil && !s.spec.GetSuspend() {
+		pub.status.StartTime = s.second()
+	}
+	if !v.reached() {
+		pub.suspension(s)
+		return pub
+	}
+	if !interimWritten(s, v) {
+		pub.setCondition(s, interimCondition(v), v.reason, v.message, true)
+		pub.waits = append(pub.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_INTERIM_CONDITION,
+			"condition %s is written first", interimCondition(v)))
+		return pub
+	}
+	if hold := holdTerminal(s, p, l); hold != nil {
+		pub.waits = append(pub.waits, hold)
+		return pub
+	}
+	pub.finish(s, v)
+	return pub
+}
+
+func (pub *publication) countPods(s *snapshot, t tally, p plan, l ledger) {
+	next := pub.status
+	next.Active = p.active
+	next.Ready = proto.Int32(p.ready)
+	next.Terminating = proto.Int32(p.terminating)
+	next.Succeeded = l.succeeded
+	next.Failed = l.failed
+	next.Uncounted = l.uncounted
+	next.CompletedIndexes, next.FailedIndexes = nil, nil
+	if s.indexed {
+		next.CompletedIndexes = writeSet(t.succeededIndexes)
+	}
+	if s.perIndex() {
+		next.FailedIndexes = writeSet(t.failedIndexes)
+	}
+}
+
+// suspension keeps the condition Suspended in step with spec.suspend. Start
+// time is when the Job was last set going: it goes when the Job is suspended,
+// and begins anew when it resumes, so that the deadline counts active time only.
+func (pub *publication) suspension(s *snapshot) {
+	if s.spec.GetDeleting() {
+		return
+	}
+	if s.spec.GetSuspend() {
+		if pub.setCondition(s, conditionSuspended, reasonJobSuspended, "Job suspended", true) {
+			pub.event(jobpolicyv1.EventType_EVENT_TYPE_NORMAL, eventSuspended, "Job suspended")
+			if !s.req.GetSettings().GetKeepStartTimeOnSuspend() {
+				pub.status.StartTime = nil
+			}
+		}
+		return
+	}
+	if s.resuming() {
+		pub.setCondition(s, conditionSuspended, reasonJobResumed, "Job resumed", false)
+		pub.event(jobpolicyv1.EventType_EVENT_TYPE_NORMAL, eventResumed, "Job resumed")
+		pub.status.StartTime = s.second()
+	}
+}
+
+// holdTerminal says why a verdict's terminal condition may not be set yet.
+func holdTerminal(s *snapshot, p plan, l ledger) *jobpolicyv1.Wait {
+	remaining := int64(s.pods.GetActive()) + int64(s.pods.GetTerminating()) + int64(s.creating())
+	unlisted := int64(s.req.GetUnlistedPods().GetSucceeded()) + int64(s.req.GetUnlistedPods().GetFailed())
+	switch {
+	case remaining > 0:
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING, "%d active, %d terminating, %d being created",
+			p.active, p.terminating, s.creating())
+	case unlisted > 0:
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "%d finished pods have to be looked at first", unlisted)
+	case len(s.req.GetUnaccountedPods()) > 0:
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS, "%d pods still hold the tracking finalizer",
+			len(s.req.GetUnaccountedPods()))
+	case !l.empty():
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNCOUNTED_PODS, "%d recorded pods are not confirmed released",
+			len(l.uncounted.Succeeded)+len(l.uncounted.Failed))
+	}
+	return nil
+}
+
+// finish sets the terminal condition.
+func (pub *publication) finish(s *snapshot, v verdict) {
+	next := pub.status
+	pub.setCondition(s, terminalCondition(v), v.reason, v.message, true)
+	// The API server wants a start time on a finished Job, except for one that
+	// was suspended with nothing to complete.
+	emptyAndSuspended := s.spec.GetSuspend() && s.spec.Completions != nil && s.spec.GetCompletions() == 0
+	if next.StartTime == nil && !emptyAndSuspended {
+		next.StartTime = s.second()
+	}
+	if v.kind == fails {
+		pub.event(jobpolicyv1.EventType_EVENT_TYPE_WARNING, v.reason, v.message)
+		return
+	}
+	next.CompletionTime = s.second()
+	if start := next.GetStartTime(); start != nil && start.AsTime().After(next.CompletionTime.AsTime()) {
+		next.CompletionTime = proto.CloneOf(start)
+	}
+	if s.spec.Completions != nil && next.GetSucceeded() > s.spec.GetCompletions() {
+		pub.event(jobpolicyv1.EventType_EVENT_TYPE_WARNING, eventTooManySucceededPods,
+			"Too many succeeded pods running after completion count reached")
+	}
+	pub.event(jobpolicyv1.EventType_EVENT_TYPE_NORMAL, eventCompleted, "Job completed")
+}
+
+func (pub *publication) setCondition(s *snapshot, conditionType, reason, message string, isTrue bool) bool {
+	next, changed := withCondition(pub.status.GetConditions(),
+		newCondition(conditionType, reason, message, isTrue, s.second()))
+	pub.status.Conditions = next
+	return changed
+}
+
+func (pub *publication) event(eventType jobpolicyv1.EventType, reason, message string) {
+	pub.events = append(pub.events, &jobpolicyv1.JobEvent{Type: eventType, Reason: reason, Message: message})
+}

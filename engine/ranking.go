@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// compareForRemoval orders active pods so that those which lose least by being
+// deleted come first: unassigned, pending, not ready, ready for a shorter time,
+// restarted more often, newer (upstream ActivePods, v1.36). UIDs settle ties,
+// so that the order of rows does not matter (invariant I7).
+func compareForRemoval(a, b *jobpolicyv1.ActivePod) int {
+	return cmp.Or(
+		falseFirst(a.GetScheduled(), b.GetScheduled()),
+		cmp.Compare(phaseRank(a.GetPhase()), phaseRank(b.GetPhase())),
+		falseFirst(a.GetReady(), b.GetReady()),
+		compareReadySince(a, b),
+		cmp.Compare(b.GetMaxRestarts(), a.GetMaxRestarts()),
+		cmp.Compare(b.GetMaxSidecarRestarts(), a.GetMaxSidecarRestarts()),
+		latestFirst(a.GetCreatedTime(), b.GetCreatedTime()),
+		bytes.Compare(a.GetUid(), b.GetUid()),
+	)
+}
+
+func compareReadySince(a, b *jobpolicyv1.ActivePod) int {
+	if !a.GetReady() || !b.GetReady() {
+		return 0
+	}
+	return latestFirst(a.GetReadySince(), b.GetReadySince())
+}
+
+func falseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// latestFirst orders later times first; an absent time counts as latest.
+func latestFirst(a, b *timestamppb.Timestamp) int {
+	if a == nil || b == nil {
+		return falseFirst(a != nil, b != nil)
+	}
+	return b.AsTime().Truncate(time.Nanosecond).Compare(a.AsTime())
+}
+
+func phaseRank(phase jobpolicyv1.PodPhase) int {
+	switch phase {
+	case jobpolicyv1.PodPhase_POD_PHASE_PENDING:
+		return 0
+	case jobpolicyv1.PodPhase_POD_PHASE_UNKNOWN:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// A removal is a pod to delete and why.
+type removal struct {
+	pod    *jobpolicyv1.ActivePod
+	reason jobpolicyv1.DeleteReason
+}
+
+// chooseRemovals picks pods to delete: every pod of an INDEXED Job whose index
+// is out of range, all but the best of those that share an index, and then
+// enough of the rest to delete excess pods in all.
+func chooseRemovals(s *snapshot, excess int) []removal {
+	pods := slices.Clone(s.req.GetActivePods().GetPods())
+	slices.SortFunc(pods, compareForRemoval)
+	var chosen []removal
+	rest := pods
+	if s.indexed {
+		chosen, rest = chooseBadIndexes(s, pods)
+	}
+	for _, pod := range rest {
+		if len(chosen) >= excess {
+			break
+		}
+		chosen = append(chosen, removal{pod, jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY})
+	}
+	return chosen
+}
+
+// chooseBadIndexes splits pods, which are in order of removal, into those that
+// have no business being there and the one pod that each index keeps.
+func chooseBadIndexes(s *snapshot, pods []*jobpolicyv1.ActivePod) (bad []removal, rest []*jobpolicyv1.ActivePod) {
+	keeper := map[int32]int{}
+	for i, pod := range pods {
+		if pod.Index != nil && s.inRange(pod.Index) {
+			keeper[pod.GetIndex()] = i
+		}
+	}
+	for i, pod := range pods {
+		if pod.Index != nil && s.inRange(pod.Index) && keeper[pod.GetIndex()] == i {
+			rest = append(rest, pod)
+			continue
+		}
+		bad = append(bad, removal{pod, jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX})
+	}
+	return bad, rest
+}

@@ -1,0 +1,39 @@
+package engine
+
+// Condition types of a Job, as in k8s.io/api/batch/v1.
+const (
+	conditionSuspended          = "Suspended"
+	conditionSuccessCriteriaMet = "SuccessCriteriaMet"
+	conditionFailureTarget      = "FailureTarget"
+	conditionComplete           = "Complete"
+	conditionFailed             = "Failed"
+)
+
+// Reasons of conditions and events. They and the messages beside their uses
+// are upstream's, so that dashboards and clients keep working.
+const (
+	// More pods failed, or containers restarted, than spec.backoffLimit allows.
+	reasonBackoffLimitExceeded = "BackoffLimitExceeded"
+	// The Job was active for spec.activeDeadlineSeconds.
+	reasonDeadlineExceeded = "DeadlineExceeded"
+	// A pod matched a FailJob rule of spec.podFailurePolicy.
+	reasonPodFailurePolicy = "PodFailurePolicy"
+	// More indexes failed than spec.maxFailedIndexes allows.
+	reasonMaxFailedIndexesExceeded = "MaxFailedIndexesExceeded"
+	// All indexes are done and some of them failed.
+	reasonFailedIndexes = "FailedIndexes"
+	// A rule of spec.successPolicy was met.
+	reasonSuccessPolicy = "SuccessPolicy"
+	// As many pods succeeded as spec.completions asks for.
+	reasonCompletionsReached = "CompletionsReached"
+	// Condition Suspended became true, or false.
+	reasonJobSuspended = "JobSuspended"
+	reasonJobResumed   = "JobResumed"
+	// Events of the two.
+	eventSuspended = "Suspended"
+	eventResumed   = "Resumed"
+	// Event: the Job is complete.
+	eventCompleted = "Completed"
+	// Event: more pods succeeded than the Job asked for.
+	eventTooManySucceededPods = "TooManySucceededPods"
+)

@@ -1,0 +1,171 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// The order of the rules is the specification. Changing it changes how Jobs
+// end; the names are part of the contract.
+func TestRuleNames(t *testing.T) {
+	want := []string{
+		"successAlreadyDeclared",
+		"failureAlreadyDeclared",
+		"podFailurePolicyMatched",
+		"backoffLimitExceeded",
+		"deadlinePassed",
+		"tooManyFailedIndexes",
+		"allIndexesFinishedSomeFailed",
+		"successPolicyMet",
+		"completionsReached",
+	}
+	if diff := cmp.Diff(want, engine.RuleNames()); diff != "" {
+		t.Errorf("RuleNames() (-want +got):\n%s", diff)
+	}
+}
+
+// contested is a Job on which every rule but the first two reaches a verdict:
+// index 0 succeeded, index 1 failed for good with an exit code that fails the
+// Job, and the deadline is past.
+const contested = `job completions=2 parallelism=2 mode=Indexed backoffLimit=0 backoffLimitPerIndex=0 maxFailedIndexes=0 activeDeadlineSeconds=5
+failureRule action=FailJob in=42
+successRule indexes=0
+now 10s
+status start=0s
+finished s phase=Succeeded index=0
+finished f phase=Failed index=1 exit=main:42`
+
+func TestRulesDecideInOrder(t *testing.T) {
+	cases := map[string]struct {
+		change     func(*scene)
+		more       string
+		wantRule   string
+		wantReason string
+	}{
+		"a declared success beats everything": {
+			more:     "condition SuccessCriteriaMet reason=Declared",
+			wantRule: "successAlreadyDeclared", wantReason: "Declared",
+		},
+		"a declared failure beats every later rule": {
+			more:     "condition FailureTarget reason=Declared",
+			wantRule: "failureAlreadyDeclared", wantReason: "Declared",
+		},
+		"a condition that is false declares nothing": {
+			more:     "condition SuccessCriteriaMet status=False reason=Declared",
+			wantRule: "podFailurePolicyMatched", wantReason: "PodFailurePolicy",
+		},
+		"the pod failure policy beats the limits": {
+			wantRule: "podFailurePolicyMatched", wantReason: "PodFailurePolicy",
+		},
+		"backoffLimit beats the deadline": {
+			change:   func(s *scene) { s.req.Spec.PodFailurePolicy = nil },
+			wantRule: "backoffLimitExceeded", wantReason: "BackoffLimitExceeded",
+		},
+		"the deadline beats the limits on indexes": {
+			change: func(s *scene) {
+				s.req.Spec.PodFailurePolicy = nil
+			},
+			more:     "spec backoffLimit=1",
+			wantRule: "deadlinePassed", wantReason: "DeadlineExceeded",
+		},
+		"too many failed indexes beats all indexes finished": {
+			change: func(s *scene) {
+				s.req.Spec.PodFailurePolicy = nil
+				s.req.Spec.ActiveDeadlineSeconds = nil
+			},
+			more:     "spec backoffLimit=1",
+			wantRule: "tooManyFailedIndexes", wantReason: "MaxFailedIndexesExceeded",
+		},
+		"failed indexes beat the success policy": {
+			change: func(s *scene) {
+				s.req.Spec.PodFailurePolicy = nil
+				s.req.Spec.ActiveDeadlineSeconds = nil
+				s.req.Spec.MaxFailedIndexes = nil
+			},
+			more:     "spec backoffLimit=1",
+			wantRule: "allIndexesFinishedSomeFailed", wantReason: "FailedIndexes",
+		},
+		"the success policy beats completions": {
+			change: func(s *scene) {
+				s.req.Spec.PodFailurePolicy = nil
+				s.req.Spec.ActiveDeadlineSeconds = nil
+				s.req.UnaccountedPods[1].Phase = jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+			},
+			wantRule: "successPolicyMet", wantReason: "SuccessPolicy",
+		},
+		"completions come last": {
+			change: func(s *scene) {
+				s.req.Spec.PodFailurePolicy = nil
+				s.req.Spec.ActiveDeadlineSeconds = nil
+				s.req.Spec.SuccessPolicy = nil
+				s.req.UnaccountedPods[1].Phase = jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+			},
+			wantRule: "completionsReached", wantReason: "CompletionsReached",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			s.mustTell(t, contested)
+			if tc.change != nil {
+				tc.change(s)
+			}
+			s.mustTell(t, tc.more)
+			resp, err := engine.DecideJob(s.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := resp.GetExplanation().GetDecidingRule(); got != tc.wantRule {
+				t.Errorf("deciding rule = %s, want %s", got, tc.wantRule)
+			}
+			if got := lastReason(resp.GetStatus()); got != tc.wantReason {
+				t.Errorf("reason = %s, want %s", got, tc.wantReason)
+			}
+			wantAsked := engine.RuleNames()
+			for i, name := range wantAsked {
+				if name == tc.wantRule {
+					wantAsked = wantAsked[:i+1]
+					break
+				}
+			}
+			var asked []string
+			for _, answer := range resp.GetExplanation().GetRules() {
+				asked = append(asked, answer.GetRule())
+				if answer.GetDetail() == "" && answer.GetRule() != tc.wantRule {
+					t.Errorf("rule %s does not say why it did not decide", answer.GetRule())
+				}
+			}
+			if diff := cmp.Diff(wantAsked, asked); diff != "" {
+				t.Errorf("rules asked (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// lastReason is the reason of the interim condition that was written last.
+func lastReason(status *jobpolicyv1.JobStatus) string {
+	reason := ""
+	for _, c := range status.GetConditions() {
+		if c.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE {
+			reason = c.GetReason()
+		}
+	}
+	return reason
+}
+
+func TestCapabilitiesAreDistinctAndKnown(t *testing.T) {
+	seen := map[jobpolicyv1.Capability]bool{}
+	for _, c := range engine.Capabilities() {
+		if _, known := jobpolicyv1.Capability_name[int32(c)]; !known || c == 0 || seen[c] {
+			t.Errorf("capability %v is unknown, unspecified or listed twice", c)
+		}
+		seen[c] = true
+	}
+	if len(seen) == 0 {
+		t.Error("the engine claims no capability")
+	}
+}

@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine/indexset"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Defaults of Settings, those of the upstream job controller v1.36.
+const (
+	defaultPodFailureBackoff    = 10 * time.Second
+	defaultMaxPodFailureBackoff = 10 * time.Minute
+	defaultMaxUncountedPods     = 500
+	defaultMaxPodChanges        = 500
+)
+
+// A snapshot is a request that passed validation, with its defaults filled in
+// and its index sets and times parsed. It is made by newSnapshot only, and
+// never changed. Code behind it may rely on this:
+//
+//  1. every message it dereferences is present;
+//  2. counts and indexes are not negative, enums have known values;
+//  3. UIDs have 16 bytes and no two rows share one;
+//  4. an INDEXED job has completions;
+//  5. ready and trackedActive are not above active.
+type snapshot struct {
+	req     *jobpolicyv1.DecideJobRequest
+	spec    *jobpolicyv1.JobSpec
+	status  *jobpolicyv1.JobStatus
+	pods    *jobpolicyv1.PodSummary
+	now     time.Time
+	indexed bool
+
+	// Index sets as the request holds them; those of the status are cut to
+	// what spec.completions allows, because a Job may have been scaled down.
+	completed, failedIndexes        indexset.Set
+	active, terminating, inFlight   indexset.Set
+	unlistedSucceeded               indexset.Set
+	recordedSucceeded               map[string]bool
+	recordedFailed                  map[string]bool
+	confirmed                       map[string]bool
+	podFailureBackoff               time.Duration
+	maxPodFailureBackoff            time.Duration
+	maxUncountedPods, maxPodChanges int
+}
+
+func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
+	s := &snapshot{
+		req:     req,
+		spec:    req.GetSpec(),
+		status:  req.GetStatus(),
+		pods:    req.GetPods(),
+		now:     req.GetNow().AsTime(),
+		indexed: req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED,
+	}
+	if s.status == nil {
+		s.status = &jobpolicyv1.JobStatus{}
+	}
+	if s.pods == nil {
+		s.pods = &jobpolicyv1.PodSummary{}
+	}
+	s.readSettings(req.GetSettings())
+	s.readSets()
+	return s
+}
+
+func (s *snapshot) readSettings(settings *jobpolicyv1.Settings) {
+	s.podFailureBackoff = defaultPodFailureBackoff
+	if d := settings.GetPodFailureBackoff(); d != nil {
+		s.podFailureBackoff = d.AsDuration()
+	}
+	s.maxPodFailureBackoff = max(defaultMaxPodFailureBackoff, s.podFailureBackoff)
+	if d := settings.GetMaxPodFailureBackoff(); d != nil {
+		s.maxPodFailureBackoff = d.AsDuration()
+	}
+	s.maxUncountedPods = defaultMaxUncountedPods
+	if n := settings.GetMaxUncountedPods(); n > 0 {
+		s.maxUncountedPods = int(n)
+	}
+	s.maxPodChanges = defaultMaxPodChanges
+	if n := settings.GetMaxPodChanges(); n > 0 {
+		s.maxPodChanges = int(n)
+	}
+}
+
+func (s *snapshot) readSets() {
+	s.recordedSucceeded = uidSet(s.status.GetUncounted().GetSucceeded())
+	s.recordedFailed = uidSet(s.status.GetUncounted().GetFailed())
+	s.confirmed = uidSet(s.req.GetConfirmedReleases())
+	if !s.indexed {
+		return
+	}
+	completions := s.spec.GetCompletions()
+	s.completed = readSet(s.status.GetCompletedIndexes()).Below(completions)
+	s.failedIndexes = readSet(s.status.GetFailedIndexes()).Below(completions)
+	s.active = readSet(s.pods.GetActiveIndexes()).Below(completions)
+	s.terminating = readSet(s.pods.GetTerminatingIndexes()).Below(completions)
+	s.inFlight = readSet(s.req.GetInFlight().GetCreateIndexes()).Below(completions)
+	s.unlistedSucceeded = readSet(s.req.GetUnlistedPods().GetSucceededIndexes()).Below(completions)
+}
+
+// perIndex reports whether failures are limited index by index.
+func (s *snapshot) perIndex() bool { return s.spec.BackoffLimitPerIndex != nil }
+
+// replaceFailedOnly reports whether a pod that is being deleted is neither
+// failed nor replaceable before it ends. A pod failure policy implies it,
+// because the policy can only judge how a pod ended (upstream
+// onlyReplaceFailedPods, v1.36).
+func (s *snapshot) replaceFailedOnly() bool {
+	return s.spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
+		s.spec.GetPodFailurePolicy() != nil
+}
+
+// unlistedFailuresCount reports whether every unlisted pod that did not succeed
+// is known to count as failed. It is not where such a pod may yet succeed, be
+// ignored by the failure policy, or have an index that the Job does not ask for.
+func (s *snapshot) unlistedFailuresCount() bool {
+	return !s.indexed && !s.replaceFailedOnly()
+}
+
+// inRange reports whether a pod's index is one the Job asks for. Pods of a
+// NON_INDEXED Job have no index and are always in range.
+func (s *snapshot) inRange(index *int32) bool {
+	return !s.indexed || (index != nil && *index < s.spec.GetCompletions())
+}
+
+// creating is the number of creations in flight.
+func (s *snapshot) creating() int32 { return s.req.GetInFlight().GetCreates() }
+
+// second is the decision's time as the API stores times: in whole seconds.
+func (s *snapshot) second() *timestamppb.Timestamp {
+	return timestamppb.New(s.now.Truncate(time.Second))
+}
+
+// resuming reports whether the Job was suspended and no longer is. A condition
+// Suspended that is false already, in whatever words, is no resume: the API
+// server refuses to change the start time of a Job that was not suspended.
+func (s *snapshot) resuming() bool {
+	_, suspended := trueCondition(s.status, conditionSuspended)
+	return suspended && !s.spec.GetSuspend()
+}
+
+// activeSince is when the Job was last set going. started is false for a Job
+// that starts or resumes in this round; whatever start time an earlier life
+// left behind does not count then.
+func (s *snapshot) activeSince() (start time.Time, started bool) {
+	if s.status.GetStartTime() == nil || s.resuming() {
+		return s.now.Truncate(time.Second), false
+	}
+	return s.status.GetStartTime().AsTime(), true
+}
+
+func uidSet(uids [][]byte) map[string]bool {
+	set := make(map[string]bool, len(uids))
+	for _, uid := range uids {
+		set[string(uid)] = true
+	}
+	return set
+}
+
+func readSet(m *jobpolicyv1.IndexSet) indexset.Set {
+	set, _ := indexset.FromRanges(readRanges(m))
+	return set
+}
+
+func readRanges(m *jobpolicyv1.IndexSet) []indexset.Range {
+	ranges := make([]indexset.Range, len(m.GetRanges()))
+	for i, r := range m.GetRanges() {
+		ranges[i] = indexset.Range{First: r.GetFirst(), Last: r.GetLast()}
+	}
+	return ranges
+}
+
+func writeSet(s indexset.Set) *jobpolicyv1.IndexSet {
+	m := &jobpolicyv1.IndexSet{}
+	for _, r := range s.Ranges() {
+		m.Ranges = append(m.Ranges, &jobpolicyv1.IndexRange{First: r.First, Last: r.Last})
+	}
+	return m
+}

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"time"
+
+	"jobpolicy.dev/engine/indexset"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A podRow is an unaccounted pod with what the tally found about it.
+type podRow struct {
+	pod *jobpolicyv1.UnaccountedPod
+	// inRange is false for a pod of an INDEXED Job without an index that the
+	// Job asks for. Such a pod is released but never counted.
+	inRange bool
+	// recorded is true when the UID stands in status.uncounted: its verdict
+	// was reached in an earlier round and stays (invariant I3).
+	recorded bool
+	// succeeded and failed are the verdict on the pod, recorded or new. At most
+	// one is true; both are false for a pod that is being deleted and may yet
+	// end either way.
+	succeeded, failed bool
+	// match is what the pod failure policy says of a failed pod.
+	match policyMatch
+}
+
+// isNew reports whether the pod's end is seen for the first time.
+func (r podRow) isNew() bool { return !r.recorded && r.inRange }
+
+// A tally is what the pods add up to, once everything that was seen is
+// included: what is accounted for, what is recorded, and what is new.
+type tally struct {
+	// rows are in order of index, then UID.
+	rows []podRow
+	// succeeded and failed are pods; for INDEXED, succeeded are indexes.
+	succeeded, failed int64
+	succeededIndexes  indexset.Set
+	failedIndexes     indexset.Set
+	// awaiting holds, for each index whose last pod failed and has no
+	// replacement yet, that pod's row. Only with limits per index.
+	awaiting map[int32]podRow
+	retry    retryState
+}
+
+func takeTally(s *snapshot) tally {
+	t := tally{rows: readRows(s)}
+	var newSucceeded, newFailed int64
+	for _, r := range t.rows {
+		if !r.isNew() {
+			continue
+		}
+		if r.succeeded {
+			newSucceeded++
+		}
+		if r.failed && r.match.counts() {
+			newFailed++
+		}
+	}
+	unlisted, uncounted := s.req.GetUnlistedPods(), s.status.GetUncounted()
+	t.failed = int64(s.status.GetFailed()) + int64(len(uncounted.GetFailed())) + newFailed
+	if s.unlistedFailuresCount() {
+		t.failed += int64(unlisted.GetFailed())
+	}
+	t.succeeded = int64(s.status.GetSucceeded()) + int64(len(uncounted.GetSucceeded())) + newSucceeded +
+		int64(unlisted.GetSucceeded())
+	if s.indexed {
+		t.tallyIndexes(s)
+	}
+	t.retry = readRetry(s, t.rows)
+	return t
+}
+
+// tallyIndexes works out which indexes succeeded and which failed for good. An
+// index is never both: whichever was recorded first stays, and within one
+// round success wins, so that the API server takes the status (invariant I5).
+func (t *tally) tallyIndexes(s *snapshot) {
+	var succeeded, failed []int32
+	for _, r := range t.rows {
+		if !r.inRange {
+			continue
+		}
+		if r.succeeded {
+			succeeded = append(succeeded, r.pod.GetIndex())
+		}
+		if s.perIndex() && r.failed && exhaustsIndex(s, r) {
+			failed = append(failed, r.pod.GetIndex())
+		}
+	}
+	fresh := indexset.Of(succeeded...).Union(s.unlistedSucceeded).Minus(s.failedIndexes)
+	t.succeededIndexes = s.completed.Union(fresh)
+	t.failedIndexes = s.failedIndexes.Union(indexset.Of(failed...).Minus(t.succeededIndexes))
+	t.succeeded = t.succeededIndexes.Len()
+	if s.perIndex() {
+		t.awaiting = awaitingReplacement(s, t)
+	}
+}
+
+func readRows(s *snapshot) []podRow {
+	rows := make([]podRow, 0, len(s.req.GetUnaccountedPods()))
+	for _, pod := range s.req.GetUnaccountedPods() {
+		rows = append(rows, readRow(s, pod))
+	}
+	slices.SortFunc(rows, func(a, b podRow) int {
+		if a.pod.GetIndex() != b.pod.GetIndex() {
+			return int(int64(a.pod.GetIndex()) - int64(b.pod.GetIndex()))
+		}
+		return bytes.Compare(a.pod.GetUid(), b.pod.GetUid())
+	})
+	return rows
+}
+
+func readRow(s *snapshot, pod *jobpolicyv1.UnaccountedPod) podRow {
+	uid := string(pod.GetUid())
+	r := podRow{pod: pod, inRange: s.inRange(pod.Index)}
+	switch {
+	case s.recordedSucceeded[uid]:
+		r.recorded, r.succeeded = true, true
+	case s.recordedFailed[uid]:
+		r.recorded, r.failed = true, true
+	default:
+		r.succeeded = pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+		r.failed = !r.succeeded && (pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED || !s.replaceFailedOnly())
+	}
+	if r.failed {
+		r.match = matchFailurePolicy(s, pod.GetFailure())
+	}
+	return r
+}
+
+// retryState is what the retry delay grows with.
+type retryState struct {
+	// consecutive counts failed pods since the last success.
+	consecutive int32
+	// last is when the last of them finished.
+	last time.Time
+}
+
+// readRetry counts the failures after the last success. Failures that the pod
+// failure policy ignores do not count: they are no reason to wait (upstream
+// counts them, kubernetes/kubernetes#130881).
+func readRetry(s *snapshot, rows []podRow) retryState {
+	facts := s.req.GetRetry()
+	lastSuccess := time.Time{}
+	if facts.GetLastSuccessTime() != nil {
+		lastSuccess = facts.GetLastSuccessTime().AsTime()
+	}
+	for _, r := range rows {
+		if finished := r.pod.GetFinishedTime().AsTime(); r.succeeded && finished.After(lastSuccess) {
+			lastSuccess = finished
+		}
+	}
+	var fromFacts, fromRows retryState
+	for _, f := range facts.GetRecentFailures() {
+		if matchFailurePolicy(s, f.GetFailure()).counts() {
+			fromFacts.add(f.GetFinishedTime().AsTime(), lastSuccess)
+		}
+	}
+	for _, r := range rows {
+		if r.failed && r.match.counts() {
+			fromRows.add(r.pod.GetFinishedTime().AsTime(), lastSuccess)
+		}
+	}
+	if fromRows.consecutive > fromFacts.consecutive {
+		return fromRows
+	}
+	return fromFacts
+}
+
+func (r *retryState) add(finished, lastSuccess time.Time) {
+	if !finished.After(lastSuccess) {
+		return
+	}
+	r.consecutive++
+	if finished.After(r.last) {
+		r.last = finished
+	}
+}
+
+// clamp32 brings a count into the range of the API's int32 fields.
+func clamp32(n int64) int32 {
+	return int32(max(0, min(n, math.MaxInt32)))
+}

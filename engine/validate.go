@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"fmt"
+	"strconv"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine/indexset"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Limits of the contract; each stands in the proto file beside its field.
+const (
+	maxRequestIDBytes   = 128
+	maxNameBytes        = 253
+	maxTypeBytes        = 316
+	maxReasonBytes      = 1024
+	maxMessageBytes     = 32768
+	maxRows             = 100_000
+	maxRanges           = 200_000
+	maxConditions       = 100
+	maxPolicyRules      = 20
+	maxPolicyPatterns   = 20
+	maxExitCodes        = 255
+	maxContainerExits   = 1000
+	maxRetryFacts       = 64
+	maxBackoffSeconds   = 24 * 60 * 60
+	maxLimitSetting     = 100_000
+	uidBytes            = 16
+	maxListedViolations = 100
+)
+
+// A checker collects violations. It goes on after the first one, so that a
+// caller can mend its request in one go.
+type checker struct {
+	violations []FieldViolation
+}
+
+// require records a violation of field unless ok.
+func (c *checker) require(ok bool, field, format string, args ...any) bool {
+	if !ok && len(c.violations) < maxListedViolations {
+		c.violations = append(c.violations, FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)})
+	}
+	return ok
+}
+
+// full reports that no further violation would be listed: the rest of a long
+// list need not be looked at.
+func (c *checker) full() bool { return len(c.violations) >= maxListedViolations }
+
+// validate is the only way into the engine. It checks everything that later
+// code relies on (the invariants of snapshot), in time linear in the request.
+func validate(req *jobpolicyv1.DecideJobRequest) error {
+	c := &checker{}
+	c.require(len(req.GetRequestId()) <= maxRequestIDBytes, "request_id",
+		"must have at most %d bytes, has %d", maxRequestIDBytes, len(req.GetRequestId()))
+	c.requiredTime("now", req.GetNow())
+	c.job(req.GetJob())
+	c.spec(req.GetSpec())
+	c.status(req.GetStatus())
+	c.pods(req.GetPods())
+	c.rows(req)
+	c.unlisted(req.GetUnlistedPods())
+	c.inFlight(req.GetInFlight())
+	c.freshness(req.GetFreshness())
+	c.retry(req.GetRetry())
+	c.settings(req.GetSettings())
+	if len(c.violations) > 0 {
+		return &InvalidRequestError{Violations: c.violations}
+	}
+	return nil
+}
+
+func (c *checker) job(job *jobpolicyv1.JobRef) {
+	if !c.require(job != nil, "job", "is required") {
+		return
+	}
+	c.uid("job.uid", job.GetUid())
+	c.bytesBetween("job.namespace", job.GetNamespace(), 1, maxNameBytes)
+	c.bytesBetween("job.name", job.GetName(), 1, maxNameBytes)
+	c.notNegative("job.generation", job.GetGeneration())
+}
+
+func (c *checker) settings(s *jobpolicyv1.Settings) {
+	base := c.backoff("settings.pod_failure_backoff", s.GetPodFailureBackoff(), 0.001)
+	if d := s.GetMaxPodFailureBackoff(); d != nil {
+		c.backoff("settings.max_pod_failure_backoff", d, max(base, 0.001))
+	}
+	c.between("settings.max_uncounted_pods", int64(s.GetMaxUncountedPods()), 0, maxLimitSetting)
+	c.between("settings.max_pod_changes", int64(s.GetMaxPodChanges()), 0, maxLimitSetting)
+}
+
+// backoff checks an optional duration and returns it in seconds, or the least
+// allowed one if it is absent or wrong.
+func (c *checker) backoff(field string, d *durationpb.Duration, least float64) float64 {
+	if d == nil {
+		return defaultPodFailureBackoff.Seconds()
+	}
+	if !c.require(d.CheckValid() == nil, field, "is not a valid duration") {
+		return least
+	}
+	seconds := d.AsDuration().Seconds()
+	if !c.require(seconds >= least && seconds <= maxBackoffSeconds, field,
+		"must be between %gs and %ds, is %gs", least, maxBackoffSeconds, seconds) {
+		return least
+	}
+	return seconds
+}
+
+func (c *checker) inFlight(f *jobpolicyv1.InFlight) {
+	c.notNegative("in_flight.creates", int64(f.GetCreates()))
+	set := c.indexSet("in_flight.create_indexes", f.GetCreateIndexes())
+	c.require(set.Len() <= int64(f.GetCreates()), "in_flight.create_indexes",
+		"must not have more indexes than in_flight.creates (%d), has %d", f.GetCreates(), set.Len())
+}
+
+func (c *checker) freshness(f *jobpolicyv1.Freshness) {
+	c.version("freshness.job_observed", f.GetJobObserved())
+	c.version("freshness.job_written", f.GetJobWritten())
+	c.version("freshness.pods_observed", f.GetPodsObserved())
+	c.version("freshness.pods_written", f.GetPodsWritten())
+}
+
+func (c *checker) version(field, v string) {
+	if v == "" {
+		return
+	}
+	_, err := strconv.ParseUint(v, 10, 64)
+	c.require(err == nil, field, "must be a resource version: a decimal number below 2^64")
+}
+
+func (c *checker) retry(r *jobpolicyv1.RetryFacts) {
+	c.optionalTime("retry.last_success_time", r.GetLastSuccessTime())
+	if !c.length("retry.recent_failures", len(r.GetRecentFailures()), maxRetryFacts) {
+		return
+	}
+	for i, f := range r.GetRecentFailures() {
+		at := func(name string) string { return fmt.Sprintf("retry.recent_failures[%d].%s", i, name) }
+		c.requiredTime(at("finished_time"), f.GetFinishedTime())
+		c.failure(at("failure"), f.GetFailure())
+	}
+}
+
+// indexSet checks a set and returns it; the empty set if it is wrong.
+func (c *checker) indexSet(field string, m *jobpolicyv1.IndexSet) indexset.Set {
+	if !c.length(field+".ranges", len(m.GetRanges()), maxRanges) {
+		return indexset.Set{}
+	}
+	set, ok := indexset.FromRanges(readRanges(m))
+	c.require(ok, field+".ranges",
+		"must be in ascending order, must not overlap, and first and last must satisfy 0 <= first <= last <= %d", indexset.Max)
+	return set
+}
+
+func (c *checker) uid(field string, uid []byte) bool {
+	return c.require(len(uid) == uidBytes, field, "must have %d bytes, has %d", uidBytes, len(uid))
+}
+
+func (c *checker) bytesBetween(field, s string, low, high int) {
+	c.require(len(s) >= low && len(s) <= high, field, "must have %d to %d bytes, has %d", low, high, len(s))
+}
+
+func (c *checker) length(field string, n, most int) bool {
+	return c.require(n <= most, field, "must have at most %d entries, has %d", most, n)
+}
+
+func (c *checker) notNegative(field string, n int64) bool {
+	return c.require(n >= 0, field, "must not be negative, is %d", n)
+}
+
+func (c *checker) between(field string, n, low, high int64) {
+	c.require(n >= low && n <= high, field, "must be between %d and %d, is %d", low, high, n)
+}
+
+func (c *checker) requiredTime(field string, t *timestamppb.Timestamp) {
+	if c.require(t != nil, field, "is required") {
+		c.optionalTime(field, t)
+	}
+}
+
+func (c *checker) optionalTime(field string, t *timestamppb.Timestamp) {
+	if t != nil {
+		c.require(t.CheckValid() == nil, field, "must be a time between the years 1 and 9999")
+	}
+}
+
+// A protoEnum is any generated enum.
+type protoEnum interface {
+	~int32
+	fmt.Stringer
+}
+
+// enum checks that v is one of the values that names knows; the value 0 only
+// if optional.
+func enum[E protoEnum](c *checker, field string, v E, names map[int32]string, optional bool) {
+	_, known := names[int32(v)]
+	if !c.require(known, field, "has the unknown value %d", int32(v)) {
+		return
+	}
+	c.require(optional || v != 0, field, "is required")
+}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"fmt"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
+	if !c.require(spec != nil, "spec", "is required") {
+		return
+	}
+	enum(c, "spec.completion_mode", spec.GetCompletionMode(), jobpolicyv1.CompletionMode_name, true)
+	enum(c, "spec.restart_policy", spec.GetRestartPolicy(), jobpolicyv1.RestartPolicy_name, false)
+	enum(c, "spec.pod_replacement_policy", spec.GetPodReplacementPolicy(), jobpolicyv1.PodReplacementPolicy_name, true)
+	c.notNegative("spec.parallelism", int64(spec.GetParallelism()))
+	c.notNegative("spec.completions", int64(spec.GetCompletions()))
+	c.notNegative("spec.backoff_limit", int64(spec.GetBackoffLimit()))
+	c.notNegative("spec.backoff_limit_per_index", int64(spec.GetBackoffLimitPerIndex()))
+	c.notNegative("spec.max_failed_indexes", int64(spec.GetMaxFailedIndexes()))
+	c.notNegative("spec.ttl_seconds_after_finished", int64(spec.GetTtlSecondsAfterFinished()))
+	c.require(spec.ActiveDeadlineSeconds == nil || spec.GetActiveDeadlineSeconds() > 0, "spec.active_deadline_seconds",
+		"must be 1 or more, is %d", spec.GetActiveDeadlineSeconds())
+	c.specCombinations(spec)
+	c.failurePolicy(spec)
+	c.successPolicy(spec.GetSuccessPolicy())
+}
+
+func (c *checker) specCombinations(spec *jobpolicyv1.JobSpec) {
+	indexed := spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
+	c.require(!indexed || spec.Completions != nil, "spec.completions", "is required with COMPLETION_MODE_INDEXED")
+	c.require(indexed || spec.BackoffLimitPerIndex == nil, "spec.backoff_limit_per_index", "needs COMPLETION_MODE_INDEXED")
+	c.require(spec.BackoffLimitPerIndex != nil || spec.MaxFailedIndexes == nil, "spec.max_failed_indexes",
+		"needs spec.backoff_limit_per_index")
+	c.require(indexed || spec.GetSuccessPolicy() == nil, "spec.success_policy", "needs COMPLETION_MODE_INDEXED")
+	never := spec.GetRestartPolicy() == jobpolicyv1.RestartPolicy_RESTART_POLICY_NEVER
+	c.require(never || spec.GetPodFailurePolicy() == nil, "spec.pod_failure_policy", "needs RESTART_POLICY_NEVER")
+	c.require(spec.GetPodFailurePolicy() == nil ||
+		spec.GetPodReplacementPolicy() != jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_TERMINATING_OR_FAILED,
+		"spec.pod_replacement_policy", "must be POD_REPLACEMENT_POLICY_FAILED or absent with spec.pod_failure_policy")
+}
+
+func (c *checker) failurePolicy(spec *jobpolicyv1.JobSpec) {
+	rules := spec.GetPodFailurePolicy().GetRules()
+	if !c.length("spec.pod_failure_policy.rules", len(rules), maxPolicyRules) {
+		return
+	}
+	for i, rule := range rules {
+		at := func(name string) string { return fmt.Sprintf("spec.pod_failure_policy.rules[%d].%s", i, name) }
+		enum(c, at("action"), rule.GetAction(), jobpolicyv1.PodFailurePolicyAction_name, false)
+		c.require(rule.GetAction() != jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_INDEX ||
+			spec.BackoffLimitPerIndex != nil, at("action"), "FAIL_INDEX needs spec.backoff_limit_per_index")
+		codes, patterns := rule.GetOnExitCodes(), rule.GetOnPodConditions()
+		c.require((codes != nil) != (len(patterns) > 0), at("on_exit_codes"),
+			"exactly one of on_exit_codes and on_pod_conditions must be set")
+		if codes != nil {
+			enum(c, at("on_exit_codes.operator"), codes.GetOperator(), jobpolicyv1.ExitCodeOperator_name, false)
+			c.between(at("on_exit_codes.values"), int64(len(codes.GetValues())), 1, maxExitCodes)
+		}
+		c.patterns(at("on_pod_conditions"), patterns, maxPolicyPatterns)
+	}
+}
+
+func (c *checker) patterns(field string, patterns []*jobpolicyv1.PodConditionPattern, most int) {
+	if !c.length(field, len(patterns), most) {
+		return
+	}
+	for i, p := range patterns {
+		c.bytesBetween(fmt.Sprintf("%s[%d].type", field, i), p.GetType(), 1, maxTypeBytes)
+		enum(c, fmt.Sprintf("%s[%d].status", field, i), p.GetStatus(), jobpolicyv1.ConditionStatus_name, false)
+	}
+}
+
+func (c *checker) successPolicy(policy *jobpolicyv1.SuccessPolicy) {
+	if !c.length("spec.success_policy.rules", len(policy.GetRules()), maxPolicyRules) {
+		return
+	}
+	for i, rule := range policy.GetRules() {
+		at := func(name string) string { return fmt.Sprintf("spec.success_policy.rules[%d].%s", i, name) }
+		c.indexSet(at("succeeded_indexes"), rule.GetSucceededIndexes())
+		c.notNegative(at("succeeded_count"), int64(rule.GetSucceededCount()))
+		c.require(rule.GetSucceededIndexes() != nil || rule.SucceededCount != nil, at("succeeded_indexes"),
+			"one of succeeded_indexes and succeeded_count must be set")
+	}
+}
+
+func (c *checker) status(status *jobpolicyv1.JobStatus) {
+	c.optionalTime("status.start_time", status.GetStartTime())
+	c.optionalTime("status.completion_time", status.GetCompletionTime())
+	c.notNegative("status.active", int64(status.GetActive()))
+	c.notNegative("status.ready", int64(status.GetReady()))
+	c.notNegative("status.terminating", int64(status.GetTerminating()))
+	c.notNegative("status.succeeded", int64(status.GetSucceeded()))
+	c.notNegative("status.failed", int64(status.GetFailed()))
+	c.indexSet("status.completed_indexes", status.GetCompletedIndexes())
+	c.indexSet("status.failed_indexes", status.GetFailedIndexes())
+	c.uncounted(status.GetUncounted())
+	c.conditions(status.GetConditions())
+}
+
+func (c *checker) conditions(conditions []*jobpolicyv1.JobCondition) {
+	if !c.length("status.conditions", len(conditions), maxConditions) {
+		return
+	}
+	seen := map[string]bool{}
+	for i, condition := range conditions {
+		at := func(name string) string { return fmt.Sprintf("status.conditions[%d].%s", i, name) }
+		c.bytesBetween(at("type"), condition.GetType(), 1, maxTypeBytes)
+		c.require(!seen[condition.GetType()], at("type"), "is a duplicate of an earlier condition: %q", condition.GetType())
+		seen[condition.GetType()] = true
+		enum(c, at("status"), condition.GetStatus(), jobpolicyv1.ConditionStatus_name, false)
+		c.bytesBetween(at("reason"), condition.GetReason(), 0, maxReasonBytes)
+		c.bytesBetween(at("message"), condition.GetMessage(), 0, maxMessageBytes)
+		c.optionalTime(at("last_probe_time"), condition.GetLastProbeTime())
+		c.optionalTime(at("last_transition_time"), condition.GetLastTransitionTime())
+	}
+}
+
+func (c *checker) uncounted(u *jobpolicyv1.UncountedTerminatedPods) {
+	seen := map[string]bool{}
+	lists := []struct {
+		field string
+		uids  [][]byte
+	}{
+		{"status.uncounted.succeeded", u.GetSucceeded()},
+		{"status.uncounted.failed", u.GetFailed()},
+	}
+	for _, list := range lists {
+		if !c.length(list.field, len(list.uids), maxRows) {
+			continue
+		}
+		for i, uid := range list.uids {
+			if c.full() {
+				return
+			}
+			field := fmt.Sprintf("%s[%d]", list.field, i)
+			c.uid(field, uid)
+			c.require(!seen[string(uid)], field, "is a duplicate: each UID may stand once in status.uncounted")
+			seen[string(uid)] = true
+		}
+	}
+}

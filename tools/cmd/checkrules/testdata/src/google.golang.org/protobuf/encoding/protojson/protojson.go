@@ -1,0 +1,2 @@
+// Package protojson stands in for the real one: only its path matters here.
+package protojson
