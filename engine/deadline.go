@@ -29,11 +29,12 @@ func deadlinePassed(f facts) answer {
 // longer, and later times do not fit a timestamp.
 const maxDeadline = 100 * 365 * 24 * time.Hour
 
-// deadlineTime is when the deadline passes; ok is false if none is running.
-// A Job that starts in this round counts from now.
+// deadlineTime is when the deadline passes; ok is false if none is running, or
+// if the Job is being deleted, for which it changes nothing. A Job that starts
+// in this round counts from now.
 func deadlineTime(s *snapshot) (at time.Time, ok bool) {
 	seconds := s.spec.GetActiveDeadlineSeconds()
-	if s.spec.ActiveDeadlineSeconds == nil || s.spec.GetSuspend() || seconds > int64(maxDeadline/time.Second) {
+	if s.spec.ActiveDeadlineSeconds == nil || s.spec.GetSuspend() || s.spec.GetDeleting() || seconds > int64(maxDeadline/time.Second) {
 		return time.Time{}, false
 	}
 	start, _ := s.activeSince()

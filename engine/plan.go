@@ -152,6 +152,10 @@ func (p plan) explainNoRoom(s *snapshot) plan {
 
 // holdCreation says why no pod may be created now, if so.
 func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
+	if at := s.req.GetCreateNotBefore(); at != nil && at.AsTime().After(s.now) {
+		return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_CREATION_FAILED, at.AsTime(),
+			"pods could not be created; the caller tries again later")
+	}
 	// An unlisted failure may turn out to fail the Job or its index.
 	if failed := s.req.GetUnlistedPods().GetFailed(); failed > 0 && !s.unlistedFailuresCount() {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "%d finished pods have to be looked at first", failed)

@@ -176,8 +176,14 @@ func readRanges(m *jobpolicyv1.IndexSet) []indexset.Range {
 
 func writeSet(s indexset.Set) *jobpolicyv1.IndexSet {
 	m := &jobpolicyv1.IndexSet{}
-	for _, r := range s.Ranges() {
-		m.Ranges = append(m.Ranges, &jobpolicyv1.IndexRange{First: r.First, Last: r.Last})
+	if s.Empty() {
+		return m
+	}
+	ranges := make([]jobpolicyv1.IndexRange, len(s.Ranges()))
+	m.Ranges = make([]*jobpolicyv1.IndexRange, len(ranges))
+	for i, r := range s.Ranges() {
+		ranges[i].First, ranges[i].Last = r.First, r.Last
+		m.Ranges[i] = &ranges[i]
 	}
 	return m
 }

@@ -163,10 +163,12 @@ func readRetry(s *snapshot, rows []podRow) retryState {
 			fromRows.add(r.pod.GetFinishedTime().AsTime(), lastSuccess)
 		}
 	}
-	if fromRows.consecutive > fromFacts.consecutive {
-		return fromRows
+	// The two overlap as a rule, but neither need hold all of the other.
+	merged := retryState{consecutive: max(fromRows.consecutive, fromFacts.consecutive), last: fromFacts.last}
+	if fromRows.last.After(merged.last) {
+		merged.last = fromRows.last
 	}
-	return fromFacts
+	return merged
 }
 
 func (r *retryState) add(finished, lastSuccess time.Time) {

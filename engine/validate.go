@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -33,15 +34,50 @@ const (
 )
 
 // A checker collects violations. It goes on after the first one, so that a
-// caller can mend its request in one go.
+// caller can mend its request in one go. A request may hold 100000 rows, nearly
+// always right ones: texts are made only of what is wrong.
 type checker struct {
 	violations []FieldViolation
+	// items are the list elements that are being looked at, outermost first.
+	// The fields that checks name are relative to the last one.
+	items []listItem
+}
+
+type listItem struct {
+	list  string
+	index int
+}
+
+// enter makes an element of a list the one that fields are relative to.
+func (c *checker) enter(list string, index int) {
+	c.items = append(c.items, listItem{list, index})
+}
+
+// leave undoes the last enter.
+func (c *checker) leave() { c.items = c.items[:len(c.items)-1] }
+
+// path is the full name of a field of the current element; of the element
+// itself if field is empty.
+func (c *checker) path(field string) string {
+	var b strings.Builder
+	for _, item := range c.items {
+		fmt.Fprintf(&b, "%s[%d].", item.list, item.index)
+	}
+	b.WriteString(field)
+	return strings.TrimSuffix(b.String(), ".")
+}
+
+// violated records a violation of field.
+func (c *checker) violated(field, format string, args ...any) {
+	if !c.full() {
+		c.violations = append(c.violations, FieldViolation{Field: c.path(field), Description: fmt.Sprintf(format, args...)})
+	}
 }
 
 // require records a violation of field unless ok.
 func (c *checker) require(ok bool, field, format string, args ...any) bool {
-	if !ok && len(c.violations) < maxListedViolations {
-		c.violations = append(c.violations, FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)})
+	if !ok {
+		c.violated(field, format, args...)
 	}
 	return ok
 }
@@ -67,6 +103,7 @@ func validate(req *jobpolicyv1.DecideJobRequest) error {
 	c.freshness(req.GetFreshness())
 	c.retry(req.GetRetry())
 	c.settings(req.GetSettings())
+	c.optionalTime("create_not_before", req.GetCreateNotBefore())
 	if len(c.violations) > 0 {
 		return &InvalidRequestError{Violations: c.violations}
 	}
@@ -137,9 +174,10 @@ func (c *checker) retry(r *jobpolicyv1.RetryFacts) {
 		return
 	}
 	for i, f := range r.GetRecentFailures() {
-		at := func(name string) string { return fmt.Sprintf("retry.recent_failures[%d].%s", i, name) }
-		c.requiredTime(at("finished_time"), f.GetFinishedTime())
-		c.failure(at("failure"), f.GetFailure())
+		c.enter("retry.recent_failures", i)
+		c.requiredTime("finished_time", f.GetFinishedTime())
+		c.failure(f.GetFailure())
+		c.leave()
 	}
 }
 
@@ -154,24 +192,39 @@ func (c *checker) indexSet(field string, m *jobpolicyv1.IndexSet) indexset.Set {
 	return set
 }
 
+// The checks below run for every field of every row. They hand values to
+// require and violated only when something is wrong, because that allocates.
+
 func (c *checker) uid(field string, uid []byte) bool {
-	return c.require(len(uid) == uidBytes, field, "must have %d bytes, has %d", uidBytes, len(uid))
+	if len(uid) == uidBytes {
+		return true
+	}
+	return c.require(false, field, "must have %d bytes, has %d", uidBytes, len(uid))
 }
 
 func (c *checker) bytesBetween(field, s string, low, high int) {
-	c.require(len(s) >= low && len(s) <= high, field, "must have %d to %d bytes, has %d", low, high, len(s))
+	if len(s) < low || len(s) > high {
+		c.violated(field, "must have %d to %d bytes, has %d", low, high, len(s))
+	}
 }
 
 func (c *checker) length(field string, n, most int) bool {
-	return c.require(n <= most, field, "must have at most %d entries, has %d", most, n)
+	if n <= most {
+		return true
+	}
+	return c.require(false, field, "must have at most %d entries, has %d", most, n)
 }
 
-func (c *checker) notNegative(field string, n int64) bool {
-	return c.require(n >= 0, field, "must not be negative, is %d", n)
+func (c *checker) notNegative(field string, n int64) {
+	if n < 0 {
+		c.violated(field, "must not be negative, is %d", n)
+	}
 }
 
 func (c *checker) between(field string, n, low, high int64) {
-	c.require(n >= low && n <= high, field, "must be between %d and %d, is %d", low, high, n)
+	if n < low || n > high {
+		c.violated(field, "must be between %d and %d, is %d", low, high, n)
+	}
 }
 
 func (c *checker) requiredTime(field string, t *timestamppb.Timestamp) {
@@ -181,8 +234,8 @@ func (c *checker) requiredTime(field string, t *timestamppb.Timestamp) {
 }
 
 func (c *checker) optionalTime(field string, t *timestamppb.Timestamp) {
-	if t != nil {
-		c.require(t.CheckValid() == nil, field, "must be a time between the years 1 and 9999")
+	if t != nil && !t.IsValid() {
+		c.violated(field, "must be a time between the years 1 and 9999")
 	}
 }
 
@@ -195,8 +248,8 @@ type protoEnum interface {
 // enum checks that v is one of the values that names knows; the value 0 only
 // if optional.
 func enum[E protoEnum](c *checker, field string, v E, names map[int32]string, optional bool) {
-	_, known := names[int32(v)]
-	if !c.require(known, field, "has the unknown value %d", int32(v)) {
+	if _, known := names[int32(v)]; !known {
+		c.violated(field, "has the unknown value %d", int32(v))
 		return
 	}
 	c.require(optional || v != 0, field, "is required")

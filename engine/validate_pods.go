@@ -1,10 +1,12 @@
 package engine
 
 import (
-	"fmt"
-
+	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
+
+// uidKey is a UID of the right length, as the key of a map.
+type uidKey [uidBytes]byte
 
 func (c *checker) pods(p *jobpolicyv1.PodSummary) {
 	c.notNegative("pods.active", int64(p.GetActive()))
@@ -27,28 +29,34 @@ func (c *checker) rows(req *jobpolicyv1.DecideJobRequest) {
 		!c.length("confirmed_releases", len(req.GetConfirmedReleases()), 2*maxRows) {
 		return
 	}
-	seen := make(map[string]bool, len(unaccounted)+len(active.GetPods()))
+	seen := make(map[uidKey]bool, len(unaccounted)+len(active.GetPods()))
 	for i, pod := range unaccounted {
 		if c.full() {
 			return
 		}
-		c.unaccountedPod(fmt.Sprintf("unaccounted_pods[%d].", i), pod, seen)
+		c.enter("unaccounted_pods", i)
+		c.unaccountedPod(pod, seen)
+		c.leave()
 	}
 	for i, pod := range active.GetPods() {
 		if c.full() {
 			return
 		}
-		c.activePod(fmt.Sprintf("active_pods.pods[%d].", i), pod, seen)
+		c.enter("active_pods.pods", i)
+		c.activePod(pod, seen)
+		c.leave()
 	}
 	c.rowCounts(req)
 	for i, uid := range req.GetConfirmedReleases() {
 		if c.full() {
 			return
 		}
-		field := fmt.Sprintf("confirmed_releases[%d]", i)
-		c.uid(field, uid)
-		c.require(!seen[string(uid)], field,
-			"contradicts a row of the same UID: a pod whose release is confirmed has no finalizer left")
+		c.enter("confirmed_releases", i)
+		if c.uid("", uid) {
+			c.require(!seen[uidKey(uid)], "",
+				"contradicts a row of the same UID: a pod whose release is confirmed has no finalizer left")
+		}
+		c.leave()
 	}
 }
 
@@ -72,51 +80,63 @@ func (c *checker) rowCounts(req *jobpolicyv1.DecideJobRequest) {
 		"must have pods.active (%d) rows, or fewer with truncated set, has %d", counts.GetActive(), listed)
 }
 
-func (c *checker) unaccountedPod(at string, pod *jobpolicyv1.UnaccountedPod, seen map[string]bool) {
-	c.rowUID(at+"uid", pod.GetUid(), seen)
-	enum(c, at+"phase", pod.GetPhase(), jobpolicyv1.PodPhase_name, false)
-	c.require(terminal(pod.GetPhase()) || pod.GetDeleting(), at+"deleting",
-		"must be true for a pod in phase %s: a pod that neither finished nor is being deleted is active", pod.GetPhase())
-	c.index(at+"index", pod.Index)
-	c.requiredTime(at+"finished_time", pod.GetFinishedTime())
-	c.notNegative(at+"index_failure_count", int64(pod.GetIndexFailureCount()))
-	c.notNegative(at+"index_ignored_failure_count", int64(pod.GetIndexIgnoredFailureCount()))
-	c.failure(at+"failure", pod.GetFailure())
+func (c *checker) unaccountedPod(pod *jobpolicyv1.UnaccountedPod, seen map[uidKey]bool) {
+	if !c.require(pod != nil, "", "is required") {
+		return
+	}
+	c.rowUID(pod.GetUid(), seen)
+	enum(c, "phase", pod.GetPhase(), jobpolicyv1.PodPhase_name, false)
+	if !terminal(pod.GetPhase()) && !pod.GetDeleting() {
+		c.violated("deleting", "must be true for a pod in phase %s: a pod that neither finished nor is being deleted is active",
+			pod.GetPhase())
+	}
+	c.index(pod.Index)
+	c.requiredTime("finished_time", pod.GetFinishedTime())
+	c.notNegative("index_failure_count", int64(pod.GetIndexFailureCount()))
+	c.notNegative("index_ignored_failure_count", int64(pod.GetIndexIgnoredFailureCount()))
+	c.failure(pod.GetFailure())
 }
 
-func (c *checker) failure(field string, f *jobpolicyv1.PodFailure) {
-	c.bytesBetween(field+".pod_name", f.GetPodName(), 0, maxNameBytes)
-	if c.length(field+".container_exits", len(f.GetContainerExits()), maxContainerExits) {
+// failure checks the field "failure" of the current element.
+func (c *checker) failure(f *jobpolicyv1.PodFailure) {
+	c.bytesBetween("failure.pod_name", f.GetPodName(), 0, maxNameBytes)
+	if c.length("failure.container_exits", len(f.GetContainerExits()), maxContainerExits) {
 		for i, exit := range f.GetContainerExits() {
-			at := fmt.Sprintf("%s.container_exits[%d].", field, i)
-			c.bytesBetween(at+"container_name", exit.GetContainerName(), 0, maxNameBytes)
-			c.require(exit.GetExitCode() != 0, at+"exit_code", "must not be 0: only failed containers are listed")
+			c.enter("failure.container_exits", i)
+			c.bytesBetween("container_name", exit.GetContainerName(), 0, maxNameBytes)
+			c.require(exit.GetExitCode() != 0, "exit_code", "must not be 0: only failed containers are listed")
+			c.leave()
 		}
 	}
-	c.patterns(field+".conditions", f.GetConditions(), maxConditions)
+	c.patterns("failure.conditions", f.GetConditions(), maxConditions)
 }
 
-func (c *checker) activePod(at string, pod *jobpolicyv1.ActivePod, seen map[string]bool) {
-	c.rowUID(at+"uid", pod.GetUid(), seen)
-	enum(c, at+"phase", pod.GetPhase(), jobpolicyv1.PodPhase_name, false)
-	c.require(!terminal(pod.GetPhase()), at+"phase", "must not be terminal for an active pod, is %s", pod.GetPhase())
-	c.index(at+"index", pod.Index)
-	c.optionalTime(at+"ready_since", pod.GetReadySince())
-	c.optionalTime(at+"created_time", pod.GetCreatedTime())
-	c.notNegative(at+"max_restarts", int64(pod.GetMaxRestarts()))
-	c.notNegative(at+"max_sidecar_restarts", int64(pod.GetMaxSidecarRestarts()))
+func (c *checker) activePod(pod *jobpolicyv1.ActivePod, seen map[uidKey]bool) {
+	if !c.require(pod != nil, "", "is required") {
+		return
+	}
+	c.rowUID(pod.GetUid(), seen)
+	enum(c, "phase", pod.GetPhase(), jobpolicyv1.PodPhase_name, false)
+	if terminal(pod.GetPhase()) {
+		c.violated("phase", "must not be terminal for an active pod, is %s", pod.GetPhase())
+	}
+	c.index(pod.Index)
+	c.optionalTime("ready_since", pod.GetReadySince())
+	c.optionalTime("created_time", pod.GetCreatedTime())
+	c.notNegative("max_restarts", int64(pod.GetMaxRestarts()))
+	c.notNegative("max_sidecar_restarts", int64(pod.GetMaxSidecarRestarts()))
 }
 
-func (c *checker) rowUID(field string, uid []byte, seen map[string]bool) {
-	if c.uid(field, uid) {
-		c.require(!seen[string(uid)], field, "is a duplicate: each pod may have one row")
-		seen[string(uid)] = true
+func (c *checker) rowUID(uid []byte, seen map[uidKey]bool) {
+	if c.uid("uid", uid) {
+		c.require(!seen[uidKey(uid)], "uid", "is a duplicate: each pod may have one row")
+		seen[uidKey(uid)] = true
 	}
 }
 
-func (c *checker) index(field string, index *int32) {
+func (c *checker) index(index *int32) {
 	if index != nil {
-		c.between(field, int64(*index), 0, 1<<31-2)
+		c.between("index", int64(*index), 0, indexset.Max)
 	}
 }
 

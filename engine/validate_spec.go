@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"fmt"
-
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-)
+import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 
 func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 	if !c.require(spec != nil, "spec", "is required") {
@@ -46,19 +42,24 @@ func (c *checker) failurePolicy(spec *jobpolicyv1.JobSpec) {
 		return
 	}
 	for i, rule := range rules {
-		at := func(name string) string { return fmt.Sprintf("spec.pod_failure_policy.rules[%d].%s", i, name) }
-		enum(c, at("action"), rule.GetAction(), jobpolicyv1.PodFailurePolicyAction_name, false)
-		c.require(rule.GetAction() != jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_INDEX ||
-			spec.BackoffLimitPerIndex != nil, at("action"), "FAIL_INDEX needs spec.backoff_limit_per_index")
-		codes, patterns := rule.GetOnExitCodes(), rule.GetOnPodConditions()
-		c.require((codes != nil) != (len(patterns) > 0), at("on_exit_codes"),
-			"exactly one of on_exit_codes and on_pod_conditions must be set")
-		if codes != nil {
-			enum(c, at("on_exit_codes.operator"), codes.GetOperator(), jobpolicyv1.ExitCodeOperator_name, false)
-			c.between(at("on_exit_codes.values"), int64(len(codes.GetValues())), 1, maxExitCodes)
-		}
-		c.patterns(at("on_pod_conditions"), patterns, maxPolicyPatterns)
+		c.enter("spec.pod_failure_policy.rules", i)
+		c.failureRule(rule, spec.BackoffLimitPerIndex != nil)
+		c.leave()
 	}
+}
+
+func (c *checker) failureRule(rule *jobpolicyv1.PodFailurePolicyRule, perIndex bool) {
+	enum(c, "action", rule.GetAction(), jobpolicyv1.PodFailurePolicyAction_name, false)
+	c.require(rule.GetAction() != jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_INDEX || perIndex,
+		"action", "FAIL_INDEX needs spec.backoff_limit_per_index")
+	codes, patterns := rule.GetOnExitCodes(), rule.GetOnPodConditions()
+	c.require((codes != nil) != (len(patterns) > 0), "on_exit_codes",
+		"exactly one of on_exit_codes and on_pod_conditions must be set")
+	if codes != nil {
+		enum(c, "on_exit_codes.operator", codes.GetOperator(), jobpolicyv1.ExitCodeOperator_name, false)
+		c.between("on_exit_codes.values", int64(len(codes.GetValues())), 1, maxExitCodes)
+	}
+	c.patterns("on_pod_conditions", patterns, maxPolicyPatterns)
 }
 
 func (c *checker) patterns(field string, patterns []*jobpolicyv1.PodConditionPattern, most int) {
@@ -66,8 +67,10 @@ func (c *checker) patterns(field string, patterns []*jobpolicyv1.PodConditionPat
 		return
 	}
 	for i, p := range patterns {
-		c.bytesBetween(fmt.Sprintf("%s[%d].type", field, i), p.GetType(), 1, maxTypeBytes)
-		enum(c, fmt.Sprintf("%s[%d].status", field, i), p.GetStatus(), jobpolicyv1.ConditionStatus_name, false)
+		c.enter(field, i)
+		c.bytesBetween("type", p.GetType(), 1, maxTypeBytes)
+		enum(c, "status", p.GetStatus(), jobpolicyv1.ConditionStatus_name, false)
+		c.leave()
 	}
 }
 
@@ -76,11 +79,12 @@ func (c *checker) successPolicy(policy *jobpolicyv1.SuccessPolicy) {
 		return
 	}
 	for i, rule := range policy.GetRules() {
-		at := func(name string) string { return fmt.Sprintf("spec.success_policy.rules[%d].%s", i, name) }
-		c.indexSet(at("succeeded_indexes"), rule.GetSucceededIndexes())
-		c.notNegative(at("succeeded_count"), int64(rule.GetSucceededCount()))
-		c.require(rule.GetSucceededIndexes() != nil || rule.SucceededCount != nil, at("succeeded_indexes"),
+		c.enter("spec.success_policy.rules", i)
+		c.indexSet("succeeded_indexes", rule.GetSucceededIndexes())
+		c.notNegative("succeeded_count", int64(rule.GetSucceededCount()))
+		c.require(rule.GetSucceededIndexes() != nil || (rule != nil && rule.SucceededCount != nil), "succeeded_indexes",
 			"one of succeeded_indexes and succeeded_count must be set")
+		c.leave()
 	}
 }
 
@@ -104,16 +108,23 @@ func (c *checker) conditions(conditions []*jobpolicyv1.JobCondition) {
 	}
 	seen := map[string]bool{}
 	for i, condition := range conditions {
-		at := func(name string) string { return fmt.Sprintf("status.conditions[%d].%s", i, name) }
-		c.bytesBetween(at("type"), condition.GetType(), 1, maxTypeBytes)
-		c.require(!seen[condition.GetType()], at("type"), "is a duplicate of an earlier condition: %q", condition.GetType())
+		c.enter("status.conditions", i)
+		c.condition(condition)
+		if seen[condition.GetType()] {
+			c.violated("type", "is a duplicate of an earlier condition: %q", condition.GetType())
+		}
 		seen[condition.GetType()] = true
-		enum(c, at("status"), condition.GetStatus(), jobpolicyv1.ConditionStatus_name, false)
-		c.bytesBetween(at("reason"), condition.GetReason(), 0, maxReasonBytes)
-		c.bytesBetween(at("message"), condition.GetMessage(), 0, maxMessageBytes)
-		c.optionalTime(at("last_probe_time"), condition.GetLastProbeTime())
-		c.optionalTime(at("last_transition_time"), condition.GetLastTransitionTime())
+		c.leave()
 	}
+}
+
+func (c *checker) condition(condition *jobpolicyv1.JobCondition) {
+	c.bytesBetween("type", condition.GetType(), 1, maxTypeBytes)
+	enum(c, "status", condition.GetStatus(), jobpolicyv1.ConditionStatus_name, false)
+	c.bytesBetween("reason", condition.GetReason(), 0, maxReasonBytes)
+	c.bytesBetween("message", condition.GetMessage(), 0, maxMessageBytes)
+	c.optionalTime("last_probe_time", condition.GetLastProbeTime())
+	c.optionalTime("last_transition_time", condition.GetLastTransitionTime())
 }
 
 func (c *checker) uncounted(u *jobpolicyv1.UncountedTerminatedPods) {
@@ -133,10 +144,11 @@ func (c *checker) uncounted(u *jobpolicyv1.UncountedTerminatedPods) {
 			if c.full() {
 				return
 			}
-			field := fmt.Sprintf("%s[%d]", list.field, i)
-			c.uid(field, uid)
-			c.require(!seen[string(uid)], field, "is a duplicate: each UID may stand once in status.uncounted")
+			c.enter(list.field, i)
+			c.uid("", uid)
+			c.require(!seen[string(uid)], "", "is a duplicate: each UID may stand once in status.uncounted")
 			seen[string(uid)] = true
+			c.leave()
 		}
 	}
 }

@@ -13,27 +13,27 @@ proto=':(glob)proto/**/*.proto'
 
 # before prints the commit whose contract came before the one in the working tree; nothing if there is none.
 before() {
-  git rev-parse --quiet --verify HEAD >/dev/null || return 0
-  if [[ -n $(git status --porcelain -- "$proto") ]]; then
-    git rev-parse HEAD
-    return
-  fi
-  local changed
-  changed=$(git log -1 --format=%H -- "$proto")
-  [[ -n $changed ]] || return 0
-  git rev-parse --quiet --verify "$changed^" || true
+	git rev-parse --quiet --verify HEAD >/dev/null || return 0
+	if [[ -n $(git status --porcelain -- "$proto") ]]; then
+		git rev-parse HEAD
+		return
+	fi
+	local changed
+	changed=$(git log -1 --format=%H -- "$proto")
+	[[ -n $changed ]] || return 0
+	git rev-parse --quiet --verify "$changed^" || true
 }
 
 # upstream prints the commit of origin/main when it is known and not the one checked out.
 upstream() {
-  local main
-  main=$(git rev-parse --quiet --verify origin/main) || return 0
-  [[ $main == "$(git rev-parse --quiet --verify HEAD || true)" ]] || echo "$main"
+	local main
+	main=$(git rev-parse --quiet --verify origin/main) || return 0
+	[[ $main == "$(git rev-parse --quiet --verify HEAD || true)" ]] || echo "$main"
 }
 
 if ! git rev-parse --git-dir >/dev/null 2>&1; then
-  echo 'this is no git clone, so no earlier contract is known: nothing to compare with'
-  exit 0
+	echo 'this is no git clone, so no earlier contract is known: nothing to compare with'
+	exit 0
 fi
 
 old=$(mktemp -d)
@@ -42,12 +42,12 @@ trap 'rm -rf "$old"' EXIT
 compared=0
 failed=0
 for commit in $({ before; upstream; } | sort -u); do
-  [[ -n $(git ls-tree -r --name-only "$commit" -- proto buf.yaml | grep '\.proto$') ]] || continue
-  mkdir "$old/$commit"
-  git archive "$commit" -- buf.yaml proto | tar -x -C "$old/$commit"
-  echo "comparing with $(git log -1 --format='%h (%cs, %s)' "$commit")"
-  .bin/buf breaking --against "$old/$commit" || failed=1
-  compared=$((compared + 1))
+	[[ -n $(git ls-tree -r --name-only "$commit" -- proto buf.yaml | grep '\.proto$') ]] || continue
+	mkdir "$old/$commit"
+	git archive "$commit" -- buf.yaml proto | tar -x -C "$old/$commit"
+	echo "comparing with $(git log -1 --format='%h (%cs, %s)' "$commit")"
+	.bin/buf breaking --against "$old/$commit" || failed=1
+	compared=$((compared + 1))
 done
 
 ((compared > 0)) || echo 'no earlier contract is known: nothing to compare with'

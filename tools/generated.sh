@@ -15,6 +15,6 @@ find proto -name '*.pb.go' -print0 | tar -c --null -T - | tar -x -C "$scratch/co
 
 cd "$scratch"
 if ! diff -ru committed generated; then
-  echo 'the generated code in proto/ is out of date: run make generate'
-  exit 1
+	echo 'the generated code in proto/ is out of date: run make generate'
+	exit 1
 fi

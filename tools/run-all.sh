@@ -14,18 +14,18 @@ lines=()
 failed=0
 begin=$SECONDS
 for target in "$@"; do
-  printf '\n=== %s\n' "$target"
-  since=$SECONDS
-  outcome=ok
-  "${MAKE:-make}" --no-print-directory "$target" || outcome=FAILED
-  [[ $outcome == ok ]] || failed=$((failed + 1))
-  lines+=("$(printf '%-8s%-26s%5d s' "$outcome" "$target" $((SECONDS - since)))")
+	printf '\n=== %s\n' "$target"
+	since=$SECONDS
+	outcome=ok
+	"${MAKE:-make}" --no-print-directory "$target" || outcome=FAILED
+	[[ $outcome == ok ]] || failed=$((failed + 1))
+	lines+=("$(printf '%-8s%-26s%5d s' "$outcome" "$target" $((SECONDS - since)))")
 done
 
 printf '\n=== %s: summary\n' "$title"
 printf '%s\n' "${lines[@]}"
 if ((failed > 0)); then
-  printf '%s: FAILED, %d of %d (%d s)\n' "$title" "$failed" $# $((SECONDS - begin))
-  exit 1
+	printf '%s: FAILED, %d of %d (%d s)\n' "$title" "$failed" $# $((SECONDS - begin))
+	exit 1
 fi
 printf '%s: ok, all %d (%d s)\n' "$title" $# $((SECONDS - begin))

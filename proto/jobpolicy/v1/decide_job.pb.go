@@ -280,9 +280,14 @@ type DecideJobRequest struct {
 	// Set by the caller; absent: the Job has no failed pods.
 	Retry *RetryFacts `protobuf:"bytes,13,opt,name=retry,proto3" json:"retry,omitempty"`
 	// Set by the caller; absent: every default.
-	Settings      *Settings `protobuf:"bytes,14,opt,name=settings,proto3" json:"settings,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Settings *Settings `protobuf:"bytes,14,opt,name=settings,proto3" json:"settings,omitempty"`
+	// Set by the caller after it could not create pods (quota, admission, a
+	// failing API server): none are created before this time, while finished pods
+	// are still counted and released. How long to hold off is the caller's
+	// choice. Absent, or not later than now: creation is not held back.
+	CreateNotBefore *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=create_not_before,json=createNotBefore,proto3" json:"create_not_before,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *DecideJobRequest) Reset() {
@@ -409,6 +414,13 @@ func (x *DecideJobRequest) GetRetry() *RetryFacts {
 func (x *DecideJobRequest) GetSettings() *Settings {
 	if x != nil {
 		return x.Settings
+	}
+	return nil
+}
+
+func (x *DecideJobRequest) GetCreateNotBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateNotBefore
 	}
 	return nil
 }
@@ -716,7 +728,8 @@ func (x *CreatePods) GetFailureCounts() []*IndexFailureCount {
 // IndexFailureCount is what a replacement pod inherits from the pod before it.
 type IndexFailureCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Index int32                  `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The index that the counts belong to.
+	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	// Annotation batch.kubernetes.io/job-index-failure-count.
 	Failures int32 `protobuf:"varint,2,opt,name=failures,proto3" json:"failures,omitempty"`
 	// Annotation batch.kubernetes.io/job-index-ignored-failure-count; not written
@@ -784,7 +797,8 @@ type DeletePod struct {
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// True: remove the tracking finalizer first, in the same step. Such a pod is
 	// not counted as failed.
-	ReleaseFirst  bool         `protobuf:"varint,2,opt,name=release_first,json=releaseFirst,proto3" json:"release_first,omitempty"`
+	ReleaseFirst bool `protobuf:"varint,2,opt,name=release_first,json=releaseFirst,proto3" json:"release_first,omitempty"`
+	// Why; for people and for traces.
 	Reason        DeleteReason `protobuf:"varint,3,opt,name=reason,proto3,enum=jobpolicy.v1.DeleteReason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -844,10 +858,13 @@ func (x *DeletePod) GetReason() DeleteReason {
 // JobEvent is a Kubernetes event to record on the Job. Sent once, with the
 // status that makes it true.
 type JobEvent struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Type          EventType              `protobuf:"varint,1,opt,name=type,proto3,enum=jobpolicy.v1.EventType" json:"type,omitempty"`
-	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Normal, or Warning.
+	Type EventType `protobuf:"varint,1,opt,name=type,proto3,enum=jobpolicy.v1.EventType" json:"type,omitempty"`
+	// CamelCase, upstream's vocabulary.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// One sentence, upstream's wording.
+	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -905,9 +922,11 @@ func (x *JobEvent) GetMessage() string {
 
 // PodFailureActionCount counts failed pods by the action of the policy.
 type PodFailureActionCount struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Action        PodFailurePolicyAction `protobuf:"varint,1,opt,name=action,proto3,enum=jobpolicy.v1.PodFailurePolicyAction" json:"action,omitempty"`
-	Count         int32                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the first matching rule does.
+	Action PodFailurePolicyAction `protobuf:"varint,1,opt,name=action,proto3,enum=jobpolicy.v1.PodFailurePolicyAction" json:"action,omitempty"`
+	// How many failed pods it was done to; 1 or more.
+	Count         int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1051,6 +1070,8 @@ func (x *DecideJobsResponse) GetResults() []*DecideJobsResult {
 // DecideJobsResult is one decision, or why there is none.
 type DecideJobsResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one is set.
+	//
 	// Types that are valid to be assigned to Result:
 	//
 	//	*DecideJobsResult_Decision
@@ -1120,6 +1141,7 @@ type isDecideJobsResult_Result interface {
 }
 
 type DecideJobsResult_Decision struct {
+	// What DecideJob would have returned.
 	Decision *DecideJobResponse `protobuf:"bytes,1,opt,name=decision,proto3,oneof"`
 }
 
@@ -1136,7 +1158,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xd5\x05\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\x9d\x06\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1154,7 +1176,8 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\tin_flight\x18\v \x01(\v2\x16.jobpolicy.v1.InFlightR\binFlight\x125\n" +
 	"\tfreshness\x18\f \x01(\v2\x17.jobpolicy.v1.FreshnessR\tfreshness\x12.\n" +
 	"\x05retry\x18\r \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x122\n" +
-	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\"\xb9\x02\n" +
+	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x12F\n" +
+	"\x11create_not_before\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x0fcreateNotBefore\"\xb9\x02\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
@@ -1283,31 +1306,32 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	24, // 9: jobpolicy.v1.DecideJobRequest.freshness:type_name -> jobpolicy.v1.Freshness
 	25, // 10: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
 	5,  // 11: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	26, // 12: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	26, // 13: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	0,  // 14: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	7,  // 15: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	9,  // 16: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	18, // 17: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	15, // 18: jobpolicy.v1.DecideJobResponse.recheck_time:type_name -> google.protobuf.Timestamp
-	10, // 19: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	1,  // 20: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	27, // 21: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	11, // 22: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	28, // 23: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	8,  // 24: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	2,  // 25: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	3,  // 26: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	29, // 27: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	4,  // 28: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	14, // 29: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	6,  // 30: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	30, // 31: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	15, // 12: jobpolicy.v1.DecideJobRequest.create_not_before:type_name -> google.protobuf.Timestamp
+	26, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	26, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	0,  // 15: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	7,  // 16: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	9,  // 17: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	18, // 18: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	15, // 19: jobpolicy.v1.DecideJobResponse.recheck_time:type_name -> google.protobuf.Timestamp
+	10, // 20: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	1,  // 21: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	27, // 22: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	11, // 23: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	28, // 24: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	8,  // 25: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	2,  // 26: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	3,  // 27: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	29, // 28: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	4,  // 29: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
+	14, // 30: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
+	6,  // 31: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
+	30, // 32: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }

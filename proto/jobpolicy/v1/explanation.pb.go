@@ -53,6 +53,8 @@ const (
 	WaitReason_WAIT_REASON_DEADLINE WaitReason = 12
 	// Pods that were left out of the list must be seen first.
 	WaitReason_WAIT_REASON_UNLISTED_PODS WaitReason = 13
+	// The caller could not create pods and holds off.
+	WaitReason_WAIT_REASON_CREATION_FAILED WaitReason = 14
 )
 
 // Enum value maps for WaitReason.
@@ -72,6 +74,7 @@ var (
 		11: "WAIT_REASON_CHANGE_LIMIT",
 		12: "WAIT_REASON_DEADLINE",
 		13: "WAIT_REASON_UNLISTED_PODS",
+		14: "WAIT_REASON_CREATION_FAILED",
 	}
 	WaitReason_value = map[string]int32{
 		"WAIT_REASON_UNSPECIFIED":         0,
@@ -88,6 +91,7 @@ var (
 		"WAIT_REASON_CHANGE_LIMIT":        11,
 		"WAIT_REASON_DEADLINE":            12,
 		"WAIT_REASON_UNLISTED_PODS":       13,
+		"WAIT_REASON_CREATION_FAILED":     14,
 	}
 )
 
@@ -269,8 +273,9 @@ func (x *RuleAnswer) GetDetail() string {
 
 // Wait is one thing that holds a decision back.
 type Wait struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Reason WaitReason             `protobuf:"varint,1,opt,name=reason,proto3,enum=jobpolicy.v1.WaitReason" json:"reason,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What kind of thing is waited for.
+	Reason WaitReason `protobuf:"varint,1,opt,name=reason,proto3,enum=jobpolicy.v1.WaitReason" json:"reason,omitempty"`
 	// What is waited for, with numbers.
 	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	// When it ends by itself. Absent: when the state changes.
@@ -459,7 +464,7 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\rwanted_active\x18\x05 \x01(\x05H\x00R\fwantedActive\x88\x01\x01\x12+\n" +
 	"\x11completed_indexes\x18\x06 \x01(\x05R\x10completedIndexes\x12%\n" +
 	"\x0efailed_indexes\x18\a \x01(\x05R\rfailedIndexesB\x10\n" +
-	"\x0e_wanted_active*\xbf\x03\n" +
+	"\x0e_wanted_active*\xe0\x03\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -476,7 +481,8 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x12\x1c\n" +
 	"\x18WAIT_REASON_CHANGE_LIMIT\x10\v\x12\x18\n" +
 	"\x14WAIT_REASON_DEADLINE\x10\f\x12\x1d\n" +
-	"\x19WAIT_REASON_UNLISTED_PODS\x10\rB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x19WAIT_REASON_UNLISTED_PODS\x10\r\x12\x1f\n" +
+	"\x1bWAIT_REASON_CREATION_FAILED\x10\x0eB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_explanation_proto_rawDescOnce sync.Once

@@ -368,8 +368,9 @@ func (x *PodFailure) GetConditions() []*PodConditionPattern {
 
 // ContainerExit is how one container ended.
 type ContainerExit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ContainerName string                 `protobuf:"bytes,1,opt,name=container_name,json=containerName,proto3" json:"container_name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The container's name, at most 253 bytes.
+	ContainerName string `protobuf:"bytes,1,opt,name=container_name,json=containerName,proto3" json:"container_name,omitempty"`
 	// Never 0.
 	ExitCode      int32 `protobuf:"varint,2,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -619,8 +620,8 @@ type ActivePods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 100000 rows.
 	Pods []*ActivePod `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
-	// True when there are more active pods than rows. Then the engine only takes
-	// actions for which any choice of pods is right, and asks again.
+	// True when there are more active pods than rows. Then the engine chooses
+	// among the rows it has.
 	Truncated     bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

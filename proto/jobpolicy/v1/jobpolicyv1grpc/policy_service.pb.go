@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: jobpolicy/v1/policy_service.proto
 
-package jobpolicyv1
+package jobpolicyv1grpc
 
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"

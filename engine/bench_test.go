@@ -1,0 +1,96 @@
+package engine_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// BenchmarkDecideJob measures one decision. Pods that need no attention cost
+// nothing; rows cost what they cost once.
+func BenchmarkDecideJob(b *testing.B) {
+	benchmarks := []struct {
+		name string
+		make func(testing.TB) *request
+	}{
+		{"settled/pods=1", func(b testing.TB) *request { return steady(b, 1) }},
+		{"settled/pods=1000", func(b testing.TB) *request { return steady(b, 1000) }},
+		{"settled/pods=100000", func(b testing.TB) *request { return steady(b, 100_000) }},
+		{"finished=1/pods=1", func(b testing.TB) *request { return withFinished(steady(b, 1), 1) }},
+		{"finished=1/pods=1000", func(b testing.TB) *request { return withFinished(steady(b, 1000), 1) }},
+		{"finished=1/pods=100000", func(b testing.TB) *request { return withFinished(steady(b, 100_000), 1) }},
+		{"finished=500/pods=1000", func(b testing.TB) *request { return withFinished(steady(b, 1000), 500) }},
+		{"finished=100000/pods=1000", func(b testing.TB) *request { return withFinished(steady(b, 1000), 100_000) }},
+		{"scaledown/rows=5000", func(b testing.TB) *request { return scaleDown(b, 5000) }},
+		{"scaledown/rows=100000", func(b testing.TB) *request { return scaleDown(b, 100_000) }},
+		{"indexes=100000/scattered", scattered},
+	}
+	for _, bm := range benchmarks {
+		b.Run(bm.name, func(b *testing.B) {
+			req := bm.make(b)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := engine.DecideJob(req); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// steady is an Indexed Job with n pods running and twice as many completions.
+func steady(b testing.TB, n int32) *request {
+	s := newScene()
+	s.mustTell(b, "job mode=Indexed\nstatus start=0s\nnow 60s")
+	s.req.Spec.Parallelism, s.req.Spec.Completions = n, proto.Int32(2*n)
+	s.req.Pods = &jobpolicyv1.PodSummary{
+		Active: n, Ready: n, TrackedActive: n,
+		ActiveIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: n - 1}}},
+	}
+	s.req.Status.Active, s.req.Status.Ready, s.req.Status.Terminating = n, proto.Int32(n), proto.Int32(0)
+	return s.req
+}
+
+// withFinished adds n pods that just ended, every tenth of them badly.
+func withFinished(req *request, n int) *request {
+	for i := range n {
+		pod := &jobpolicyv1.UnaccountedPod{
+			Uid: numberedUID(i), Phase: jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, FinishedTime: at(59),
+			Index: proto.Int32(req.GetPods().GetActive() + int32(i)),
+		}
+		if i%10 == 9 {
+			pod.Phase = jobpolicyv1.PodPhase_POD_PHASE_FAILED
+		}
+		req.UnaccountedPods = append(req.UnaccountedPods, pod)
+	}
+	return req
+}
+
+// scaleDown is a Job with n pods that wants half of them.
+func scaleDown(b testing.TB, n int32) *request {
+	req := steady(b, n)
+	req.Spec.Parallelism = n / 2
+	req.ActivePods = &jobpolicyv1.ActivePods{}
+	for i := range n {
+		req.ActivePods.Pods = append(req.ActivePods.Pods, &jobpolicyv1.ActivePod{
+			Uid: numberedUID(int(i)), Phase: jobpolicyv1.PodPhase_POD_PHASE_RUNNING, Index: proto.Int32(i),
+			Scheduled: true, Ready: true, ReadySince: at(1), CreatedTime: at(0), Tracked: true,
+		})
+	}
+	return req
+}
+
+// scattered is a Job of 100000 indexes of which every other one is complete:
+// as many ranges as there can be.
+func scattered(b testing.TB) *request {
+	s := newScene()
+	s.mustTell(b, "job mode=Indexed completions=100000 parallelism=1000\nstatus start=0s succeeded=50000\nnow 60s")
+	s.req.Status.CompletedIndexes = &jobpolicyv1.IndexSet{}
+	for ix := int32(0); ix < 100_000; ix += 2 {
+		s.req.Status.CompletedIndexes.Ranges = append(s.req.Status.CompletedIndexes.Ranges, &jobpolicyv1.IndexRange{First: ix, Last: ix})
+	}
+	return s.req
+}

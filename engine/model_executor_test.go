@@ -1,0 +1,218 @@
+package engine_test
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/indexset"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// round is one turn of the executor: observe, decide, carry out. It returns
+// the decision it tried to carry out.
+func (c *cluster) round() *jobpolicyv1.DecideJobResponse {
+	req := c.observe()
+	if c.faulty && rapid.IntRange(0, 9).Draw(c.t, "cut") == 0 {
+		c.cutRows(req)
+	}
+	resp := c.ask(req)
+	if resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+		req = c.withRows(req)
+		resp = c.ask(req)
+		if resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+			c.t.Fatalf("asked for the same rows twice:\n%s", render(resp))
+		}
+	}
+	c.logf("%s %s", resp.GetDisposition(), resp.GetExplanation().GetSummary())
+	c.checkDecision(req, resp)
+	c.carryOut(req, resp)
+	return resp
+}
+
+// ask decides, and checks what must hold of any answer.
+func (c *cluster) ask(req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.DecideJobResponse {
+	before := proto.CloneOf(req)
+	resp, err := engine.DecideJob(req)
+	if err != nil {
+		c.t.Fatalf("%v\nrequest: %s", err, render(req))
+	}
+	if !proto.Equal(before, req) {
+		c.t.Fatalf("the request was changed:\n%s", render(req))
+	}
+	again, err := engine.DecideJob(shuffled(c.t, req))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if got, want := wireBytes(c.t, again), wireBytes(c.t, resp); string(got) != string(want) {
+		c.t.Fatalf("I7: other order of rows, other answer:\n%s\n%s", render(resp), render(again))
+	}
+	if broken := brokenPromises(req, resp); len(broken) > 0 {
+		c.t.Fatalf("%v\nrequest:\n%s\nresponse:\n%s", broken, render(req), render(resp))
+	}
+	return resp
+}
+
+// cutRows leaves rows out of the request, as an executor with too many may. It
+// keeps those that the status lists.
+func (c *cluster) cutRows(req *jobpolicyv1.DecideJobRequest) {
+	listed := map[string]bool{}
+	for _, uids := range [][][]byte{req.GetStatus().GetUncounted().GetSucceeded(), req.GetStatus().GetUncounted().GetFailed()} {
+		for _, uid := range uids {
+			listed[string(uid)] = true
+		}
+	}
+	req.UnlistedPods = &jobpolicyv1.UnlistedPods{}
+	var kept []*jobpolicyv1.UnaccountedPod
+	var succeeded []int32
+	for _, row := range req.GetUnaccountedPods() {
+		switch {
+		case listed[string(row.GetUid())] || rapid.Bool().Draw(c.t, "keep"):
+			kept = append(kept, row)
+		case row.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED:
+			req.UnlistedPods.Succeeded++
+			succeeded = appendIndex(succeeded, &modelPod{index: row.Index})
+		default:
+			req.UnlistedPods.Failed++
+		}
+	}
+	req.UnaccountedPods = kept
+	if c.indexed() {
+		req.UnlistedPods.SucceededIndexes = indexMessage(indexset.Of(succeeded...))
+	}
+}
+
+// carryOut follows the order of the contract and stops where something fails.
+func (c *cluster) carryOut(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) {
+	if resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
+		return
+	}
+	if !c.create(resp.GetCreate()) || !c.delete(resp.GetDelete()) {
+		return
+	}
+	if resp.GetStatus() != nil && !c.write(req, resp.GetStatus()) {
+		return
+	}
+	c.release(resp)
+}
+
+// goesWrong draws a fault.
+func (c *cluster) goesWrong(what string) bool {
+	wrong := c.faulty && rapid.IntRange(0, 5).Draw(c.t, what) == 0
+	if wrong {
+		c.logf("fault: %s", what)
+	}
+	return wrong
+}
+
+func (c *cluster) create(create *jobpolicyv1.CreatePods) bool {
+	inherited := map[int32]*jobpolicyv1.IndexFailureCount{}
+	for _, counts := range create.GetFailureCounts() {
+		inherited[counts.GetIndex()] = counts
+	}
+	ok := true
+	for _, ix := range createdIndexes(create) {
+		if c.goesWrong("creation refused") {
+			c.notBefore = c.now.Add(5 * time.Second)
+			ok = false
+			break
+		}
+		if c.goesWrong("creation lost") {
+			c.ghosts = append(c.ghosts, ix)
+			ok = false
+			continue
+		}
+		p := c.addPod(ix)
+		if ix != nil {
+			p.failures, p.ignored = inherited[*ix].GetFailures(), inherited[*ix].GetIgnoredFailures()
+		}
+		if c.goesWrong("creation not seen") {
+			p.seen = false
+		}
+	}
+	return ok
+}
+
+func createdIndexes(create *jobpolicyv1.CreatePods) []*int32 {
+	if create.GetIndexes() == nil {
+		return make([]*int32, create.GetCount())
+	}
+	var list []*int32
+	for ix := range indexes(create.GetIndexes()).All {
+		list = append(list, proto.Int32(ix))
+	}
+	return list
+}
+
+func (c *cluster) delete(deletes []*jobpolicyv1.DeletePod) bool {
+	ok := true
+	for _, d := range deletes {
+		p := c.pod(d.GetUid())
+		if d.GetReleaseFirst() {
+			p.tracked, p.releasedFirst = false, true
+			p.releaseSeen = !c.goesWrong("release not seen")
+			c.intact = false
+		}
+		if c.goesWrong("deletion refused") {
+			ok = false
+			continue
+		}
+		p.deleting, p.ready, p.finished = true, false, c.now
+	}
+	return ok
+}
+
+// write is the API server's side of a status update.
+func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, next *jobpolicyv1.JobStatus) bool {
+	if c.goesWrong("status write refused") || c.observed < c.written {
+		return false // Refused, or in conflict with a write that was not seen.
+	}
+	if broken := (statusChange{c.spec, c.status, next}).violations(); len(broken) > 0 {
+		c.t.Fatalf("I5: the API server would refuse the status: %v\nbefore:\n%s\nafter:\n%s", broken, render(c.status), render(next))
+	}
+	if err := conditionsRemoved(c.status, next); err != nil {
+		c.t.Fatalf("I4: %v", err)
+	}
+	c.checkLedger(req, next)
+	c.previous, c.status = c.status, proto.CloneOf(next)
+	c.written++
+	c.known = c.written
+	if c.goesWrong("answer to status write lost") {
+		c.observed = c.written // Not knowing, the executor reads the Job anew.
+		return false
+	}
+	if !c.goesWrong("status not seen") {
+		c.observed = c.written
+	}
+	return true
+}
+
+func (c *cluster) release(resp *jobpolicyv1.DecideJobResponse) {
+	for _, uid := range resp.GetRelease() {
+		p := c.pod(uid)
+		c.checkRelease(p)
+		if c.goesWrong("release refused") {
+			continue
+		}
+		p.tracked = false
+		if !c.goesWrong("release not seen") {
+			p.releaseSeen = true
+		}
+		p.leaveIfDone()
+	}
+}
+
+// catchUp makes the executor's view current, as a restart does: it lists
+// everything anew, and remembers nothing.
+func (c *cluster) catchUp() {
+	c.ghosts, c.notBefore = nil, time.Time{}
+	c.known, c.observed = c.written, c.written
+	for _, p := range c.pods {
+		p.seen = true
+		p.releaseSeen = !p.tracked
+	}
+}
+
+func (c *cluster) pass(d time.Duration) { c.now = c.now.Add(d) }

@@ -1,0 +1,251 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// TestJobLives runs random Jobs in a model of a cluster, with random faults,
+// random users and random luck. Every decision is checked against the truth
+// (safety: I1 to I7, I10, I11); when the faults stop, the Job must come to its
+// end (liveness). Use -rapid.checks=10000 for a long run.
+func TestJobLives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCluster(t)
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			c.happen()
+			if rapid.IntRange(0, 3).Draw(t, "round") > 0 {
+				c.round()
+			}
+		}
+		c.settle()
+		c.checkEnd()
+	})
+}
+
+func newCluster(t *rapid.T) *cluster {
+	return &cluster{
+		t: t, now: epoch, status: &jobpolicyv1.JobStatus{}, faulty: true, intact: true,
+		spec: drawSpec(t), settings: drawSettings(t), counted: map[string]string{},
+	}
+}
+
+func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
+	small := rapid.Int32Range(0, 6)
+	spec := &jobpolicyv1.JobSpec{
+		CompletionMode: rapid.SampledFrom([]jobpolicyv1.CompletionMode{0, 1, 2, 2}).Draw(t, "mode"),
+		Parallelism:    small.Draw(t, "parallelism"),
+		BackoffLimit:   rapid.SampledFrom([]int32{0, 1, 3, 6, 1<<31 - 1}).Draw(t, "backoffLimit"),
+		RestartPolicy:  rapid.SampledFrom([]jobpolicyv1.RestartPolicy{1, 1, 2}).Draw(t, "restartPolicy"),
+		Suspend:        rapid.IntRange(0, 7).Draw(t, "suspend") == 0,
+	}
+	spec.PodReplacementPolicy = rapid.SampledFrom([]jobpolicyv1.PodReplacementPolicy{0, 1, 2}).Draw(t, "replacement")
+	indexed := spec.CompletionMode == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
+	if indexed || rapid.Bool().Draw(t, "fixed") {
+		spec.Completions = proto.Int32(small.Draw(t, "completions"))
+	}
+	if indexed && rapid.Bool().Draw(t, "elastic") {
+		spec.Parallelism = spec.GetCompletions()
+	}
+	if rapid.IntRange(0, 5).Draw(t, "deadline") == 0 {
+		spec.ActiveDeadlineSeconds = proto.Int64(rapid.Int64Range(1, 300).Draw(t, "seconds"))
+	}
+	if indexed && rapid.Bool().Draw(t, "perIndex") {
+		spec.BackoffLimitPerIndex = proto.Int32(rapid.Int32Range(0, 2).Draw(t, "limitPerIndex"))
+		if rapid.Bool().Draw(t, "limited") {
+			spec.MaxFailedIndexes = proto.Int32(small.Draw(t, "maxFailedIndexes"))
+		}
+	}
+	if spec.RestartPolicy == jobpolicyv1.RestartPolicy_RESTART_POLICY_NEVER && rapid.IntRange(0, 2).Draw(t, "failurePolicy") == 0 {
+		spec.PodFailurePolicy = drawFailurePolicy(t, spec.BackoffLimitPerIndex != nil)
+		spec.PodReplacementPolicy = 0
+	}
+	if indexed && rapid.IntRange(0, 3).Draw(t, "successPolicy") == 0 {
+		spec.SuccessPolicy = &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{{
+			SucceededIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 1}}},
+			SucceededCount:   proto.Int32(1),
+		}}}
+	}
+	return spec
+}
+
+func drawFailurePolicy(t *rapid.T, perIndex bool) *jobpolicyv1.PodFailurePolicy {
+	actions := []jobpolicyv1.PodFailurePolicyAction{1, 3, 4}
+	if perIndex {
+		actions = append(actions, 2)
+	}
+	policy := &jobpolicyv1.PodFailurePolicy{Rules: []*jobpolicyv1.PodFailurePolicyRule{{
+		Action:          jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE,
+		OnPodConditions: []*jobpolicyv1.PodConditionPattern{pattern("DisruptionTarget")},
+	}}}
+	for _, code := range []int32{42, 43} {
+		policy.Rules = append(policy.Rules, &jobpolicyv1.PodFailurePolicyRule{
+			Action: rapid.SampledFrom(actions).Draw(t, "action"),
+			OnExitCodes: &jobpolicyv1.ExitCodesRequirement{
+				Operator: jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_IN, Values: []int32{code},
+			},
+		})
+	}
+	return policy
+}
+
+// happen lets something happen that is not the executor's doing.
+func (c *cluster) happen() {
+	events := map[string]func(){
+		"time passes":        func() { c.pass(time.Duration(rapid.IntRange(1, 60_000).Draw(c.t, "ms")) * time.Millisecond) },
+		"long time passes":   func() { c.pass(time.Duration(rapid.IntRange(1, 20).Draw(c.t, "minutes")) * time.Minute) },
+		"pods start":         func() { c.each((*modelPod).active, "start", c.start) },
+		"pods end":           func() { c.each((*modelPod).active, "end", c.endSomehow) },
+		"deleted pods end":   func() { c.each((*modelPod).terminating, "end", c.endSomehow) },
+		"containers restart": func() { c.each((*modelPod).active, "restart", c.restart) },
+		"pods disappear":     func() { c.each(c.leftover, "disappear", func(p *modelPod) { p.gone = true }) },
+		"pods are deleted": func() {
+			c.each((*modelPod).active, "delete", func(p *modelPod) { p.deleting, p.ready, p.finished = true, false, c.now })
+		},
+		"pods are disrupted": func() {
+			c.each((*modelPod).active, "disrupt", func(p *modelPod) { p.deleting, p.ready, p.disrupted, p.finished = true, false, true, c.now })
+		},
+		"phases flip": func() {
+			c.each(c.flippable, "flip", func(p *modelPod) { p.phase, p.flipped = jobpolicyv1.PodPhase_POD_PHASE_FAILED, true })
+		},
+		"a stray pod":         c.stray,
+		"the view catches up": c.catchUp,
+		"a user":              c.user,
+	}
+	names := []string{
+		"time passes", "time passes", "long time passes", "pods start", "pods start", "pods end", "pods end", "pods end", "deleted pods end",
+		"containers restart", "pods disappear", "pods are deleted", "pods are disrupted", "phases flip", "a stray pod",
+		"the view catches up", "the view catches up", "a user",
+	}
+	name := rapid.SampledFrom(names).Draw(c.t, "event")
+	c.logf("%s", name)
+	events[name]()
+}
+
+// each does something to some of the pods.
+func (c *cluster) each(which func(*modelPod) bool, what string, do func(*modelPod)) {
+	for _, p := range c.podsThat(which) {
+		if rapid.Bool().Draw(c.t, what) {
+			do(p)
+		}
+	}
+}
+
+func (c *cluster) start(p *modelPod) {
+	p.scheduled, p.ready, p.phase = true, true, jobpolicyv1.PodPhase_POD_PHASE_RUNNING
+}
+
+func (c *cluster) restart(p *modelPod) {
+	if c.spec.GetRestartPolicy() == jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE {
+		p.restarts++
+	}
+}
+
+func (c *cluster) endSomehow(p *modelPod) {
+	p.lateEnd = p.lateEnd || !p.tracked
+	if rapid.IntRange(0, 2).Draw(c.t, "luck") > 0 {
+		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
+		return
+	}
+	p.exitCode = rapid.SampledFrom([]int32{1, 42, 43}).Draw(c.t, "exit")
+	p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_FAILED)
+}
+
+// leftover reports whether a pod may disappear: it ended and nothing holds it.
+func (c *cluster) leftover(p *modelPod) bool { return !p.gone && p.terminal() && !p.tracked }
+
+// flippable reports whether the pod is one whose recorded success the kubelet
+// may turn into a failure (B7).
+func (c *cluster) flippable(p *modelPod) bool {
+	return !p.gone && p.tracked && contains(c.status.GetUncounted().GetSucceeded(), p.uid)
+}
+
+// stray adds a pod that the executor did not ask for: adopted, or created by
+// hand.
+func (c *cluster) stray() {
+	if !c.indexed() {
+		return
+	}
+	ix := proto.Int32(rapid.Int32Range(0, 8).Draw(c.t, "strayIndex"))
+	if *ix == 8 {
+		ix = nil
+	}
+	c.addPod(ix)
+	c.intact = false
+}
+
+func (c *cluster) user() {
+	if c.spec.GetDeleting() {
+		return
+	}
+	// Who sees the change sees every status that was written before it.
+	c.observed = c.written
+	switch rapid.SampledFrom([]string{"suspend", "resume", "scale", "resize", "delete"}).Draw(c.t, "wish") {
+	case "suspend":
+		c.spec.Suspend = true
+	case "resume":
+		c.spec.Suspend = false
+	case "scale":
+		c.spec.Parallelism = rapid.Int32Range(0, 6).Draw(c.t, "parallelism")
+	case "resize":
+		if c.indexed() && c.spec.GetCompletions() == c.spec.GetParallelism() && c.spec.SuccessPolicy == nil {
+			n := rapid.Int32Range(0, 8).Draw(c.t, "size")
+			c.spec.Parallelism, c.spec.Completions = n, proto.Int32(n)
+			for _, p := range c.pods {
+				p.forgotten = p.forgotten || !c.inRange(p)
+			}
+		}
+	case "delete":
+		c.spec.Deleting = rapid.IntRange(0, 3).Draw(c.t, "really") == 0
+	}
+}
+
+// settle ends the faults and lets every pod end well. The Job must come to its
+// end, or to rest if it is paused, in a bounded number of rounds.
+func (c *cluster) settle() {
+	c.faulty = false
+	c.catchUp()
+	for range 600 {
+		before := wireBytes(c.t, c.observe())
+		resp := c.round()
+		c.catchUp()
+		moved := c.wind()
+		if moved || string(before) != string(wireBytes(c.t, c.observe())) {
+			continue
+		}
+		if at := resp.GetRecheckTime(); at != nil {
+			c.now = at.AsTime()
+			continue
+		}
+		if resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY {
+			c.t.Fatalf("hot loop: the decision changes nothing and is made again:\n%s", render(resp))
+		}
+		if !isFinished(c.status) && !c.paused() {
+			c.t.Fatalf("the Job is stuck:\n%s\nrequest:\n%s", render(resp), render(c.observe()))
+		}
+		return
+	}
+	c.t.Fatalf("no end after 600 rounds; status:\n%s", render(c.status))
+}
+
+// paused reports whether the Job is right to do nothing.
+func (c *cluster) paused() bool {
+	return c.spec.GetSuspend() || c.spec.GetParallelism() == 0 || c.spec.GetDeleting()
+}
+
+// wind lets every pod get on, and reports whether one did.
+func (c *cluster) wind() bool {
+	moved := false
+	for _, p := range c.podsThat(func(p *modelPod) bool { return !p.gone && !p.terminal() }) {
+		p.lateEnd = p.lateEnd || !p.tracked
+		c.pass(time.Second)
+		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
+		moved = true
+	}
+	return moved
+}

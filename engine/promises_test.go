@@ -1,0 +1,222 @@
+package engine_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// promises collects what a decision breaks of what the contract says of every
+// decision, whatever the request.
+type promises struct {
+	req    *jobpolicyv1.DecideJobRequest
+	resp   *jobpolicyv1.DecideJobResponse
+	broken []string
+}
+
+// brokenPromises lists the promises of the contract that a decision breaks.
+func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) []string {
+	p := &promises{req: req, resp: resp}
+	p.disposition()
+	p.creation()
+	p.deletion()
+	p.releases()
+	p.statusCounts()
+	p.ledger()
+	p.explanation()
+	return p.broken
+}
+
+func (p *promises) expect(ok bool, format string, args ...any) {
+	if !ok {
+		p.broken = append(p.broken, fmt.Sprintf(format, args...))
+	}
+}
+
+func (p *promises) disposition() {
+	r := p.resp
+	acts := r.GetCreate() != nil || len(r.GetDelete()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0
+	p.expect(acts == (r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY), "disposition %s, acts: %t", r.GetDisposition(), acts)
+	incomplete := r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
+	p.expect(incomplete == (len(r.GetRequirements()) > 0), "disposition %s with requirements %v", r.GetDisposition(), r.GetRequirements())
+	p.expect(!incomplete || p.req.GetActivePods() == nil, "asks again for the rows it was given")
+	p.expect(r.GetRequestId() == p.req.GetRequestId(), "request id %q", r.GetRequestId())
+	p.expect(len(r.GetEvents()) == 0 || r.GetStatus() != nil, "events without a status that makes them true")
+	if at := r.GetRecheckTime(); at != nil {
+		p.expect(at.CheckValid() == nil && at.AsTime().After(p.req.GetNow().AsTime()), "I11: recheck at %v", at)
+	}
+}
+
+// atMost is a setting, or its default.
+func atMost(setting int32) int {
+	if setting == 0 {
+		return 500
+	}
+	return int(setting)
+}
+
+func (p *promises) creation() {
+	c := p.resp.GetCreate()
+	if c == nil {
+		return
+	}
+	wanted := p.resp.GetExplanation().GetFacts()
+	p.expect(wanted.WantedActive != nil, "creates pods without wanting any")
+	room := int64(wanted.GetWantedActive()) - int64(p.req.GetPods().GetActive()) - int64(p.req.GetInFlight().GetCreates())
+	p.expect(c.GetCount() > 0 && int64(c.GetCount()) <= room, "I6: creates %d pods with room for %d", c.GetCount(), room)
+	p.expect(wanted.GetWantedActive() <= p.req.GetSpec().GetParallelism(), "wants %d pods", wanted.GetWantedActive())
+	p.expect(int(c.GetCount()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "creates %d pods in a round", c.GetCount())
+	p.expect(len(p.resp.GetDelete()) == 0, "creates and deletes")
+	p.expect(!p.req.GetCreateNotBefore().AsTime().After(p.req.GetNow().AsTime()), "creates before it may")
+	spec := p.req.GetSpec()
+	p.expect(!spec.GetSuspend() && !spec.GetDeleting(), "creates pods for a Job that is suspended or being deleted")
+	if spec.GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
+		p.expect(c.GetIndexes() == nil, "creates indexes %s", indexText(c.GetIndexes()))
+		return
+	}
+	set := indexes(c.GetIndexes())
+	p.expect(set.Len() == int64(c.GetCount()), "creates %d pods for %d indexes", c.GetCount(), set.Len())
+	p.expect(set.Below(spec.GetCompletions()).Len() == set.Len(), "creates indexes out of range: %s", indexText(c.GetIndexes()))
+	taken := indexes(p.req.GetPods().GetActiveIndexes()).
+		Union(indexes(p.req.GetInFlight().GetCreateIndexes())).
+		Union(indexes(p.req.GetStatus().GetCompletedIndexes())).
+		Union(indexes(p.req.GetStatus().GetFailedIndexes()))
+	p.expect(set.Intersect(taken).Empty(), "creates indexes that are taken: %s", indexText(c.GetIndexes()))
+}
+
+func (p *promises) deletion() {
+	rows := map[string]*jobpolicyv1.ActivePod{}
+	for _, pod := range p.req.GetActivePods().GetPods() {
+		rows[string(pod.GetUid())] = pod
+	}
+	p.expect(len(p.resp.GetDelete()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes %d pods in a round", len(p.resp.GetDelete()))
+	p.expect(len(p.resp.GetDelete()) == 0 || !p.req.GetSpec().GetDeleting(), "deletes pods of a Job that is being deleted")
+	for _, d := range p.resp.GetDelete() {
+		pod, listed := rows[string(d.GetUid())]
+		p.expect(listed, "deletes %x, which is no active pod or twice", d.GetUid())
+		delete(rows, string(d.GetUid()))
+		p.expect(d.GetReason() != 0, "deletes without a reason")
+		finished := d.GetReason() == jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED
+		p.expect(d.GetReleaseFirst() == (pod.GetTracked() && !finished), "deletes with release_first %t for %s", d.GetReleaseFirst(), d.GetReason())
+	}
+}
+
+func (p *promises) releases() {
+	held := map[string]bool{}
+	for _, pod := range p.req.GetUnaccountedPods() {
+		held[string(pod.GetUid())] = true
+	}
+	for _, pod := range p.req.GetActivePods().GetPods() {
+		if pod.GetTracked() {
+			held[string(pod.GetUid())] = true
+		}
+	}
+	for i, uid := range p.resp.GetRelease() {
+		p.expect(held[string(uid)], "releases %x, which is not known to hold the finalizer", uid)
+		p.expect(i == 0 || bytes.Compare(p.resp.GetRelease()[i-1], uid) < 0, "releases out of order, or twice")
+	}
+}
+
+func (p *promises) statusCounts() {
+	s := p.resp.GetStatus()
+	if s == nil {
+		return
+	}
+	p.expect(!proto.Equal(s, p.req.GetStatus()), "writes the status that is there")
+	p.expect(s.GetReady() <= s.GetActive(), "I5: %d ready of %d active", s.GetReady(), s.GetActive())
+	p.expect(!is(s, complete) || !is(s, failed), "I4: Complete and Failed")
+	p.expect((s.GetCompletionTime() != nil) == is(s, complete) || p.req.GetStatus().GetCompletionTime() != nil, "I5: completion time %v", s.GetCompletionTime())
+	p.expect(!isFinished(s) || (s.GetActive() == 0 && s.GetTerminating() == 0 && uncountedPods(s) == 0), "I4: finished before its pods")
+	p.expect(!isFinished(p.req.GetStatus()), "changes the status of a finished Job")
+	declared := (is(p.req.GetStatus(), criteriaMet) && is(s, complete)) || (is(p.req.GetStatus(), failureTarget) && is(s, failed))
+	p.expect(!isFinished(s) || declared, "I4: a terminal condition before its interim condition was written")
+	if err := conditionsRemoved(p.req.GetStatus(), s); err != nil {
+		p.expect(false, "%v", err)
+	}
+}
+
+func (p *promises) ledger() {
+	s, before := p.resp.GetStatus(), p.req.GetStatus()
+	if s == nil {
+		return
+	}
+	p.expect(statusChange{new: s}.uncountedOnce(), "I3: a UID stands twice in uncounted")
+	p.expect(uncountedPods(s) <= max(atMost(p.req.GetSettings().GetMaxUncountedPods()), uncountedPods(before)), "%d uncounted pods", uncountedPods(s))
+	confirmed := map[string]bool{}
+	for _, uid := range p.req.GetConfirmedReleases() {
+		confirmed[string(uid)] = true
+	}
+	leftSucceeded := p.leavers(before.GetUncounted().GetSucceeded(), s.GetUncounted().GetSucceeded(), confirmed)
+	leftFailed := p.leavers(before.GetUncounted().GetFailed(), s.GetUncounted().GetFailed(), confirmed)
+	p.expect(sumsUp(before.GetFailed(), leftFailed, s.GetFailed()), "I2: failed goes from %d to %d for %d pods", before.GetFailed(), s.GetFailed(), leftFailed)
+	if p.req.GetSpec().GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
+		p.expect(sumsUp(before.GetSucceeded(), leftSucceeded, s.GetSucceeded()), "I2: succeeded goes from %d to %d for %d pods",
+			before.GetSucceeded(), s.GetSucceeded(), leftSucceeded)
+		return
+	}
+	p.expect(int64(s.GetSucceeded()) == indexes(s.GetCompletedIndexes()).Len(), "%d succeeded, indexes %s", s.GetSucceeded(), indexText(s.GetCompletedIndexes()))
+}
+
+// leavers counts the UIDs that went from a list, and expects them confirmed.
+func (p *promises) leavers(before, after [][]byte, confirmed map[string]bool) int {
+	stay := map[string]bool{}
+	for _, uid := range after {
+		stay[string(uid)] = true
+	}
+	n := 0
+	for _, uid := range before {
+		if stay[string(uid)] {
+			p.expect(!confirmed[string(uid)], "%x is confirmed and stays uncounted", uid)
+			continue
+		}
+		n++
+		p.expect(confirmed[string(uid)], "I2: %x leaves uncounted unconfirmed", uid)
+	}
+	return n
+}
+
+func sumsUp(before int32, n int, after int32) bool {
+	return min(int64(before)+int64(n), 1<<31-1) == int64(after)
+}
+
+func (p *promises) explanation() {
+	e := p.resp.GetExplanation()
+	p.expect(e.GetSummary() != "", "no summary")
+	p.expect(p.resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_WAIT || len(e.GetWaits()) > 0, "waits for nothing")
+	for i, answer := range e.GetRules() {
+		last := i == len(e.GetRules())-1
+		p.expect(!answer.GetDecided() || (last && e.GetDecidingRule() == answer.GetRule()), "rule %s decided", answer.GetRule())
+	}
+	for _, w := range e.GetWaits() {
+		p.expect(w.GetReason() != 0 && w.GetDetail() != "", "an unexplained wait")
+	}
+}
+
+// wireBytes is the deterministic wire form.
+func wireBytes(t interface{ Fatal(...any) }, m proto.Message) []byte {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// shuffled is the request with its rows in another order.
+func shuffled(t *rapid.T, req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.DecideJobRequest {
+	rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "shuffle"), 0))
+	other := proto.CloneOf(req)
+	shuffle(rnd, other.UnaccountedPods)
+	shuffle(rnd, other.GetActivePods().GetPods())
+	shuffle(rnd, other.ConfirmedReleases)
+	shuffle(rnd, other.GetRetry().GetRecentFailures())
+	return other
+}
+
+func shuffle[E any](rnd *rand.Rand, list []E) {
+	rnd.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+}

@@ -1,0 +1,107 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// errCreation: not all pods were created. Creation is held back from now on.
+var errCreation = errors.New("pods not created")
+
+// apply carries a decision out in the contract's order: create or delete, then
+// status, then release, then events. It stops at the first step that does not
+// succeed in full; what did succeed is part of the next snapshot.
+func (e *Executor) apply(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
+	if err := e.createPods(ctx, s, snap, d); err != nil {
+		e.holdCreation(ctx, s, snap.job, err)
+		return errCreation
+	}
+	if err := e.deletePods(ctx, s, snap.job, d.GetDelete()); err != nil {
+		return fmt.Errorf("deleting pods: %w", err)
+	}
+	if err := e.writeStatus(ctx, s, snap, d); err != nil {
+		return fmt.Errorf("writing status: %w", err)
+	}
+	if err := e.releasePods(ctx, s, d.GetRelease()); err != nil {
+		// The status is written and will not be decided on again: its events go
+		// out now or never.
+		e.recordEvents(snap.job, d.GetEvents())
+		return fmt.Errorf("releasing finalizers: %w", err)
+	}
+	e.recordEvents(snap.job, d.GetEvents())
+	return nil
+}
+
+// writeStatus replaces the status of the very version of the Job that was
+// judged: if anything has changed since, the API server refuses, and the Job is
+// judged again.
+func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) (err error) {
+	if d.GetStatus() == nil {
+		return nil
+	}
+	status, err := apiStatus(d.GetStatus())
+	if err != nil {
+		return err
+	}
+	defer e.countFailureActions(&err, d)
+	if sameStatus(&status, &snap.job.Status) {
+		return nil
+	}
+	ctx, end := e.span(ctx, SpanStatusWritten)
+	defer func() { end(err) }()
+	job := snap.job.DeepCopy()
+	job.Status = status
+	updated, err := e.updateStatus(ctx, s, job)
+	if err != nil {
+		return err
+	}
+	e.metrics.statusWritten(snap.job, updated)
+	if c := finishedCondition(updated); c != nil {
+		e.log.InfoContext(ctx, "job finished", append(jobAttrs(updated), slog.String("result", string(c.Type)), slog.String("reason", c.Reason))...)
+	}
+	return nil
+}
+
+func (e *Executor) updateStatus(ctx context.Context, s *jobState, job *batchv1.Job) (*batchv1.Job, error) {
+	s.expect(&job.Status)
+	defer s.expect(nil)
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	updated, err := e.cfg.Client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, job, metav1.UpdateOptions{})
+	switch {
+	case err == nil:
+		updated.ManagedFields = nil
+		s.observe(updated, true)
+		return updated, nil
+	case apierrors.IsNotFound(err):
+		return nil, errJobGone
+	case apierrors.IsConflict(err), outcomeUnknown(err):
+		// Read the Job before deciding again: the cache may be behind what is in
+		// the way, and nobody knows whether an unanswered write took effect.
+		s.due(false, true, false)
+	}
+	return nil, err
+}
+
+func (s *jobState) expect(status *batchv1.JobStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writing = status
+}
+
+func (e *Executor) countFailureActions(err *error, d *jobpolicyv1.DecideJobResponse) {
+	if *err != nil {
+		return
+	}
+	for _, a := range d.GetPodFailureActions() {
+		e.metrics.failurePolicy.WithLabelValues(actionLabel(a.GetAction())).Add(float64(a.GetCount()))
+	}
+}

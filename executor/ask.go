@@ -1,0 +1,155 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+var (
+	// errEngine: there is no decision. It is logged where it occurs.
+	errEngine = errors.New("no decision from the policy engine")
+	// errRejected: there will be none before the Job or the engine changes.
+	errRejected = errors.New("the policy engine rejects the job")
+	// errBadAnswer: the answer is not one that the contract allows.
+	errBadAnswer = errors.New("answer of the policy engine breaks the contract")
+)
+
+// EventPolicyRejected is the reason of the event on a Job that the engine will
+// not decide on.
+const EventPolicyRejected = "PolicyRejected"
+
+// engineLogPeriod is how often an engine that stays away is logged again.
+const engineLogPeriod = 30 * time.Second
+
+func asksForSlowRetry(err error) bool { return errors.Is(err, errRejected) }
+
+// ask calls the Decider and checks what it answers: a client distrusts its
+// server.
+func (e *Executor) ask(ctx context.Context, s *jobState, snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
+	ctx, end := e.span(ctx, SpanDecisionRequested, AttrRequestID.String(snap.req.GetRequestId()))
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.DecisionTimeout)
+	defer cancel()
+	started := time.Now()
+	d, err := e.cfg.Decider.DecideJob(ctx, snap.req)
+	end(err)
+	if err != nil {
+		return nil, e.engineFailed(ctx, s, snap.job, err)
+	}
+	e.engine.answered(ctx, e.log)
+	label := dispositionLabel(d.GetDisposition())
+	e.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
+	e.metrics.decisions.WithLabelValues(label, d.GetExplanation().GetDecidingRule()).Inc()
+	if err := e.check(snap.req, d); err != nil {
+		return nil, err
+	}
+	e.debug(ctx, "decided", snap.job, slog.String("disposition", label), slog.String("summary", d.GetExplanation().GetSummary()))
+	return d, nil
+}
+
+// check refuses answers that could do harm: one to another question, one that
+// says two things at once, and one that goes beyond the limits that were set.
+func (e *Executor) check(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+	create := d.GetCreate()
+	switch {
+	case d.GetRequestId() != req.GetRequestId():
+		return fmt.Errorf("asked %q, got the answer to %q: %w", req.GetRequestId(), d.GetRequestId(), errBadAnswer)
+	case d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_UNSPECIFIED, dispositionLabel(d.GetDisposition()) == "unspecified":
+		return fmt.Errorf("disposition %v: %w", d.GetDisposition(), errBadAnswer)
+	case create != nil && len(d.GetDelete()) > 0:
+		return fmt.Errorf("creates and deletes at once: %w", errBadAnswer)
+	case int(create.GetCount()) > e.cfg.maxChanges() || len(d.GetDelete()) > e.cfg.maxChanges():
+		return fmt.Errorf("%d creations and %d deletions are above the limit of %d: %w",
+			create.GetCount(), len(d.GetDelete()), e.cfg.maxChanges(), errBadAnswer)
+	case create != nil && req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED &&
+		setSize(create.GetIndexes()) != int64(create.GetCount()):
+		return fmt.Errorf("%d pods for %d indexes: %w", create.GetCount(), setSize(create.GetIndexes()), errBadAnswer)
+	}
+	return nil
+}
+
+func setSize(set *jobpolicyv1.IndexSet) int64 {
+	var n int64
+	for _, r := range set.GetRanges() {
+		n += int64(r.GetLast()) - int64(r.GetFirst()) + 1
+	}
+	return n
+}
+
+func (e *Executor) engineFailed(ctx context.Context, s *jobState, job *batchv1.Job, err error) error {
+	code := status.Code(err)
+	e.metrics.engineErrors.WithLabelValues(code.String()).Inc()
+	switch code {
+	case codes.InvalidArgument, codes.Unimplemented:
+		e.engine.answered(ctx, e.log)
+		e.tellRejected(s, job, err)
+		return fmt.Errorf("%w: %w", errRejected, err)
+	case codes.ResourceExhausted:
+		s.sendLess()
+	case codes.Canceled:
+		return fmt.Errorf("%w: %w", errEngine, err)
+	}
+	e.engine.failed(ctx, e.log, err)
+	return fmt.Errorf("%w: %w", errEngine, err)
+}
+
+// tellRejected records the event once for each generation of the spec.
+func (e *Executor) tellRejected(s *jobState, job *batchv1.Job, err error) {
+	s.mu.Lock()
+	told := s.rejected == job.Generation && job.Generation != 0
+	s.rejected = job.Generation
+	s.mu.Unlock()
+	if !told {
+		e.recorder.Event(job, corev1.EventTypeWarning, EventPolicyRejected, status.Convert(err).Message())
+	}
+}
+
+// sendLess halves how many pods are listed, because a message was too large.
+func (s *jobState) sendLess() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.maxRows == 0 {
+		s.maxRows = defaultMaxRows
+	}
+	s.maxRows = max(minRows, s.maxRows/2)
+}
+
+// engineHealth turns many failed calls into few log lines.
+type engineHealth struct {
+	mu     sync.Mutex
+	down   bool
+	calls  int
+	logged time.Time
+}
+
+func (h *engineHealth) failed(ctx context.Context, log *slog.Logger, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.down = true
+	h.calls++
+	if time.Since(h.logged) < engineLogPeriod {
+		return
+	}
+	h.logged = time.Now()
+	log.ErrorContext(ctx, "policy engine does not answer, jobs are on hold", slog.Int("failedCalls", h.calls), slog.Any("error", err))
+}
+
+func (h *engineHealth) answered(ctx context.Context, log *slog.Logger) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.down {
+		return
+	}
+	log.InfoContext(ctx, "policy engine answers again", slog.Int("failedCalls", h.calls))
+	h.down, h.calls, h.logged = false, 0, time.Time{}
+}

@@ -1,0 +1,98 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// errMayNotAdopt: the Job is being deleted, although the cache does not say so.
+var errMayNotAdopt = errors.New("job is being deleted")
+
+// claim settles who controls which pod: pods that nothing controls and the
+// Job's selector matches are adopted; the Job's own pods that it does not match
+// any more are let go. A Job that is being deleted claims nothing.
+func (e *Executor) claim(ctx context.Context, s *jobState, job *batchv1.Job) error {
+	if job.DeletionTimestamp != nil {
+		return nil
+	}
+	strays := s.pods.Strays()
+	err := e.parallel(len(strays), func(i int) error { return e.letGo(ctx, s, job, strays[i]) })
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	claimDue := s.claimDue
+	s.claimDue = false
+	s.mu.Unlock()
+	if !claimDue {
+		return nil
+	}
+	if err := e.adoptAll(ctx, s, job); err != nil {
+		s.due(true, false, false)
+		return err
+	}
+	return nil
+}
+
+func (e *Executor) adoptAll(ctx context.Context, s *jobState, job *batchv1.Job) error {
+	found, err := e.podInformer.GetIndexer().ByIndex(orphanIndex, job.Namespace)
+	if err != nil {
+		return fmt.Errorf("orphan index: %w", err)
+	}
+	var wanted []*corev1.Pod
+	for _, obj := range found {
+		pod, ok := obj.(*corev1.Pod)
+		if _, known := s.pods.Pod(pod.UID); ok && !known && pod.DeletionTimestamp == nil && s.matches(pod) {
+			wanted = append(wanted, pod)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	// The cache may not show yet that the Job is going away; an adopted pod
+	// would go with it.
+	live, err := e.liveJob(ctx, job.Namespace, job.Name, job.UID)
+	if err != nil {
+		return err
+	}
+	if live.DeletionTimestamp != nil {
+		return errMayNotAdopt
+	}
+	return e.parallel(len(wanted), func(i int) error { return e.adopt(ctx, s, job, wanted[i]) })
+}
+
+func (e *Executor) adopt(ctx context.Context, s *jobState, job *batchv1.Job, pod *corev1.Pod) (err error) {
+	ctx, end := e.span(ctx, SpanPodClaimed, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
+	defer func() { end(err) }()
+	ref := metav1.NewControllerRef(job, jobKind)
+	_, err = e.patchPod(ctx, s, pod, patchMeta{
+		UID: pod.UID,
+		OwnerReferences: []ownerRefPatch{{
+			APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, Controller: true, BlockOwnerDeletion: true,
+		}},
+		Finalizers: []string{batchv1.JobTrackingFinalizer},
+	}.bytes())
+	if err != nil {
+		return fmt.Errorf("adopting pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+func (e *Executor) letGo(ctx context.Context, s *jobState, job *batchv1.Job, pod *corev1.Pod) (err error) {
+	ctx, end := e.span(ctx, SpanPodClaimed, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
+	defer func() { end(err) }()
+	_, err = e.patchPod(ctx, s, pod, patchMeta{
+		UID:              pod.UID,
+		OwnerReferences:  []ownerRefPatch{{Patch: "delete", UID: job.UID}},
+		DeleteFinalizers: []string{batchv1.JobTrackingFinalizer},
+	}.bytes())
+	if err != nil {
+		return fmt.Errorf("letting pod %s go: %w", pod.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/client-go/kubernetes"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// ManagedBy is the spec.managedBy of Jobs for this executor, unless configured
+// otherwise.
+const ManagedBy = "jobpolicy.dev/executor"
+
+// Decider answers what is to become of a Job. Errors carry a gRPC status code,
+// read with status.Code; the contract says what each of them asks of a caller.
+type Decider interface {
+	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+}
+
+// Config is what an Executor is made of. Client and Decider are required; the
+// zero value of every other field stands for its default.
+type Config struct {
+	Client  kubernetes.Interface
+	Decider Decider
+
+	// ManagedBy is the value of spec.managedBy that makes a Job ours. Default:
+	// ManagedBy.
+	ManagedBy string
+	// ReplaceBuiltin makes Jobs ours too that name no manager, or the built-in
+	// one.
+	ReplaceBuiltin bool
+
+	// Workers is how many Jobs are judged at the same time. Default 5. Jobs
+	// whose decision is being carried out do not count.
+	Workers int
+	// MaxWrites is how many API writes are in flight at the same time, over all
+	// Jobs. Default 64; one Job gets at most half of them.
+	MaxWrites int
+
+	// PodFailureBackoff and MaxPodFailureBackoff are handed to the engine.
+	// 0: the engine's defaults, 10 s and 10 min.
+	PodFailureBackoff, MaxPodFailureBackoff time.Duration
+	// MaxPodChangesPerSync and MaxUncountedPods are handed to the engine.
+	// 0: the engine's defaults, 500 each.
+	MaxPodChangesPerSync, MaxUncountedPods int
+
+	// SyncBatchPeriod is the shortest time between two rounds of a busy Job.
+	// Default 200 ms. The first event of a quiet Job is acted on at once.
+	SyncBatchPeriod time.Duration
+	// APIBackoff and MaxAPIBackoff bound the delay after a round failed, Job by
+	// Job. Defaults 1 s and 1 min.
+	APIBackoff, MaxAPIBackoff time.Duration
+	// DecisionTimeout bounds one call of the Decider. Default 10 s.
+	DecisionTimeout time.Duration
+	// DrainPeriod is how long Run lets rounds in progress go on after its context
+	// has ended. Default 20 s.
+	DrainPeriod time.Duration
+	// Resync makes every Job due this often even if nothing happens. 0: never.
+	Resync time.Duration
+
+	// Registerer takes the metrics. nil: they are kept but not exported.
+	Registerer prometheus.Registerer
+	// Logger is used with its Context methods only. Default: slog.Default().
+	Logger *slog.Logger
+	// TracerProvider makes the spans. Default: the global one.
+	TracerProvider trace.TracerProvider
+}
+
+// ErrConfig says that a Config cannot be used.
+var ErrConfig = errors.New("invalid executor configuration")
+
+func (c *Config) validate() error {
+	switch {
+	case c.Client == nil:
+		return fmt.Errorf("no client: %w", ErrConfig)
+	case c.Decider == nil:
+		return fmt.Errorf("no decider: %w", ErrConfig)
+	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0:
+		return fmt.Errorf("negative limit: %w", ErrConfig)
+	case c.PodFailureBackoff < 0 || c.MaxPodFailureBackoff < 0 || c.SyncBatchPeriod < 0:
+		return fmt.Errorf("negative duration: %w", ErrConfig)
+	}
+	return nil
+}
+
+func (c *Config) setDefaults() {
+	setDefault(&c.ManagedBy, ManagedBy)
+	setDefault(&c.Workers, 5)
+	setDefault(&c.MaxWrites, 64)
+	setDefault(&c.SyncBatchPeriod, 200*time.Millisecond)
+	setDefault(&c.APIBackoff, time.Second)
+	setDefault(&c.MaxAPIBackoff, time.Minute)
+	setDefault(&c.DecisionTimeout, 10*time.Second)
+	setDefault(&c.DrainPeriod, 20*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

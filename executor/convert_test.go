@@ -1,0 +1,173 @@
+package executor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func TestIndexSetsAreWrittenAsKubernetesWritesThem(t *testing.T) {
+	cases := map[string]struct {
+		in   [][2]int32
+		want string
+	}{
+		"nothing":                    {nil, ""},
+		"one":                        {[][2]int32{{3, 3}}, "3"},
+		"two neighbours":             {[][2]int32{{1, 2}}, "1,2"},
+		"three from 0":               {[][2]int32{{0, 2}}, "0-2"},
+		"runs and singles":           {[][2]int32{{0, 0}, {2, 3}, {5, 9}, {11, 11}}, "0,2,3,5-9,11"},
+		"the highest index there is": {[][2]int32{{2147483646, 2147483646}}, "2147483646"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			set := &jobpolicyv1.IndexSet{}
+			for _, r := range tc.in {
+				set.Ranges = append(set.Ranges, &jobpolicyv1.IndexRange{First: r[0], Last: r[1]})
+			}
+			if got := formatIndexes(set); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			back, err := parseIndexes(tc.want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(set, back, protocmp.Transform()); diff != "" {
+				t.Errorf("read back (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMalformedIndexListsAreRefused(t *testing.T) {
+	for _, s := range []string{"a", "1,", "3-1", "2,1", "1-3,3", "-1", "1-", "99999999999"} {
+		if set, err := parseIndexes(s); err == nil {
+			t.Errorf("%q is read as %v", s, set)
+		}
+	}
+}
+
+func TestStatusesSurviveTheRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawStatus(t)
+		message, err := statusMessage(&in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := apiStatus(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !sameStatus(&in, &out) {
+			t.Errorf("(-in +out):\n%s", cmp.Diff(in, out))
+		}
+	})
+}
+
+func drawStatus(t *rapid.T) batchv1.JobStatus {
+	number := rapid.Int32Range(0, 1000)
+	second := func(label string) metav1.Time {
+		return metav1.NewTime(time.Unix(rapid.Int64Range(1, 1<<32).Draw(t, label), 0))
+	}
+	s := batchv1.JobStatus{
+		Active: number.Draw(t, "active"), Succeeded: number.Draw(t, "succeeded"), Failed: number.Draw(t, "failed"),
+		CompletedIndexes:        rapid.SampledFrom([]string{"", "0", "1,2", "0-5,7"}).Draw(t, "completed"),
+		UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{},
+	}
+	if rapid.Bool().Draw(t, "optional fields") {
+		ready, terminating, failed := number.Draw(t, "ready"), number.Draw(t, "terminating"), ""
+		start, end := second("start"), second("end")
+		s.Ready, s.Terminating, s.FailedIndexes, s.StartTime, s.CompletionTime = &ready, &terminating, &failed, &start, &end
+	}
+	for n := range rapid.IntRange(0, 3).Draw(t, "uncounted") {
+		s.UncountedTerminatedPods.Failed = append(s.UncountedTerminatedPods.Failed, testUID(n))
+		s.UncountedTerminatedPods.Succeeded = append(s.UncountedTerminatedPods.Succeeded, testUID(n+10))
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "conditions") {
+		s.Conditions = append(s.Conditions, batchv1.JobCondition{
+			Type:   rapid.SampledFrom([]batchv1.JobConditionType{batchv1.JobSuspended, "example.com/Other"}).Draw(t, "type"),
+			Status: rapid.SampledFrom([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}).Draw(t, "status"),
+			Reason: "Because", Message: "of that", LastProbeTime: second("probe"), LastTransitionTime: second("transition"),
+		})
+	}
+	return s
+}
+
+func TestDecidedTimesAreCutToSeconds(t *testing.T) {
+	at := time.Date(2026, 5, 6, 7, 8, 9, 999, time.UTC)
+	got := apiTime(timestamppb.New(at))
+	if !got.Time.Equal(at.Truncate(time.Second)) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestAnUncountedUIDThatIsNoneIsRefused(t *testing.T) {
+	_, err := statusMessage(&batchv1.JobStatus{UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Failed: []types.UID{"x"}}})
+	if err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestSpecsAreConvertedInFull(t *testing.T) {
+	ptr := func(n int32) *int32 { return &n }
+	seconds, yes, mode, replace := int64(60), true, batchv1.IndexedCompletion, batchv1.Failed
+	indexes, container := "0-2", "main"
+	job := testJob(func(j *batchv1.Job) {
+		now := metav1.Now()
+		j.DeletionTimestamp = &now
+		j.Spec = batchv1.JobSpec{
+			Parallelism: ptr(3), Completions: ptr(4), BackoffLimit: ptr(5), BackoffLimitPerIndex: ptr(6), MaxFailedIndexes: ptr(7),
+			ActiveDeadlineSeconds: &seconds, Suspend: &yes, CompletionMode: &mode, PodReplacementPolicy: &replace, TTLSecondsAfterFinished: ptr(8),
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure}},
+			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+				{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+					ContainerName: &container, Operator: batchv1.PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{1, 2},
+				}},
+				{Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+					{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+				}},
+			}},
+			SuccessPolicy: &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: &indexes, SucceededCount: ptr(2)}}},
+		}
+	})
+	want := &jobpolicyv1.JobSpec{
+		CompletionMode: jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED,
+		Parallelism:    3, Completions: ptr(4), BackoffLimit: 5, BackoffLimitPerIndex: ptr(6), MaxFailedIndexes: ptr(7),
+		ActiveDeadlineSeconds: &seconds, Suspend: true, TtlSecondsAfterFinished: ptr(8), Deleting: true,
+		RestartPolicy:        jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE,
+		PodReplacementPolicy: jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED,
+		PodFailurePolicy: &jobpolicyv1.PodFailurePolicy{Rules: []*jobpolicyv1.PodFailurePolicyRule{
+			{
+				Action: jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB,
+				OnExitCodes: &jobpolicyv1.ExitCodesRequirement{
+					ContainerName: &container, Operator: jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_NOT_IN, Values: []int32{1, 2},
+				},
+			},
+			{
+				Action: jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE,
+				OnPodConditions: []*jobpolicyv1.PodConditionPattern{
+					{Type: "DisruptionTarget", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE},
+				},
+			},
+		}},
+		SuccessPolicy: &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{{
+			SucceededIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 2}}}, SucceededCount: ptr(2),
+		}}},
+	}
+	got, err := specMessage(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

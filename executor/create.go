@@ -1,0 +1,146 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// errNamespaceTerminating: no pod can be created any more. It is the way of all
+// namespaces, not a failure that a person should read about.
+var errNamespaceTerminating = errors.New("namespace is terminating")
+
+// errSkipped is a creation that was not tried because others had failed.
+var errSkipped = errors.New("not tried")
+
+// createPods creates pods in batches of 1, 2, 4, … as long as all of a batch
+// succeed: what would fail a thousand times, such as a quota, fails a few times
+// only.
+func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
+	if d.GetCreate().GetCount() == 0 {
+		return nil
+	}
+	job := e.template(s, snap)
+	plan := creationPlan(job, d.GetCreate())
+	reason := creationReason(job, d.GetExplanation().GetFacts(), snap.req.GetPods().GetTerminating())
+	var stop atomic.Bool
+	for size := 1; len(plan) > 0; size *= 2 {
+		batch := plan[:min(size, len(plan))]
+		plan = plan[len(batch):]
+		err := e.parallel(len(batch), func(i int) error {
+			if stop.Load() {
+				return errSkipped
+			}
+			err := e.createPod(ctx, s, job, batch[i])
+			if quotaExceeded(err) || errors.Is(err, errNamespaceTerminating) {
+				stop.Store(true)
+			}
+			e.countCreation(reason, err)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdCreation keeps pods from being created for a while, because it has just
+// failed. The next round does what is left to do: finished pods are counted and
+// released however long a quota stays exhausted.
+func (e *Executor) holdCreation(ctx context.Context, s *jobState, job *batchv1.Job, err error) {
+	s.mu.Lock()
+	delay := exponential(e.cfg.APIBackoff, e.cfg.MaxAPIBackoff, s.createFailures)
+	s.createFailures++
+	s.createNotBefore = time.Now().Add(delay)
+	s.mu.Unlock()
+	if worthLogging(err) {
+		e.log.WarnContext(ctx, "pods not created", append(jobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
+	}
+}
+
+// created ends what holdCreation began.
+func (s *jobState) created() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.createNotBefore, s.createFailures = time.Time{}, 0
+}
+
+// template is the newest version of the judged Job: its pod template may have
+// changed since.
+func (e *Executor) template(s *jobState, snap snapshot) *batchv1.Job {
+	if job := s.current(); job != nil {
+		return job
+	}
+	return snap.job
+}
+
+// creation is a pod to create.
+type creation struct {
+	index    int32
+	failures *jobpolicyv1.IndexFailureCount
+}
+
+func creationPlan(job *batchv1.Job, d *jobpolicyv1.CreatePods) []creation {
+	plan := make([]creation, 0, d.GetCount())
+	if !indexed(job) {
+		for range d.GetCount() {
+			plan = append(plan, creation{index: tracker.NoIndex})
+		}
+		return plan
+	}
+	failures := map[int32]*jobpolicyv1.IndexFailureCount{}
+	for _, f := range d.GetFailureCounts() {
+		failures[f.GetIndex()] = f
+	}
+	eachIndex(d.GetIndexes(), func(ix int32) {
+		c := creation{index: ix, failures: failures[ix]}
+		if c.failures == nil && job.Spec.BackoffLimitPerIndex != nil {
+			c.failures = &jobpolicyv1.IndexFailureCount{Index: ix}
+		}
+		plan = append(plan, c)
+	})
+	return plan
+}
+
+func (e *Executor) createPod(ctx context.Context, s *jobState, job *batchv1.Job, c creation) (err error) {
+	ctx, end := e.span(ctx, SpanPodCreated)
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	inFlight := s.pods.BeginCreate(c.index)
+	pod, err := e.cfg.Client.CoreV1().Pods(job.Namespace).Create(ctx, newPod(job, c.index, c.failures), metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		inFlight.Created(trimPod(pod))
+		annotate(ctx, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
+		e.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", pod.Name)
+		return nil
+	case namespaceTerminating(err):
+		inFlight.Refused()
+		return errNamespaceTerminating
+	case outcomeUnknown(err):
+		inFlight.Unknown()
+	default:
+		inFlight.Refused()
+	}
+	e.recorder.Eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+	return err
+}
+
+func (e *Executor) countCreation(reason string, err error) {
+	result := labelSucceeded
+	if err != nil {
+		result = labelFailed
+	}
+	e.metrics.creations.WithLabelValues(reason, result).Inc()
+}

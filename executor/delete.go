@@ -1,0 +1,58 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func (e *Executor) deletePods(ctx context.Context, s *jobState, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
+	return e.parallel(len(deletes), func(i int) error { return e.deletePod(ctx, s, job, deletes[i]) })
+}
+
+// deletePod deletes one pod. A pod that does not exist any more is deleted.
+func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job, d *jobpolicyv1.DeletePod) (err error) {
+	uid, err := tracker.UIDString(d.GetUid())
+	if err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	pod, known := s.pods.Pod(uid)
+	if !known {
+		return nil
+	}
+	ctx, end := e.span(ctx, SpanPodDeleted, AttrPodName.String(pod.Name), AttrPodUID.String(string(uid)))
+	defer func() { end(err) }()
+	if d.GetReleaseFirst() && tracker.HoldsFinalizer(pod) {
+		gone, err := e.release(ctx, s, pod)
+		if err != nil {
+			return fmt.Errorf("releasing before deletion: %w", err)
+		}
+		if gone {
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	err = e.cfg.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid},
+	})
+	if err == nil {
+		s.pods.Deleted(uid, time.Now())
+		e.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
+		return nil
+	}
+	gone, err := e.isGone(ctx, pod, err)
+	if gone {
+		s.pods.Gone(uid)
+		return nil
+	}
+	e.recorder.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+	return err
+}

@@ -1,0 +1,203 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	batchinformers "k8s.io/client-go/informers/batch/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const (
+	// orphanIndex finds pods without a controller by namespace.
+	orphanIndex = "orphans"
+	// eventComponent is the source of events: the upstream controller's, so that
+	// whoever filters by it keeps seeing them.
+	eventComponent = "job-controller"
+	orphanWorkers  = 4
+)
+
+var (
+	// ErrNotReady says that the caches are not filled yet.
+	ErrNotReady = errors.New("caches are not synced")
+	// ErrStarted says that Run was called before; an Executor runs once.
+	ErrStarted = errors.New("executor was started before")
+)
+
+// Executor carries out decisions about Jobs. It is made by New and run once.
+type Executor struct {
+	cfg      Config
+	settings *jobpolicyv1.Settings
+	log      *slog.Logger
+	metrics  *metrics
+	engine   engineHealth
+
+	jobInformer, podInformer cache.SharedIndexInformer
+	jobsReady, podsReady     cache.ResourceEventHandlerRegistration
+
+	jobs    *jobs
+	queue   workqueue.TypedDelayingInterface[types.UID]
+	orphans orphanQueue
+
+	judging chan struct{} // Slots for rounds that are being judged.
+	writing chan struct{} // Slots for API writes, over all Jobs.
+	rounds  sync.WaitGroup
+
+	broadcaster record.EventBroadcaster
+	recorder    record.EventRecorder
+
+	started atomic.Bool
+	synced  atomic.Bool
+}
+
+// New checks the configuration (ErrConfig) and registers the metrics. Nothing
+// runs before Run.
+func New(cfg Config) (*Executor, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg.setDefaults()
+	e := &Executor{
+		cfg:      cfg,
+		settings: cfg.settings(),
+		log:      cfg.Logger,
+		metrics:  newMetrics(),
+		jobs:     newJobs(),
+		queue:    workqueue.NewTypedDelayingQueue[types.UID](),
+		orphans:  newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff),
+		judging:  make(chan struct{}, cfg.Workers),
+		writing:  make(chan struct{}, cfg.MaxWrites),
+	}
+	if err := e.metrics.register(cfg.Registerer); err != nil {
+		return nil, err
+	}
+	e.broadcaster = newBroadcaster()
+	e.recorder = e.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})
+	if err := e.buildInformers(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// buildInformers makes the informers of this Executor alone: their transforms
+// would surprise anybody else.
+func (e *Executor) buildInformers() error {
+	e.jobInformer = batchinformers.NewFilteredJobInformer(e.cfg.Client, metav1.NamespaceAll, e.cfg.Resync, cache.Indexers{}, consistentRead)
+	e.podInformer = coreinformers.NewFilteredPodInformer(e.cfg.Client, metav1.NamespaceAll, 0,
+		cache.Indexers{orphanIndex: indexOrphans}, consistentRead)
+	if err := e.jobInformer.SetTransform(trimJobObject); err != nil {
+		return fmt.Errorf("job transform: %w", err)
+	}
+	if err := e.podInformer.SetTransform(trimPodObject); err != nil {
+		return fmt.Errorf("pod transform: %w", err)
+	}
+	var err error
+	if e.jobsReady, err = e.jobInformer.AddEventHandler(e.jobHandler()); err != nil {
+		return fmt.Errorf("job handler: %w", err)
+	}
+	if e.podsReady, err = e.podInformer.AddEventHandler(e.podHandler()); err != nil {
+		return fmt.Errorf("pod handler: %w", err)
+	}
+	return nil
+}
+
+// consistentRead makes an initial list read the newest state instead of
+// whatever a lagging API server has cached: pods must not look older than the
+// statuses that count them.
+func consistentRead(options *metav1.ListOptions) {
+	if options.ResourceVersion == "0" {
+		options.ResourceVersion = ""
+	}
+}
+
+func indexOrphans(obj any) ([]string, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || metav1.GetControllerOfNoCopy(pod) != nil {
+		return nil, nil
+	}
+	return []string{pod.Namespace}, nil
+}
+
+// Ready is nil once the caches are synced and ErrNotReady before.
+func (e *Executor) Ready() error {
+	if !e.synced.Load() {
+		return ErrNotReady
+	}
+	return nil
+}
+
+func (e *Executor) podsSynced() bool { return e.synced.Load() }
+
+// Run manages Jobs until ctx ends, then lets the rounds in progress finish for
+// at most Config.DrainPeriod, and returns nil. It can be called once.
+func (e *Executor) Run(ctx context.Context) error {
+	if e.started.Swap(true) {
+		return ErrStarted
+	}
+	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	defer e.queue.ShutDown()
+	defer e.orphans.ShutDown()
+	events := e.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: e.cfg.Client.CoreV1().Events("")})
+	defer e.broadcaster.Shutdown()
+	defer events.Stop()
+	informing, stopInforming := context.WithCancel(work)
+	var informers sync.WaitGroup
+	defer informers.Wait()
+	defer stopInforming()
+
+	if !e.sync(ctx, informing, &informers) {
+		return nil
+	}
+	e.log.InfoContext(ctx, "executor started", slog.Int("jobs", len(e.jobs.all())), slog.Bool("replaceBuiltin", e.cfg.ReplaceBuiltin))
+	var workers sync.WaitGroup
+	workers.Go(func() { e.dispatch(ctx.Done(), work) })
+	for range orphanWorkers {
+		workers.Go(func() { e.orphanWorker(work) })
+	}
+	<-ctx.Done()
+	e.drain(&workers, abandon)
+	e.log.InfoContext(work, "executor stopped")
+	return nil
+}
+
+// sync fills the caches: the Jobs' first, so that what is known of pods is
+// never older than the statuses that were read at the start. false: ctx ended
+// before.
+func (e *Executor) sync(ctx, informing context.Context, informers *sync.WaitGroup) bool {
+	informers.Go(func() { e.jobInformer.RunWithContext(informing) })
+	if !cache.WaitForCacheSync(ctx.Done(), e.jobsReady.HasSynced) {
+		return false
+	}
+	informers.Go(func() { e.podInformer.RunWithContext(informing) })
+	if !cache.WaitForCacheSync(ctx.Done(), e.podsReady.HasSynced) {
+		return false
+	}
+	e.synced.Store(true)
+	return true
+}
+
+// drain stops taking work and waits for what is in progress.
+func (e *Executor) drain(workers *sync.WaitGroup, abandon context.CancelFunc) {
+	e.queue.ShutDown()
+	e.orphans.ShutDown()
+	patience := time.AfterFunc(e.cfg.DrainPeriod, abandon)
+	defer patience.Stop()
+	workers.Wait()
+	e.rounds.Wait()
+}

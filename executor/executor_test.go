@@ -1,0 +1,415 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func uidsOf(t *testing.T, ns ...int) [][]byte {
+	t.Helper()
+	var out [][]byte
+	for _, n := range ns {
+		b, err := tracker.UIDBytes(testUID(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func failedPhase(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }
+
+func recorded(t *testing.T, ns ...int) *jobpolicyv1.JobStatus {
+	t.Helper()
+	return &jobpolicyv1.JobStatus{Uncounted: &jobpolicyv1.UncountedTerminatedPods{Failed: uidsOf(t, ns...)}}
+}
+
+func TestADecisionIsCarriedOutInTheOrderOfTheContract(t *testing.T) {
+	s := newServer(testJob(), testPod(2, failedPhase))
+	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+		Create: &jobpolicyv1.CreatePods{Count: 3}, Status: recorded(t, 2), Release: uidsOf(t, 2),
+	})}}
+	start(t, testConfig(s, decider))
+	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	want := []string{"create pods", "create pods", "create pods", "update jobs/status", "patch pods"}
+	if diff := cmp.Diff(want, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	second := decider.requests()[1]
+	if diff := cmp.Diff(uidsOf(t, 2), second.GetConfirmedReleases()); diff != "" {
+		t.Errorf("confirmed in the next snapshot (-want +got):\n%s", diff)
+	}
+	if got := second.GetPods().GetActive(); got != 3 {
+		t.Errorf("next snapshot has %d active pods, want the 3 just created", got)
+	}
+	if len(second.GetUnaccountedPods()) != 0 || second.GetInFlight() != nil {
+		t.Errorf("next snapshot still has rows %v, in flight %v", second.GetUnaccountedPods(), second.GetInFlight())
+	}
+}
+
+func TestNothingComesAfterAStepThatFails(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("exceeded quota: q"))
+	cases := map[string]struct {
+		write  string
+		fail   func(n int) error
+		answer *jobpolicyv1.DecideJobResponse
+		want   []string
+	}{
+		"a creation refused by quota stops the creations, the status and the release": {
+			write: "create pods",
+			fail:  func(n int) error { return forbidden },
+			answer: &jobpolicyv1.DecideJobResponse{
+				Create: &jobpolicyv1.CreatePods{Count: 50}, Status: recorded(t, 2), Release: uidsOf(t, 2),
+			},
+			want: []string{"create pods"},
+		},
+		"slow start stops at the first batch that fails": {
+			write: "create pods",
+			fail: func(n int) error {
+				if n == 1 {
+					return nil
+				}
+				return apierrors.NewBadRequest("no")
+			},
+			answer: &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 50}, Status: recorded(t, 2)},
+			want:   []string{"create pods", "create pods", "create pods"},
+		},
+		"a deletion that fails keeps the status from being written": {
+			write:  "delete pods",
+			fail:   func(int) error { return apierrors.NewInternalError(errors.New("boom")) },
+			answer: &jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0]}}, Status: recorded(t, 2)},
+			want:   []string{"delete pods"},
+		},
+		"a status that is refused keeps the finalizers": {
+			write: "update jobs/status",
+			fail: func(int) error {
+				return apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "job", errors.New("newer"))
+			},
+			answer: &jobpolicyv1.DecideJobResponse{Status: recorded(t, 2), Release: uidsOf(t, 2)},
+			want:   []string{"update jobs/status"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testJob(), testPod(2, failedPhase))
+			s.failures[tc.write] = tc.fail
+			decider := &script{answers: []answer{applying(tc.answer)}}
+			start(t, testConfig(s, decider))
+			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			if diff := cmp.Diff(tc.want, s.done()); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+			if !tracker.HoldsFinalizer(s.pod(t, "pod-2")) {
+				t.Error("the pod lost its finalizer")
+			}
+		})
+	}
+}
+
+func TestWritesThatCouldHitAnotherPodCarryItsUID(t *testing.T) {
+	s := newServer(testJob(), testPod(2), testPod(3, failedPhase))
+	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+		Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0], ReleaseFirst: true}}, Release: uidsOf(t, 3),
+	})}}
+	start(t, testConfig(s, decider))
+	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	if diff := cmp.Diff([]string{"patch pods", "delete pods", "patch pods"}, s.done()); diff != "" {
+		t.Fatalf("writes (-want +got):\n%s", diff)
+	}
+	wantPatch := `{"metadata":{"uid":"` + string(testUID(2)) + `","$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"]}}`
+	if diff := cmp.Diff(wantPatch, string(s.actions[0].(clienttesting.PatchAction).GetPatch())); diff != "" {
+		t.Errorf("patch (-want +got):\n%s", diff)
+	}
+	options := s.actions[1].(clienttesting.DeleteActionImpl).DeleteOptions
+	if options.Preconditions == nil || options.Preconditions.UID == nil || *options.Preconditions.UID != testUID(2) {
+		t.Errorf("deletion has preconditions %v, want the pod's UID", options.Preconditions)
+	}
+}
+
+func TestAnswersThatBreakTheContractAreRefused(t *testing.T) {
+	cases := map[string]func(*jobpolicyv1.DecideJobResponse){
+		"another question's id":       func(d *jobpolicyv1.DecideJobResponse) { d.RequestId = "other" },
+		"no disposition":              func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 0 },
+		"creations and deletions":     func(d *jobpolicyv1.DecideJobResponse) { d.Delete = []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0]}} },
+		"more creations than allowed": func(d *jobpolicyv1.DecideJobResponse) { d.Create.Count = 501 },
+	}
+	for name, spoil := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testJob(), testPod(2))
+			decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				d := &jobpolicyv1.DecideJobResponse{
+					RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+					Create: &jobpolicyv1.CreatePods{Count: 1},
+				}
+				spoil(d)
+				return d, nil
+			}}}
+			start(t, testConfig(s, decider))
+			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			if writes := s.done(); len(writes) != 0 {
+				t.Errorf("writes were made: %v", writes)
+			}
+		})
+	}
+}
+
+func TestACreationWithoutAnAnswerStaysInFlightUntilTheAPIServerIsAsked(t *testing.T) {
+	s := newServer(testJob())
+	s.failures["create pods"] = func(n int) error {
+		if n > 1 {
+			return nil
+		}
+		lost := testPod(7) // It was created; the answer was lost.
+		s.stamp(lost)
+		if err := s.Tracker().Add(lost); err != nil {
+			return err
+		}
+		return errors.New("connection lost")
+	}
+	var lists atomic.Int32
+	s.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetNamespace() == "ns" {
+			lists.Add(1)
+		}
+		return false, nil, nil
+	})
+	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+		Create: &jobpolicyv1.CreatePods{Count: 1}, Status: &jobpolicyv1.JobStatus{Active: 1},
+	})}}
+	start(t, testConfig(s, decider))
+	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	second := decider.requests()[1]
+	if lists.Load() == 0 {
+		t.Error("the pods were not listed before the next decision")
+	}
+	if second.GetPods().GetActive() != 1 || second.GetInFlight() != nil {
+		t.Errorf("next snapshot: active %d, in flight %v; want 1, none", second.GetPods().GetActive(), second.GetInFlight())
+	}
+	if diff := cmp.Diff([]string{"create pods"}, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestRowsOfActivePodsAreSentWhenAskedFor(t *testing.T) {
+	s := newServer(testJob(), testPod(2), testPod(3))
+	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return &jobpolicyv1.DecideJobResponse{
+			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
+			Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ACTIVE_PODS},
+		}, nil
+	}}}
+	start(t, testConfig(s, decider))
+	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	first, second := decider.requests()[0], decider.requests()[1]
+	if first.ActivePods != nil || len(second.GetActivePods().GetPods()) != 2 {
+		t.Errorf("rows: first %v, second %v; want none, then 2", first.ActivePods, second.ActivePods)
+	}
+	if first.GetRequestId() == second.GetRequestId() {
+		t.Errorf("both questions have id %q", first.GetRequestId())
+	}
+}
+
+func TestForeignJobsAndPodsAreNotTouched(t *testing.T) {
+	foreign, builtin := "example.com/other", batchv1.JobControllerName
+	deployed := func(pod *corev1.Pod) {
+		pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].APIVersion = "Thing", "example.com/v1"
+	}
+	cases := map[string]struct {
+		manager   *string
+		replace   bool
+		wantAsked bool
+	}{
+		"coexisting, a Job of another manager":         {manager: &foreign},
+		"coexisting, a Job without a manager":          {},
+		"replacing, a Job of another manager":          {manager: &foreign, replace: true},
+		"replacing, a Job without a manager":           {replace: true, wantAsked: true},
+		"replacing, a Job of the built-in controller":  {manager: &builtin, replace: true, wantAsked: true},
+		"coexisting, a Job of the built-in controller": {manager: &builtin},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			job := testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = tc.manager })
+			// The second Job shows when the first must have been looked at.
+			ours := testJob(func(j *batchv1.Job) {
+				j.Name, j.UID, j.Spec.Selector.MatchLabels = "ours", testUID(9), map[string]string{"job": "9"}
+			})
+			s := newServer(job, ours, testPod(2, failedPhase), testPod(3, failedPhase, deployed))
+			decider := &script{}
+			cfg := testConfig(s, decider)
+			cfg.ReplaceBuiltin = tc.replace
+			start(t, cfg)
+			asked := func(n int) bool {
+				return slices.ContainsFunc(decider.requests(), func(r *jobpolicyv1.DecideJobRequest) bool {
+					return bytes.Equal(r.GetJob().GetUid(), uidsOf(t, n)[0])
+				})
+			}
+			eventually(t, "question about our Job", func() bool { return asked(9) && (!tc.wantAsked || asked(1)) })
+			if asked(1) != tc.wantAsked {
+				t.Errorf("asked: %v, want %v", asked(1), tc.wantAsked)
+			}
+			if writes := s.done(); len(writes) != 0 {
+				t.Errorf("writes were made: %v", writes)
+			}
+		})
+	}
+}
+
+func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
+	loose := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
+	finished := func(j *batchv1.Job) {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+	}
+	cases := map[string]struct {
+		server *server
+	}{
+		"the Job is gone":                              {newServer(testPod(2))},
+		"a Job of the same name has another UID":       {newServer(testPod(2), testJob(func(j *batchv1.Job) { j.UID = testUID(5) }))},
+		"the Job is finished":                          {newServer(testPod(2), testJob(finished))},
+		"the pod lost its owner and no Job selects it": {newServer(testPod(2, loose))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.server.failures["patch pods"] = func(n int) error {
+				if n < 3 {
+					return errors.New("timeout")
+				}
+				return nil
+			}
+			start(t, testConfig(tc.server, &script{}))
+			eventually(t, "release in spite of failures", func() bool { return !tracker.HoldsFinalizer(tc.server.pod(t, "pod-2")) })
+		})
+	}
+}
+
+func TestPodsAreClaimed(t *testing.T) {
+	loose := func(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil }
+	stray := func(pod *corev1.Pod) { pod.Labels = map[string]string{"job": "2"} }
+	s := newServer(testJob(), testPod(2, loose), testPod(3, stray))
+	decider := &script{}
+	start(t, testConfig(s, decider))
+	eventually(t, "adoption and release", func() bool {
+		return metav1.GetControllerOf(s.pod(t, "pod-2")) != nil && metav1.GetControllerOf(s.pod(t, "pod-3")) == nil
+	})
+	adopted := s.pod(t, "pod-2")
+	if !tracker.HoldsFinalizer(adopted) {
+		t.Error("the adopted pod has no tracking finalizer")
+	}
+	if diff := cmp.Diff(testPod(2).OwnerReferences, adopted.OwnerReferences); diff != "" {
+		t.Errorf("owner (-want +got):\n%s", diff)
+	}
+	if tracker.HoldsFinalizer(s.pod(t, "pod-3")) {
+		t.Error("the pod that was let go keeps the tracking finalizer")
+	}
+	eventually(t, "a question", func() bool { return len(decider.requests()) > 0 })
+	if got := decider.requests()[0].GetPods().GetActive(); got != 1 {
+		t.Errorf("the first question has %d active pods, want the adopted one only", got)
+	}
+}
+
+func TestTheEngineBeingAwayLosesNothing(t *testing.T) {
+	s := newServer(testJob())
+	away := func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return nil, status.Error(codes.Unavailable, "away")
+	}
+	decider := &script{answers: []answer{away, away, away, applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	start(t, testConfig(s, decider))
+	eventually(t, "creation once the engine is back", func() bool { return slices.Contains(s.done(), "create pods") })
+}
+
+func TestARejectedJobIsToldOnce(t *testing.T) {
+	s := newServer(testJob())
+	reject := func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return nil, status.Error(codes.InvalidArgument, "spec.parallelism: too odd")
+	}
+	decider := &script{answers: []answer{reject, reject, reject}}
+	start(t, testConfig(s, decider))
+	eventually(t, "fourth question", func() bool { return len(decider.requests()) >= 4 })
+	var events *corev1.EventList
+	eventually(t, "event", func() bool {
+		var err error
+		events, err = s.CoreV1().Events("ns").List(context.Background(), metav1.ListOptions{})
+		return err == nil && len(events.Items) > 0
+	})
+	ev := events.Items[0]
+	if len(events.Items) != 1 || ev.Count > 1 || ev.Reason != EventPolicyRejected || ev.Source.Component != "job-controller" || !strings.Contains(ev.Message, "too odd") {
+		t.Errorf("events: %+v", events.Items)
+	}
+}
+
+func TestARecreatedJobStartsClean(t *testing.T) {
+	s := newServer(testJob())
+	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	start(t, testConfig(s, decider))
+	eventually(t, "creation", func() bool { return slices.Contains(s.done(), "create pods") })
+	ctx := context.Background()
+	if err := s.BatchV1().Jobs("ns").Delete(ctx, "job", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.BatchV1().Jobs("ns").Create(ctx, testJob(func(j *batchv1.Job) { j.UID = testUID(5) }), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var first *jobpolicyv1.DecideJobRequest
+	eventually(t, "question about the new Job", func() bool {
+		for _, r := range decider.requests() {
+			if bytes.Equal(r.GetJob().GetUid(), uidsOf(t, 5)[0]) {
+				first = r
+				return true
+			}
+		}
+		return false
+	})
+	if first.GetPods().GetActive() != 0 || first.GetInFlight() != nil {
+		t.Errorf("the new Job begins with pods %v, in flight %v", first.GetPods(), first.GetInFlight())
+	}
+}
+
+func TestDecisionsAreListed(t *testing.T) {
+	s := newServer(testJob())
+	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return &jobpolicyv1.DecideJobResponse{
+			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
+			Explanation: &jobpolicyv1.Explanation{
+				Summary: "because", DecidingRule: "aRule",
+				Waits: []*jobpolicyv1.Wait{{Reason: jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE}},
+			},
+		}, nil
+	}}}
+	e := start(t, testConfig(s, decider))
+	var got []map[string]any
+	eventually(t, "a decision in the list", func() bool {
+		w := httptest.NewRecorder()
+		e.DecisionsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/debug/decisions", nil))
+		return json.Unmarshal(w.Body.Bytes(), &got) == nil && len(got) == 1
+	})
+	delete(got[0], "time")
+	want := map[string]any{
+		"namespace": "ns", "name": "job", "uid": string(testUID(1)), "rule": "aRule", "reason": "because", "waiting": true,
+		"explanation": map[string]any{"summary": "because", "decidingRule": "aRule", "waits": []any{map[string]any{"reason": "WAIT_REASON_DEADLINE"}}},
+	}
+	if diff := cmp.Diff(want, got[0]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

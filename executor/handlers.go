@@ -1,0 +1,213 @@
+package executor
+
+import (
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"jobpolicy.dev/executor/tracker"
+)
+
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
+
+// jobRef returns the reference to the Job that controls the pod. other is true
+// when something that is no batch/v1 Job controls it.
+func jobRef(pod *corev1.Pod) (ref *metav1.OwnerReference, other bool) {
+	ref = metav1.GetControllerOfNoCopy(pod)
+	if ref == nil {
+		return nil, false
+	}
+	if ref.Kind != jobKind.Kind || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
+		return nil, true
+	}
+	return ref, false
+}
+
+// ours reports whether this executor manages the Job.
+func (e *Executor) ours(job *batchv1.Job) bool {
+	manager := job.Spec.ManagedBy
+	if manager == nil {
+		return e.cfg.ReplaceBuiltin
+	}
+	return *manager == e.cfg.ManagedBy || (e.cfg.ReplaceBuiltin && *manager == batchv1.JobControllerName)
+}
+
+// inCare reports whether rounds are run for the Job.
+func (e *Executor) inCare(job *batchv1.Job) bool {
+	return job != nil && e.ours(job) && finishedCondition(job) == nil
+}
+
+func (e *Executor) jobHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { e.jobSeen(nil, obj.(*batchv1.Job)) },
+		UpdateFunc: func(old, obj any) {
+			e.jobSeen(old.(*batchv1.Job), obj.(*batchv1.Job))
+		},
+		DeleteFunc: func(obj any) {
+			if job, ok := deletedObject[*batchv1.Job](obj); ok {
+				e.jobDeleted(job)
+			}
+		},
+	}
+}
+
+func (e *Executor) podHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { e.podSeen(nil, obj.(*corev1.Pod)) },
+		UpdateFunc: func(old, obj any) {
+			e.podSeen(old.(*corev1.Pod), obj.(*corev1.Pod))
+		},
+		DeleteFunc: func(obj any) {
+			if pod, ok := deletedObject[*corev1.Pod](obj); ok {
+				e.podDeleted(pod)
+			}
+		},
+	}
+}
+
+// deletedObject unwraps the tombstone of an object whose deletion was missed.
+func deletedObject[T any](obj any) (T, bool) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	object, ok := obj.(T)
+	return object, ok
+}
+
+func (e *Executor) jobSeen(old, job *batchv1.Job) {
+	if old != nil && old.UID != job.UID {
+		e.jobDeleted(old)
+		old = nil
+	}
+	if old == nil && job.Spec.ManagedBy != nil && !e.ours(job) {
+		e.metrics.external.WithLabelValues(*job.Spec.ManagedBy).Inc()
+	}
+	var o observation
+	s := e.jobs.with(job.Namespace, job.UID, func(s *jobState) { o = s.observe(job, false) })
+	if o.first && e.podsSynced() && !emptyLedger(&job.Status) {
+		// A Job with a past that appears out of order: its pods may be known less
+		// well than its status.
+		s.due(false, false, true)
+	}
+	resync := old != nil && old.ResourceVersion == job.ResourceVersion
+	if !o.news && !resync {
+		return
+	}
+	if !e.inCare(job) {
+		e.releaseLeftovers(s)
+		return
+	}
+	e.wake(s, CauseJobEvent, o.first || o.specChanged)
+}
+
+func (e *Executor) jobDeleted(job *batchv1.Job) {
+	s, ok := e.jobs.find(job.UID)
+	if !ok {
+		return
+	}
+	s.deleted(!e.ours(job))
+	e.releaseLeftovers(s)
+	e.jobs.dropUnused(job.Namespace, job.UID)
+}
+
+func (e *Executor) podSeen(old, pod *corev1.Pod) {
+	if old != nil && old.UID != pod.UID {
+		e.podDeleted(old)
+		old = nil
+	}
+	if old != nil && old.ResourceVersion == pod.ResourceVersion && pod.ResourceVersion != "" {
+		return // A resync; it tells nothing.
+	}
+	e.countTracking(old, pod)
+	ref, other := jobRef(pod)
+	if old != nil {
+		e.leaveOldJob(old, pod, ref)
+	}
+	switch {
+	case other:
+		return
+	case ref == nil:
+		e.orphanSeen(old, pod)
+	default:
+		e.ownedPodSeen(pod, ref)
+	}
+}
+
+// leaveOldJob tells the Job that controlled the pod before.
+func (e *Executor) leaveOldJob(old, pod *corev1.Pod, ref *metav1.OwnerReference) {
+	oldRef, _ := jobRef(old)
+	if oldRef == nil || (ref != nil && ref.UID == oldRef.UID) {
+		return
+	}
+	s, ok := e.jobs.find(oldRef.UID)
+	if !ok {
+		return
+	}
+	if s.pods.Left(pod) {
+		e.wake(s, CausePodEvent, false)
+	}
+	e.jobs.dropUnused(pod.Namespace, oldRef.UID)
+}
+
+func (e *Executor) ownedPodSeen(pod *corev1.Pod, ref *metav1.OwnerReference) {
+	var news bool
+	s := e.jobs.with(pod.Namespace, ref.UID, func(s *jobState) { news = s.pods.Observe(pod, tracker.Watch) })
+	job := s.current()
+	if tracker.HoldsFinalizer(pod) && !e.inCare(job) {
+		e.orphans.add(pod)
+	}
+	if news && job != nil {
+		e.wake(s, CausePodEvent, s.pods.Idle())
+	}
+}
+
+// orphanSeen handles a pod that nothing controls: a Job may want it, and if it
+// holds the finalizer, somebody must release it.
+func (e *Executor) orphanSeen(old, pod *corev1.Pod) {
+	if tracker.HoldsFinalizer(pod) {
+		e.orphans.add(pod)
+	}
+	changed := old == nil || !maps.Equal(old.Labels, pod.Labels) || metav1.GetControllerOfNoCopy(old) != nil
+	if !changed {
+		return
+	}
+	for _, s := range e.jobs.selecting(pod) {
+		s.due(true, false, false)
+		e.wake(s, CausePodEvent, false)
+	}
+}
+
+func (e *Executor) podDeleted(pod *corev1.Pod) {
+	e.countTracking(pod, nil)
+	ref, _ := jobRef(pod)
+	if ref == nil {
+		return
+	}
+	s, ok := e.jobs.find(ref.UID)
+	if !ok {
+		return
+	}
+	if s.pods.Gone(pod.UID) {
+		e.wake(s, CausePodEvent, s.pods.Idle())
+	}
+	e.jobs.dropUnused(pod.Namespace, ref.UID)
+}
+
+// countTracking counts terminated pods that get or lose the finalizer.
+func (e *Executor) countTracking(old, pod *corev1.Pod) {
+	before, after := terminatedAndHeld(old), terminatedAndHeld(pod)
+	if !before && after {
+		e.metrics.tracking.WithLabelValues("add").Inc()
+	}
+	if before && !after {
+		e.metrics.tracking.WithLabelValues("delete").Inc()
+	}
+}
+
+func terminatedAndHeld(pod *corev1.Pod) bool {
+	return pod != nil && tracker.HoldsFinalizer(pod) &&
+		(pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
+}

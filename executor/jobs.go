@@ -1,0 +1,232 @@
+package executor
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/tracker"
+)
+
+// jobState is everything that is remembered about one Job UID.
+type jobState struct {
+	uid  types.UID
+	pods *tracker.Tracker
+
+	mu sync.Mutex
+	// job is the newest version seen; nil while only its pods are known, and
+	// again after it is deleted. Never changed in place.
+	job      *batchv1.Job
+	rv       uint64
+	written  uint64 // The version that the last own status write returned.
+	selector labels.Selector
+	// writing is the status of a write under way, to tell its echo from a write
+	// by somebody else.
+	writing *batchv1.JobStatus
+	// gone: the Job is certain not to exist any more. foreign: when it was last
+	// seen, somebody else managed it.
+	gone, foreign bool
+
+	// What has to be done before the next decision.
+	claimDue, readDue, listDue bool
+
+	// createNotBefore holds creation back after it failed createFailures times
+	// in a row; what else there is to do goes on.
+	createNotBefore time.Time
+	createFailures  int
+
+	wakeCause string
+	wokenAt   time.Time
+	urgent    bool // The batch period does not apply to the next round.
+	lastRound time.Time
+	notBefore time.Time
+	failures  int
+	sequence  uint64
+	// rejected is the generation that the engine refused; told once.
+	rejected int64
+	maxRows  int
+	last     *decisionRecord
+}
+
+// observation says what a newly seen version of a Job changed.
+type observation struct {
+	news, first, specChanged bool
+	job                      *batchv1.Job
+}
+
+// observe takes in a version of the Job from the watch, a read or a response.
+// Versions that are not newer than what is known change nothing.
+func (s *jobState) observe(job *batchv1.Job, own bool) observation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rv := tracker.ResourceVersion(job.ResourceVersion)
+	if own {
+		s.written = max(s.written, rv)
+	}
+	if s.gone || (s.job != nil && rv != 0 && rv <= s.rv) {
+		return observation{job: s.job}
+	}
+	o := observation{news: true, first: s.job == nil, job: job}
+	if o.first {
+		s.adopt(job)
+	} else {
+		o.specChanged = job.Generation != s.job.Generation
+		expected := own || sameLedger(&job.Status, &s.job.Status) || (s.writing != nil && sameLedger(&job.Status, s.writing))
+		// Somebody else keeps this Job's books. What is known of its pods may be
+		// older than what they have counted already.
+		s.listDue = s.listDue || !expected
+	}
+	s.job, s.rv = job, rv
+	return o
+}
+
+// adopt sets what never changes in a Job's life.
+func (s *jobState) adopt(job *batchv1.Job) {
+	policy := tracker.Policy{
+		Indexed:           indexed(job),
+		ReplaceFailedOnly: replacesFailedOnly(job),
+		FailureDetails:    job.Spec.PodFailurePolicy != nil,
+	}
+	s.selector = labels.Nothing()
+	if job.Spec.Selector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+		if err == nil {
+			s.selector = selector
+			policy.Matches = func(pod *corev1.Pod) bool { return selector.Matches(labels.Set(pod.Labels)) }
+		}
+	}
+	s.claimDue = true
+	s.pods.SetPolicy(policy)
+}
+
+// sameLedger reports whether two statuses account for the same pods.
+func sameLedger(a, b *batchv1.JobStatus) bool {
+	return a.Succeeded == b.Succeeded && a.Failed == b.Failed && a.CompletedIndexes == b.CompletedIndexes &&
+		sameUncounted(a.UncountedTerminatedPods, b.UncountedTerminatedPods)
+}
+
+func sameUncounted(a, b *batchv1.UncountedTerminatedPods) bool {
+	if a == nil {
+		a = &batchv1.UncountedTerminatedPods{}
+	}
+	if b == nil {
+		b = &batchv1.UncountedTerminatedPods{}
+	}
+	return slices.Equal(a.Succeeded, b.Succeeded) && slices.Equal(a.Failed, b.Failed)
+}
+
+func emptyLedger(s *batchv1.JobStatus) bool {
+	return sameLedger(s, &batchv1.JobStatus{})
+}
+
+func sameStatus(a, b *batchv1.JobStatus) bool { return apiequality.Semantic.DeepEqual(a, b) }
+
+// current returns the newest version of the Job, or nil.
+func (s *jobState) current() *batchv1.Job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.job
+}
+
+// deleted takes in that the Job does not exist any more.
+func (s *jobState) deleted(foreign bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.job, s.gone, s.foreign, s.last = nil, true, foreign, nil
+}
+
+func (s *jobState) matches(pod *corev1.Pod) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.job != nil && s.selector.Matches(labels.Set(pod.Labels))
+}
+
+func (s *jobState) due(claim, read, list bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claimDue = s.claimDue || claim
+	s.readDue = s.readDue || read
+	s.listDue = s.listDue || list
+}
+
+// jobs are the Jobs known, by UID (invariant I8). Names are for look-ups only.
+type jobs struct {
+	mu          sync.RWMutex
+	byUID       map[types.UID]*jobState
+	byNamespace map[string]map[types.UID]*jobState
+}
+
+func newJobs() *jobs {
+	return &jobs{byUID: map[types.UID]*jobState{}, byNamespace: map[string]map[types.UID]*jobState{}}
+}
+
+func (j *jobs) find(uid types.UID) (*jobState, bool) {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	s, ok := j.byUID[uid]
+	return s, ok
+}
+
+// with calls f with the state of the UID, made if need be, such that the state
+// is not dropped meanwhile.
+func (j *jobs) with(namespace string, uid types.UID, f func(*jobState)) *jobState {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s, ok := j.byUID[uid]
+	if !ok {
+		s = &jobState{uid: uid, pods: tracker.New()}
+		j.byUID[uid] = s
+		if j.byNamespace[namespace] == nil {
+			j.byNamespace[namespace] = map[types.UID]*jobState{}
+		}
+		j.byNamespace[namespace][uid] = s
+	}
+	f(s)
+	return s
+}
+
+// dropUnused forgets a Job that is not known to exist and has no pods.
+func (j *jobs) dropUnused(namespace string, uid types.UID) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s, ok := j.byUID[uid]
+	if !ok || s.current() != nil || s.pods.Len() > 0 {
+		return
+	}
+	delete(j.byUID, uid)
+	delete(j.byNamespace[namespace], uid)
+	if len(j.byNamespace[namespace]) == 0 {
+		delete(j.byNamespace, namespace)
+	}
+}
+
+// selecting returns the existing Jobs of the namespace whose selector matches
+// the pod.
+func (j *jobs) selecting(pod *corev1.Pod) []*jobState {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	var out []*jobState
+	for _, s := range j.byNamespace[pod.Namespace] {
+		if s.matches(pod) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (j *jobs) all() []*jobState {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	out := make([]*jobState, 0, len(j.byUID))
+	for _, s := range j.byUID {
+		out = append(out, s)
+	}
+	return out
+}

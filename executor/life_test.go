@@ -1,0 +1,224 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func TestARoundInProgressIsFinishedWhenRunIsStopped(t *testing.T) {
+	s := newServer(testJob(), testPod(2, failedPhase))
+	ctx, stop := context.WithCancel(context.Background())
+	s.failures["create pods"] = func(int) error { stop(); return nil }
+	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+		Create: &jobpolicyv1.CreatePods{Count: 1}, Status: recorded(t, 2), Release: uidsOf(t, 2),
+	})}}
+	e, err := New(testConfig(s, decider))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Ready(); !errors.Is(err, ErrNotReady) {
+		t.Errorf("before Run: got %v, want ErrNotReady", err)
+	}
+	if err := e.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"create pods", "update jobs/status", "patch pods"}
+	if diff := cmp.Diff(want, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if n := len(decider.requests()); n != 1 {
+		t.Errorf("%d questions, want 1: no new round begins after the stop", n)
+	}
+	if err := e.Run(ctx); !errors.Is(err, ErrStarted) {
+		t.Errorf("second Run: got %v, want ErrStarted", err)
+	}
+}
+
+func TestTheJobIsReadBeforeDecidingAgainWhenTheOutcomeOfAWriteIsOpen(t *testing.T) {
+	cases := map[string]error{
+		"a conflict":        apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "job", errors.New("newer")),
+		"a lost connection": errors.New("connection lost"),
+		"a server error":    apierrors.NewInternalError(errors.New("boom")),
+	}
+	for name, failure := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testJob())
+			s.failures["update jobs/status"] = func(n int) error {
+				if n == 1 {
+					return failure
+				}
+				return nil
+			}
+			var reads atomic.Int32
+			s.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+				reads.Add(1)
+				return false, nil, nil
+			})
+			decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Failed: 1}})}}
+			start(t, testConfig(s, decider))
+			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			if reads.Load() == 0 {
+				t.Error("the Job was not read")
+			}
+		})
+	}
+}
+
+func TestPodsAreListedWhenSomebodyElseKeepsTheJobsBooks(t *testing.T) {
+	s := newServer(testJob(), testPod(2, failedPhase))
+	decider := &script{}
+	start(t, testConfig(s, decider))
+	eventually(t, "first question", func() bool { return len(decider.requests()) >= 1 })
+	var lists atomic.Int32
+	s.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetNamespace() == "ns" {
+			lists.Add(1)
+		}
+		return false, nil, nil
+	})
+	changed := testJob(func(j *batchv1.Job) { j.Status.Failed = 1 })
+	s.mu.Lock()
+	s.stamp(changed)
+	s.mu.Unlock()
+	if err := s.Tracker().Update(schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, changed, "ns"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "question about the new status", func() bool {
+		return slices.ContainsFunc(decider.requests(), func(r *jobpolicyv1.DecideJobRequest) bool { return r.GetStatus().GetFailed() == 1 })
+	})
+	if lists.Load() == 0 {
+		t.Error("a decision was asked for before the pods were listed")
+	}
+}
+
+func TestARecheckTimeIsHonoured(t *testing.T) {
+	s := newServer(testJob())
+	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		// A time in the past must not make a hot loop either.
+		return &jobpolicyv1.DecideJobResponse{
+			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RecheckTime: req.GetNow(),
+		}, nil
+	}}}
+	cfg := testConfig(s, decider)
+	cfg.SyncBatchPeriod = 50 * time.Millisecond
+	start(t, cfg)
+	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	first, second := decider.requests()[0].GetNow().AsTime(), decider.requests()[1].GetNow().AsTime()
+	if gap := second.Sub(first); gap < cfg.SyncBatchPeriod {
+		t.Errorf("asked again after %v, want at least the batch period", gap)
+	}
+}
+
+func TestARoundThatKeepsMovingIsPaused(t *testing.T) {
+	s := newServer(testJob())
+	var n atomic.Int32
+	endless := func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return applying(&jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Failed: n.Add(1)}})(req)
+	}
+	decider := &script{}
+	for range 3 * maxImmediateRounds {
+		decider.answers = append(decider.answers, endless)
+	}
+	cfg := testConfig(s, decider)
+	cfg.SyncBatchPeriod = 100 * time.Millisecond
+	start(t, cfg)
+	eventually(t, "many questions", func() bool { return len(decider.requests()) > maxImmediateRounds })
+	asked := decider.requests()
+	last, paused := asked[maxImmediateRounds-1].GetNow().AsTime(), asked[maxImmediateRounds].GetNow().AsTime()
+	if gap := paused.Sub(last); gap < cfg.SyncBatchPeriod/2 {
+		t.Errorf("round %d came %v after the one before", maxImmediateRounds+1, gap)
+	}
+}
+
+func TestMetricsHaveUpstreamsNames(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := newServer(testJob(), testPod(2, failedPhase))
+	cfg := testConfig(s, &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+		Create: &jobpolicyv1.CreatePods{Count: 1},
+		Status: &jobpolicyv1.JobStatus{Failed: 1, Conditions: []*jobpolicyv1.JobCondition{{
+			Type: "Failed", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: "BackoffLimitExceeded",
+		}}},
+	})}})
+	cfg.Registerer = registry
+	start(t, cfg)
+	names := func() []string {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, f := range families {
+			out = append(out, f.GetName())
+		}
+		return out
+	}
+	want := []string{
+		"job_controller_job_pods_creation_total", "job_controller_job_pods_finished_total", "job_controller_job_sync_duration_seconds",
+		"job_controller_job_syncs_total", "job_controller_jobs_finished_total", "job_controller_terminated_pods_tracking_finalizer_total",
+		"jobpolicy_decision_duration_seconds", "jobpolicy_decisions_total",
+	}
+	eventually(t, "finished Job", func() bool { return slices.Contains(names(), "job_controller_job_syncs_total") })
+	if diff := cmp.Diff(want, names()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := New(cfg); err != nil {
+		t.Errorf("a second executor on the same registry: %v", err)
+	}
+}
+
+func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
+	cases := map[string]func(*Config){
+		"no client":         func(c *Config) { c.Client = nil },
+		"no decider":        func(c *Config) { c.Decider = nil },
+		"a negative limit":  func(c *Config) { c.MaxUncountedPods = -1 },
+		"a negative period": func(c *Config) { c.SyncBatchPeriod = -1 },
+	}
+	for name, spoil := range cases {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig(newServer(), &script{})
+			spoil(&cfg)
+			if _, err := New(cfg); !errors.Is(err, ErrConfig) {
+				t.Errorf("got %v, want ErrConfig", err)
+			}
+		})
+	}
+}
+
+func TestCreationsDoNotUseUpTheVerdictsEvents(t *testing.T) {
+	s := newServer(testJob())
+	start(t, testConfig(s, &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+		Create: &jobpolicyv1.CreatePods{Count: 100},
+		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Completed", Message: "Job completed"}},
+	})}}))
+	eventually(t, "the verdict's event", func() bool {
+		events, err := s.CoreV1().Events("ns").List(context.Background(), metav1.ListOptions{})
+		return err == nil && slices.ContainsFunc(events.Items, func(ev corev1.Event) bool { return ev.Reason == "Completed" })
+	})
+}
+
+func TestBackOffGrowsToItsLimit(t *testing.T) {
+	var got []string
+	for n := range 8 {
+		got = append(got, exponential(time.Second, time.Minute, n).String())
+	}
+	if diff := cmp.Diff("1s 2s 4s 8s 16s 32s 1m0s 1m0s", strings.Join(got, " ")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

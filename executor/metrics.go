@@ -1,0 +1,209 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const subsystem = "job_controller"
+
+// Label values of the metrics that upstream's Job controller has too.
+const (
+	resultSuccess = "success"
+	resultError   = "error"
+
+	actionReconciling = "reconciling"
+	actionTracking    = "tracking"
+	actionCreated     = "pods_created"
+	actionDeleted     = "pods_deleted"
+
+	labelSucceeded = "succeeded"
+	labelFailed    = "failed"
+
+	createNew                         = "new"
+	createRecreateTerminatingOrFailed = "recreate_terminating_or_failed"
+	createRecreateFailed              = "recreate_failed"
+)
+
+// metrics are upstream's Job controller metrics by their names, so that
+// dashboards keep working, and those of the decisions.
+type metrics struct {
+	syncDuration     *prometheus.HistogramVec
+	syncs            *prometheus.CounterVec
+	jobsFinished     *prometheus.CounterVec
+	podsFinished     *prometheus.CounterVec
+	failurePolicy    *prometheus.CounterVec
+	tracking         *prometheus.CounterVec
+	finishedIndexes  *prometheus.CounterVec
+	creations        *prometheus.CounterVec
+	external         *prometheus.CounterVec
+	staleSkips       *prometheus.CounterVec
+	decisionDuration *prometheus.HistogramVec
+	decisions        *prometheus.CounterVec
+	engineErrors     *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		syncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Subsystem: subsystem, Name: "job_sync_duration_seconds",
+			Help:    "The time it took to run a round of a Job.",
+			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
+		}, []string{"completion_mode", "result", "action"}),
+		syncs:           counter(subsystem, "job_syncs_total", "Rounds of Jobs.", "completion_mode", "result", "action"),
+		jobsFinished:    counter(subsystem, "jobs_finished_total", "Jobs that finished.", "completion_mode", "result", "reason"),
+		podsFinished:    counter(subsystem, "job_pods_finished_total", "Finished pods that are fully accounted for.", "completion_mode", "result"),
+		failurePolicy:   counter(subsystem, "pod_failures_handled_by_failure_policy_total", "Failed pods, by the action of the pod failure policy.", "action"),
+		tracking:        counter(subsystem, "terminated_pods_tracking_finalizer_total", "Terminated pods that got (add) or lost (delete) the tracking finalizer, whoever owns them.", "event"),
+		finishedIndexes: counter(subsystem, "job_finished_indexes_total", "Finished indexes.", "status", "backoffLimit"),
+		creations:       counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
+		external:        counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages.", "controller_name"),
+		staleSkips:      counter(subsystem, "stale_sync_skips_total", "Rounds given up because the view was older than an own write.", "group", "resource"),
+		decisionDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Subsystem: "jobpolicy", Name: "decision_duration_seconds",
+			Help:    "The time it took the engine to answer, as seen from here.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
+		}, []string{"disposition"}),
+		decisions:    counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
+		engineErrors: counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code"),
+	}
+}
+
+func counter(sub, name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: sub, Name: name, Help: help}, labels)
+}
+
+// register registers all metrics. Those that are registered already, by an
+// Executor before this one, are used on.
+func (m *metrics) register(r prometheus.Registerer) error {
+	if r == nil {
+		return nil
+	}
+	for _, c := range []**prometheus.CounterVec{
+		&m.syncs, &m.jobsFinished, &m.podsFinished, &m.failurePolicy, &m.tracking, &m.finishedIndexes,
+		&m.creations, &m.external, &m.staleSkips, &m.decisions, &m.engineErrors,
+	} {
+		if err := registerOne(r, c); err != nil {
+			return err
+		}
+	}
+	if err := registerOne(r, &m.syncDuration); err != nil {
+		return err
+	}
+	return registerOne(r, &m.decisionDuration)
+}
+
+func registerOne[C prometheus.Collector](r prometheus.Registerer, c *C) error {
+	err := r.Register(*c)
+	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if existing, ok := already.ExistingCollector.(C); ok {
+			*c = existing
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return nil
+}
+
+func completionModeLabel(job *batchv1.Job) string {
+	if indexed(job) {
+		return string(batchv1.IndexedCompletion)
+	}
+	return string(batchv1.NonIndexedCompletion)
+}
+
+func dispositionLabel(d jobpolicyv1.Disposition) string {
+	switch d {
+	case jobpolicyv1.Disposition_DISPOSITION_APPLY:
+		return "apply"
+	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
+		return "settled"
+	case jobpolicyv1.Disposition_DISPOSITION_WAIT:
+		return "wait"
+	case jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE:
+		return "incomplete"
+	default:
+		return "unspecified"
+	}
+}
+
+// statusWritten counts what a status write has made true.
+func (m *metrics) statusWritten(before, after *batchv1.Job) {
+	mode := completionModeLabel(after)
+	old, now := &before.Status, &after.Status
+	succeeded := float64(now.Succeeded) - float64(old.Succeeded)
+	if indexed(after) {
+		m.indexesFinished(before, after)
+	}
+	// A Job that was scaled down may lose completed indexes; a counter cannot.
+	m.podsFinished.WithLabelValues(mode, labelSucceeded).Add(max(0, succeeded))
+	m.podsFinished.WithLabelValues(mode, labelFailed).Add(max(0, float64(now.Failed)-float64(old.Failed)))
+	if c := finishedCondition(before); c != nil {
+		return
+	}
+	c := finishedCondition(after)
+	if c == nil {
+		return
+	}
+	result := labelSucceeded
+	if c.Type == batchv1.JobFailed {
+		result = labelFailed
+	}
+	m.jobsFinished.WithLabelValues(mode, result, c.Reason).Inc()
+}
+
+func (m *metrics) indexesFinished(before, after *batchv1.Job) {
+	limit := "global"
+	if after.Spec.BackoffLimitPerIndex != nil {
+		limit = "perIndex"
+	}
+	completed := indexCount(after.Status.CompletedIndexes) - indexCount(before.Status.CompletedIndexes)
+	m.finishedIndexes.WithLabelValues(labelSucceeded, limit).Add(float64(max(0, completed)))
+	if after.Status.FailedIndexes == nil {
+		return
+	}
+	failed := indexCount(*after.Status.FailedIndexes)
+	if before.Status.FailedIndexes != nil {
+		failed -= indexCount(*before.Status.FailedIndexes)
+	}
+	m.finishedIndexes.WithLabelValues(labelFailed, limit).Add(float64(max(0, failed)))
+}
+
+func indexCount(s string) int64 {
+	set, err := parseIndexes(s)
+	if err != nil {
+		return 0
+	}
+	var n int64
+	for _, r := range set.GetRanges() {
+		n += int64(r.GetLast()) - int64(r.GetFirst()) + 1
+	}
+	return n
+}
+
+// creationReason is the "reason" label of job_pods_creation_total.
+func creationReason(job *batchv1.Job, facts *jobpolicyv1.JobFacts, terminating int32) string {
+	failed := facts.GetFailed() > 0
+	switch {
+	case failed && replacement(job) == batchv1.Failed:
+		return createRecreateFailed
+	case failed || terminating > 0:
+		return createRecreateTerminatingOrFailed
+	default:
+		return createNew
+	}
+}
+
+func replacement(job *batchv1.Job) batchv1.PodReplacementPolicy {
+	if job.Spec.PodReplacementPolicy == nil {
+		return batchv1.TerminatingOrFailed
+	}
+	return *job.Spec.PodReplacementPolicy
+}

@@ -1,0 +1,179 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"jobpolicy.dev/executor/tracker"
+)
+
+// orphanDelay is how long a pod waits whose Job is not known: its Job's own
+// event may be under way.
+const orphanDelay = time.Second
+
+// orphanKey names a pod that may have nobody to take its finalizer away.
+type orphanKey struct {
+	namespace, name string
+	uid             types.UID
+}
+
+// orphanQueue holds pods to look at, one entry a pod, with a back-off of its
+// own for each.
+type orphanQueue struct {
+	workqueue.TypedRateLimitingInterface[orphanKey]
+}
+
+func newOrphanQueue(base, limit time.Duration) orphanQueue {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[orphanKey](base, limit)
+	return orphanQueue{workqueue.NewTypedRateLimitingQueue(limiter)}
+}
+
+func (q orphanQueue) add(pod *corev1.Pod) {
+	q.Add(orphanKey{pod.Namespace, pod.Name, pod.UID})
+}
+
+// releaseLeftovers queues the pods of a Job that no round will care for any
+// more: it is gone, or finished.
+func (e *Executor) releaseLeftovers(s *jobState) {
+	for _, pod := range s.pods.Held() {
+		e.orphans.add(pod)
+	}
+}
+
+func (e *Executor) orphanWorker(ctx context.Context) {
+	for {
+		key, shutdown := e.orphans.Get()
+		if shutdown {
+			return
+		}
+		e.releaseOrphan(ctx, key)
+		e.orphans.Done(key)
+	}
+}
+
+// releaseOrphan takes the finalizer from a pod if it is certain that no Job
+// needs it. Until that has succeeded, the pod comes back to the queue.
+func (e *Executor) releaseOrphan(ctx context.Context, key orphanKey) {
+	pod, ok := e.storedPod(key.namespace, key.name)
+	if !ok || pod.UID != key.uid || !tracker.HoldsFinalizer(pod) {
+		e.orphans.Forget(key)
+		return
+	}
+	verdict, err := e.orphaned(ctx, pod)
+	if err == nil && verdict == orphanYes {
+		err = e.patchOrphan(ctx, pod)
+	}
+	switch {
+	case err != nil:
+		e.log.WarnContext(ctx, "orphan keeps its finalizer for now",
+			slog.String("namespace", key.namespace), slog.String("pod", key.name), slog.Any("error", err))
+		e.orphans.AddRateLimited(key)
+	case verdict == orphanUnsure:
+		e.orphans.AddAfter(key, orphanDelay)
+	default:
+		e.orphans.Forget(key)
+	}
+}
+
+func (e *Executor) patchOrphan(ctx context.Context, pod *corev1.Pod) (err error) {
+	ctx, end := e.span(ctx, SpanOrphanReleased, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
+	defer func() { end(err) }()
+	e.writing <- struct{}{}
+	defer func() { <-e.writing }()
+	if ref, _ := jobRef(pod); ref != nil {
+		if s, ok := e.jobs.find(ref.UID); ok {
+			_, err = e.patchPod(ctx, s, pod, releasePatch(pod.UID))
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	_, err = e.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
+	if err == nil {
+		return nil
+	}
+	_, err = e.isGone(ctx, pod, err)
+	return err
+}
+
+type orphanVerdict int
+
+const (
+	orphanNo orphanVerdict = iota
+	orphanYes
+	// orphanUnsure: the Job exists, and is not in the cache yet.
+	orphanUnsure
+)
+
+// orphaned works out whether a pod that holds the finalizer has nobody who will
+// take it away. Pods of other controllers, and of Jobs that somebody else
+// manages, are left alone (invariant I9).
+func (e *Executor) orphaned(ctx context.Context, pod *corev1.Pod) (orphanVerdict, error) {
+	ref, other := jobRef(pod)
+	switch {
+	case other:
+		return orphanNo, nil
+	case ref == nil:
+		return e.looseOrphaned(pod), nil
+	}
+	s, ok := e.jobs.find(ref.UID)
+	if !ok {
+		return e.goneLive(ctx, pod, ref, nil)
+	}
+	s.mu.Lock()
+	job, gone, foreign := s.job, s.gone, s.foreign
+	s.mu.Unlock()
+	switch {
+	case job != nil && (!e.ours(job) || finishedCondition(job) == nil), foreign:
+		return orphanNo, nil
+	case job != nil, gone:
+		return orphanYes, nil
+	default:
+		return e.goneLive(ctx, pod, ref, s)
+	}
+}
+
+// looseOrphaned judges a pod that nothing controls. A Job that selects it may
+// adopt it, or, if it is not ours, may have plans of its own.
+func (e *Executor) looseOrphaned(pod *corev1.Pod) orphanVerdict {
+	for _, s := range e.jobs.selecting(pod) {
+		job := s.current()
+		if job == nil || finishedCondition(job) != nil {
+			continue
+		}
+		adoptable := job.DeletionTimestamp == nil && pod.DeletionTimestamp == nil
+		if !e.ours(job) || adoptable {
+			return orphanNo
+		}
+	}
+	return orphanYes
+}
+
+// goneLive asks the API server whether a Job that the cache does not hold
+// exists.
+func (e *Executor) goneLive(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerReference, s *jobState) (orphanVerdict, error) {
+	var job *batchv1.Job
+	job, err := e.liveJob(ctx, pod.Namespace, ref.Name, ref.UID)
+	switch {
+	case errors.Is(err, errJobGone):
+		if s != nil {
+			s.deleted(false)
+		}
+		return orphanYes, nil
+	case err != nil:
+		return orphanNo, fmt.Errorf("is job %s gone: %w", ref.Name, err)
+	case !e.ours(job):
+		return orphanNo, nil
+	default:
+		return orphanUnsure, nil
+	}
+}

@@ -1,0 +1,102 @@
+package executor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const (
+	completionIndexEnv = "JOB_COMPLETION_INDEX"
+	// maxGenerateName is how much of a prefix the API server keeps when it
+	// generates a name. A longer one loses its end, where the index stands.
+	maxGenerateName = 58
+)
+
+// newPod makes a pod of the Job's template. index is tracker.NoIndex unless the
+// Job is Indexed; failures is what the pod inherits from the one before it, nil
+// if the Job does not limit failures by index.
+func newPod(job *batchv1.Job, index int32, failures *jobpolicyv1.IndexFailureCount) *corev1.Pod {
+	template := &job.Spec.Template
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       job.Namespace,
+			GenerateName:    job.Name + "-",
+			Labels:          cloneMap(template.Labels),
+			Annotations:     cloneMap(template.Annotations),
+			Finalizers:      withFinalizer(template.Finalizers),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
+		},
+		Spec: *template.Spec.DeepCopy(),
+	}
+	if index != tracker.NoIndex {
+		setIndex(pod, job.Name, index)
+	}
+	if failures != nil {
+		setFailureCounts(pod, failures)
+	}
+	return pod
+}
+
+func cloneMap(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return maps.Clone(m)
+}
+
+func withFinalizer(finalizers []string) []string {
+	if slices.Contains(finalizers, batchv1.JobTrackingFinalizer) {
+		return slices.Clone(finalizers)
+	}
+	return append(slices.Clone(finalizers), batchv1.JobTrackingFinalizer)
+}
+
+// setIndex gives the pod its completion index in all places where programs look
+// for it.
+func setIndex(pod *corev1.Pod, jobName string, index int32) {
+	number := strconv.Itoa(int(index))
+	pod.Annotations[batchv1.JobCompletionIndexAnnotation] = number
+	pod.Labels[batchv1.JobCompletionIndexAnnotation] = number
+	pod.GenerateName = indexedGenerateName(jobName, number)
+	pod.Spec.Hostname = jobName + "-" + number
+	for i := range pod.Spec.InitContainers {
+		setIndexEnv(&pod.Spec.InitContainers[i])
+	}
+	for i := range pod.Spec.Containers {
+		setIndexEnv(&pod.Spec.Containers[i])
+	}
+}
+
+func indexedGenerateName(jobName, number string) string {
+	suffix := "-" + number + "-"
+	return jobName[:min(len(jobName), maxGenerateName-len(suffix))] + suffix
+}
+
+// setIndexEnv leaves a variable of that name alone which the template sets.
+func setIndexEnv(c *corev1.Container) {
+	if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == completionIndexEnv }) {
+		return
+	}
+	c.Env = append(c.Env, corev1.EnvVar{
+		Name: completionIndexEnv,
+		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+			FieldPath: fmt.Sprintf("metadata.labels['%s']", batchv1.JobCompletionIndexAnnotation),
+		}},
+	})
+}
+
+func setFailureCounts(pod *corev1.Pod, failures *jobpolicyv1.IndexFailureCount) {
+	pod.Annotations[batchv1.JobIndexFailureCountAnnotation] = strconv.Itoa(int(failures.GetFailures()))
+	if n := failures.GetIgnoredFailures(); n > 0 {
+		pod.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(int(n))
+	}
+}

@@ -1,0 +1,112 @@
+package executor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func TestNewPodsAreMadeOfTheTemplate(t *testing.T) {
+	yes := true
+	owner := []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: testUID(1), Controller: &yes, BlockOwnerDeletion: &yes}}
+	index := corev1.EnvVar{Name: "JOB_COMPLETION_INDEX", ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['batch.kubernetes.io/job-completion-index']"},
+	}}
+	own := corev1.EnvVar{Name: "JOB_COMPLETION_INDEX", Value: "mine"}
+	job := testJob(func(j *batchv1.Job) {
+		j.Spec.Template.Annotations = map[string]string{"a": "b"}
+		j.Spec.Template.Finalizers = []string{"example.com/f"}
+		j.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "i"}}
+		j.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c"}, {Name: "own", Env: []corev1.EnvVar{own}}}
+	})
+	plain := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", GenerateName: "job-", Labels: map[string]string{"job": "1"}, Annotations: map[string]string{"a": "b"},
+			Finalizers: []string{"example.com/f", "batch.kubernetes.io/job-tracking"}, OwnerReferences: owner,
+		},
+		Spec: job.Spec.Template.Spec,
+	}
+	withIndex := func(more map[string]string) *corev1.Pod {
+		pod := plain.DeepCopy()
+		pod.GenerateName, pod.Spec.Hostname = "job-7-", "job-7"
+		pod.Labels["batch.kubernetes.io/job-completion-index"] = "7"
+		pod.Annotations["batch.kubernetes.io/job-completion-index"] = "7"
+		for k, v := range more {
+			pod.Annotations["batch.kubernetes.io/"+k] = v
+		}
+		pod.Spec.InitContainers[0].Env = []corev1.EnvVar{index}
+		pod.Spec.Containers[0].Env = []corev1.EnvVar{index}
+		return pod
+	}
+	cases := map[string]struct {
+		index    int32
+		failures *jobpolicyv1.IndexFailureCount
+		want     *corev1.Pod
+	}{
+		"without an index": {index: tracker.NoIndex, want: plain},
+		"with an index":    {index: 7, want: withIndex(nil)},
+		"the first of its index, with a limit by index": {
+			index: 7, failures: &jobpolicyv1.IndexFailureCount{}, want: withIndex(map[string]string{"job-index-failure-count": "0"}),
+		},
+		"after failures of its index": {
+			index: 7, failures: &jobpolicyv1.IndexFailureCount{Failures: 2, IgnoredFailures: 1},
+			want: withIndex(map[string]string{"job-index-failure-count": "2", "job-index-ignored-failure-count": "1"}),
+		},
+	}
+	before := job.DeepCopy()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, newPod(job, tc.index, tc.failures)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if diff := cmp.Diff(before, job); diff != "" {
+		t.Errorf("the Job was changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestALongJobNameLeavesTheIndexInThePodName(t *testing.T) {
+	name := strings.Repeat("x", 63)
+	got := indexedGenerateName(name, "12345")
+	if want := strings.Repeat("x", 51) + "-12345-"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTrimmedPodsKeepWhatPolicyReads(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	grace := int64(30)
+	now := metav1.Now()
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, FinishedAt: now, Message: "long"}}
+	kept := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, FinishedAt: now}}
+	pod := testPod(2, func(p *corev1.Pod) {
+		p.ResourceVersion, p.CreationTimestamp, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = "5", now, &now, &grace
+		p.Annotations = map[string]string{"batch.kubernetes.io/job-completion-index": "4", "kubectl/last": "big"}
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+		p.Spec = corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c"}}, InitContainers: []corev1.Container{
+			{Name: "side", RestartPolicy: &always, Image: "i"}, {Name: "init"},
+		}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now, Message: "long"}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 2, Ready: true, State: ended, ImageID: "long"}}
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: ended}}
+	})
+	want := testPod(2, func(p *corev1.Pod) {
+		p.ResourceVersion, p.CreationTimestamp, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = "5", now, &now, &grace
+		p.Annotations = map[string]string{"batch.kubernetes.io/job-completion-index": "4"}
+		p.Spec = corev1.PodSpec{NodeName: "n", InitContainers: []corev1.Container{{Name: "side", RestartPolicy: &always}}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 2, Ready: true, State: kept}}
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: kept}}
+	})
+	if diff := cmp.Diff(want, trimPod(pod)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,102 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/tracker"
+)
+
+// readJob reads the Job from the API server and takes it in. errJobGone: it
+// does not exist any more.
+func (e *Executor) readJob(ctx context.Context, s *jobState, job *batchv1.Job) (_ *batchv1.Job, err error) {
+	ctx, end := e.span(ctx, SpanJobRead)
+	defer func() { end(err) }()
+	fresh, err := e.liveJob(ctx, job.Namespace, job.Name, job.UID)
+	if err != nil {
+		return nil, err
+	}
+	s.observe(fresh, false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readDue = false
+	if s.job == nil {
+		return nil, errJobGone
+	}
+	return s.job, nil
+}
+
+// liveJob reads a Job by its UID. A Job of the same name with another UID is
+// not it (invariant I8): errJobGone.
+func (e *Executor) liveJob(ctx context.Context, namespace, name string, uid types.UID) (*batchv1.Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	job, err := e.cfg.Client.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, errJobGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading job: %w", err)
+	}
+	if job.UID != uid {
+		return nil, errJobGone
+	}
+	job.ManagedFields = nil
+	return job, nil
+}
+
+// listPods reads the Job's pods from the API server, past every cache, and
+// takes them in. It settles creations of unknown outcome.
+func (e *Executor) listPods(ctx context.Context, s *jobState, job *batchv1.Job) (err error) {
+	ctx, end := e.span(ctx, SpanPodsListed)
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil {
+		return fmt.Errorf("selector: %w", err)
+	}
+	list := s.pods.BeginList()
+	pods, err := e.cfg.Client.CoreV1().Pods(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		list.Cancel()
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	var owned []*corev1.Pod
+	for i := range pods.Items {
+		if ref, _ := jobRef(&pods.Items[i]); ref != nil && ref.UID == s.uid {
+			owned = append(owned, trimPod(&pods.Items[i]))
+		}
+	}
+	list.End(owned, pods.ResourceVersion)
+	s.mu.Lock()
+	s.listDue = false
+	s.mu.Unlock()
+	return nil
+}
+
+func (e *Executor) storedPod(namespace, name string) (*corev1.Pod, bool) {
+	obj, ok, err := e.podInformer.GetStore().GetByKey(namespace + "/" + name)
+	if err != nil || !ok {
+		return nil, false
+	}
+	pod, ok := obj.(*corev1.Pod)
+	return pod, ok
+}
+
+// absorb takes in a pod from the response to an own write.
+func (e *Executor) absorb(s *jobState, pod *corev1.Pod) {
+	pod = trimPod(pod)
+	ref, _ := jobRef(pod)
+	if ref != nil && ref.UID == s.uid {
+		s.pods.Observe(pod, tracker.Response)
+		return
+	}
+	s.pods.Left(pod)
+}

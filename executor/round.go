@@ -1,0 +1,246 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// errJobGone ends a round whose Job does not exist any more.
+var errJobGone = errors.New("job is gone")
+
+// next says when a Job wants its next round if no event comes before.
+type next struct {
+	// again: at once. after: then; 0 means only when something changes.
+	again bool
+	after time.Duration
+}
+
+// round runs one pass over a Job: bring the view up to date, ask, apply. An
+// error means that the pass stopped where it occurred.
+func (e *Executor) round(ctx context.Context, s *jobState) (next, error) {
+	job := s.current()
+	if !e.inCare(job) {
+		return next{}, nil
+	}
+	if !knownCompletionMode(job) {
+		e.recorder.Event(job, corev1.EventTypeWarning, "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
+		return next{}, nil
+	}
+	started := time.Now()
+	ctx, span := e.tracer().Start(ctx, SpanRoundRun)
+	defer span.End()
+	action, n, err := e.pass(ctx, s)
+	if errors.Is(err, errJobGone) {
+		return next{}, nil
+	}
+	result := resultSuccess
+	if err != nil {
+		result = resultError
+		span.SetStatus(codes.Error, err.Error())
+	}
+	e.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action).Observe(time.Since(started).Seconds())
+	e.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
+	return n, err
+}
+
+func (e *Executor) pass(ctx context.Context, s *jobState) (action string, n next, err error) {
+	snap, decision, err := e.judge(ctx, s)
+	if err != nil || decision == nil {
+		return actionReconciling, next{}, err
+	}
+	describeDecision(trace.SpanFromContext(ctx), decision)
+	e.remember(s, snap, decision)
+	n, err = e.carryOut(ctx, s, snap, decision)
+	return actionOf(decision), n, err
+}
+
+func actionOf(d *jobpolicyv1.DecideJobResponse) string {
+	switch {
+	case d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_WAIT:
+		return actionReconciling
+	case d.GetCreate() != nil:
+		return actionCreated
+	case len(d.GetDelete()) > 0:
+		return actionDeleted
+	default:
+		return actionTracking
+	}
+}
+
+// judge holds one of the worker slots: it brings the view up to date and asks.
+// decision is nil when there is no Job of ours left to decide on.
+func (e *Executor) judge(ctx context.Context, s *jobState) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
+	select {
+	case e.judging <- struct{}{}:
+		defer func() { <-e.judging }()
+	case <-ctx.Done():
+		return snapshot{}, nil, ctx.Err()
+	}
+	if err := e.refresh(ctx, s); err != nil {
+		return snapshot{}, nil, err
+	}
+	job := s.current()
+	if !e.inCare(job) {
+		return snapshot{}, nil, nil
+	}
+	if err := e.claim(ctx, s, job); err != nil {
+		return snapshot{}, nil, fmt.Errorf("claiming pods: %w", err)
+	}
+	return e.decide(ctx, s)
+}
+
+// refresh makes good for what is not known: the outcome of own writes, or what
+// somebody else has done.
+func (e *Executor) refresh(ctx context.Context, s *jobState) error {
+	s.mu.Lock()
+	read, list, job := s.readDue, s.listDue, s.job
+	s.mu.Unlock()
+	if job == nil {
+		return errJobGone
+	}
+	if read {
+		fresh, err := e.readJob(ctx, s, job)
+		if err != nil {
+			return err
+		}
+		job = fresh
+	}
+	s.mu.Lock()
+	list = list || s.listDue
+	s.mu.Unlock()
+	if list || s.pods.Unsettled() {
+		if err := e.listPods(ctx, s, job); err != nil {
+			return err
+		}
+	}
+	store := e.podInformer.GetStore()
+	s.pods.Sweep(tracker.ResourceVersion(store.LastStoreSyncResourceVersion()), func(pod *corev1.Pod) bool {
+		stored, ok := e.storedPod(pod.Namespace, pod.Name)
+		return ok && stored.UID == pod.UID
+	})
+	return nil
+}
+
+// decide asks, and asks once more if the engine wants rows of active pods.
+func (e *Executor) decide(ctx context.Context, s *jobState) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
+	snap, err := e.snapshot(s, false)
+	if err != nil {
+		return snapshot{}, nil, err
+	}
+	decision, err := e.ask(ctx, s, snap)
+	if err != nil {
+		return snapshot{}, nil, err
+	}
+	if decision.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+		return snap, decision, nil
+	}
+	if snap, err = e.snapshot(s, true); err != nil {
+		return snapshot{}, nil, err
+	}
+	if decision, err = e.ask(ctx, s, snap); err != nil {
+		return snapshot{}, nil, err
+	}
+	if decision.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+		return snapshot{}, nil, fmt.Errorf("requirements %v were met and are asked for again: %w", decision.GetRequirements(), errBadAnswer)
+	}
+	return snap, decision, nil
+}
+
+// carryOut does what a decision says, and works out when to look again.
+func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) (next, error) {
+	switch d.GetDisposition() {
+	case jobpolicyv1.Disposition_DISPOSITION_WAIT:
+		e.metrics.staleSkips.WithLabelValues(staleResource(snap.req)...).Inc()
+		s.due(false, true, false)
+		after := e.cfg.APIBackoff
+		if recheck := e.recheck(d); recheck > 0 {
+			after = min(after, recheck)
+		}
+		return next{after: after}, nil
+	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
+		return next{after: e.recheck(d)}, nil
+	}
+	switch err := e.apply(ctx, s, snap, d); {
+	case errors.Is(err, errCreation):
+		return next{again: true}, nil
+	case err != nil:
+		return next{}, err
+	}
+	if d.GetCreate() != nil {
+		s.created()
+	}
+	if e.mayAdvance(s, snap, d) {
+		return next{again: true}, nil
+	}
+	// Another look after a batch period: releases that were confirmed are to be
+	// counted even if no event comes.
+	after := e.cfg.SyncBatchPeriod
+	if recheck := e.recheck(d); recheck > 0 {
+		after = min(after, recheck)
+	}
+	return next{after: after}, nil
+}
+
+func staleResource(req *jobpolicyv1.DecideJobRequest) []string {
+	f := req.GetFreshness()
+	if tracker.ResourceVersion(f.GetJobWritten()) > tracker.ResourceVersion(f.GetJobObserved()) {
+		return []string{batchv1.GroupName, "jobs"}
+	}
+	return []string{"", "pods"}
+}
+
+// recheck is how long until the decision's recheck time; 0 if it has none. A
+// time that is not in the future counts as a batch period (invariant I11).
+func (e *Executor) recheck(d *jobpolicyv1.DecideJobResponse) time.Duration {
+	if d.GetRecheckTime() == nil {
+		return 0
+	}
+	return max(time.Until(d.GetRecheckTime().AsTime()), e.cfg.SyncBatchPeriod)
+}
+
+// mayAdvance reports whether the next round may do something although no event
+// comes: the Job may be able to finish, or a limit of one round was reached.
+func (e *Executor) mayAdvance(s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) bool {
+	limit := e.cfg.maxChanges()
+	if int(d.GetCreate().GetCount()) >= limit || len(d.GetDelete()) >= limit || snap.req.GetUnlistedPods() != nil {
+		return true
+	}
+	if d.GetCreate() != nil || len(d.GetDelete()) > 0 {
+		return false
+	}
+	moved := d.GetStatus() != nil || len(d.GetRelease()) > 0
+	return moved && s.pods.Idle()
+}
+
+func (e *Executor) remember(s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) {
+	r := &decisionRecord{
+		namespace: snap.job.Namespace, name: snap.job.Name, uid: string(snap.job.UID),
+		time: snap.req.GetNow().AsTime(), explanation: d.GetExplanation(),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.gone {
+		s.last = r
+	}
+}
+
+func worthLogging(err error) bool {
+	return !errors.Is(err, errNamespaceTerminating) && !errors.Is(err, errEngine) && !errors.Is(err, context.Canceled)
+}
+
+func (e *Executor) debug(ctx context.Context, message string, job *batchv1.Job, attrs ...slog.Attr) {
+	e.log.LogAttrs(ctx, slog.LevelDebug, message, append([]slog.Attr{
+		slog.String("namespace", job.Namespace), slog.String("job", job.Name), slog.String("uid", string(job.UID)),
+	}, attrs...)...)
+}

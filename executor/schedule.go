@@ -1,0 +1,189 @@
+package executor
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// maxImmediateRounds is how many rounds may follow each other without a
+	// pause. It bounds what a wrong decision could heat up (invariant I11).
+	maxImmediateRounds = 10
+	// maxOpenRounds bounds how many Jobs' decisions are carried out at once.
+	maxOpenRounds = 256
+)
+
+// wake makes a Job due. The first event of a quiet Job is acted on at once;
+// while it is busy, rounds are a batch period apart, unless it is urgent. A Job
+// that backs off after an error is not woken earlier.
+func (e *Executor) wake(s *jobState, cause string, urgent bool) {
+	now := time.Now()
+	s.mu.Lock()
+	if s.job == nil || !e.inCare(s.job) {
+		s.mu.Unlock()
+		return
+	}
+	if s.wakeCause == "" {
+		s.wakeCause, s.wokenAt = cause, now
+	}
+	s.urgent = s.urgent || urgent
+	delay := s.early(now, e.cfg.SyncBatchPeriod)
+	s.mu.Unlock()
+	e.queue.AddAfter(s.uid, delay)
+}
+
+// early is how long the Job has to wait for its next round; 0 when it is due.
+// s.mu must be held.
+func (s *jobState) early(now time.Time, batch time.Duration) time.Duration {
+	at := s.notBefore
+	if !s.urgent {
+		at = latest(at, s.lastRound.Add(batch))
+	}
+	return max(0, at.Sub(now))
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// wakeAfter makes a Job due later, at the latest.
+func (e *Executor) wakeAfter(s *jobState, delay time.Duration) {
+	e.queue.AddAfter(s.uid, delay)
+}
+
+// wakeUp is what woke a Job, and when. wait is above 0 when it is too early for
+// a round: an event came while the one before was running.
+type wakeUp struct {
+	cause string
+	at    time.Time
+	wait  time.Duration
+}
+
+func (s *jobState) takeWake(batch time.Duration) wakeUp {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if wait := s.early(now, batch); wait > 0 {
+		return wakeUp{wait: wait}
+	}
+	w := wakeUp{cause: s.wakeCause, at: s.wokenAt}
+	s.wakeCause, s.urgent, s.lastRound = "", false, now
+	if w.cause != "" {
+		return w
+	}
+	w.cause, w.at = CauseTimer, now
+	if s.failures > 0 {
+		w.cause = CauseRetry
+	}
+	return w
+}
+
+// dispatch hands due Jobs to goroutines until the queue is shut down. A Job's
+// rounds never overlap: the queue does not give a key out twice.
+func (e *Executor) dispatch(stopped <-chan struct{}, work context.Context) {
+	open := make(chan struct{}, maxOpenRounds)
+	for {
+		uid, shutdown := e.queue.Get()
+		if shutdown {
+			return
+		}
+		select {
+		case <-stopped:
+			e.queue.Done(uid)
+			continue
+		case open <- struct{}{}:
+		}
+		e.rounds.Go(func() {
+			defer func() { <-open; e.queue.Done(uid) }()
+			e.process(work, stopped, uid)
+		})
+	}
+}
+
+// process runs the rounds of one wake.
+func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid types.UID) {
+	s, ok := e.jobs.find(uid)
+	if !ok || !e.inCare(s.current()) {
+		return
+	}
+	woken := s.takeWake(e.cfg.SyncBatchPeriod)
+	if woken.wait > 0 {
+		e.wakeAfter(s, woken.wait)
+		return
+	}
+	job := s.current()
+	if job == nil {
+		return
+	}
+	ctx, root := e.tracer().Start(ctx, SpanJobWoken, trace.WithNewRoot(), trace.WithTimestamp(woken.at), trace.WithAttributes(
+		AttrJobNamespace.String(job.Namespace), AttrJobName.String(job.Name), AttrJobUID.String(string(uid)), AttrCause.String(woken.cause)))
+	defer root.End()
+	for n := 1; ; n++ {
+		next, err := e.round(ctx, s)
+		if err != nil {
+			e.backOff(ctx, s, err)
+			return
+		}
+		s.succeeded()
+		select {
+		case <-stopped:
+			return
+		default:
+		}
+		if next.again && n < maxImmediateRounds {
+			continue
+		}
+		if next.again {
+			next.after = e.cfg.SyncBatchPeriod
+		}
+		if next.after > 0 {
+			e.wakeAfter(s, next.after)
+		}
+		return
+	}
+}
+
+func (s *jobState) succeeded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures, s.notBefore, s.lastRound = 0, time.Time{}, time.Now()
+}
+
+// backOff makes the Job due again after a delay that grows with each failed
+// round. It has nothing to do with the delay after failed pods, which is the
+// engine's.
+func (e *Executor) backOff(ctx context.Context, s *jobState, err error) {
+	s.mu.Lock()
+	delay := exponential(e.cfg.APIBackoff, e.cfg.MaxAPIBackoff, s.failures)
+	if asksForSlowRetry(err) {
+		delay = e.cfg.MaxAPIBackoff
+	}
+	s.failures++
+	now := time.Now()
+	s.notBefore, s.lastRound = now.Add(delay), now
+	job := s.job
+	s.mu.Unlock()
+	e.queue.AddAfter(s.uid, delay)
+	if job == nil || !worthLogging(err) {
+		return
+	}
+	e.log.WarnContext(ctx, "round stopped", append(jobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
+}
+
+// exponential is base doubled n times, at most limit.
+func exponential(base, limit time.Duration, n int) time.Duration {
+	for range n {
+		if base >= limit/2 {
+			return limit
+		}
+		base *= 2
+	}
+	return min(base, limit)
+}

@@ -1,0 +1,124 @@
+package executor
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const (
+	// defaultMaxRows is how many unaccounted pods are listed at most. It keeps a
+	// request far below the contract's 16 MiB even with failure details.
+	defaultMaxRows = 20000
+	minRows        = 500
+	maxActiveRows  = 100000
+	// maxChangesDefault is the contract's default of max_pod_changes.
+	maxChangesDefault = 500
+)
+
+// snapshot is a request, and the version of the Job it was made from.
+type snapshot struct {
+	job *batchv1.Job
+	req *jobpolicyv1.DecideJobRequest
+}
+
+// snapshot builds a request. activeRows asks for rows of active pods.
+func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
+	s.mu.Lock()
+	job, written := s.job, s.written
+	s.sequence++
+	sequence, maxRows, notBefore := s.sequence, s.maxRows, s.createNotBefore
+	s.mu.Unlock()
+	if job == nil {
+		return snapshot{}, errJobGone
+	}
+	if maxRows == 0 {
+		maxRows = defaultMaxRows
+	}
+	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, MaxRows: maxRows}
+	if activeRows {
+		question.ActiveRows = maxActiveRows
+	}
+	view, err := s.pods.View(question)
+	if err != nil {
+		return snapshot{}, fmt.Errorf("snapshot: %w", err)
+	}
+	req, err := e.request(job, view)
+	if err != nil {
+		return snapshot{}, fmt.Errorf("snapshot: %w", err)
+	}
+	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(sequence, 10)
+	req.Freshness.JobWritten = formatVersion(written)
+	if !notBefore.IsZero() {
+		req.CreateNotBefore = timestamppb.New(notBefore)
+	}
+	return snapshot{job: job, req: req}, nil
+}
+
+func (e *Executor) request(job *batchv1.Job, view tracker.View) (*jobpolicyv1.DecideJobRequest, error) {
+	uid, err := tracker.UIDBytes(job.UID)
+	if err != nil {
+		return nil, fmt.Errorf("job uid: %w", err)
+	}
+	spec, err := specMessage(job)
+	if err != nil {
+		return nil, fmt.Errorf("spec: %w", err)
+	}
+	status, err := statusMessage(&job.Status)
+	if err != nil {
+		return nil, fmt.Errorf("status: %w", err)
+	}
+	return &jobpolicyv1.DecideJobRequest{
+		Now:               timestamppb.New(time.Now()),
+		Job:               &jobpolicyv1.JobRef{Uid: uid, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation},
+		Spec:              spec,
+		Status:            status,
+		Pods:              view.Pods,
+		UnaccountedPods:   view.Unaccounted,
+		UnlistedPods:      view.Unlisted,
+		ConfirmedReleases: view.Confirmed,
+		ActivePods:        view.Active,
+		InFlight:          view.InFlight,
+		Freshness: &jobpolicyv1.Freshness{
+			JobObserved: job.ResourceVersion, PodsObserved: view.Observed, PodsWritten: view.Written,
+		},
+		Retry:    view.Retry,
+		Settings: e.settings,
+	}, nil
+}
+
+func formatVersion(rv uint64) string {
+	if rv == 0 {
+		return ""
+	}
+	return strconv.FormatUint(rv, 10)
+}
+
+func (c *Config) settings() *jobpolicyv1.Settings {
+	m := &jobpolicyv1.Settings{
+		MaxUncountedPods: int32(c.MaxUncountedPods),
+		MaxPodChanges:    int32(c.MaxPodChangesPerSync),
+	}
+	if c.PodFailureBackoff > 0 {
+		m.PodFailureBackoff = durationpb.New(c.PodFailureBackoff)
+	}
+	if c.MaxPodFailureBackoff > 0 {
+		m.MaxPodFailureBackoff = durationpb.New(c.MaxPodFailureBackoff)
+	}
+	return m
+}
+
+// maxChanges is the most pods that a decision may create or delete.
+func (c *Config) maxChanges() int {
+	if c.MaxPodChangesPerSync == 0 {
+		return maxChangesDefault
+	}
+	return c.MaxPodChangesPerSync
+}

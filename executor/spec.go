@@ -1,0 +1,171 @@
+package executor
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// defaultBackoffLimit is the API server's default of spec.backoffLimit; only a
+// Job that did not pass through it lacks the field.
+const defaultBackoffLimit = 6
+
+func indexed(job *batchv1.Job) bool {
+	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
+}
+
+// knownCompletionMode is false for a mode that this executor has no word for.
+func knownCompletionMode(job *batchv1.Job) bool {
+	mode := job.Spec.CompletionMode
+	return mode == nil || *mode == batchv1.IndexedCompletion || *mode == batchv1.NonIndexedCompletion
+}
+
+func finishedCondition(job *batchv1.Job) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		c := &job.Status.Conditions[i]
+		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+			return c
+		}
+	}
+	return nil
+}
+
+// replacesFailedOnly: a pod failure policy implies it, because it can only
+// judge how a pod ended.
+func replacesFailedOnly(job *batchv1.Job) bool {
+	return replacement(job) == batchv1.Failed || job.Spec.PodFailurePolicy != nil
+}
+
+// specMessage picks the facts of a Job's spec that policy reads.
+func specMessage(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
+	in := &job.Spec
+	out := &jobpolicyv1.JobSpec{
+		CompletionMode:          jobpolicyv1.CompletionMode_COMPLETION_MODE_NON_INDEXED,
+		Parallelism:             valueOr(in.Parallelism, 1),
+		Completions:             in.Completions,
+		BackoffLimit:            valueOr(in.BackoffLimit, defaultBackoffLimit),
+		BackoffLimitPerIndex:    in.BackoffLimitPerIndex,
+		MaxFailedIndexes:        in.MaxFailedIndexes,
+		ActiveDeadlineSeconds:   in.ActiveDeadlineSeconds,
+		Suspend:                 valueOr(in.Suspend, false),
+		RestartPolicy:           restartPolicyMessage(in.Template.Spec.RestartPolicy),
+		PodReplacementPolicy:    replacementMessage(in.PodReplacementPolicy),
+		PodFailurePolicy:        failurePolicyMessage(in.PodFailurePolicy),
+		TtlSecondsAfterFinished: in.TTLSecondsAfterFinished,
+		Deleting:                job.DeletionTimestamp != nil,
+	}
+	if indexed(job) {
+		out.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
+	}
+	var err error
+	if out.SuccessPolicy, err = successPolicyMessage(in.SuccessPolicy); err != nil {
+		return nil, fmt.Errorf("successPolicy: %w", err)
+	}
+	return out, nil
+}
+
+func valueOr[T any](p *T, value T) T {
+	if p == nil {
+		return value
+	}
+	return *p
+}
+
+func restartPolicyMessage(p corev1.RestartPolicy) jobpolicyv1.RestartPolicy {
+	switch p {
+	case corev1.RestartPolicyNever:
+		return jobpolicyv1.RestartPolicy_RESTART_POLICY_NEVER
+	case corev1.RestartPolicyOnFailure:
+		return jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE
+	default:
+		return jobpolicyv1.RestartPolicy_RESTART_POLICY_UNSPECIFIED
+	}
+}
+
+func replacementMessage(p *batchv1.PodReplacementPolicy) jobpolicyv1.PodReplacementPolicy {
+	switch {
+	case p == nil:
+		return jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_UNSPECIFIED
+	case *p == batchv1.Failed:
+		return jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED
+	default:
+		return jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_TERMINATING_OR_FAILED
+	}
+}
+
+func failurePolicyMessage(in *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailurePolicy {
+	if in == nil {
+		return nil
+	}
+	out := &jobpolicyv1.PodFailurePolicy{}
+	for _, rule := range in.Rules {
+		m := &jobpolicyv1.PodFailurePolicyRule{Action: actionMessage(rule.Action)}
+		if on := rule.OnExitCodes; on != nil {
+			m.OnExitCodes = &jobpolicyv1.ExitCodesRequirement{
+				ContainerName: on.ContainerName, Operator: operatorMessage(on.Operator), Values: on.Values,
+			}
+		}
+		for _, pattern := range rule.OnPodConditions {
+			m.OnPodConditions = append(m.OnPodConditions, &jobpolicyv1.PodConditionPattern{
+				Type: string(pattern.Type), Status: conditionStatusMessage(pattern.Status),
+			})
+		}
+		out.Rules = append(out.Rules, m)
+	}
+	return out
+}
+
+var actionMessages = map[batchv1.PodFailurePolicyAction]jobpolicyv1.PodFailurePolicyAction{
+	batchv1.PodFailurePolicyActionFailJob:   jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB,
+	batchv1.PodFailurePolicyActionFailIndex: jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_INDEX,
+	batchv1.PodFailurePolicyActionIgnore:    jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE,
+	batchv1.PodFailurePolicyActionCount:     jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_COUNT,
+}
+
+// An action this executor has no word for becomes UNSPECIFIED, which the engine
+// refuses by name.
+func actionMessage(a batchv1.PodFailurePolicyAction) jobpolicyv1.PodFailurePolicyAction {
+	return actionMessages[a]
+}
+
+func actionLabel(a jobpolicyv1.PodFailurePolicyAction) string {
+	for name, m := range actionMessages {
+		if m == a {
+			return string(name)
+		}
+	}
+	return ""
+}
+
+func operatorMessage(o batchv1.PodFailurePolicyOnExitCodesOperator) jobpolicyv1.ExitCodeOperator {
+	switch o {
+	case batchv1.PodFailurePolicyOnExitCodesOpIn:
+		return jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_IN
+	case batchv1.PodFailurePolicyOnExitCodesOpNotIn:
+		return jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_NOT_IN
+	default:
+		return jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_UNSPECIFIED
+	}
+}
+
+func successPolicyMessage(in *batchv1.SuccessPolicy) (*jobpolicyv1.SuccessPolicy, error) {
+	if in == nil {
+		return nil, nil
+	}
+	out := &jobpolicyv1.SuccessPolicy{}
+	for _, rule := range in.Rules {
+		m := &jobpolicyv1.SuccessPolicyRule{SucceededCount: rule.SucceededCount}
+		if rule.SucceededIndexes != nil {
+			set, err := parseIndexes(*rule.SucceededIndexes)
+			if err != nil {
+				return nil, err
+			}
+			m.SucceededIndexes = set
+		}
+		out.Rules = append(out.Rules, m)
+	}
+	return out, nil
+}

@@ -1,0 +1,130 @@
+package tracker
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Creation is a pod creation whose outcome is not known yet. It counts as in
+// flight until one of its methods is called; each of them may be called once.
+type Creation struct {
+	t     *Tracker
+	index int32
+	// unsettled: the call is over and did not tell its outcome.
+	unsettled bool
+}
+
+// BeginCall says that a response about the Job's pods is under way. Every call
+// must be followed by one EndCall, after the response is observed.
+func (t *Tracker) BeginCall() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls++
+}
+
+// EndCall ends what BeginCall began.
+func (t *Tracker) EndCall() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls--
+}
+
+// BeginCreate says that a pod is about to be created. index is NoIndex unless
+// the Job is Indexed.
+func (t *Tracker) BeginCreate(index int32) *Creation {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := &Creation{t: t, index: index}
+	t.creates[c] = struct{}{}
+	t.calls++
+	return c
+}
+
+// Created ends the creation with the pod that it made.
+func (c *Creation) Created(pod *corev1.Pod) {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	delete(c.t.creates, c)
+	c.t.observe(pod, Response)
+	c.t.calls--
+}
+
+// Refused ends the creation: there is certainly no pod.
+func (c *Creation) Refused() {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	delete(c.t.creates, c)
+	c.t.calls--
+}
+
+// Unknown says that the call is over and that there may be a pod or not. The
+// creation stays in flight until EndList.
+func (c *Creation) Unknown() {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	c.unsettled = true
+	c.t.calls--
+}
+
+// List is a live list of the Job's pods under way.
+type List struct {
+	t       *Tracker
+	settles []*Creation
+}
+
+// Unsettled reports whether a creation's outcome can only be told by a list.
+func (t *Tracker) Unsettled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range t.creates {
+		if c.unsettled {
+			return true
+		}
+	}
+	return false
+}
+
+// BeginList must be called before a live list is sent: the list settles the
+// creations that ended before it, and no others.
+func (t *Tracker) BeginList() *List {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls++
+	l := &List{t: t}
+	for c := range t.creates {
+		if c.unsettled {
+			l.settles = append(l.settles, c)
+		}
+	}
+	return l
+}
+
+// Cancel ends a list that failed.
+func (l *List) Cancel() { l.t.EndCall() }
+
+// End takes in the list's pods that are controlled by the Job. A pod that is
+// not among them, and was last seen at or before the list's version, is gone.
+func (l *List) End(pods []*corev1.Pod, resourceVersion string) {
+	t := l.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls--
+	listed := make(map[types.UID]bool, len(pods))
+	for _, pod := range pods {
+		listed[pod.UID] = true
+		t.observe(pod, Response)
+	}
+	at := ResourceVersion(resourceVersion)
+	for _, uid := range slices.Collect(maps.Keys(t.pods)) {
+		if r := t.pods[uid]; at != 0 && r.rv <= at && !listed[uid] && !r.share.stray {
+			t.drop(uid, math.MaxUint64)
+		}
+	}
+	for _, c := range l.settles {
+		delete(t.creates, c)
+	}
+}

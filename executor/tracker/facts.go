@@ -1,0 +1,77 @@
+package tracker
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"k8s.io/apimachinery/pkg/types"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// maxFailures is how many recent failures the contract takes. The retry delay
+// reaches its maximum long before.
+const maxFailures = 64
+
+// failure is a pod that failed.
+type failure struct {
+	uid      types.UID
+	finished time.Time
+	details  *jobpolicyv1.PodFailure
+}
+
+// retryFacts are what the retry delay is computed from. They outlive the pod
+// objects as long as this process does, and are rebuilt from the pods that are
+// left when it starts again (invariant I10).
+type retryFacts struct {
+	lastSuccess time.Time
+	// In ascending order of finished; at most maxFailures, all after lastSuccess.
+	failures []failure
+}
+
+func (f *retryFacts) succeeded(at time.Time) {
+	if !at.After(f.lastSuccess) {
+		return
+	}
+	f.lastSuccess = at
+	f.failures = slices.DeleteFunc(f.failures, func(old failure) bool { return !old.finished.After(at) })
+}
+
+// failed records a failure. The same pod may fail again with better knowledge
+// of when it ended; the later word counts.
+func (f *retryFacts) failed(fact failure) {
+	f.failures = slices.DeleteFunc(f.failures, func(old failure) bool { return old.uid == fact.uid })
+	if !fact.finished.After(f.lastSuccess) {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(f.failures, fact, func(a, b failure) int {
+		if c := a.finished.Compare(b.finished); c != 0 {
+			return c
+		}
+		if a.uid < b.uid {
+			return -1
+		}
+		return 1
+	})
+	f.failures = slices.Insert(f.failures, at, fact)
+	if over := len(f.failures) - maxFailures; over > 0 {
+		f.failures = slices.Delete(f.failures, 0, over)
+	}
+}
+
+func (f *retryFacts) message() *jobpolicyv1.RetryFacts {
+	if f.lastSuccess.IsZero() && len(f.failures) == 0 {
+		return nil
+	}
+	m := &jobpolicyv1.RetryFacts{}
+	if !f.lastSuccess.IsZero() {
+		m.LastSuccessTime = timestamppb.New(f.lastSuccess)
+	}
+	for _, fact := range f.failures {
+		m.RecentFailures = append(m.RecentFailures, &jobpolicyv1.PodFailureFact{
+			FinishedTime: timestamppb.New(fact.finished), Failure: fact.details,
+		})
+	}
+	return m
+}

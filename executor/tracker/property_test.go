@@ -1,0 +1,123 @@
+package tracker
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+)
+
+// Any order of any subset of observations, with the last one of each pod among
+// them, ends in the state that the last ones alone give.
+func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		policy := Policy{Indexed: rapid.Bool().Draw(t, "indexed"), Matches: func(pod *corev1.Pod) bool { return pod.Labels["stray"] == "" }}
+		type step struct {
+			pod  *corev1.Pod
+			gone bool
+		}
+		var steps []step
+		fresh := New()
+		fresh.SetPolicy(policy)
+		for n := range rapid.IntRange(1, 6).Draw(t, "pods") {
+			versions := rapid.IntRange(1, 4).Draw(t, "versions")
+			gone := rapid.Bool().Draw(t, "gone")
+			for v := 1; v <= versions; v++ {
+				pod := drawPod(t, n, v)
+				for range rapid.IntRange(0, 2).Draw(t, "copies") {
+					steps = append(steps, step{pod: pod})
+				}
+				if v == versions {
+					steps = append(steps, step{pod: pod, gone: gone})
+					if !gone {
+						fresh.Observe(pod, Watch)
+					}
+				}
+			}
+		}
+		tr := New()
+		tr.BeginCall() // Responses may arrive at any time.
+		early := rapid.Bool().Draw(t, "policy early")
+		if early {
+			tr.SetPolicy(policy)
+		}
+		for i, s := range rapid.Permutation(steps).Draw(t, "order") {
+			if s.gone {
+				tr.Gone(s.pod.UID)
+			} else {
+				tr.Observe(s.pod, Source(i%2))
+			}
+			if tr.active < 0 || tr.ready < 0 || tr.terminating < 0 || tr.trackedActive < 0 || tr.restarts < 0 {
+				t.Fatalf("a count is below 0: %+v", tr)
+			}
+		}
+		if !early {
+			tr.SetPolicy(policy)
+		}
+		got, want := mustView(t, tr, Question{ActiveRows: 100}), mustView(t, fresh, Question{ActiveRows: 100})
+		got.Retry, want.Retry = nil, nil // History, not state.
+		got.Observed, want.Observed, got.Written, want.Written = "", "", "", ""
+		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+			t.Errorf("(-from scratch +tracked):\n%s", diff)
+		}
+	})
+}
+
+func drawPod(t *rapid.T, n, rv int) *corev1.Pod {
+	pod := podOf(n, rv,
+		inPhase(rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown, ""}).Draw(t, "phase")),
+		withIndex(rapid.SampledFrom([]string{"0", "1", "63", "64", "4096", "no"}).Draw(t, "index")),
+		restarted(rapid.Int32Range(0, 3).Draw(t, "restarts")))
+	if rapid.Bool().Draw(t, "held") {
+		held(pod)
+	}
+	if rapid.Bool().Draw(t, "ready") {
+		isReady(pod)
+	}
+	if rapid.Bool().Draw(t, "deleting") {
+		deletedAt(epoch, 1)(pod)
+	}
+	if rapid.IntRange(0, 4).Draw(t, "stray") == 0 {
+		pod.Labels = map[string]string{"stray": "yes"}
+	}
+	return pod
+}
+
+func TestIndexSetsEqualThoseOfAPlainMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s indexes
+		counts := map[int32]int{}
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			ix := rapid.Int32Range(0, 200).Draw(t, "index") * rapid.SampledFrom([]int32{1, 1, 64, 4096}).Draw(t, "scale")
+			if counts[ix] > 0 && rapid.Bool().Draw(t, "remove") {
+				s.remove(ix)
+				counts[ix]--
+				continue
+			}
+			s.add(ix)
+			counts[ix]++
+		}
+		got := map[int32]bool{}
+		previous := int32(-2)
+		for _, r := range s.set().GetRanges() {
+			if r.First <= previous+1 {
+				t.Fatalf("ranges touch or are out of order: %v", s.set())
+			}
+			for ix := r.First; ix <= r.Last; ix++ {
+				got[ix] = true
+			}
+			previous = r.Last
+		}
+		want := map[int32]bool{}
+		for ix, n := range counts {
+			if n > 0 {
+				want[ix] = true
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,311 @@
+package tracker
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Source is where an observation of a pod comes from.
+type Source int
+
+const (
+	// Watch is the informer.
+	Watch Source = iota
+	// Response is the answer to a write of this process, or a live read.
+	Response
+)
+
+// Policy is what the tracker must know of the Job's spec.
+type Policy struct {
+	// Indexed: pods have a completion index.
+	Indexed bool
+	// ReplaceFailedOnly: a pod that is being deleted has not failed before it
+	// ends.
+	ReplaceFailedOnly bool
+	// FailureDetails: the Job has a pod failure policy, which reads how a pod
+	// failed.
+	FailureDetails bool
+	// Matches is the Job's selector; nil matches every pod. A pod of the Job
+	// that it does not match is a stray: it is to be released and counts nowhere.
+	Matches func(*corev1.Pod) bool
+}
+
+// share is a pod's share in the Job's counts.
+type share struct {
+	active, ready, terminating, trackedActive, unaccounted, stray bool
+
+	index    int32
+	restarts int64
+}
+
+// record is what is known of one pod.
+type record struct {
+	pod   *corev1.Pod
+	rv    uint64
+	share share
+	// seen: the watch has shown the pod, so the watch will also show its end.
+	seen bool
+	// deletedAt is set when this process has deleted the pod: from then on it
+	// counts as being deleted, although no observation may say so yet.
+	deletedAt time.Time
+}
+
+func (r *record) deleting() bool { return r.pod.DeletionTimestamp != nil || !r.deletedAt.IsZero() }
+
+// Tracker holds the facts about the pods of one Job. It is safe for use by
+// many goroutines.
+type Tracker struct {
+	mu      sync.Mutex
+	policy  Policy
+	pods    map[types.UID]*record
+	unseen  map[types.UID]*record
+	strays  map[types.UID]*record
+	pending map[types.UID]*record // Unaccounted: finished or being deleted, and holding the finalizer.
+	// gone holds pods that are not the Job's any more, and the resource version
+	// up to which that is certain. It keeps late responses from bringing a pod
+	// back, and confirms releases. Forgotten when neither can matter.
+	gone map[types.UID]uint64
+
+	active, ready, terminating, trackedActive int32
+	restarts                                  int64
+	activeIndexes, terminatingIndexes         indexes
+
+	facts   retryFacts
+	creates map[*Creation]struct{}
+	calls   int // API calls whose response may still arrive.
+
+	observed, written uint64
+}
+
+// New returns a tracker of a Job without pods.
+func New() *Tracker {
+	return &Tracker{
+		pods:    map[types.UID]*record{},
+		unseen:  map[types.UID]*record{},
+		strays:  map[types.UID]*record{},
+		pending: map[types.UID]*record{},
+		gone:    map[types.UID]uint64{},
+		creates: map[*Creation]struct{}{},
+	}
+}
+
+// SetPolicy says how pods count. It goes through all pods once, because pods may
+// be seen before their Job.
+func (t *Tracker) SetPolicy(p Policy) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.policy = p
+	for _, r := range t.pods {
+		t.unsettle(r)
+		t.settle(r, true)
+	}
+}
+
+// Observe takes in a pod that is controlled by the Job. It reports whether that
+// was news: false for the echo of an own write, and for anything older than
+// what is known.
+func (t *Tracker) Observe(pod *corev1.Pod, source Source) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.observe(pod, source)
+}
+
+func (t *Tracker) observe(pod *corev1.Pod, source Source) bool {
+	rv := ResourceVersion(pod.ResourceVersion)
+	t.note(rv, source)
+	if until, ok := t.gone[pod.UID]; ok && (rv <= until || until == math.MaxUint64) {
+		return false
+	}
+	delete(t.gone, pod.UID)
+	r, known := t.pods[pod.UID]
+	if source == Watch && known {
+		r.seen = true
+		delete(t.unseen, pod.UID)
+	}
+	if known && rv != 0 && rv <= r.rv {
+		return false
+	}
+	if !known {
+		r = &record{seen: source == Watch}
+		t.pods[pod.UID] = r
+	}
+	if known {
+		t.unsettle(r)
+	}
+	r.pod, r.rv = pod, rv
+	if !r.seen {
+		t.unseen[pod.UID] = r
+	}
+	t.settle(r, !known)
+	return true
+}
+
+func (t *Tracker) note(rv uint64, source Source) {
+	t.observed = max(t.observed, rv)
+	if source == Response {
+		t.written = max(t.written, rv)
+	}
+}
+
+// Gone takes in that the pod does not exist any more.
+func (t *Tracker) Gone(uid types.UID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.drop(uid, math.MaxUint64)
+}
+
+// Left takes in that the pod, seen at this version, is not controlled by the
+// Job any more.
+func (t *Tracker) Left(pod *corev1.Pod) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rv := ResourceVersion(pod.ResourceVersion)
+	if r, known := t.pods[pod.UID]; known && rv != 0 && rv < r.rv {
+		return false
+	}
+	return t.drop(pod.UID, rv)
+}
+
+func (t *Tracker) drop(uid types.UID, until uint64) bool {
+	t.gone[uid] = max(t.gone[uid], until)
+	r, known := t.pods[uid]
+	if !known {
+		return false
+	}
+	t.unsettle(r)
+	delete(t.pods, uid)
+	delete(t.unseen, uid)
+	return true
+}
+
+// Deleted takes in that this process's deletion of the pod was accepted at the
+// given time.
+func (t *Tracker) Deleted(uid types.UID, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r, known := t.pods[uid]
+	if !known || r.deleting() {
+		return
+	}
+	t.unsettle(r)
+	r.deletedAt = at
+	t.settle(r, false)
+}
+
+// Sweep drops pods that only own responses have shown and that the watch has
+// passed over: they came and went while it was interrupted. watched is the
+// version up to which the informer's store is complete; stored reports whether
+// the store holds the pod.
+func (t *Tracker) Sweep(watched uint64, stored func(*corev1.Pod) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for uid, r := range t.unseen {
+		if r.rv != 0 && r.rv <= watched && !stored(r.pod) {
+			t.drop(uid, math.MaxUint64)
+		}
+	}
+}
+
+// settle works out a record's share and adds it. first says that nothing was
+// known of the pod before.
+func (t *Tracker) settle(r *record, first bool) {
+	r.share = t.shareOf(r)
+	t.count(&r.share, 1)
+	if r.share.stray {
+		t.strays[r.pod.UID] = r
+		return
+	}
+	if r.share.unaccounted {
+		t.pending[r.pod.UID] = r
+	}
+	t.learn(r, first)
+}
+
+func (t *Tracker) unsettle(r *record) {
+	t.count(&r.share, -1)
+	delete(t.pending, r.pod.UID)
+	delete(t.strays, r.pod.UID)
+}
+
+func (t *Tracker) shareOf(r *record) share {
+	if t.policy.Matches != nil && !t.policy.Matches(r.pod) {
+		return share{stray: true, index: NoIndex}
+	}
+	ended, deleting, held := terminal(r.pod), r.deleting(), HoldsFinalizer(r.pod)
+	s := share{
+		active:      !ended && !deleting,
+		terminating: !ended && deleting,
+		unaccounted: held && (ended || deleting),
+		index:       NoIndex,
+		restarts:    restarts(r.pod),
+	}
+	s.ready = s.active && ready(r.pod)
+	s.trackedActive = s.active && held
+	if t.policy.Indexed {
+		s.index = CompletionIndex(r.pod)
+	}
+	return s
+}
+
+func (t *Tracker) count(s *share, sign int32) {
+	t.restarts += int64(sign) * s.restarts
+	countIf(&t.active, s.active, sign)
+	countIf(&t.ready, s.ready, sign)
+	countIf(&t.terminating, s.terminating, sign)
+	countIf(&t.trackedActive, s.trackedActive, sign)
+	if s.index == NoIndex {
+		return
+	}
+	if s.active {
+		t.activeIndexes.change(s.index, sign)
+	}
+	if s.terminating {
+		t.terminatingIndexes.change(s.index, sign)
+	}
+}
+
+func countIf(n *int32, condition bool, sign int32) {
+	if condition {
+		*n += sign
+	}
+}
+
+func (s *indexes) change(ix, sign int32) {
+	if sign > 0 {
+		s.add(ix)
+		return
+	}
+	s.remove(ix)
+}
+
+// learn takes a finished pod into the retry facts. A pod counts if it ended
+// while it held the finalizer; a pod that has lost it before this process knew
+// it counts if it ended by itself. A deletion that releases the pod first is no
+// failure.
+func (t *Tracker) learn(r *record, first bool) {
+	held := HoldsFinalizer(r.pod)
+	byItself := first && terminal(r.pod) && r.pod.DeletionTimestamp == nil
+	if !held && !byItself {
+		return
+	}
+	if t.policy.Indexed && r.share.index == NoIndex {
+		return
+	}
+	at := finishedTime(r.pod, r.deletedAt)
+	if r.pod.Status.Phase == corev1.PodSucceeded {
+		t.facts.succeeded(at)
+		return
+	}
+	if !terminal(r.pod) && (t.policy.ReplaceFailedOnly || !r.deleting()) {
+		return
+	}
+	fact := failure{uid: r.pod.UID, finished: at}
+	if t.policy.FailureDetails {
+		fact.details = podFailure(r.pod)
+	}
+	t.facts.failed(fact)
+}

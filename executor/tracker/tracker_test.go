@@ -1,0 +1,499 @@
+package tracker
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func uidOf(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012x", n)) }
+
+func uidBytes(n int) []byte {
+	b, err := UIDBytes(uidOf(n))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+type option func(*corev1.Pod)
+
+func podOf(n, rv int, options ...option) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "p" + strconv.Itoa(n), UID: uidOf(n), ResourceVersion: strconv.Itoa(rv),
+			CreationTimestamp: metav1.NewTime(epoch), Annotations: map[string]string{},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	for _, o := range options {
+		o(pod)
+	}
+	return pod
+}
+
+func held(pod *corev1.Pod) { pod.Finalizers = []string{batchv1.JobTrackingFinalizer} }
+
+func inPhase(p corev1.PodPhase) option { return func(pod *corev1.Pod) { pod.Status.Phase = p } }
+
+func withIndex(ix string) option {
+	return func(pod *corev1.Pod) { pod.Annotations[batchv1.JobCompletionIndexAnnotation] = ix }
+}
+
+func isReady(pod *corev1.Pod) {
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(epoch)}}
+}
+
+func deletedAt(at time.Time, grace int64) option {
+	return func(pod *corev1.Pod) {
+		stamp := metav1.NewTime(at.Add(time.Duration(grace) * time.Second))
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &stamp, &grace
+	}
+}
+
+func restarted(n int32) option {
+	return func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: "c", RestartCount: n})
+	}
+}
+
+func endedAt(at time.Time, code int32) option {
+	return func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name:  "c",
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(at)}},
+		})
+	}
+}
+
+func mustView(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, tr *Tracker, q Question,
+) View {
+	t.Helper()
+	if q.MaxRows == 0 {
+		q.MaxRows = 1000
+	}
+	v, err := tr.View(q)
+	if err != nil {
+		t.Fatalf("view: %v", err)
+	}
+	return v
+}
+
+func TestPodsCountByTheirState(t *testing.T) {
+	cases := map[string]struct {
+		policy       Policy
+		pods         []*corev1.Pod
+		want         *jobpolicyv1.PodSummary
+		wantUnlisted *jobpolicyv1.UnlistedPods
+		wantRows     int
+		maxRows      int
+	}{
+		"a pending pod with the finalizer is active and tracked": {
+			pods: []*corev1.Pod{podOf(1, 1, held)},
+			want: &jobpolicyv1.PodSummary{Active: 1, TrackedActive: 1},
+		},
+		"a running ready pod without the finalizer is active and ready": {
+			pods: []*corev1.Pod{podOf(1, 1, inPhase(corev1.PodRunning), isReady)},
+			want: &jobpolicyv1.PodSummary{Active: 1, Ready: 1},
+		},
+		"a running pod that is being deleted is terminating, not ready, and to be accounted for": {
+			pods:     []*corev1.Pod{podOf(1, 1, held, inPhase(corev1.PodRunning), isReady, deletedAt(epoch, 30))},
+			want:     &jobpolicyv1.PodSummary{Terminating: 1},
+			wantRows: 1,
+		},
+		"a finished pod is a row only while it holds the finalizer": {
+			pods:     []*corev1.Pod{podOf(1, 1, held, inPhase(corev1.PodSucceeded)), podOf(2, 1, inPhase(corev1.PodFailed))},
+			want:     &jobpolicyv1.PodSummary{},
+			wantRows: 1,
+		},
+		"restarts of pending and running pods add up, those of ended ones do not": {
+			pods: []*corev1.Pod{
+				podOf(1, 1, inPhase(corev1.PodRunning), restarted(2), restarted(1)),
+				podOf(2, 1, inPhase(corev1.PodFailed), restarted(7)),
+			},
+			want: &jobpolicyv1.PodSummary{Active: 1, Restarts: 3},
+		},
+		"indexes are joined to ranges, and a duplicate or a stray index shows only in active": {
+			policy: Policy{Indexed: true},
+			pods: []*corev1.Pod{
+				podOf(1, 1, withIndex("0")), podOf(2, 1, withIndex("1")), podOf(3, 1, withIndex("1")),
+				podOf(4, 1, withIndex("minus")), podOf(5, 1, withIndex("70000")), podOf(6, 1, withIndex("4"), deletedAt(epoch, 0)),
+			},
+			want: &jobpolicyv1.PodSummary{
+				Active: 5, Terminating: 1,
+				ActiveIndexes:      &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 1}, {First: 70000, Last: 70000}}},
+				TerminatingIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 4, Last: 4}}},
+			},
+		},
+		"a pod that the selector does not match counts nowhere": {
+			policy: Policy{Matches: func(pod *corev1.Pod) bool { return pod.Name != "p1" }},
+			pods:   []*corev1.Pod{podOf(1, 1, held, inPhase(corev1.PodFailed)), podOf(2, 1)},
+			want:   &jobpolicyv1.PodSummary{Active: 1},
+		},
+		"rows beyond the limit are counted instead": {
+			policy:  Policy{Indexed: true},
+			maxRows: 1,
+			pods: []*corev1.Pod{
+				podOf(1, 1, held, inPhase(corev1.PodSucceeded), withIndex("5")), podOf(2, 1, held, inPhase(corev1.PodFailed), withIndex("0")),
+				podOf(3, 1, held, deletedAt(epoch, 0), withIndex("6")),
+			},
+			want:     &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}},
+			wantRows: 1,
+			wantUnlisted: &jobpolicyv1.UnlistedPods{
+				Succeeded: 1, Failed: 1,
+				SucceededIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 5, Last: 5}}},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New()
+			for _, pod := range tc.pods {
+				tr.Observe(pod, Watch)
+			}
+			tr.SetPolicy(tc.policy) // Pods may come before their Job.
+			v := mustView(t, tr, Question{MaxRows: tc.maxRows})
+			if diff := cmp.Diff(tc.want, v.Pods, protocmp.Transform()); diff != "" {
+				t.Errorf("pods (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.wantUnlisted, v.Unlisted, protocmp.Transform()); diff != "" {
+				t.Errorf("unlisted (-want +got):\n%s", diff)
+			}
+			if len(v.Unaccounted) != tc.wantRows {
+				t.Errorf("got %d rows, want %d", len(v.Unaccounted), tc.wantRows)
+			}
+		})
+	}
+}
+
+func TestFinishedTime(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	sidecarEnds := func(at time.Time) option {
+		return func(pod *corev1.Pod) {
+			pod.Spec.InitContainers = []corev1.Container{{Name: "side", RestartPolicy: &always}}
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+				Name: "side", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(at)}},
+			}}
+		}
+	}
+	notReadySince := func(at time.Time) option {
+		return func(pod *corev1.Pod) {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(at)}}
+		}
+	}
+	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
+	cases := map[string]struct {
+		pod  *corev1.Pod
+		own  time.Time
+		want time.Time
+	}{
+		"the latest end of its containers":                  {pod: podOf(1, 1, endedAt(at(5), 0), endedAt(at(9), 1), notReadySince(at(3))), want: at(9)},
+		"a sidecar that ends last":                          {pod: podOf(1, 1, endedAt(at(5), 0), sidecarEnds(at(11))), want: at(11)},
+		"a container still runs, so when it became unready": {pod: podOf(1, 1, endedAt(at(5), 0), restarted(0), notReadySince(at(3))), want: at(3)},
+		"when its deletion was asked for":                   {pod: podOf(1, 1, deletedAt(at(20), 30)), want: at(20)},
+		"when this process asked for its deletion":          {pod: podOf(1, 1), own: at(21), want: at(21)},
+		"else when it was created":                          {pod: podOf(1, 1), want: epoch},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := finishedTime(tc.pod, tc.own); !got.Equal(tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestObservationsAreOrderedByVersion(t *testing.T) {
+	cases := map[string]struct {
+		do         func(*Tracker)
+		wantActive int32
+		wantRows   int
+	}{
+		"an older event after a newer response changes nothing": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 5, inPhase(corev1.PodFailed)), Response)
+				tr.Observe(podOf(1, 4, held, inPhase(corev1.PodFailed)), Watch)
+			},
+		},
+		"a late response does not bring a pod back that is gone": {
+			do: func(tr *Tracker) {
+				tr.BeginCall()
+				tr.Observe(podOf(1, 4, held), Watch)
+				tr.Gone(uidOf(1))
+				mustView(fataler{}, tr, Question{})
+				tr.Observe(podOf(1, 5, held), Response)
+			},
+		},
+		"versions compare as numbers": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 10, held), Watch)
+				tr.Observe(podOf(1, 9, held, inPhase(corev1.PodFailed)), Watch)
+			},
+			wantActive: 1,
+		},
+		"a pod that left and is adopted again is back": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, held), Watch)
+				tr.Left(podOf(1, 2))
+				tr.Observe(podOf(1, 3, held), Response)
+			},
+			wantActive: 1,
+		},
+		"an own deletion counts before the watch shows it, and an older event does not undo it": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, held), Watch)
+				tr.Deleted(uidOf(1), epoch)
+				tr.Observe(podOf(1, 2, held, inPhase(corev1.PodRunning)), Watch)
+			},
+			wantRows: 1,
+		},
+		"a pod that only a response has shown is gone when the watch has passed it over": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 5, held), Response)
+				tr.Sweep(5, func(*corev1.Pod) bool { return false })
+			},
+		},
+		"a pod that the watch has yet to reach stays": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 5, held), Response)
+				tr.Sweep(4, func(*corev1.Pod) bool { return false })
+			},
+			wantActive: 1,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New()
+			tc.do(tr)
+			v := mustView(t, tr, Question{})
+			if v.Pods.Active != tc.wantActive || len(v.Unaccounted) != tc.wantRows {
+				t.Errorf("got active %d, rows %d; want %d, %d", v.Pods.Active, len(v.Unaccounted), tc.wantActive, tc.wantRows)
+			}
+		})
+	}
+}
+
+type fataler struct{}
+
+func (fataler) Helper()                   {}
+func (fataler) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
+
+func TestReleasesAreConfirmedOnlyWhenTheFinalizerIsKnownToBeGone(t *testing.T) {
+	tr := New()
+	tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed)), Watch)
+	tr.Observe(podOf(2, 1, inPhase(corev1.PodFailed)), Watch)
+	tr.Observe(podOf(3, 1, held, inPhase(corev1.PodFailed)), Watch)
+	tr.Gone(uidOf(3))
+	tr.Observe(podOf(4, 1, inPhase(corev1.PodFailed)), Watch)
+	q := Question{Uncounted: &batchv1.UncountedTerminatedPods{
+		Succeeded: []types.UID{uidOf(1)}, Failed: []types.UID{uidOf(3), uidOf(2)},
+	}}
+	want := [][]byte{uidBytes(2), uidBytes(3)}
+	if diff := cmp.Diff(want, mustView(t, tr, q).Confirmed); diff != "" {
+		t.Errorf("confirmed (-want +got):\n%s", diff)
+	}
+	tr.Observe(podOf(1, 2, inPhase(corev1.PodFailed)), Response)
+	want = [][]byte{uidBytes(1), uidBytes(2), uidBytes(3)}
+	if diff := cmp.Diff(want, mustView(t, tr, q).Confirmed); diff != "" {
+		t.Errorf("confirmed after the response (-want +got):\n%s", diff)
+	}
+}
+
+func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
+	tr := New()
+	tr.SetPolicy(Policy{Indexed: true})
+	tr.BeginCreate(0).Created(podOf(1, 10, withIndex("0")))
+	tr.BeginCreate(1).Refused()
+	tr.BeginCreate(2).Unknown()
+	tr.BeginCreate(3).Unknown()
+	want := &jobpolicyv1.InFlight{Creates: 2, CreateIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 2, Last: 3}}}}
+	if diff := cmp.Diff(want, mustView(t, tr, Question{}).InFlight, protocmp.Transform()); diff != "" {
+		t.Fatalf("in flight (-want +got):\n%s", diff)
+	}
+	list := tr.BeginList()
+	tr.BeginCreate(4).Unknown() // Ended after the list began: not settled by it.
+	list.End([]*corev1.Pod{podOf(1, 10, withIndex("0")), podOf(2, 11, withIndex("2"))}, "20")
+	v := mustView(t, tr, Question{})
+	want = &jobpolicyv1.InFlight{Creates: 1, CreateIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 4, Last: 4}}}}
+	if diff := cmp.Diff(want, v.InFlight, protocmp.Transform()); diff != "" {
+		t.Errorf("in flight after the list (-want +got):\n%s", diff)
+	}
+	if v.Pods.Active != 2 || !tr.Unsettled() {
+		t.Errorf("got active %d, unsettled %v; want 2, true", v.Pods.Active, tr.Unsettled())
+	}
+}
+
+func TestAListDropsPodsItDoesNotHold(t *testing.T) {
+	tr := New()
+	tr.Observe(podOf(1, 10, held), Response)
+	list := tr.BeginList()
+	tr.Observe(podOf(2, 30, held), Response) // Created while the list was under way.
+	list.End(nil, "20")
+	if _, known := tr.Pod(uidOf(1)); known {
+		t.Error("a pod older than the list and not in it is still known")
+	}
+	if _, known := tr.Pod(uidOf(2)); !known {
+		t.Error("a pod newer than the list was dropped")
+	}
+}
+
+func TestRetryFacts(t *testing.T) {
+	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
+	fails := func(n, rv, s int, more ...option) *corev1.Pod {
+		return podOf(n, rv, append([]option{held, inPhase(corev1.PodFailed), endedAt(at(s), 1)}, more...)...)
+	}
+	cases := map[string]struct {
+		policy       Policy
+		do           func(*Tracker)
+		wantFailures []int // seconds
+		wantSuccess  int   // seconds; 0: never
+	}{
+		"failures outlive their pods": {
+			do: func(tr *Tracker) {
+				tr.Observe(fails(1, 1, 3), Watch)
+				tr.Gone(uidOf(1))
+			},
+			wantFailures: []int{3},
+		},
+		"a success clears the failures up to it, whatever order they are seen in": {
+			do: func(tr *Tracker) {
+				tr.Observe(fails(1, 1, 9), Watch)
+				tr.Observe(podOf(2, 1, held, inPhase(corev1.PodSucceeded), endedAt(at(5), 0)), Watch)
+				tr.Observe(fails(3, 1, 4), Watch)
+				tr.Observe(fails(4, 1, 7), Watch)
+			},
+			wantFailures: []int{7, 9}, wantSuccess: 5,
+		},
+		"a pod being deleted is a failure, and its real end replaces the guess": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, held, deletedAt(at(2), 0)), Watch)
+				tr.Observe(fails(1, 2, 6, deletedAt(at(2), 0)), Watch)
+			},
+			wantFailures: []int{6},
+		},
+		"with replacement policy Failed, a pod being deleted is no failure yet": {
+			policy: Policy{ReplaceFailedOnly: true},
+			do:     func(tr *Tracker) { tr.Observe(podOf(1, 1, held, deletedAt(at(2), 0)), Watch) },
+		},
+		"a pod that is released and then deleted is no failure, even if it ends as Failed": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, held, inPhase(corev1.PodRunning)), Watch)
+				tr.Observe(podOf(1, 2, inPhase(corev1.PodRunning)), Response)
+				tr.Deleted(uidOf(1), at(3))
+				tr.Observe(podOf(1, 3, inPhase(corev1.PodFailed), endedAt(at(4), 143), deletedAt(at(3), 0)), Watch)
+			},
+		},
+		"after a restart, failures are read from the pods that are left": {
+			do:           func(tr *Tracker) { tr.Observe(podOf(1, 9, inPhase(corev1.PodFailed), endedAt(at(8), 1)), Watch) },
+			wantFailures: []int{8},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New()
+			tr.SetPolicy(tc.policy)
+			tc.do(tr)
+			var want *jobpolicyv1.RetryFacts
+			if tc.wantSuccess != 0 || len(tc.wantFailures) > 0 {
+				want = &jobpolicyv1.RetryFacts{}
+			}
+			if tc.wantSuccess != 0 {
+				want.LastSuccessTime = timestamppb.New(at(tc.wantSuccess))
+			}
+			for _, s := range tc.wantFailures {
+				want.RecentFailures = append(want.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: timestamppb.New(at(s))})
+			}
+			if diff := cmp.Diff(want, mustView(t, tr, Question{}).Retry, protocmp.Transform()); diff != "" {
+				t.Errorf("retry facts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRetryFactsKeepTheLatestFailures(t *testing.T) {
+	tr := New()
+	for n := range 100 {
+		tr.Observe(podOf(n, 1, held, inPhase(corev1.PodFailed), endedAt(epoch.Add(time.Duration(n)*time.Second), 1)), Watch)
+	}
+	got := mustView(t, tr, Question{}).Retry.GetRecentFailures()
+	if len(got) != maxFailures {
+		t.Fatalf("got %d failures, want %d", len(got), maxFailures)
+	}
+	if first := got[0].GetFinishedTime().AsTime(); !first.Equal(epoch.Add(36 * time.Second)) {
+		t.Errorf("oldest failure kept is of %v, want the 37th", first)
+	}
+}
+
+func TestFailureDetailsListAppContainersFirst(t *testing.T) {
+	tr := New()
+	tr.SetPolicy(Policy{FailureDetails: true})
+	tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed), endedAt(epoch, 3), func(pod *corev1.Pod) {
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{
+			{Name: "ok", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
+			{Name: "init", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 4}}},
+		}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
+	}), Watch)
+	want := &jobpolicyv1.PodFailure{
+		PodName:        "p1",
+		ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "c", ExitCode: 3}, {ContainerName: "init", ExitCode: 4}},
+		Conditions:     []*jobpolicyv1.PodConditionPattern{{Type: "DisruptionTarget", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}},
+	}
+	v := mustView(t, tr, Question{})
+	if diff := cmp.Diff(want, v.Unaccounted[0].Failure, protocmp.Transform()); diff != "" {
+		t.Errorf("row (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, v.Retry.RecentFailures[0].Failure, protocmp.Transform()); diff != "" {
+		t.Errorf("retry fact (-want +got):\n%s", diff)
+	}
+}
+
+func TestActiveRowsAreCutAndSaySo(t *testing.T) {
+	tr := New()
+	for n := range 3 {
+		tr.Observe(podOf(n, 1, held, inPhase(corev1.PodRunning), isReady, restarted(int32(n))), Watch)
+	}
+	got := mustView(t, tr, Question{ActiveRows: 2}).Active
+	if len(got.Pods) != 2 || !got.Truncated {
+		t.Fatalf("got %d rows, truncated %v; want 2, true", len(got.Pods), got.Truncated)
+	}
+	want := &jobpolicyv1.ActivePod{
+		Uid: uidBytes(1), Phase: jobpolicyv1.PodPhase_POD_PHASE_RUNNING, Ready: true, ReadySince: timestamppb.New(epoch),
+		MaxRestarts: 1, CreatedTime: timestamppb.New(epoch), Tracked: true,
+	}
+	if diff := cmp.Diff(want, got.Pods[1], protocmp.Transform()); diff != "" {
+		t.Errorf("row (-want +got):\n%s", diff)
+	}
+}
+
+func TestUIDsConvertBothWays(t *testing.T) {
+	const uid = types.UID("0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0")
+	b, err := UIDBytes(uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := UIDString(b); err != nil || back != uid {
+		t.Errorf("got %q, %v; want %q", back, err, uid)
+	}
+	for _, bad := range []types.UID{"", "pod-1", "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1fz", "0f1e2d3c4b5a-6978-8796-a5b4c3d2e1f0-"} {
+		if _, err := UIDBytes(bad); err == nil {
+			t.Errorf("%q is taken for a UID", bad)
+		}
+	}
+}

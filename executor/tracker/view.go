@@ -1,0 +1,303 @@
+package tracker
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Question says what a View is to hold.
+type Question struct {
+	// Uncounted are the UIDs in the status's uncountedTerminatedPods.
+	Uncounted *batchv1.UncountedTerminatedPods
+	// MaxRows is how many rows of unaccounted pods to list at most.
+	MaxRows int
+	// ActiveRows asks for rows of active pods, at most so many. 0: none.
+	ActiveRows int
+}
+
+// View is what a request says about pods.
+type View struct {
+	Pods        *jobpolicyv1.PodSummary
+	Unaccounted []*jobpolicyv1.UnaccountedPod
+	Unlisted    *jobpolicyv1.UnlistedPods
+	Confirmed   [][]byte
+	Active      *jobpolicyv1.ActivePods
+	InFlight    *jobpolicyv1.InFlight
+	Retry       *jobpolicyv1.RetryFacts
+	// Observed and Written are Freshness.pods_observed and pods_written.
+	Observed, Written string
+}
+
+// View returns the facts as they are now. It also forgets which pods are gone,
+// as far as nobody may ask again. err is an ErrUID.
+func (t *Tracker) View(q Question) (View, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	uncounted := q.uncounted()
+	v := View{
+		Pods: &jobpolicyv1.PodSummary{
+			Active: t.active, Ready: t.ready, Terminating: t.terminating,
+			TrackedActive: t.trackedActive, Restarts: t.restarts,
+			ActiveIndexes: t.activeIndexes.set(), TerminatingIndexes: t.terminatingIndexes.set(),
+		},
+		InFlight: t.inFlight(),
+		Retry:    t.facts.message(),
+		Observed: formatVersion(t.observed),
+		Written:  formatVersion(t.written),
+	}
+	var err error
+	if v.Confirmed, err = t.confirmed(uncounted); err != nil {
+		return View{}, err
+	}
+	if v.Unaccounted, v.Unlisted, err = t.rows(uncounted, q.MaxRows); err != nil {
+		return View{}, err
+	}
+	if q.ActiveRows > 0 {
+		if v.Active, err = t.activeRows(q.ActiveRows); err != nil {
+			return View{}, err
+		}
+	}
+	t.forget(uncounted)
+	return v, nil
+}
+
+func formatVersion(rv uint64) string {
+	if rv == 0 {
+		return ""
+	}
+	return strconv.FormatUint(rv, 10)
+}
+
+func (q Question) uncounted() map[types.UID]bool {
+	set := map[types.UID]bool{}
+	if q.Uncounted == nil {
+		return set
+	}
+	for _, uid := range q.Uncounted.Succeeded {
+		set[uid] = true
+	}
+	for _, uid := range q.Uncounted.Failed {
+		set[uid] = true
+	}
+	return set
+}
+
+// confirmed returns the UIDs whose pod is seen without the finalizer, or is not
+// there. Pods are known in full from before the first View on, so a pod that is
+// not known is not there.
+func (t *Tracker) confirmed(uncounted map[types.UID]bool) ([][]byte, error) {
+	var out [][]byte
+	for uid := range uncounted {
+		if r, known := t.pods[uid]; known && HoldsFinalizer(r.pod) {
+			continue
+		}
+		b, err := UIDBytes(uid)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	slices.SortFunc(out, bytes.Compare)
+	return out, nil
+}
+
+func (t *Tracker) forget(uncounted map[types.UID]bool) {
+	if t.calls > 0 {
+		return
+	}
+	for uid := range t.gone {
+		if !uncounted[uid] {
+			delete(t.gone, uid)
+		}
+	}
+}
+
+func (t *Tracker) inFlight() *jobpolicyv1.InFlight {
+	if len(t.creates) == 0 {
+		return nil
+	}
+	var set indexes
+	for c := range t.creates {
+		if c.index != NoIndex {
+			set.add(c.index)
+		}
+	}
+	return &jobpolicyv1.InFlight{Creates: int32(len(t.creates)), CreateIndexes: set.set()}
+}
+
+// rows lists the unaccounted pods: those first that the status has recorded,
+// because their release frees room, then by index.
+func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
+	records := make([]*record, 0, len(t.pending))
+	for _, r := range t.pending {
+		records = append(records, r)
+	}
+	slices.SortFunc(records, func(a, b *record) int {
+		if ra, rb := recorded[a.pod.UID], recorded[b.pod.UID]; ra != rb {
+			if ra {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.share.index, b.share.index), cmp.Compare(a.pod.UID, b.pod.UID))
+	})
+	listed := min(len(records), limit)
+	rows := make([]*jobpolicyv1.UnaccountedPod, 0, listed)
+	for _, r := range records[:listed] {
+		row, err := t.row(r)
+		if err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, unlisted(records[listed:]), nil
+}
+
+func (t *Tracker) row(r *record) (*jobpolicyv1.UnaccountedPod, error) {
+	uid, err := UIDBytes(r.pod.UID)
+	if err != nil {
+		return nil, err
+	}
+	row := &jobpolicyv1.UnaccountedPod{
+		Uid:                      uid,
+		Phase:                    phase(r.pod),
+		Deleting:                 r.deleting(),
+		Index:                    indexField(r.share.index),
+		FinishedTime:             timestamppb.New(finishedTime(r.pod, r.deletedAt)),
+		IndexFailureCount:        failureCount(r.pod, batchv1.JobIndexFailureCountAnnotation),
+		IndexIgnoredFailureCount: failureCount(r.pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
+	}
+	if t.policy.FailureDetails && r.pod.Status.Phase != corev1.PodSucceeded {
+		row.Failure = podFailure(r.pod)
+	}
+	return row, nil
+}
+
+func indexField(ix int32) *int32 {
+	if ix == NoIndex {
+		return nil
+	}
+	return &ix
+}
+
+func unlisted(records []*record) *jobpolicyv1.UnlistedPods {
+	if len(records) == 0 {
+		return nil
+	}
+	m := &jobpolicyv1.UnlistedPods{}
+	var set indexes
+	for _, r := range records {
+		if r.pod.Status.Phase != corev1.PodSucceeded {
+			m.Failed++
+			continue
+		}
+		m.Succeeded++
+		if r.share.index != NoIndex {
+			set.add(r.share.index)
+		}
+	}
+	m.SucceededIndexes = set.set()
+	return m
+}
+
+func (t *Tracker) activeRows(limit int) (*jobpolicyv1.ActivePods, error) {
+	m := &jobpolicyv1.ActivePods{Truncated: int(t.active) > limit}
+	for _, r := range t.pods {
+		if !r.share.active {
+			continue
+		}
+		row, err := activeRow(r)
+		if err != nil {
+			return nil, err
+		}
+		m.Pods = append(m.Pods, row)
+	}
+	slices.SortFunc(m.Pods, func(a, b *jobpolicyv1.ActivePod) int { return bytes.Compare(a.Uid, b.Uid) })
+	m.Pods = m.Pods[:min(len(m.Pods), limit)]
+	return m, nil
+}
+
+func activeRow(r *record) (*jobpolicyv1.ActivePod, error) {
+	uid, err := UIDBytes(r.pod.UID)
+	if err != nil {
+		return nil, err
+	}
+	row := &jobpolicyv1.ActivePod{
+		Uid: uid, Phase: phase(r.pod), Index: indexField(r.share.index),
+		Scheduled: r.pod.Spec.NodeName != "", Ready: r.share.ready, Tracked: r.share.trackedActive,
+	}
+	if c := readyCondition(r.pod); row.Ready && !c.LastTransitionTime.IsZero() {
+		row.ReadySince = timestamppb.New(c.LastTransitionTime.Time)
+	}
+	if !r.pod.CreationTimestamp.IsZero() {
+		row.CreatedTime = timestamppb.New(r.pod.CreationTimestamp.Time)
+	}
+	for _, s := range r.pod.Status.ContainerStatuses {
+		row.MaxRestarts = max(row.MaxRestarts, s.RestartCount)
+	}
+	for _, s := range r.pod.Status.InitContainerStatuses {
+		if restartable(r.pod, s.Name) {
+			row.MaxSidecarRestarts = max(row.MaxSidecarRestarts, s.RestartCount)
+		}
+	}
+	return row, nil
+}
+
+// Pod returns what was last seen of a pod.
+func (t *Tracker) Pod(uid types.UID) (*corev1.Pod, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r, known := t.pods[uid]
+	if !known {
+		return nil, false
+	}
+	return r.pod, true
+}
+
+// Strays returns the pods that the Job controls and its selector does not match.
+func (t *Tracker) Strays() []*corev1.Pod {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]*corev1.Pod, 0, len(t.strays))
+	for _, r := range t.strays {
+		out = append(out, r.pod)
+	}
+	return out
+}
+
+// Held returns the pods that hold the finalizer.
+func (t *Tracker) Held() []*corev1.Pod {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []*corev1.Pod
+	for _, r := range t.pods {
+		if HoldsFinalizer(r.pod) {
+			out = append(out, r.pod)
+		}
+	}
+	return out
+}
+
+// Idle reports whether nothing runs, is ending, or is being created, so that
+// the Job may be able to finish.
+func (t *Tracker) Idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.active == 0 && t.terminating == 0 && len(t.creates) == 0
+}
+
+// Len returns the number of pods known.
+func (t *Tracker) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.pods)
+}

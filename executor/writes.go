@@ -1,0 +1,109 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// apiTimeout bounds one call of the API server, waiting for the client's rate
+// limit included.
+const apiTimeout = 60 * time.Second
+
+// outcomeUnknown reports whether a failed write may have taken effect all the
+// same: no answer came, or one that the server gives when it does not know.
+func outcomeUnknown(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	return status.Status().Code >= http.StatusInternalServerError || status.Status().Reason == metav1.StatusReasonTimeout
+}
+
+// quotaExceeded: there is no use in trying to create more pods now.
+func quotaExceeded(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
+}
+
+func namespaceTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// parallel runs f for 0 to n-1 with the writes that one Job may have in flight.
+// It returns one of the errors, and how many there are.
+func (e *Executor) parallel(n int, f func(i int) error) error {
+	limit := make(chan struct{}, max(1, e.cfg.MaxWrites/2))
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var first error
+	failed := 0
+	for i := range n {
+		limit <- struct{}{}
+		e.writing <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-e.writing; <-limit }()
+			err := f(i)
+			if err == nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			failed++
+			if first == nil {
+				first = err
+			}
+		})
+	}
+	wg.Wait()
+	if failed > 1 {
+		return fmt.Errorf("%d of %d failed, one of them: %w", failed, n, first)
+	}
+	return first
+}
+
+// patchPod sends a strategic merge patch that carries the pod's UID, so that it
+// cannot hit another pod of the same name, and takes the answer in. gone is
+// true when the pod does not exist any more.
+func (e *Executor) patchPod(ctx context.Context, s *jobState, pod *corev1.Pod, patch []byte) (gone bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	s.pods.BeginCall()
+	defer s.pods.EndCall()
+	patched, err := e.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err == nil {
+		e.absorb(s, patched)
+		return false, nil
+	}
+	if gone, err = e.isGone(ctx, pod, err); gone {
+		s.pods.Gone(pod.UID)
+	}
+	return gone, err
+}
+
+// isGone works out whether a write failed because its pod does not exist any
+// more. If not, it returns the error.
+func (e *Executor) isGone(ctx context.Context, pod *corev1.Pod, err error) (bool, error) {
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+		return false, err
+	}
+	live, readErr := e.cfg.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(readErr) {
+		return true, nil
+	}
+	if readErr == nil && live.UID != pod.UID {
+		return true, nil
+	}
+	return false, err
+}

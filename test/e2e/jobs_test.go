@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// An end is what a finished Job's status says.
+type end struct {
+	Complete, Failed   string
+	Succeeded, Failed_ int32
+	CompletedIndexes   string
+}
+
+func endOf(job *batchv1.Job) end {
+	return end{
+		Complete:         conditionReason(job, batchv1.JobComplete),
+		Failed:           conditionReason(job, batchv1.JobFailed),
+		Succeeded:        job.Status.Succeeded,
+		Failed_:          job.Status.Failed,
+		CompletedIndexes: job.Status.CompletedIndexes,
+	}
+}
+
+// failsOnce fails the first pod of index 1 and lets all others succeed. The
+// directory tells the second pod of index 1 that there was a first.
+const failsOnce = `
+mark="/tmp/jobpolicy-e2e-$UID_OF_JOB"
+test "$JOB_COMPLETION_INDEX" = 1 || exit 0
+mkdir "$mark" 2>/dev/null && exit 1
+rmdir "$mark"
+`
+
+func TestJobsRunToTheirEnd(t *testing.T) {
+	t.Parallel()
+	quick := shell("true", corev1.RestartPolicyNever)
+	cases := map[string]struct {
+		spec batchv1.JobSpec
+		want end
+	}{
+		"a single pod succeeds": {
+			spec: batchv1.JobSpec{Template: quick},
+			want: end{Complete: "CompletionsReached", Succeeded: 1},
+		},
+		"more parallelism than completions": {
+			spec: batchv1.JobSpec{Parallelism: ptr[int32](9), Completions: ptr[int32](4), Template: quick},
+			want: end{Complete: "CompletionsReached", Succeeded: 4},
+		},
+		"fewer pods at once than completions": {
+			spec: batchv1.JobSpec{Parallelism: ptr[int32](2), Completions: ptr[int32](5), Template: quick},
+			want: end{Complete: "CompletionsReached", Succeeded: 5},
+		},
+		"a work queue ends when all workers have": {
+			spec: batchv1.JobSpec{Parallelism: ptr[int32](3), Template: shell("sleep 1", corev1.RestartPolicyNever)},
+			want: end{Complete: "CompletionsReached", Succeeded: 3},
+		},
+		"nothing to complete": {
+			spec: batchv1.JobSpec{Completions: ptr[int32](0), Template: quick},
+			want: end{Complete: "CompletionsReached"},
+		},
+		"every index once": {
+			spec: batchv1.JobSpec{Parallelism: ptr[int32](3), Completions: ptr[int32](7), CompletionMode: ptr(batchv1.IndexedCompletion), Template: quick},
+			want: end{Complete: "CompletionsReached", Succeeded: 7, CompletedIndexes: "0-6"},
+		},
+		"one index fails once and is retried": {
+			spec: batchv1.JobSpec{
+				Parallelism: ptr[int32](3), Completions: ptr[int32](3), CompletionMode: ptr(batchv1.IndexedCompletion),
+				Template: shell(failsOnce, corev1.RestartPolicyNever),
+			},
+			want: end{Complete: "CompletionsReached", Succeeded: 3, Failed_: 1, CompletedIndexes: "0-2"},
+		},
+		"pods fail until the back-off limit is exceeded": {
+			spec: batchv1.JobSpec{BackoffLimit: ptr[int32](1), Template: shell("exit 3", corev1.RestartPolicyNever)},
+			want: end{Failed: "BackoffLimitExceeded", Failed_: 2},
+		},
+		"containers restart until the back-off limit is reached": {
+			spec: batchv1.JobSpec{BackoffLimit: ptr[int32](2), Template: shell("exit 3", corev1.RestartPolicyOnFailure)},
+			want: end{Failed: "BackoffLimitExceeded", Failed_: 1},
+		},
+		"an init container restarts until the back-off limit is reached": {
+			spec: batchv1.JobSpec{BackoffLimit: ptr[int32](1), Template: withInit(shell("true", corev1.RestartPolicyOnFailure), "exit 1")},
+			want: end{Failed: "BackoffLimitExceeded", Failed_: 1},
+		},
+		"the deadline passes": {
+			spec: batchv1.JobSpec{ActiveDeadlineSeconds: ptr[int64](2), Parallelism: ptr[int32](2), Template: shell("sleep 600", corev1.RestartPolicyNever)},
+			want: end{Failed: "DeadlineExceeded", Failed_: 2},
+		},
+	}
+	namespace := newNamespace(t)
+	i := 0
+	for name, tc := range cases {
+		job := "job-" + string(rune('a'+i))
+		i++
+		addJobUID(&tc.spec.Template)
+		createJob(t, namespace, job, tc.spec)
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, endOf(waitFinished(t, namespace, job))); diff != "" {
+				t.Errorf("end of the Job (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func withInit(template corev1.PodTemplateSpec, script string) corev1.PodTemplateSpec {
+	template.Spec.InitContainers = []corev1.Container{{Name: "first", Image: "none", Command: []string{"sh", "-c", script}}}
+	return template
+}
+
+// addJobUID tells the containers their Job's UID, in UID_OF_JOB.
+func addJobUID(template *corev1.PodTemplateSpec) {
+	for i := range template.Spec.Containers {
+		template.Spec.Containers[i].Env = append(template.Spec.Containers[i].Env, corev1.EnvVar{
+			Name: "UID_OF_JOB",
+			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+				FieldPath: "metadata.labels['batch.kubernetes.io/controller-uid']",
+			}},
+		})
+	}
+}
+
+func TestParallelismIsFollowed(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	createJob(t, namespace, "scaled", batchv1.JobSpec{
+		Parallelism: ptr[int32](0), Completions: ptr[int32](6), Template: shell("sleep 600", corev1.RestartPolicyNever),
+	})
+	for _, n := range []int32{4, 1, 0, 2} {
+		patchJob(t, namespace, "scaled", `{"spec":{"parallelism":`+string(rune('0'+n))+`}}`)
+		job := waitJob(t, namespace, "scaled", "as many pods as wanted", func(job *batchv1.Job) bool {
+			return job.Status.Active == n && job.Status.Ready != nil && *job.Status.Ready == n && ptrOr(job.Status.Terminating, -1) == 0
+		})
+		if job.Status.Failed != 0 {
+			t.Errorf("pods that were not wanted any more counted as failed: %s", describe(job))
+		}
+	}
+}
+
+func ptrOr(p *int32, absent int32) int32 {
+	if p == nil {
+		return absent
+	}
+	return *p
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	createJob(t, namespace, "paused", batchv1.JobSpec{
+		Parallelism: ptr[int32](2), Completions: ptr[int32](2), ActiveDeadlineSeconds: ptr[int64](600),
+		Template: shell("sleep 4", corev1.RestartPolicyNever),
+	})
+	running := waitJob(t, namespace, "paused", "two pods ready", func(job *batchv1.Job) bool { return ptrOr(job.Status.Ready, 0) == 2 })
+	first := running.Status.StartTime
+	patchJob(t, namespace, "paused", `{"spec":{"suspend":true}}`)
+	suspended := waitJob(t, namespace, "paused", "suspended", func(job *batchv1.Job) bool {
+		return conditionReason(job, batchv1.JobSuspended) == "JobSuspended" && job.Status.Active == 0
+	})
+	if suspended.Status.StartTime != nil {
+		t.Errorf("a suspended Job has start time %v", suspended.Status.StartTime)
+	}
+	time.Sleep(1100 * time.Millisecond) // so that a later start time can be told from the first
+	patchJob(t, namespace, "paused", `{"spec":{"suspend":false}}`)
+	job := waitFinished(t, namespace, "paused")
+	if !first.Before(job.Status.StartTime) {
+		t.Errorf("start time after resuming is %v, at first it was %v", job.Status.StartTime, first)
+	}
+	want := end{Complete: "CompletionsReached", Succeeded: 2}
+	if diff := cmp.Diff(want, endOf(job)); diff != "" {
+		t.Errorf("end of the Job (-want +got):\n%s", diff)
+	}
+	waitEvents(t, job, "Suspended", "Resumed", "Completed", "SuccessfulCreate")
+}

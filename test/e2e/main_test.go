@@ -1,0 +1,113 @@
+// Package e2e runs Jobs on a real control plane: etcd, API server, scheduler,
+// a node that runs host processes, the policy engine and the executor, each in
+// its own process. It is started once for all tests; each test has a namespace.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/deploy/local/cluster"
+)
+
+// Of the one control plane that all tests share.
+var (
+	plane  *cluster.Cluster
+	client *kubernetes.Clientset
+	traces *collector
+)
+
+// patience bounds the wait for anything. Machines may be slow; a test that
+// waits this long has failed.
+const patience = 3 * time.Minute
+
+// The control plane under test retries pods after one second, not ten.
+var executorArgs = []string{"--pod-failure-backoff=1s"}
+
+func TestMain(m *testing.M) {
+	code, err := runTests(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runTests(m *testing.M) (code int, err error) {
+	binaries, err := binDir()
+	if err != nil {
+		return 1, err
+	}
+	stateDir, err := os.MkdirTemp("", "jobpolicy-e2e-")
+	if err != nil {
+		return 1, err
+	}
+	if traces, err = startCollector(); err != nil {
+		return 1, err
+	}
+	defer traces.stop()
+	telemetry := []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + traces.address,
+		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+		"OTEL_BSP_SCHEDULE_DELAY=200",
+	}
+	plane, err = cluster.Start(context.Background(), cluster.Options{
+		StateDir: stateDir,
+		BinDir:   binaries,
+		Progress: func(p cluster.Progress) { fmt.Fprintln(os.Stderr, p) },
+		ExtraArgs: map[string][]string{
+			cluster.Executor: executorArgs,
+			cluster.Node:     {"--crash-backoff-base=1s"},
+		},
+		ExtraEnv: map[string][]string{cluster.Engine: telemetry, cluster.Executor: telemetry},
+	})
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if code != 0 {
+			fmt.Fprintln(os.Stderr, tail(plane.LogPath(cluster.Executor), 60))
+		}
+		if stopErr := plane.Stop(context.Background()); err == nil {
+			err = stopErr
+		}
+	}()
+	if client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// binDir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/
+// of this repository after building them.
+func binDir() (string, error) {
+	if dir := os.Getenv("JOBPOLICY_BIN_DIR"); dir != "" {
+		return dir, nil
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return "", err
+	}
+	build := exec.Command("bash", filepath.Join(root, "deploy/local/build.sh"))
+	build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("build the executables: %w", err)
+	}
+	return filepath.Join(root, "bin"), nil
+}
+
+// tail returns the last lines of a file.
+func tail(path string, lines int) string {
+	out, err := exec.Command("tail", "-n", fmt.Sprint(lines), path).CombinedOutput()
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("--- the end of %s\n%s", path, out)
+}
