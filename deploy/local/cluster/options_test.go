@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// binaries makes a directory with empty files of the given names.
+func binaries(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	all := binaries(t, LocalBinary, EngineBinary, ExecutorBinary)
+	cases := map[string]struct {
+		opts Options
+		want []string // parts of the error; none means that the options are good
+	}{
+		"the least that is needed": {
+			opts: Options{StateDir: "s", BinDir: all},
+		},
+		"executables named one by one": {
+			opts: Options{
+				StateDir:     "s",
+				LocalPath:    filepath.Join(all, LocalBinary),
+				EnginePath:   filepath.Join(all, EngineBinary),
+				ExecutorPath: filepath.Join(all, ExecutorBinary),
+			},
+		},
+		"no executables of parts that are left out": {
+			opts: Options{StateDir: "s", BinDir: binaries(t, LocalBinary), WithoutEngine: true, WithoutExecutor: true},
+		},
+		"nothing": {
+			opts: Options{},
+			want: []string{"StateDir must be set", LocalBinary, EngineBinary, ExecutorBinary},
+		},
+		"a missing executable": {
+			opts: Options{StateDir: "s", BinDir: binaries(t, LocalBinary, EngineBinary)},
+			want: []string{"build.sh", ExecutorBinary},
+		},
+		"arguments for a component that does not exist": {
+			opts: Options{StateDir: "s", BinDir: all, ExtraArgs: map[string][]string{"engine": {"--x"}}},
+			want: []string{`no component is called "engine"`, Engine},
+		},
+		"an environment for a component that does not exist": {
+			opts: Options{StateDir: "s", BinDir: all, ExtraEnv: map[string][]string{"kubelet": {"A=B"}}},
+			want: []string{`no component is called "kubelet"`},
+		},
+		"a node name that is no DNS name": {
+			opts: Options{StateDir: "s", BinDir: all, NodeName: "My Node"},
+			want: []string{`NodeName "My Node"`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.opts.complete()
+			if len(tc.want) == 0 {
+				if err != nil {
+					t.Errorf("got %v, want no error", err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not say %q: %v", want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestKeptStateIsNeitherDeletedNorMixed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	open := func(keep bool) error {
+		dir, err := openStateDir(Options{StateDir: path, Keep: keep})
+		if err != nil {
+			return err
+		}
+		return dir.Close()
+	}
+	leave := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(path, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(path, name))
+		return err == nil
+	}
+
+	if err := open(false); err != nil {
+		t.Fatal(err)
+	}
+	leave("leftover of a run that was killed")
+	if err := open(false); err != nil {
+		t.Fatal(err)
+	}
+	if has("leftover of a run that was killed") {
+		t.Error("a run without Keep continues what another left")
+	}
+
+	if err := open(true); err != nil {
+		t.Fatal(err)
+	}
+	leave("kept")
+	if err := open(false); err == nil {
+		t.Error("a run without Keep, which deletes its directory, accepts one that was kept")
+	}
+	if err := open(true); err != nil {
+		t.Error(err)
+	}
+	if !has("kept") {
+		t.Error("kept state is gone")
+	}
+}
+
+func TestProgressLines(t *testing.T) {
+	cases := map[string]struct {
+		progress Progress
+		want     string
+	}{
+		"starting": {
+			Progress{Component: Etcd, State: Starting},
+			"etcd                     starting",
+		},
+		"waiting": {
+			Progress{Component: APIServer, State: Waiting, Elapsed: 5 * time.Second, Detail: "etcd failed"},
+			"kube-apiserver           not ready after 5s: etcd failed",
+		},
+		"ready": {
+			Progress{Component: Node, State: Ready, Elapsed: 1234 * time.Millisecond},
+			"node                     ready after 1.2s",
+		},
+		"killed": {
+			Progress{Component: Node, State: Killed, Elapsed: 20 * time.Second},
+			"node                     killed after 20s",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.progress.String()); diff != "" {
+				t.Errorf("line (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+)
+
+// Ports are taken from below the range from which operating systems number
+// outgoing connections (Linux: 32768 and up) and below the API server's node
+// ports (30000 and up). A port that the kernel hands out itself, as for a
+// listener on port 0, may be taken by any client's connection while its
+// component is stopped; a client that retries may even connect to itself.
+const (
+	firstPort = 20000
+	lastPort  = 29999
+)
+
+// pickAttempts bounds the search for a free port.
+const pickAttempts = 200
+
+// portSet remembers which port each listener has, by name.
+type portSet struct {
+	file  string
+	taken func(port int) bool
+
+	mu    sync.Mutex
+	ports map[string]int
+}
+
+// loadPorts reads the ports of an earlier run from file, if there was one.
+func loadPorts(file string) (*portSet, error) {
+	s := &portSet{file: file, ports: map[string]int{}, taken: portTaken}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ports: %w", err)
+	}
+	if err := json.Unmarshal(text, &s.ports); err != nil {
+		return nil, fmt.Errorf("ports: %s: %w", file, err)
+	}
+	return s, nil
+}
+
+// choose gives every name a port: the one it had when that is free, or a new
+// one. The choice is saved. A port that is still held by the component itself
+// counts as taken.
+func (s *portSet) choose(names []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		if port, ok := s.ports[name]; ok && !s.taken(port) {
+			continue
+		}
+		port, err := s.pick()
+		if err != nil {
+			return err
+		}
+		s.ports[name] = port
+	}
+	return s.save()
+}
+
+// pick finds a free port that no other name has.
+func (s *portSet) pick() (int, error) {
+	for range pickAttempts {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		if !s.owned(port) && !s.taken(port) {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("no free port found between %d and %d", firstPort, lastPort)
+}
+
+func (s *portSet) owned(port int) bool {
+	for _, p := range s.ports {
+		if p == port {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *portSet) save() error {
+	text, err := json.MarshalIndent(s.ports, "", "  ")
+	if err != nil {
+		return fmt.Errorf("ports: %w", err)
+	}
+	if err := os.WriteFile(s.file, text, 0o600); err != nil {
+		return fmt.Errorf("ports: %w", err)
+	}
+	return nil
+}
+
+// address returns the host:port of the listener called name.
+func (s *portSet) address(name string) string {
+	return net.JoinHostPort(loopback, s.port(name))
+}
+
+func (s *portSet) port(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strconv.Itoa(s.ports[name])
+}
+
+// portTaken tries the port. Another process may take it right after; starting a
+// component copes with that.
+func portTaken(port int) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	if err != nil {
+		return true
+	}
+	l.Close()
+	return false
+}

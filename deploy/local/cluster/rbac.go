@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/deploy/local/internal/pki"
+)
+
+// executorRole is the executor's ClusterRole, and the name of its binding.
+const executorRole = "jobpolicy-executor"
+
+// nodeBinding binds the node to upstream's role system:node, which the API
+// server makes but leaves unbound: with the Node authorizer, nodes have no need
+// of it. The Node authorizer keeps one node from reading what belongs to
+// another; with one node it would only cost memory.
+const nodeBinding = "jobpolicy-local-node"
+
+// executorRules are what the executor may do. They start from the role of
+// upstream's job controller, system:controller:job-controller; beyond that, it
+// reads single pods before it adopts them, and holds a lease when asked to
+// elect a leader.
+func executorRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{"batch"},
+			Resources: []string{"jobs"},
+			Verbs:     []string{"get", "list", "watch", "update", "patch"},
+		},
+		{
+			APIGroups: []string{"batch"},
+			Resources: []string{"jobs/status"},
+			Verbs:     []string{"update", "patch"},
+		},
+		{
+			APIGroups: []string{"batch"},
+			Resources: []string{"jobs/finalizers"},
+			Verbs:     []string{"update"},
+		},
+		{
+			APIGroups: []string{""},
+			Resources: []string{"pods"},
+			Verbs:     []string{"get", "list", "watch", "create", "delete", "patch"},
+		},
+		{
+			APIGroups: []string{"", "events.k8s.io"},
+			Resources: []string{"events"},
+			Verbs:     []string{"create", "patch", "update"},
+		},
+		{
+			APIGroups: []string{"coordination.k8s.io"},
+			Resources: []string{"leases"},
+			Verbs:     []string{"get", "create", "update", "patch"},
+		},
+	}
+}
+
+// grant writes the roles and bindings of the project's own components. It may
+// be repeated; an existing role takes the rules of this version.
+func grant(ctx context.Context, client kubernetes.Interface) error {
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: executorRole},
+		Rules:      executorRules(),
+	}
+	if err := putRole(ctx, client, role); err != nil {
+		return fmt.Errorf("cluster role %s: %w", role.Name, err)
+	}
+	for _, binding := range []*rbacv1.ClusterRoleBinding{
+		bind(executorRole, executorRole, rbacv1.UserKind, pki.ExecutorUser),
+		bind(nodeBinding, "system:node", rbacv1.GroupKind, pki.NodeGroup),
+	} {
+		_, err := client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("cluster role binding %s: %w", binding.Name, err)
+		}
+	}
+	return nil
+}
+
+func putRole(ctx context.Context, client kubernetes.Interface, role *rbacv1.ClusterRole) error {
+	roles := client.RbacV1().ClusterRoles()
+	_, err := roles.Create(ctx, role, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	_, err = roles.Update(ctx, role, metav1.UpdateOptions{})
+	return err
+}
+
+func bind(name, role, kind, subject string) *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: subject}},
+	}
+}

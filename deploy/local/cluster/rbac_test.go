@@ -1,0 +1,85 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-helpers/auth/rbac/validation"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+
+	"jobpolicy.dev/deploy/local/internal/pki"
+)
+
+// upstreamRole returns a ClusterRole that the API server makes for one of the
+// controllers in the controller manager.
+func upstreamRole(t *testing.T, name string) rbacv1.ClusterRole {
+	t.Helper()
+	roles := bootstrappolicy.ControllerRoles()
+	at := slices.IndexFunc(roles, func(r rbacv1.ClusterRole) bool { return r.Name == name })
+	if at < 0 {
+		t.Fatalf("upstream has no role %s", name)
+	}
+	return roles[at]
+}
+
+func TestExecutorMayDoWhatTheBuiltInJobControllerMay(t *testing.T) {
+	role := upstreamRole(t, "system:controller:job-controller")
+	covered, missing := validation.Covers(executorRules(), role.Rules)
+	if !covered {
+		t.Errorf("the executor lacks %v", missing)
+	}
+}
+
+func TestExecutorMayNotDoMoreThanItsWork(t *testing.T) {
+	rule := func(group, resource, verb string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}}
+	}
+	cases := map[string]rbacv1.PolicyRule{
+		"read secrets":       rule("", "secrets", "get"),
+		"create Jobs":        rule("batch", "jobs", "create"),
+		"write a pod status": rule("", "pods/status", "update"),
+		"run a command":      rule("", "pods/exec", "create"),
+		"change nodes":       rule("", "nodes", "update"),
+		"give itself rights": rule("rbac.authorization.k8s.io", "clusterroles", "update"),
+	}
+	for name, forbidden := range cases {
+		t.Run(name, func(t *testing.T) {
+			if covered, _ := validation.Covers(executorRules(), []rbacv1.PolicyRule{forbidden}); covered {
+				t.Errorf("the executor may %s", name)
+			}
+		})
+	}
+}
+
+func TestGrantCanBeRepeated(t *testing.T) {
+	stale := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: executorRole}}
+	client := fake.NewClientset(stale)
+	for range 2 {
+		if err := grant(t.Context(), client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	role, err := client.RbacV1().ClusterRoles().Get(t.Context(), executorRole, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(executorRules(), role.Rules); diff != "" {
+		t.Errorf("rules of the role (-want +got):\n%s", diff)
+	}
+	bindings, err := client.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, b := range bindings.Items {
+		got[b.Subjects[0].Kind+" "+b.Subjects[0].Name] = b.RoleRef.Name
+	}
+	want := map[string]string{"User " + pki.ExecutorUser: executorRole, "Group " + pki.NodeGroup: "system:node"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("subjects and their roles (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"jobpolicy.dev/deploy/local/cluster"
+)
+
+const upAbout = `Starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler, a node, the policy engine
+and the executor on this machine, and waits. Ctrl-C stops them all and deletes what they wrote.`
+
+// upFlags are the flags of "up".
+type upFlags struct {
+	stateDir string
+	keep     bool
+	binDir   string
+	args     extraArgs
+
+	withoutEngine   bool
+	withoutExecutor bool
+}
+
+func runUp(args []string, stdout, stderr io.Writer) error {
+	f, err := parseUpFlags(args, stderr)
+	if err != nil {
+		return err
+	}
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	printer := newPrinter(stderr)
+	opts.Progress = printer.step
+
+	ctx, stop := signalContext()
+	defer stop()
+	fmt.Fprintf(stderr, "state directory %s\n", opts.StateDir)
+	c, err := cluster.Start(ctx, opts)
+	printer.finish()
+	if err != nil {
+		f.dropEmptyStateDir(opts.StateDir)
+		if ctx.Err() != nil {
+			err = errors.New("interrupted while starting; everything is stopped")
+		}
+		return err
+	}
+	fmt.Fprintf(stdout, "\nexport KUBECONFIG=%s\n\n", c.Kubeconfig())
+	fmt.Fprintf(stderr, "logs in %s; Ctrl-C stops it\n", c.StateDir()+"/logs")
+
+	failure := c.Wait(ctx)
+	fmt.Fprintln(stderr)
+	patience, release := stopContext()
+	defer release()
+	err = errors.Join(failure, c.Stop(patience))
+	printer.finish()
+	return err
+}
+
+func parseUpFlags(args []string, stderr io.Writer) (upFlags, error) {
+	var f upFlags
+	flags := newFlags("up", upAbout, stderr)
+	flags.StringVar(&f.stateDir, "state-dir", "",
+		"`directory` for data, keys, logs (default: a new one in "+os.TempDir()+"; with --keep "+keptStateDir()+")")
+	flags.BoolVar(&f.keep, "keep", false,
+		"leave the state directory in place at the end; the next \"up --keep\" continues from it")
+	flags.StringVar(&f.binDir, "bin-dir", "",
+		"`directory` of jobpolicy-engine and jobpolicy-executor (default: that of this executable)")
+	flags.Var(&f.args, "arg",
+		"`component=flag` to append to a component's arguments, e.g. jobpolicy-executor=--pod-failure-backoff=1s; repeatable")
+	flags.BoolVar(&f.withoutEngine, "without-engine", false,
+		"leave the policy engine out; the executor then decides in its own process")
+	flags.BoolVar(&f.withoutExecutor, "without-executor", false,
+		"leave the executor out, to run one by hand")
+	return f, parseFlags(flags, args)
+}
+
+func (f upFlags) options() (cluster.Options, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return cluster.Options{}, fmt.Errorf("find this executable: %w", err)
+	}
+	if f.binDir == "" {
+		f.binDir = filepath.Dir(self)
+	}
+	stateDir, err := f.chooseStateDir()
+	if err != nil {
+		return cluster.Options{}, fmt.Errorf("state directory: %w", err)
+	}
+	return cluster.Options{
+		StateDir:        stateDir,
+		Keep:            f.keep,
+		BinDir:          f.binDir,
+		LocalPath:       self,
+		ExtraArgs:       f.args,
+		WithoutEngine:   f.withoutEngine,
+		WithoutExecutor: f.withoutExecutor,
+	}, nil
+}
+
+func (f upFlags) chooseStateDir() (string, error) {
+	if f.stateDir != "" {
+		return filepath.Abs(f.stateDir)
+	}
+	if f.keep {
+		return filepath.Abs(keptStateDir())
+	}
+	return os.MkdirTemp("", "jobpolicy-local-")
+}
+
+// dropEmptyStateDir deletes a directory that was made for this run only and
+// never used. One with content holds the logs of what went wrong.
+func (f upFlags) dropEmptyStateDir(path string) {
+	if f.stateDir == "" && !f.keep {
+		_ = os.Remove(path)
+	}
+}
+
+// keptStateDir is where the XDG base directory specification puts the state of
+// a program.
+func keptStateDir() string {
+	const name = "jobpolicy-local"
+	if base := os.Getenv("XDG_STATE_HOME"); base != "" {
+		return filepath.Join(base, name)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return name
+	}
+	return filepath.Join(home, ".local", "state", name)
+}
+
+// signalContext ends with the signals that ask a program to end. A hangup is
+// one of them, unless the program was started to outlive its terminal (nohup).
+func signalContext() (context.Context, context.CancelFunc) {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signal.NotifyContext(context.Background(), signals...)
+}
+
+// echoDelay is how long the signals that follow the first are taken for echoes
+// of it: timeout(1), for one, signals its child and then its child's group.
+const echoDelay = time.Second
+
+// stopContext bounds an orderly stop: a second Ctrl-C ends it, and what has not
+// stopped by then is killed.
+func stopContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-time.After(echoDelay):
+		case <-ctx.Done():
+			return
+		}
+		again, stop := signalContext()
+		defer stop()
+		select {
+		case <-again.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// extraArgs collects --arg flags by component.
+type extraArgs map[string][]string
+
+func (a *extraArgs) String() string { return "" }
+
+func (a *extraArgs) Set(text string) error {
+	component, arg, found := strings.Cut(text, "=")
+	if !found || !strings.HasPrefix(arg, "-") {
+		return errors.New("want component=--flag=value")
+	}
+	if *a == nil {
+		*a = extraArgs{}
+	}
+	(*a)[component] = append((*a)[component], arg)
+	return nil
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestSignalsWhileStopping(t *testing.T) {
+	running, stop := signalContext()
+	defer stop()
+	interrupt(t)
+	<-running.Done()
+
+	patience, release := stopContext()
+	defer release()
+	interrupt(t) // an echo of the first
+	if err := patience.Err(); err != nil {
+		t.Fatalf("patience ended at once: %v", err)
+	}
+	deadline := time.After(time.Minute)
+	for {
+		select {
+		case <-patience.Done():
+			return
+		case <-deadline:
+			t.Fatal("further signals do not end the wait")
+		case <-time.After(20 * time.Millisecond):
+			interrupt(t)
+		}
+	}
+}
+
+// interrupt sends this process what a Ctrl-C does. It never ends the test, in
+// which somebody listens for the signal all the time.
+func interrupt(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,147 @@
+// Package demo runs the documents' example Jobs on a local control plane, shows
+// what becomes of them in one live table, and checks how each one ends.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/deploy/local/cluster"
+)
+
+// namespace is where the Jobs run.
+const namespace = "default"
+
+// Options say where the demo finds its parts and where it shows itself.
+type Options struct {
+	// BinDir holds the executables, as cluster.Options has it.
+	BinDir string
+	// StateDir is the control plane's directory; it is removed at the end.
+	StateDir string
+	// ExamplesDir holds the manifests.
+	ExamplesDir string
+	// Timeout bounds the Jobs' run, from the first manifest on.
+	Timeout time.Duration
+	// Out takes the output. Terminal says that it can be redrawn in place.
+	Out      io.Writer
+	Terminal bool
+	// Progress is told how the control plane comes up.
+	Progress func(cluster.Progress)
+}
+
+// errUnexpected is the demo's result when a Job did not end as it should.
+var errUnexpected = errors.New("not every Job ended as expected")
+
+// Run starts a control plane, runs the Jobs and stops it again. The error is
+// nil only if every Job ended as the documents say.
+func Run(ctx context.Context, opts Options) (err error) {
+	examples, err := loadExamples(opts.ExamplesDir)
+	if err != nil {
+		return err
+	}
+	environment, cleanUp, err := containerEnvironment(ctx)
+	if err != nil {
+		return err
+	}
+	defer cleanUp()
+	c, err := cluster.Start(ctx, clusterOptions(opts, environment))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
+	return runJobs(ctx, opts, c, examples)
+}
+
+// clusterOptions shortens the waits that the documents measure in tens of
+// seconds: the first retry of a pod and of a container comes after a second.
+func clusterOptions(opts Options, environment []string) cluster.Options {
+	nodeArgs := []string{"--crash-backoff-base=1s"}
+	for _, variable := range environment {
+		nodeArgs = append(nodeArgs, "--container-env="+variable)
+	}
+	return cluster.Options{
+		BinDir:   opts.BinDir,
+		StateDir: opts.StateDir,
+		Progress: opts.Progress,
+		ExtraArgs: map[string][]string{
+			cluster.Node:     nodeArgs,
+			cluster.Executor: {"--pod-failure-backoff=1s"},
+		},
+	}
+}
+
+func runJobs(ctx context.Context, opts Options, c *cluster.Cluster, examples []*example) error {
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return err
+	}
+	watched, cancel := context.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	obs, err := observe(watched, client, c.ExecutorURL(), examples)
+	if err != nil {
+		return err
+	}
+	if err := apply(watched, client, examples); err != nil {
+		return err
+	}
+	if err := follow(watched, opts, c, client, obs); err != nil && ctx.Err() != nil {
+		return err
+	}
+	return report(ctx, opts, client, obs)
+}
+
+// follow redraws the table until every Job has ended, or the time is up.
+func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubernetes.Interface, obs *observer) error {
+	t := newTable(opts.Out, opts.Terminal)
+	tick := time.NewTicker(300 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		obs.refreshReasons(ctx)
+		if err := obs.runScripts(ctx, client); err != nil {
+			return err
+		}
+		rows := obs.rows()
+		t.draw(rows)
+		if allEnded(rows) {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-c.Failed():
+			return c.Err()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// report says how each Job ended, shows the digits of pi, and sums up.
+func report(ctx context.Context, opts Options, client kubernetes.Interface, obs *observer) error {
+	fmt.Fprintln(opts.Out)
+	good := 0
+	for _, ex := range obs.examples {
+		problems := check(ctx, client, obs, ex)
+		if len(problems) == 0 {
+			good++
+			fmt.Fprintf(opts.Out, "ok    %-18s %s\n", ex.job.Name, ex.expect.summary)
+			continue
+		}
+		fmt.Fprintf(opts.Out, "FAIL  %-18s expected: %s\n", ex.job.Name, ex.expect.summary)
+		for _, problem := range problems {
+			fmt.Fprintf(opts.Out, "      %s\n", problem)
+		}
+	}
+	if logs, err := obs.jobLogs(ctx, client, "pi"); err == nil && len(logs) > 0 {
+		fmt.Fprintf(opts.Out, "\n$ kubectl logs job/pi\n%s\n", wrap(logs[0], 100))
+	}
+	fmt.Fprintf(opts.Out, "\n%d of %d Jobs ended as expected.\n", good, len(obs.examples))
+	if good < len(obs.examples) {
+		return errUnexpected
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package hostnode
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+)
+
+// api is the part of the kubelet's HTTPS API that the API server calls for kubectl logs.
+type api struct {
+	agent  *agent
+	layout layout
+	logger *slog.Logger
+}
+
+func (a *api) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
+	mux.HandleFunc("GET /pods", a.listPods)
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", a.containerLogs)
+	for _, name := range []string{"exec", "attach", "portForward", "run"} {
+		mux.HandleFunc("/"+name+"/", unavailable(name))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "a host-process node does not serve "+r.URL.Path, http.StatusNotImplemented)
+	})
+	return mux
+}
+
+func unavailable(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		text := name + " is not available: a host-process node runs ordinary processes, use this machine's own tools on them"
+		http.Error(w, text, http.StatusNotImplemented)
+	}
+}
+
+// tlsConfig serves the node's certificate and demands a client certificate of the cluster's authority.
+func (c Config) tlsConfig() (*tls.Config, error) {
+	certificate, err := tls.LoadX509KeyPair(c.ServingCertFile, c.ServingKeyFile)
+	if err != nil {
+		return nil, inField("ServingCertFile, ServingKeyFile", err)
+	}
+	pem, err := os.ReadFile(c.ClientCAFile)
+	if err != nil {
+		return nil, inField("ClientCAFile", err)
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(pem) {
+		return nil, inField("ClientCAFile", fmt.Errorf("no certificate in %s", c.ClientCAFile))
+	}
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{certificate},
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		ClientCAs:    authorities,
+	}, nil
+}
+
+func (a *api) listPods(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(a.agent.pods()); err != nil {
+		a.logger.Debug("pod list was not sent", "error", err)
+	}
+}
+
+func (a *api) containerLogs(w http.ResponseWriter, r *http.Request) {
+	namespace, name, container := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")
+	query, previous, err := parseLogQuery(r.URL.Query(), time.Now())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	worker, ok := a.agent.worker(namespace, name)
+	if !ok {
+		http.Error(w, fmt.Sprintf("pod %q does not exist in namespace %q on this node", name, namespace), http.StatusNotFound)
+		return
+	}
+	attempt, live, err := worker.view.find(name, container, previous)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	path := a.layout.log(worker.uid, container, attempt)
+	flusher := http.NewResponseController(w)
+	err = readLog(r.Context(), path, live, query, w, func() { flusher.Flush() })
+	if errors.Is(err, fs.ErrNotExist) {
+		http.Error(w, fmt.Sprintf("the log of container %q in pod %q is no longer there", container, name), http.StatusNotFound)
+		return
+	}
+	if err != nil {
+		a.logger.Debug("log was not sent", "namespace", namespace, "pod", name, "container", container, "error", err)
+	}
+}
+
+// parseLogQuery reads the parameters that the API server passes on from PodLogOptions. The API server has validated them.
+func parseLogQuery(values url.Values, now time.Time) (q logQuery, previous bool, err error) {
+	flag := func(name string) bool {
+		value, e := strconv.ParseBool(orDefault(values.Get(name), "false"))
+		err = errors.Join(err, e)
+		return value
+	}
+	number := func(name, absent string) int64 {
+		value, e := strconv.ParseInt(orDefault(values.Get(name), absent), 10, 64)
+		err = errors.Join(err, e)
+		return value
+	}
+	previous = flag("previous")
+	q = logQuery{
+		follow:     flag("follow"),
+		timestamps: flag("timestamps"),
+		tail:       number("tailLines", "-1"),
+		limit:      number("limitBytes", "0"),
+	}
+	if seconds := number("sinceSeconds", "0"); seconds > 0 {
+		q.since = now.Add(-time.Duration(seconds) * time.Second)
+	}
+	if text := values.Get("sinceTime"); text != "" {
+		since, e := time.Parse(time.RFC3339, text)
+		err = errors.Join(err, e)
+		q.since = since
+	}
+	if stream := values.Get("stream"); stream != "" && stream != "All" {
+		err = errors.Join(err, fmt.Errorf("stream %q: both streams are kept as one here, only All can be asked for", stream))
+	}
+	return q, previous, err
+}
+
+func orDefault(value, absent string) string {
+	if value == "" {
+		return absent
+	}
+	return value
+}

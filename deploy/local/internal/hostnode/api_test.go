@@ -1,0 +1,247 @@
+package hostnode
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// authority is a certificate authority that lives for a test.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	dir  string
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{dir: t.TempDir()}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	var der []byte
+	a.key, der = a.sign(t, template, template)
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.cert = cert
+	a.write(t, "ca.crt", "CERTIFICATE", der)
+	return a
+}
+
+// sign makes a key and a certificate for it; by itself if the authority has no key yet.
+func (a *authority) sign(t *testing.T, template, parent *x509.Certificate) (*ecdsa.PrivateKey, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer := a.key
+	if signer == nil {
+		signer = key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, der
+}
+
+func (a *authority) write(t *testing.T, name, kind string, der []byte) string {
+	t.Helper()
+	path := filepath.Join(a.dir, name)
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// issue writes a certificate for 127.0.0.1 and its key, and returns their paths.
+func (a *authority) issue(t *testing.T, name string, usage x509.ExtKeyUsage) (certFile, keyFile string) {
+	t.Helper()
+	key, der := a.sign(t, &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{usage}, IPAddresses: []net.IP{net.ParseIP("127.0.0.1")},
+	}, a.cert)
+	encoded, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.write(t, name+".crt", "CERTIFICATE", der), a.write(t, name+".key", "EC PRIVATE KEY", encoded)
+}
+
+// client is an HTTP client that trusts a and shows a certificate issued by shown, if not nil.
+func (a *authority) client(t *testing.T, shown *authority) *http.Client {
+	t.Helper()
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	config := &tls.Config{RootCAs: pool}
+	if shown != nil {
+		pair, err := tls.LoadX509KeyPair(shown.issue(t, "client", x509.ExtKeyUsageClientAuth))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+}
+
+// startAPI serves the kubelet API of an agent with the given pods, and returns its URL.
+func startAPI(t *testing.T, a *authority, pods *agent) string {
+	t.Helper()
+	cfg := Config{ClientCAFile: filepath.Join(a.dir, "ca.crt")}
+	cfg.ServingCertFile, cfg.ServingKeyFile = a.issue(t, "server", x509.ExtKeyUsageServerAuth)
+	config, err := cfg.tlsConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer((&api{agent: pods, layout: pods.runner.layout, logger: pods.logger}).handler())
+	server.TLS = config
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func get(t *testing.T, c *http.Client, url string) (int, string) {
+	t.Helper()
+	response, err := c.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func TestAPIDemandsACertificateOfItsAuthority(t *testing.T) {
+	ours, theirs := newAuthority(t), newAuthority(t)
+	pods, _ := startAgent(t, fake.NewClientset())
+	url := startAPI(t, ours, pods) + "/healthz"
+	if code, body := get(t, ours.client(t, ours), url); code != 200 || body != "ok" {
+		t.Errorf("with a certificate: %d %q", code, body)
+	}
+	for name, shown := range map[string]*authority{"without a certificate": nil, "with a stranger's": theirs} {
+		if response, err := ours.client(t, shown).Get(url); err == nil {
+			response.Body.Close()
+			t.Errorf("%s: answered with %s", name, response.Status)
+		}
+	}
+}
+
+func TestAPIAnswers(t *testing.T) {
+	twice := podObject("twice", "u-2", shell("c", "n=$(ls $JOBPOLICY_POD_DIR/logs/c | wc -l); echo run $n; [ $n = 2 ]"))
+	twice.Spec.RestartPolicy = onFailure
+	stuck := shell("c", "true")
+	stuck.Env = []corev1.EnvVar{{Name: "V", ValueFrom: configMapKey("none", "k", false)}}
+	client := fake.NewClientset(
+		podObject("done", "u-1", shell("c", "echo one; echo two; printf three")), twice, podObject("stuck", "u-3", stuck))
+	pods, _ := startAgent(t, client)
+	awaitPhase(t, client, "done", corev1.PodSucceeded)
+	awaitPhase(t, client, "twice", corev1.PodSucceeded)
+	eventually(t, "stuck says why", func() bool {
+		s := awaitPhase(t, client, "stuck", corev1.PodPending).Status.ContainerStatuses
+		return len(s) == 1 && s[0].State.Waiting.Reason == waitingConfigError
+	})
+	ca := newAuthority(t)
+	url, http := startAPI(t, ca, pods), ca.client(t, ca)
+	cases := map[string]struct {
+		path     string
+		wantCode int
+		want     string
+	}{
+		"a whole log":                     {"/containerLogs/ns/done/c", 200, "one\ntwo\nthree"},
+		"the last lines":                  {"/containerLogs/ns/done/c?tailLines=2", 200, "two\nthree"},
+		"the first bytes":                 {"/containerLogs/ns/done/c?limitBytes=5", 200, "one\nt"},
+		"nothing since the future":        {"/containerLogs/ns/done/c?sinceTime=2999-01-01T00:00:00Z", 200, ""},
+		"following what has ended":        {"/containerLogs/ns/done/c?follow=true", 200, "one\ntwo\nthree"},
+		"the last run":                    {"/containerLogs/ns/twice/c", 200, "run 2\n"},
+		"the run before":                  {"/containerLogs/ns/twice/c?previous=true", 200, "run 1\n"},
+		"no run before":                   {"/containerLogs/ns/done/c?previous=true", 400, "previous terminated container \"c\" in pod \"done\" not found\n"},
+		"a container that waits":          {"/containerLogs/ns/stuck/c", 400, "container \"c\" in pod \"stuck\" is waiting to start: CreateContainerConfigError\n"},
+		"an unknown container":            {"/containerLogs/ns/done/x", 400, "container \"x\" in pod \"done\" is not available\n"},
+		"an unknown pod":                  {"/containerLogs/ns/none/c", 404, "pod \"none\" does not exist in namespace \"ns\" on this node\n"},
+		"a number that is none":           {"/containerLogs/ns/done/c?tailLines=x", 400, "strconv.ParseInt: parsing \"x\": invalid syntax\n"},
+		"one stream alone":                {"/containerLogs/ns/done/c?stream=Stderr", 400, "stream \"Stderr\": both streams are kept as one here, only All can be asked for\n"},
+		"exec":                            {"/exec/ns/done/c?command=ls", 501, "exec is not available: a host-process node runs ordinary processes, use this machine's own tools on them\n"},
+		"what no part of the node serves": {"/stats/summary", 501, "a host-process node does not serve /stats/summary\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			code, body := get(t, http, url+tc.path)
+			if code != tc.wantCode {
+				t.Errorf("code is %d, want %d", code, tc.wantCode)
+			}
+			if diff := cmp.Diff(tc.want, body); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+		})
+	}
+
+	code, body := get(t, http, url+"/pods")
+	var list corev1.PodList
+	if err := json.Unmarshal([]byte(body), &list); err != nil || code != 200 || list.Kind != "PodList" || len(list.Items) != 3 {
+		t.Errorf("pods: %d, %d items of %q, %v", code, len(list.Items), list.Kind, err)
+	}
+}
+
+func TestFollowedLogArrivesWhileItIsWritten(t *testing.T) {
+	client := fake.NewClientset(podObject("p", "u-1", shell("c", `echo first; while [ ! -e "$JOBPOLICY_POD_DIR/go" ]; do sleep 0.01; done; echo last`)))
+	pods, _ := startAgent(t, client)
+	awaitPhase(t, client, "p", corev1.PodRunning)
+	ca := newAuthority(t)
+	response, err := ca.client(t, ca).Get(startAPI(t, ca, pods) + "/containerLogs/ns/p/c?follow=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewReader(response.Body)
+	if line, err := lines.ReadString('\n'); err != nil || line != "first\n" {
+		t.Fatalf("read %q, %v", line, err)
+	}
+	if err := os.WriteFile(filepath.Join(pods.runner.layout.pod("u-1"), "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(lines)
+	if err != nil || string(rest) != "last\n" {
+		t.Errorf("the rest is %q, %v; want it to end with the container", rest, err)
+	}
+}
+
+func TestUnusableCertificateFilesAreNamed(t *testing.T) {
+	ca := newAuthority(t)
+	good := Config{ClientCAFile: filepath.Join(ca.dir, "ca.crt")}
+	good.ServingCertFile, good.ServingKeyFile = ca.issue(t, "server", x509.ExtKeyUsageServerAuth)
+	noKey, noCA, notPEM := good, good, good
+	noKey.ServingKeyFile, noCA.ClientCAFile = "none", "none"
+	notPEM.ClientCAFile = good.ServingKeyFile
+	for field, cfg := range map[string]Config{"ServingKeyFile: ": noKey, "ClientCAFile: open": noCA, "ClientCAFile: no certificate": notPEM} {
+		if _, err := cfg.tlsConfig(); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("error %v does not contain %q", err, field)
+		}
+	}
+}

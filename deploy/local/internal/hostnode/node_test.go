@@ -1,0 +1,165 @@
+package hostnode
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func newRegistrar(client *fake.Clientset) *registrar {
+	return &registrar{client: client, name: "local", port: 12345, maxPods: 300, logger: slog.New(slog.DiscardHandler)}
+}
+
+func nodeOf(t *testing.T, client *fake.Clientset) *corev1.Node {
+	t.Helper()
+	node, err := client.CoreV1().Nodes().Get(t.Context(), "local", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+func leaseOf(t *testing.T, client *fake.Clientset) *coordinationv1.Lease {
+	t.Helper()
+	lease, err := client.CoordinationV1().Leases("kube-node-lease").Get(t.Context(), "local", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func TestNodeIsRegistered(t *testing.T) {
+	client := fake.NewClientset()
+	if err := newRegistrar(client).register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	node := nodeOf(t, client)
+	if c := nodeCondition(&node.Status, corev1.NodeReady); c == nil || c.Status != corev1.ConditionTrue {
+		t.Errorf("Ready is %+v", c)
+	}
+	if got := node.Status.DaemonEndpoints.KubeletEndpoint.Port; got != 12345 {
+		t.Errorf("port is %d, want 12345", got)
+	}
+	if got := node.Status.Allocatable.Pods().Value(); got != 300 {
+		t.Errorf("room for %d pods, want 300", got)
+	}
+	wantAddresses := []corev1.NodeAddress{{Type: "InternalIP", Address: "127.0.0.1"}, {Type: "Hostname", Address: "local"}}
+	if diff := cmp.Diff(wantAddresses, node.Status.Addresses); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	if got := node.Labels["kubernetes.io/hostname"]; got != "local" {
+		t.Errorf("label kubernetes.io/hostname is %q", got)
+	}
+	lease := leaseOf(t, client)
+	if *lease.Spec.HolderIdentity != "local" || *lease.Spec.LeaseDurationSeconds != 40 || lease.Spec.RenewTime.IsZero() {
+		t.Errorf("lease is %+v", lease.Spec)
+	}
+}
+
+func TestRestartedNodeTakesItsObjectOver(t *testing.T) {
+	client := fake.NewClientset()
+	first := newRegistrar(client)
+	if err := first.register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	node := nodeOf(t, client)
+	node.Labels = map[string]string{"mine": "yes"}
+	old := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	for i := range node.Status.Conditions {
+		node.Status.Conditions[i].LastTransitionTime, node.Status.Conditions[i].LastHeartbeatTime = old, old
+	}
+	if _, err := client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	second := newRegistrar(client)
+	second.port = 23456
+	if err := second.register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	node = nodeOf(t, client)
+	if got := node.Status.DaemonEndpoints.KubeletEndpoint.Port; got != 23456 {
+		t.Errorf("port is %d, want that of the second life", got)
+	}
+	if node.Labels["mine"] != "yes" || node.Labels["kubernetes.io/os"] != "linux" {
+		t.Errorf("labels are %v", node.Labels)
+	}
+	ready := nodeCondition(&node.Status, corev1.NodeReady)
+	if !ready.LastTransitionTime.Equal(&old) || !old.Before(&ready.LastHeartbeatTime) {
+		t.Errorf("Ready has transition %s and heartbeat %s; only the heartbeat is new", ready.LastTransitionTime, ready.LastHeartbeatTime)
+	}
+}
+
+func TestHeartbeatRepairsWhatOthersChanged(t *testing.T) {
+	client := fake.NewClientset()
+	r := newRegistrar(client)
+	if err := r.register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	node := nodeOf(t, client)
+	nodeCondition(&node.Status, corev1.NodeReady).Status = corev1.ConditionUnknown
+	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := leaseOf(t, client).Spec.RenewTime.Time
+	if err := r.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	node = nodeOf(t, client)
+	if got := nodeCondition(&node.Status, corev1.NodeReady).Status; got != corev1.ConditionTrue {
+		t.Errorf("Ready is %s, want True again", got)
+	}
+	if !leaseOf(t, client).Spec.RenewTime.After(before) {
+		t.Error("the lease was not renewed")
+	}
+
+	if err := client.CoreV1().Nodes().Delete(t.Context(), "local", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nodeOf(t, client) // fails if it was not created again
+}
+
+func TestQuietHeartbeatWritesTheLeaseOnly(t *testing.T) {
+	client := fake.NewClientset()
+	r := newRegistrar(client)
+	if err := r.register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client.ClearActions()
+	if err := r.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var writes []string
+	for _, a := range client.Actions() {
+		if a.GetVerb() != "get" {
+			writes = append(writes, a.GetVerb()+" "+a.GetResource().Resource)
+		}
+	}
+	if diff := cmp.Diff([]string{"update leases"}, writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestRegistrationIsRepeatedUntilItWorks(t *testing.T) {
+	client := fake.NewClientset()
+	failures := 2
+	client.PrependReactor("create", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		failures--
+		return failures >= 0, nil, errors.New("not up yet")
+	})
+	if err := newRegistrar(client).register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nodeOf(t, client) // fails if registration ended without success
+}

@@ -1,0 +1,130 @@
+// Package statedir owns the directory in which one local control plane keeps
+// everything that it writes. A directory belongs to at most one running control
+// plane, and is deleted only when it carries this package's marker: a mistyped
+// path never costs anybody their files.
+package statedir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// marker is the file that says what the directory is. An advisory lock on it is
+// held while the control plane runs; the kernel drops the lock with the process,
+// however it ends.
+const marker = "jobpolicy-local.lock"
+
+// keptMark is the marker's content after [Dir.Keep].
+const keptMark = "kept\n"
+
+// Errors that [Open] wraps.
+var (
+	// ErrInUse: another running control plane holds the directory.
+	ErrInUse = errors.New("in use by another control plane that is running")
+	// ErrForeign: the directory has content and no marker.
+	ErrForeign = errors.New("not empty and not made by jobpolicy-local")
+)
+
+// Dir is an open state directory.
+type Dir struct {
+	path string
+	lock *os.File
+}
+
+// Open makes the directory if it does not exist, readable by its owner only,
+// and locks it. Content from an earlier run stays.
+func Open(path string) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	if err := claim(path); err != nil {
+		return nil, fmt.Errorf("state directory %s: %w", path, err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, marker), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = ErrInUse
+		}
+		return nil, fmt.Errorf("state directory %s: %w", path, err)
+	}
+	return &Dir{path: path, lock: lock}, nil
+}
+
+// claim makes path a directory of ours, or refuses one that is somebody else's.
+func claim(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return os.Chmod(path, 0o700)
+	}
+	_, err = os.Stat(filepath.Join(path, marker))
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrForeign
+	}
+	return err
+}
+
+// Path returns the absolute path of the directory, or of the file or folder
+// below it that elem names.
+func (d *Dir) Path(elem ...string) string {
+	return filepath.Join(append([]string{d.path}, elem...)...)
+}
+
+// Kept reports whether an earlier run called Keep.
+func (d *Dir) Kept() bool {
+	text, err := os.ReadFile(d.Path(marker))
+	return err == nil && strings.HasPrefix(string(text), keptMark)
+}
+
+// Keep records that the content is to survive.
+func (d *Dir) Keep() error {
+	_, err := d.lock.WriteAt([]byte(keptMark), 0)
+	return err
+}
+
+// Clear deletes what an earlier run left and keeps the directory open.
+func (d *Dir) Clear() error {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == marker {
+			continue
+		}
+		if err := os.RemoveAll(d.Path(entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close gives the directory up; its content stays.
+func (d *Dir) Close() error { return d.lock.Close() }
+
+// Remove deletes the directory with all its content and gives it up. The marker
+// goes last, so a removal that is cut short can be repeated.
+func (d *Dir) Remove() error {
+	if err := d.Clear(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(d.path); err != nil {
+		return err
+	}
+	return d.lock.Close()
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"jobpolicy.dev/services/internal/decider"
+	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/testenv"
+	"jobpolicy.dev/services/internal/testprocess"
+	"jobpolicy.dev/services/internal/tlsfiles"
+)
+
+// patience ends calls that hang; it is no expectation.
+const patience = 20 * time.Second
+
+func TestMain(m *testing.M) { testprocess.Main(m, main) }
+
+func TestCommandLine(t *testing.T) {
+	missing := t.TempDir() + "/missing.pem"
+	cases := map[string]struct {
+		args     []string
+		wantCode int
+		want     []string // in what is printed
+	}{
+		"help":                {[]string{"--help"}, program.ExitOK, []string{"Serving:", "TLS:", "Shutdown:", "Logging:", "--client-ca-file", "(default 20s)"}},
+		"version":             {[]string{"--version"}, program.ExitOK, []string{"jobpolicy-engine devel"}},
+		"nothing, so no TLS":  {nil, program.ExitUsage, []string{"--tls-cert-file", "--tls-private-key-file", "--insecure"}},
+		"an unknown flag":     {[]string{"--tls-cert=x"}, program.ExitUsage, []string{"--tls-cert"}},
+		"a value of no sense": {[]string{"--insecure", "--max-connection-age=old"}, program.ExitUsage, []string{"--max-connection-age"}},
+		"several values that are out of range": {
+			[]string{"--insecure", "--max-concurrent-calls=0", "--shutdown-timeout=-1s", "--log-level=loud"}, program.ExitUsage,
+			[]string{"--max-concurrent-calls", "--shutdown-timeout", "--log-level"},
+		},
+		"a certificate that is not there": {
+			[]string{"--tls-cert-file", missing, "--tls-private-key-file", missing}, program.ExitFailed, []string{"--tls-cert-file", missing},
+		},
+		"an address that cannot be listened on": {
+			[]string{"--insecure", "--http-address=", "--grpc-address=256.0.0.1:1"}, program.ExitFailed, []string{"--grpc-address"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var printed bytes.Buffer
+			code := newProgram().Start(t.Context(), tc.args, &printed, &printed)
+			if code != tc.wantCode {
+				t.Errorf("exit code = %d, want %d", code, tc.wantCode)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(printed.String(), want) {
+					t.Errorf("output lacks %q:\n%s", want, printed.String())
+				}
+			}
+		})
+	}
+}
+
+// newRemote asks the engine at address.
+func newRemote(t *testing.T, address string, files tlsfiles.Client) *decider.Remote {
+	t.Helper()
+	creds, err := files.Credentials((&testenv.Log{}).Logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := decider.NewRemote(decider.RemoteConfig{
+		Target: address, Credentials: creds, TracerProvider: noop.NewTracerProvider(), Timeout: patience,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func TestEngineServesOverMutualTLSAndDrains(t *testing.T) {
+	authority := testenv.NewAuthority(t, "authority")
+	server, client := authority.Issue(t, "engine"), authority.Issue(t, "executor")
+	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			p := testprocess.Start(t, nil, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",
+				"--tls-cert-file", server.CertFile, "--tls-private-key-file", server.KeyFile, "--client-ca-file", authority.File,
+				"--shutdown-delay-duration=500ms")
+			grpcAddress, httpAddress := p.Logged(t, "engine serving", "grpc"), p.Logged(t, "engine serving", "http")
+			testprocess.Readyz(t, httpAddress, http.StatusOK, "")
+
+			remote := newRemote(t, grpcAddress, tlsfiles.Client{CAFile: authority.File, CertFile: client.CertFile, KeyFile: client.KeyFile})
+			if _, err := remote.DecideJob(t.Context(), testenv.FailedSnapshot()); err != nil {
+				t.Fatal(err)
+			}
+			_, metrics, err := testprocess.Get("http://" + httpAddress + "/metrics")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{
+				`jobpolicy_engine_decisions_total{disposition="apply",rule="backoffLimitExceeded"} 1`,
+				`grpc_server_handled_total{grpc_code="OK",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 1`,
+				"jobpolicy_build_info{", "go_goroutines ", "process_cpu_seconds_total ",
+			} {
+				if !strings.Contains(metrics, want) {
+					t.Errorf("/metrics lacks %q", want)
+				}
+			}
+
+			p.Signal(t, sig)
+			testprocess.Readyz(t, httpAddress, http.StatusServiceUnavailable, "draining")
+			if code := p.ExitCode(t); code != 0 {
+				t.Errorf("exit code = %d, want 0", code)
+			}
+		})
+	}
+}
+
+func TestStrangersAreNotAnswered(t *testing.T) {
+	authority := testenv.NewAuthority(t, "authority")
+	server := authority.Issue(t, "engine")
+	p := testprocess.Start(t, nil, "--grpc-address=127.0.0.1:0", "--http-address=",
+		"--tls-cert-file", server.CertFile, "--tls-private-key-file", server.KeyFile, "--client-ca-file", authority.File)
+	address := p.Logged(t, "engine serving", "grpc")
+	for name, files := range map[string]tlsfiles.Client{
+		"without a certificate": {CAFile: authority.File},
+		"in plaintext":          {Insecure: true},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := newRemote(t, address, files).DecideJob(ctx, testenv.Snapshot())
+		cancel()
+		if code := status.Code(err); code != codes.Unavailable && code != codes.DeadlineExceeded {
+			t.Errorf("a caller %s: %v, want no connection", name, err)
+		}
+	}
+	p.Logged(t, "TLS handshake refused", "error")
+}

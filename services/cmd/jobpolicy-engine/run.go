@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/policyserver"
+	"jobpolicy.dev/services/internal/probes"
+	"jobpolicy.dev/services/internal/telemetry"
+)
+
+// flushTimeout bounds sending the last traces.
+const flushTimeout = 5 * time.Second
+
+// run serves until the context is done, then drains.
+func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
+	tracing, err := telemetry.StartTracing(ctx, service(), log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flush(tracing)) }()
+	tracing.SetGlobal()
+
+	registry := telemetry.NewRegistry(service())
+	server, err := newPolicyServer(o, tracing, registry, log)
+	if err != nil {
+		return err
+	}
+	web := probes.New(probes.Config{Gatherer: registry, Logger: log})
+	return serve(ctx, o, server, web, log)
+}
+
+// service is what traces and metrics are labelled with.
+func service() telemetry.Service {
+	return telemetry.Service{Name: name, Version: buildinfo.Version()}
+}
+
+func flush(t *telemetry.Tracing) error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	return t.Shutdown(ctx)
+}
+
+func newPolicyServer(o *options, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*policyserver.Server, error) {
+	creds, err := o.tls.Credentials(log)
+	if err != nil {
+		return nil, err
+	}
+	j, err := judge.New(judge.Config{TracerProvider: tracing.Provider, Registerer: r, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	return policyserver.New(policyserver.Config{
+		Judge:              j,
+		Credentials:        creds,
+		TracerProvider:     tracing.Provider,
+		Registerer:         r,
+		Logger:             log,
+		Version:            service().Version,
+		MaxConcurrentCalls: o.maxConcurrentCalls,
+		MaxConnectionAge:   o.maxConnectionAge,
+	})
+}
+
+func serve(ctx context.Context, o *options, server *policyserver.Server, web *probes.Server, log *slog.Logger) error {
+	grpcListener, err := net.Listen("tcp", o.grpcAddress)
+	if err != nil {
+		return fmt.Errorf("--grpc-address: %w", err)
+	}
+	var httpAddress string
+	group, serving := errgroup.WithContext(ctx)
+	if o.httpAddress != "" {
+		httpListener, err := net.Listen("tcp", o.httpAddress)
+		if err != nil {
+			return errors.Join(fmt.Errorf("--http-address: %w", err), grpcListener.Close())
+		}
+		httpAddress = httpListener.Addr().String()
+		group.Go(func() error { return web.Serve(httpListener) })
+	}
+	group.Go(func() error { return server.Serve(grpcListener) })
+	group.Go(func() error {
+		<-serving.Done()
+		shutDown(o, server, web, log)
+		return nil
+	})
+	log.Info("engine serving", "version", service().Version, "grpc", grpcListener.Addr().String(), "http", httpAddress)
+	return group.Wait()
+}
+
+// shutDown says no first, so that callers go elsewhere, and then stops.
+func shutDown(o *options, server *policyserver.Server, web *probes.Server, log *slog.Logger) {
+	log.Info("engine draining", "delay", o.shutdownDelay, "timeout", o.shutdownTimeout)
+	web.Drain()
+	server.Drain()
+	time.Sleep(o.shutdownDelay)
+	if !server.Shutdown(o.shutdownTimeout) {
+		log.Warn("calls cut off at the end of the shutdown timeout")
+	}
+	web.Close()
+	log.Info("engine stopped")
+}

@@ -1,0 +1,22 @@
+// Jobpolicy-executor runs Kubernetes Jobs: it watches them, asks the policy engine
+// what is to become of them, and carries its decisions out.
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"jobpolicy.dev/services/internal/program"
+)
+
+func main() { newProgram().Main() }
+
+func newProgram() *program.Program {
+	o := &options{}
+	return &program.Program{
+		Name:    name,
+		Summary: summary,
+		Options: o,
+		Run:     func(ctx context.Context, log *slog.Logger) error { return run(ctx, o, log) },
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/services/internal/flaggroup"
+	"jobpolicy.dev/services/internal/kubeclient"
+	"jobpolicy.dev/services/internal/leading"
+	"jobpolicy.dev/services/internal/tlsfiles"
+)
+
+const name = "jobpolicy-executor"
+
+const summary = `jobpolicy-executor runs Kubernetes Jobs: it watches them, asks the policy engine
+what is to become of them, and carries its decisions out. By default it manages
+the Jobs whose spec.managedBy names it, beside the built-in controller.
+
+Traces go where the standard OTEL_* variables say; set OTEL_EXPORTER_OTLP_ENDPOINT
+to turn them on.`
+
+// Values of --engine and --engine-fallback that are no address.
+const (
+	embedded   = "embedded"
+	noFallback = "none"
+)
+
+// Bounds that the contract sets.
+const (
+	minBackoff = time.Millisecond
+	maxBackoff = 24 * time.Hour
+	maxPods    = 100_000
+)
+
+// options are the command line.
+type options struct {
+	kube     kubeclient.Options
+	engine   engineOptions
+	jobs     jobOptions
+	election leading.Options
+
+	httpAddress     string
+	shutdownTimeout time.Duration
+}
+
+// engineOptions say whom to ask.
+type engineOptions struct {
+	target   string
+	fallback string
+	timeout  time.Duration
+	tls      tlsfiles.Client
+}
+
+// jobOptions say which Jobs to manage, and how.
+type jobOptions struct {
+	managedBy            string
+	replaceBuiltin       bool
+	concurrentSyncs      int
+	podFailureBackoff    time.Duration
+	maxPodFailureBackoff time.Duration
+	syncBatchPeriod      time.Duration
+	maxPodChanges        int
+	maxUncountedPods     int
+}
+
+// AddFlags implements program.Options.
+func (o *options) AddFlags(s *flaggroup.Set) {
+	o.kube.AddFlags(s.Group("Kubernetes API"))
+	o.engine.addFlags(s.Group("Policy engine"))
+	o.jobs.addFlags(s.Group("Jobs"))
+	o.election.AddFlags(s.Group("Leader election"), name)
+
+	serving := s.Group("Serving")
+	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics and /debug/decisions on, in plaintext. The last names Jobs and says what they wait for. Empty: do not.")
+	serving.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second, "Time that rounds in progress get to end after a signal.")
+}
+
+func (o *engineOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.target, "engine", "", "`Address` of the policy engine (host:port, or any gRPC target; dns:///host:port spreads calls over all addresses of the name), or the word embedded to decide in this process. Required.")
+	fs.StringVar(&o.fallback, "engine-fallback", noFallback, "What to do while the engine is away: none (hold and try again) or embedded (decide in this process).")
+	fs.DurationVar(&o.timeout, "engine-timeout", 5*time.Second, "Time that the engine gets for an answer, waiting for a connection included.")
+	o.tls.AddFlags(fs)
+}
+
+func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.managedBy, "managed-by", executor.ManagedBy, "Value of spec.managedBy of the Jobs to manage.")
+	fs.BoolVar(&o.replaceBuiltin, "replace-builtin", false, "Manage also the Jobs that the built-in controller would. Only where that is switched off.")
+	fs.IntVar(&o.concurrentSyncs, "concurrent-job-syncs", 5, "Jobs that are judged at the same time.")
+	fs.DurationVar(&o.podFailureBackoff, "pod-failure-backoff", 10*time.Second, "Delay before the first failed pod is replaced; doubled with each further one in a row. 1ms to 24h.")
+	fs.DurationVar(&o.maxPodFailureBackoff, "max-pod-failure-backoff", 10*time.Minute, "The longest such delay. --pod-failure-backoff to 24h.")
+	fs.DurationVar(&o.syncBatchPeriod, "sync-batch-period", 200*time.Millisecond, "Least time between two rounds of a busy Job, in which its events are gathered. The first event of a quiet Job is acted on at once.")
+	fs.IntVar(&o.maxPodChanges, "max-pod-changes-per-sync", 500, "Pods that one round may create or delete. 1 to 100000.")
+	fs.IntVar(&o.maxUncountedPods, "max-uncounted-pods", 500, "Finished pods that a Job's status may list at once. 1 to 100000.")
+}
+
+// Validate implements program.Options.
+func (o *options) Validate() error {
+	errs := []error{o.kube.Validate(), o.engine.validate(), o.jobs.validate(), o.election.Validate()}
+	if o.shutdownTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("--shutdown-timeout must be above 0s, is %s", o.shutdownTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *engineOptions) validate() error {
+	var errs []error
+	if o.target == "" {
+		errs = append(errs, errors.New("--engine is required: the policy engine's address, or embedded"))
+	}
+	if o.target == embedded && o.tls.IsSet() {
+		errs = append(errs, errors.New("--engine=embedded excludes --engine-ca-file, --engine-cert-file, --engine-key-file, --engine-server-name and --engine-insecure"))
+	}
+	if o.fallback != noFallback && o.fallback != embedded {
+		errs = append(errs, fmt.Errorf("--engine-fallback must be none or embedded, is %q", o.fallback))
+	}
+	if o.timeout <= 0 {
+		errs = append(errs, fmt.Errorf("--engine-timeout must be above 0s, is %s", o.timeout))
+	}
+	return errors.Join(append(errs, o.tls.Validate())...)
+}
+
+func (o *jobOptions) validate() error {
+	var errs []error
+	require := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	require(o.managedBy != "", "--managed-by must not be empty")
+	require(o.concurrentSyncs >= 1, "--concurrent-job-syncs must be at least 1, is %d", o.concurrentSyncs)
+	require(o.podFailureBackoff >= minBackoff && o.podFailureBackoff <= maxBackoff,
+		"--pod-failure-backoff must be between %s and %s, is %s", minBackoff, maxBackoff, o.podFailureBackoff)
+	require(o.maxPodFailureBackoff >= o.podFailureBackoff && o.maxPodFailureBackoff <= maxBackoff,
+		"--max-pod-failure-backoff must be between --pod-failure-backoff (%s) and %s, is %s", o.podFailureBackoff, maxBackoff, o.maxPodFailureBackoff)
+	require(o.syncBatchPeriod > 0, "--sync-batch-period must be above 0s, is %s", o.syncBatchPeriod)
+	require(o.maxPodChanges >= 1 && o.maxPodChanges <= maxPods,
+		"--max-pod-changes-per-sync must be between 1 and %d, is %d", maxPods, o.maxPodChanges)
+	require(o.maxUncountedPods >= 1 && o.maxUncountedPods <= maxPods,
+		"--max-uncounted-pods must be between 1 and %d, is %d", maxPods, o.maxUncountedPods)
+	return errors.Join(errs...)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/kubeclient"
+	"jobpolicy.dev/services/internal/leading"
+	"jobpolicy.dev/services/internal/probes"
+	"jobpolicy.dev/services/internal/telemetry"
+)
+
+const (
+	// flushTimeout bounds sending the last traces.
+	flushTimeout = 5 * time.Second
+	// decisionMargin is what the executor waits beyond --engine-timeout, so that
+	// the engine's own error is seen and not the executor's.
+	decisionMargin = 5 * time.Second
+)
+
+var errEndedEarly = errors.New("executor ended without being asked to")
+
+// run manages Jobs until the context is done, then drains.
+func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
+	kubeclient.RouteLogs(log)
+	tracing, err := telemetry.StartTracing(ctx, service(), log)
+	if err != nil {
+		return err
+	}
+	// Who has lost the lease must be gone before somebody else acts.
+	defer func() {
+		if !errors.Is(err, leading.ErrLost) {
+			err = errors.Join(err, flush(tracing))
+		}
+	}()
+	tracing.SetGlobal()
+
+	registry := telemetry.NewRegistry(service())
+	engine, err := o.engine.newEngine(tracing.Provider, registry, log)
+	if err != nil {
+		return err
+	}
+	defer engine.close()
+	api, err := o.kube.Config(name + "/" + buildinfo.Version())
+	if err != nil {
+		return err
+	}
+	exec, err := o.newExecutor(api, engine.decider, tracing, registry, log)
+	if err != nil {
+		return err
+	}
+	work, ready, err := o.lead(api, exec, log)
+	if err != nil {
+		return err
+	}
+	web := probes.New(probes.Config{
+		Gatherer: registry,
+		Logger:   log,
+		Ready:    []probes.Check{ready, engine.check},
+		Extra:    map[string]http.Handler{"GET /debug/decisions": exec.DecisionsHandler()},
+	})
+	return serve(ctx, o, work, web, log)
+}
+
+// service is what traces and metrics are labelled with.
+func service() telemetry.Service {
+	return telemetry.Service{Name: name, Version: buildinfo.Version()}
+}
+
+func flush(t *telemetry.Tracing) error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	return t.Shutdown(ctx)
+}
+
+func (o *options) newExecutor(api *rest.Config, d executor.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*executor.Executor, error) {
+	client, err := kubeclient.New(api)
+	if err != nil {
+		return nil, err
+	}
+	return executor.New(executor.Config{
+		Client:               client,
+		Decider:              d,
+		ManagedBy:            o.jobs.managedBy,
+		ReplaceBuiltin:       o.jobs.replaceBuiltin,
+		Workers:              o.jobs.concurrentSyncs,
+		PodFailureBackoff:    o.jobs.podFailureBackoff,
+		MaxPodFailureBackoff: o.jobs.maxPodFailureBackoff,
+		MaxPodChangesPerSync: o.jobs.maxPodChanges,
+		MaxUncountedPods:     o.jobs.maxUncountedPods,
+		SyncBatchPeriod:      o.jobs.syncBatchPeriod,
+		DecisionTimeout:      o.engine.timeout + decisionMargin,
+		DrainPeriod:          o.shutdownTimeout,
+		Registerer:           r,
+		Logger:               log,
+		TracerProvider:       tracing.Provider,
+	})
+}
+
+// lead returns what to run, under leader election if that is on, and the check
+// that it is running.
+func (o *options) lead(api *rest.Config, exec *executor.Executor, log *slog.Logger) (func(context.Context) error, probes.Check, error) {
+	caches := probes.Check{Name: "caches", Run: func(context.Context) error { return exec.Ready() }}
+	if !o.election.Enabled {
+		return exec.Run, caches, nil
+	}
+	client, err := kubeclient.NewForLease(api, o.election.RenewDeadline)
+	if err != nil {
+		return nil, caches, err
+	}
+	election, err := leading.New(o.election, client, log)
+	if err != nil {
+		return nil, caches, err
+	}
+	caches.Run = func(context.Context) error {
+		if leader, standby := election.Standby(); standby {
+			return fmt.Errorf("not filled: standing by, %s leads", leader)
+		}
+		return exec.Ready()
+	}
+	return func(ctx context.Context) error { return election.Run(ctx, exec.Run) }, caches, nil
+}
+
+// serve works until the context is done. /readyz says no before the work ends.
+func serve(ctx context.Context, o *options, work func(context.Context) error, web *probes.Server, log *slog.Logger) error {
+	group, serving := errgroup.WithContext(ctx)
+	var httpAddress string
+	if o.httpAddress != "" {
+		lis, err := net.Listen("tcp", o.httpAddress)
+		if err != nil {
+			return fmt.Errorf("--http-address: %w", err)
+		}
+		httpAddress = lis.Addr().String()
+		group.Go(func() error { return web.Serve(lis) })
+	}
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan struct{})
+	group.Go(func() error {
+		defer close(ended)
+		if err := work(working); err != nil || working.Err() != nil {
+			return err
+		}
+		return errEndedEarly
+	})
+	group.Go(func() error {
+		<-serving.Done()
+		log.Info("executor draining", "timeout", o.shutdownTimeout)
+		web.Drain()
+		stop()
+		<-ended
+		web.Close()
+		log.Info("executor stopped")
+		return nil
+	})
+	log.Info("executor started", "version", service().Version, "http", httpAddress, "engine", o.engine.target,
+		"managedBy", o.jobs.managedBy, "replaceBuiltin", o.jobs.replaceBuiltin, "leaderElection", o.election.Enabled)
+	return group.Wait()
+}

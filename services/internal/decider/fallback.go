@@ -1,0 +1,68 @@
+package decider
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// decider is what executor.Decider is, too.
+type decider interface {
+	DecideJob(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+}
+
+// Fallback asks the first decider, and the second when the first is away.
+type Fallback struct {
+	first  decider
+	second decider
+	log    *slog.Logger
+	away   atomic.Bool
+	active prometheus.Gauge
+}
+
+// NewFallback returns a Fallback. It fails when its metric is already registered.
+func NewFallback(first, second decider, r prometheus.Registerer, log *slog.Logger) (*Fallback, error) {
+	f := &Fallback{
+		first: first, second: second, log: log,
+		active: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "jobpolicy_executor_engine_fallback_active",
+			Help: "1 while decisions are made in this process because the engine is away.",
+		}),
+	}
+	return f, r.Register(f.active)
+}
+
+// DecideJob asks the first decider. Only UNAVAILABLE and DEADLINE_EXCEEDED lead
+// to the second: any other error is an answer, and would be the same again.
+func (f *Fallback) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	resp, err := f.first.DecideJob(ctx, req)
+	if ctx.Err() != nil {
+		return resp, err // says nothing about the engine
+	}
+	if code := status.Code(err); code != codes.Unavailable && code != codes.DeadlineExceeded {
+		f.note(ctx, false, nil)
+		return resp, err
+	}
+	f.note(ctx, true, err)
+	return f.second.DecideJob(ctx, req)
+}
+
+// note logs a change, once.
+func (f *Fallback) note(ctx context.Context, away bool, cause error) {
+	if f.away.Swap(away) == away {
+		return
+	}
+	if away {
+		f.active.Set(1)
+		f.log.WarnContext(ctx, "engine away, deciding in this process", "error", cause)
+		return
+	}
+	f.active.Set(0)
+	f.log.InfoContext(ctx, "engine back")
+}

@@ -1,0 +1,165 @@
+// Package decider asks the policy engine on behalf of the executor: over gRPC, or
+// over gRPC with the engine in this process to fall back on. (The engine in this
+// process alone is package judge.) All satisfy executor.Decider, and all answer
+// alike.
+package decider
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	_ "google.golang.org/grpc/health" // lets the client heed the server's health
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/telemetry"
+)
+
+// maxMessageBytes is the contract's limit, either way.
+const maxMessageBytes = 16 << 20
+
+// Connection settings. An engine that was restarted is found again within
+// maxReconnectDelay.
+const (
+	firstReconnectDelay = 100 * time.Millisecond
+	maxReconnectDelay   = 2 * time.Second
+	connectTimeout      = 3 * time.Second
+	pingAfter           = 20 * time.Second
+	pingTimeout         = 5 * time.Second
+)
+
+// serviceConfig spreads calls over all addresses of the target, leaves out those
+// that say they are draining, and repeats a call that broke off with its
+// connection: no call has side effects.
+const serviceConfig = `{
+  "loadBalancingConfig": [{"round_robin": {}}],
+  "healthCheckConfig": {"serviceName": "jobpolicy.v1.PolicyService"},
+  "methodConfig": [{
+    "name": [{"service": "jobpolicy.v1.PolicyService"}],
+    "retryPolicy": {
+      "maxAttempts": 3,
+      "initialBackoff": "0.05s",
+      "maxBackoff": "0.5s",
+      "backoffMultiplier": 2,
+      "retryableStatusCodes": ["UNAVAILABLE"]
+    }
+  }]
+}`
+
+// RemoteConfig is what a Remote needs. Every field but FailFast is required.
+type RemoteConfig struct {
+	// Target is a gRPC target: host:port, dns:///host:port, unix:///path.
+	Target         string
+	Credentials    credentials.TransportCredentials
+	TracerProvider trace.TracerProvider
+	// Timeout bounds each call, the wait for a connection included. The caller's
+	// own deadline counts if it is earlier.
+	Timeout time.Duration
+	// FailFast fails a call at once when the engine is known to be away, or goes
+	// away, instead of waiting for it and repeating the call.
+	FailFast bool
+}
+
+// Remote asks an engine over gRPC.
+type Remote struct {
+	conn     *grpc.ClientConn
+	policy   jobpolicyv1grpc.PolicyServiceClient
+	health   healthv1.HealthClient
+	target   string
+	timeout  time.Duration
+	failFast bool
+}
+
+// NewRemote returns a Remote. It connects at the first call.
+func NewRemote(cfg RemoteConfig) (*Remote, error) {
+	conn, err := grpc.NewClient(cfg.Target, dialOptions(cfg)...)
+	if err != nil {
+		return nil, fmt.Errorf("engine address %q: %w", cfg.Target, err)
+	}
+	return &Remote{
+		conn:     conn,
+		policy:   jobpolicyv1grpc.NewPolicyServiceClient(conn),
+		health:   healthv1.NewHealthClient(conn),
+		target:   cfg.Target,
+		timeout:  cfg.Timeout,
+		failFast: cfg.FailFast,
+	}, nil
+}
+
+func dialOptions(cfg RemoteConfig) []grpc.DialOption {
+	opts := []grpc.DialOption{
+		grpc.WithTransportCredentials(cfg.Credentials),
+		grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.MaxCallSendMsgSize(maxMessageBytes)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{
+				BaseDelay: firstReconnectDelay, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxReconnectDelay,
+			},
+			MinConnectTimeout: connectTimeout,
+		}),
+		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
+			otelgrpc.WithTracerProvider(cfg.TracerProvider),
+			otelgrpc.WithPropagators(telemetry.Propagator()),
+			otelgrpc.WithFilter(filters.Not(filters.HealthCheck())),
+		)),
+	}
+	if cfg.FailFast {
+		opts = append(opts, grpc.WithDisableRetry())
+	}
+	return opts
+}
+
+// DecideJob asks the engine. Errors have a gRPC status; UNAVAILABLE says that the
+// engine could not be reached in time, DEADLINE_EXCEEDED that it did not answer.
+func (r *Remote) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	bounded, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	resp, err := r.policy.DecideJob(bounded, req, grpc.WaitForReady(!r.failFast))
+	if err != nil {
+		return nil, r.explain(ctx, err)
+	}
+	return resp, nil
+}
+
+// explain tells an engine that is away from one that is slow. To the transport
+// both are a deadline that passed.
+func (r *Remote) explain(ctx context.Context, err error) error {
+	if status.Code(err) != codes.DeadlineExceeded || ctx.Err() != nil || r.conn.GetState() == connectivity.Ready {
+		return err
+	}
+	return status.Errorf(codes.Unavailable, "engine %s not reached within %s: %s", r.target, r.timeout, status.Convert(err).Message())
+}
+
+// Check returns nil when the engine says that it is serving. It waits for an
+// answer as long as the context lasts.
+func (r *Remote) Check(ctx context.Context) error {
+	resp, err := r.health.Check(ctx, &healthv1.HealthCheckRequest{Service: jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName},
+		grpc.WaitForReady(true))
+	// An engine without a health service has answered, too.
+	if status.Code(err) == codes.Unimplemented {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("engine %s does not answer: %w", r.target, err)
+	}
+	if resp.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+		return fmt.Errorf("engine %s is %s", r.target, resp.GetStatus())
+	}
+	return nil
+}
+
+// Close ends all connections.
+func (r *Remote) Close() error { return r.conn.Close() }

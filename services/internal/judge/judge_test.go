@@ -1,0 +1,246 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/telemetry"
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+type bench struct {
+	*Judge
+	registry *prometheus.Registry
+	spans    *tracetest.SpanRecorder
+	log      *testenv.Log
+}
+
+func newBench(t *testing.T, decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)) *bench {
+	t.Helper()
+	b := &bench{registry: prometheus.NewRegistry(), spans: tracetest.NewSpanRecorder(), log: &testenv.Log{}}
+	var err error
+	b.Judge, err = New(Config{
+		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b.spans)),
+		Registerer:     b.registry,
+		Logger:         b.log.Logger(),
+		Decide:         decide,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func failing(err error) func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	return func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, err }
+}
+
+func TestEngineErrorsBecomeTheCodesOfTheContract(t *testing.T) {
+	cases := map[string]struct {
+		err      error
+		wantCode codes.Code
+		wantText string
+	}{
+		"an invalid request": {
+			&engine.InvalidRequestError{Violations: []engine.FieldViolation{{Field: "now", Description: "is required"}}},
+			codes.InvalidArgument, "invalid request: now: is required",
+		},
+		"an invalid request with three violations": {
+			&engine.InvalidRequestError{Violations: []engine.FieldViolation{{Field: "now", Description: "is required"}, {Field: "job"}, {Field: "spec"}}},
+			codes.InvalidArgument, "invalid request: now: is required (and 2 more)",
+		},
+		"an invalid request, wrapped": {
+			fmt.Errorf("while deciding: %w", &engine.InvalidRequestError{Violations: []engine.FieldViolation{{Field: "now", Description: "is required"}}}),
+			codes.InvalidArgument, "invalid request: now: is required",
+		},
+		"an unsupported capability": {
+			&engine.UnsupportedError{Field: "spec.success_policy", Description: "CAPABILITY_SUCCESS_POLICY"},
+			codes.Unimplemented, "unsupported: spec.success_policy: CAPABILITY_SUCCESS_POLICY",
+		},
+		"anything else, whose text stays here": {
+			errors.New("secret of the house"), codes.Internal, status.Convert(ErrInternal).Message(),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, failing(tc.err))
+			_, err := b.DecideJob(t.Context(), testenv.Snapshot())
+			st := status.Convert(err)
+			if st.Code() != tc.wantCode || st.Message() != tc.wantText {
+				t.Errorf("status = %s %q, want %s %q", st.Code(), st.Message(), tc.wantCode, tc.wantText)
+			}
+			if got := testutil.ToFloat64(b.metrics.refusals.WithLabelValues(tc.wantCode.String())); got != 1 {
+				t.Errorf("refusals with code %s = %v, want 1", tc.wantCode, got)
+			}
+		})
+	}
+}
+
+func TestBadRequestNamesEachField(t *testing.T) {
+	err := InvalidArgument(
+		engine.FieldViolation{Field: "now", Description: "is required"},
+		engine.FieldViolation{Field: "job.uid", Description: "not UTF-8: \xff"},
+	)
+	want := []any{&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
+		{Field: "now", Description: "is required"},
+		{Field: "job.uid", Description: "not UTF-8: "},
+	}}}
+	if diff := cmp.Diff(want, status.Convert(err).Details(), protocmp.Transform()); diff != "" {
+		t.Errorf("details (-want +got):\n%s", diff)
+	}
+}
+
+// Clients of other languages refuse more than 8 KiB of trailers, in which the
+// details stand in base64, beside the text.
+func TestStatusOfManyLongViolationsFitsIntoTrailers(t *testing.T) {
+	violations := make([]engine.FieldViolation, 100)
+	for i := range violations {
+		violations[i] = engine.FieldViolation{Field: fmt.Sprintf("unaccounted_pods[%d].uid", i), Description: strings.Repeat("é", 5000)}
+	}
+	st := status.Convert(InvalidArgument(violations...))
+	if size := len(st.Message()) + proto.Size(st.Proto())*4/3; size > 8<<10 {
+		t.Errorf("status takes %d bytes, want at most 8 KiB", size)
+	}
+	if !strings.HasSuffix(st.Message(), "(and 99 more)") {
+		t.Errorf("message does not say that there are 99 more: …%s", st.Message()[max(0, len(st.Message())-40):])
+	}
+	bad, ok := st.Details()[0].(*errdetails.BadRequest)
+	if !ok || len(bad.GetFieldViolations()) == 0 || bad.GetFieldViolations()[0].GetField() != "unaccounted_pods[0].uid" {
+		t.Errorf("details = %v, want a BadRequest that begins with the first violation", st.Details())
+	}
+}
+
+func TestPanicLosesOneRequestAndTellsNothing(t *testing.T) {
+	b := newBench(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		panic("secret of the house")
+	})
+	_, err := b.DecideJob(t.Context(), testenv.Snapshot())
+	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error = %v, want INTERNAL without the panic's text", err)
+	}
+	if log := b.log.String(); !strings.Contains(log, "secret of the house") || !strings.Contains(log, "judge_test.go") || !strings.Contains(log, "default/pi") {
+		t.Errorf("log lacks the panic, its stack or the job:\n%s", log)
+	}
+	if got := testutil.ToFloat64(b.metrics.panics); got != 1 {
+		t.Errorf("panics = %v, want 1", got)
+	}
+}
+
+func TestEngineIsNotAskedWhenTheCallerIsGone(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, cancelLate := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancelLate()
+	cases := map[string]struct {
+		ctx  context.Context
+		want codes.Code
+	}{
+		"a caller that went away": {cancelled, codes.Canceled},
+		"a deadline that passed":  {late, codes.DeadlineExceeded},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			asked := false
+			b := newBench(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				asked = true
+				return &jobpolicyv1.DecideJobResponse{}, nil
+			})
+			_, err := b.DecideJob(tc.ctx, testenv.Snapshot())
+			if status.Code(err) != tc.want || asked {
+				t.Errorf("error = %v, asked = %v; want %s, not asked", err, asked, tc.want)
+			}
+		})
+	}
+}
+
+func decision() *jobpolicyv1.DecideJobResponse {
+	return &jobpolicyv1.DecideJobResponse{
+		Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+		Delete:      []*jobpolicyv1.DeletePod{{}, {}},
+		Status:      &jobpolicyv1.JobStatus{},
+		Explanation: &jobpolicyv1.Explanation{
+			DecidingRule: "second",
+			Rules: []*jobpolicyv1.RuleAnswer{
+				{Rule: "first", Detail: "0 of 6"},
+				{Rule: "second", Decided: true, Detail: "7 of 6"},
+			},
+			Waits: []*jobpolicyv1.Wait{{Reason: jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING, Detail: "2 pods"}},
+		},
+	}
+}
+
+func TestDecisionIsToldBySpanAndMetrics(t *testing.T) {
+	b := newBench(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return decision(), nil })
+	if _, err := b.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	spans := b.spans.Ended()
+	if len(spans) != 1 || spans[0].Name() != telemetry.SpanDecisionMade {
+		t.Fatalf("spans = %v, want one %s", spans, telemetry.SpanDecisionMade)
+	}
+	attrs := map[string]any{}
+	for _, a := range spans[0].Attributes() {
+		attrs[string(a.Key)] = a.Value.AsInterface()
+	}
+	want := map[string]any{
+		"k8s.namespace.name": "default", "k8s.job.name": "pi", "k8s.job.uid": "01010101-0101-0101-0101-010101010101",
+		"jobpolicy.disposition": "apply", "jobpolicy.deciding_rule": "second", "jobpolicy.creates": int64(0),
+		"jobpolicy.deletes": int64(2), "jobpolicy.releases": int64(0), "jobpolicy.writes_status": true,
+	}
+	if diff := cmp.Diff(want, attrs); diff != "" {
+		t.Errorf("attributes (-want +got):\n%s", diff)
+	}
+	var events []string
+	for _, e := range spans[0].Events() {
+		events = append(events, e.Name+" "+e.Attributes[0].Value.AsString())
+	}
+	if diff := cmp.Diff([]string{"rule.answered first", "rule.answered second", "decision.held pods_remaining"}, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if got := testutil.ToFloat64(b.metrics.decisions.WithLabelValues("apply", "second")); got != 1 {
+		t.Errorf("decisions = %v, want 1", got)
+	}
+	if got := testutil.ToFloat64(b.metrics.waits.WithLabelValues("pods_remaining")); got != 1 {
+		t.Errorf("waits = %v, want 1", got)
+	}
+	if problems, err := testutil.GatherAndLint(b.registry); err != nil || len(problems) > 0 {
+		t.Errorf("metrics lint: %v, %v", problems, err)
+	}
+}
+
+func TestRefusalMarksTheSpan(t *testing.T) {
+	b := newBench(t, failing(&engine.UnsupportedError{Field: "spec.suspend"}))
+	if _, err := b.DecideJob(t.Context(), testenv.Snapshot()); err == nil {
+		t.Fatal("no error")
+	}
+	if st := b.spans.Ended()[0].Status(); st.Code.String() != "Error" || !strings.Contains(st.Description, "spec.suspend") {
+		t.Errorf("span status = %+v, want an error that names the field", st)
+	}
+}
+
+func TestMetricsAreRegisteredOnce(t *testing.T) {
+	b := newBench(t, nil)
+	_, err := New(Config{
+		TracerProvider: sdktrace.NewTracerProvider(), Registerer: b.registry, Logger: b.log.Logger(),
+	})
+	if err == nil {
+		t.Error("New with a registry that has the metrics already: no error")
+	}
+}

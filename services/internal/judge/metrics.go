@@ -1,0 +1,66 @@
+package judge
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/status"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/telemetry"
+)
+
+// metrics are the engine's. Label values are rule names, wait reasons and codes:
+// short lists that the contract fixes.
+type metrics struct {
+	decisions *prometheus.CounterVec
+	waits     *prometheus.CounterVec
+	refusals  *prometheus.CounterVec
+	panics    prometheus.Counter
+	duration  prometheus.Histogram
+}
+
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobpolicy_engine_decisions_total",
+			Help: "Decisions made, by disposition and by the rule that reached a verdict.",
+		}, []string{"disposition", "rule"}),
+		waits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobpolicy_engine_waits_total",
+			Help: "Things that decisions were held back by, by reason.",
+		}, []string{"reason"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobpolicy_engine_refusals_total",
+			Help: "Requests that got no decision, by gRPC code.",
+		}, []string{"code"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "jobpolicy_engine_panics_total",
+			Help: "Panics recovered while deciding. Each is a defect to report.",
+		}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "jobpolicy_engine_decision_duration_seconds",
+			Help:    "Time the engine took for one decision, without transport.",
+			Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10),
+		}),
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.decisions, m.waits, m.refusals, m.panics, m.duration} {
+		errs = append(errs, r.Register(c))
+	}
+	return m, errors.Join(errs...)
+}
+
+func (m *metrics) decided(d *jobpolicyv1.DecideJobResponse, took time.Duration) {
+	m.duration.Observe(took.Seconds())
+	m.decisions.WithLabelValues(
+		telemetry.Disposition(d.GetDisposition()), telemetry.DecidingRule(d.GetExplanation())).Inc()
+	for _, w := range d.GetExplanation().GetWaits() {
+		m.waits.WithLabelValues(telemetry.WaitReason(w.GetReason())).Inc()
+	}
+}
+
+func (m *metrics) refused(err error) {
+	m.refusals.WithLabelValues(status.Code(err).String()).Inc()
+}

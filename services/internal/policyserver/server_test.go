@@ -1,0 +1,322 @@
+package policyserver_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/policyserver"
+	"jobpolicy.dev/services/internal/testengine"
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+// patience ends calls that hang; it is no expectation.
+const patience = 20 * time.Second
+
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestBatchKeepsOrderAndJudgesEachItemByItself(t *testing.T) {
+	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
+	batch := &jobpolicyv1.DecideJobsRequest{}
+	for i := range 1000 {
+		req := testenv.Snapshot()
+		req.RequestId = fmt.Sprintf("request-%d", i)
+		switch i % 3 {
+		case 1:
+			req.Spec.Parallelism = -1
+		case 2:
+			req = testenv.FailedSnapshot()
+			req.RequestId = fmt.Sprintf("request-%d", i)
+		}
+		batch.Requests = append(batch.Requests, req)
+	}
+	got, err := client.DecideJobs(patient(t), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &jobpolicyv1.DecideJobsResponse{}
+	for _, req := range batch.Requests {
+		want.Results = append(want.Results, oneByOne(t, client, req))
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("batch differs from single calls (-single +batch):\n%s", diff)
+	}
+}
+
+func oneByOne(t *testing.T, client jobpolicyv1grpc.PolicyServiceClient, req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.DecideJobsResult {
+	t.Helper()
+	decision, err := client.DecideJob(patient(t), req)
+	if err != nil {
+		return &jobpolicyv1.DecideJobsResult{Result: &jobpolicyv1.DecideJobsResult_Error{Error: status.Convert(err).Proto()}}
+	}
+	return &jobpolicyv1.DecideJobsResult{Result: &jobpolicyv1.DecideJobsResult_Decision{Decision: decision}}
+}
+
+func TestBatchAboveTheLimitIsRefusedAsAWhole(t *testing.T) {
+	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
+	batch := &jobpolicyv1.DecideJobsRequest{Requests: make([]*jobpolicyv1.DecideJobRequest, 1001)}
+	for i := range batch.Requests {
+		batch.Requests[i] = &jobpolicyv1.DecideJobRequest{}
+	}
+	_, err := client.DecideJobs(patient(t), batch)
+	assertInvalid(t, err, "requests")
+}
+
+func TestPanicOfOneItemSparesTheOthers(t *testing.T) {
+	srv := testengine.Start(t, testengine.Config{Decide: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		if req.GetRequestId() == "bad" {
+			panic("secret of the house")
+		}
+		return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId()}, nil
+	}})
+	client := jobpolicyv1grpc.NewPolicyServiceClient(srv.Dial(t))
+	resp, err := client.DecideJobs(patient(t), &jobpolicyv1.DecideJobsRequest{
+		Requests: []*jobpolicyv1.DecideJobRequest{{RequestId: "a"}, {RequestId: "bad"}, {RequestId: "b"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range resp.GetResults() {
+		got = append(got, r.GetDecision().GetRequestId()+codes.Code(r.GetError().GetCode()).String())
+	}
+	if diff := cmp.Diff([]string{"aOK", "Internal", "bOK"}, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	_, err = client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{RequestId: "bad"})
+	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error = %v, want INTERNAL without the panic's text", err)
+	}
+	if !strings.Contains(srv.Log.String(), "secret of the house") {
+		t.Errorf("the panic is not logged:\n%s", srv.Log.String())
+	}
+}
+
+func TestServerInfo(t *testing.T) {
+	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
+	got, err := client.GetServerInfo(patient(t), &jobpolicyv1.GetServerInfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &jobpolicyv1.GetServerInfoResponse{
+		Version: "v0-test", ContractVersions: []string{"jobpolicy.v1"},
+		Capabilities: engine.Capabilities(), MaxRequestBytes: 16 << 20,
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("server info (-want +got):\n%s", diff)
+	}
+}
+
+func TestReflectionListsTheService(t *testing.T) {
+	conn := testengine.Start(t, testengine.Config{}).Dial(t)
+	stream, err := reflectionv1.NewServerReflectionClient(conn).ServerReflectionInfo(patient(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := &reflectionv1.ServerReflectionRequest{
+		MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: policyserver.ServiceName},
+	}
+	if err := stream.Send(ask); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := stream.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(resp.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
+		t.Errorf("response = %v, want the descriptor of %s", resp, policyserver.ServiceName)
+	}
+}
+
+// blocking is an engine whose calls wait until they are let go.
+type blocking struct {
+	begun chan struct{}
+	let   chan struct{}
+}
+
+func newBlocking() blocking {
+	return blocking{begun: make(chan struct{}, 100), let: make(chan struct{})}
+}
+
+func (b blocking) decide(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	b.begun <- struct{}{}
+	<-b.let
+	return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId()}, nil
+}
+
+func TestShutdownSaysNoFirstAndFinishesTheCallInProgress(t *testing.T) {
+	b := newBlocking()
+	srv := testengine.Start(t, testengine.Config{Decide: b.decide})
+	conn := srv.Dial(t)
+	watch, err := healthv1.NewHealthClient(conn).Watch(patient(t), &healthv1.HealthCheckRequest{Service: policyserver.ServiceName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertHealth(t, watch, healthv1.HealthCheckResponse_SERVING)
+
+	answered := make(chan error, 1)
+	go func() {
+		resp, err := jobpolicyv1grpc.NewPolicyServiceClient(conn).DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{RequestId: "last"})
+		if err == nil && resp.GetRequestId() != "last" {
+			err = fmt.Errorf("answer to %q", resp.GetRequestId())
+		}
+		answered <- err
+	}()
+	<-b.begun
+
+	srv.Drain()
+	assertHealth(t, watch, healthv1.HealthCheckResponse_NOT_SERVING)
+	stopped := make(chan bool, 1)
+	go func() { stopped <- srv.Shutdown(patience) }()
+	select {
+	case <-stopped:
+		t.Fatal("stopped while a call was in progress")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(b.let)
+	if err := <-answered; err != nil {
+		t.Errorf("the call in progress: %v", err)
+	}
+	_ = conn.Close() // ends the health watch, which is a call too
+	if !<-stopped {
+		t.Error("calls were cut off")
+	}
+}
+
+func assertHealth(t *testing.T, watch grpc.ServerStreamingClient[healthv1.HealthCheckResponse], want healthv1.HealthCheckResponse_ServingStatus) {
+	t.Helper()
+	resp, err := watch.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.GetStatus() != want {
+		t.Fatalf("health = %s, want %s", resp.GetStatus(), want)
+	}
+}
+
+func TestShutdownIsBounded(t *testing.T) {
+	b := newBlocking()
+	srv := testengine.Start(t, testengine.Config{Decide: b.decide})
+	answered := make(chan error, 1)
+	client := jobpolicyv1grpc.NewPolicyServiceClient(srv.Dial(t))
+	go func() {
+		_, err := client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{})
+		answered <- err
+	}()
+	<-b.begun
+	// A call that computes cannot be interrupted; let it go once it is cut off.
+	stopped := make(chan bool, 1)
+	go func() { stopped <- srv.Shutdown(time.Millisecond) }()
+	if err := <-answered; status.Code(err) != codes.Unavailable {
+		t.Errorf("the call that was cut off: %v, want UNAVAILABLE", err)
+	}
+	close(b.let)
+	if <-stopped {
+		t.Error("Shutdown reports that every call ended")
+	}
+}
+
+func TestServerThatCannotKeepUpSaysSo(t *testing.T) {
+	b := newBlocking()
+	srv := testengine.Start(t, testengine.Config{Decide: b.decide, MaxConcurrentCalls: 2})
+	client := jobpolicyv1grpc.NewPolicyServiceClient(srv.Dial(t))
+	var calls sync.WaitGroup
+	for range 2 {
+		calls.Go(func() {
+			if _, err := client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{}); err != nil {
+				t.Errorf("a call within the limit: %v", err)
+			}
+		})
+		<-b.begun
+	}
+	if _, err := client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{}); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a call above the limit: %v, want RESOURCE_EXHAUSTED", err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := client.DecideJob(short, &jobpolicyv1.DecideJobRequest{}); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("a call above the limit with little time: %v, want DEADLINE_EXCEEDED", err)
+	}
+	close(b.let)
+	calls.Wait()
+	if _, err := client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{}); err != nil {
+		t.Errorf("a call after the others ended: %v", err)
+	}
+}
+
+func TestCallsAreCountedByMethodAndCode(t *testing.T) {
+	srv := testengine.Start(t, testengine.Config{})
+	conn := srv.Dial(t)
+	client := jobpolicyv1grpc.NewPolicyServiceClient(conn)
+	good, bad := testenv.Snapshot(), testenv.Snapshot()
+	bad.Now = nil
+	for _, req := range []*jobpolicyv1.DecideJobRequest{good, good, bad} {
+		_, _ = client.DecideJob(patient(t), req)
+	}
+	_ = sendRaw(patient(t), conn, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, []byte{0xff})
+	_ = sendRaw(patient(t), conn, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, make([]byte, 17<<20))
+	_ = sendRaw(patient(t), conn, "/jobpolicy.v1.PolicyService/NoSuchMethod", nil)
+
+	const want = `
+# HELP grpc_server_handled_total Calls completed, by method and gRPC code.
+# TYPE grpc_server_handled_total counter
+grpc_server_handled_total{grpc_code="InvalidArgument",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 2
+grpc_server_handled_total{grpc_code="OK",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 2
+grpc_server_handled_total{grpc_code="ResourceExhausted",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 1
+`
+	testenv.Eventually(t, func() error {
+		return testutil.GatherAndCompare(srv.Registry, strings.NewReader(want), "grpc_server_handled_total")
+	})
+	if problems, err := testutil.GatherAndLint(srv.Registry); err != nil || len(problems) > 0 {
+		t.Errorf("metrics lint: %v, %v", problems, err)
+	}
+}
+
+func TestEqualRequestsGetEqualBytes(t *testing.T) {
+	conn := testengine.Start(t, testengine.Config{}).Dial(t)
+	message, err := proto.Marshal(testenv.FailedSnapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first []byte
+	for i := range 20 {
+		got, err := rawAnswer(patient(t), conn, message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = got
+		}
+		if string(got) != string(first) {
+			t.Fatalf("answer %d has other bytes than the first", i)
+		}
+	}
+}
+
+// rawAnswer returns the bytes of the response as they came over the wire.
+func rawAnswer(ctx context.Context, conn *grpc.ClientConn, message []byte) ([]byte, error) {
+	var answer []byte
+	err := conn.Invoke(ctx, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, message, &answer, grpc.ForceCodecV2(bytesCodec{}))
+	return answer, err
+}

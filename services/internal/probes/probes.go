@@ -1,0 +1,135 @@
+// Package probes serves the HTTP side of a service: is it alive, is it ready and
+// if not what is missing, its metrics.
+package probes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const (
+	readHeaderTimeout = 5 * time.Second
+	closeTimeout      = time.Second
+)
+
+// A Check is one thing that must be so for the service to be ready.
+type Check struct {
+	// Name stands in the body of /readyz.
+	Name string
+	// Run returns nil when it is so, else what is missing.
+	Run func(context.Context) error
+}
+
+// Config is what a Server needs.
+type Config struct {
+	Gatherer prometheus.Gatherer
+	Logger   *slog.Logger
+	// Ready lists all that must be so.
+	Ready []Check
+	// Extra holds further handlers, by pattern of http.ServeMux.
+	Extra map[string]http.Handler
+}
+
+// Server answers /healthz, /readyz and /metrics.
+type Server struct {
+	http     *http.Server
+	checks   []Check
+	draining atomic.Bool
+}
+
+// New returns a Server that does not listen yet.
+func New(cfg Config) *Server {
+	s := &Server{checks: cfg.Ready}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
+	}))
+	for pattern, h := range cfg.Extra {
+		mux.Handle(pattern, h)
+	}
+	s.http = &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
+	}
+	return s
+}
+
+// Drain makes /readyz answer 503 from now on.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// Serve answers until Close, and then returns nil.
+func (s *Server) Serve(lis net.Listener) error {
+	if err := s.http.Serve(lis); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve HTTP: %w", err)
+	}
+	return nil
+}
+
+// Close lets requests in progress end, for a moment.
+func (s *Server) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close() // nobody is left to tell
+	}
+}
+
+var errDraining = errors.New("draining")
+
+// readyz lists every check, so that one look tells all that is missing.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	var body strings.Builder
+	code := http.StatusOK
+	report := func(name string, err error) {
+		if err == nil {
+			fmt.Fprintf(&body, "[+] %s: ok\n", name)
+			return
+		}
+		code = http.StatusServiceUnavailable
+		fmt.Fprintf(&body, "[-] %s: %v\n", name, err)
+	}
+	if s.draining.Load() {
+		report("shutdown", errDraining)
+	}
+	for _, c := range s.checks {
+		report(c.Name, c.Run(r.Context()))
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	fmt.Fprint(w, body.String())
+}
+
+// Cached returns a check that asks at most once in ttl, and gives each asking no
+// longer than timeout. Many probes cost the one that is asked no more than one.
+func Cached(c Check, ttl, timeout time.Duration) Check {
+	var mu sync.Mutex
+	var asked time.Time
+	var last error
+	return Check{Name: c.Name, Run: func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if !asked.IsZero() && time.Since(asked) < ttl {
+			return last
+		}
+		// The answer is kept for others: it must not depend on this one's patience.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		defer cancel()
+		last = c.Run(ctx)
+		asked = time.Now()
+		return last
+	}}
+}

@@ -1,0 +1,150 @@
+package probes_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"jobpolicy.dev/services/internal/probes"
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+func serve(t *testing.T, cfg probes.Config) (server *probes.Server, base string) {
+	t.Helper()
+	cfg.Logger = (&testenv.Log{}).Logger()
+	if cfg.Gatherer == nil {
+		cfg.Gatherer = prometheus.NewRegistry()
+	}
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server = probes.New(cfg)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(lis) }()
+	t.Cleanup(func() {
+		server.Close()
+		if err := <-served; err != nil {
+			t.Errorf("Serve() = %v after Close, want nil", err)
+		}
+	})
+	return server, "http://" + lis.Addr().String()
+}
+
+func get(t *testing.T, url string) (code int, body string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+func TestReadyzSaysWhatIsMissing(t *testing.T) {
+	fine := func(context.Context) error { return nil }
+	missing := func(context.Context) error { return errors.New("pods not listed yet") }
+	cases := map[string]struct {
+		ready    []probes.Check
+		drain    bool
+		wantCode int
+		wantBody string
+	}{
+		"all is there": {
+			[]probes.Check{{Name: "caches", Run: fine}, {Name: "engine", Run: fine}}, false,
+			http.StatusOK, "[+] caches: ok\n[+] engine: ok\n",
+		},
+		"something is missing": {
+			[]probes.Check{{Name: "caches", Run: missing}, {Name: "engine", Run: fine}}, false,
+			http.StatusServiceUnavailable, "[-] caches: pods not listed yet\n[+] engine: ok\n",
+		},
+		"the service drains": {
+			[]probes.Check{{Name: "caches", Run: fine}}, true,
+			http.StatusServiceUnavailable, "[-] shutdown: draining\n[+] caches: ok\n",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server, base := serve(t, probes.Config{Ready: tc.ready})
+			if tc.drain {
+				server.Drain()
+			}
+			code, body := get(t, base+"/readyz")
+			if code != tc.wantCode || body != tc.wantBody {
+				t.Errorf("/readyz = %d %q, want %d %q", code, body, tc.wantCode, tc.wantBody)
+			}
+			if code, _ := get(t, base+"/healthz"); code != http.StatusOK {
+				t.Errorf("/healthz = %d, want 200: the process is alive", code)
+			}
+		})
+	}
+}
+
+func TestMetricsAndExtraHandlersAreServed(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "seen_total", Help: "Seen."})
+	registry.MustRegister(counter)
+	counter.Inc()
+	extra := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "extra") })
+	_, base := serve(t, probes.Config{Gatherer: registry, Extra: map[string]http.Handler{"GET /debug/x": extra}})
+
+	if code, body := get(t, base+"/metrics"); code != http.StatusOK || body != "# HELP seen_total Seen.\n# TYPE seen_total counter\nseen_total 1\n" {
+		t.Errorf("/metrics = %d %q", code, body)
+	}
+	if code, body := get(t, base+"/debug/x"); code != http.StatusOK || body != "extra" {
+		t.Errorf("/debug/x = %d %q", code, body)
+	}
+	if code, _ := get(t, base+"/nothing"); code != http.StatusNotFound {
+		t.Errorf("/nothing = %d, want 404", code)
+	}
+}
+
+func TestCachedCheckAsksOnceInItsTime(t *testing.T) {
+	var asked atomic.Int32
+	refusal := errors.New("no")
+	check := probes.Cached(probes.Check{Name: "engine", Run: func(context.Context) error {
+		asked.Add(1)
+		return refusal
+	}}, time.Hour, time.Second)
+	for range 3 {
+		if err := check.Run(t.Context()); !errors.Is(err, refusal) {
+			t.Errorf("Run() = %v, want %v", err, refusal)
+		}
+	}
+	if got := asked.Load(); got != 1 {
+		t.Errorf("asked %d times, want once", got)
+	}
+
+	asked.Store(0)
+	eager := probes.Cached(probes.Check{Run: func(context.Context) error { asked.Add(1); return nil }}, 0, time.Second)
+	for range 3 {
+		_ = eager.Run(t.Context())
+	}
+	if got := asked.Load(); got != 3 {
+		t.Errorf("asked %d times once the answer is old, want each time", got)
+	}
+}
+
+func TestCachedCheckIsBounded(t *testing.T) {
+	check := probes.Cached(probes.Check{Run: func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}}, time.Hour, time.Millisecond)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	// Not the prober's context: its answer is kept for others.
+	if err := check.Run(gone); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Run() = %v, want the check's own deadline", err)
+	}
+}

@@ -1,0 +1,98 @@
+// Package program is what the mains have in common: flags, exit codes, signals.
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/flaggroup"
+	"jobpolicy.dev/services/internal/telemetry"
+)
+
+// Exit codes.
+const (
+	ExitOK     = 0
+	ExitFailed = 1
+	// ExitUsage says that the command line is wrong; nothing was started.
+	ExitUsage = 2
+)
+
+// Options are the command line of a program.
+type Options interface {
+	// AddFlags defines the flags, in groups.
+	AddFlags(*flaggroup.Set)
+	// Validate reports everything that is wrong, by flag.
+	Validate() error
+}
+
+// A Program is one of the services.
+type Program struct {
+	Name string
+	// Summary stands above the flags in the help.
+	Summary string
+	Options Options
+	// Run serves until the context is done, and then drains. Nil means success.
+	Run func(context.Context, *slog.Logger) error
+}
+
+// Main runs the program and ends the process. SIGTERM and SIGINT ask it to drain;
+// a second signal ends it at once.
+func (p *Program) Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	context.AfterFunc(ctx, stop)
+	os.Exit(p.Start(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Start runs the program and returns its exit code.
+func (p *Program) Start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flaggroup.New(p.Name, p.Summary)
+	p.Options.AddFlags(flags)
+	var logging telemetry.LogOptions
+	logging.AddFlags(flags.Group("Logging"))
+	version := addVersion(flags.Group("Other"))
+
+	err := flags.Parse(args)
+	if errors.Is(err, flaggroup.ErrHelp) {
+		_ = flags.Usage(stdout) // nobody is left to tell
+		return ExitOK
+	}
+	if err == nil && *version {
+		fmt.Fprintln(stdout, p.Name, buildinfo.Version())
+		return ExitOK
+	}
+	if err == nil {
+		err = errors.Join(p.Options.Validate(), logging.Validate())
+	}
+	if err != nil {
+		p.complain(stderr, err)
+		return ExitUsage
+	}
+	log := logging.Logger(stderr)
+	if err := p.Run(ctx, log); err != nil {
+		log.Error("service failed", "error", err)
+		return ExitFailed
+	}
+	return ExitOK
+}
+
+func addVersion(fs *pflag.FlagSet) *bool {
+	return fs.Bool("version", false, "Print the version and exit.")
+}
+
+// complain prints one line for each thing that is wrong.
+func (p *Program) complain(w io.Writer, err error) {
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(w, "%s: %s\n", p.Name, strings.TrimSuffix(line, "\n"))
+	}
+	fmt.Fprintf(w, "See %s --help.\n", p.Name)
+}

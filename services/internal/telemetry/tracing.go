@@ -1,0 +1,184 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// Environment variables read here; the SDK and the exporters read the others
+// that the OpenTelemetry specification names (sampler, batching, headers,
+// certificates, timeouts, resource attributes).
+const (
+	envSDKDisabled    = "OTEL_SDK_DISABLED"
+	envTracesExporter = "OTEL_TRACES_EXPORTER"
+	envEndpoint       = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	envTracesEndpoint = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	envProtocol       = "OTEL_EXPORTER_OTLP_PROTOCOL"
+	envTracesProtocol = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
+)
+
+// Exporters that OTEL_TRACES_EXPORTER may name.
+const (
+	exporterNone    = "none"
+	exporterOTLP    = "otlp"
+	exporterConsole = "console"
+)
+
+// Protocols that OTEL_EXPORTER_OTLP_PROTOCOL may name.
+const (
+	protocolGRPC = "grpc"
+	protocolHTTP = "http/protobuf"
+)
+
+// A Service is what the resource of every span says, unless OTEL_SERVICE_NAME or
+// OTEL_RESOURCE_ATTRIBUTES say otherwise.
+type Service struct {
+	Name    string
+	Version string
+}
+
+// Tracing is a process's tracing.
+type Tracing struct {
+	// Provider is never nil; it records nothing when no exporter is configured.
+	Provider trace.TracerProvider
+	shutdown func(context.Context) error
+}
+
+// StartTracing sets up tracing as the OTEL_* variables say. Without an endpoint
+// and without a named exporter there is none. An exporter that cannot reach its
+// collector is logged, and disturbs nothing.
+func StartTracing(ctx context.Context, s Service, log *slog.Logger) (*Tracing, error) {
+	exporter, err := newExporter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if exporter == nil {
+		return &Tracing{Provider: noop.NewTracerProvider(), shutdown: func(context.Context) error { return nil }}, nil
+	}
+	res, err := newResource(ctx, s)
+	if err != nil {
+		return nil, errors.Join(err, exporter.Shutdown(ctx))
+	}
+	reportErrors(log)
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res))
+	return &Tracing{Provider: provider, shutdown: provider.Shutdown}, nil
+}
+
+// SetGlobal makes this process's libraries use the provider, and W3C trace
+// context and baggage between processes.
+func (t *Tracing) SetGlobal() {
+	otel.SetTracerProvider(t.Provider)
+	otel.SetTextMapPropagator(Propagator())
+}
+
+// Shutdown sends what has not been sent. The context bounds how long it tries.
+func (t *Tracing) Shutdown(ctx context.Context) error {
+	if err := t.shutdown(ctx); err != nil {
+		return fmt.Errorf("flush traces: %w", err)
+	}
+	return nil
+}
+
+// Propagator carries W3C trace context and baggage.
+func Propagator() propagation.TextMapPropagator {
+	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+}
+
+// newExporter returns nil when tracing is off.
+func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
+	if os.Getenv(envSDKDisabled) == "true" {
+		return nil, nil
+	}
+	switch name := exporterName(); name {
+	case exporterNone:
+		return nil, nil
+	case exporterConsole:
+		return stdouttrace.New()
+	case exporterOTLP:
+		return newOTLPExporter(ctx)
+	default:
+		return nil, fmt.Errorf("%s=%q is not one of %s, %s, %s", envTracesExporter, name, exporterOTLP, exporterConsole, exporterNone)
+	}
+}
+
+// exporterName departs from the specification, whose default is otlp to
+// localhost: a program that nobody asked to trace does not look for a collector.
+func exporterName() string {
+	if name := os.Getenv(envTracesExporter); name != "" {
+		return name
+	}
+	if os.Getenv(envEndpoint) != "" || os.Getenv(envTracesEndpoint) != "" {
+		return exporterOTLP
+	}
+	return exporterNone
+}
+
+func newOTLPExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
+	switch protocol := otlpProtocol(); protocol {
+	case protocolGRPC:
+		return otlptracegrpc.New(ctx)
+	case protocolHTTP:
+		return otlptracehttp.New(ctx)
+	default:
+		return nil, fmt.Errorf("%s=%q is not one of %s, %s", envProtocol, protocol, protocolGRPC, protocolHTTP)
+	}
+}
+
+func otlpProtocol() string {
+	for _, env := range []string{envTracesProtocol, envProtocol} {
+		if protocol := os.Getenv(env); protocol != "" {
+			return protocol
+		}
+	}
+	return protocolHTTP
+}
+
+// newResource lets the environment have the last word.
+func newResource(ctx context.Context, s Service) (*resource.Resource, error) {
+	res, err := resource.New(ctx,
+		resource.WithSchemaURL(semconv.SchemaURL),
+		resource.WithAttributes(semconv.ServiceName(s.Name), semconv.ServiceVersion(s.Version)),
+		resource.WithHost(),
+		resource.WithProcessPID(),
+		resource.WithTelemetrySDK(),
+		resource.WithFromEnv(),
+	)
+	// Detectors of another schema version still give their attributes.
+	if err != nil && !errors.Is(err, resource.ErrSchemaURLConflict) && !errors.Is(err, resource.ErrPartialResource) {
+		return nil, fmt.Errorf("describe this process for traces: %w", err)
+	}
+	return res, nil
+}
+
+// reportErrors logs what the SDK cannot return to anybody. A collector that is
+// away fails every few seconds with the same words: they are logged once.
+func reportErrors(log *slog.Logger) {
+	var mu sync.Mutex
+	var last string
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		mu.Lock()
+		repeated := err.Error() == last
+		last = err.Error()
+		mu.Unlock()
+		if !repeated {
+			log.Warn("traces cannot be exported", "error", err)
+		}
+	}))
+	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
+}

@@ -1,0 +1,106 @@
+// Package testengine runs a policy server on a real socket for a test.
+package testengine
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/policyserver"
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+// Config says how an Engine differs from the usual. All may be left out.
+type Config struct {
+	// Address to listen on. Default: any free port.
+	Address string
+	// Decide stands in for the engine.
+	Decide         func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+	Credentials    credentials.TransportCredentials
+	TracerProvider trace.TracerProvider
+	// MaxConcurrentCalls is 8 if it is 0.
+	MaxConcurrentCalls int
+}
+
+// Engine is a policy server on a real socket, stopped at the end of the test.
+type Engine struct {
+	*policyserver.Server
+	Address  string
+	Registry *prometheus.Registry
+	Log      *testenv.Log
+}
+
+// Start starts one.
+func Start(t testing.TB, cfg Config) *Engine {
+	t.Helper()
+	setDefaults(&cfg)
+	e := &Engine{Registry: prometheus.NewRegistry(), Log: &testenv.Log{}}
+	j, err := judge.New(judge.Config{
+		TracerProvider: cfg.TracerProvider, Registerer: e.Registry, Logger: e.Log.Logger(), Decide: cfg.Decide,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Server, err = policyserver.New(policyserver.Config{
+		Judge:              j,
+		Credentials:        cfg.Credentials,
+		TracerProvider:     cfg.TracerProvider,
+		Registerer:         e.Registry,
+		Logger:             e.Log.Logger(),
+		Version:            "v0-test",
+		MaxConcurrentCalls: cfg.MaxConcurrentCalls,
+		MaxConnectionAge:   time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lis, err := net.Listen("tcp", cfg.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Address = lis.Addr().String()
+	go func() { _ = e.Serve(lis) }()
+	t.Cleanup(func() { e.Shutdown(0) })
+	return e
+}
+
+func setDefaults(cfg *Config) {
+	if cfg.Address == "" {
+		cfg.Address = "127.0.0.1:0"
+	}
+	if cfg.Credentials == nil {
+		cfg.Credentials = insecure.NewCredentials()
+	}
+	if cfg.TracerProvider == nil {
+		cfg.TracerProvider = noop.NewTracerProvider()
+	}
+	if cfg.MaxConcurrentCalls == 0 {
+		cfg.MaxConcurrentCalls = 8
+	}
+}
+
+// Dial returns a plaintext connection, closed at the end of the test. Messages
+// of any size may pass from here.
+func (e *Engine) Dial(t testing.TB, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	const anySize = 64 << 20
+	opts = append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(anySize), grpc.MaxCallSendMsgSize(anySize)),
+	}, opts...)
+	conn, err := grpc.NewClient(e.Address, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}

@@ -1,0 +1,21 @@
+package testenv
+
+import (
+	"testing"
+	"time"
+)
+
+// patience ends waits that would never end; it is no expectation.
+const patience = 20 * time.Second
+
+// Eventually waits until check returns nil, and fails the test if it never does.
+func Eventually(t testing.TB, check func() error) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if err = check(); err == nil {
+			return
+		}
+	}
+	t.Fatalf("does not happen: %v", err)
+}

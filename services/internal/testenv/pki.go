@@ -1,0 +1,112 @@
+// Package testenv has what the tests of several packages need: certificates, a
+// valid snapshot, a collector of traces.
+package testenv
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// An Authority signs certificates for one test.
+type Authority struct {
+	// File holds the authority's certificate.
+	File string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// A Pair names the files of a certificate and its key.
+type Pair struct{ CertFile, KeyFile string }
+
+// NewAuthority makes an authority whose file is in a directory of its own.
+func NewAuthority(t testing.TB, name string) *Authority {
+	t.Helper()
+	a := &Authority{File: filepath.Join(t.TempDir(), "ca.pem"), key: newKey(t)}
+	template := newTemplate(t, name)
+	template.IsCA = true
+	template.BasicConstraintsValid = true
+	template.KeyUsage = x509.KeyUsageCertSign
+	der := sign(t, template, template, &a.key.PublicKey, a.key)
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.cert = cert
+	writePEM(t, a.File, "CERTIFICATE", der)
+	return a
+}
+
+// Issue makes a certificate for 127.0.0.1 and the name, for either side.
+func (a *Authority) Issue(t testing.TB, name string) Pair {
+	t.Helper()
+	dir := t.TempDir()
+	p := Pair{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
+	a.IssueTo(t, name, p)
+	return p
+}
+
+// IssueTo is Issue into given files, which are replaced one after the other.
+func (a *Authority) IssueTo(t testing.TB, name string, p Pair) {
+	t.Helper()
+	key := newKey(t)
+	template := newTemplate(t, name)
+	template.DNSNames = []string{name}
+	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	writePEM(t, p.CertFile, "CERTIFICATE", sign(t, template, a.cert, &key.PublicKey, a.key))
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writePEM(t, p.KeyFile, "PRIVATE KEY", der)
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func newTemplate(t testing.TB, name string) *x509.Certificate {
+	t.Helper()
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+	}
+}
+
+func sign(t testing.TB, template, parent *x509.Certificate, public *ecdsa.PublicKey, key *ecdsa.PrivateKey) []byte {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func writePEM(t testing.TB, file, kind string, der []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

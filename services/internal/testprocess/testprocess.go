@@ -1,0 +1,125 @@
+// Package testprocess runs a program as a process of its own in a test: the test
+// binary, which plays the program when it is asked to.
+package testprocess
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+// role is set in a process that is to play the program.
+const role = "JOBPOLICY_TEST_PLAYS_PROGRAM"
+
+// patience ends a process that does not end; it is no expectation.
+const patience = 30 * time.Second
+
+// Main is to be called from TestMain.
+func Main(m *testing.M, program func()) {
+	if os.Getenv(role) != "" {
+		program()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A Process is a running program.
+type Process struct {
+	// Log holds what it wrote to standard error.
+	Log  *testenv.Log
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+}
+
+// Start starts the program. It is killed at the end of the test if it still runs.
+func Start(t testing.TB, env []string, args ...string) *Process {
+	t.Helper()
+	p := &Process{Log: &testenv.Log{}, cmd: exec.Command(os.Args[0], args...), done: make(chan struct{})}
+	p.cmd.Env = append(append(os.Environ(), role+"=1"), env...)
+	p.cmd.Stderr = p.Log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // the exit code is asked for
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		if t.Failed() {
+			t.Logf("log of the process:\n%s", p.Log.String())
+		}
+	})
+	return p
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(t testing.TB, s os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ExitCode waits for the end.
+func (p *Process) ExitCode(t testing.TB) int {
+	t.Helper()
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		t.Fatal("the process does not end")
+		return -1
+	}
+}
+
+// Logged waits for a line that contains the message, and returns its field key.
+func (p *Process) Logged(t testing.TB, message, key string) string {
+	t.Helper()
+	field := regexp.MustCompile(regexp.QuoteMeta(message) + `.*\b` + key + `=(\S*)`)
+	var value string
+	testenv.Eventually(t, func() error {
+		match := field.FindStringSubmatch(p.Log.String())
+		if match == nil {
+			return fmt.Errorf("log lacks %q with %s", message, key)
+		}
+		value = match[1]
+		return nil
+	})
+	return value
+}
+
+// Readyz waits until /readyz has the code, and text in its body.
+func Readyz(t testing.TB, httpAddress string, code int, text string) {
+	t.Helper()
+	testenv.Eventually(t, func() error {
+		got, body, err := Get("http://" + httpAddress + "/readyz")
+		if err != nil {
+			return err
+		}
+		if got != code || !strings.Contains(body, text) {
+			return fmt.Errorf("/readyz = %d %q, want %d with %q", got, body, code, text)
+		}
+		return nil
+	})
+}
+
+// Get fetches a URL.
+func Get(url string) (code int, body string, err error) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return 0, "", err
+	}
+	b, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b), errors.Join(err, resp.Body.Close())
+}

@@ -1,0 +1,119 @@
+// Package tlsfiles makes gRPC transport credentials of PEM files, and follows the
+// files when they change: each new connection uses what stands in them then.
+// Connections that are open stay as they are.
+package tlsfiles
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+)
+
+// A reloaded value is parsed from files and parsed again when their content
+// changes. Contents are compared, not times: they are small, handshakes are rare
+// beside them, and a file that is swapped by a symbolic link, as Kubernetes does
+// with mounted Secrets, needs no special case.
+type reloaded[T any] struct {
+	paths []string
+	parse func(contents [][]byte) (T, error)
+	log   *slog.Logger
+
+	mu       sync.Mutex
+	contents [][]byte
+	value    T
+	loaded   bool
+	problem  string
+}
+
+// current returns the value as the files have it now. When they cannot be read
+// or parsed, for example because only one of a pair has been replaced so far,
+// the last good value stays in use and the problem is logged, once. It fails
+// only if there never was a good value.
+func (r *reloaded[T]) current() (T, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	contents, err := readFiles(r.paths)
+	if err == nil && r.loaded && sameContents(contents, r.contents) {
+		r.problem = ""
+		return r.value, nil
+	}
+	if err == nil {
+		err = r.replace(contents)
+	}
+	if err == nil {
+		return r.value, nil
+	}
+	if !r.loaded {
+		return r.value, err
+	}
+	if r.problem != err.Error() {
+		r.problem = err.Error()
+		r.log.Warn("changed TLS files not usable, keeping the previous ones", "error", err)
+	}
+	return r.value, nil
+}
+
+func (r *reloaded[T]) replace(contents [][]byte) error {
+	value, err := r.parse(contents)
+	if err != nil {
+		return err
+	}
+	if r.loaded {
+		r.log.Info("TLS files reloaded", "files", r.paths)
+	}
+	r.value, r.contents, r.loaded, r.problem = value, contents, true, ""
+	return nil
+}
+
+func readFiles(paths []string) ([][]byte, error) {
+	contents := make([][]byte, 0, len(paths))
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		contents = append(contents, b)
+	}
+	return contents, nil
+}
+
+func sameContents(a, b [][]byte) bool {
+	for i := range a {
+		if !bytes.Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+func newKeyPair(certFile, keyFile string, log *slog.Logger) *reloaded[*tls.Certificate] {
+	return &reloaded[*tls.Certificate]{
+		paths: []string{certFile, keyFile},
+		log:   log,
+		parse: func(contents [][]byte) (*tls.Certificate, error) {
+			pair, err := tls.X509KeyPair(contents[0], contents[1])
+			if err != nil {
+				return nil, fmt.Errorf("certificate %s with key %s: %w", certFile, keyFile, err)
+			}
+			return &pair, nil
+		},
+	}
+}
+
+func newPool(file string, log *slog.Logger) *reloaded[*x509.CertPool] {
+	return &reloaded[*x509.CertPool]{
+		paths: []string{file},
+		log:   log,
+		parse: func(contents [][]byte) (*x509.CertPool, error) {
+			pool := x509.NewCertPool()
+			if !pool.AppendCertsFromPEM(contents[0]) {
+				return nil, fmt.Errorf("%s holds no PEM certificate", file)
+			}
+			return pool, nil
+		},
+	}
+}

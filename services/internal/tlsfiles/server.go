@@ -1,0 +1,89 @@
+package tlsfiles
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// Server names the files of a server.
+type Server struct {
+	CertFile string
+	KeyFile  string
+	// ClientCAFile, if set, makes every client show a certificate signed by one
+	// of its authorities.
+	ClientCAFile string
+	// Insecure serves plaintext; no file may be set then.
+	Insecure bool
+}
+
+// AddFlags defines the flags, named as those of kube-controller-manager.
+func (s *Server) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&s.CertFile, "tls-cert-file", "", "PEM `file` with the server's certificate and its chain. Followed when it changes.")
+	fs.StringVar(&s.KeyFile, "tls-private-key-file", "", "PEM `file` with the key of --tls-cert-file. Followed when it changes.")
+	fs.StringVar(&s.ClientCAFile, "client-ca-file", "", "PEM `file` with certificate authorities. If set, every client must show a certificate signed by one of them. Followed when it changes.")
+	fs.BoolVar(&s.Insecure, "insecure", false, "Serve plaintext, without any authentication. Only for one's own machine or a mesh that does the encryption.")
+}
+
+// Validate refuses to serve plaintext unless asked to by name. Errors name flags.
+func (s *Server) Validate() error {
+	hasFile := s.CertFile != "" || s.KeyFile != "" || s.ClientCAFile != ""
+	switch {
+	case s.Insecure && hasFile:
+		return errors.New("--insecure excludes --tls-cert-file, --tls-private-key-file and --client-ca-file")
+	case s.Insecure:
+		return nil
+	case s.CertFile == "" && s.KeyFile == "":
+		return errors.New("no certificate to serve with: set --tls-cert-file and --tls-private-key-file (and --client-ca-file to authenticate clients), or --insecure to serve plaintext")
+	case s.CertFile == "":
+		return errors.New("--tls-private-key-file needs --tls-cert-file")
+	case s.KeyFile == "":
+		return errors.New("--tls-cert-file needs --tls-private-key-file")
+	}
+	return nil
+}
+
+// Credentials reads the files once, so that what is wrong with them shows at the
+// start, and follows them from then on.
+func (s *Server) Credentials(log *slog.Logger) (credentials.TransportCredentials, error) {
+	if s.Insecure {
+		log.Warn("serving plaintext: anybody who reaches the address may ask, and may read along")
+		return insecure.NewCredentials(), nil
+	}
+	if s.ClientCAFile == "" {
+		log.Warn("clients are not authenticated: set --client-ca-file to admit only those with a certificate")
+	}
+	config := s.config(log)
+	if _, err := config(); err != nil {
+		return nil, fmt.Errorf("--tls-cert-file, --tls-private-key-file, --client-ca-file: %w", err)
+	}
+	return &following{config: config, log: log}, nil
+}
+
+func (s *Server) config(log *slog.Logger) func() (*tls.Config, error) {
+	pair := newKeyPair(s.CertFile, s.KeyFile, log)
+	var pool *reloaded[*x509.CertPool]
+	if s.ClientCAFile != "" {
+		pool = newPool(s.ClientCAFile, log)
+	}
+	return func() (*tls.Config, error) {
+		cert, err := pair.current()
+		if err != nil {
+			return nil, err
+		}
+		// Without tickets every connection proves itself against the files of now.
+		cfg := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*cert}, SessionTicketsDisabled: true}
+		if pool == nil {
+			return cfg, nil
+		}
+		cfg.ClientAuth = tls.RequireAndVerifyClientCert
+		cfg.ClientCAs, err = pool.current()
+		return cfg, err
+	}
+}
