@@ -34,23 +34,31 @@ func unsupported(spec *jobpolicyv1.JobSpec) error {
 	return unknownFields("spec", spec.ProtoReflect())
 }
 
-func unknownFields(path string, m protoreflect.Message) (err error) {
+// unknownFields looks in the order of the fields' declaration, so that the same
+// spec is always refused for the same field.
+func unknownFields(path string, m protoreflect.Message) error {
 	if len(m.GetUnknown()) > 0 {
 		return &UnsupportedError{Field: path, Description: "has fields that this engine does not know; it needs a newer one"}
 	}
-	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		at := path + "." + string(fd.Name())
-		switch {
-		case fd.IsList() && fd.Message() != nil:
-			for i := range v.List().Len() {
-				if err = unknownFields(fmt.Sprintf("%s[%d]", at, i), v.List().Get(i).Message()); err != nil {
-					return false
-				}
-			}
-		case fd.Message() != nil:
-			err = unknownFields(at, v.Message())
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		if field.Message() == nil || !m.Has(field) {
+			continue
 		}
-		return err == nil
-	})
-	return err
+		at := path + "." + string(field.Name())
+		if !field.IsList() {
+			if err := unknownFields(at, m.Get(field).Message()); err != nil {
+				return err
+			}
+			continue
+		}
+		list := m.Get(field).List()
+		for j := range list.Len() {
+			if err := unknownFields(fmt.Sprintf("%s[%d]", at, j), list.Get(j).Message()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

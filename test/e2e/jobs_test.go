@@ -12,9 +12,9 @@ import (
 
 // An end is what a finished Job's status says.
 type end struct {
-	Complete, Failed   string
-	Succeeded, Failed_ int32
-	CompletedIndexes   string
+	Complete, Failed      string
+	Succeeded, FailedPods int32
+	CompletedIndexes      string
 }
 
 func endOf(job *batchv1.Job) end {
@@ -22,7 +22,7 @@ func endOf(job *batchv1.Job) end {
 		Complete:         conditionReason(job, batchv1.JobComplete),
 		Failed:           conditionReason(job, batchv1.JobFailed),
 		Succeeded:        job.Status.Succeeded,
-		Failed_:          job.Status.Failed,
+		FailedPods:       job.Status.Failed,
 		CompletedIndexes: job.Status.CompletedIndexes,
 	}
 }
@@ -72,23 +72,23 @@ func TestJobsRunToTheirEnd(t *testing.T) {
 				Parallelism: ptr[int32](3), Completions: ptr[int32](3), CompletionMode: ptr(batchv1.IndexedCompletion),
 				Template: shell(failsOnce, corev1.RestartPolicyNever),
 			},
-			want: end{Complete: "CompletionsReached", Succeeded: 3, Failed_: 1, CompletedIndexes: "0-2"},
+			want: end{Complete: "CompletionsReached", Succeeded: 3, FailedPods: 1, CompletedIndexes: "0-2"},
 		},
 		"pods fail until the back-off limit is exceeded": {
 			spec: batchv1.JobSpec{BackoffLimit: ptr[int32](1), Template: shell("exit 3", corev1.RestartPolicyNever)},
-			want: end{Failed: "BackoffLimitExceeded", Failed_: 2},
+			want: end{Failed: "BackoffLimitExceeded", FailedPods: 2},
 		},
 		"containers restart until the back-off limit is reached": {
 			spec: batchv1.JobSpec{BackoffLimit: ptr[int32](2), Template: shell("exit 3", corev1.RestartPolicyOnFailure)},
-			want: end{Failed: "BackoffLimitExceeded", Failed_: 1},
+			want: end{Failed: "BackoffLimitExceeded", FailedPods: 1},
 		},
 		"an init container restarts until the back-off limit is reached": {
 			spec: batchv1.JobSpec{BackoffLimit: ptr[int32](1), Template: withInit(shell("true", corev1.RestartPolicyOnFailure), "exit 1")},
-			want: end{Failed: "BackoffLimitExceeded", Failed_: 1},
+			want: end{Failed: "BackoffLimitExceeded", FailedPods: 1},
 		},
 		"the deadline passes": {
 			spec: batchv1.JobSpec{ActiveDeadlineSeconds: ptr[int64](2), Parallelism: ptr[int32](2), Template: shell("sleep 600", corev1.RestartPolicyNever)},
-			want: end{Failed: "DeadlineExceeded", Failed_: 2},
+			want: end{Failed: "DeadlineExceeded", FailedPods: 2},
 		},
 	}
 	namespace := newNamespace(t)
@@ -96,7 +96,7 @@ func TestJobsRunToTheirEnd(t *testing.T) {
 	for name, tc := range cases {
 		job := "job-" + string(rune('a'+i))
 		i++
-		addJobUID(&tc.spec.Template)
+		tc.spec.Template = withJobUID(tc.spec.Template)
 		createJob(t, namespace, job, tc.spec)
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, endOf(waitFinished(t, namespace, job))); diff != "" {
@@ -111,16 +111,19 @@ func withInit(template corev1.PodTemplateSpec, script string) corev1.PodTemplate
 	return template
 }
 
-// addJobUID tells the containers their Job's UID, in UID_OF_JOB.
-func addJobUID(template *corev1.PodTemplateSpec) {
-	for i := range template.Spec.Containers {
-		template.Spec.Containers[i].Env = append(template.Spec.Containers[i].Env, corev1.EnvVar{
+// withJobUID returns the template with containers that know their Job's UID, in
+// UID_OF_JOB.
+func withJobUID(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	told := template.DeepCopy()
+	for i := range told.Spec.Containers {
+		told.Spec.Containers[i].Env = append(told.Spec.Containers[i].Env, corev1.EnvVar{
 			Name: "UID_OF_JOB",
 			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 				FieldPath: "metadata.labels['batch.kubernetes.io/controller-uid']",
 			}},
 		})
 	}
+	return *told
 }
 
 func TestParallelismIsFollowed(t *testing.T) {

@@ -195,11 +195,15 @@ func (l *layout) engineArgs() []string {
 	return append(args, tlsArgs(l.keys.EngineServer)...)
 }
 
+// executorArgs: no leader and the request rate, for the controller manager's
+// reasons.
 func (l *layout) executorArgs() []string {
 	args := []string{
 		"--kubeconfig=" + l.kubeconfig(Executor),
 		"--replace-builtin",
 		"--leader-elect=false",
+		"--kube-api-qps=100",
+		"--kube-api-burst=200",
 		"--http-address=" + l.ports.address(portExecutorHTTP),
 	}
 	if l.opts.WithoutEngine {

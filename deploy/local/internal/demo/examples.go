@@ -69,7 +69,7 @@ func examplesInOrder() []*example {
 
 func (e expectation) withLogs(judge func([]string) error) expectation { e.logs = judge; return e }
 func (e expectation) withMaxActive(n int32) expectation               { e.maxActive = n; return e }
-func (e expectation) withIndexes(indexes string) expectation { e.completedIndexes = indexes; return e }
+func (e expectation) withIndexes(indexes string) expectation          { e.completedIndexes = indexes; return e }
 
 func (e expectation) withRuns(n int32) expectation { e.containerRuns = n; return e }
 
