@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/term"
+
 	"jobpolicy.dev/deploy/local/internal/demo"
 )
 
@@ -35,9 +37,27 @@ func runDemo(args []string, stdout, stderr io.Writer) error {
 	}
 	opts.StateDir = stateDir
 	printer := newPrinter(stderr)
-	opts.Progress, opts.Terminal = printer.step, isTerminal(stdout)
+	opts.Progress, opts.Width = printer.step, terminalWidth(stdout)
 	ctx, stop := signalContext()
 	defer stop()
 	defer printer.finish()
 	return demo.Run(ctx, opts)
+}
+
+// usualWidth is assumed of a terminal that does not tell its width.
+const usualWidth = 80
+
+// terminalWidth returns a function that tells how many columns w has; nil if w
+// is no terminal.
+func terminalWidth(w io.Writer) func() int {
+	if !isTerminal(w) {
+		return nil
+	}
+	return func() int {
+		width, _, err := term.GetSize(int(w.(*os.File).Fd()))
+		if err != nil || width <= 0 {
+			return usualWidth
+		}
+		return width
+	}
 }

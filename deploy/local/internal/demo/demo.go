@@ -27,9 +27,10 @@ type Options struct {
 	ExamplesDir string
 	// Timeout bounds the Jobs' run, from the first manifest on.
 	Timeout time.Duration
-	// Out takes the output. Terminal says that it can be redrawn in place.
-	Out      io.Writer
-	Terminal bool
+	// Out takes the output. Width, if not nil, says that it is a terminal and
+	// how many columns that has: the table is then redrawn in place.
+	Out   io.Writer
+	Width func() int
 	// Progress is told how the control plane comes up.
 	Progress func(cluster.Progress)
 }
@@ -97,7 +98,7 @@ func runJobs(ctx context.Context, opts Options, c *cluster.Cluster, examples []*
 
 // follow redraws the table until every Job has ended, or the time is up.
 func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubernetes.Interface, obs *observer) error {
-	t := newTable(opts.Out, opts.Terminal)
+	t := newTable(opts.Out, opts.Width)
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -78,25 +78,28 @@ func allEnded(rows []row) bool {
 // A table shows rows: redrawn in place on a terminal, and elsewhere one line
 // for each change of a Job.
 type table struct {
-	w        io.Writer
-	terminal bool
-	drawn    int
-	last     map[string]string
+	w io.Writer
+	// width is the terminal's, in columns, asked anew for each drawing: a line
+	// that wraps would upset the count of lines. nil: not a terminal.
+	width func() int
+	drawn int
+	last  map[string]string
 }
 
-func newTable(w io.Writer, terminal bool) *table {
-	t := &table{w: w, terminal: terminal, last: map[string]string{}}
-	if !terminal {
+func newTable(w io.Writer, width func() int) *table {
+	t := &table{w: w, width: width, last: map[string]string{}}
+	if width == nil {
 		fmt.Fprintln(w, header())
 	}
 	return t
 }
 
 func (t *table) draw(rows []row) {
-	if !t.terminal {
+	if t.width == nil {
 		t.drawChanges(rows)
 		return
 	}
+	width := t.width()
 	var b strings.Builder
 	if t.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", t.drawn)
@@ -106,7 +109,7 @@ func (t *table) draw(rows []row) {
 		lines = append(lines, r.line())
 	}
 	for _, line := range lines {
-		fmt.Fprintf(&b, "\x1b[2K%s\n", line)
+		fmt.Fprintf(&b, "\x1b[2K%s\n", clip(line, width))
 	}
 	t.drawn = len(lines)
 	io.WriteString(t.w, b.String())
@@ -127,7 +130,7 @@ func (t *table) drawChanges(rows []row) {
 const (
 	countsFormat = "%-17s %-15s %6d %6d %10d %7d  %-19s"
 	headerFormat = "%-17s %-15s %6s %6s %10s %7s  %-19s %s"
-	reasonWidth  = 60
+	reasonWidth  = 90
 )
 
 func header() string {
@@ -139,11 +142,16 @@ func (r row) counts() string {
 }
 
 func (r row) line() string {
-	reason := []rune(r.reason)
-	if len(reason) > reasonWidth {
-		reason = append(reason[:reasonWidth-1], '…')
+	return r.counts() + " " + clip(r.reason, reasonWidth)
+}
+
+// clip shortens text to width characters.
+func clip(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
 	}
-	return r.counts() + " " + string(reason)
+	return string(runes[:max(width-1, 0)]) + "…"
 }
 
 // wrap breaks text into lines of width characters.
