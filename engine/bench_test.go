@@ -27,6 +27,7 @@ func BenchmarkDecideJob(b *testing.B) {
 		{"scaledown/rows=5000", func(b testing.TB) *request { return scaleDown(b, 5000) }},
 		{"scaledown/rows=100000", func(b testing.TB) *request { return scaleDown(b, 100_000) }},
 		{"indexes=100000/scattered", scattered},
+		{"exits=4000000/rules=20", exitCodesGalore},
 	}
 	for _, bm := range benchmarks {
 		b.Run(bm.name, func(b *testing.B) {

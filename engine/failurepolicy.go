@@ -34,20 +34,21 @@ func (m policyMatch) failsIndex() bool {
 // texts are those of upstream v1.36 (matchPodFailurePolicy); clients parse them.
 func matchFailurePolicy(s *snapshot, f *jobpolicyv1.PodFailure) policyMatch {
 	for i, rule := range s.spec.GetPodFailurePolicy().GetRules() {
-		pod := s.req.GetJob().GetNamespace() + "/" + f.GetPodName()
-		ending := fmt.Sprintf("matching %s rule at index %d", actionName(rule.GetAction()), i)
-		if exit, ok := matchExitCodes(rule.GetOnExitCodes(), f); ok {
-			return policyMatch{rule.GetAction(), fmt.Sprintf("Container %s for pod %s failed with exit code %d %s",
-				exit.GetContainerName(), pod, exit.GetExitCode(), ending)}
+		if exit, ok := matchExitCodes(rule.GetOnExitCodes(), s.exitCodes[i], f); ok {
+			return policyMatch{rule.GetAction(), fmt.Sprintf("Container %s for pod %s/%s failed with exit code %d matching %s rule at index %d",
+				exit.GetContainerName(), s.req.GetJob().GetNamespace(), f.GetPodName(), exit.GetExitCode(), actionName(rule.GetAction()), i)}
 		}
 		if condition, ok := matchConditions(rule.GetOnPodConditions(), f); ok {
-			return policyMatch{rule.GetAction(), fmt.Sprintf("Pod %s has condition %s %s", pod, condition.GetType(), ending)}
+			return policyMatch{rule.GetAction(), fmt.Sprintf("Pod %s/%s has condition %s matching %s rule at index %d",
+				s.req.GetJob().GetNamespace(), f.GetPodName(), condition.GetType(), actionName(rule.GetAction()), i)}
 		}
 	}
 	return policyMatch{}
 }
 
-func matchExitCodes(want *jobpolicyv1.ExitCodesRequirement, f *jobpolicyv1.PodFailure) (*jobpolicyv1.ContainerExit, bool) {
+// matchExitCodes finds the first container that exited as wanted; codes are the
+// requirement's values in ascending order.
+func matchExitCodes(want *jobpolicyv1.ExitCodesRequirement, codes []int32, f *jobpolicyv1.PodFailure) (*jobpolicyv1.ContainerExit, bool) {
 	if want == nil {
 		return nil, false
 	}
@@ -56,7 +57,7 @@ func matchExitCodes(want *jobpolicyv1.ExitCodesRequirement, f *jobpolicyv1.PodFa
 		if want.ContainerName != nil && want.GetContainerName() != exit.GetContainerName() {
 			continue
 		}
-		if slices.Contains(want.GetValues(), exit.GetExitCode()) == in {
+		if _, listed := slices.BinarySearch(codes, exit.GetExitCode()); listed == in {
 			return exit, true
 		}
 	}

@@ -36,7 +36,7 @@ type ledger struct {
 func keepLedger(s *snapshot, t tally, v verdict, p plan) ledger {
 	l := countConfirmed(s)
 	if s.indexed {
-		l.succeeded = clamp32(t.succeeded)
+		l.succeeded = succeededIndexes(s, t)
 	}
 	for _, r := range t.rows {
 		l.enter(s, v, r, heldForReplacement(t, r))
@@ -60,6 +60,18 @@ func countConfirmed(s *snapshot) ledger {
 	l.succeeded = clamp32(int64(s.status.GetSucceeded()) + int64(len(before.GetSucceeded())-len(l.uncounted.Succeeded)))
 	l.failed = clamp32(int64(s.status.GetFailed()) + int64(len(before.GetFailed())-len(l.uncounted.Failed)))
 	return l
+}
+
+// succeededIndexes is status.succeeded of an INDEXED Job. It falls when the Job
+// is scaled down, but the API server takes that only while completions equals
+// parallelism. A user may change parallelism again before the status is
+// written; the count then stays as it is, or no status would ever be accepted.
+func succeededIndexes(s *snapshot, t tally) int32 {
+	n := clamp32(t.succeeded)
+	if s.spec.GetCompletions() == s.spec.GetParallelism() {
+		return n
+	}
+	return max(n, s.status.GetSucceeded())
 }
 
 func withoutConfirmed(s *snapshot, uids [][]byte) [][]byte {

@@ -244,6 +244,7 @@ func (c *cluster) checkRelease(p *modelPod) {
 
 // checkEnd looks at a Job after the last round.
 func (c *cluster) checkEnd() {
+	c.checkRetriesPerIndex()
 	if held := c.podsThat(func(p *modelPod) bool { return !p.gone && p.tracked && (p.terminal() || isFinished(c.status)) }); len(held) > 0 && c.ended() {
 		c.t.Fatalf("%d pods are left with the finalizer; status:\n%s", len(held), render(c.status))
 	}
@@ -269,6 +270,24 @@ func (c *cluster) checkEnd() {
 	}
 	if c.status.GetSucceeded() < c.spec.GetCompletions() {
 		c.t.Fatalf("Complete with %d of %d", c.status.GetSucceeded(), c.spec.GetCompletions())
+	}
+}
+
+// checkRetriesPerIndex holds the limit per index against the pods there were.
+func (c *cluster) checkRetriesPerIndex() {
+	if c.spec.BackoffLimitPerIndex == nil || !c.intact {
+		return
+	}
+	failures := map[int32]int32{}
+	for _, p := range c.pods {
+		if p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && !c.ignored(p) {
+			failures[*p.index]++
+		}
+	}
+	for ix, n := range failures {
+		if n > c.spec.GetBackoffLimitPerIndex()+1 {
+			c.t.Fatalf("index %d failed %d times, retries allowed: %d", ix, n, c.spec.GetBackoffLimitPerIndex())
+		}
 	}
 }
 

@@ -147,7 +147,7 @@ func (c *cluster) restart(p *modelPod) {
 }
 
 func (c *cluster) endSomehow(p *modelPod) {
-	p.lateEnd = p.lateEnd || !p.tracked
+	p.lateEnd = p.lateEnd || !p.tracked || isFinished(c.status)
 	if rapid.IntRange(0, 2).Draw(c.t, "luck") > 0 {
 		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
 		return
@@ -160,7 +160,7 @@ func (c *cluster) endSomehow(p *modelPod) {
 func (c *cluster) leftover(p *modelPod) bool { return !p.gone && p.terminal() && !p.tracked }
 
 // flippable reports whether the pod is one whose recorded success the kubelet
-// may turn into a failure (B7).
+// may turn into a failure (kubernetes#125410).
 func (c *cluster) flippable(p *modelPod) bool {
 	return !p.gone && p.tracked && contains(c.status.GetUncounted().GetSucceeded(), p.uid)
 }
@@ -195,13 +195,19 @@ func (c *cluster) user() {
 	case "resize":
 		if c.indexed() && c.spec.GetCompletions() == c.spec.GetParallelism() && c.spec.SuccessPolicy == nil {
 			n := rapid.Int32Range(0, 8).Draw(c.t, "size")
+			c.intact = false
+			c.forgetOutOfRange()
 			c.spec.Parallelism, c.spec.Completions = n, proto.Int32(n)
-			for _, p := range c.pods {
-				p.forgotten = p.forgotten || !c.inRange(p)
-			}
+			c.forgetOutOfRange()
 		}
 	case "delete":
 		c.spec.Deleting = rapid.IntRange(0, 3).Draw(c.t, "really") == 0
+	}
+}
+
+func (c *cluster) forgetOutOfRange() {
+	for _, p := range c.pods {
+		p.forgotten = p.forgotten || !c.inRange(p)
 	}
 }
 
@@ -242,7 +248,7 @@ func (c *cluster) paused() bool {
 func (c *cluster) wind() bool {
 	moved := false
 	for _, p := range c.podsThat(func(p *modelPod) bool { return !p.gone && !p.terminal() }) {
-		p.lateEnd = p.lateEnd || !p.tracked
+		p.lateEnd = p.lateEnd || !p.tracked || isFinished(c.status)
 		c.pass(time.Second)
 		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
 		moved = true

@@ -72,7 +72,9 @@ func (p *promises) creation() {
 	p.expect(wanted.GetWantedActive() <= p.req.GetSpec().GetParallelism(), "wants %d pods", wanted.GetWantedActive())
 	p.expect(int(c.GetCount()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "creates %d pods in a round", c.GetCount())
 	p.expect(len(p.resp.GetDelete()) == 0, "creates and deletes")
-	p.expect(!p.req.GetCreateNotBefore().AsTime().After(p.req.GetNow().AsTime()), "creates before it may")
+	if at := p.req.GetCreateNotBefore(); at != nil {
+		p.expect(!at.AsTime().After(p.req.GetNow().AsTime()), "creates before it may")
+	}
 	spec := p.req.GetSpec()
 	p.expect(!spec.GetSuspend() && !spec.GetDeleting(), "creates pods for a Job that is suspended or being deleted")
 	if spec.GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
@@ -159,7 +161,11 @@ func (p *promises) ledger() {
 			before.GetSucceeded(), s.GetSucceeded(), leftSucceeded)
 		return
 	}
-	p.expect(int64(s.GetSucceeded()) == indexes(s.GetCompletedIndexes()).Len(), "%d succeeded, indexes %s", s.GetSucceeded(), indexText(s.GetCompletedIndexes()))
+	want := int32(indexes(s.GetCompletedIndexes()).Len())
+	if p.req.GetSpec().GetCompletions() != p.req.GetSpec().GetParallelism() {
+		want = max(want, before.GetSucceeded())
+	}
+	p.expect(s.GetSucceeded() == want, "%d succeeded, indexes %s", s.GetSucceeded(), indexText(s.GetCompletedIndexes()))
 }
 
 // leavers counts the UIDs that went from a list, and expects them confirmed.

@@ -32,7 +32,13 @@ func numberedUID(n int) []byte {
 	return b
 }
 
-func uidName(b []byte) string { return strings.TrimRight(string(b), "\x00") }
+// uidName undoes uid and numberedUID.
+func uidName(b []byte) string {
+	if len(b) == 16 && b[0] == 0 {
+		return fmt.Sprintf("pod%d", binary.BigEndian.Uint64(b[8:])-1)
+	}
+	return strings.TrimRight(string(b), "\x00")
+}
 
 // render writes a message with one field a line, in the order of the proto
 // file. Whatever a decision holds is printed, fields of the future included;
@@ -130,11 +136,24 @@ func inlineMessage(m protoreflect.Message) string {
 	var parts []string
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
-		if fd := fields.Get(i); m.Has(fd) {
+		fd := fields.Get(i)
+		switch {
+		case !m.Has(fd):
+		case fd.IsList():
+			parts = append(parts, fmt.Sprintf("%s=%s", fd.Name(), inlineList(fd, m.Get(fd).List())))
+		default:
 			parts = append(parts, fmt.Sprintf("%s=%s", fd.Name(), inline(fd, m.Get(fd))))
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+func inlineList(fd protoreflect.FieldDescriptor, list protoreflect.List) string {
+	parts := make([]string, list.Len())
+	for i := range parts {
+		parts[i] = inline(fd, list.Get(i))
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
 }
 
 func indexText(m *jobpolicyv1.IndexSet) string {

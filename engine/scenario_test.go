@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,29 +22,34 @@ import (
 //	decide apply    the same, then carry the decision out
 //	run rounds=n    decide and carry out until nothing is left to do; a line a round
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		if strings.Contains(path, "fuzz") {
-			return
-		}
-		s := newScene()
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			for _, line := range strings.Split(d.Input, "\n") {
-				if err := s.tell(line); err != nil {
-					d.Fatalf(t, "%s: %v", line, err)
-				}
-			}
-			switch d.Cmd {
-			case "decide":
-				return s.decide(d.HasArg("apply"))
-			case "run":
-				rounds := 20
-				d.MaybeScanArgs(t, "rounds", &rounds)
-				return s.run(rounds)
-			}
-			d.Fatalf(t, "unknown directive %s", d.Cmd)
-			return ""
+	paths, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			s := newScene()
+			datadriven.RunTest(t, path, s.directive)
 		})
-	})
+	}
+}
+
+func (s *scene) directive(t *testing.T, d *datadriven.TestData) string {
+	for _, line := range strings.Split(d.Input, "\n") {
+		if err := s.tell(line); err != nil {
+			d.Fatalf(t, "%s: %v", line, err)
+		}
+	}
+	switch d.Cmd {
+	case "decide":
+		return s.decide(d.HasArg("apply"))
+	case "run":
+		rounds := 20
+		d.MaybeScanArgs(t, "rounds", &rounds)
+		return s.run(rounds)
+	}
+	d.Fatalf(t, "unknown directive %s", d.Cmd)
+	return ""
 }
 
 func (s *scene) decide(apply bool) string {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -36,9 +37,12 @@ type snapshot struct {
 
 	// Index sets as the request holds them; those of the status are cut to
 	// what spec.completions allows, because a Job may have been scaled down.
-	completed, failedIndexes        indexset.Set
-	active, terminating, inFlight   indexset.Set
-	unlistedSucceeded               indexset.Set
+	completed, failedIndexes      indexset.Set
+	active, terminating, inFlight indexset.Set
+	unlistedSucceeded             indexset.Set
+	// exitCodes are the values of each rule of the pod failure policy, in
+	// ascending order: a request may hold millions of exits to look up.
+	exitCodes                       [][]int32
 	recordedSucceeded               map[string]bool
 	recordedFailed                  map[string]bool
 	confirmed                       map[string]bool
@@ -64,6 +68,9 @@ func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
 	}
 	s.readSettings(req.GetSettings())
 	s.readSets()
+	for _, rule := range s.spec.GetPodFailurePolicy().GetRules() {
+		s.exitCodes = append(s.exitCodes, slices.Sorted(slices.Values(rule.GetOnExitCodes().GetValues())))
+	}
 	return s
 }
 

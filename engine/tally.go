@@ -113,12 +113,11 @@ func readRows(s *snapshot) []podRow {
 }
 
 func readRow(s *snapshot, pod *jobpolicyv1.UnaccountedPod) podRow {
-	uid := string(pod.GetUid())
 	r := podRow{pod: pod, inRange: s.inRange(pod.Index)}
 	switch {
-	case s.recordedSucceeded[uid]:
+	case s.recordedSucceeded[string(pod.GetUid())]:
 		r.recorded, r.succeeded = true, true
-	case s.recordedFailed[uid]:
+	case s.recordedFailed[string(pod.GetUid())]:
 		r.recorded, r.failed = true, true
 	default:
 		r.succeeded = pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED

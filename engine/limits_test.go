@@ -1,0 +1,72 @@
+package engine_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Requests as large as the contract allows are decided on like any other. How
+// long they take is for BenchmarkDecideJob to say; one that takes the product
+// of two limits runs into the time limit of the test.
+func TestLargestRequests(t *testing.T) {
+	cases := map[string]func(testing.TB) *request{
+		"every exit code of every container against every rule": exitCodesGalore,
+		"as many rows as there may be":                          func(t testing.TB) *request { return withFinished(steady(t, 1000), 100_000) },
+		"as many ranges as there may be": func(t testing.TB) *request {
+			req := scattered(t)
+			req.Spec.Completions = proto.Int32(1<<31 - 1)
+			req.Spec.Parallelism = 1<<31 - 1
+			req.Settings = &jobpolicyv1.Settings{MaxPodChanges: 100_000}
+			return req
+		},
+		"as many changes as there may be": func(t testing.TB) *request {
+			req := scaleDown(t, 100_000)
+			req.Spec.Parallelism = 0
+			req.Settings = &jobpolicyv1.Settings{MaxPodChanges: 100_000, MaxUncountedPods: 100_000}
+			return req
+		},
+	}
+	for name, largest := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := largest(t)
+			resp, err := engine.DecideJob(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if broken := brokenPromises(req, resp); len(broken) > 0 {
+				t.Error(broken)
+			}
+		})
+	}
+}
+
+// exitCodesGalore is a request of nearly 16 MiB in which no rule ever matches.
+func exitCodesGalore(t testing.TB) *request {
+	s := newScene()
+	s.mustTell(t, "job completions=5")
+	policy := &jobpolicyv1.PodFailurePolicy{}
+	for range 20 {
+		codes := &jobpolicyv1.ExitCodesRequirement{Operator: jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_IN}
+		for code := range int32(255) {
+			codes.Values = append(codes.Values, 1000+code)
+		}
+		policy.Rules = append(policy.Rules, &jobpolicyv1.PodFailurePolicyRule{
+			Action: jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB, OnExitCodes: codes,
+		})
+	}
+	s.req.Spec.PodFailurePolicy = policy
+	for i := range 4000 {
+		failure := &jobpolicyv1.PodFailure{}
+		for range 1000 {
+			failure.ContainerExits = append(failure.ContainerExits, &jobpolicyv1.ContainerExit{ExitCode: 1})
+		}
+		s.req.UnaccountedPods = append(s.req.UnaccountedPods, &jobpolicyv1.UnaccountedPod{
+			Uid: numberedUID(i), Phase: jobpolicyv1.PodPhase_POD_PHASE_FAILED, FinishedTime: at(0), Failure: failure,
+		})
+	}
+	return s.req
+}
