@@ -15,7 +15,7 @@ func backoffLimitExceeded(f facts) answer {
 	if f.tally.failed > limit {
 		return failure(reasonBackoffLimitExceeded, message)
 	}
-	detail := fmt.Sprintf("%d failed pods, backoffLimit %d", f.tally.failed, limit)
+	detail := fmt.Sprintf("failed pods %d, backoffLimit %d", f.tally.failed, limit)
 	if f.spec.GetRestartPolicy() != jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE {
 		return no(detail)
 	}
@@ -24,5 +24,5 @@ func backoffLimitExceeded(f facts) answer {
 	if restarts := f.pods.GetRestarts(); restarts >= max(limit, 1) {
 		return failure(reasonBackoffLimitExceeded, message)
 	}
-	return no(fmt.Sprintf("%s; %d container restarts", detail, f.pods.GetRestarts()))
+	return no(fmt.Sprintf("%s; container restarts %d", detail, f.pods.GetRestarts()))
 }

@@ -16,7 +16,7 @@ func completionsReached(f facts) answer {
 	case f.tally.succeeded < wanted, f.pods.GetActive() > 0:
 		return no(detail)
 	case f.creating() > 0:
-		return no(fmt.Sprintf("%s, %d creations in flight", detail, f.creating()))
+		return no(fmt.Sprintf("%s, creations in flight %d", detail, f.creating()))
 	}
 	return success(reasonCompletionsReached, "Reached expected number of succeeded pods")
 }

@@ -67,7 +67,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, pub publication, e *jobp
 	if resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	}
-	e.Summary = summarize(v, p, resp)
+	e.Summary = summarize(s, v, p, resp)
 	return resp
 }
 
@@ -76,7 +76,7 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 	var waits []*jobpolicyv1.Wait
 	if l.full {
 		waits = append(waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_LEDGER_FULL,
-			"the status holds %d uncounted pods, as many as it may", s.maxUncountedPods))
+			"uncounted pods in the status: %d, as many as it may hold", s.maxUncountedPods))
 	}
 	if at, ok := deadlineTime(s); ok && !v.reached() {
 		waits = append(waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE, at,
@@ -159,7 +159,7 @@ func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobRespons
 	resp.Release = heldUIDs(s)
 	if n := len(resp.Release); n > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
-		e.Summary = fmt.Sprintf("the Job is %s; release %d pods left with the finalizer", condition, n)
+		e.Summary = fmt.Sprintf("the Job is %s; release pods left with the finalizer: %d", condition, n)
 	}
 	return resp
 }

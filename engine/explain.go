@@ -42,13 +42,13 @@ func jobFacts(s *snapshot, t tally, p plan) *jobpolicyv1.JobFacts {
 }
 
 // summarize says in one sentence what is decided and why.
-func summarize(v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {
-	parts := []string{headline(v, p, resp)}
+func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {
+	parts := []string{headline(s, v, p, resp)}
 	if n := len(resp.GetDelete()); n > 0 {
-		parts = append(parts, fmt.Sprintf("delete %d pods", n))
+		parts = append(parts, fmt.Sprintf("delete pods: %d", n))
 	}
 	if n := len(resp.GetRelease()); n > 0 {
-		parts = append(parts, fmt.Sprintf("release %d finished pods", n))
+		parts = append(parts, fmt.Sprintf("release finished pods: %d", n))
 	}
 	for _, w := range resp.GetExplanation().GetWaits() {
 		parts = append(parts, "wait: "+w.GetDetail())
@@ -56,21 +56,20 @@ func summarize(v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {
 	return strings.Join(parts, "; ")
 }
 
-func headline(v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {
+func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {
 	switch {
 	case v.kind == succeeds:
 		return fmt.Sprintf("the Job succeeds (%s)", v.reason)
 	case v.kind == fails:
 		return fmt.Sprintf("the Job fails (%s: %s)", v.reason, v.message)
+	case s.spec.GetDeleting():
+		return "the Job is being deleted"
+	case s.spec.GetSuspend():
+		return "the Job is suspended"
 	case resp.GetCreate() != nil:
-		return fmt.Sprintf("create %d pods to have %d active of %d wanted", resp.GetCreate().GetCount(), p.active, *p.wanted)
-	case p.wanted != nil:
-		return fmt.Sprintf("%d pods are active of %d wanted", p.active, *p.wanted)
-	case resp.GetStatus() != nil:
-		return "update the status"
-	default:
-		return "nothing to do"
+		return fmt.Sprintf("create pods: %d; then active: %d of %d wanted", resp.GetCreate().GetCount(), p.active, *p.wanted)
 	}
+	return fmt.Sprintf("active: %d of %d wanted", p.active, *p.wanted)
 }
 
 // recheckTime is the earliest time at which a wait ends by itself. All of them

@@ -233,7 +233,7 @@ func (c *cluster) checkRelease(p *modelPod) {
 	switch {
 	case recorded, isFinished(c.status), !c.inRange(p), uncountable, c.counted[string(p.uid)] != "":
 		return
-	case p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && c.ignored(p):
+	case p.phase != jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED && c.ignored(p):
 		return
 	case c.indexed() && p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED &&
 		(indexes(c.status.GetCompletedIndexes()).Has(*p.index) || indexes(c.status.GetFailedIndexes()).Has(*p.index)):

@@ -77,7 +77,7 @@ func tooManyFailedIndexes(f facts) answer {
 	if failed > limit {
 		return failure(reasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes")
 	}
-	return no(fmt.Sprintf("%d failed indexes, %d allowed", failed, limit))
+	return no(fmt.Sprintf("failed indexes %d, allowed %d", failed, limit))
 }
 
 // allIndexesFinishedSomeFailed: nothing is left to run, and not all succeeded.
@@ -89,5 +89,5 @@ func allIndexesFinishedSomeFailed(f facts) answer {
 	if failed > 0 && done >= int64(f.spec.GetCompletions()) {
 		return failure(reasonFailedIndexes, "Job has failed indexes")
 	}
-	return no(fmt.Sprintf("%d of %d indexes done, %d of them failed", done, f.spec.GetCompletions(), failed))
+	return no(fmt.Sprintf("indexes done: %d of %d, failed ones %d", done, f.spec.GetCompletions(), failed))
 }

@@ -97,7 +97,7 @@ func (p plan) limited(s *snapshot) plan {
 	if left := len(p.removals) - s.maxPodChanges; left > 0 {
 		p.removals = p.removals[:s.maxPodChanges]
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
-			"%d more pods are to be deleted; one round deletes at most %d", left, s.maxPodChanges))
+			"still to be deleted: %d; one round deletes at most %d", left, s.maxPodChanges))
 	}
 	n := int32(len(p.removals))
 	p.active -= n
@@ -120,7 +120,7 @@ func planCreation(s *snapshot, t tally, p plan) plan {
 	}
 	if s.creating() > 0 {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CREATES_IN_FLIGHT,
-			"%d creations are in flight", s.creating()))
+			"creations in flight: %d", s.creating()))
 	}
 	if room <= 0 {
 		return p.explainNoRoom(s)
@@ -132,7 +132,7 @@ func planCreation(s *snapshot, t tally, p plan) plan {
 	n := int32(min(room, int64(s.maxPodChanges)))
 	if room > int64(n) {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
-			"%d more pods are to be created; one round creates at most %d", room-int64(n), s.maxPodChanges))
+			"still to be created: %d; one round creates at most %d", room-int64(n), s.maxPodChanges))
 	}
 	if s.indexed {
 		return planIndexes(s, t, p, n)
@@ -145,7 +145,7 @@ func planCreation(s *snapshot, t tally, p plan) plan {
 func (p plan) explainNoRoom(s *snapshot) plan {
 	if s.replaceFailedOnly() && s.pods.GetTerminating() > 0 && int64(*p.wanted) > int64(s.pods.GetActive())+int64(s.creating()) {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_REPLACEMENT_POLICY,
-			"%d pods are being deleted and are replaced only when they have ended", s.pods.GetTerminating()))
+			"pods being deleted, which are replaced only when they have ended: %d", s.pods.GetTerminating()))
 	}
 	return p
 }
@@ -158,7 +158,7 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 	}
 	// An unlisted failure may turn out to fail the Job or its index.
 	if failed := s.req.GetUnlistedPods().GetFailed(); failed > 0 && !s.unlistedFailuresCount() {
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "%d finished pods have to be looked at first", failed)
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished pods that have to be looked at first: %d", failed)
 	}
 	if s.perIndex() {
 		return nil
@@ -168,7 +168,7 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 		return nil
 	}
 	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
-		"%d failures in a row; next try %s after the last one", t.retry.consecutive,
+		"failures in a row: %d; next try %s after the last one", t.retry.consecutive,
 		retryDelay(t.retry.consecutive, s.podFailureBackoff, s.maxPodFailureBackoff))
 }
 
@@ -220,7 +220,7 @@ func holdIndex(s *snapshot, last podRow, retried bool) *jobpolicyv1.Wait {
 		return nil
 	}
 	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
-		"index %d failed %d times; next try %s after the last one", last.pod.GetIndex(), failures,
+		"failures of index %d in a row: %d; next try %s after the last one", last.pod.GetIndex(), failures,
 		retryDelay(failures, s.podFailureBackoff, s.maxPodFailureBackoff))
 }
 

@@ -88,12 +88,12 @@ func holdTerminal(s *snapshot, p plan, l ledger) *jobpolicyv1.Wait {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING, "%d active, %d terminating, %d being created",
 			p.active, p.terminating, s.creating())
 	case unlisted > 0:
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "%d finished pods have to be looked at first", unlisted)
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished pods that have to be looked at first: %d", unlisted)
 	case len(s.req.GetUnaccountedPods()) > 0:
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS, "%d pods still hold the tracking finalizer",
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS, "pods that still hold the tracking finalizer: %d",
 			len(s.req.GetUnaccountedPods()))
 	case !l.empty():
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNCOUNTED_PODS, "%d recorded pods are not confirmed released",
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNCOUNTED_PODS, "recorded pods not yet confirmed released: %d",
 			len(l.uncounted.Succeeded)+len(l.uncounted.Failed))
 	}
 	return nil

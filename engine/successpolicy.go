@@ -21,7 +21,7 @@ func successPolicyMet(f facts) answer {
 			return success(reasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", i))
 		}
 	}
-	return no(fmt.Sprintf("none of %d rules is met by %d succeeded indexes", len(rules), f.tally.succeeded))
+	return no(fmt.Sprintf("rules met: none of %d; succeeded indexes: %d", len(rules), f.tally.succeeded))
 }
 
 func successRuleMet(f facts, rule *jobpolicyv1.SuccessPolicyRule) bool {

@@ -23,7 +23,8 @@ type podRow struct {
 	// one is true; both are false for a pod that is being deleted and may yet
 	// end either way.
 	succeeded, failed bool
-	// match is what the pod failure policy says of a failed pod.
+	// match is what the pod failure policy says of a pod that did not succeed.
+	// For one that has not ended it matters only when the Job has failed.
 	match policyMatch
 }
 
@@ -123,7 +124,7 @@ func readRow(s *snapshot, pod *jobpolicyv1.UnaccountedPod) podRow {
 		r.succeeded = pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
 		r.failed = !r.succeeded && (pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED || !s.replaceFailedOnly())
 	}
-	if r.failed {
+	if !r.succeeded {
 		r.match = matchFailurePolicy(s, pod.GetFailure())
 	}
 	return r

@@ -424,6 +424,8 @@ func (x *ContainerExit) GetExitCode() int32 {
 // UnlistedPods counts pods that deserve an UnaccountedPod row but were left
 // out because the list was cut. They are decided on in a later round; until
 // then they count towards limits so that nothing is created or finished early.
+// A caller that cuts the list keeps the rows of all pods whose UID stands in
+// status.uncounted: those are counted there already.
 type UnlistedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pods in phase Succeeded.
@@ -731,7 +733,8 @@ func (x *InFlight) GetCreateIndexes() *IndexSet {
 
 // Freshness says how current the caller's view is. Versions are Kubernetes
 // resource versions: decimal numbers that grow with every write.
-// Where written is above observed, the answer is DISPOSITION_WAIT.
+// Where written is above observed, the answer is DISPOSITION_WAIT. A write
+// whose outcome is not known has no version: read the object before asking.
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource version of the Job that spec and status were read from.
