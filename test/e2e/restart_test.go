@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -137,15 +136,7 @@ func TestRetryDelaySurvivesRestart(t *testing.T) {
 }
 
 func TestReadinessFollowsTheEngine(t *testing.T) {
-	ready := func() (int, string) {
-		response, err := http.Get(plane.ExecutorURL() + "/readyz")
-		if err != nil {
-			return 0, err.Error()
-		}
-		defer response.Body.Close()
-		body, _ := io.ReadAll(response.Body)
-		return response.StatusCode, string(body)
-	}
+	ready := func() (int, string) { return get(plane.ExecutorURL() + "/readyz") }
 	eventually(t, "ready at first", func() (bool, string) { code, body := ready(); return code == http.StatusOK, body })
 	if _, err := plane.StopComponent(context.Background(), cluster.Engine); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A second executor in coexist mode, with the engine in its own process, does
+// the Jobs that name it, to the same end, and leaves all others to the first.
+func TestCoexistWithAnEmbeddedEngine(t *testing.T) {
+	t.Parallel()
+	const manager = "example.com/second"
+	second := startExecutor(t, "--engine=embedded", "--managed-by="+manager, "--leader-elect=false", "--pod-failure-backoff=1s")
+	eventually(t, "the second executor is ready", second.ready)
+	namespace := newNamespace(t)
+	template := shell(`test "$JOB_COMPLETION_INDEX" != 2`, corev1.RestartPolicyNever)
+	spec := batchv1.JobSpec{
+		Completions: ptr[int32](4), Parallelism: ptr[int32](2), CompletionMode: ptr(batchv1.IndexedCompletion),
+		BackoffLimit: ptr[int32](1), Template: template,
+	}
+	createJob(t, namespace, "first", spec)
+	spec.ManagedBy = ptr(manager)
+	createJob(t, namespace, "second", spec)
+	one, other := waitFinished(t, namespace, "first"), waitFinished(t, namespace, "second")
+	// How far the other indexes got when index 2 had failed twice is a matter of
+	// timing; the verdict is not.
+	if diff := cmp.Diff(endOf(one).Failed, endOf(other).Failed); diff != "" || endOf(one).Failed != "BackoffLimitExceeded" {
+		t.Errorf("the two Jobs ended differently: %s; %s", describe(one), describe(other))
+	}
+	if n := second.metric(t, "job_controller_jobs_finished_total"); n != 1 {
+		t.Errorf("the second executor finished %v Jobs, want its own 1", n)
+	}
+}
+
+// Two executors elect a leader, and one acts. When it is killed in the middle of
+// a Job, the other takes over.
+func TestTheStandbyTakesOver(t *testing.T) {
+	t.Parallel()
+	const manager = "example.com/elected"
+	args := []string{
+		"--engine=embedded", "--managed-by=" + manager, "--leader-elect", "--leader-elect-resource-namespace=default",
+		"--leader-elect-resource-name=e2e-elected", "--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s",
+		"--leader-elect-retry-period=1s",
+	}
+	leader := startExecutor(t, args...)
+	eventually(t, "the first executor leads", leader.ready)
+	standby := startExecutor(t, args...)
+	eventually(t, "the second executor stands by", func() (bool, string) {
+		_, why := standby.ready()
+		return strings.Contains(why, "standing by"), why
+	})
+	namespace := newNamespace(t)
+	createJob(t, namespace, "handed-over", batchv1.JobSpec{
+		ManagedBy: ptr(manager), Completions: ptr[int32](12), Parallelism: ptr[int32](2),
+		Template: shell("sleep 0.5", corev1.RestartPolicyNever),
+	})
+	waitJob(t, namespace, "handed-over", "some pods are done", func(job *batchv1.Job) bool { return job.Status.Succeeded >= 2 })
+	leader.kill()
+	job := waitFinished(t, namespace, "handed-over")
+	if pods := jobPods(t, job); len(pods) != 12 || job.Status.Succeeded != 12 {
+		t.Errorf("%d pods were made for 12 completions: %s", len(pods), describe(job))
+	}
+	if n := standby.metric(t, "job_controller_jobs_finished_total"); n != 1 {
+		t.Errorf("the standby finished %v Jobs, want 1", n)
+	}
+}
+
+// An executorProcess is an executor beside that of the control plane.
+type executorProcess struct {
+	url    string
+	cmd    *exec.Cmd
+	killed bool
+}
+
+// startExecutor starts an executor, and stops it with SIGTERM when the test ends.
+func startExecutor(t *testing.T, args ...string) *executorProcess {
+	t.Helper()
+	binaries, err := binDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	args = append(args, "--kubeconfig="+plane.Kubeconfig(), "--http-address="+address)
+	p := &executorProcess{url: "http://" + address, cmd: exec.Command(filepath.Join(binaries, "jobpolicy-executor"), args...)}
+	p.cmd.Stderr = testLog{t}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		if err := p.cmd.Wait(); err != nil && !p.killed {
+			t.Errorf("the executor ended with: %v", err)
+		}
+	})
+	return p
+}
+
+func (p *executorProcess) kill() {
+	p.killed = true
+	_ = p.cmd.Process.Kill() // it may have ended
+}
+
+// ready reports what /readyz says.
+func (p *executorProcess) ready() (bool, string) {
+	code, body := get(p.url + "/readyz")
+	return code == http.StatusOK, body
+}
+
+// metric adds up the samples of a metric.
+func (p *executorProcess) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	code, body := get(p.url + "/metrics")
+	if code != http.StatusOK {
+		t.Fatalf("metrics: %s", body)
+	}
+	sum := 0.0
+	for line := range strings.Lines(body) {
+		if !strings.HasPrefix(line, name+"{") && !strings.HasPrefix(line, name+" ") {
+			continue
+		}
+		fields := strings.Fields(line)
+		value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+		if err != nil {
+			t.Fatalf("metric %q: %v", line, err)
+		}
+		sum += value
+	}
+	return sum
+}
+
+// get returns the status code, 0 if there is no answer, and the body or error.
+func get(url string) (int, string) {
+	response, err := http.Get(url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(body)
+}
+
+// A testLog passes a process's log on to the test's.
+type testLog struct{ t *testing.T }
+
+func (l testLog) Write(lines []byte) (int, error) {
+	l.t.Logf("%s", bytes.TrimSpace(lines))
+	return len(lines), nil
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
