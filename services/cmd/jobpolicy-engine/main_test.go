@@ -39,7 +39,8 @@ func TestCommandLine(t *testing.T) {
 		"an unknown flag":     {[]string{"--tls-cert=x"}, program.ExitUsage, []string{"--tls-cert"}},
 		"a value of no sense": {[]string{"--insecure", "--max-connection-age=old"}, program.ExitUsage, []string{"--max-connection-age"}},
 		"several values that are out of range": {
-			[]string{"--insecure", "--max-concurrent-calls=0", "--shutdown-timeout=-1s", "--log-level=loud"}, program.ExitUsage,
+			[]string{"--insecure", "--max-concurrent-calls=0", "--shutdown-timeout=-1s", "--log-level=loud"},
+			program.ExitUsage,
 			[]string{"--max-concurrent-calls", "--shutdown-timeout", "--log-level"},
 		},
 		"a certificate that is not there": {

@@ -156,15 +156,15 @@ func serve(ctx context.Context, o *options, work func(context.Context) error, we
 	})
 	group.Go(func() error {
 		<-serving.Done()
-		log.Info("executor draining", "timeout", o.shutdownTimeout)
+		log.Info("service draining", "timeout", o.shutdownTimeout)
 		web.Drain()
 		stop()
 		<-ended
 		web.Close()
-		log.Info("executor stopped")
+		log.Info("service stopped")
 		return nil
 	})
-	log.Info("executor started", "version", service().Version, "http", httpAddress, "engine", o.engine.target,
+	log.Info("service started", "version", service().Version, "http", httpAddress, "engine", o.engine.target,
 		"managedBy", o.jobs.managedBy, "replaceBuiltin", o.jobs.replaceBuiltin, "leaderElection", o.election.Enabled)
 	return group.Wait()
 }

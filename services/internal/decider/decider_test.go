@@ -158,8 +158,7 @@ func TestRemoteFindsARestartedEngine(t *testing.T) {
 func TestRemoteRepeatsACallThatBrokeOff(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	forever := make(chan struct{})
-	var broken *testengine.Engine
-	broken = testengine.Start(t, testengine.Config{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	broken := testengine.Start(t, testengine.Config{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		begun <- struct{}{}
 		<-forever
 		return nil, errors.New("cut off")

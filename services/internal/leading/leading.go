@@ -119,17 +119,11 @@ func (e *Election) Run(ctx context.Context, lead func(context.Context) error) er
 	}
 	defer context.AfterFunc(ctx, t.withdraw)()
 	elector.Run(holding)
-	select {
-	case err := <-t.outcome:
+	err = t.result()
+	if !errors.Is(err, ErrLost) {
 		e.release()
-		return err
-	default:
 	}
-	if t.started.Load() {
-		return ErrLost
-	}
-	e.release()
-	return nil
+	return err
 }
 
 // A term is the time that a replica leads; there is at most one.
@@ -154,8 +148,27 @@ func (t *term) run(held context.Context) {
 	leading, cancel := context.WithCancel(held)
 	defer cancel()
 	defer context.AfterFunc(t.ctx, cancel)()
-	t.outcome <- t.lead(leading)
+	err := t.lead(leading)
+	// Only the loss of the lease ends the context before stop does.
+	if held.Err() != nil {
+		err = ErrLost
+	}
+	t.outcome <- err
 	t.stop()
+}
+
+// result is how the term ended, once the election has. If leading has not ended
+// by then, it is because the lease was lost.
+func (t *term) result() error {
+	select {
+	case err := <-t.outcome:
+		return err
+	default:
+	}
+	if t.started.Load() {
+		return ErrLost
+	}
+	return nil
 }
 
 // withdraw ends the candidacy of a replica that does not lead.

@@ -166,12 +166,17 @@ func TestReplicaThatIsAskedToEndBeforeItLeadsLeavesNoLease(t *testing.T) {
 	}
 }
 
-func TestLostLeaseIsReportedWithoutWaitingForLeadingToEnd(t *testing.T) {
-	client := fake.NewClientset()
-	var away atomic.Bool
+// clientThatGoesAway refuses renewals once away is set.
+func clientThatGoesAway() (client *fake.Clientset, away *atomic.Bool) {
+	client, away = fake.NewClientset(), &atomic.Bool{}
 	client.PrependReactor("update", "leases", func(ktesting.Action) (bool, runtime.Object, error) {
 		return away.Load(), nil, errors.New("the API server is away")
 	})
+	return client, away
+}
+
+func TestLostLeaseIsReportedWithoutWaitingForLeadingToEnd(t *testing.T) {
+	client, away := clientThatGoesAway()
 	r := start(t, client)
 	<-r.began
 	away.Store(true)
@@ -179,6 +184,20 @@ func TestLostLeaseIsReportedWithoutWaitingForLeadingToEnd(t *testing.T) {
 		t.Errorf("Run() = %v, want ErrLost", err)
 	}
 	<-r.asked // and leading is asked to end
+}
+
+func TestLostLeaseIsReportedHoweverFastLeadingEnds(t *testing.T) {
+	for range 5 { // who is first, leading or the election, is not said
+		client, away := clientThatGoesAway()
+		err := newElection(t, client).Run(t.Context(), func(leading context.Context) error {
+			away.Store(true)
+			<-leading.Done()
+			return nil
+		})
+		if !errors.Is(err, ErrLost) {
+			t.Errorf("Run() = %v, want ErrLost", err)
+		}
+	}
 }
 
 func TestOptionsAreCheckedByFlag(t *testing.T) {

@@ -62,15 +62,18 @@ func TestReadyzSaysWhatIsMissing(t *testing.T) {
 		wantBody string
 	}{
 		"all is there": {
-			[]probes.Check{{Name: "caches", Run: fine}, {Name: "engine", Run: fine}}, false,
+			[]probes.Check{{Name: "caches", Run: fine}, {Name: "engine", Run: fine}},
+			false,
 			http.StatusOK, "[+] caches: ok\n[+] engine: ok\n",
 		},
 		"something is missing": {
-			[]probes.Check{{Name: "caches", Run: missing}, {Name: "engine", Run: fine}}, false,
+			[]probes.Check{{Name: "caches", Run: missing}, {Name: "engine", Run: fine}},
+			false,
 			http.StatusServiceUnavailable, "[-] caches: pods not listed yet\n[+] engine: ok\n",
 		},
 		"the service drains": {
-			[]probes.Check{{Name: "caches", Run: fine}}, true,
+			[]probes.Check{{Name: "caches", Run: fine}},
+			true,
 			http.StatusServiceUnavailable, "[-] shutdown: draining\n[+] caches: ok\n",
 		},
 	}

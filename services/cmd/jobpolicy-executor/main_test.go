@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/testapi"
+	"jobpolicy.dev/services/internal/testengine"
+	"jobpolicy.dev/services/internal/testenv"
+	"jobpolicy.dev/services/internal/testprocess"
+)
+
+func TestMain(m *testing.M) { testprocess.Main(m, main) }
+
+func TestCommandLine(t *testing.T) {
+	missing := t.TempDir() + "/missing"
+	cases := map[string]struct {
+		args     []string
+		wantCode int
+		want     []string // in what is printed
+	}{
+		"help": {
+			[]string{"--help"},
+			program.ExitOK,
+			[]string{"Kubernetes API:", "Policy engine:", "Jobs:", "Leader election:", "--kube-api-burst", "(default 30)", "(default 10m0s)"},
+		},
+		"version":            {[]string{"--version"}, program.ExitOK, []string{"jobpolicy-executor devel"}},
+		"nothing":            {nil, program.ExitUsage, []string{"--engine is required"}},
+		"an unknown flag":    {[]string{"--engine=embedded", "--replace-build-in"}, program.ExitUsage, []string{"--replace-build-in"}},
+		"a word as a number": {[]string{"--engine=embedded", "--concurrent-job-syncs=some"}, program.ExitUsage, []string{"--concurrent-job-syncs"}},
+		"files for an engine in this process": {
+			[]string{"--engine=embedded", "--engine-ca-file=x"}, program.ExitUsage, []string{"--engine=embedded", "--engine-ca-file"},
+		},
+		"an unknown fallback":              {[]string{"--engine=e:1", "--engine-fallback=luck"}, program.ExitUsage, []string{"--engine-fallback"}},
+		"no time for an answer":            {[]string{"--engine=e:1", "--engine-timeout=0s"}, program.ExitUsage, []string{"--engine-timeout"}},
+		"a certificate without a key":      {[]string{"--engine=e:1", "--engine-cert-file=x"}, program.ExitUsage, []string{"--engine-key-file"}},
+		"a longest delay below the first":  {[]string{"--engine=e:1", "--max-pod-failure-backoff=1s"}, program.ExitUsage, []string{"--max-pod-failure-backoff", "--pod-failure-backoff"}},
+		"a delay above the contract's":     {[]string{"--engine=e:1", "--max-pod-failure-backoff=25h"}, program.ExitUsage, []string{"--max-pod-failure-backoff"}},
+		"no delay at all":                  {[]string{"--engine=e:1", "--pod-failure-backoff=0s"}, program.ExitUsage, []string{"--pod-failure-backoff"}},
+		"numbers of pods out of range":     {[]string{"--engine=e:1", "--max-pod-changes-per-sync=0", "--max-uncounted-pods=100001"}, program.ExitUsage, []string{"--max-pod-changes-per-sync", "--max-uncounted-pods"}},
+		"rates out of range":               {[]string{"--engine=e:1", "--kube-api-qps=0", "--kube-api-burst=0"}, program.ExitUsage, []string{"--kube-api-qps", "--kube-api-burst"}},
+		"no manager":                       {[]string{"--engine=e:1", "--managed-by="}, program.ExitUsage, []string{"--managed-by"}},
+		"times of election that do not go": {[]string{"--engine=e:1", "--leader-elect-renew-deadline=20s"}, program.ExitUsage, []string{"--leader-elect-renew-deadline"}},
+		"a kubeconfig that is not there":   {[]string{"--engine=embedded", "--kubeconfig", missing}, program.ExitFailed, []string{"--kubeconfig", missing}},
+		"an authority that is not there":   {[]string{"--engine=e:1", "--engine-ca-file", missing}, program.ExitFailed, []string{"--engine-ca-file", missing}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var printed bytes.Buffer
+			code := newProgram().Start(t.Context(), tc.args, &printed, &printed)
+			if code != tc.wantCode {
+				t.Errorf("exit code = %d, want %d", code, tc.wantCode)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(printed.String(), want) {
+					t.Errorf("output lacks %q:\n%s", want, printed.String())
+				}
+			}
+		})
+	}
+}
+
+func TestReadyOnlyWithCachesAndEngine(t *testing.T) {
+	api := testapi.Start(t)
+	api.HoldLists.Store(true)
+	first := testengine.Start(t, testengine.Config{})
+	first.Shutdown(0) // its address is free now
+
+	p := testprocess.Start(t, nil, "--kubeconfig", api.Kubeconfig, "--engine", first.Address, "--engine-insecure",
+		"--leader-elect=false", "--http-address=127.0.0.1:0")
+	address := p.Logged(t, "service started", "http")
+	testprocess.Readyz(t, address, http.StatusServiceUnavailable, "[-] caches: caches are not synced")
+	testprocess.Readyz(t, address, http.StatusServiceUnavailable, "[-] engine: engine "+first.Address+" does not answer")
+
+	api.HoldLists.Store(false)
+	testprocess.Readyz(t, address, http.StatusServiceUnavailable, "[+] caches: ok")
+	second := testengine.Start(t, testengine.Config{Address: first.Address})
+	testprocess.Readyz(t, address, http.StatusOK, "[+] engine: ok")
+
+	second.Drain()
+	testprocess.Readyz(t, address, http.StatusServiceUnavailable, "[-] engine")
+	testengine.Start(t, testengine.Config{Address: restart(second)})
+	testprocess.Readyz(t, address, http.StatusOK, "")
+
+	assertDebugAndMetrics(t, address)
+	p.Signal(t, syscall.SIGTERM)
+	if code := p.ExitCode(t); code != 0 {
+		t.Errorf("exit code = %d, want 0", code)
+	}
+}
+
+func restart(e *testengine.Engine) (address string) {
+	e.Shutdown(0)
+	return e.Address
+}
+
+func assertDebugAndMetrics(t *testing.T, address string) {
+	t.Helper()
+	code, body, err := testprocess.Get("http://" + address + "/debug/decisions")
+	if err != nil || code != http.StatusOK || strings.TrimSpace(body) != "[]" {
+		t.Errorf("/debug/decisions = %d %q, %v; want an empty list", code, body, err)
+	}
+	code, body, err = testprocess.Get("http://" + address + "/metrics")
+	if err != nil || code != http.StatusOK || !strings.Contains(body, `program="jobpolicy-executor"`) || !strings.Contains(body, "go_goroutines ") {
+		t.Errorf("/metrics = %d, %v:\n%s", code, err, body)
+	}
+}
+
+func TestEmbeddedEngineAlwaysAnswers(t *testing.T) {
+	away := testengine.Start(t, testengine.Config{})
+	away.Shutdown(0)
+	cases := map[string][]string{
+		"the engine in this process":                    {"--engine=embedded"},
+		"an engine that is away, with one to fall back": {"--engine=" + away.Address, "--engine-insecure", "--engine-fallback=embedded"},
+	}
+	for name, args := range cases {
+		t.Run(name, func(t *testing.T) {
+			api := testapi.Start(t)
+			p := testprocess.Start(t, nil, append(args, "--kubeconfig", api.Kubeconfig, "--leader-elect=false", "--http-address=127.0.0.1:0")...)
+			testprocess.Readyz(t, p.Logged(t, "service started", "http"), http.StatusOK, "[+] engine: ok")
+			p.Signal(t, syscall.SIGINT)
+			if code := p.ExitCode(t); code != 0 {
+				t.Errorf("exit code = %d, want 0", code)
+			}
+		})
+	}
+}
+
+func TestReplicasLeadInTurn(t *testing.T) {
+	api := testapi.Start(t)
+	args := []string{
+		"--kubeconfig", api.Kubeconfig, "--engine=embedded", "--http-address=127.0.0.1:0",
+		"--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=100ms",
+	}
+	first := testprocess.Start(t, nil, args...)
+	testprocess.Readyz(t, first.Logged(t, "service started", "http"), http.StatusOK, "")
+	holder := api.Holder()
+
+	second := testprocess.Start(t, nil, args...)
+	secondAddress := second.Logged(t, "service started", "http")
+	testprocess.Readyz(t, secondAddress, http.StatusServiceUnavailable, "standing by, "+holder+" leads")
+
+	first.Signal(t, syscall.SIGTERM)
+	if code := first.ExitCode(t); code != 0 {
+		t.Errorf("exit code of the leader = %d, want 0", code)
+	}
+	testprocess.Readyz(t, secondAddress, http.StatusOK, "")
+
+	api.RefuseRenewals.Store(true)
+	if code := second.ExitCode(t); code != program.ExitFailed {
+		t.Errorf("exit code after losing the lease = %d, want %d", code, program.ExitFailed)
+	}
+	testenv.Eventually(t, func() error {
+		if second.Log.Count("leader lease lost") == 0 {
+			return errors.New("the loss is not logged")
+		}
+		return nil
+	})
+}
