@@ -44,9 +44,9 @@ func (e *Executor) ask(ctx context.Context, s *jobState, snap snapshot) (*jobpol
 	d, err := e.cfg.Decider.DecideJob(ctx, snap.req)
 	end(err)
 	if err != nil {
-		return nil, e.engineFailed(ctx, s, snap.job, err)
+		return nil, e.engineFailed(ctx, s, snap, err)
 	}
-	e.engine.answered(ctx, e.log)
+	e.engineAnswered(ctx)
 	label := dispositionLabel(d.GetDisposition())
 	e.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
 	e.metrics.decisions.WithLabelValues(label, d.GetExplanation().GetDecidingRule()).Inc()
@@ -86,20 +86,21 @@ func setSize(set *jobpolicyv1.IndexSet) int64 {
 	return n
 }
 
-func (e *Executor) engineFailed(ctx context.Context, s *jobState, job *batchv1.Job, err error) error {
+func (e *Executor) engineFailed(ctx context.Context, s *jobState, snap snapshot, err error) error {
 	code := status.Code(err)
 	e.metrics.engineErrors.WithLabelValues(code.String()).Inc()
 	switch code {
 	case codes.InvalidArgument, codes.Unimplemented:
-		e.engine.answered(ctx, e.log)
-		e.tellRejected(s, job, err)
+		e.engineAnswered(ctx)
+		e.tellRejected(s, snap.job, err)
 		return fmt.Errorf("%w: %w", errRejected, err)
 	case codes.ResourceExhausted:
-		s.sendLess()
+		s.sendLess(len(snap.req.GetUnaccountedPods()))
 	case codes.Canceled:
 		return fmt.Errorf("%w: %w", errEngine, err)
 	}
 	e.engine.failed(ctx, e.log, err)
+	s.awaitEngine()
 	return fmt.Errorf("%w: %w", errEngine, err)
 }
 
@@ -114,14 +115,12 @@ func (e *Executor) tellRejected(s *jobState, job *batchv1.Job, err error) {
 	}
 }
 
-// sendLess halves how many pods are listed, because a message was too large.
-func (s *jobState) sendLess() {
+// sendLess halves how many pods are listed, because a message with n of them was
+// too large.
+func (s *jobState) sendLess(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.maxRows == 0 {
-		s.maxRows = defaultMaxRows
-	}
-	s.maxRows = max(minRows, s.maxRows/2)
+	s.maxRows = max(1, n/2)
 }
 
 // engineHealth turns many failed calls into few log lines.
@@ -144,12 +143,27 @@ func (h *engineHealth) failed(ctx context.Context, log *slog.Logger, err error) 
 	log.ErrorContext(ctx, "policy engine does not answer, jobs are on hold", slog.Int("failedCalls", h.calls), slog.Any("error", err))
 }
 
-func (h *engineHealth) answered(ctx context.Context, log *slog.Logger) {
+// answered reports whether the engine had been away.
+func (h *engineHealth) answered(ctx context.Context, log *slog.Logger) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.down {
-		return
+		return false
 	}
 	log.InfoContext(ctx, "policy engine answers again", slog.Int("failedCalls", h.calls))
 	h.down, h.calls, h.logged = false, 0, time.Time{}
+	return true
+}
+
+// engineAnswered takes in that the engine is there. If it had been away, no Job
+// waits any longer because of that.
+func (e *Executor) engineAnswered(ctx context.Context) {
+	if !e.engine.answered(ctx, e.log) {
+		return
+	}
+	for _, s := range e.jobs.all() {
+		if s.retryNow(true) {
+			e.wake(s, CauseRetry, true)
+		}
+	}
 }

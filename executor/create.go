@@ -32,7 +32,7 @@ func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d
 	job := e.template(s, snap)
 	plan := creationPlan(job, d.GetCreate())
 	reason := creationReason(job, d.GetExplanation().GetFacts(), snap.req.GetPods().GetTerminating())
-	var stop atomic.Bool
+	var stop, some atomic.Bool
 	for size := 1; len(plan) > 0; size *= 2 {
 		batch := plan[:min(size, len(plan))]
 		plan = plan[len(batch):]
@@ -44,9 +44,15 @@ func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d
 			if quotaExceeded(err) || errors.Is(err, errNamespaceTerminating) {
 				stop.Store(true)
 			}
+			if err == nil {
+				some.Store(true)
+			}
 			e.countCreation(reason, err)
 			return err
 		})
+		if err != nil && some.Load() {
+			s.mayCreate()
+		}
 		if err != nil {
 			return err
 		}
@@ -68,8 +74,9 @@ func (e *Executor) holdCreation(ctx context.Context, s *jobState, job *batchv1.J
 	}
 }
 
-// created ends what holdCreation began.
-func (s *jobState) created() {
+// mayCreate ends what holdCreation began: pods were created after all, or one
+// ended and made room for another.
+func (s *jobState) mayCreate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.createNotBefore, s.createFailures = time.Time{}, 0

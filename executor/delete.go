@@ -50,7 +50,7 @@ func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job,
 	}
 	gone, err := e.isGone(ctx, pod, err)
 	if gone {
-		s.pods.Gone(uid)
+		s.pods.Gone(uid, tracker.Response)
 		return nil
 	}
 	e.recorder.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)

@@ -100,6 +100,9 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 		e.releaseLeftovers(s)
 		return
 	}
+	if o.specChanged {
+		s.retryNow(false)
+	}
 	e.wake(s, CauseJobEvent, o.first || o.specChanged)
 }
 
@@ -146,7 +149,7 @@ func (e *Executor) leaveOldJob(old, pod *corev1.Pod, ref *metav1.OwnerReference)
 	if !ok {
 		return
 	}
-	if s.pods.Left(pod) {
+	if s.pods.Left(pod, tracker.Watch) {
 		e.wake(s, CausePodEvent, false)
 	}
 	e.jobs.dropUnused(pod.Namespace, oldRef.UID)
@@ -158,6 +161,9 @@ func (e *Executor) ownedPodSeen(pod *corev1.Pod, ref *metav1.OwnerReference) {
 	job := s.current()
 	if tracker.HoldsFinalizer(pod) && !e.inCare(job) {
 		e.orphans.add(pod)
+	}
+	if news && ended(pod) {
+		s.mayCreate()
 	}
 	if news && job != nil {
 		e.wake(s, CausePodEvent, s.pods.Idle())
@@ -190,7 +196,8 @@ func (e *Executor) podDeleted(pod *corev1.Pod) {
 	if !ok {
 		return
 	}
-	if s.pods.Gone(pod.UID) {
+	if s.pods.Gone(pod.UID, tracker.Watch) {
+		s.mayCreate()
 		e.wake(s, CausePodEvent, s.pods.Idle())
 	}
 	e.jobs.dropUnused(pod.Namespace, ref.UID)
@@ -208,6 +215,9 @@ func (e *Executor) countTracking(old, pod *corev1.Pod) {
 }
 
 func terminatedAndHeld(pod *corev1.Pod) bool {
-	return pod != nil && tracker.HoldsFinalizer(pod) &&
-		(pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
+	return pod != nil && tracker.HoldsFinalizer(pod) && ended(pod)
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

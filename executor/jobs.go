@@ -37,6 +37,8 @@ type jobState struct {
 	// What has to be done before the next decision.
 	claimDue, readDue, listDue bool
 
+	// engineAway: the last round failed because the engine did not answer.
+	engineAway bool
 	// createNotBefore holds creation back after it failed createFailures times
 	// in a row; what else there is to do goes on.
 	createNotBefore time.Time
@@ -177,6 +179,9 @@ func (j *jobs) find(uid types.UID) (*jobState, bool) {
 // with calls f with the state of the UID, made if need be, such that the state
 // is not dropped meanwhile.
 func (j *jobs) with(namespace string, uid types.UID, f func(*jobState)) *jobState {
+	if s, ok := j.withKnown(uid, f); ok {
+		return s
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s, ok := j.byUID[uid]
@@ -190,6 +195,18 @@ func (j *jobs) with(namespace string, uid types.UID, f func(*jobState)) *jobStat
 	}
 	f(s)
 	return s
+}
+
+// withKnown is with for a state that exists. It does not keep other Jobs' events
+// waiting for this one's.
+func (j *jobs) withKnown(uid types.UID, f func(*jobState)) (*jobState, bool) {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	s, ok := j.byUID[uid]
+	if ok {
+		f(s)
+	}
+	return s, ok
 }
 
 // dropUnused forgets a Job that is not known to exist and has no pods.

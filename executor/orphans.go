@@ -110,7 +110,8 @@ type orphanVerdict int
 const (
 	orphanNo orphanVerdict = iota
 	orphanYes
-	// orphanUnsure: the Job exists, and is not in the cache yet.
+	// orphanUnsure: the Job exists, and is not in the cache yet; or a Job that
+	// is in the cache may adopt the pod. Time will tell.
 	orphanUnsure
 )
 
@@ -150,9 +151,13 @@ func (e *Executor) looseOrphaned(pod *corev1.Pod) orphanVerdict {
 		if job == nil || finishedCondition(job) != nil {
 			continue
 		}
-		adoptable := job.DeletionTimestamp == nil && pod.DeletionTimestamp == nil
-		if !e.ours(job) || adoptable {
+		if !e.ours(job) {
 			return orphanNo
+		}
+		// The cache may not show yet that the Job is going away, and has left
+		// its pods behind.
+		if job.DeletionTimestamp == nil && pod.DeletionTimestamp == nil {
+			return orphanUnsure
 		}
 	}
 	return orphanYes

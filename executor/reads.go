@@ -62,6 +62,16 @@ func (e *Executor) listPods(ctx context.Context, s *jobState, job *batchv1.Job) 
 	if err != nil {
 		return fmt.Errorf("selector: %w", err)
 	}
+	// Cleared before the list is sent: what makes another one due meanwhile, this
+	// one may not show.
+	s.mu.Lock()
+	s.listDue = false
+	s.mu.Unlock()
+	defer func() {
+		if err != nil {
+			s.due(false, false, true)
+		}
+	}()
 	list := s.pods.BeginList()
 	pods, err := e.cfg.Client.CoreV1().Pods(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
@@ -75,9 +85,6 @@ func (e *Executor) listPods(ctx context.Context, s *jobState, job *batchv1.Job) 
 		}
 	}
 	list.End(owned, pods.ResourceVersion)
-	s.mu.Lock()
-	s.listDue = false
-	s.mu.Unlock()
 	return nil
 }
 
@@ -98,5 +105,5 @@ func (e *Executor) absorb(s *jobState, pod *corev1.Pod) {
 		s.pods.Observe(pod, tracker.Response)
 		return
 	}
-	s.pods.Left(pod)
+	s.pods.Left(pod, tracker.Response)
 }

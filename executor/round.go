@@ -178,13 +178,13 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 		return next{}, err
 	}
 	if d.GetCreate() != nil {
-		s.created()
+		s.mayCreate()
 	}
 	if e.mayAdvance(s, snap, d) {
 		return next{again: true}, nil
 	}
-	// Another look after a batch period: releases that were confirmed are to be
-	// counted even if no event comes.
+	// Another look after a batch period: what was done is part of the next
+	// snapshot, and the echo of an own write wakes nobody.
 	after := e.cfg.SyncBatchPeriod
 	if recheck := e.recheck(d); recheck > 0 {
 		after = min(after, recheck)
@@ -218,6 +218,9 @@ func (e *Executor) mayAdvance(s *jobState, snap snapshot, d *jobpolicyv1.DecideJ
 	}
 	if d.GetCreate() != nil || len(d.GetDelete()) > 0 {
 		return false
+	}
+	if len(d.GetStatus().GetConditions()) > len(snap.req.GetStatus().GetConditions()) {
+		return true // A verdict is announced; what follows from it is due.
 	}
 	moved := d.GetStatus() != nil || len(d.GetRelease()) > 0
 	return moved && s.pods.Idle()

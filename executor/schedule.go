@@ -153,7 +153,7 @@ func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid typ
 func (s *jobState) succeeded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failures, s.notBefore, s.lastRound = 0, time.Time{}, time.Now()
+	s.failures, s.notBefore, s.engineAway, s.lastRound = 0, time.Time{}, false, time.Now()
 }
 
 // backOff makes the Job due again after a delay that grows with each failed
@@ -175,6 +175,25 @@ func (e *Executor) backOff(ctx context.Context, s *jobState, err error) {
 		return
 	}
 	e.log.WarnContext(ctx, "round stopped", append(jobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
+}
+
+// awaitEngine marks the Job as waiting for the engine to come back.
+func (s *jobState) awaitEngine() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.engineAway = true
+}
+
+// retryNow ends the back-off after failed rounds; with onlyEngine, only if the
+// engine was the cause. It reports whether there was one.
+func (s *jobState) retryNow(onlyEngine bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.notBefore.IsZero() || (onlyEngine && !s.engineAway) {
+		return false
+	}
+	s.notBefore, s.failures, s.engineAway = time.Time{}, 0, false
+	return true
 }
 
 // exponential is base doubled n times, at most limit.

@@ -14,11 +14,14 @@ import (
 )
 
 const (
-	// defaultMaxRows is how many unaccounted pods are listed at most. It keeps a
-	// request far below the contract's 16 MiB even with failure details.
-	defaultMaxRows = 20000
-	minRows        = 500
-	maxActiveRows  = 100000
+	// minRows is how many unaccounted pods are listed at least, if there are as
+	// many.
+	minRows = 1000
+	// maxRowsPerIndex is the contract's limit. With limits per index, failed pods
+	// stay unaccounted until they are replaced: a shorter list could be full of
+	// those, and nothing else would be seen.
+	maxRowsPerIndex = 100000
+	maxActiveRows   = 100000
 	// maxChangesDefault is the contract's default of max_pod_changes.
 	maxChangesDefault = 500
 )
@@ -40,7 +43,7 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 		return snapshot{}, errJobGone
 	}
 	if maxRows == 0 {
-		maxRows = defaultMaxRows
+		maxRows = e.rowLimit(job)
 	}
 	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, MaxRows: maxRows}
 	if activeRows {
@@ -60,6 +63,15 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 		req.CreateNotBefore = timestamppb.New(notBefore)
 	}
 	return snapshot{job: job, req: req}, nil
+}
+
+// rowLimit is how many unaccounted pods are listed: enough to fill two rounds of
+// the ledger, so that the cost of a round does not grow with the Job.
+func (e *Executor) rowLimit(job *batchv1.Job) int {
+	if job.Spec.BackoffLimitPerIndex != nil {
+		return maxRowsPerIndex
+	}
+	return max(minRows, 2*int(e.settings.GetMaxUncountedPods()))
 }
 
 func (e *Executor) request(job *batchv1.Job, view tracker.View) (*jobpolicyv1.DecideJobRequest, error) {

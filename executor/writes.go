@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/tracker"
 )
 
 // apiTimeout bounds one call of the API server, waiting for the client's rate
@@ -79,14 +81,27 @@ func (e *Executor) patchPod(ctx context.Context, s *jobState, pod *corev1.Pod, p
 	s.pods.BeginCall()
 	defer s.pods.EndCall()
 	patched, err := e.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if err == nil {
+	if err == nil && !wentWith(patched) {
 		e.absorb(s, patched)
 		return false, nil
 	}
+	if err == nil {
+		s.pods.Gone(pod.UID, tracker.Response)
+		return true, nil
+	}
 	if gone, err = e.isGone(ctx, pod, err); gone {
-		s.pods.Gone(pod.UID)
+		s.pods.Gone(pod.UID, tracker.Response)
 	}
 	return gone, err
+}
+
+// wentWith reports whether a pod went with the write that this is the answer
+// to: its deletion was only waiting for the last finalizer. The answer then
+// bears the version from before the write, so it would pass for old news, and
+// the pod for one that holds its finalizer still.
+func wentWith(pod *corev1.Pod) bool {
+	grace := pod.DeletionGracePeriodSeconds
+	return pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0 && grace != nil && *grace == 0
 }
 
 // isGone works out whether a write failed because its pod does not exist any

@@ -30,7 +30,20 @@ func (t *Tracker) BeginCall() {
 func (t *Tracker) EndCall() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.callEnded()
+}
+
+// callEnded forgets the absences that only a response under way could undo.
+func (t *Tracker) callEnded() {
 	t.calls--
+	if t.calls > 0 {
+		return
+	}
+	for uid, a := range t.gone {
+		if a.settled {
+			delete(t.gone, uid)
+		}
+	}
 }
 
 // BeginCreate says that a pod is about to be created. index is NoIndex unless
@@ -50,7 +63,7 @@ func (c *Creation) Created(pod *corev1.Pod) {
 	defer c.t.mu.Unlock()
 	delete(c.t.creates, c)
 	c.t.observe(pod, Response)
-	c.t.calls--
+	c.t.callEnded()
 }
 
 // Refused ends the creation: there is certainly no pod.
@@ -58,7 +71,7 @@ func (c *Creation) Refused() {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	delete(c.t.creates, c)
-	c.t.calls--
+	c.t.callEnded()
 }
 
 // Unknown says that the call is over and that there may be a pod or not. The
@@ -67,7 +80,7 @@ func (c *Creation) Unknown() {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	c.unsettled = true
-	c.t.calls--
+	c.t.callEnded()
 }
 
 // List is a live list of the Job's pods under way.
@@ -112,7 +125,7 @@ func (l *List) End(pods []*corev1.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls--
+	t.callEnded()
 	listed := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
 		listed[pod.UID] = true
@@ -121,7 +134,7 @@ func (l *List) End(pods []*corev1.Pod, resourceVersion string) {
 	at := ResourceVersion(resourceVersion)
 	for _, uid := range slices.Collect(maps.Keys(t.pods)) {
 		if r := t.pods[uid]; at != 0 && r.rv <= at && !listed[uid] && !r.share.stray {
-			t.drop(uid, math.MaxUint64)
+			t.drop(uid, math.MaxUint64, false)
 		}
 	}
 	for _, c := range l.settles {

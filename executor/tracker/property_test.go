@@ -45,7 +45,7 @@ func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 		}
 		for i, s := range rapid.Permutation(steps).Draw(t, "order") {
 			if s.gone {
-				tr.Gone(s.pod.UID)
+				tr.Gone(s.pod.UID, Watch)
 			} else {
 				tr.Observe(s.pod, Source(i%2))
 			}

@@ -56,6 +56,15 @@ type record struct {
 
 func (r *record) deleting() bool { return r.pod.DeletionTimestamp != nil || !r.deletedAt.IsZero() }
 
+// absence is what is known of a pod that is not the Job's any more.
+type absence struct {
+	// until is the resource version up to which that is certain.
+	until uint64
+	// settled: the watch has shown the end, so only responses under way can be
+	// older than it.
+	settled bool
+}
+
 // Tracker holds the facts about the pods of one Job. It is safe for use by
 // many goroutines.
 type Tracker struct {
@@ -65,10 +74,16 @@ type Tracker struct {
 	unseen  map[types.UID]*record
 	strays  map[types.UID]*record
 	pending map[types.UID]*record // Unaccounted: finished or being deleted, and holding the finalizer.
-	// gone holds pods that are not the Job's any more, and the resource version
-	// up to which that is certain. It keeps late responses from bringing a pod
-	// back, and confirms releases. Forgotten when neither can matter.
-	gone map[types.UID]uint64
+	// gone holds pods that are not the Job's any more and that an older
+	// observation could still bring back: a late response, or a watch that lags
+	// behind what was learned otherwise. A pod counted a second time because of
+	// that would break I2.
+	gone map[types.UID]absence
+
+	// What the pending pods add up to, so that those which a view does not list
+	// need not be looked at one by one.
+	pendingSucceeded        int32
+	pendingSucceededIndexes indexes
 
 	active, ready, terminating, trackedActive int32
 	restarts                                  int64
@@ -88,7 +103,7 @@ func New() *Tracker {
 		unseen:  map[types.UID]*record{},
 		strays:  map[types.UID]*record{},
 		pending: map[types.UID]*record{},
-		gone:    map[types.UID]uint64{},
+		gone:    map[types.UID]absence{},
 		creates: map[*Creation]struct{}{},
 	}
 }
@@ -117,7 +132,7 @@ func (t *Tracker) Observe(pod *corev1.Pod, source Source) bool {
 func (t *Tracker) observe(pod *corev1.Pod, source Source) bool {
 	rv := ResourceVersion(pod.ResourceVersion)
 	t.note(rv, source)
-	if until, ok := t.gone[pod.UID]; ok && (rv <= until || until == math.MaxUint64) {
+	if a, ok := t.gone[pod.UID]; ok && (rv <= a.until || a.until == math.MaxUint64) {
 		return false
 	}
 	delete(t.gone, pod.UID)
@@ -152,27 +167,34 @@ func (t *Tracker) note(rv uint64, source Source) {
 }
 
 // Gone takes in that the pod does not exist any more.
-func (t *Tracker) Gone(uid types.UID) bool {
+func (t *Tracker) Gone(uid types.UID, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.drop(uid, math.MaxUint64)
+	return t.drop(uid, math.MaxUint64, source == Watch)
 }
 
 // Left takes in that the pod, seen at this version, is not controlled by the
 // Job any more.
-func (t *Tracker) Left(pod *corev1.Pod) bool {
+func (t *Tracker) Left(pod *corev1.Pod, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rv := ResourceVersion(pod.ResourceVersion)
 	if r, known := t.pods[pod.UID]; known && rv != 0 && rv < r.rv {
 		return false
 	}
-	return t.drop(pod.UID, rv)
+	return t.drop(pod.UID, rv, source == Watch)
 }
 
-func (t *Tracker) drop(uid types.UID, until uint64) bool {
-	t.gone[uid] = max(t.gone[uid], until)
+// drop removes a pod. settled says that the watch has shown it.
+func (t *Tracker) drop(uid types.UID, until uint64, settled bool) bool {
 	r, known := t.pods[uid]
+	a, marked := t.gone[uid]
+	switch {
+	case settled && t.calls == 0:
+		delete(t.gone, uid)
+	case settled || known || marked:
+		t.gone[uid] = absence{until: max(a.until, until), settled: a.settled || settled}
+	}
 	if !known {
 		return false
 	}
@@ -205,7 +227,7 @@ func (t *Tracker) Sweep(watched uint64, stored func(*corev1.Pod) bool) {
 	defer t.mu.Unlock()
 	for uid, r := range t.unseen {
 		if r.rv != 0 && r.rv <= watched && !stored(r.pod) {
-			t.drop(uid, math.MaxUint64)
+			t.drop(uid, math.MaxUint64, true)
 		}
 	}
 }
@@ -221,13 +243,17 @@ func (t *Tracker) settle(r *record, first bool) {
 	}
 	if r.share.unaccounted {
 		t.pending[r.pod.UID] = r
+		t.countPending(r, 1)
 	}
 	t.learn(r, first)
 }
 
 func (t *Tracker) unsettle(r *record) {
 	t.count(&r.share, -1)
-	delete(t.pending, r.pod.UID)
+	if _, pending := t.pending[r.pod.UID]; pending {
+		t.countPending(r, -1)
+		delete(t.pending, r.pod.UID)
+	}
 	delete(t.strays, r.pod.UID)
 }
 
@@ -265,6 +291,16 @@ func (t *Tracker) count(s *share, sign int32) {
 	}
 	if s.terminating {
 		t.terminatingIndexes.change(s.index, sign)
+	}
+}
+
+func (t *Tracker) countPending(r *record, sign int32) {
+	if r.pod.Status.Phase != corev1.PodSucceeded {
+		return
+	}
+	t.pendingSucceeded += sign
+	if r.share.index != NoIndex {
+		t.pendingSucceededIndexes.change(r.share.index, sign)
 	}
 }
 

@@ -103,6 +103,7 @@ func TestPodsCountByTheirState(t *testing.T) {
 		wantUnlisted *jobpolicyv1.UnlistedPods
 		wantRows     int
 		maxRows      int
+		recorded     []types.UID
 	}{
 		"a pending pod with the finalizer is active and tracked": {
 			pods: []*corev1.Pod{podOf(1, 1, held)},
@@ -153,6 +154,7 @@ func TestPodsCountByTheirState(t *testing.T) {
 				podOf(1, 1, held, inPhase(corev1.PodSucceeded), withIndex("5")), podOf(2, 1, held, inPhase(corev1.PodFailed), withIndex("0")),
 				podOf(3, 1, held, deletedAt(epoch, 0), withIndex("6")),
 			},
+			recorded: []types.UID{uidOf(2)},
 			want:     &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}},
 			wantRows: 1,
 			wantUnlisted: &jobpolicyv1.UnlistedPods{
@@ -168,7 +170,7 @@ func TestPodsCountByTheirState(t *testing.T) {
 				tr.Observe(pod, Watch)
 			}
 			tr.SetPolicy(tc.policy) // Pods may come before their Job.
-			v := mustView(t, tr, Question{MaxRows: tc.maxRows})
+			v := mustView(t, tr, Question{MaxRows: tc.maxRows, Uncounted: &batchv1.UncountedTerminatedPods{Failed: tc.recorded}})
 			if diff := cmp.Diff(tc.want, v.Pods, protocmp.Transform()); diff != "" {
 				t.Errorf("pods (-want +got):\n%s", diff)
 			}
@@ -235,9 +237,26 @@ func TestObservationsAreOrderedByVersion(t *testing.T) {
 			do: func(tr *Tracker) {
 				tr.BeginCall()
 				tr.Observe(podOf(1, 4, held), Watch)
-				tr.Gone(uidOf(1))
+				tr.Gone(uidOf(1), Watch)
 				mustView(fataler{}, tr, Question{})
 				tr.Observe(podOf(1, 5, held), Response)
+			},
+		},
+		"a watch that lags does not bring a pod back that a list has shown to be gone": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 10, held), Watch)
+				tr.BeginList().End(nil, "50")
+				mustView(fataler{}, tr, Question{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}})
+				mustView(fataler{}, tr, Question{})
+				tr.Observe(podOf(1, 20, held, inPhase(corev1.PodSucceeded)), Watch)
+			},
+		},
+		"nor one that the answer to a write has shown to be gone": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 10, held), Watch)
+				tr.Gone(uidOf(1), Response)
+				mustView(fataler{}, tr, Question{})
+				tr.Observe(podOf(1, 20, held, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
 		"versions compare as numbers": {
@@ -250,7 +269,7 @@ func TestObservationsAreOrderedByVersion(t *testing.T) {
 		"a pod that left and is adopted again is back": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 1, held), Watch)
-				tr.Left(podOf(1, 2))
+				tr.Left(podOf(1, 2), Watch)
 				tr.Observe(podOf(1, 3, held), Response)
 			},
 			wantActive: 1,
@@ -299,7 +318,7 @@ func TestReleasesAreConfirmedOnlyWhenTheFinalizerIsKnownToBeGone(t *testing.T) {
 	tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed)), Watch)
 	tr.Observe(podOf(2, 1, inPhase(corev1.PodFailed)), Watch)
 	tr.Observe(podOf(3, 1, held, inPhase(corev1.PodFailed)), Watch)
-	tr.Gone(uidOf(3))
+	tr.Gone(uidOf(3), Watch)
 	tr.Observe(podOf(4, 1, inPhase(corev1.PodFailed)), Watch)
 	q := Question{Uncounted: &batchv1.UncountedTerminatedPods{
 		Succeeded: []types.UID{uidOf(1)}, Failed: []types.UID{uidOf(3), uidOf(2)},
@@ -367,7 +386,7 @@ func TestRetryFacts(t *testing.T) {
 		"failures outlive their pods": {
 			do: func(tr *Tracker) {
 				tr.Observe(fails(1, 1, 3), Watch)
-				tr.Gone(uidOf(1))
+				tr.Gone(uidOf(1), Watch)
 			},
 			wantFailures: []int{3},
 		},
@@ -495,5 +514,28 @@ func TestUIDsConvertBothWays(t *testing.T) {
 		if _, err := UIDBytes(bad); err == nil {
 			t.Errorf("%q is taken for a UID", bad)
 		}
+	}
+}
+
+func TestAbsencesAreForgotten(t *testing.T) {
+	tr := New()
+	for i := range 50 {
+		tr.Observe(podOf(i, 1, held), Watch)
+	}
+	tr.BeginCall()
+	for i := range 25 {
+		tr.Gone(uidOf(i), Watch)
+	}
+	if len(tr.gone) != 25 {
+		t.Errorf("%d absences are kept while a response is under way, want 25", len(tr.gone))
+	}
+	tr.EndCall()
+	for i := 25; i < 50; i++ {
+		tr.Gone(uidOf(i), Response)
+		tr.Gone(uidOf(i), Watch)
+	}
+	tr.Gone(uidOf(99), Watch)
+	if len(tr.gone) != 0 {
+		t.Errorf("%d absences are kept that nothing can undo", len(tr.gone))
 	}
 }

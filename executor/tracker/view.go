@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -37,8 +36,9 @@ type View struct {
 	Observed, Written string
 }
 
-// View returns the facts as they are now. It also forgets which pods are gone,
-// as far as nobody may ask again. err is an ErrUID.
+// View returns the facts as they are now. Its cost grows with the rows that it
+// lists and with the number of index ranges, not with the pods. err is an
+// ErrUID.
 func (t *Tracker) View(q Question) (View, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,7 +66,6 @@ func (t *Tracker) View(q Question) (View, error) {
 			return View{}, err
 		}
 	}
-	t.forget(uncounted)
 	return v, nil
 }
 
@@ -110,17 +109,6 @@ func (t *Tracker) confirmed(uncounted map[types.UID]bool) ([][]byte, error) {
 	return out, nil
 }
 
-func (t *Tracker) forget(uncounted map[types.UID]bool) {
-	if t.calls > 0 {
-		return
-	}
-	for uid := range t.gone {
-		if !uncounted[uid] {
-			delete(t.gone, uid)
-		}
-	}
-}
-
 func (t *Tracker) inFlight() *jobpolicyv1.InFlight {
 	if len(t.creates) == 0 {
 		return nil
@@ -134,32 +122,33 @@ func (t *Tracker) inFlight() *jobpolicyv1.InFlight {
 	return &jobpolicyv1.InFlight{Creates: int32(len(t.creates)), CreateIndexes: set.set()}
 }
 
-// rows lists the unaccounted pods: those first that the status has recorded,
-// because their release frees room, then by index.
+// rows lists unaccounted pods, at most limit and all that the status has
+// recorded: those are counted there already, and their release frees room.
 func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
-	records := make([]*record, 0, len(t.pending))
-	for _, r := range t.pending {
-		records = append(records, r)
-	}
-	slices.SortFunc(records, func(a, b *record) int {
-		if ra, rb := recorded[a.pod.UID], recorded[b.pod.UID]; ra != rb {
-			if ra {
-				return -1
-			}
-			return 1
+	var listed []*record
+	for uid := range recorded {
+		if r, ok := t.pending[uid]; ok {
+			listed = append(listed, r)
 		}
-		return cmp.Or(cmp.Compare(a.share.index, b.share.index), cmp.Compare(a.pod.UID, b.pod.UID))
-	})
-	listed := min(len(records), limit)
-	rows := make([]*jobpolicyv1.UnaccountedPod, 0, listed)
-	for _, r := range records[:listed] {
+	}
+	for uid, r := range t.pending {
+		if len(listed) >= limit {
+			break
+		}
+		if !recorded[uid] {
+			listed = append(listed, r)
+		}
+	}
+	rows := make([]*jobpolicyv1.UnaccountedPod, 0, len(listed))
+	for _, r := range listed {
 		row, err := t.row(r)
 		if err != nil {
 			return nil, nil, err
 		}
 		rows = append(rows, row)
 	}
-	return rows, unlisted(records[listed:]), nil
+	slices.SortFunc(rows, func(a, b *jobpolicyv1.UnaccountedPod) int { return bytes.Compare(a.Uid, b.Uid) })
+	return rows, t.unlisted(listed), nil
 }
 
 func (t *Tracker) row(r *record) (*jobpolicyv1.UnaccountedPod, error) {
@@ -189,23 +178,22 @@ func indexField(ix int32) *int32 {
 	return &ix
 }
 
-func unlisted(records []*record) *jobpolicyv1.UnlistedPods {
-	if len(records) == 0 {
+// unlisted is what the pending pods add up to without the listed ones.
+func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
+	if len(listed) == len(t.pending) {
 		return nil
 	}
-	m := &jobpolicyv1.UnlistedPods{}
-	var set indexes
-	for _, r := range records {
-		if r.pod.Status.Phase != corev1.PodSucceeded {
-			m.Failed++
-			continue
-		}
-		m.Succeeded++
-		if r.share.index != NoIndex {
-			set.add(r.share.index)
-		}
+	for _, r := range listed {
+		t.countPending(r, -1)
 	}
-	m.SucceededIndexes = set.set()
+	m := &jobpolicyv1.UnlistedPods{
+		Succeeded:        t.pendingSucceeded,
+		Failed:           int32(len(t.pending)-len(listed)) - t.pendingSucceeded,
+		SucceededIndexes: t.pendingSucceededIndexes.set(),
+	}
+	for _, r := range listed {
+		t.countPending(r, 1)
+	}
 	return m
 }
 
