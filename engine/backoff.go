@@ -23,8 +23,9 @@ func retryDelay(n int32, base, limit time.Duration) time.Duration {
 // facts in the cluster only, so no restart forgets it (invariant I10).
 func retryTime(s *snapshot, n int32, last time.Time) (at time.Time, ok bool) {
 	at = last.Add(retryDelay(n, s.podFailureBackoff, s.maxPodFailureBackoff))
-	// A pod that claims to have ended in the future, because clocks differ,
-	// delays by no more than the delay itself.
+	// A pod may claim to have ended in the future, because clocks differ. It holds
+	// creation back until then, as upstream has it, but is looked at again after
+	// one delay.
 	if latest := s.now.Add(retryDelay(n, s.podFailureBackoff, s.maxPodFailureBackoff)); at.After(latest) {
 		at = latest
 	}

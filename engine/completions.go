@@ -7,10 +7,7 @@ import "fmt"
 // no completions, needs one success. Creations in flight hold it back: their
 // pods have to be seen first (kubernetes/kubernetes#109429).
 func completionsReached(f facts) answer {
-	wanted := int64(1)
-	if f.spec.Completions != nil {
-		wanted = int64(f.spec.GetCompletions())
-	}
+	wanted := wantedSuccesses(f.snapshot)
 	detail := fmt.Sprintf("%d of %d succeeded, %d active", f.tally.succeeded, wanted, f.pods.GetActive())
 	switch {
 	case f.tally.succeeded < wanted, f.pods.GetActive() > 0:
@@ -19,4 +16,12 @@ func completionsReached(f facts) answer {
 		return no(fmt.Sprintf("%s, creations in flight %d", detail, f.creating()))
 	}
 	return success(reasonCompletionsReached, "Reached expected number of succeeded pods")
+}
+
+// wantedSuccesses is how many pods, or indexes, must succeed.
+func wantedSuccesses(s *snapshot) int64 {
+	if s.spec.Completions == nil {
+		return 1
+	}
+	return int64(s.spec.GetCompletions())
 }

@@ -29,7 +29,7 @@ func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespons
 
 func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	if stale := staleness(s.req.GetFreshness()); stale != nil {
-		return holdStill(stale)
+		return holdStill(s, stale)
 	}
 	if condition, ok := finished(s.status); ok {
 		return settleFinished(s, condition)
@@ -127,12 +127,13 @@ func canonical(status *jobpolicyv1.JobStatus) *jobpolicyv1.JobStatus {
 }
 
 // holdStill is the answer to a stale view.
-func holdStill(stale *jobpolicyv1.Wait) *jobpolicyv1.DecideJobResponse {
+func holdStill(s *snapshot, stale *jobpolicyv1.Wait) *jobpolicyv1.DecideJobResponse {
 	return &jobpolicyv1.DecideJobResponse{
 		Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT,
 		Explanation: &jobpolicyv1.Explanation{
-			Summary: "wait: " + stale.GetDetail(),
-			Waits:   []*jobpolicyv1.Wait{stale},
+			Summary:    "wait: " + stale.GetDetail(),
+			Waits:      []*jobpolicyv1.Wait{stale},
+			Generation: s.req.GetJob().GetGeneration(),
 		},
 	}
 }
@@ -150,7 +151,10 @@ func incomplete(e *jobpolicyv1.Explanation, needs []jobpolicyv1.Requirement) *jo
 // settleFinished answers for a Job that is Complete or Failed: its status never
 // changes again, but no pod may be left with the finalizer.
 func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobResponse {
-	e := &jobpolicyv1.Explanation{Summary: fmt.Sprintf("the Job is %s; nothing to do", condition)}
+	e := &jobpolicyv1.Explanation{
+		Summary:    fmt.Sprintf("the Job is %s; nothing to do", condition),
+		Generation: s.req.GetJob().GetGeneration(),
+	}
 	p := unchanged(s).needRowsOf(s, s.pods.GetTrackedActive())
 	if len(p.needs) > 0 {
 		return incomplete(e, p.needs)

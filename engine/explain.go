@@ -13,7 +13,7 @@ import (
 
 // explain writes down how the decision came about.
 func explain(s *snapshot, t tally, v verdict, answers []asked, p plan) *jobpolicyv1.Explanation {
-	e := &jobpolicyv1.Explanation{Facts: jobFacts(s, t, p)}
+	e := &jobpolicyv1.Explanation{Facts: jobFacts(s, t, p), Generation: s.req.GetJob().GetGeneration()}
 	for _, a := range answers {
 		decided := a.answer.verdict.reached()
 		e.Rules = append(e.Rules, &jobpolicyv1.RuleAnswer{Rule: a.rule, Decided: decided, Detail: a.answer.detail})

@@ -22,7 +22,9 @@ func publish(s *snapshot, t tally, v verdict, p plan, l ledger) publication {
 		pub.status.StartTime = s.second()
 	}
 	if !v.reached() {
-		pub.suspension(s)
+		if !aboutToComplete(s, t, p) {
+			pub.suspension(s)
+		}
 		return pub
 	}
 	if !interimWritten(s, v) {
@@ -54,6 +56,13 @@ func (pub *publication) countPods(s *snapshot, t tally, p plan, l ledger) {
 	if s.perIndex() {
 		next.FailedIndexes = writeSet(t.failedIndexes)
 	}
+}
+
+// aboutToComplete reports whether all that is missing to the Job's success is
+// that its pods, which are deleted now, are gone. Such a Job is not suspended
+// any more: it completes.
+func aboutToComplete(s *snapshot, t tally, p plan) bool {
+	return p.active == 0 && s.creating() == 0 && t.succeeded >= wantedSuccesses(s)
 }
 
 // suspension keeps the condition Suspended in step with spec.suspend. Start

@@ -86,7 +86,9 @@ func (t *tally) tallyIndexes(s *snapshot) {
 		if r.succeeded {
 			succeeded = append(succeeded, r.pod.GetIndex())
 		}
-		if s.perIndex() && r.failed && exhaustsIndex(s, r) {
+		// A recorded pod has failed its index when it was recorded, or not at
+		// all: it may have been deleted for a verdict.
+		if s.perIndex() && r.failed && !r.recorded && exhaustsIndex(s, r) {
 			failed = append(failed, r.pod.GetIndex())
 		}
 	}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (e *Executor) ask(ctx context.Context, s *jobState, snap snapshot) (*jobpol
 	e.engineAnswered(ctx)
 	label := dispositionLabel(d.GetDisposition())
 	e.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
-	e.metrics.decisions.WithLabelValues(label, d.GetExplanation().GetDecidingRule()).Inc()
+	e.metrics.decisions.WithLabelValues(label, cmp.Or(d.GetExplanation().GetDecidingRule(), "none")).Inc()
 	if err := e.check(snap.req, d); err != nil {
 		return nil, err
 	}

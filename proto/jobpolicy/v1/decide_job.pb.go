@@ -268,7 +268,8 @@ type DecideJobRequest struct {
 	// Set by the caller; the UIDs in status.uncounted whose finalizer is
 	// confirmed gone: a release was acknowledged, or the pod is seen without it,
 	// or the pod is seen to be gone. Only these move into the counters (I2).
-	// UIDs that are not in status.uncounted are ignored.
+	// UIDs that are not in status.uncounted are ignored. At most 200000; none may
+	// have a row in unaccounted_pods or active_pods.
 	ConfirmedReleases [][]byte `protobuf:"bytes,9,rep,name=confirmed_releases,json=confirmedReleases,proto3" json:"confirmed_releases,omitempty"`
 	// Set by the caller only in answer to REQUIREMENT_ACTIVE_PODS. Presence, not
 	// length, says that the question was answered.

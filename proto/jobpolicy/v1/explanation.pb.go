@@ -136,7 +136,9 @@ type Explanation struct {
 	// What the decision waits for; empty when nothing is held back.
 	Waits []*Wait `protobuf:"bytes,4,rep,name=waits,proto3" json:"waits,omitempty"`
 	// The numbers that the rules looked at.
-	Facts         *JobFacts `protobuf:"bytes,5,opt,name=facts,proto3" json:"facts,omitempty"`
+	Facts *JobFacts `protobuf:"bytes,5,opt,name=facts,proto3" json:"facts,omitempty"`
+	// JobRef.generation of the request.
+	Generation    int64 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -204,6 +206,13 @@ func (x *Explanation) GetFacts() *JobFacts {
 		return x.Facts
 	}
 	return nil
+}
+
+func (x *Explanation) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 // RuleAnswer is what one rule said.
@@ -440,13 +449,16 @@ var File_jobpolicy_v1_explanation_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\n" +
-	"\x1ejobpolicy/v1/explanation.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd4\x01\n" +
+	"\x1ejobpolicy/v1/explanation.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\x01\n" +
 	"\vExplanation\x12\x18\n" +
 	"\asummary\x18\x01 \x01(\tR\asummary\x12#\n" +
 	"\rdeciding_rule\x18\x02 \x01(\tR\fdecidingRule\x12.\n" +
 	"\x05rules\x18\x03 \x03(\v2\x18.jobpolicy.v1.RuleAnswerR\x05rules\x12(\n" +
 	"\x05waits\x18\x04 \x03(\v2\x12.jobpolicy.v1.WaitR\x05waits\x12,\n" +
-	"\x05facts\x18\x05 \x01(\v2\x16.jobpolicy.v1.JobFactsR\x05facts\"R\n" +
+	"\x05facts\x18\x05 \x01(\v2\x16.jobpolicy.v1.JobFactsR\x05facts\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x06 \x01(\x03R\n" +
+	"generation\"R\n" +
 	"\n" +
 	"RuleAnswer\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x18\n" +

@@ -361,8 +361,8 @@ type JobRef struct {
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Set by the caller; metadata.name, 1 to 253 bytes. Only used in texts.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Set by the caller; metadata.generation. 0 means unknown. Echoed in the
-	// explanation so that a reader can tell which spec was judged.
+	// Set by the caller; metadata.generation, 0 or more. 0 means unknown. Echoed
+	// in Explanation.generation, so that a reader can tell which spec was judged.
 	Generation    int64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -462,7 +462,8 @@ type JobSpec struct {
 	// succeeds by its completions.
 	SuccessPolicy *SuccessPolicy `protobuf:"bytes,12,opt,name=success_policy,json=successPolicy,proto3" json:"success_policy,omitempty"`
 	// Set by the caller; spec.ttlSecondsAfterFinished in seconds, 0 or more.
-	// Absent: the Job is kept.
+	// Absent: the Job is kept. Left aside by an engine that does not list
+	// CAPABILITY_TTL_AFTER_FINISHED.
 	TtlSecondsAfterFinished *int32 `protobuf:"varint,13,opt,name=ttl_seconds_after_finished,json=ttlSecondsAfterFinished,proto3,oneof" json:"ttl_seconds_after_finished,omitempty"`
 	// Set by the caller; true when the Job has a deletion timestamp. No pods are
 	// created or deleted then, but finalizers are released.

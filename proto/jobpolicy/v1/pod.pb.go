@@ -102,7 +102,8 @@ type PodSummary struct {
 	// pod without a valid index is counted in active alone, which is how the
 	// engine notices duplicates and strays.
 	ActiveIndexes *IndexSet `protobuf:"bytes,6,opt,name=active_indexes,json=activeIndexes,proto3" json:"active_indexes,omitempty"`
-	// Indexes of terminating pods. INDEXED only.
+	// Indexes of terminating pods. INDEXED only. Not more indexes than
+	// terminating pods.
 	TerminatingIndexes *IndexSet `protobuf:"bytes,7,opt,name=terminating_indexes,json=terminatingIndexes,proto3" json:"terminating_indexes,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -304,12 +305,13 @@ func (x *UnaccountedPod) GetIndexIgnoredFailureCount() int32 {
 // PodFailure holds what a pod failure policy looks at.
 type PodFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pod's name; named in the message of a Job that fails for this pod.
+	// The pod's name, at most 253 bytes; named in the message of a Job that fails
+	// for this pod.
 	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// Terminated containers with an exit code other than 0: app containers
-	// first, then init containers, each in the order of the status.
+	// first, then init containers, each in the order of the status. At most 1000.
 	ContainerExits []*ContainerExit `protobuf:"bytes,2,rep,name=container_exits,json=containerExits,proto3" json:"container_exits,omitempty"`
-	// The pod's conditions.
+	// The pod's conditions, at most 100.
 	Conditions    []*PodConditionPattern `protobuf:"bytes,3,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -432,7 +434,7 @@ type UnlistedPods struct {
 	Succeeded int32 `protobuf:"varint,1,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
 	// All others: failed, or being deleted.
 	Failed int32 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
-	// Indexes of the succeeded ones. INDEXED only.
+	// Indexes of the succeeded ones, not more than succeeded. INDEXED only.
 	SucceededIndexes *IndexSet `protobuf:"bytes,3,opt,name=succeeded_indexes,json=succeededIndexes,proto3" json:"succeeded_indexes,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -620,7 +622,7 @@ func (x *ActivePod) GetMaxSidecarRestarts() int32 {
 // ActivePods is the answer to REQUIREMENT_ACTIVE_PODS.
 type ActivePods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 100000 rows.
+	// At most 100000 rows; as many as PodSummary.active, or fewer if truncated.
 	Pods []*ActivePod `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
 	// True when there are more active pods than rows. Then the engine chooses
 	// among the rows it has.

@@ -21,8 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Capability is a part of Job policy that an engine supports. A request that
-// needs one that is missing is answered with UNIMPLEMENTED.
+// Capability is a part of Job policy that an engine supports. A spec with fields
+// that the engine does not know is answered with UNIMPLEMENTED.
 type Capability int32
 
 const (

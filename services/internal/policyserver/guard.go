@@ -119,7 +119,7 @@ func (m *rawMessage) decode(v any) error {
 	}
 	if err := proto.Unmarshal(m.bytes(), message); err != nil {
 		return judge.InvalidArgument(engine.FieldViolation{
-			Description: fmt.Sprintf("the bytes are not a %s: %v", descriptor.FullName(), err),
+			Description: fmt.Sprintf("the bytes are not a valid %s message", descriptor.FullName()),
 		})
 	}
 	return nil

@@ -36,6 +36,7 @@ func runDemo(args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("state directory: %w", err)
 	}
 	opts.StateDir = stateDir
+	defer os.Remove(stateDir) // if nothing was started; what was, cleans up or leaves its logs
 	printer := newPrinter(stderr)
 	opts.Progress, opts.Width = printer.step, terminalWidth(stdout)
 	ctx, stop := signalContext()
