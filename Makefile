@@ -65,13 +65,18 @@ test-$(call slug,$(1)):
 endef
 $(foreach m,$(LIGHT),$(eval $(call light_test,$(m))))
 
-# -count=1: a result also depends on the programs in bin/, which the test cache does not see.
+# -count=1: a result also depends on the programs in bin/, which the test cache does not see. -p 1: each of these
+# packages runs whole control planes, which would only slow each other down.
 define heavy_test
 .PHONY: test-$(call slug,$(1))
 test-$(call slug,$(1)): build
-	go -C $(1) test -count=1 -timeout 30m ./...
+	go -C $(1) test -count=1 -p 1 -timeout 30m ./...
 endef
 $(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
+
+.PHONY: conformance
+conformance: build ## compare with the built-in job controller on N generated cases (now: $(or $(N),500))
+	go -C test test -count=1 -timeout 0 -v ./conformance -run TestConformance -args -conformance.cases=$(or $(N),500)
 
 .PHONY: bench
 bench: ## run the engine's Go benchmarks: time, bytes and allocations a decision

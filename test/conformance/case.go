@@ -1,0 +1,129 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// A Case is one Job and what happens to it.
+type Case struct {
+	Name string
+	// Job is the Job's name; empty means "job".
+	Job  string
+	Spec batchv1.JobSpec
+	// Steps are done in order, with a comparison before the first and after each.
+	Steps []string
+	// Manual: pods start by a step only.
+	Manual bool
+	// next chooses one step more from what is there; nil for a case whose steps
+	// are written.
+	next func(facts) string
+}
+
+// String is the case as a person reads it.
+func (c *Case) String() string {
+	spec := c.Spec.DeepCopy()
+	spec.Template.Spec.Containers = nil
+	body, err := json.Marshal(spec)
+	if err != nil {
+		return err.Error()
+	}
+	manual := ""
+	if c.Manual {
+		manual = " (manual)"
+	}
+	short := strings.NewReplacer(`,"template":{"metadata":{},"spec":{"containers":null,"restartPolicy":"Never"}}`, "",
+		`"template":{"metadata":{},"spec":{"containers":null,"restartPolicy":"OnFailure"}}`, `"restartPolicy":"OnFailure"`).Replace(string(body))
+	return fmt.Sprintf("case %s%s\n  spec: %s\n  steps: %s", c.Name, manual, short, strings.Join(c.Steps, "; "))
+}
+
+// A step is one parsed step.
+type step struct {
+	verb    string
+	pods    selector
+	words   []string // the words behind the verb, without PODS and options
+	options map[string]string
+}
+
+// verbs that are followed by PODS.
+var podVerbs = []string{"succeed", "fail", "restart", "run", "remove", "end"}
+
+func parseStep(line string) (step, error) {
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return step{}, fmt.Errorf("empty step")
+	}
+	st := step{verb: words[0], options: map[string]string{}}
+	words = words[1:]
+	if slices.Contains(podVerbs, st.verb) {
+		if len(words) == 0 {
+			return step{}, fmt.Errorf("step %q: which pods?", line)
+		}
+		var err error
+		if st.pods, err = parseSelector(words[0]); err != nil {
+			return step{}, fmt.Errorf("step %q: %w", line, err)
+		}
+		words = words[1:]
+	}
+	for _, word := range words {
+		if key, value, ok := strings.Cut(word, "="); ok {
+			st.options[key] = value
+			continue
+		}
+		st.words = append(st.words, word)
+	}
+	return st, nil
+}
+
+// A selector names pods in a way that means the same on both sides.
+type selector struct {
+	all     bool
+	count   int
+	indexes []int
+}
+
+func parseSelector(word string) (selector, error) {
+	if word == "*" {
+		return selector{all: true}, nil
+	}
+	list, ok := strings.CutPrefix(word, "#")
+	if !ok {
+		var s selector
+		_, err := fmt.Sscanf(word, "%d", &s.count)
+		return s, err
+	}
+	var s selector
+	for _, part := range strings.Split(list, ",") {
+		var index int
+		if _, err := fmt.Sscanf(part, "%d", &index); err != nil {
+			return s, err
+		}
+		s.indexes = append(s.indexes, index)
+	}
+	return s, nil
+}
+
+// choose picks from handles, which are in order of index and class.
+func (s selector) choose(handles []handle) []handle {
+	switch {
+	case s.all:
+		return handles
+	case s.indexes == nil:
+		return handles[:min(s.count, len(handles))]
+	}
+	var chosen []handle
+	for _, h := range handles {
+		if slices.Contains(s.indexes, h.index) {
+			chosen = append(chosen, h)
+		}
+	}
+	return chosen
+}
+
+// seeded is the source of chance of a generated case.
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x6a6f62)) }

@@ -1,0 +1,68 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Difference is one way in which this project deliberately does not do what
+// the built-in controller does. What a case shows beyond these is a failure.
+type Difference struct {
+	Name, Reason string
+	// explain returns our view with what the difference explains taken back, so
+	// that it would be the built-in one. It returns ours unchanged where the
+	// difference does not show.
+	explain func(builtin, ours []string) []string
+}
+
+// Differences is the whole list. Differences in time only are not on it,
+// because times are not compared.
+func Differences() []Difference {
+	return []Difference{{
+		Name: "a suspended Job completes",
+		Reason: "A Job that is suspended, and then has enough successes because it was resized, gets SuccessCriteriaMet from both. " +
+			"The built-in controller never gets further: it has cleared startTime when it suspended the Job, and the API server " +
+			"refuses a Complete Job without one. Here startTime is set again together with Complete.",
+		explain: explainSuspendedComplete,
+	}}
+}
+
+func explainSuspendedComplete(builtin, ours []string) []string {
+	const criteria, complete = "SuccessCriteriaMet=True ", "Complete=True "
+	stuck := withPrefix(builtin, "condition 1: Suspended=True") && slices.Contains(builtin, "startTime=false completionTime=false") &&
+		contains(builtin, criteria) && !contains(builtin, " "+complete)
+	if !stuck {
+		return ours
+	}
+	var taken []string
+	for _, line := range ours {
+		switch {
+		case line == "startTime=true completionTime=true":
+			taken = append(taken, "startTime=false completionTime=false")
+		case strings.HasPrefix(line, "condition 3: "+complete), line == `event: Normal Completed "Job completed"`:
+		default:
+			taken = append(taken, line)
+		}
+	}
+	return taken
+}
+
+func withPrefix(lines []string, prefix string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, prefix) })
+}
+
+func contains(lines []string, part string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, part) })
+}
+
+// alikeButFor reports whether two views are the same but for deliberate
+// differences, and names those that show.
+func alikeButFor(builtin, ours []string) (names []string, same bool) {
+	for _, d := range Differences() {
+		explained := d.explain(builtin, slices.Clone(ours))
+		if !slices.Equal(explained, ours) {
+			names, ours = append(names, d.Name), explained
+		}
+	}
+	return names, slices.Equal(builtin, ours)
+}

@@ -1,0 +1,163 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// nodeName is the node that pods are bound to. There is no Node object: nothing
+// on these control planes looks at nodes.
+const nodeName = "played"
+
+// readySince is when the pod of index 0 became ready, as far as the control
+// plane can tell. Each further index is ready a minute later, so that it is
+// settled which pods go first when there are too many.
+var readySince = time.Now().Add(-24 * time.Hour).Truncate(time.Second)
+
+// A kubelet plays the node for one case on one side. It acts on pods through
+// the API only.
+type kubelet struct {
+	side           *side
+	namespace, job string
+}
+
+// tend does what a node does by itself: it starts pods, unless manual, and
+// finishes the deletion of pods, unless hold.
+func (k kubelet) tend(ctx context.Context, manual, hold bool) error {
+	k.side.mu.Lock()
+	var start, end []*seenPod
+	for _, p := range k.side.scene(k.namespace).pods {
+		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		switch {
+		case p.gone || p.ended:
+		case p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodPending && !manual:
+			start = append(start, p)
+		case p.DeletionTimestamp != nil && p.Spec.NodeName != "" && (over || !hold):
+			end = append(end, p)
+			p.ended = true
+		}
+	}
+	k.side.mu.Unlock()
+	for _, p := range start {
+		if err := k.run(ctx, p.Pod); err != nil {
+			return err
+		}
+	}
+	for _, p := range end {
+		if err := k.finalize(ctx, p.Pod, corev1.PodFailed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run binds a pod and makes it ready.
+func (k kubelet) run(ctx context.Context, pod *corev1.Pod) error {
+	if pod.Spec.NodeName == "" {
+		err := k.side.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: nodeName},
+		}, metav1.CreateOptions{})
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("bind: %w", err)
+		}
+	}
+	at := metav1.NewTime(readySince.Add(time.Duration(indexOf(pod)+1) * time.Minute))
+	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &at}
+	status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at}}
+	for _, c := range pod.Spec.Containers {
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
+			Name: c.Name, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}},
+		})
+	}
+	return k.patch(ctx, pod, status)
+}
+
+// restart raises the count of restarts of a pod's first container.
+func (k kubelet) restart(ctx context.Context, pod *corev1.Pod, count int32) error {
+	status := pod.Status.DeepCopy()
+	status.ContainerStatuses[0].RestartCount += count
+	return k.patch(ctx, pod, *status)
+}
+
+// An outcome is how a pod ends.
+type outcome struct {
+	exit      int32
+	container string
+	condition string
+}
+
+func (k kubelet) succeed(ctx context.Context, pod *corev1.Pod) error {
+	return k.patch(ctx, pod, ended(pod, corev1.PodSucceeded, outcome{}))
+}
+
+func (k kubelet) fail(ctx context.Context, pod *corev1.Pod, how outcome) error {
+	return k.patch(ctx, pod, ended(pod, corev1.PodFailed, how))
+}
+
+// finalize ends the deletion of a pod: its containers end, then its object may go.
+func (k kubelet) finalize(ctx context.Context, pod *corev1.Pod, phase corev1.PodPhase) error {
+	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		how := outcome{exit: 143}
+		if phase == corev1.PodSucceeded {
+			how.exit = 0
+		}
+		if err := k.patch(ctx, pod, ended(pod, phase, how)); err != nil {
+			return err
+		}
+	}
+	now := int64(0)
+	err := k.side.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func ended(pod *corev1.Pod, phase corev1.PodPhase, how outcome) corev1.PodStatus {
+	now := metav1.Now()
+	status := corev1.PodStatus{Phase: phase, StartTime: pod.Status.StartTime}
+	status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: now}}
+	if how.condition != "" {
+		status.Conditions = append(status.Conditions, corev1.PodCondition{
+			Type: corev1.PodConditionType(how.condition), Status: corev1.ConditionTrue, LastTransitionTime: now,
+		})
+	}
+	for i, c := range pod.Spec.Containers {
+		exit := int32(0)
+		if how.container == c.Name || how.container == "" && i == 0 {
+			exit = how.exit
+		}
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
+			Name: c.Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: exit, StartedAt: now, FinishedAt: now,
+			}},
+		})
+	}
+	return status
+}
+
+// patch writes a pod's status. A pod that is gone needs none.
+func (k kubelet) patch(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+	if err != nil {
+		return err
+	}
+	_, err = k.side.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status")
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,248 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// How long to wait. The built-in controller gathers events for a second and
+// delays a new pod by 10 s after a failure, 20 s after the second in a row.
+const (
+	pollPeriod  = 150 * time.Millisecond
+	patience    = 25 * time.Second
+	maxNewSteps = 7
+)
+
+// errUnfit says that a step speaks of pods that neither side has.
+var errUnfit = errors.New("the script does not fit the Job")
+
+// An oracle compares the two sides.
+type oracle struct {
+	builtin, ours *side
+	// settle is how long nothing may happen for a side to be at rest.
+	settle time.Duration
+}
+
+// A result is what became of a case.
+type result struct {
+	c *Case
+	// problem is empty if the sides agree.
+	problem string
+	// unfit: the problem is the script's, not that of a side.
+	unfit bool
+	// known are the deliberate differences that were seen.
+	known []string
+	end   string
+	took  time.Duration
+}
+
+// A run is a case under way.
+type run struct {
+	oracle
+	c         *Case
+	namespace string
+	hold      bool
+	known     map[string]bool
+}
+
+// play runs one case on both sides in a namespace of its own.
+func (o oracle) play(ctx context.Context, c *Case, namespace string) result {
+	started := time.Now()
+	r := &run{oracle: o, c: c, namespace: namespace, known: map[string]bool{}}
+	problem := ""
+	err := r.script(ctx)
+	if err != nil {
+		problem = err.Error()
+	}
+	res := result{c: c, problem: problem, unfit: errors.Is(err, errUnfit), end: r.end(), took: time.Since(started)}
+	for name := range r.known {
+		res.known = append(res.known, name)
+	}
+	slices.Sort(res.known)
+	if problem == "" {
+		o.builtin.forget(ctx, namespace)
+		o.ours.forget(ctx, namespace)
+	}
+	return res
+}
+
+func (r *run) sides() []*side { return []*side{r.builtin, r.ours} }
+
+func (r *run) kubelet(s *side) kubelet { return kubelet{s, r.namespace, cmp.Or(r.c.Job, "job")} }
+
+// both does something on both sides at the same time.
+func (r *run) both(do func(i int, s *side) error) error {
+	errs := make(chan error, 2)
+	for i, s := range r.sides() {
+		go func() {
+			err := do(i, s)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", s.name, err)
+			}
+			errs <- err
+		}()
+	}
+	first, second := <-errs, <-errs
+	if apierrors.IsInvalid(first) != apierrors.IsInvalid(second) {
+		return fmt.Errorf("refused by one side only: %v; %v", first, second)
+	}
+	return cmp.Or(first, second)
+}
+
+func (r *run) script(ctx context.Context) error {
+	err := r.both(func(_ int, s *side) error {
+		_, err := s.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		return r.kubelet(s).createJob(ctx, r.c)
+	})
+	if err != nil {
+		return err
+	}
+	views, err := r.rest(ctx, "the Job is created", false)
+	// A case ends where the sides part deliberately: what comes then is not
+	// comparable.
+	for i := 0; err == nil && len(r.known) == 0; i++ {
+		line := r.nextStep(i, views[0].facts)
+		if line == "" {
+			break
+		}
+		views, err = r.step(ctx, i, line, views)
+	}
+	if err != nil {
+		return err
+	}
+	if diff := gocmp.Diff(r.builtin.shapes(r.namespace), r.ours.shapes(r.namespace)); diff != "" {
+		return fmt.Errorf("shape of the Job and its pods (-built-in +ours):\n%s", diff)
+	}
+	return nil
+}
+
+// nextStep returns the i-th step; a generated case grows while it runs.
+func (r *run) nextStep(i int, f facts) string {
+	if i < len(r.c.Steps) {
+		return r.c.Steps[i]
+	}
+	if r.c.next == nil || i >= maxNewSteps {
+		return ""
+	}
+	line := r.c.next(f)
+	if line != "" {
+		r.c.Steps = append(r.c.Steps, line)
+	}
+	return line
+}
+
+func (r *run) step(ctx context.Context, i int, line string, before [2]view) ([2]view, error) {
+	st, err := parseStep(line)
+	if err != nil {
+		return before, err
+	}
+	if st.verb == "hold" {
+		r.hold = true
+	}
+	counts := [2]int{}
+	err = r.both(func(i int, s *side) (err error) {
+		counts[i], err = r.kubelet(s).do(ctx, r.c, st, before[i].facts)
+		return err
+	})
+	if apierrors.IsInvalid(err) && r.c.next != nil {
+		// Refused on both sides: a step that cannot be.
+		return r.rest(ctx, fmt.Sprintf("after step %d (%s, refused)", i+1, line), false)
+	}
+	if err != nil {
+		return before, fmt.Errorf("step %d (%s): %w", i+1, line, err)
+	}
+	if counts[0] != counts[1] {
+		return before, fmt.Errorf("step %d (%s): there are %d such pods on the built-in side, %d on ours", i+1, line, counts[0], counts[1])
+	}
+	if wanted := max(len(st.pods.indexes), st.pods.count); counts[0] < wanted {
+		return before, fmt.Errorf("step %d (%s): there are only %d such pods: %w", i+1, line, counts[0], errUnfit)
+	}
+	return r.rest(ctx, fmt.Sprintf("after step %d (%s)", i+1, line), st.verb == "wait")
+}
+
+// rest waits until both sides are at rest and alike, and returns their views.
+func (r *run) rest(ctx context.Context, when string, finish bool) ([2]view, error) {
+	deadline := time.Now().Add(patience)
+	begun := time.Now()
+	for {
+		for _, s := range r.sides() {
+			if err := r.kubelet(s).tend(ctx, r.c.Manual, r.hold); err != nil {
+				return [2]view{}, fmt.Errorf("%s: %s: %w", s.name, when, err)
+			}
+		}
+		views := [2]view{r.builtin.view(r.namespace), r.ours.view(r.namespace)}
+		still := min(time.Since(begun), time.Since(views[0].changed), time.Since(views[1].changed)) >= r.settle
+		if finish && !(views[0].facts.finished && views[1].facts.finished) {
+			still = false
+		}
+		late := time.Now().After(deadline)
+		if still && slices.Equal(views[0].lines, views[1].lines) {
+			return views, nil
+		}
+		if still || late {
+			known, same := alikeButFor(views[0].lines, views[1].lines)
+			if same {
+				for _, name := range known {
+					r.known[name] = true
+				}
+				return views, nil
+			}
+		}
+		if late {
+			return views, fmt.Errorf("%s (-built-in +ours):\n%s", when, lineDiff(views[0].lines, views[1].lines))
+		}
+		select {
+		case <-ctx.Done():
+			return views, ctx.Err()
+		case <-time.After(pollPeriod):
+		}
+	}
+}
+
+// end is the outcome in one word, for the table of what was covered.
+func (r *run) end() string {
+	r.builtin.mu.Lock()
+	defer r.builtin.mu.Unlock()
+	job := r.builtin.scene(r.namespace).job
+	if job == nil || job.DeletionTimestamp != nil {
+		return "deleted"
+	}
+	for _, c := range job.Status.Conditions {
+		if (c.Type == "Complete" || c.Type == "Failed") && c.Status == corev1.ConditionTrue {
+			return string(c.Type) + "/" + c.Reason
+		}
+	}
+	return "not finished"
+}
+
+// lineDiff shows both views in one list: "-" built-in only, "+" ours only.
+func lineDiff(builtin, ours []string) string {
+	var out []string
+	for _, line := range builtin {
+		mark := "  "
+		if !slices.Contains(ours, line) {
+			mark = "- "
+		}
+		out = append(out, mark+line)
+	}
+	for _, line := range ours {
+		if !slices.Contains(builtin, line) {
+			out = append(out, "+ "+line)
+		}
+	}
+	return "    " + strings.Join(out, "\n    ")
+}

@@ -1,0 +1,98 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// summary is the table of what was covered: each feature by each end.
+func summary(results []result) string {
+	features, ends, known := map[string]map[string]int{}, map[string]bool{}, map[string]int{}
+	failed := 0
+	for _, r := range results {
+		if r.problem != "" {
+			failed++
+		}
+		for _, name := range r.known {
+			known[name]++
+		}
+		ends[r.end] = true
+		for feature := range r.c.features() {
+			if features[feature] == nil {
+				features[feature] = map[string]int{}
+			}
+			features[feature][r.end]++
+		}
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d cases, %d with differences that are not on the list\n\n", len(results), failed)
+	columns := slices.Sorted(maps.Keys(ends))
+	for i, end := range columns {
+		fmt.Fprintf(&out, "  (%c) %s\n", 'a'+i, end)
+	}
+	fmt.Fprintf(&out, "\n%-32s %5s", "feature", "cases")
+	for i := range columns {
+		fmt.Fprintf(&out, "%5c", 'a'+i)
+	}
+	out.WriteString("\n")
+	for _, feature := range slices.Sorted(maps.Keys(features)) {
+		total, cells := 0, ""
+		for _, end := range columns {
+			n := features[feature][end]
+			total += n
+			cells += fmt.Sprintf("%5s", dash(n))
+		}
+		fmt.Fprintf(&out, "%-32s %5d%s\n", feature, total, cells)
+	}
+	for _, d := range Differences() {
+		fmt.Fprintf(&out, "\ndeliberate difference %q: seen in %d cases\n  %s\n", d.Name, known[d.Name], d.Reason)
+	}
+	return out.String()
+}
+
+func dash(n int) string {
+	if n == 0 {
+		return "."
+	}
+	return fmt.Sprint(n)
+}
+
+// features are what a case exercises: fields of the spec, and kinds of steps.
+func (c *Case) features() map[string]bool {
+	s, set := c.Spec, map[string]bool{}
+	fields := map[string]bool{
+		"NonIndexed, completions":         s.CompletionMode == nil && s.Completions != nil,
+		"NonIndexed, work queue":          s.CompletionMode == nil && s.Completions == nil && s.Parallelism != nil,
+		"Indexed":                         s.CompletionMode != nil,
+		"backoffLimit":                    s.BackoffLimit != nil,
+		"backoffLimitPerIndex":            s.BackoffLimitPerIndex != nil,
+		"maxFailedIndexes":                s.MaxFailedIndexes != nil,
+		"activeDeadlineSeconds":           s.ActiveDeadlineSeconds != nil,
+		"suspend (created so)":            s.Suspend != nil && *s.Suspend,
+		"restartPolicy OnFailure":         s.Template.Spec.RestartPolicy == "OnFailure",
+		"podReplacementPolicy":            s.PodReplacementPolicy != nil,
+		"podFailurePolicy":                s.PodFailurePolicy != nil,
+		"successPolicy":                   s.SuccessPolicy != nil,
+		"pods that stay pending (manual)": c.Manual,
+	}
+	for name, has := range fields {
+		if has {
+			set[name] = true
+		}
+	}
+	if s.PodFailurePolicy != nil {
+		for _, rule := range s.PodFailurePolicy.Rules {
+			set["podFailurePolicy "+string(rule.Action)] = true
+		}
+	}
+	for _, line := range c.Steps {
+		verb, rest, _ := strings.Cut(line, " ")
+		if verb == "delete" {
+			verb += " " + rest
+		}
+		set["step "+verb] = true
+	}
+	return set
+}
