@@ -75,7 +75,7 @@ endef
 $(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
 
 .PHONY: conformance
-conformance: build ## compare with the built-in job controller on N generated cases (now: $(or $(N),500))
+conformance: build ## compare with the built-in job controller on N generated cases (N=500 unless told)
 	go -C test test -count=1 -timeout 0 -v ./conformance -run TestConformance -args -conformance.cases=$(or $(N),500)
 
 .PHONY: bench
