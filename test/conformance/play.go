@@ -20,7 +20,7 @@ import (
 // delays a new pod by 10 s after a failure, 20 s after the second in a row.
 const (
 	pollPeriod  = 150 * time.Millisecond
-	patience    = 25 * time.Second
+	patience    = 80 * time.Second
 	maxNewSteps = 7
 )
 

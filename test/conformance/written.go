@@ -22,7 +22,7 @@ func indexed(n int32) change {
 func completions(n int32) change  { return func(s *batchv1.JobSpec) { s.Completions = ptr(n) } }
 func parallelism(n int32) change  { return func(s *batchv1.JobSpec) { s.Parallelism = ptr(n) } }
 func backoffLimit(n int32) change { return func(s *batchv1.JobSpec) { s.BackoffLimit = ptr(n) } }
-func deadline(n int64) change { return func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr(n) } }
+func deadline(n int64) change     { return func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr(n) } }
 
 func perIndex(n int32) change { return func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex = ptr(n) } }
 
