@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -51,7 +50,7 @@ func latestFirst(a, b *timestamppb.Timestamp) int {
 	if a == nil || b == nil {
 		return falseFirst(a != nil, b != nil)
 	}
-	return b.AsTime().Truncate(time.Nanosecond).Compare(a.AsTime())
+	return b.AsTime().Compare(a.AsTime())
 }
 
 func phaseRank(phase jobpolicyv1.PodPhase) int {
