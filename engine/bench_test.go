@@ -27,6 +27,7 @@ func BenchmarkDecideJob(b *testing.B) {
 		{"scaledown/rows=5000", func(b testing.TB) *request { return scaleDown(b, 5000) }},
 		{"scaledown/rows=100000", func(b testing.TB) *request { return scaleDown(b, 100_000) }},
 		{"indexes=100000/scattered", scattered},
+		{"indexes=100000/scattered/perIndex", scatteredFailures},
 		{"exits=4000000/rules=20", exitCodesGalore},
 	}
 	for _, bm := range benchmarks {
@@ -92,6 +93,21 @@ func scattered(b testing.TB) *request {
 	s.req.Status.CompletedIndexes = &jobpolicyv1.IndexSet{}
 	for ix := int32(0); ix < 100_000; ix += 2 {
 		s.req.Status.CompletedIndexes.Ranges = append(s.req.Status.CompletedIndexes.Ranges, &jobpolicyv1.IndexRange{First: ix, Last: ix})
+	}
+	return s.req
+}
+
+// scatteredFailures is a Job with limits per index, of whose 100000 indexes a
+// quarter is complete and a quarter failed, none beside another.
+func scatteredFailures(b testing.TB) *request {
+	s := newScene()
+	s.mustTell(b, "job mode=Indexed completions=100000 parallelism=1000 backoffLimit=2147483647 backoffLimitPerIndex=0\n"+
+		"status start=0s succeeded=25000 failed=25000\nnow 60s")
+	s.req.Status.CompletedIndexes, s.req.Status.FailedIndexes = &jobpolicyv1.IndexSet{}, &jobpolicyv1.IndexSet{}
+	for ix := int32(0); ix < 100_000; ix += 4 {
+		completed, failed := s.req.Status.CompletedIndexes, s.req.Status.FailedIndexes
+		completed.Ranges = append(completed.Ranges, &jobpolicyv1.IndexRange{First: ix, Last: ix})
+		failed.Ranges = append(failed.Ranges, &jobpolicyv1.IndexRange{First: ix + 2, Last: ix + 2})
 	}
 	return s.req
 }

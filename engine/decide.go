@@ -3,8 +3,6 @@ package engine
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -61,8 +59,8 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, pub publication, e *jobp
 		PodFailureActions: failureActions(l),
 		RecheckTime:       recheckTime(e.GetWaits()),
 	}
-	if !proto.Equal(canonical(pub.status), canonical(s.status)) {
-		resp.Status = canonical(pub.status)
+	if !sameStatus(pub.status, s.status) {
+		resp.Status = pub.status
 	}
 	if resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
@@ -108,22 +106,6 @@ func failureActions(l ledger) []*jobpolicyv1.PodFailureActionCount {
 		}
 	}
 	return counts
-}
-
-// canonical returns status with one form for each meaning: empty lists and sets
-// are absent, where absence means empty.
-func canonical(status *jobpolicyv1.JobStatus) *jobpolicyv1.JobStatus {
-	c := proto.CloneOf(status)
-	if len(c.GetUncounted().GetSucceeded())+len(c.GetUncounted().GetFailed()) == 0 {
-		c.Uncounted = nil
-	}
-	if c.CompletedIndexes = writeSet(readSet(c.GetCompletedIndexes())); len(c.CompletedIndexes.GetRanges()) == 0 {
-		c.CompletedIndexes = nil
-	}
-	if c.FailedIndexes != nil {
-		c.FailedIndexes = writeSet(readSet(c.GetFailedIndexes()))
-	}
-	return c
 }
 
 // holdStill is the answer to a stale view.

@@ -70,3 +70,24 @@ func exitCodesGalore(t testing.TB) *request {
 	}
 	return s.req
 }
+
+// Index sets are built and compared as sets. A copy of their messages, one by
+// one, would show as an allocation for each of the 50000 ranges.
+func TestIndexRangesAreNotCopiedOneByOne(t *testing.T) {
+	cases := map[string]*request{
+		"completed indexes":            scattered(t),
+		"completed and failed indexes": scatteredFailures(t),
+	}
+	for name, req := range cases {
+		t.Run(name, func(t *testing.T) {
+			allocations := testing.AllocsPerRun(1, func() {
+				if _, err := engine.DecideJob(req); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if allocations > 1000 {
+				t.Errorf("%v allocations, want at most 1000", allocations)
+			}
+		})
+	}
+}

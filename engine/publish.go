@@ -16,7 +16,7 @@ type publication struct {
 // publish builds the next status: the counts of the plan and the ledger, and
 // as much of the verdict as may be declared yet (invariant I4).
 func publish(s *snapshot, t tally, v verdict, p plan, l ledger) publication {
-	pub := publication{status: proto.CloneOf(s.status)}
+	pub := publication{status: withoutLists(s.status)}
 	pub.countPods(s, t, p, l)
 	if s.status.GetStartTime() == nil && !s.spec.GetSuspend() {
 		pub.status.StartTime = s.second()
@@ -48,9 +48,11 @@ func (pub *publication) countPods(s *snapshot, t tally, p plan, l ledger) {
 	next.Terminating = proto.Int32(p.terminating)
 	next.Succeeded = l.succeeded
 	next.Failed = l.failed
-	next.Uncounted = l.uncounted
-	next.CompletedIndexes, next.FailedIndexes = nil, nil
-	if s.indexed {
+	// Absence means empty, except for failed indexes.
+	if !l.empty() {
+		next.Uncounted = l.uncounted
+	}
+	if !t.succeededIndexes.Empty() {
 		next.CompletedIndexes = writeSet(t.succeededIndexes)
 	}
 	if s.perIndex() {

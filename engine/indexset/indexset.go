@@ -46,7 +46,7 @@ func Of(indexes ...int32) Set {
 // ok is false if they are not, or if one is empty or leaves 0 to Max.
 // Ranges that touch are joined; ranges that overlap are refused.
 func FromRanges(ranges []Range) (s Set, ok bool) {
-	var b builder
+	b := builder{make([]Range, 0, len(ranges))}
 	previous := int32(-1)
 	for _, r := range ranges {
 		if r.First <= previous || r.Last < r.First || r.Last > Max {
