@@ -27,6 +27,15 @@ func finished(status *jobpolicyv1.JobStatus) (conditionType string, ok bool) {
 	return "", false
 }
 
+// ownCondition reports whether the engine writes conditions of this type.
+func ownCondition(conditionType string) bool {
+	switch conditionType {
+	case conditionSuspended, conditionSuccessCriteriaMet, conditionFailureTarget, conditionComplete, conditionFailed:
+		return true
+	}
+	return false
+}
+
 // withCondition returns conditions with the given one set, and whether that
 // changed anything. Other conditions keep their place, because readers depend
 // on the order. A condition that never was is not added as false.

@@ -7,7 +7,8 @@ import (
 
 // deadlinePassed: the Job has been active for spec.activeDeadlineSeconds since
 // its start time. A suspended Job is not active; its start time is set anew
-// when it resumes.
+// when it resumes. A deadline of 0, which the API server takes, passes as soon as
+// the Job starts.
 func deadlinePassed(f facts) answer {
 	start, started := f.activeSince()
 	switch {
@@ -15,7 +16,7 @@ func deadlinePassed(f facts) answer {
 		return no("the Job has no deadline")
 	case f.spec.GetSuspend():
 		return no("a suspended Job's deadline does not run")
-	case !started:
+	case !started && f.spec.GetActiveDeadlineSeconds() > 0:
 		return no("the Job starts in this round")
 	}
 	elapsed := int64(f.now.Sub(start) / time.Second)

@@ -64,7 +64,7 @@ func drawAnySpec(t *rapid.T) *jobpolicyv1.JobSpec {
 		spec.Completions = proto.Int32(drawCount(t, "any completions"))
 	}
 	if spec.ActiveDeadlineSeconds != nil {
-		spec.ActiveDeadlineSeconds = proto.Int64(rapid.Int64Range(1, 1<<63-1).Draw(t, "any deadline"))
+		spec.ActiveDeadlineSeconds = proto.Int64(rapid.Int64Range(0, 1<<63-1).Draw(t, "any deadline"))
 	}
 	return spec
 }

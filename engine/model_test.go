@@ -53,7 +53,7 @@ func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
 		spec.Parallelism = spec.GetCompletions()
 	}
 	if rapid.IntRange(0, 5).Draw(t, "deadline") == 0 {
-		spec.ActiveDeadlineSeconds = proto.Int64(rapid.Int64Range(1, 300).Draw(t, "seconds"))
+		spec.ActiveDeadlineSeconds = proto.Int64(rapid.Int64Range(0, 300).Draw(t, "seconds"))
 	}
 	if indexed && rapid.Bool().Draw(t, "perIndex") {
 		spec.BackoffLimitPerIndex = proto.Int32(rapid.Int32Range(0, 2).Draw(t, "limitPerIndex"))

@@ -209,12 +209,13 @@ func planIndexes(s *snapshot, t tally, p plan, n int32) plan {
 	return p
 }
 
-// holdIndex says why an index may not be retried yet, if so.
+// holdIndex says why an index may not be retried yet, if so. A failure that the
+// pod failure policy ignores is no reason to wait, here as in readRetry.
 func holdIndex(s *snapshot, last podRow, retried bool) *jobpolicyv1.Wait {
-	if !retried {
+	if !retried || !last.match.counts() {
 		return nil
 	}
-	failures := clamp32(pastFailures(last.pod) + 1)
+	failures := clamp32(int64(last.pod.GetIndexFailureCount()) + 1)
 	at, waiting := retryTime(s, failures, last.pod.GetFinishedTime().AsTime())
 	if !waiting {
 		return nil

@@ -142,7 +142,8 @@ type retryState struct {
 
 // readRetry counts the failures after the last success. Failures that the pod
 // failure policy ignores do not count: they are no reason to wait (upstream
-// counts them, kubernetes/kubernetes#130881).
+// counts them, kubernetes/kubernetes#130881). Nor do pods with an index that the
+// Job does not ask for (upstream getValidPodsWithFilter, v1.36).
 func readRetry(s *snapshot, rows []podRow) retryState {
 	facts := s.req.GetRetry()
 	lastSuccess := time.Time{}
@@ -150,7 +151,7 @@ func readRetry(s *snapshot, rows []podRow) retryState {
 		lastSuccess = facts.GetLastSuccessTime().AsTime()
 	}
 	for _, r := range rows {
-		if finished := r.pod.GetFinishedTime().AsTime(); r.succeeded && finished.After(lastSuccess) {
+		if finished := r.pod.GetFinishedTime().AsTime(); r.succeeded && r.inRange && finished.After(lastSuccess) {
 			lastSuccess = finished
 		}
 	}
@@ -161,7 +162,7 @@ func readRetry(s *snapshot, rows []podRow) retryState {
 		}
 	}
 	for _, r := range rows {
-		if r.failed && r.match.counts() {
+		if r.failed && r.inRange && r.match.counts() {
 			fromRows.add(r.pod.GetFinishedTime().AsTime(), lastSuccess)
 		}
 	}

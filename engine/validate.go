@@ -16,7 +16,7 @@ import (
 const (
 	maxRequestIDBytes   = 128
 	maxNameBytes        = 253
-	maxTypeBytes        = 316
+	maxTypeBytes        = 317
 	maxReasonBytes      = 1024
 	maxMessageBytes     = 32768
 	maxRows             = 100_000

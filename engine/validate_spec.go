@@ -15,8 +15,7 @@ func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.notNegative("spec.backoff_limit_per_index", int64(spec.GetBackoffLimitPerIndex()))
 	c.notNegative("spec.max_failed_indexes", int64(spec.GetMaxFailedIndexes()))
 	c.notNegative("spec.ttl_seconds_after_finished", int64(spec.GetTtlSecondsAfterFinished()))
-	c.require(spec.ActiveDeadlineSeconds == nil || spec.GetActiveDeadlineSeconds() > 0, "spec.active_deadline_seconds",
-		"must be 1 or more, is %d", spec.GetActiveDeadlineSeconds())
+	c.notNegative("spec.active_deadline_seconds", spec.GetActiveDeadlineSeconds())
 	c.specCombinations(spec)
 	c.failurePolicy(spec)
 	c.successPolicy(spec.GetSuccessPolicy())
@@ -103,7 +102,15 @@ func (c *checker) status(status *jobpolicyv1.JobStatus) {
 }
 
 func (c *checker) conditions(conditions []*jobpolicyv1.JobCondition) {
-	if !c.length("status.conditions", len(conditions), maxConditions) {
+	foreign := 0
+	for _, condition := range conditions {
+		if !ownCondition(condition.GetType()) {
+			foreign++
+		}
+	}
+	// The engine's own do not count: a status that it wrote must be accepted.
+	if !c.require(foreign <= maxConditions, "status.conditions",
+		"must have at most %d entries of types that the engine does not write, has %d", maxConditions, foreign) {
 		return
 	}
 	seen := map[string]bool{}

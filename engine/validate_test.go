@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -89,7 +90,7 @@ func TestInvalidRequests(t *testing.T) {
 		"a negative limit per index":         {func(r *request) { r.Spec.BackoffLimitPerIndex = proto.Int32(-1) }, "spec.backoff_limit_per_index", "must not be negative"},
 		"a negative maxFailedIndexes":        {func(r *request) { r.Spec.MaxFailedIndexes = proto.Int32(-1) }, "spec.max_failed_indexes", "must not be negative"},
 		"a negative ttl":                     {func(r *request) { r.Spec.TtlSecondsAfterFinished = proto.Int32(-1) }, "spec.ttl_seconds_after_finished", "must not be negative"},
-		"a deadline of 0":                    {func(r *request) { r.Spec.ActiveDeadlineSeconds = proto.Int64(0) }, "spec.active_deadline_seconds", "must be 1 or more, is 0"},
+		"a negative deadline":                {func(r *request) { r.Spec.ActiveDeadlineSeconds = proto.Int64(-1) }, "spec.active_deadline_seconds", "must not be negative, is -1"},
 		"limits per index without indexes": {
 			func(r *request) { r.Spec.CompletionMode = 1 }, "spec.backoff_limit_per_index", "needs COMPLETION_MODE_INDEXED",
 		},
@@ -128,7 +129,7 @@ func TestInvalidRequests(t *testing.T) {
 		},
 		"a nil pattern": {
 			func(r *request) { r.Spec.PodFailurePolicy.Rules[1].OnPodConditions[0] = nil },
-			"spec.pod_failure_policy.rules[1].on_pod_conditions[0].type", "1 to 316 bytes, has 0",
+			"spec.pod_failure_policy.rules[1].on_pod_conditions[0].type", "1 to 317 bytes, has 0",
 		},
 		"a pattern without status": {
 			func(r *request) { r.Spec.PodFailurePolicy.Rules[1].OnPodConditions[0].Status = 0 },
@@ -152,14 +153,15 @@ func TestInvalidRequests(t *testing.T) {
 				r.Status.CompletedIndexes = &jobpolicyv1.IndexSet{Ranges: make([]*jobpolicyv1.IndexRange, 200_001)}
 			}, "status.completed_indexes.ranges", "at most 200000 entries, has 200001",
 		},
-		"a nil condition": {func(r *request) { r.Status.Conditions[0] = nil }, "status.conditions[0].type", "1 to 316 bytes, has 0"},
+		"a nil condition": {func(r *request) { r.Status.Conditions[0] = nil }, "status.conditions[0].type", "1 to 317 bytes, has 0"},
 		"a condition twice": {func(r *request) {
 			r.Status.Conditions = append(r.Status.Conditions, proto.CloneOf(r.Status.Conditions[0]))
 		}, "status.conditions[1].type", "duplicate"},
 		"a condition without status": {func(r *request) { r.Status.Conditions[0].Status = 0 }, "status.conditions[0].status", "is required"},
 		"a reason that is too long":  {func(r *request) { r.Status.Conditions[0].Reason = long(1025) }, "status.conditions[0].reason", "0 to 1024 bytes, has 1025"},
 		"a message that is too long": {func(r *request) { r.Status.Conditions[0].Message = long(32769) }, "status.conditions[0].message", "has 32769"},
-		"too many conditions":        {func(r *request) { r.Status.Conditions = make([]*jobpolicyv1.JobCondition, 101) }, "status.conditions", "at most 100 entries"},
+		"too many conditions":        {func(r *request) { r.Status.Conditions = make([]*jobpolicyv1.JobCondition, 101) }, "status.conditions", "at most 100 entries of types"},
+		"a type that is too long":    {func(r *request) { r.Status.Conditions[0].Type = long(318) }, "status.conditions[0].type", "1 to 317 bytes, has 318"},
 		"an uncounted UID of the wrong size": {
 			func(r *request) { r.Status.Uncounted.Failed = [][]byte{[]byte("short")} }, "status.uncounted.failed[0]", "must have 16 bytes, has 5",
 		},
@@ -306,4 +308,57 @@ func TestUnknownFieldsElsewhereAreLeftAside(t *testing.T) {
 	if string(wireBytes(t, plain)) != string(wireBytes(t, resp)) {
 		t.Errorf("another decision:\n%s", render(resp))
 	}
+}
+
+// The next status replaces the whole of the last one, so what a newer contract
+// may have put there goes along.
+func TestUnknownFieldsOfTheStatusAreKept(t *testing.T) {
+	req, unknown := validRequest(t), []byte{0xf8, 0xff, 0x03, 0x01}
+	req.Status.ProtoReflect().SetUnknown(unknown)
+	resp, err := engine.DecideJob(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := resp.GetStatus().ProtoReflect().GetUnknown(); !bytes.Equal(got, unknown) {
+		t.Errorf("unknown fields of the next status: %x, want %x", got, unknown)
+	}
+}
+
+// Whatever the API server takes, a request may hold, and a status that the
+// engine wrote above all.
+func TestValidRequestsAtTheLimits(t *testing.T) {
+	cases := map[string]func(*request){
+		"a deadline of 0":      func(r *request) { r.Spec.ActiveDeadlineSeconds = proto.Int64(0) },
+		"a success count of 0": func(r *request) { r.Spec.SuccessPolicy.Rules[0].SucceededCount = proto.Int32(0) },
+		"a success rule for no index": func(r *request) {
+			r.Spec.SuccessPolicy.Rules[0].SucceededIndexes = &jobpolicyv1.IndexSet{}
+		},
+		"the longest condition type, a domain of 253 bytes and a name of 63": func(r *request) {
+			r.Spec.PodFailurePolicy.Rules[1].OnPodConditions[0].Type = strings.Repeat("x", 253) + "/" + strings.Repeat("y", 63)
+		},
+		"100 foreign conditions and all own ones": func(r *request) {
+			r.Status.Conditions = nil
+			for _, conditionType := range []string{suspended, criteriaMet, failureTarget, complete, failed} {
+				addCondition(r, conditionType)
+			}
+			for i := range 100 {
+				addCondition(r, fmt.Sprintf("example.com/%d", i))
+			}
+		},
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := validRequest(t)
+			change(req)
+			if _, err := engine.DecideJob(req); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func addCondition(r *request, conditionType string) {
+	r.Status.Conditions = append(r.Status.Conditions, &jobpolicyv1.JobCondition{
+		Type: conditionType, Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE,
+	})
 }

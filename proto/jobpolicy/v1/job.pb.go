@@ -447,8 +447,8 @@ type JobSpec struct {
 	// Set by the caller; spec.maxFailedIndexes, 0 or more; only together with
 	// backoff_limit_per_index. Absent: no such limit.
 	MaxFailedIndexes *int32 `protobuf:"varint,6,opt,name=max_failed_indexes,json=maxFailedIndexes,proto3,oneof" json:"max_failed_indexes,omitempty"`
-	// Set by the caller; spec.activeDeadlineSeconds in seconds, 1 or more.
-	// Absent: no deadline.
+	// Set by the caller; spec.activeDeadlineSeconds in seconds, 0 or more; with 0
+	// the Job fails as soon as it starts. Absent: no deadline.
 	ActiveDeadlineSeconds *int64 `protobuf:"varint,7,opt,name=active_deadline_seconds,json=activeDeadlineSeconds,proto3,oneof" json:"active_deadline_seconds,omitempty"`
 	// Set by the caller; spec.suspend.
 	Suspend bool `protobuf:"varint,8,opt,name=suspend,proto3" json:"suspend,omitempty"`
@@ -780,7 +780,7 @@ func (x *ExitCodesRequirement) GetValues() []int32 {
 // status.
 type PodConditionPattern struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The condition type, 1 to 316 bytes.
+	// The condition type, 1 to 317 bytes.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Required.
 	Status        ConditionStatus `protobuf:"varint,2,opt,name=status,proto3,enum=jobpolicy.v1.ConditionStatus" json:"status,omitempty"`
@@ -938,7 +938,7 @@ type JobCondition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The condition type. The engine reads and writes Suspended,
 	// SuccessCriteriaMet, FailureTarget, Complete and Failed, and hands every
-	// other type through untouched. 1 to 316 bytes.
+	// other type through untouched. 1 to 317 bytes.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Required.
 	Status ConditionStatus `protobuf:"varint,2,opt,name=status,proto3,enum=jobpolicy.v1.ConditionStatus" json:"status,omitempty"`
@@ -1087,7 +1087,8 @@ func (x *UncountedTerminatedPods) GetFailed() [][]byte {
 // written on the way out. It is always the whole status, never a patch.
 type JobStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of the API object, which readers rely on. At most 100.
+	// In the order of the API object, which readers rely on. No type twice; at
+	// most 100 of types that the engine does not write (see JobCondition.type).
 	Conditions []*JobCondition `protobuf:"bytes,1,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	// When the Job first (or, after a resume, last) began to be active. Absent:
 	// not yet, or suspended.

@@ -680,8 +680,8 @@ func (x *ActivePods) GetTruncated() bool {
 type InFlight struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pod creations whose outcome or whose pod has not been seen. They count as
-	// active when pods are created (invariant I6), and no verdict of success is
-	// reached while there are any.
+	// active when pods are created (invariant I6). While there are any, no Job
+	// reaches its completions, and none becomes Complete or Failed.
 	Creates int32 `protobuf:"varint,1,opt,name=creates,proto3" json:"creates,omitempty"`
 	// The indexes of those creations. INDEXED only; not more than creates.
 	CreateIndexes *IndexSet `protobuf:"bytes,2,opt,name=create_indexes,json=createIndexes,proto3" json:"create_indexes,omitempty"`
