@@ -28,6 +28,7 @@ func BenchmarkDecideJob(b *testing.B) {
 		{"scaledown/rows=100000", func(b testing.TB) *request { return scaleDown(b, 100_000) }},
 		{"indexes=100000/scattered", scattered},
 		{"indexes=100000/scattered/perIndex", scatteredFailures},
+		{"indexes=100000/retried", func(b testing.TB) *request { return awaitingRetry(b, 100_000) }},
 		{"exits=4000000/rules=20", exitCodesGalore},
 	}
 	for _, bm := range benchmarks {

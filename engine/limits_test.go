@@ -23,6 +23,9 @@ func TestLargestRequests(t *testing.T) {
 			req.Settings = &jobpolicyv1.Settings{MaxPodChanges: 100_000}
 			return req
 		},
+		"as many indexes as may be limited one by one, all waiting for their next try": func(t testing.TB) *request {
+			return awaitingRetry(t, 100_000)
+		},
 		"as many changes as there may be": func(t testing.TB) *request {
 			req := scaleDown(t, 100_000)
 			req.Spec.Parallelism = 0
@@ -90,4 +93,18 @@ func TestIndexRangesAreNotCopiedOneByOne(t *testing.T) {
 			}
 		})
 	}
+}
+
+// awaitingRetry is a Job with limits per index, of which every index has failed
+// once and may be tried again.
+func awaitingRetry(t testing.TB, n int) *request {
+	s := newScene()
+	s.mustTell(t, "job mode=Indexed backoffLimit=2147483647 backoffLimitPerIndex=1\nstatus start=0s\nnow 600s\nsettings maxChanges=100000")
+	s.req.Spec.Parallelism, s.req.Spec.Completions = int32(n), proto.Int32(int32(n))
+	for i := range n {
+		s.req.UnaccountedPods = append(s.req.UnaccountedPods, &jobpolicyv1.UnaccountedPod{
+			Uid: numberedUID(i), Phase: jobpolicyv1.PodPhase_POD_PHASE_FAILED, FinishedTime: at(0), Index: proto.Int32(int32(i)),
+		})
+	}
+	return s.req
 }

@@ -78,6 +78,7 @@ func (s *scene) mustTell(t testing.TB, text string) {
 func (s *scene) spec(args []datadriven.CmdArg) error {
 	spec := s.req.Spec
 	return each(args, map[string]func(value){
+		"uid":                     func(v value) { s.req.Job.Uid = uid(v.text) },
 		"completions":             func(v value) { spec.Completions = proto.Int32(v.int32()) },
 		"parallelism":             func(v value) { spec.Parallelism = v.int32() },
 		"backoffLimit":            func(v value) { spec.BackoffLimit = v.int32() },

@@ -1,0 +1,133 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/indexset"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// undecidedJob is a Job on which no rule reaches a verdict.
+const undecidedJob = `job completions=6 parallelism=6 mode=Indexed backoffLimit=3 backoffLimitPerIndex=9 activeDeadlineSeconds=5
+failureRule action=FailJob in=42
+now 1s
+status start=0s`
+
+// A way to make one rule hold on undecidedJob and leave the others as they are.
+type holding struct {
+	rule, reason string
+	make         func(*testing.T, *scene)
+}
+
+// holdings has one entry a rule, in upstream's order (syncJob, v1.36).
+func holdings() []holding {
+	tell := func(line string) func(*testing.T, *scene) {
+		return func(t *testing.T, s *scene) { s.mustTell(t, line) }
+	}
+	return []holding{
+		{"successAlreadyDeclared", "DeclaredBefore", tell("condition SuccessCriteriaMet reason=DeclaredBefore")},
+		{"failureAlreadyDeclared", "DeclaredBefore", tell("condition FailureTarget reason=DeclaredBefore")},
+		{"podFailurePolicyMatched", "PodFailurePolicy", tell("finished p phase=Failed index=0 exit=main:42")},
+		{"backoffLimitExceeded", "BackoffLimitExceeded", tell("status failed=4")},
+		{"deadlinePassed", "DeadlineExceeded", tell("now 10s")},
+		{"tooManyFailedIndexes", "MaxFailedIndexesExceeded", func(t *testing.T, s *scene) {
+			s.mustTell(t, "spec maxFailedIndexes=0")
+			s.indexesFailed(1)
+		}},
+		{"allIndexesFinishedSomeFailed", "FailedIndexes", func(_ *testing.T, s *scene) {
+			s.indexesFailed(1)
+			s.indexesSucceeded(0, 2, 3, 4, 5)
+		}},
+		{"successPolicyMet", "SuccessPolicy", func(t *testing.T, s *scene) {
+			s.mustTell(t, "successRule indexes=2")
+			s.indexesSucceeded(2)
+		}},
+		{"completionsReached", "CompletionsReached", func(_ *testing.T, s *scene) { s.indexesSucceeded(0, 1, 2, 3, 4, 5) }},
+	}
+}
+
+// tooManyRestarts makes backoffLimitExceeded hold in its other way, for which a
+// Job can have no pod failure policy.
+func tooManyRestarts(t *testing.T, s *scene) {
+	s.req.Spec.PodFailurePolicy = nil
+	s.mustTell(t, "spec restartPolicy=OnFailure\npods restarts=3")
+}
+
+func (s *scene) indexesSucceeded(ix ...int32) {
+	s.req.Status.CompletedIndexes = indexMessage(indexes(s.req.Status.CompletedIndexes).Union(indexset.Of(ix...)))
+}
+
+func (s *scene) indexesFailed(ix ...int32) {
+	s.req.Status.FailedIndexes = indexMessage(indexes(s.req.Status.FailedIndexes).Union(indexset.Of(ix...)))
+}
+
+// TestEverySetOfRules lets every set of rules hold at once that can, and expects
+// the first of them to decide, and none when none holds. The list of rules is
+// the specification: this is the test of the whole of it.
+func TestEverySetOfRules(t *testing.T) {
+	var names []string
+	for _, rule := range holdings() {
+		names = append(names, rule.rule)
+	}
+	if diff := cmp.Diff(engine.RuleNames(), names); diff != "" {
+		t.Fatalf("rules that the test knows (-engine's +test's):\n%s", diff)
+	}
+	for set := range 1 << len(holdings()) {
+		rules := holdings()
+		if reached := set&(1<<8) != 0; reached && set&(1<<5|1<<6) != 0 {
+			continue // An index that failed did not succeed.
+		}
+		expectFirst(t, rules, set)
+		if policy := set&(1<<2) != 0; !policy {
+			rules[3].make = tooManyRestarts
+			expectFirst(t, rules, set)
+		}
+	}
+}
+
+func expectFirst(t *testing.T, rules []holding, set int) {
+	t.Helper()
+	s := newScene()
+	s.mustTell(t, undecidedJob)
+	var want holding
+	var names []string
+	for i, rule := range rules {
+		if set&(1<<i) == 0 {
+			continue
+		}
+		rule.make(t, s)
+		names = append(names, rule.rule)
+		if want.rule == "" {
+			want = rule
+		}
+	}
+	resp, err := engine.DecideJob(s.req)
+	if err != nil {
+		t.Fatalf("%s: %v", strings.Join(names, ", "), err)
+	}
+	got := resp.GetExplanation().GetDecidingRule()
+	if got != want.rule || interimReason(resp, s.req.GetStatus()) != want.reason {
+		t.Errorf("rules that hold: [%s]; %q decides with reason %q, want %q with %q",
+			strings.Join(names, ", "), got, interimReason(resp, s.req.GetStatus()), want.rule, want.reason)
+	}
+}
+
+// interimReason is the reason of the verdict that is declared: in this decision,
+// or, where that one only repeats it, before.
+func interimReason(resp *jobpolicyv1.DecideJobResponse, before *jobpolicyv1.JobStatus) string {
+	if resp.GetStatus() != nil {
+		before = resp.GetStatus()
+	}
+	for _, conditionType := range []string{complete, failed, criteriaMet, failureTarget} {
+		for _, c := range before.GetConditions() {
+			if c.GetType() == conditionType && c.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE {
+				return c.GetReason()
+			}
+		}
+	}
+	return ""
+}

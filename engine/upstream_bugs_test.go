@@ -1,0 +1,134 @@
+package engine_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// upstreamBugs are defects that users of the built-in job controller met, by the
+// number of the issue or pull request in kubernetes/kubernetes, and the one
+// scenario file that shows what this engine does instead. Those that only an
+// executor can have are not among them.
+var upstreamBugs = map[string]struct{ happened, scenario string }{
+	"27997":  {"a Job created 84000 pods in one go", "creation_inflight"},
+	"78796":  {"after a creation that timed out no pod was created for hours", "creation_unknown"},
+	"104666": {"pods beyond the 500 that a status holds were forgotten", "ledger_cap"},
+	"105200": {"a pod was counted twice, because a stale view still showed its finalizer", "ledger_protocol"},
+	"108645": {"pods of a deleted Job kept the finalizer for ever", "deleting_job"},
+	"109429": {"a Job was declared finished before all its pods were seen", "publish_order"},
+	"114516": {"the controller's own patch of a pod reset the retry delay", "retry_own_writes"},
+	"119159": {"a Job was declared finished while pods held the finalizer", "publish_order"},
+	"123775": {"a Job was declared finished while pods were ready or terminating", "publish_order"},
+	"124937": {"the retry delay left out the end of a sidecar", "retry_sidecar"},
+	"125410": {"a pod that succeeded, then failed, stood in both lists of the status, which is refused", "ledger_protocol"},
+	"130103": {"a Job that was complete got another pod, because its own status was not seen yet", "stale_view"},
+	"130683": {"two pods ran where one was asked for", "creation_inflight"},
+	"130881": {"failures ignored by the pod failure policy delayed the next pod", "failurepolicy_actions"},
+	"132144": {"a suspended Job with 0 completions never became Complete", "completions_zero_suspended"},
+	"134521": {"resuming a Job removed its start time, which is refused, for ever", "suspend_resume"},
+	"139281": {"the spec of a suspended Job could not change before its condition was written", "suspend_more"},
+	"139428": {"during a retry delay active was 0 below ready, which is refused", "creation_inflight"},
+	"142142": {"a Job recreated under its name got no pods for minutes", "recreated_job"},
+}
+
+var upstreamNumber = regexp.MustCompile(`kubernetes#(\d+)`)
+
+func TestEachUpstreamBugHasItsScenario(t *testing.T) {
+	want := map[string][]string{}
+	for number, bug := range upstreamBugs {
+		want[number] = []string{bug.scenario}
+	}
+	got := map[string][]string{}
+	paths, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".txt")
+		for _, match := range upstreamNumber.FindAllStringSubmatch(string(text), -1) {
+			if !slices.Contains(got[match[1]], name) {
+				got[match[1]] = append(got[match[1]], name)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("scenario files by the upstream number that they name (-want +got):\n%s", diff)
+	}
+}
+
+// kubernetes#104666: more pods finish at once than a status may hold, and most
+// releases fail. No UID leaves the status before its pod is released,
+// and each pod is counted once.
+func TestMorePodsFinishThanAStatusHolds(t *testing.T) {
+	for _, mode := range []string{"NonIndexed", "Indexed"} {
+		for _, n := range []int{501, 1001} {
+			t.Run(fmt.Sprintf("%s/%d", mode, n), func(t *testing.T) {
+				s := newScene()
+				s.mustTell(t, fmt.Sprintf("job completions=%d parallelism=%d mode=%s backoffLimit=%d\nstatus start=0s", 2*n, n, mode, n))
+				s.req.UnaccountedPods = finishedPods(n)
+				s.countThroughFailures(t)
+				wantFailed := int32(n / 10)
+				if got := s.req.GetStatus(); got.GetSucceeded() != int32(n)-wantFailed || got.GetFailed() != wantFailed {
+					t.Errorf("succeeded %d, failed %d of %d pods, want %d failed", got.GetSucceeded(), got.GetFailed(), n, wantFailed)
+				}
+			})
+		}
+	}
+}
+
+// finishedPods are rows of n pods, every tenth of which failed.
+func finishedPods(n int) []*jobpolicyv1.UnaccountedPod {
+	return withFinished(&request{}, n).GetUnaccountedPods()
+}
+
+// countThroughFailures runs rounds in which seven of eight releases fail, until no
+// pod holds the finalizer and none is uncounted.
+func (s *scene) countThroughFailures(t *testing.T) {
+	t.Helper()
+	luck := rand.New(rand.NewPCG(104666, 0))
+	s.mustTell(t, "hold 1000h") // What is created meanwhile is another story.
+	for range 1000 {
+		resp, err := engine.DecideJob(s.req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if broken := brokenPromises(s.req, resp); len(broken) > 0 {
+			t.Fatal(broken)
+		}
+		if resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
+			break
+		}
+		if resp.GetStatus() != nil {
+			s.req.Status = proto.CloneOf(resp.GetStatus())
+		}
+		s.req.ConfirmedReleases = nil
+		for _, released := range resp.GetRelease() {
+			if luck.IntN(8) == 0 {
+				s.req.ConfirmedReleases = append(s.req.ConfirmedReleases, released)
+			}
+		}
+		s.req.UnaccountedPods = slices.DeleteFunc(s.req.UnaccountedPods, func(pod *jobpolicyv1.UnaccountedPod) bool {
+			return slices.ContainsFunc(s.req.ConfirmedReleases, func(gone []byte) bool { return bytes.Equal(gone, pod.GetUid()) })
+		})
+	}
+	if left := len(s.req.GetUnaccountedPods()) + uncountedPods(s.req.GetStatus()); left > 0 {
+		t.Fatalf("%d pods hold the finalizer or are uncounted for ever", left)
+	}
+}
