@@ -89,8 +89,8 @@ func TestBadRequestsAreRefusedByField(t *testing.T) {
 		"negative creations in flight": {
 			func(r *jobpolicyv1.DecideJobRequest) { r.InFlight = &jobpolicyv1.InFlight{Creates: -1} }, "in_flight.creates",
 		},
-		"a deadline of no seconds": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Spec.ActiveDeadlineSeconds = proto.Int64(0) }, "spec.active_deadline_seconds",
+		"a deadline of less than no time": {
+			func(r *jobpolicyv1.DecideJobRequest) { r.Spec.ActiveDeadlineSeconds = proto.Int64(-1) }, "spec.active_deadline_seconds",
 		},
 		"more ready pods than active ones": {
 			func(r *jobpolicyv1.DecideJobRequest) { r.Pods = &jobpolicyv1.PodSummary{Active: 1, Ready: 2} }, "pods.ready",
