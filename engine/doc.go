@@ -20,14 +20,26 @@
 //     Write a row in unaccounted_pods for each pod that holds the finalizer
 //     batch.kubernetes.io/job-tracking and has finished or is being deleted.
 //     List in confirmed_releases the UIDs of status.uncounted whose pods no
-//     longer hold it, or no longer exist.
+//     longer hold it, or no longer exist. Say in retry when pods last succeeded
+//     and failed, accounted for or not: the retry delay is computed from that and
+//     from the rows.
 //  3. Call DecideJob. On DISPOSITION_INCOMPLETE, add what requirements asks for
 //     and call again; the second answer is never INCOMPLETE for the same need.
 //  4. Carry the decision out in the order of DecideJobResponse: create and
 //     delete pods, then write the status, then release finalizers, then record
-//     events. If a step fails in part, stop there and start a new round.
+//     events. If a step fails in part, stop there and start a new round. A
+//     creation or write of which you do not know whether it took effect is in
+//     flight until you have looked; one that was refused is none. After a refusal
+//     of pods (quota, admission), set create_not_before.
 //  5. Start the next round when a pod or the Job changes, when something that
 //     was in flight becomes known, and at recheck_time.
+//
+// A request that breaks the contract is refused with every violation at once
+// (InvalidRequestError), and a spec with fields of a newer contract by the name
+// of the field (UnsupportedError): asking again does not help, and nothing was
+// decided. Any other request has a decision. Explanation says how it came about,
+// for people only: which rules were asked, what each answered, and what is waited
+// for.
 //
 // # How a decision is made
 //
