@@ -22,13 +22,16 @@ var errCreation = errors.New("pods not created")
 func (e *Executor) apply(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
 	if err := e.createPods(ctx, s, snap, d); err != nil {
 		e.holdCreation(ctx, s, snap.job, err)
-		return errCreation
+		return fmt.Errorf("%w: %w", errCreation, err)
 	}
 	if err := e.deletePods(ctx, s, snap.job, d.GetDelete()); err != nil {
 		return fmt.Errorf("deleting pods: %w", err)
 	}
 	if err := e.writeStatus(ctx, s, snap, d); err != nil {
 		return fmt.Errorf("writing status: %w", err)
+	}
+	for _, a := range d.GetPodFailureActions() {
+		e.metrics.failurePolicy.WithLabelValues(actionLabel(a.GetAction())).Add(float64(a.GetCount()))
 	}
 	if err := e.releasePods(ctx, s, d.GetRelease()); err != nil {
 		// The status is written and will not be decided on again: its events go
@@ -51,7 +54,6 @@ func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, 
 	if err != nil {
 		return err
 	}
-	defer e.countFailureActions(&err, d)
 	if sameStatus(&status, &snap.job.Status) {
 		return nil
 	}
@@ -95,13 +97,4 @@ func (s *jobState) expect(status *batchv1.JobStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing = status
-}
-
-func (e *Executor) countFailureActions(err *error, d *jobpolicyv1.DecideJobResponse) {
-	if *err != nil {
-		return
-	}
-	for _, a := range d.GetPodFailureActions() {
-		e.metrics.failurePolicy.WithLabelValues(actionLabel(a.GetAction())).Add(float64(a.GetCount()))
-	}
 }

@@ -144,7 +144,12 @@ func (e *Executor) createPod(ctx context.Context, s *jobState, job *batchv1.Job,
 	return err
 }
 
+// countCreation counts a creation that was tried. One in a namespace that is
+// going away says nothing about the Job.
 func (e *Executor) countCreation(reason string, err error) {
+	if errors.Is(err, errNamespaceTerminating) {
+		return
+	}
 	result := labelSucceeded
 	if err != nil {
 		result = labelFailed

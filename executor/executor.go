@@ -78,14 +78,16 @@ func New(cfg Config) (*Executor, error) {
 		log:      cfg.Logger,
 		metrics:  newMetrics(),
 		jobs:     newJobs(),
-		queue:    workqueue.NewTypedDelayingQueue[types.UID](),
-		orphans:  newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff),
 		judging:  make(chan struct{}, cfg.Workers),
 		writing:  make(chan struct{}, cfg.MaxWrites),
 	}
 	if err := e.metrics.register(cfg.Registerer); err != nil {
 		return nil, err
 	}
+	e.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{
+		Name: jobQueue, MetricsProvider: &e.metrics.queues,
+	})
+	e.orphans = newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff, &e.metrics.queues)
 	e.broadcaster = newBroadcaster()
 	e.recorder = e.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})
 	if err := e.buildInformers(); err != nil {

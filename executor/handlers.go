@@ -35,6 +35,13 @@ func (e *Executor) ours(job *batchv1.Job) bool {
 	return *manager == e.cfg.ManagedBy || (e.cfg.ReplaceBuiltin && *manager == batchv1.JobControllerName)
 }
 
+// external reports whether the Job names a manager that is neither this executor
+// nor the built-in controller, which is the one of a Job that names none.
+func (e *Executor) external(job *batchv1.Job) bool {
+	manager := job.Spec.ManagedBy
+	return manager != nil && *manager != batchv1.JobControllerName && !e.ours(job)
+}
+
 // inCare reports whether rounds are run for the Job.
 func (e *Executor) inCare(job *batchv1.Job) bool {
 	return job != nil && e.ours(job) && finishedCondition(job) == nil
@@ -82,7 +89,7 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 		e.jobDeleted(old)
 		old = nil
 	}
-	if old == nil && job.Spec.ManagedBy != nil && !e.ours(job) {
+	if old == nil && e.external(job) {
 		e.metrics.external.WithLabelValues(*job.Spec.ManagedBy).Inc()
 	}
 	var o observation

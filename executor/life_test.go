@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -144,42 +143,6 @@ func TestARoundThatKeepsMovingIsPaused(t *testing.T) {
 	last, paused := asked[maxImmediateRounds-1].GetNow().AsTime(), asked[maxImmediateRounds].GetNow().AsTime()
 	if gap := paused.Sub(last); gap < cfg.SyncBatchPeriod/2 {
 		t.Errorf("round %d came %v after the one before", maxImmediateRounds+1, gap)
-	}
-}
-
-func TestMetricsHaveUpstreamsNames(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	s := newServer(testJob(), testPod(2, failedPhase))
-	cfg := testConfig(s, &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
-		Create: &jobpolicyv1.CreatePods{Count: 1},
-		Status: &jobpolicyv1.JobStatus{Failed: 1, Conditions: []*jobpolicyv1.JobCondition{{
-			Type: "Failed", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: "BackoffLimitExceeded",
-		}}},
-	})}})
-	cfg.Registerer = registry
-	start(t, cfg)
-	names := func() []string {
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out []string
-		for _, f := range families {
-			out = append(out, f.GetName())
-		}
-		return out
-	}
-	want := []string{
-		"job_controller_job_pods_creation_total", "job_controller_job_pods_finished_total", "job_controller_job_sync_duration_seconds",
-		"job_controller_job_syncs_total", "job_controller_jobs_finished_total", "job_controller_terminated_pods_tracking_finalizer_total",
-		"jobpolicy_decision_duration_seconds", "jobpolicy_decisions_total",
-	}
-	eventually(t, "finished Job", func() bool { return slices.Contains(names(), "job_controller_job_syncs_total") })
-	if diff := cmp.Diff(want, names()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if _, err := New(cfg); err != nil {
-		t.Errorf("a second executor on the same registry: %v", err)
 	}
 }
 

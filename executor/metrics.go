@@ -46,6 +46,7 @@ type metrics struct {
 	decisionDuration *prometheus.HistogramVec
 	decisions        *prometheus.CounterVec
 	engineErrors     *prometheus.CounterVec
+	queues           queueMetrics
 }
 
 func newMetrics() *metrics {
@@ -71,6 +72,7 @@ func newMetrics() *metrics {
 		}, []string{"disposition"}),
 		decisions:    counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
 		engineErrors: counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code"),
+		queues:       newQueueMetrics(),
 	}
 }
 
@@ -92,10 +94,12 @@ func (m *metrics) register(r prometheus.Registerer) error {
 			return err
 		}
 	}
-	if err := registerOne(r, &m.syncDuration); err != nil {
-		return err
+	for _, c := range []**prometheus.HistogramVec{&m.syncDuration, &m.decisionDuration} {
+		if err := registerOne(r, c); err != nil {
+			return err
+		}
 	}
-	return registerOne(r, &m.decisionDuration)
+	return m.queues.register(r)
 }
 
 func registerOne[C prometheus.Collector](r prometheus.Registerer, c *C) error {
@@ -138,18 +142,14 @@ func dispositionLabel(d jobpolicyv1.Disposition) string {
 func (m *metrics) statusWritten(before, after *batchv1.Job) {
 	mode := completionModeLabel(after)
 	old, now := &before.Status, &after.Status
-	succeeded := float64(now.Succeeded) - float64(old.Succeeded)
+	succeeded := int64(now.Succeeded) - int64(old.Succeeded)
 	if indexed(after) {
-		m.indexesFinished(before, after)
+		succeeded = m.indexesFinished(before, after)
 	}
-	// A Job that was scaled down may lose completed indexes; a counter cannot.
-	m.podsFinished.WithLabelValues(mode, labelSucceeded).Add(max(0, succeeded))
-	m.podsFinished.WithLabelValues(mode, labelFailed).Add(max(0, float64(now.Failed)-float64(old.Failed)))
-	if c := finishedCondition(before); c != nil {
-		return
-	}
+	m.podsFinished.WithLabelValues(mode, labelSucceeded).Add(float64(max(0, succeeded)))
+	m.podsFinished.WithLabelValues(mode, labelFailed).Add(float64(max(0, int64(now.Failed)-int64(old.Failed))))
 	c := finishedCondition(after)
-	if c == nil {
+	if c == nil || finishedCondition(before) != nil {
 		return
 	}
 	result := labelSucceeded
@@ -159,31 +159,36 @@ func (m *metrics) statusWritten(before, after *batchv1.Job) {
 	m.jobsFinished.WithLabelValues(mode, result, c.Reason).Inc()
 }
 
-func (m *metrics) indexesFinished(before, after *batchv1.Job) {
+// indexesFinished counts the indexes that a status write added, and returns how
+// many of them succeeded. Indexes beyond completions do not count: a Job that
+// was scaled down loses those that it had, and a counter cannot fall.
+func (m *metrics) indexesFinished(before, after *batchv1.Job) (succeeded int64) {
 	limit := "global"
 	if after.Spec.BackoffLimitPerIndex != nil {
 		limit = "perIndex"
 	}
-	completed := indexCount(after.Status.CompletedIndexes) - indexCount(before.Status.CompletedIndexes)
-	m.finishedIndexes.WithLabelValues(labelSucceeded, limit).Add(float64(max(0, completed)))
-	if after.Status.FailedIndexes == nil {
-		return
+	end := valueOr(after.Spec.Completions, 0)
+	old, now := &before.Status, &after.Status
+	succeeded = max(0, indexesBelow(end, &now.CompletedIndexes)-indexesBelow(end, &old.CompletedIndexes))
+	m.finishedIndexes.WithLabelValues(labelSucceeded, limit).Add(float64(succeeded))
+	if failed := indexesBelow(end, now.FailedIndexes) - indexesBelow(end, old.FailedIndexes); failed > 0 {
+		m.finishedIndexes.WithLabelValues(labelFailed, limit).Add(float64(failed))
 	}
-	failed := indexCount(*after.Status.FailedIndexes)
-	if before.Status.FailedIndexes != nil {
-		failed -= indexCount(*before.Status.FailedIndexes)
-	}
-	m.finishedIndexes.WithLabelValues(labelFailed, limit).Add(float64(max(0, failed)))
+	return succeeded
 }
 
-func indexCount(s string) int64 {
-	set, err := parseIndexes(s)
+// indexesBelow is how many indexes of a list are below end. nil is no list.
+func indexesBelow(end int32, list *string) int64 {
+	if list == nil {
+		return 0
+	}
+	set, err := parseIndexes(*list)
 	if err != nil {
 		return 0
 	}
 	var n int64
 	for _, r := range set.GetRanges() {
-		n += int64(r.GetLast()) - int64(r.GetFirst()) + 1
+		n += max(0, int64(min(r.GetLast(), end-1))-int64(r.GetFirst())+1)
 	}
 	return n
 }

@@ -32,9 +32,11 @@ type orphanQueue struct {
 	workqueue.TypedRateLimitingInterface[orphanKey]
 }
 
-func newOrphanQueue(base, limit time.Duration) orphanQueue {
+func newOrphanQueue(base, limit time.Duration, metrics workqueue.MetricsProvider) orphanQueue {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[orphanKey](base, limit)
-	return orphanQueue{workqueue.NewTypedRateLimitingQueue(limiter)}
+	return orphanQueue{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[orphanKey]{
+		Name: orphanPodQueue, MetricsProvider: metrics,
+	})}
 }
 
 func (q orphanQueue) add(pod *corev1.Pod) {

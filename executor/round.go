@@ -45,19 +45,31 @@ func (e *Executor) round(ctx context.Context, s *jobState) (next, error) {
 		return next{}, nil
 	}
 	result := resultSuccess
-	if err != nil {
+	if err != nil && !errors.Is(err, errNamespaceTerminating) {
 		result = resultError
 		span.SetStatus(codes.Error, err.Error())
 	}
-	e.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action).Observe(time.Since(started).Seconds())
-	e.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
+	if action != noAction {
+		e.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action).Observe(time.Since(started).Seconds())
+		e.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
+	}
+	if errors.Is(err, errCreation) {
+		return n, nil // Creation is held back; what else there is to do is not.
+	}
 	return n, err
 }
 
+// noAction is that of a pass which ends before anything is decided: there is no
+// Job to care for any more, or the view is stale. It is no sync.
+const noAction = ""
+
 func (e *Executor) pass(ctx context.Context, s *jobState) (action string, n next, err error) {
 	snap, decision, err := e.judge(ctx, s)
-	if err != nil || decision == nil {
+	switch {
+	case err != nil:
 		return actionReconciling, next{}, err
+	case decision == nil:
+		return noAction, next{}, nil
 	}
 	describeDecision(trace.SpanFromContext(ctx), decision)
 	e.remember(s, snap, decision)
@@ -68,7 +80,7 @@ func (e *Executor) pass(ctx context.Context, s *jobState) (action string, n next
 func actionOf(d *jobpolicyv1.DecideJobResponse) string {
 	switch {
 	case d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_WAIT:
-		return actionReconciling
+		return noAction
 	case d.GetCreate() != nil:
 		return actionCreated
 	case len(d.GetDelete()) > 0:
@@ -173,7 +185,7 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 	}
 	switch err := e.apply(ctx, s, snap, d); {
 	case errors.Is(err, errCreation):
-		return next{again: true}, nil
+		return next{again: true}, err
 	case err != nil:
 		return next{}, err
 	}
