@@ -2,27 +2,28 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// errMayNotAdopt: the Job is being deleted, although the cache does not say so.
-var errMayNotAdopt = errors.New("job is being deleted")
+	"jobpolicy.dev/executor/tracker"
+)
 
 // claim settles who controls which pod: pods that nothing controls and the
 // Job's selector matches are adopted; the Job's own pods that it does not match
-// any more are let go. A Job that is being deleted claims nothing.
+// any more are let go. A Job that is being deleted adopts nothing, and its pods
+// stay its own, to go with it; but their finalizer would hold up its deletion.
 func (e *Executor) claim(ctx context.Context, s *jobState, job *batchv1.Job) error {
-	if job.DeletionTimestamp != nil {
-		return nil
-	}
 	strays := s.pods.Strays()
-	err := e.parallel(len(strays), func(i int) error { return e.letGo(ctx, s, job, strays[i]) })
-	if err != nil {
+	err := e.parallel(len(strays), func(i int) error {
+		if job.DeletionTimestamp != nil {
+			return e.releaseStray(ctx, s, strays[i])
+		}
+		return e.letGo(ctx, s, job, strays[i])
+	})
+	if err != nil || job.DeletionTimestamp != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -40,14 +41,9 @@ func (e *Executor) claim(ctx context.Context, s *jobState, job *batchv1.Job) err
 }
 
 func (e *Executor) adoptAll(ctx context.Context, s *jobState, job *batchv1.Job) error {
-	found, err := e.podInformer.GetIndexer().ByIndex(orphanIndex, job.Namespace)
-	if err != nil {
-		return fmt.Errorf("orphan index: %w", err)
-	}
 	var wanted []*corev1.Pod
-	for _, obj := range found {
-		pod, ok := obj.(*corev1.Pod)
-		if _, known := s.pods.Pod(pod.UID); ok && !known && pod.DeletionTimestamp == nil && s.matches(pod) {
+	for _, pod := range e.loosePods(job.Namespace) {
+		if _, known := s.pods.Pod(pod.UID); !known && pod.DeletionTimestamp == nil && s.matches(pod) {
 			wanted = append(wanted, pod)
 		}
 	}
@@ -56,12 +52,9 @@ func (e *Executor) adoptAll(ctx context.Context, s *jobState, job *batchv1.Job) 
 	}
 	// The cache may not show yet that the Job is going away; an adopted pod
 	// would go with it.
-	live, err := e.liveJob(ctx, job.Namespace, job.Name, job.UID)
-	if err != nil {
+	live, err := e.readJob(ctx, s, job)
+	if err != nil || live.DeletionTimestamp != nil {
 		return err
-	}
-	if live.DeletionTimestamp != nil {
-		return errMayNotAdopt
 	}
 	return e.parallel(len(wanted), func(i int) error { return e.adopt(ctx, s, job, wanted[i]) })
 }
@@ -81,6 +74,14 @@ func (e *Executor) adopt(ctx context.Context, s *jobState, job *batchv1.Job, pod
 		return fmt.Errorf("adopting pod %s: %w", pod.Name, err)
 	}
 	return nil
+}
+
+func (e *Executor) releaseStray(ctx context.Context, s *jobState, pod *corev1.Pod) error {
+	if !tracker.HoldsFinalizer(pod) {
+		return nil
+	}
+	_, err := e.release(ctx, s, pod)
+	return err
 }
 
 func (e *Executor) letGo(ctx context.Context, s *jobState, job *batchv1.Job, pod *corev1.Pod) (err error) {

@@ -99,12 +99,11 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 		// well than its status.
 		s.due(false, false, true)
 	}
+	if finishedCondition(job) != nil && (old == nil || finishedCondition(old) == nil) {
+		e.releaseLeftovers(s, job.Namespace)
+	}
 	resync := old != nil && old.ResourceVersion == job.ResourceVersion
 	if !o.news && !resync {
-		return
-	}
-	if !e.inCare(job) {
-		e.releaseLeftovers(s)
 		return
 	}
 	if o.specChanged {
@@ -118,8 +117,8 @@ func (e *Executor) jobDeleted(job *batchv1.Job) {
 	if !ok {
 		return
 	}
-	s.deleted(!e.ours(job))
-	e.releaseLeftovers(s)
+	s.deleted(!e.ours(job) && !e.cfg.ReplaceBuiltin)
+	e.releaseLeftovers(s, job.Namespace)
 	e.jobs.dropUnused(job.Namespace, job.UID)
 }
 

@@ -30,8 +30,8 @@ type jobState struct {
 	// writing is the status of a write under way, to tell its echo from a write
 	// by somebody else.
 	writing *batchv1.JobStatus
-	// gone: the Job is certain not to exist any more. foreign: when it was last
-	// seen, somebody else managed it.
+	// gone: the Job is certain not to exist any more. foreign: the built-in
+	// controller, which runs beside this executor, cleans up after it.
 	gone, foreign bool
 
 	// What has to be done before the next decision.

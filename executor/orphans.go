@@ -44,11 +44,33 @@ func (q orphanQueue) add(pod *corev1.Pod) {
 }
 
 // releaseLeftovers queues the pods of a Job that no round will care for any
-// more: it is gone, or finished.
-func (e *Executor) releaseLeftovers(s *jobState) {
+// more: it is gone, or finished. Pods that nothing controls may have waited for
+// the Job as well, because it selected them.
+func (e *Executor) releaseLeftovers(s *jobState, namespace string) {
 	for _, pod := range s.pods.Held() {
 		e.orphans.add(pod)
 	}
+	for _, pod := range e.loosePods(namespace) {
+		if tracker.HoldsFinalizer(pod) {
+			e.orphans.add(pod)
+		}
+	}
+}
+
+// loosePods returns the pods of the namespace that nothing controls, as far as
+// the cache shows them.
+func (e *Executor) loosePods(namespace string) []*corev1.Pod {
+	found, err := e.podInformer.GetIndexer().ByIndex(orphanIndex, namespace)
+	if err != nil {
+		panic(fmt.Sprintf("the informer lacks the index it was made with: %v", err))
+	}
+	pods := make([]*corev1.Pod, 0, len(found))
+	for _, obj := range found {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
 }
 
 func (e *Executor) orphanWorker(ctx context.Context) {
@@ -119,7 +141,8 @@ const (
 
 // orphaned works out whether a pod that holds the finalizer has nobody who will
 // take it away. Pods of other controllers, and of Jobs that somebody else
-// manages, are left alone (invariant I9).
+// manages, are left alone (invariant I9). When a Job of somebody else is gone,
+// its pods are the business of whoever stands in for the built-in controller.
 func (e *Executor) orphaned(ctx context.Context, pod *corev1.Pod) (orphanVerdict, error) {
 	ref, other := jobRef(pod)
 	switch {

@@ -1,0 +1,244 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+var (
+	podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	jobResource = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+)
+
+// bookkeeper is a Decider that does the ledger's steps one by one: it records
+// failed pods and releases them, and counts those whose release is confirmed.
+// The pods of a Job that is being deleted are released.
+type bookkeeper struct{ onFirst func() }
+
+func (b *bookkeeper) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	b.onFirst()
+	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY}
+	for _, row := range req.GetUnaccountedPods() {
+		d.Release = append(d.Release, row.GetUid())
+	}
+	if req.GetSpec().GetDeleting() {
+		if req.GetActivePods() == nil && req.GetPods().GetTrackedActive() > 0 {
+			d.Disposition = jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
+			d.Requirements = []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ACTIVE_PODS}
+		}
+		for _, row := range req.GetActivePods().GetPods() {
+			d.Release = append(d.Release, row.GetUid())
+		}
+		return d, nil
+	}
+	recorded := req.GetStatus().GetUncounted().GetFailed()
+	left := slices.DeleteFunc(slices.Clone(recorded), func(uid []byte) bool {
+		return slices.ContainsFunc(req.GetConfirmedReleases(), func(c []byte) bool { return bytes.Equal(c, uid) })
+	})
+	d.Status = &jobpolicyv1.JobStatus{Failed: req.GetStatus().GetFailed() + int32(len(recorded)-len(left))}
+	for _, uid := range d.Release {
+		if !slices.ContainsFunc(left, func(have []byte) bool { return bytes.Equal(have, uid) }) {
+			left = append(left, uid)
+		}
+	}
+	d.Status.Uncounted = &jobpolicyv1.UncountedTerminatedPods{Failed: left}
+	return d, nil
+}
+
+// deletions are what the API server and the garbage collector do to the Job and
+// its pods, 2 and 3, in each mode of deletion. s.mu is held.
+var deletions = map[metav1.DeletionPropagation]func(s *server){
+	metav1.DeletePropagationBackground: func(s *server) {
+		must(s.Tracker().Delete(jobResource, "ns", "job"))
+	},
+	metav1.DeletePropagationForeground: func(s *server) {
+		s.replace(jobResource, beingDeleted(testJob()))
+		s.replace(podResource, beingDeleted(testPod(2, failedPhase)))
+		s.replace(podResource, beingDeleted(testPod(3)))
+	},
+	metav1.DeletePropagationOrphan: func(s *server) {
+		loose := func(p *corev1.Pod) { p.OwnerReferences = nil }
+		s.replace(jobResource, beingDeleted(testJob()))
+		s.replace(podResource, testPod(2, failedPhase, loose))
+		s.replace(podResource, testPod(3, loose))
+		must(s.Tracker().Delete(jobResource, "ns", "job"))
+	},
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func beingDeleted[O metav1.Object](o O) O {
+	now := metav1.Now()
+	o.SetDeletionTimestamp(&now)
+	return o
+}
+
+func (s *server) replace(resource schema.GroupVersionResource, o runtime.Object) {
+	s.stamp(o)
+	must(s.Tracker().Update(resource, o, "ns"))
+}
+
+// kubernetes#108645, kubernetes#141346: whatever the way in which a Job is
+// deleted, whatever the step of the ledger, and although the API server does not
+// answer at first, its pods lose the finalizer.
+func TestPodsAreReleasedHoweverAndWheneverTheirJobIsDeleted(t *testing.T) {
+	timeout := errors.New("timeout")
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "job", errors.New("newer"))
+	steps := map[string]struct {
+		write string
+		n     int
+	}{
+		"before anything is recorded":    {},
+		"when pods are to be recorded":   {write: "update jobs/status", n: 1},
+		"when pods are to be released":   {write: "patch pods", n: 1},
+		"when their release is to count": {write: "update jobs/status", n: 2},
+	}
+	for mode, remove := range deletions {
+		for name, step := range steps {
+			t.Run(string(mode)+" "+name, func(t *testing.T) {
+				s := newServer(testJob(), testPod(2, failedPhase), testPod(3))
+				var once sync.Once
+				decider := &bookkeeper{onFirst: func() {}}
+				if step.write == "" {
+					decider.onFirst = func() { once.Do(func() { s.mu.Lock(); defer s.mu.Unlock(); remove(s) }) }
+				}
+				s.failures["update jobs/status"] = func(n int) error {
+					if step.write != "update jobs/status" || n != step.n {
+						return nil
+					}
+					remove(s)
+					return conflict
+				}
+				s.failures["patch pods"] = func(n int) error {
+					if step.write == "patch pods" && n == step.n {
+						remove(s)
+					}
+					if n <= 3 && step.n != 2 {
+						return timeout
+					}
+					return nil
+				}
+				start(t, testConfig(s, decider))
+				for _, pod := range []string{"pod-2", "pod-3"} {
+					eventually(t, pod+" is released", func() bool { return !tracker.HoldsFinalizer(s.pod(t, pod)) })
+				}
+			})
+		}
+	}
+}
+
+// A pod whose labels do not match any more would hold up the deletion of its
+// Job in the foreground for ever.
+func TestAJobBeingDeletedReleasesPodsItDoesNotSelect(t *testing.T) {
+	stray := func(p *corev1.Pod) { p.Labels = map[string]string{"job": "2"} }
+	s := newServer(beingDeleted(testJob()), beingDeleted(testPod(2, stray)))
+	start(t, testConfig(s, &script{}))
+	eventually(t, "the pod is released", func() bool { return !tracker.HoldsFinalizer(s.pod(t, "pod-2")) })
+	if metav1.GetControllerOf(s.pod(t, "pod-2")) == nil {
+		t.Error("the pod does not belong to its Job any more")
+	}
+}
+
+// The cache may not show yet that a Job is going away. The pods that it selects
+// would go with it.
+func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
+	loose := func(p *corev1.Pod) { p.OwnerReferences, p.Finalizers = nil, nil }
+	s := newServer(beingDeleted(testJob()), testPod(2, loose))
+	decider := &script{}
+	e, err := New(testConfig(s, decider))
+	must(err)
+	must(e.podInformer.GetStore().Add(s.pod(t, "pod-2")))
+	cached := testJob()
+	cached.ResourceVersion = "1"
+	st := e.jobs.with("ns", cached.UID, func(st *jobState) { st.observe(cached, false) })
+	if _, err := e.round(t.Context(), st); err != nil {
+		t.Fatal(err)
+	}
+	if writes := s.done(); len(writes) != 0 {
+		t.Errorf("writes were made: %v", writes)
+	}
+	if asked := decider.requests(); len(asked) != 1 || !asked[0].GetSpec().GetDeleting() {
+		t.Errorf("asked %v, want one question about a Job that is being deleted", asked)
+	}
+}
+
+// In replace mode nobody else releases what the Jobs of other managers leave
+// behind. While they exist, their pods are theirs.
+func TestPodsOfADeletedForeignJobAreReleasedInReplaceMode(t *testing.T) {
+	foreign := "example.com/other"
+	loose := func(p *corev1.Pod) { p.OwnerReferences = nil }
+	cases := map[string]func(*corev1.Pod){
+		"a pod of the Job":               func(*corev1.Pod) {},
+		"a pod that the Job left behind": loose,
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			job := testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &foreign })
+			// The orphan shows when the other pod must have been looked at.
+			orphan := testPod(3, loose, func(p *corev1.Pod) { p.Labels = nil })
+			s := newServer(job, testPod(2, change), orphan)
+			cfg := testConfig(s, &script{})
+			cfg.ReplaceBuiltin = true
+			start(t, cfg)
+			eventually(t, "the orphan is released", func() bool { return !tracker.HoldsFinalizer(s.pod(t, "pod-3")) })
+			if !tracker.HoldsFinalizer(s.pod(t, "pod-2")) {
+				t.Error("the pod was released while its Job was there")
+			}
+			must(s.Tracker().Delete(jobResource, "ns", "job"))
+			eventually(t, "the pod is released", func() bool { return !tracker.HoldsFinalizer(s.pod(t, "pod-2")) })
+		})
+	}
+}
+
+// A Job may be replaced by another one of its name before anybody has looked.
+func TestAForeignJobOfTheSameNameIsLeftAlone(t *testing.T) {
+	foreign := "example.com/other"
+	s := newServer(testJob())
+	creating := applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})
+	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		must(s.Tracker().Delete(jobResource, "ns", "job"))
+		next := testJob(func(j *batchv1.Job) { j.UID, j.Spec.ManagedBy = testUID(5), &foreign })
+		s.stamp(next)
+		must(s.Tracker().Add(next))
+		return creating(req)
+	}}}
+	start(t, testConfig(s, decider))
+	var created string
+	eventually(t, "the first Job's last pod is created and released", func() bool {
+		pods, err := s.CoreV1().Pods("ns").List(t.Context(), metav1.ListOptions{})
+		must(err)
+		if len(pods.Items) != 1 || tracker.HoldsFinalizer(&pods.Items[0]) {
+			return false
+		}
+		created = string(metav1.GetControllerOf(&pods.Items[0]).UID)
+		return true
+	})
+	if created != string(testUID(1)) {
+		t.Errorf("the pod belongs to %s, want the first Job", created)
+	}
+	for _, req := range decider.requests() {
+		if !bytes.Equal(req.GetJob().GetUid(), uidsOf(t, 1)[0]) {
+			t.Errorf("asked about the foreign Job: %v", req.GetJob())
+		}
+	}
+}
