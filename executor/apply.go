@@ -75,9 +75,12 @@ func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, 
 func (e *Executor) updateStatus(ctx context.Context, s *jobState, job *batchv1.Job) (*batchv1.Job, error) {
 	s.expect(&job.Status)
 	defer s.expect(nil)
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	limited, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	updated, err := e.cfg.Client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, job, metav1.UpdateOptions{})
+	updated, err := e.cfg.Client.BatchV1().Jobs(job.Namespace).UpdateStatus(limited, job, metav1.UpdateOptions{})
+	if err != nil && outcomeUnknown(err) {
+		updated, err = e.statusWithoutAnswer(ctx, job, err)
+	}
 	switch {
 	case err == nil:
 		updated.ManagedFields = nil
@@ -91,6 +94,17 @@ func (e *Executor) updateStatus(ctx context.Context, s *jobState, job *batchv1.J
 		s.due(false, true, false)
 	}
 	return nil, err
+}
+
+// statusWithoutAnswer returns the Job if a status write that got no answer took
+// effect, or else the write's error. What the write made true is told once, now:
+// the next decision finds nothing new in it.
+func (e *Executor) statusWithoutAnswer(ctx context.Context, job *batchv1.Job, writeErr error) (*batchv1.Job, error) {
+	live, err := e.liveJob(ctx, job.Namespace, job.Name, job.UID)
+	if err != nil || !sameStatus(&live.Status, &job.Status) {
+		return nil, writeErr
+	}
+	return live, nil
 }
 
 func (s *jobState) expect(status *batchv1.JobStatus) {

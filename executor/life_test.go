@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,6 +78,35 @@ func TestTheJobIsReadBeforeDecidingAgainWhenTheOutcomeOfAWriteIsOpen(t *testing.
 				t.Error("the Job was not read")
 			}
 		})
+	}
+}
+
+// What a status makes true is told although nobody said that it was written.
+func TestAStatusWithoutAnAnswerIsNotForgotten(t *testing.T) {
+	s := newServer(testJob())
+	s.failures["update jobs/status"] = func(n int) error {
+		if n > 1 {
+			return nil
+		}
+		job := s.actions[len(s.actions)-1].(clienttesting.UpdateAction).GetObject().DeepCopyObject()
+		s.replace(jobResource, job)
+		return errors.New("connection lost")
+	}
+	cfg, registry := testConfig(s, &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+		Status: &jobpolicyv1.JobStatus{Conditions: []*jobpolicyv1.JobCondition{{
+			Type: "Failed", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: "DeadlineExceeded",
+		}}},
+		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_WARNING, Reason: "DeadlineExceeded", Message: "too long"}},
+	})}}), prometheus.NewRegistry()
+	cfg.Registerer = registry
+	start(t, cfg)
+	eventually(t, "the verdict's event", func() bool {
+		events, err := s.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+		return err == nil && slices.ContainsFunc(events.Items, func(ev corev1.Event) bool { return ev.Reason == "DeadlineExceeded" })
+	})
+	want := "jobs_finished_total{completion_mode=NonIndexed reason=DeadlineExceeded result=failed}"
+	if n := samples(t, registry, "job_controller_")[want]; n != 1 {
+		t.Errorf("%s is %v, want 1", want, n)
 	}
 }
 
