@@ -271,6 +271,13 @@ func (c *Cluster) EngineURL() string { return "http://" + c.ports.address(portEn
 // /readyz, /metrics and /debug/decisions, without a slash at its end.
 func (c *Cluster) ExecutorURL() string { return "http://" + c.ports.address(portExecutorHTTP) }
 
+// ControllerManagerURL returns the base of the controller manager's HTTPS
+// endpoints, /metrics among them, without a slash at its end. The certificates
+// of RESTConfig open it.
+func (c *Cluster) ControllerManagerURL() string {
+	return "https://" + c.ports.address(portControllerManager)
+}
+
 // EngineKeys names the PEM files with which a caller of the policy engine
 // proves itself, and recognizes the engine.
 type EngineKeys struct {
