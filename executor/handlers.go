@@ -100,7 +100,7 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 		s.due(false, false, true)
 	}
 	if finishedCondition(job) != nil && (old == nil || finishedCondition(old) == nil) {
-		e.releaseLeftovers(s, job.Namespace)
+		e.releaseLeftovers(s, job)
 	}
 	resync := old != nil && old.ResourceVersion == job.ResourceVersion
 	if !o.news && !resync {
@@ -118,7 +118,7 @@ func (e *Executor) jobDeleted(job *batchv1.Job) {
 		return
 	}
 	s.deleted(!e.ours(job) && !e.cfg.ReplaceBuiltin)
-	e.releaseLeftovers(s, job.Namespace)
+	e.releaseLeftovers(s, job)
 	e.jobs.dropUnused(job.Namespace, job.UID)
 }
 

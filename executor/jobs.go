@@ -79,6 +79,9 @@ func (s *jobState) observe(job *batchv1.Job, own bool) observation {
 	if o.first {
 		s.adopt(job)
 	} else {
+		if replacesFailedOnly(job) != replacesFailedOnly(s.job) {
+			s.pods.SetPolicy(podPolicy(job))
+		}
 		o.specChanged = job.Generation != s.job.Generation
 		expected := own || sameLedger(&job.Status, &s.job.Status) || (s.writing != nil && sameLedger(&job.Status, s.writing))
 		// Somebody else keeps this Job's books. What is known of its pods may be
@@ -89,23 +92,35 @@ func (s *jobState) observe(job *batchv1.Job, own bool) observation {
 	return o
 }
 
-// adopt sets what never changes in a Job's life.
+// adopt sets what a Job's first version tells. Its selector never changes.
 func (s *jobState) adopt(job *batchv1.Job) {
+	s.selector, _ = selectorOf(job)
+	s.claimDue = true
+	s.pods.SetPolicy(podPolicy(job))
+}
+
+// selectorOf returns the Job's selector. ok is false if there is none to speak
+// of; the one returned then selects nothing.
+func selectorOf(job *batchv1.Job) (selector labels.Selector, ok bool) {
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil {
+		return labels.Nothing(), false
+	}
+	return selector, job.Spec.Selector != nil
+}
+
+// podPolicy is how the Job's pods count. Of what it is made of, the API server
+// lets podReplacementPolicy alone be changed.
+func podPolicy(job *batchv1.Job) tracker.Policy {
 	policy := tracker.Policy{
 		Indexed:           indexed(job),
 		ReplaceFailedOnly: replacesFailedOnly(job),
 		FailureDetails:    job.Spec.PodFailurePolicy != nil,
 	}
-	s.selector = labels.Nothing()
-	if job.Spec.Selector != nil {
-		selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-		if err == nil {
-			s.selector = selector
-			policy.Matches = func(pod *corev1.Pod) bool { return selector.Matches(labels.Set(pod.Labels)) }
-		}
+	if selector, ok := selectorOf(job); ok {
+		policy.Matches = func(pod *corev1.Pod) bool { return selector.Matches(labels.Set(pod.Labels)) }
 	}
-	s.claimDue = true
-	s.pods.SetPolicy(policy)
+	return policy
 }
 
 // sameLedger reports whether two statuses account for the same pods.

@@ -44,13 +44,17 @@ func (q orphanQueue) add(pod *corev1.Pod) {
 }
 
 // releaseLeftovers queues the pods of a Job that no round will care for any
-// more: it is gone, or finished. Pods that nothing controls may have waited for
-// the Job as well, because it selected them.
-func (e *Executor) releaseLeftovers(s *jobState, namespace string) {
+// more: it is gone, or finished. Pods that nothing controls were left to a Job of
+// another manager as long as it selected them; those that our Jobs select are in
+// the queue until they are adopted or released.
+func (e *Executor) releaseLeftovers(s *jobState, job *batchv1.Job) {
 	for _, pod := range s.pods.Held() {
 		e.orphans.add(pod)
 	}
-	for _, pod := range e.loosePods(namespace) {
+	if e.ours(job) || !e.cfg.ReplaceBuiltin {
+		return
+	}
+	for _, pod := range e.loosePods(job.Namespace) {
 		if tracker.HoldsFinalizer(pod) {
 			e.orphans.add(pod)
 		}

@@ -207,6 +207,7 @@ func TestFinishedTime(t *testing.T) {
 	}{
 		"the latest end of its containers":                  {pod: podOf(1, 1, endedAt(at(5), 0), endedAt(at(9), 1), notReadySince(at(3))), want: at(9)},
 		"a sidecar that ends last":                          {pod: podOf(1, 1, endedAt(at(5), 0), sidecarEnds(at(11))), want: at(11)},
+		"a sidecar still runs, so when it became unready":   {pod: podOf(1, 1, endedAt(at(5), 0), sidecarEnds(time.Time{}), notReadySince(at(3))), want: at(3)},
 		"a container still runs, so when it became unready": {pod: podOf(1, 1, endedAt(at(5), 0), restarted(0), notReadySince(at(3))), want: at(3)},
 		"when its deletion was asked for":                   {pod: podOf(1, 1, deletedAt(at(20), 30)), want: at(20)},
 		"when this process asked for its deletion":          {pod: podOf(1, 1), own: at(21), want: at(21)},
@@ -387,6 +388,16 @@ func TestRetryFacts(t *testing.T) {
 			do: func(tr *Tracker) {
 				tr.Observe(fails(1, 1, 3), Watch)
 				tr.Gone(uidOf(1), Watch)
+			},
+			wantFailures: []int{3},
+		},
+		// kubernetes#114516: releasing a failed pod must not make its failure forgotten.
+		"the release of a failed pod changes nothing": {
+			do: func(tr *Tracker) {
+				tr.Observe(fails(1, 1, 3), Watch)
+				released := podOf(1, 2, inPhase(corev1.PodFailed), endedAt(at(3), 1))
+				tr.Observe(released, Response)
+				tr.Observe(released, Watch)
 			},
 			wantFailures: []int{3},
 		},

@@ -1,0 +1,37 @@
+package executor
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/tracker"
+)
+
+// The API server lets podReplacementPolicy be changed while a Job runs.
+func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
+	s := &jobState{uid: testUID(1), pods: tracker.New()}
+	versions := []struct {
+		policy       batchv1.PodReplacementPolicy
+		wantFailures int
+	}{{batchv1.Failed, 0}, {batchv1.TerminatingOrFailed, 1}}
+	for i, v := range versions {
+		s.observe(testJob(func(j *batchv1.Job) {
+			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
+			j.Spec.PodReplacementPolicy = &v.policy
+		}), false)
+		s.pods.Observe(testPod(2, func(p *corev1.Pod) {
+			now := metav1.Now()
+			p.ResourceVersion, p.DeletionTimestamp = string(rune('1'+i)), &now
+		}), tracker.Watch)
+		view, err := s.pods.View(tracker.Question{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(view.Retry.GetRecentFailures()); got != v.wantFailures {
+			t.Errorf("with %s a pod that is being deleted makes %d failures, want %d", v.policy, got, v.wantFailures)
+		}
+	}
+}
