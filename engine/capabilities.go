@@ -21,6 +21,7 @@ func Capabilities() []jobpolicyv1.Capability {
 		jobpolicyv1.Capability_CAPABILITY_POD_FAILURE_POLICY,
 		jobpolicyv1.Capability_CAPABILITY_SUCCESS_POLICY,
 		jobpolicyv1.Capability_CAPABILITY_POD_REPLACEMENT_POLICY,
+		jobpolicyv1.Capability_CAPABILITY_GANG_SCHEDULING,
 	}
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -15,6 +17,11 @@ func trueCondition(status *jobpolicyv1.JobStatus, conditionType string) (*jobpol
 		}
 	}
 	return nil, false
+}
+
+// hasCondition reports whether there is a condition of a type, true or not.
+func hasCondition(status *jobpolicyv1.JobStatus, conditionType string) bool {
+	return slices.ContainsFunc(status.GetConditions(), func(c *jobpolicyv1.JobCondition) bool { return c.GetType() == conditionType })
 }
 
 // finished reports the terminal condition of a Job that has one.

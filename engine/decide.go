@@ -51,6 +51,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, pub publication, e *jobp
 	e.Waits = append(append(p.waits, pub.waits...), furtherWaits(s, v, l)...)
 	resp := &jobpolicyv1.DecideJobResponse{
 		Disposition:       jobpolicyv1.Disposition_DISPOSITION_SETTLED,
+		Gang:              planGang(s, v, p),
 		Create:            p.create,
 		Delete:            deletions(p),
 		Release:           l.release,
@@ -62,7 +63,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, pub publication, e *jobp
 	if !sameStatus(pub.status, s.status) {
 		resp.Status = pub.status
 	}
-	if resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
+	if resp.Gang != nil || resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	}
 	e.Summary = summarize(s, v, p, resp)

@@ -44,6 +44,9 @@ func jobFacts(s *snapshot, t tally, p plan) *jobpolicyv1.JobFacts {
 // summarize says in one sentence what is decided and why.
 func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {
 	parts := []string{headline(s, v, p, resp)}
+	if g := resp.GetGang(); g != nil {
+		parts = append(parts, gangText(g))
+	}
 	if n := len(resp.GetDelete()); n > 0 {
 		parts = append(parts, fmt.Sprintf("delete pods: %d", n))
 	}
@@ -54,6 +57,13 @@ func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespon
 		parts = append(parts, "wait: "+w.GetDetail())
 	}
 	return strings.Join(parts, "; ")
+}
+
+func gangText(g *jobpolicyv1.Gang) string {
+	if g.GetMayBegin() {
+		return fmt.Sprintf("schedule together: %d", g.GetMinCount())
+	}
+	return fmt.Sprintf("schedule together, if they began so: %d", g.GetMinCount())
 }
 
 func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {

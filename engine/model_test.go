@@ -51,6 +51,7 @@ func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
 	}
 	if indexed && rapid.Bool().Draw(t, "elastic") {
 		spec.Parallelism = spec.GetCompletions()
+		spec.HasSchedulingGroup = rapid.IntRange(0, 3).Draw(t, "grouped") == 0
 	}
 	if rapid.IntRange(0, 5).Draw(t, "deadline") == 0 {
 		spec.ActiveDeadlineSeconds = proto.Int64(rapid.Int64Range(0, 300).Draw(t, "seconds"))

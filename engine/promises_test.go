@@ -23,6 +23,7 @@ type promises struct {
 func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) []string {
 	p := &promises{req: req, resp: resp}
 	p.disposition()
+	p.gang()
 	p.creation()
 	p.deletion()
 	p.releases()
@@ -40,7 +41,7 @@ func (p *promises) expect(ok bool, format string, args ...any) {
 
 func (p *promises) disposition() {
 	r := p.resp
-	acts := r.GetCreate() != nil || len(r.GetDelete()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0
+	acts := r.GetGang() != nil || r.GetCreate() != nil || len(r.GetDelete()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0
 	p.expect(acts == (r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY), "disposition %s, acts: %t", r.GetDisposition(), acts)
 	incomplete := r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
 	p.expect(incomplete == (len(r.GetRequirements()) > 0), "disposition %s with requirements %v", r.GetDisposition(), r.GetRequirements())
@@ -89,6 +90,23 @@ func (p *promises) creation() {
 		Union(indexes(p.req.GetStatus().GetCompletedIndexes())).
 		Union(indexes(p.req.GetStatus().GetFailedIndexes()))
 	p.expect(set.Intersect(taken).Empty(), "creates indexes that are taken: %s", indexText(c.GetIndexes()))
+}
+
+func (p *promises) gang() {
+	spec, st := p.req.GetSpec(), p.req.GetStatus()
+	shaped := spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED && spec.GetParallelism() > 1 &&
+		spec.GetCompletions() == spec.GetParallelism() && !spec.GetHasSchedulingGroup()
+	together := shaped && p.req.GetSettings().GetGangScheduling()
+	g := p.resp.GetGang()
+	if g == nil {
+		p.expect(!together || p.resp.GetCreate() == nil, "creates pods of a gang without saying so")
+		return
+	}
+	p.expect(together && !spec.GetDeleting(), "a gang of %d for a Job that is none", g.GetMinCount())
+	p.expect(g.GetMinCount() == spec.GetParallelism(), "a gang of %d", g.GetMinCount())
+	p.expect(g.GetMayBegin() || p.resp.GetCreate() != nil, "a gang for no pods")
+	begun := st.GetStartTime() != nil || st.GetSucceeded()+st.GetFailed() > 0 || p.req.GetPods().GetActive() > 0 || len(p.req.GetUnaccountedPods()) > 0
+	p.expect(!g.GetMayBegin() || !begun, "a gang begins for a Job that has begun")
 }
 
 func (p *promises) deletion() {

@@ -90,6 +90,7 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 		"deleting":                func(v value) { spec.Deleting = v.bool() },
 		"mode":                    func(v value) { spec.CompletionMode = jobpolicyv1.CompletionMode(v.enum(spec.CompletionMode)) },
 		"restartPolicy":           func(v value) { spec.RestartPolicy = jobpolicyv1.RestartPolicy(v.enum(spec.RestartPolicy)) },
+		"hasSchedulingGroup":      func(v value) { spec.HasSchedulingGroup = v.bool() },
 		"podReplacementPolicy": func(v value) {
 			spec.PodReplacementPolicy = jobpolicyv1.PodReplacementPolicy(v.enum(spec.PodReplacementPolicy))
 		},
@@ -339,6 +340,7 @@ func (s *scene) settings(args []datadriven.CmdArg) error {
 		"maxUncounted":  func(v value) { set.MaxUncountedPods = v.int32() },
 		"maxChanges":    func(v value) { set.MaxPodChanges = v.int32() },
 		"keepStartTime": func(v value) { set.KeepStartTimeOnSuspend = v.bool() },
+		"gang":          func(v value) { set.GangScheduling = v.bool() },
 	})
 }
 

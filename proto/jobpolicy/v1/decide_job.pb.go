@@ -443,8 +443,12 @@ type Settings struct {
 	// Keep status.startTime when a Job is suspended, as Kubernetes did before the
 	// gate MutableSchedulingDirectivesForSuspendedJobs (on since v1.36).
 	KeepStartTimeOnSuspend bool `protobuf:"varint,5,opt,name=keep_start_time_on_suspend,json=keepStartTimeOnSuspend,proto3" json:"keep_start_time_on_suspend,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// Decide which Jobs' pods are to be scheduled together, and answer with
+	// DecideJobResponse.gang (the gate WorkloadWithJob, alpha in v1.36). Left
+	// aside by an engine that does not list CAPABILITY_GANG_SCHEDULING.
+	GangScheduling bool `protobuf:"varint,6,opt,name=gang_scheduling,json=gangScheduling,proto3" json:"gang_scheduling,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Settings) Reset() {
@@ -512,13 +516,21 @@ func (x *Settings) GetKeepStartTimeOnSuspend() bool {
 	return false
 }
 
+func (x *Settings) GetGangScheduling() bool {
+	if x != nil {
+		return x.GangScheduling
+	}
+	return false
+}
+
 // DecideJobResponse is a decision. The caller carries it out in this order, and
 // never adjusts it:
 //
-//  1. create, and delete (a decision has one or the other, never both);
-//  2. status, if every step before it succeeded in full;
-//  3. release, once the status is durably written, or at once if there is none;
-//  4. events.
+//  1. gang;
+//  2. create, and delete (a decision has one or the other, never both);
+//  3. status, if every step before it succeeded in full;
+//  4. release, once the status is durably written, or at once if there is none;
+//  5. events.
 //
 // When a step fails in part, the caller stops there, and asks again with a
 // snapshot that holds what did succeed.
@@ -550,8 +562,12 @@ type DecideJobResponse struct {
 	// Failed pods that this decision accounts for, by the action of the pod
 	// failure policy. For the caller's metrics; count them AFTER status.
 	PodFailureActions []*PodFailureActionCount `protobuf:"bytes,11,rep,name=pod_failure_actions,json=podFailureActions,proto3" json:"pod_failure_actions,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Set when the Job's pods are to be scheduled all together or not at all.
+	// BEFORE create: the pods to create belong to the gang. Only with
+	// Settings.gang_scheduling.
+	Gang          *Gang `protobuf:"bytes,12,opt,name=gang,proto3" json:"gang,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DecideJobResponse) Reset() {
@@ -661,6 +677,75 @@ func (x *DecideJobResponse) GetPodFailureActions() []*PodFailureActionCount {
 	return nil
 }
 
+func (x *DecideJobResponse) GetGang() *Gang {
+	if x != nil {
+		return x.Gang
+	}
+	return nil
+}
+
+// Gang says that the pods of a Job are of use only together. What stands for a
+// gang in the cluster, and how it is found again, is the caller's business; for
+// Kubernetes it is a Workload with a PodGroup.
+type Gang struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many pods must be able to run at the same time; 2 or more.
+	MinCount int32 `protobuf:"varint,1,opt,name=min_count,json=minCount,proto3" json:"min_count,omitempty"`
+	// The Job has never begun, so that its gang may be made. Otherwise only one
+	// that is there may be used; if there is none, the pods are created without:
+	// a Job that began without a gang goes on without one.
+	//
+	// If the gang of such a Job cannot be made, nothing else of the decision may
+	// be carried out: the status would say that the Job has begun.
+	MayBegin      bool `protobuf:"varint,2,opt,name=may_begin,json=mayBegin,proto3" json:"may_begin,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gang) Reset() {
+	*x = Gang{}
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gang) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gang) ProtoMessage() {}
+
+func (x *Gang) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gang.ProtoReflect.Descriptor instead.
+func (*Gang) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Gang) GetMinCount() int32 {
+	if x != nil {
+		return x.MinCount
+	}
+	return 0
+}
+
+func (x *Gang) GetMayBegin() bool {
+	if x != nil {
+		return x.MayBegin
+	}
+	return false
+}
+
 // CreatePods says which pods to create from the Job's template.
 type CreatePods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -677,7 +762,7 @@ type CreatePods struct {
 
 func (x *CreatePods) Reset() {
 	*x = CreatePods{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -689,7 +774,7 @@ func (x *CreatePods) String() string {
 func (*CreatePods) ProtoMessage() {}
 
 func (x *CreatePods) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -702,7 +787,7 @@ func (x *CreatePods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatePods.ProtoReflect.Descriptor instead.
 func (*CreatePods) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CreatePods) GetCount() int32 {
@@ -742,7 +827,7 @@ type IndexFailureCount struct {
 
 func (x *IndexFailureCount) Reset() {
 	*x = IndexFailureCount{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -754,7 +839,7 @@ func (x *IndexFailureCount) String() string {
 func (*IndexFailureCount) ProtoMessage() {}
 
 func (x *IndexFailureCount) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -767,7 +852,7 @@ func (x *IndexFailureCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexFailureCount.ProtoReflect.Descriptor instead.
 func (*IndexFailureCount) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *IndexFailureCount) GetIndex() int32 {
@@ -807,7 +892,7 @@ type DeletePod struct {
 
 func (x *DeletePod) Reset() {
 	*x = DeletePod{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +904,7 @@ func (x *DeletePod) String() string {
 func (*DeletePod) ProtoMessage() {}
 
 func (x *DeletePod) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +917,7 @@ func (x *DeletePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePod.ProtoReflect.Descriptor instead.
 func (*DeletePod) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DeletePod) GetUid() []byte {
@@ -872,7 +957,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +969,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +982,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *JobEvent) GetType() EventType {
@@ -934,7 +1019,7 @@ type PodFailureActionCount struct {
 
 func (x *PodFailureActionCount) Reset() {
 	*x = PodFailureActionCount{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1031,7 @@ func (x *PodFailureActionCount) String() string {
 func (*PodFailureActionCount) ProtoMessage() {}
 
 func (x *PodFailureActionCount) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1044,7 @@ func (x *PodFailureActionCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureActionCount.ProtoReflect.Descriptor instead.
 func (*PodFailureActionCount) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PodFailureActionCount) GetAction() PodFailurePolicyAction {
@@ -987,7 +1072,7 @@ type DecideJobsRequest struct {
 
 func (x *DecideJobsRequest) Reset() {
 	*x = DecideJobsRequest{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -999,7 +1084,7 @@ func (x *DecideJobsRequest) String() string {
 func (*DecideJobsRequest) ProtoMessage() {}
 
 func (x *DecideJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1012,7 +1097,7 @@ func (x *DecideJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideJobsRequest.ProtoReflect.Descriptor instead.
 func (*DecideJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{8}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DecideJobsRequest) GetRequests() []*DecideJobRequest {
@@ -1033,7 +1118,7 @@ type DecideJobsResponse struct {
 
 func (x *DecideJobsResponse) Reset() {
 	*x = DecideJobsResponse{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1130,7 @@ func (x *DecideJobsResponse) String() string {
 func (*DecideJobsResponse) ProtoMessage() {}
 
 func (x *DecideJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1143,7 @@ func (x *DecideJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideJobsResponse.ProtoReflect.Descriptor instead.
 func (*DecideJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DecideJobsResponse) GetResults() []*DecideJobsResult {
@@ -1084,7 +1169,7 @@ type DecideJobsResult struct {
 
 func (x *DecideJobsResult) Reset() {
 	*x = DecideJobsResult{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1181,7 @@ func (x *DecideJobsResult) String() string {
 func (*DecideJobsResult) ProtoMessage() {}
 
 func (x *DecideJobsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1194,7 @@ func (x *DecideJobsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideJobsResult.ProtoReflect.Descriptor instead.
 func (*DecideJobsResult) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DecideJobsResult) GetResult() isDecideJobsResult_Result {
@@ -1178,13 +1263,14 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\tfreshness\x18\f \x01(\v2\x17.jobpolicy.v1.FreshnessR\tfreshness\x12.\n" +
 	"\x05retry\x18\r \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x122\n" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x12F\n" +
-	"\x11create_not_before\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x0fcreateNotBefore\"\xb9\x02\n" +
+	"\x11create_not_before\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x0fcreateNotBefore\"\xe2\x02\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
 	"\x12max_uncounted_pods\x18\x03 \x01(\x05R\x10maxUncountedPods\x12&\n" +
 	"\x0fmax_pod_changes\x18\x04 \x01(\x05R\rmaxPodChanges\x12:\n" +
-	"\x1akeep_start_time_on_suspend\x18\x05 \x01(\bR\x16keepStartTimeOnSuspend\"\xdd\x04\n" +
+	"\x1akeep_start_time_on_suspend\x18\x05 \x01(\bR\x16keepStartTimeOnSuspend\x12'\n" +
+	"\x0fgang_scheduling\x18\x06 \x01(\bR\x0egangScheduling\"\x85\x05\n" +
 	"\x11DecideJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +
@@ -1198,7 +1284,11 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\frequirements\x18\t \x03(\x0e2\x19.jobpolicy.v1.RequirementR\frequirements\x12;\n" +
 	"\vexplanation\x18\n" +
 	" \x01(\v2\x19.jobpolicy.v1.ExplanationR\vexplanation\x12S\n" +
-	"\x13pod_failure_actions\x18\v \x03(\v2#.jobpolicy.v1.PodFailureActionCountR\x11podFailureActions\"\x9c\x01\n" +
+	"\x13pod_failure_actions\x18\v \x03(\v2#.jobpolicy.v1.PodFailureActionCountR\x11podFailureActions\x12&\n" +
+	"\x04gang\x18\f \x01(\v2\x12.jobpolicy.v1.GangR\x04gang\"@\n" +
+	"\x04Gang\x12\x1b\n" +
+	"\tmin_count\x18\x01 \x01(\x05R\bminCount\x12\x1b\n" +
+	"\tmay_begin\x18\x02 \x01(\bR\bmayBegin\"\x9c\x01\n" +
 	"\n" +
 	"CreatePods\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x120\n" +
@@ -1260,7 +1350,7 @@ func file_jobpolicy_v1_decide_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(Disposition)(0),              // 0: jobpolicy.v1.Disposition
 	(Requirement)(0),              // 1: jobpolicy.v1.Requirement
@@ -1269,70 +1359,72 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*DecideJobRequest)(nil),      // 4: jobpolicy.v1.DecideJobRequest
 	(*Settings)(nil),              // 5: jobpolicy.v1.Settings
 	(*DecideJobResponse)(nil),     // 6: jobpolicy.v1.DecideJobResponse
-	(*CreatePods)(nil),            // 7: jobpolicy.v1.CreatePods
-	(*IndexFailureCount)(nil),     // 8: jobpolicy.v1.IndexFailureCount
-	(*DeletePod)(nil),             // 9: jobpolicy.v1.DeletePod
-	(*JobEvent)(nil),              // 10: jobpolicy.v1.JobEvent
-	(*PodFailureActionCount)(nil), // 11: jobpolicy.v1.PodFailureActionCount
-	(*DecideJobsRequest)(nil),     // 12: jobpolicy.v1.DecideJobsRequest
-	(*DecideJobsResponse)(nil),    // 13: jobpolicy.v1.DecideJobsResponse
-	(*DecideJobsResult)(nil),      // 14: jobpolicy.v1.DecideJobsResult
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*JobRef)(nil),                // 16: jobpolicy.v1.JobRef
-	(*JobSpec)(nil),               // 17: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),             // 18: jobpolicy.v1.JobStatus
-	(*PodSummary)(nil),            // 19: jobpolicy.v1.PodSummary
-	(*UnaccountedPod)(nil),        // 20: jobpolicy.v1.UnaccountedPod
-	(*UnlistedPods)(nil),          // 21: jobpolicy.v1.UnlistedPods
-	(*ActivePods)(nil),            // 22: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 23: jobpolicy.v1.InFlight
-	(*Freshness)(nil),             // 24: jobpolicy.v1.Freshness
-	(*RetryFacts)(nil),            // 25: jobpolicy.v1.RetryFacts
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
-	(*Explanation)(nil),           // 27: jobpolicy.v1.Explanation
-	(*IndexSet)(nil),              // 28: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 29: jobpolicy.v1.PodFailurePolicyAction
-	(*status.Status)(nil),         // 30: google.rpc.Status
+	(*Gang)(nil),                  // 7: jobpolicy.v1.Gang
+	(*CreatePods)(nil),            // 8: jobpolicy.v1.CreatePods
+	(*IndexFailureCount)(nil),     // 9: jobpolicy.v1.IndexFailureCount
+	(*DeletePod)(nil),             // 10: jobpolicy.v1.DeletePod
+	(*JobEvent)(nil),              // 11: jobpolicy.v1.JobEvent
+	(*PodFailureActionCount)(nil), // 12: jobpolicy.v1.PodFailureActionCount
+	(*DecideJobsRequest)(nil),     // 13: jobpolicy.v1.DecideJobsRequest
+	(*DecideJobsResponse)(nil),    // 14: jobpolicy.v1.DecideJobsResponse
+	(*DecideJobsResult)(nil),      // 15: jobpolicy.v1.DecideJobsResult
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*JobRef)(nil),                // 17: jobpolicy.v1.JobRef
+	(*JobSpec)(nil),               // 18: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),             // 19: jobpolicy.v1.JobStatus
+	(*PodSummary)(nil),            // 20: jobpolicy.v1.PodSummary
+	(*UnaccountedPod)(nil),        // 21: jobpolicy.v1.UnaccountedPod
+	(*UnlistedPods)(nil),          // 22: jobpolicy.v1.UnlistedPods
+	(*ActivePods)(nil),            // 23: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 24: jobpolicy.v1.InFlight
+	(*Freshness)(nil),             // 25: jobpolicy.v1.Freshness
+	(*RetryFacts)(nil),            // 26: jobpolicy.v1.RetryFacts
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(*Explanation)(nil),           // 28: jobpolicy.v1.Explanation
+	(*IndexSet)(nil),              // 29: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 30: jobpolicy.v1.PodFailurePolicyAction
+	(*status.Status)(nil),         // 31: google.rpc.Status
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
-	15, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
-	16, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
-	17, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
-	18, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
-	19, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
-	20, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
-	21, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
-	22, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
-	23, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
-	24, // 9: jobpolicy.v1.DecideJobRequest.freshness:type_name -> jobpolicy.v1.Freshness
-	25, // 10: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
+	16, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
+	17, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
+	18, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
+	19, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
+	20, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
+	21, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
+	22, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
+	23, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
+	24, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
+	25, // 9: jobpolicy.v1.DecideJobRequest.freshness:type_name -> jobpolicy.v1.Freshness
+	26, // 10: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
 	5,  // 11: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	15, // 12: jobpolicy.v1.DecideJobRequest.create_not_before:type_name -> google.protobuf.Timestamp
-	26, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	26, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	16, // 12: jobpolicy.v1.DecideJobRequest.create_not_before:type_name -> google.protobuf.Timestamp
+	27, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	27, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
 	0,  // 15: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	7,  // 16: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	9,  // 17: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	18, // 18: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	15, // 19: jobpolicy.v1.DecideJobResponse.recheck_time:type_name -> google.protobuf.Timestamp
-	10, // 20: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	8,  // 16: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	10, // 17: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	19, // 18: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	16, // 19: jobpolicy.v1.DecideJobResponse.recheck_time:type_name -> google.protobuf.Timestamp
+	11, // 20: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
 	1,  // 21: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	27, // 22: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	11, // 23: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	28, // 24: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	8,  // 25: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	2,  // 26: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	3,  // 27: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	29, // 28: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	4,  // 29: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	14, // 30: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	6,  // 31: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	30, // 32: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	28, // 22: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	12, // 23: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	7,  // 24: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	29, // 25: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	9,  // 26: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	2,  // 27: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	3,  // 28: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	30, // 29: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	4,  // 30: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
+	15, // 31: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
+	6,  // 32: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
+	31, // 33: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1344,7 +1436,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
-	file_jobpolicy_v1_decide_job_proto_msgTypes[10].OneofWrappers = []any{
+	file_jobpolicy_v1_decide_job_proto_msgTypes[11].OneofWrappers = []any{
 		(*DecideJobsResult_Decision)(nil),
 		(*DecideJobsResult_Error)(nil),
 	}
@@ -1354,7 +1446,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_job_proto_rawDesc), len(file_jobpolicy_v1_decide_job_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

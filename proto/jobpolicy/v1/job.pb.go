@@ -467,9 +467,12 @@ type JobSpec struct {
 	TtlSecondsAfterFinished *int32 `protobuf:"varint,13,opt,name=ttl_seconds_after_finished,json=ttlSecondsAfterFinished,proto3,oneof" json:"ttl_seconds_after_finished,omitempty"`
 	// Set by the caller; true when the Job has a deletion timestamp. No pods are
 	// created or deleted then, but finalizers are released.
-	Deleting      bool `protobuf:"varint,14,opt,name=deleting,proto3" json:"deleting,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Deleting bool `protobuf:"varint,14,opt,name=deleting,proto3" json:"deleting,omitempty"`
+	// Set by the caller; true when spec.template.spec.schedulingGroup is set:
+	// somebody else says together with what the pods are to be scheduled.
+	HasSchedulingGroup bool `protobuf:"varint,15,opt,name=has_scheduling_group,json=hasSchedulingGroup,proto3" json:"has_scheduling_group,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *JobSpec) Reset() {
@@ -596,6 +599,13 @@ func (x *JobSpec) GetTtlSecondsAfterFinished() int32 {
 func (x *JobSpec) GetDeleting() bool {
 	if x != nil {
 		return x.Deleting
+	}
+	return false
+}
+
+func (x *JobSpec) GetHasSchedulingGroup() bool {
+	if x != nil {
+		return x.HasSchedulingGroup
 	}
 	return false
 }
@@ -1237,7 +1247,7 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
-	"generation\"\x90\a\n" +
+	"generation\"\xc2\a\n" +
 	"\aJobSpec\x12E\n" +
 	"\x0fcompletion_mode\x18\x01 \x01(\x0e2\x1c.jobpolicy.v1.CompletionModeR\x0ecompletionMode\x12 \n" +
 	"\vparallelism\x18\x02 \x01(\x05R\vparallelism\x12%\n" +
@@ -1253,7 +1263,8 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x12pod_failure_policy\x18\v \x01(\v2\x1e.jobpolicy.v1.PodFailurePolicyR\x10podFailurePolicy\x12B\n" +
 	"\x0esuccess_policy\x18\f \x01(\v2\x1b.jobpolicy.v1.SuccessPolicyR\rsuccessPolicy\x12@\n" +
 	"\x1attl_seconds_after_finished\x18\r \x01(\x05H\x04R\x17ttlSecondsAfterFinished\x88\x01\x01\x12\x1a\n" +
-	"\bdeleting\x18\x0e \x01(\bR\bdeletingB\x0e\n" +
+	"\bdeleting\x18\x0e \x01(\bR\bdeleting\x120\n" +
+	"\x14has_scheduling_group\x18\x0f \x01(\bR\x12hasSchedulingGroupB\x0e\n" +
 	"\f_completionsB\x1a\n" +
 	"\x18_backoff_limit_per_indexB\x15\n" +
 	"\x13_max_failed_indexesB\x1a\n" +

@@ -40,6 +40,8 @@ const (
 	Capability_CAPABILITY_SUCCESS_POLICY          Capability = 9
 	Capability_CAPABILITY_POD_REPLACEMENT_POLICY  Capability = 10
 	Capability_CAPABILITY_TTL_AFTER_FINISHED      Capability = 11
+	// Settings.gang_scheduling is heeded.
+	Capability_CAPABILITY_GANG_SCHEDULING Capability = 12
 )
 
 // Enum value maps for Capability.
@@ -57,6 +59,7 @@ var (
 		9:  "CAPABILITY_SUCCESS_POLICY",
 		10: "CAPABILITY_POD_REPLACEMENT_POLICY",
 		11: "CAPABILITY_TTL_AFTER_FINISHED",
+		12: "CAPABILITY_GANG_SCHEDULING",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":             0,
@@ -71,6 +74,7 @@ var (
 		"CAPABILITY_SUCCESS_POLICY":          9,
 		"CAPABILITY_POD_REPLACEMENT_POLICY":  10,
 		"CAPABILITY_TTL_AFTER_FINISHED":      11,
+		"CAPABILITY_GANG_SCHEDULING":         12,
 	}
 )
 
@@ -221,7 +225,7 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12+\n" +
 	"\x11contract_versions\x18\x02 \x03(\tR\x10contractVersions\x12<\n" +
 	"\fcapabilities\x18\x03 \x03(\x0e2\x18.jobpolicy.v1.CapabilityR\fcapabilities\x12*\n" +
-	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes*\x83\x03\n" +
+	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes*\xa3\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -236,7 +240,8 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\x19CAPABILITY_SUCCESS_POLICY\x10\t\x12%\n" +
 	"!CAPABILITY_POD_REPLACEMENT_POLICY\x10\n" +
 	"\x12!\n" +
-	"\x1dCAPABILITY_TTL_AFTER_FINISHED\x10\vB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x1dCAPABILITY_TTL_AFTER_FINISHED\x10\v\x12\x1e\n" +
+	"\x1aCAPABILITY_GANG_SCHEDULING\x10\fB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_server_info_proto_rawDescOnce sync.Once
