@@ -16,11 +16,20 @@ import (
 // errCreation: not all pods were created. Creation is held back from now on.
 var errCreation = errors.New("pods not created")
 
-// apply carries a decision out in the contract's order: create or delete, then
-// status, then release, then events. It stops at the first step that does not
+// apply carries a decision out in the contract's order: gang, create or delete,
+// status, release, events. It stops at the first step that does not
 // succeed in full; what did succeed is part of the next snapshot.
 func (e *Executor) apply(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
-	if err := e.createPods(ctx, s, snap, d); err != nil {
+	podGroup, err := e.ensureGang(ctx, snap.job, d.GetGang())
+	if err != nil && d.GetGang().GetMayBegin() {
+		// A status would say that the Job has begun, and its gang could not be
+		// made any more.
+		return fmt.Errorf("gang: %w", err)
+	}
+	if err == nil {
+		err = e.createPods(ctx, s, snap, d, podGroup)
+	}
+	if err != nil {
 		e.holdCreation(ctx, s, snap.job, err)
 		return fmt.Errorf("%w: %w", errCreation, err)
 	}

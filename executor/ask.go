@@ -75,6 +75,8 @@ func (e *Executor) check(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.Decid
 	case create != nil && req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED &&
 		setSize(create.GetIndexes()) != int64(create.GetCount()):
 		return fmt.Errorf("%d pods for %d indexes: %w", create.GetCount(), setSize(create.GetIndexes()), errBadAnswer)
+	case d.GetGang() != nil && (!e.cfg.WorkloadWithJob || d.GetGang().GetMinCount() < 2):
+		return fmt.Errorf("a gang of %d, with gangs asked for: %t: %w", d.GetGang().GetMinCount(), e.cfg.WorkloadWithJob, errBadAnswer)
 	}
 	return nil
 }

@@ -51,6 +51,15 @@ type Config struct {
 	// 0: the engine's defaults, 500 each.
 	MaxPodChangesPerSync, MaxUncountedPods int
 
+	// KeepStartTimeOnSuspend is handed to the engine: the start time of a Job
+	// stays when it is suspended, as in a cluster without the gate
+	// MutableSchedulingDirectivesForSuspendedJobs.
+	KeepStartTimeOnSuspend bool
+	// WorkloadWithJob lets pods that are of use only together be scheduled
+	// together, by a Workload and a PodGroup for each such Job. The API server
+	// has to serve scheduling.k8s.io/v1alpha2: without it, the caches never fill.
+	WorkloadWithJob bool
+
 	// SyncBatchPeriod is the shortest time between two rounds of a busy Job.
 	// Default 200 ms. The first event of a quiet Job is acted on at once.
 	SyncBatchPeriod time.Duration

@@ -22,14 +22,14 @@ var errNamespaceTerminating = errors.New("namespace is terminating")
 // errSkipped is a creation that was not tried because others had failed.
 var errSkipped = errors.New("not tried")
 
-// createPods creates pods in batches of 1, 2, 4, … as long as all of a batch
-// succeed: what would fail a thousand times, such as a quota, fails a few times
-// only.
-func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
+// createPods creates pods, members of the PodGroup if one is named, in batches of
+// 1, 2, 4, … as long as all of a batch succeed: what would fail a thousand
+// times, such as a quota, fails a few times only.
+func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse, podGroup string) error {
 	if d.GetCreate().GetCount() == 0 {
 		return nil
 	}
-	job := e.template(s, snap)
+	job := inPodGroup(e.template(s, snap), podGroup)
 	plan := creationPlan(job, d.GetCreate())
 	reason := creationReason(job, d.GetExplanation().GetFacts(), snap.req.GetPods().GetTerminating())
 	var stop, some atomic.Bool

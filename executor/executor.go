@@ -49,6 +49,7 @@ type Executor struct {
 
 	jobInformer, podInformer cache.SharedIndexInformer
 	jobsReady, podsReady     cache.ResourceEventHandlerRegistration
+	gangs                    *gangs // nil without Config.WorkloadWithJob.
 
 	jobs    *jobs
 	queue   workqueue.TypedDelayingInterface[types.UID]
@@ -107,6 +108,9 @@ func (e *Executor) buildInformers() error {
 	}
 	if err := e.podInformer.SetTransform(trimPodObject); err != nil {
 		return fmt.Errorf("pod transform: %w", err)
+	}
+	if err := e.buildGangs(); err != nil {
+		return err
 	}
 	var err error
 	if e.jobsReady, err = e.jobInformer.AddEventHandler(e.jobHandler()); err != nil {
@@ -188,6 +192,12 @@ func (e *Executor) sync(ctx, informing context.Context, informers *sync.WaitGrou
 	}
 	informers.Go(func() { e.podInformer.RunWithContext(informing) })
 	if !cache.WaitForCacheSync(ctx.Done(), e.podsReady.HasSynced) {
+		return false
+	}
+	for _, informer := range e.gangs.informers() {
+		informers.Go(func() { informer.RunWithContext(informing) })
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), e.gangs.synced()...) {
 		return false
 	}
 	e.synced.Store(true)

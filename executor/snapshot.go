@@ -117,6 +117,9 @@ func (c *Config) settings() *jobpolicyv1.Settings {
 	m := &jobpolicyv1.Settings{
 		MaxUncountedPods: int32(c.MaxUncountedPods),
 		MaxPodChanges:    int32(c.MaxPodChangesPerSync),
+
+		KeepStartTimeOnSuspend: c.KeepStartTimeOnSuspend,
+		GangScheduling:         c.WorkloadWithJob,
 	}
 	if c.PodFailureBackoff > 0 {
 		m.PodFailureBackoff = durationpb.New(c.PodFailureBackoff)

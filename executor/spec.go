@@ -56,6 +56,7 @@ func specMessage(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 		PodFailurePolicy:        failurePolicyMessage(in.PodFailurePolicy),
 		TtlSecondsAfterFinished: in.TTLSecondsAfterFinished,
 		Deleting:                job.DeletionTimestamp != nil,
+		HasSchedulingGroup:      in.Template.Spec.SchedulingGroup != nil,
 	}
 	if indexed(job) {
 		out.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED

@@ -23,6 +23,7 @@ const (
 	SpanJobWoken          = "job.woken"
 	SpanRoundRun          = "round.run"
 	SpanDecisionRequested = "decision.requested"
+	SpanGangEnsured       = "gang.ensured"
 	SpanPodCreated        = "pod.created"
 	SpanPodDeleted        = "pod.deleted"
 	SpanPodClaimed        = "pod.claimed"

@@ -53,6 +53,12 @@ func executorRules() []rbacv1.PolicyRule {
 			Verbs:     []string{"create", "patch", "update"},
 		},
 		{
+			// Used with --feature-gates=WorkloadWithJob=true only.
+			APIGroups: []string{"scheduling.k8s.io"},
+			Resources: []string{"workloads", "podgroups"},
+			Verbs:     []string{"get", "list", "watch", "create"},
+		},
+		{
 			APIGroups: []string{"coordination.k8s.io"},
 			Resources: []string{"leases"},
 			Verbs:     []string{"get", "create", "update", "patch"},

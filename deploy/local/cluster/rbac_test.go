@@ -7,8 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes/fake"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/component-helpers/auth/rbac/validation"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
 	"jobpolicy.dev/deploy/local/internal/pki"
@@ -27,6 +30,10 @@ func upstreamRole(t *testing.T, name string) rbacv1.ClusterRole {
 }
 
 func TestExecutorMayDoWhatTheBuiltInJobControllerMay(t *testing.T) {
+	// The built-in controller gets rights to Workloads with this gate only.
+	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
+		features.GenericWorkload: true, features.WorkloadWithJob: true,
+	})
 	role := upstreamRole(t, "system:controller:job-controller")
 	covered, missing := validation.Covers(executorRules(), role.Rules)
 	if !covered {

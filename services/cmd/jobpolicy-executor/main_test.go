@@ -44,6 +44,7 @@ func TestCommandLine(t *testing.T) {
 		"no delay at all":                  {[]string{"--engine=e:1", "--pod-failure-backoff=0s"}, program.ExitUsage, []string{"--pod-failure-backoff"}},
 		"numbers of pods out of range":     {[]string{"--engine=e:1", "--max-pod-changes-per-sync=0", "--max-uncounted-pods=100001"}, program.ExitUsage, []string{"--max-pod-changes-per-sync", "--max-uncounted-pods"}},
 		"rates out of range":               {[]string{"--engine=e:1", "--kube-api-qps=0", "--kube-api-burst=0"}, program.ExitUsage, []string{"--kube-api-qps", "--kube-api-burst"}},
+		"a gate that nobody knows":         {[]string{"--engine=e:1", "--feature-gates=WorkloadWithJobs=true"}, program.ExitUsage, []string{"--feature-gates", "WorkloadWithJobs", "there are JobBackoffLimitPerIndex"}},
 		"no manager":                       {[]string{"--engine=e:1", "--managed-by="}, program.ExitUsage, []string{"--managed-by"}},
 		"times of election that do not go": {[]string{"--engine=e:1", "--leader-elect-renew-deadline=20s"}, program.ExitUsage, []string{"--leader-elect-renew-deadline"}},
 		"a kubeconfig that is not there":   {[]string{"--engine=embedded", "--kubeconfig", missing}, program.ExitFailed, []string{"--kubeconfig", missing}},

@@ -65,6 +65,7 @@ type jobOptions struct {
 	syncBatchPeriod      time.Duration
 	maxPodChanges        int
 	maxUncountedPods     int
+	gates                featureGates
 }
 
 // AddFlags implements program.Options.
@@ -95,6 +96,7 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.syncBatchPeriod, "sync-batch-period", 200*time.Millisecond, "Least time between two rounds of a busy Job, in which its events are gathered. The first event of a quiet Job is acted on at once.")
 	fs.IntVar(&o.maxPodChanges, "max-pod-changes-per-sync", 500, "Pods that one round may create or delete. 1 to 100000.")
 	fs.IntVar(&o.maxUncountedPods, "max-uncounted-pods", 500, "Finished pods that a Job's status may list at once. 1 to 100000.")
+	fs.Var(&o.gates, "feature-gates", gatesUsage())
 }
 
 // Validate implements program.Options.

@@ -99,12 +99,15 @@ func (o *options) newExecutor(api *rest.Config, d executor.Decider, tracing *tel
 		MaxPodFailureBackoff: o.jobs.maxPodFailureBackoff,
 		MaxPodChangesPerSync: o.jobs.maxPodChanges,
 		MaxUncountedPods:     o.jobs.maxUncountedPods,
-		SyncBatchPeriod:      o.jobs.syncBatchPeriod,
-		DecisionTimeout:      o.engine.timeout + decisionMargin,
-		DrainPeriod:          o.shutdownTimeout,
-		Registerer:           r,
-		Logger:               log,
-		TracerProvider:       tracing.Provider,
+
+		KeepStartTimeOnSuspend: o.jobs.gates.keepStartTimeOnSuspend,
+		WorkloadWithJob:        o.jobs.gates.workloadWithJob,
+		SyncBatchPeriod:        o.jobs.syncBatchPeriod,
+		DecisionTimeout:        o.engine.timeout + decisionMargin,
+		DrainPeriod:            o.shutdownTimeout,
+		Registerer:             r,
+		Logger:                 log,
+		TracerProvider:         tracing.Provider,
 	})
 }
 

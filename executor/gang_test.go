@@ -1,0 +1,374 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func gangJob(job *batchv1.Job) {
+	mode, n := batchv1.IndexedCompletion, int32(2)
+	job.Spec.CompletionMode, job.Spec.Parallelism, job.Spec.Completions = &mode, &n, &n
+}
+
+func gangConfig(s *server, decider Decider) Config {
+	cfg := testConfig(s, decider)
+	cfg.WorkloadWithJob = true
+	return cfg
+}
+
+// gangDecision creates two pods of a gang.
+func gangDecision(mayBegin bool) *jobpolicyv1.DecideJobResponse {
+	return &jobpolicyv1.DecideJobResponse{
+		Gang:   &jobpolicyv1.Gang{MinCount: 2, MayBegin: mayBegin},
+		Create: &jobpolicyv1.CreatePods{Count: 2, Indexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 1}}}},
+		Status: &jobpolicyv1.JobStatus{Active: 2},
+	}
+}
+
+// aWorkload refers to the Job and is controlled by it, unless changed.
+func aWorkload(name string, change ...func(*schedulingv1alpha2.Workload)) *schedulingv1alpha2.Workload {
+	w := newWorkload(testJob(gangJob), 2)
+	w.Name, w.UID = name, types.UID("uid of "+name)
+	for _, f := range change {
+		f(w)
+	}
+	return w
+}
+
+// aPodGroup is of the Workload "theirs", and controlled by the Job, unless
+// changed.
+func aPodGroup(name string, change ...func(*schedulingv1alpha2.PodGroup)) *schedulingv1alpha2.PodGroup {
+	g := newPodGroup(testJob(gangJob), aWorkload("theirs"))
+	g.Name = name
+	for _, f := range change {
+		f(g)
+	}
+	return g
+}
+
+// podGroups lists the PodGroup that each pod names, or "none".
+func (s *server) podGroups(t *testing.T) []string {
+	t.Helper()
+	pods, err := s.CoreV1().Pods("ns").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range pods.Items {
+		name := "none"
+		if group := pods.Items[i].Spec.SchedulingGroup; group != nil {
+			name = *group.PodGroupName
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func TestAGangIsMadeBeforeItsPods(t *testing.T) {
+	s := newServer(testJob(gangJob))
+	decider := &script{answers: []answer{applying(gangDecision(true))}}
+	start(t, gangConfig(s, decider))
+	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	want := []string{"create workloads", "create podgroups", "create pods", "create pods", "update jobs/status"}
+	if diff := cmp.Diff(want, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	name := podGroupName(workloadName(testJob()), "job-pgt-0")
+	if diff := cmp.Diff([]string{name, name}, s.podGroups(t)); diff != "" {
+		t.Errorf("groups of the pods (-want +got):\n%s", diff)
+	}
+	checkGang(t, s, name)
+	eventually(t, "the event", func() bool {
+		events, err := s.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+		return err == nil && strings.Contains(eventTexts(events), "WorkloadCreated Created Workload "+workloadName(testJob())+" for Job job")
+	})
+	if !decider.requests()[0].GetSettings().GetGangScheduling() {
+		t.Error("the engine is not told that gangs are wanted")
+	}
+}
+
+func eventTexts(events *corev1.EventList) string {
+	var b strings.Builder
+	for _, ev := range events.Items {
+		b.WriteString(ev.Reason + " " + ev.Message + "\n")
+	}
+	return b.String()
+}
+
+func checkGang(t *testing.T, s *server, name string) {
+	t.Helper()
+	yes := true
+	job := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: testUID(1), Controller: &yes, BlockOwnerDeletion: &yes}
+	policy := schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 2}}
+	w, err := s.SchedulingV1alpha2().Workloads("ns").Get(t.Context(), workloadName(testJob()), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSpec := schedulingv1alpha2.WorkloadSpec{
+		ControllerRef:     &schedulingv1alpha2.TypedLocalObjectReference{APIGroup: "batch", Kind: "Job", Name: "job"},
+		PodGroupTemplates: []schedulingv1alpha2.PodGroupTemplate{{Name: "job-pgt-0", SchedulingPolicy: policy}},
+	}
+	if diff := cmp.Diff(wantSpec, w.Spec) + cmp.Diff([]metav1.OwnerReference{job}, w.OwnerReferences); diff != "" {
+		t.Errorf("Workload (-want +got):\n%s", diff)
+	}
+	g, err := s.SchedulingV1alpha2().PodGroups("ns").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantGroup := schedulingv1alpha2.PodGroupSpec{
+		PodGroupTemplateRef: &schedulingv1alpha2.PodGroupTemplateReference{
+			Workload: &schedulingv1alpha2.WorkloadPodGroupTemplateReference{WorkloadName: w.Name, PodGroupTemplateName: "job-pgt-0"},
+		},
+		SchedulingPolicy: policy,
+	}
+	owners := []metav1.OwnerReference{job, {APIVersion: "scheduling.k8s.io/v1alpha2", Kind: "Workload", Name: w.Name, UID: w.UID}}
+	if diff := cmp.Diff(wantGroup, g.Spec) + cmp.Diff(owners, g.OwnerReferences); diff != "" {
+		t.Errorf("PodGroup (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
+	ownWorkload := workloadName(testJob())
+	ownGroup := podGroupName(ownWorkload, "job-pgt-0")
+	groupOfTheirs := podGroupName("theirs", "job-pgt-0")
+	pods := []string{"create pods", "create pods", "update jobs/status"}
+	after := func(writes ...string) []string { return append(writes, pods...) }
+	earlier := func(refs []metav1.OwnerReference) { refs[0].UID = testUID(99) }
+	cases := map[string]struct {
+		objects   []runtime.Object
+		unseen    bool // in the caches
+		begun     bool
+		wantGroup string
+		want      []string
+	}{
+		"found by what they refer to, whatever their names": {
+			objects: []runtime.Object{aWorkload("theirs"), aPodGroup("group")}, begun: true,
+			wantGroup: "group", want: pods,
+		},
+		"a Workload whose PodGroup was not made yet": {
+			objects:   []runtime.Object{aWorkload("theirs")},
+			wantGroup: groupOfTheirs, want: after("create podgroups"),
+		},
+		"a PodGroup that is gone is made again": {
+			objects: []runtime.Object{aWorkload("theirs")}, begun: true,
+			wantGroup: groupOfTheirs, want: after("create podgroups"),
+		},
+		"made, and not seen yet": {
+			objects: []runtime.Object{aWorkload(ownWorkload), aPodGroup(ownGroup)}, unseen: true,
+			wantGroup: ownGroup, want: after("create workloads", "create podgroups"),
+		},
+		"made, not seen yet, and the Job has begun": {
+			objects: []runtime.Object{aWorkload(ownWorkload), aPodGroup(ownGroup)}, unseen: true, begun: true,
+			wantGroup: ownGroup, want: after("create podgroups"),
+		},
+		"left of an earlier Job of this name": {
+			objects: []runtime.Object{
+				aWorkload("theirs", func(w *schedulingv1alpha2.Workload) { earlier(w.OwnerReferences) }),
+				aPodGroup("group", func(g *schedulingv1alpha2.PodGroup) { earlier(g.OwnerReferences) }),
+			},
+			wantGroup: ownGroup, want: after("create workloads", "create podgroups"),
+		},
+		"no Workload, and the Job has begun": {begun: true, wantGroup: "none", want: pods},
+		"a Workload that the Job does not control": {
+			objects:   []runtime.Object{aWorkload("theirs", func(w *schedulingv1alpha2.Workload) { w.OwnerReferences = nil })},
+			wantGroup: "none", want: pods,
+		},
+		"two Workloads":                     {objects: []runtime.Object{aWorkload("theirs"), aWorkload("another")}, wantGroup: "none", want: pods},
+		"a Workload with several templates": {objects: []runtime.Object{aWorkload("theirs", twoTemplates)}, wantGroup: "none", want: pods},
+		"a PodGroup that the Job does not control": {
+			objects:   []runtime.Object{aWorkload("theirs"), aPodGroup("group", func(g *schedulingv1alpha2.PodGroup) { g.OwnerReferences = nil })},
+			wantGroup: "none", want: pods,
+		},
+		"two PodGroups": {
+			objects:   []runtime.Object{aWorkload("theirs"), aPodGroup("group"), aPodGroup("another")},
+			wantGroup: "none", want: pods,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(append(tc.objects, testJob(gangJob))...)
+			if tc.unseen {
+				s.hide("workloads", &schedulingv1alpha2.WorkloadList{})
+				s.hide("podgroups", &schedulingv1alpha2.PodGroupList{})
+			}
+			decider := &script{answers: []answer{applying(gangDecision(!tc.begun))}}
+			start(t, gangConfig(s, decider))
+			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			if diff := cmp.Diff(tc.want, s.done()); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{tc.wantGroup, tc.wantGroup}, s.podGroups(t)); diff != "" {
+				t.Errorf("groups of the pods (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func twoTemplates(w *schedulingv1alpha2.Workload) {
+	second := w.Spec.PodGroupTemplates[0]
+	second.Name = "second"
+	w.Spec.PodGroupTemplates = append(w.Spec.PodGroupTemplates, second)
+}
+
+// hide keeps a resource out of caches; its objects can still be read.
+func (s *server) hide(resource string, empty runtime.Object) {
+	s.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, empty, nil })
+	s.PrependWatchReactor(resource, clienttesting.DefaultWatchReactor(watch.NewRaceFreeFake(), nil))
+}
+
+func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
+	for _, write := range []string{"create workloads", "create podgroups"} {
+		t.Run(write, func(t *testing.T) {
+			s := newServer(testJob(gangJob))
+			s.failures[write] = func(n int) error {
+				if n > 2 {
+					return nil
+				}
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "any"}, "", errors.New("exceeded quota: q"))
+			}
+			decider := &script{answers: []answer{applying(gangDecision(true)), applying(gangDecision(true)), applying(gangDecision(true))}}
+			start(t, gangConfig(s, decider))
+			eventually(t, "the third attempt is done", func() bool { return len(decider.requests()) >= 4 })
+			writes := s.done()
+			last := len(writes) - 3
+			if diff := cmp.Diff([]string{"create pods", "create pods", "update jobs/status"}, writes[last:]); diff != "" {
+				t.Errorf("last writes (-want +got):\n%s", diff)
+			}
+			for _, w := range writes[:last] {
+				if w != "create workloads" && w != "create podgroups" {
+					t.Errorf("%s before there was a gang: %v", w, writes)
+				}
+			}
+			if n := s.tries[write]; n != 3 {
+				t.Errorf("%s was tried %d times, want 3", write, n)
+			}
+			if groups := s.podGroups(t); groups[0] == "none" || groups[1] == "none" {
+				t.Errorf("groups of the pods: %v", groups)
+			}
+		})
+	}
+}
+
+// A quota on PodGroups must not keep a Job that runs from being counted.
+func TestAGangThatCannotBeMadeAgainHoldsCreationOnly(t *testing.T) {
+	s := newServer(testJob(gangJob), aWorkload("theirs"), testPod(2, failedPhase))
+	s.failures["create podgroups"] = func(int) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "podgroups"}, "", errors.New("exceeded quota: q"))
+	}
+	decider := &script{answers: []answer{
+		applying(gangDecision(false)),
+		applying(&jobpolicyv1.DecideJobResponse{Status: recorded(t, 2), Release: uidsOf(t, 2)}),
+	}}
+	start(t, gangConfig(s, decider))
+	eventually(t, "third question", func() bool { return len(decider.requests()) >= 3 })
+	if diff := cmp.Diff([]string{"create podgroups", "update jobs/status", "patch pods"}, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if decider.requests()[1].GetCreateNotBefore() == nil {
+		t.Error("the engine is not told that creation is held back")
+	}
+}
+
+func TestWithoutTheGateNothingIsReadOrMade(t *testing.T) {
+	s := newServer(testJob(gangJob))
+	decider := &script{answers: []answer{applying(gangDecision(true)), applying(&jobpolicyv1.DecideJobResponse{
+		Create: gangDecision(true).GetCreate(),
+	})}}
+	start(t, testConfig(s, decider))
+	eventually(t, "third question", func() bool { return len(decider.requests()) >= 3 })
+	if diff := cmp.Diff([]string{"create pods", "create pods"}, s.done()); diff != "" {
+		t.Errorf("writes; the first answer breaks the contract (-want +got):\n%s", diff)
+	}
+	for _, action := range s.Actions() {
+		if action.GetResource().Group == schedulingv1alpha2.GroupName {
+			t.Errorf("%s %s", action.GetVerb(), action.GetResource().Resource)
+		}
+	}
+	if decider.requests()[0].GetSettings().GetGangScheduling() {
+		t.Error("the engine is told that gangs are wanted")
+	}
+}
+
+func TestNamesOfAGang(t *testing.T) {
+	long := func(n int, end string) string { return strings.Repeat("j", n-len(end)) + end }
+	for _, name := range []string{"job", long(57, ""), long(58, "-z"), long(58, "."), long(63, ""), long(253, ""), long(242, "-")} {
+		job := testJob(func(j *batchv1.Job) { j.Name = name })
+		other := testJob(func(j *batchv1.Job) { j.Name, j.UID = name, testUID(2) })
+		workload, template := workloadName(job), templateName(job)
+		group := podGroupName(workload, template)
+		for _, valid := range []string{workload, group, podGroupName(long(253, ""), template)} {
+			if problems := validation.IsDNS1123Subdomain(valid); len(problems) > 0 {
+				t.Errorf("%s: %v", valid, problems)
+			}
+		}
+		if problems := validation.IsDNS1123Label(template); len(problems) > 0 || !strings.HasSuffix(template, "-pgt-0") {
+			t.Errorf("%s: %v", template, problems)
+		}
+		if workload == workloadName(other) {
+			t.Errorf("two Jobs named %s have one Workload name, %s", name, workload)
+		}
+	}
+	job := testJob()
+	if w := workloadName(job); !strings.HasPrefix(w, "job-") || !strings.HasPrefix(podGroupName(w, templateName(job)), w+"-job-pgt-0-") {
+		t.Errorf("names are %s and %s", w, podGroupName(w, templateName(job)))
+	}
+}
+
+func TestATemplateWithAGroupIsAFactOfTheSpec(t *testing.T) {
+	group := "g"
+	s := newServer(testJob(func(j *batchv1.Job) {
+		j.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	}))
+	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	start(t, gangConfig(s, decider))
+	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	if !decider.requests()[0].GetSpec().GetHasSchedulingGroup() {
+		t.Error("the engine is not told of the group")
+	}
+	if diff := cmp.Diff([]string{"g"}, s.podGroups(t)); diff != "" {
+		t.Errorf("groups of the pods (-want +got):\n%s", diff)
+	}
+}
+
+func TestStartTimeOnSuspendIsASetting(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		cfg := Config{KeepStartTimeOnSuspend: keep}
+		if got := cfg.settings().GetKeepStartTimeOnSuspend(); got != keep {
+			t.Errorf("keep_start_time_on_suspend = %t, want %t", got, keep)
+		}
+	}
+}
+
+// A context that ends says nothing about the cluster: the Job must not go on
+// without its gang.
+func TestAGangThatCannotBeReadIsNoGangless(t *testing.T) {
+	s := newServer()
+	s.PrependReactor("get", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, context.DeadlineExceeded
+	})
+	e, err := New(gangConfig(s, &script{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := e.ensureGang(t.Context(), testJob(gangJob), &jobpolicyv1.Gang{MinCount: 2})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the group is %q, %v; want an error", name, err)
+	}
+}

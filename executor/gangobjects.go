@@ -1,0 +1,108 @@
+package executor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// newWorkload is the Workload of a Job: one template, for all its pods.
+func newWorkload(job *batchv1.Job, minCount int32) *schedulingv1alpha2.Workload {
+	return &schedulingv1alpha2.Workload{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            workloadName(job),
+			Namespace:       job.Namespace,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
+		},
+		Spec: schedulingv1alpha2.WorkloadSpec{
+			ControllerRef: &schedulingv1alpha2.TypedLocalObjectReference{
+				APIGroup: batchv1.GroupName, Kind: jobKind.Kind, Name: job.Name,
+			},
+			PodGroupTemplates: []schedulingv1alpha2.PodGroupTemplate{{
+				Name: templateName(job),
+				SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
+					Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: minCount},
+				},
+			}},
+		},
+	}
+}
+
+// newPodGroup is the PodGroup of a Workload's first template. The Job controls
+// it. That the Workload is an owner, too, does not keep the Workload from being
+// deleted.
+func newPodGroup(job *batchv1.Job, w *schedulingv1alpha2.Workload) *schedulingv1alpha2.PodGroup {
+	template := &w.Spec.PodGroupTemplates[0]
+	return &schedulingv1alpha2.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      podGroupName(w.Name, template.Name),
+			Namespace: job.Namespace,
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(job, jobKind),
+				{APIVersion: schedulingv1alpha2.SchemeGroupVersion.String(), Kind: "Workload", Name: w.Name, UID: w.UID},
+			},
+		},
+		Spec: schedulingv1alpha2.PodGroupSpec{
+			PodGroupTemplateRef: &schedulingv1alpha2.PodGroupTemplateReference{
+				Workload: &schedulingv1alpha2.WorkloadPodGroupTemplateReference{
+					WorkloadName: w.Name, PodGroupTemplateName: template.Name,
+				},
+			},
+			SchedulingPolicy: *template.SchedulingPolicy.DeepCopy(),
+		},
+	}
+}
+
+// workloadName is <job>-<hash of the Job's UID>: another Job of the same name
+// has another one (invariant I8).
+func workloadName(job *batchv1.Job) string {
+	return hashedName(string(job.UID), job.Name)
+}
+
+// podGroupName is <workload>-<template>-<hash of both>.
+func podGroupName(workload, template string) string {
+	return hashedName(workload+"/"+template, workload, template)
+}
+
+// templateName is <job>-pgt-0. It must be a DNS label. The built-in controller
+// (v1.36) does not cut it, and cannot start gangs with names above 57 bytes.
+func templateName(job *batchv1.Job) string {
+	const suffix = "-pgt-0"
+	return cutName(job.Name, validation.DNS1123LabelMaxLength-len(suffix)) + suffix
+}
+
+// hashedName joins the parts, cut to equal shares of the longest name there may
+// be, and the hash of a text.
+func hashedName(text string, parts ...string) string {
+	sum := sha256.Sum256([]byte(text))
+	hash := hex.EncodeToString(sum[:5])
+	share := (validation.DNS1123SubdomainMaxLength - len(hash) - len(parts)) / len(parts)
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteString(cutName(part, share) + "-")
+	}
+	return b.String() + hash
+}
+
+// cutName keeps what a hyphen may follow.
+func cutName(name string, length int) string {
+	return strings.TrimRight(name[:min(len(name), length)], "-.")
+}
+
+// inPodGroup returns the Job with a template whose pods name the PodGroup; an
+// empty name changes nothing. The PodGroup is no owner of the pods: it stays
+// until they are done, and an owner that waits for its dependents keeps them.
+func inPodGroup(job *batchv1.Job, podGroup string) *batchv1.Job {
+	if podGroup == "" {
+		return job
+	}
+	grouped := job.DeepCopy()
+	grouped.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &podGroup}
+	return grouped
+}
