@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/deploy/local/cluster"
 )
 
 // A second executor in coexist mode, with the engine in its own process, does
@@ -86,6 +88,12 @@ type executorProcess struct {
 
 // startExecutor starts an executor, and stops it with SIGTERM when the test ends.
 func startExecutor(t *testing.T, args ...string) *executorProcess {
+	t.Helper()
+	return startExecutorOn(t, plane, args...)
+}
+
+// startExecutorOn is startExecutor for a control plane of the test's own.
+func startExecutorOn(t *testing.T, plane *cluster.Cluster, args ...string) *executorProcess {
 	t.Helper()
 	binaries, err := binDir()
 	if err != nil {
