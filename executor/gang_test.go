@@ -256,6 +256,11 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 					t.Errorf("%s before there was a gang: %v", w, writes)
 				}
 			}
+			for _, req := range decider.requests() {
+				if req.GetCreateNotBefore() != nil {
+					t.Error("only creation is held back, so that the engine would let the Job begin")
+				}
+			}
 			if n := s.tries[write]; n != 3 {
 				t.Errorf("%s was tried %d times, want 3", write, n)
 			}

@@ -96,8 +96,8 @@ func cutName(name string, length int) string {
 }
 
 // inPodGroup returns the Job with a template whose pods name the PodGroup; an
-// empty name changes nothing. The PodGroup is no owner of the pods: it stays
-// until they are done, and an owner that waits for its dependents keeps them.
+// empty name changes nothing. The PodGroup does not become an owner of the pods:
+// it is kept until they have ended, and would keep them from being collected.
 func inPodGroup(job *batchv1.Job, podGroup string) *batchv1.Job {
 	if podGroup == "" {
 		return job

@@ -1,0 +1,250 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/deploy/local/cluster"
+)
+
+// A gangPlane is a control plane that schedules gangs. The built-in job
+// controller runs beside the executor, and each has its own Jobs.
+type gangPlane struct {
+	plane  *cluster.Cluster
+	client *kubernetes.Clientset
+}
+
+const (
+	gangExecutorGates = "--feature-gates=WorkloadWithJob=true"
+	ours              = "jobpolicy.dev/executor"
+	builtIn           = ""
+)
+
+func startGangPlane(t *testing.T) *gangPlane {
+	t.Helper()
+	binaries, err := binDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gates := "--feature-gates=GenericWorkload=true,WorkloadWithJob=true,GangScheduling=true"
+	plane, err := cluster.Start(t.Context(), cluster.Options{
+		StateDir: t.TempDir(), BinDir: binaries, WithoutEngine: true,
+		ControllerManagerControllers: strings.Replace(cluster.DefaultControllers, ",-job-controller", "", 1),
+		ExtraArgs: map[string][]string{
+			cluster.APIServer:         {gates, "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
+			cluster.ControllerManager: {gates},
+			cluster.Scheduler:         {gates},
+			cluster.Executor:          {gangExecutorGates, "--replace-builtin=false", "--pod-failure-backoff=1s"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(tail(plane.LogPath(cluster.Executor), 60))
+		}
+		if err := plane.Stop(context.Background()); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	client, err := kubernetes.NewForConfig(plane.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &gangPlane{plane, client}
+}
+
+// gangSpec is a Job with n pods that all run at once.
+func gangSpec(manager string, n int32, script string) batchv1.JobSpec {
+	spec := batchv1.JobSpec{
+		Parallelism: ptr(n), Completions: ptr(n), CompletionMode: ptr(batchv1.IndexedCompletion),
+		Template: shell(script, corev1.RestartPolicyNever),
+	}
+	if manager != builtIn {
+		spec.ManagedBy = ptr(manager)
+	}
+	return spec
+}
+
+func schedulingGroup(name string) *corev1.PodSchedulingGroup {
+	return &corev1.PodSchedulingGroup{PodGroupName: &name}
+}
+
+// namespace makes a namespace, and deletes what is in it when the test ends.
+func (g *gangPlane) namespace(t *testing.T) string {
+	t.Helper()
+	name := fmt.Sprintf("gang-%d", namespaces.Add(1))
+	_, err := g.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the namespace has its service account", func() (bool, string) {
+		_, err := g.client.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+	return name
+}
+
+func (g *gangPlane) create(t *testing.T, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
+	t.Helper()
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	job, err := g.client.BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+func (g *gangPlane) job(t *testing.T, job *batchv1.Job) *batchv1.Job {
+	t.Helper()
+	job, err := g.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+func (g *gangPlane) patch(t *testing.T, job *batchv1.Job, patch string) {
+	t.Helper()
+	_, err := g.client.BatchV1().Jobs(job.Namespace).Patch(t.Context(), job.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (g *gangPlane) waitJob(t *testing.T, job *batchv1.Job, what string, done func(*batchv1.Job) bool) *batchv1.Job {
+	t.Helper()
+	var now *batchv1.Job
+	eventually(t, fmt.Sprintf("Job %s: %s", job.Name, what), func() (bool, string) {
+		now = g.job(t, job)
+		return done(now), describe(now)
+	})
+	return now
+}
+
+// pods are those that the Job controls, without those on their way out.
+func (g *gangPlane) pods(t *testing.T, job *batchv1.Job) []corev1.Pod {
+	t.Helper()
+	pods, err := g.client.CoreV1().Pods(job.Namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
+		return !metav1.IsControlledBy(&pod, job) || pod.DeletionTimestamp != nil
+	})
+}
+
+// groupsOfPods are the PodGroups that the Job's pods name, each once; "none"
+// stands for a pod without.
+func (g *gangPlane) groupsOfPods(t *testing.T, job *batchv1.Job) []string {
+	t.Helper()
+	var names []string
+	for _, pod := range g.pods(t, job) {
+		name := "none"
+		if group := pod.Spec.SchedulingGroup; group != nil {
+			name = *group.PodGroupName
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// replaceFirstPod deletes the pod of index 0, and waits for another.
+func (g *gangPlane) replaceFirstPod(t *testing.T, job *batchv1.Job) {
+	t.Helper()
+	first := func() *corev1.Pod {
+		for _, pod := range g.pods(t, job) {
+			if pod.Annotations[batchv1.JobCompletionIndexAnnotation] == "0" {
+				return &pod
+			}
+		}
+		return nil
+	}
+	old := first()
+	if err := g.client.CoreV1().Pods(old.Namespace).Delete(t.Context(), old.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "index 0 has another pod", func() (bool, string) {
+		now := first()
+		return now != nil && now.UID != old.UID, describe(g.job(t, job))
+	})
+}
+
+// gangs lists the Workloads and PodGroups of a namespace.
+func (g *gangPlane) gangs(t *testing.T, namespace string) ([]schedulingv1alpha2.Workload, []schedulingv1alpha2.PodGroup) {
+	t.Helper()
+	workloads, err := g.client.SchedulingV1alpha2().Workloads(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := g.client.SchedulingV1alpha2().PodGroups(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return workloads.Items, groups.Items
+}
+
+// onlyGang returns the only Workload and the only PodGroup of a namespace.
+func (g *gangPlane) onlyGang(t *testing.T, namespace string) (*schedulingv1alpha2.Workload, *schedulingv1alpha2.PodGroup) {
+	t.Helper()
+	workloads, groups := g.gangs(t, namespace)
+	if len(workloads) != 1 || len(groups) != 1 {
+		t.Fatalf("%d Workloads and %d PodGroups, want one each", len(workloads), len(groups))
+	}
+	return &workloads[0], &groups[0]
+}
+
+// waitEvent waits for an event on the Job, and returns its type and message.
+func (g *gangPlane) waitEvent(t *testing.T, job *batchv1.Job, reason string) (text string) {
+	t.Helper()
+	eventually(t, "event "+reason, func() (bool, string) {
+		events, err := g.client.CoreV1().Events(job.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(job.UID)})
+		if err != nil {
+			return false, err.Error()
+		}
+		var have []string
+		for _, e := range events.Items {
+			have = append(have, e.Reason)
+			if e.Reason == reason {
+				text = e.Type + " " + e.Message
+			}
+		}
+		return text != "", fmt.Sprint(have)
+	})
+	return text
+}
+
+// forbidPodGroups sets a quota of none, and waits until it is in force.
+func (g *gangPlane) forbidPodGroups(t *testing.T, namespace string) {
+	t.Helper()
+	_, err := g.client.CoreV1().ResourceQuotas(namespace).Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-groups"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/podgroups.scheduling.k8s.io": resource.MustParse("0")}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := &schedulingv1alpha2.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+		Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
+			Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 2},
+		}},
+	}
+	eventually(t, "PodGroups are forbidden", func() (bool, string) {
+		_, err := g.client.SchedulingV1alpha2().PodGroups(namespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), "exceeded quota"), fmt.Sprint(err)
+	})
+}
