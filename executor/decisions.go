@@ -22,7 +22,31 @@ type decisionRecord struct {
 	namespace, name, uid string
 	time                 time.Time
 	explanation          *jobpolicyv1.Explanation
+	// verdict is the explanation that says how the Job ends, and why; nil: it
+	// does not end yet.
+	verdict *jobpolicyv1.Explanation
 }
+
+// verdictAfter finds the explanation of a Job's end. Once a verdict is declared,
+// a decision only repeats it; what led to it is said by an earlier one, which
+// nobody knows any more after a restart.
+func verdictAfter(last *decisionRecord, now *jobpolicyv1.Explanation) *jobpolicyv1.Explanation {
+	switch now.GetDecidingRule() {
+	case "":
+		return nil
+	case ruleSuccessAlreadyDeclared, ruleFailureAlreadyDeclared:
+		if last != nil && last.verdict != nil {
+			return last.verdict
+		}
+	}
+	return now
+}
+
+// Names of engine rules that repeat a verdict. They are part of the contract.
+const (
+	ruleSuccessAlreadyDeclared = "successAlreadyDeclared"
+	ruleFailureAlreadyDeclared = "failureAlreadyDeclared"
+)
 
 type decisionJSON struct {
 	Namespace   string          `json:"namespace"`
@@ -33,12 +57,14 @@ type decisionJSON struct {
 	Reason      string          `json:"reason"`
 	Waiting     bool            `json:"waiting"`
 	Explanation json.RawMessage `json:"explanation"`
+	Verdict     json.RawMessage `json:"verdict"`
 }
 
 // DecisionsHandler answers GET with a JSON list: the last decision on each Job
 // that exists, by namespace and name, at most 5000 of them (the newest). rule is
 // the deciding rule, reason the explanation's summary, waiting whether something
-// is held back.
+// is held back. verdict is the explanation with which the Job's end was decided;
+// null while it has none.
 func (e *Executor) DecisionsHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -75,15 +101,22 @@ func (e *Executor) decisions() []decisionJSON {
 	})
 	out := make([]decisionJSON, 0, len(records))
 	for _, r := range records {
-		explanation, err := protojson.Marshal(r.explanation)
-		if err != nil {
-			explanation = []byte("null")
-		}
 		out = append(out, decisionJSON{
 			Namespace: r.namespace, Name: r.name, UID: r.uid, Time: r.time,
 			Rule: r.explanation.GetDecidingRule(), Reason: r.explanation.GetSummary(),
-			Waiting: len(r.explanation.GetWaits()) > 0, Explanation: explanation,
+			Waiting: len(r.explanation.GetWaits()) > 0, Explanation: explanationJSON(r.explanation), Verdict: explanationJSON(r.verdict),
 		})
+	}
+	return out
+}
+
+func explanationJSON(e *jobpolicyv1.Explanation) json.RawMessage {
+	if e == nil {
+		return json.RawMessage("null")
+	}
+	out, err := protojson.Marshal(e)
+	if err != nil {
+		return json.RawMessage("null")
 	}
 	return out
 }

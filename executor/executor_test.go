@@ -408,6 +408,7 @@ func TestDecisionsAreListed(t *testing.T) {
 	want := map[string]any{
 		"namespace": "ns", "name": "job", "uid": string(testUID(1)), "rule": "aRule", "reason": "because", "waiting": true,
 		"explanation": map[string]any{"summary": "because", "decidingRule": "aRule", "waits": []any{map[string]any{"reason": "WAIT_REASON_DEADLINE"}}},
+		"verdict":     map[string]any{"summary": "because", "decidingRule": "aRule", "waits": []any{map[string]any{"reason": "WAIT_REASON_DEADLINE"}}},
 	}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -246,6 +246,7 @@ func (e *Executor) remember(s *jobState, snap snapshot, d *jobpolicyv1.DecideJob
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.gone {
+		r.verdict = verdictAfter(s.last, r.explanation)
 		s.last = r
 	}
 }

@@ -1,0 +1,34 @@
+package executor
+
+import (
+	"testing"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func TestVerdictIsTheDecisionThatCameFirst(t *testing.T) {
+	decided := &jobpolicyv1.Explanation{DecidingRule: "backoffLimitExceeded"}
+	otherwise := &jobpolicyv1.Explanation{DecidingRule: "deadlinePassed"}
+	repeated := &jobpolicyv1.Explanation{DecidingRule: "failureAlreadyDeclared"}
+	cases := map[string]struct {
+		decisions []*jobpolicyv1.Explanation
+		want      *jobpolicyv1.Explanation
+	}{
+		"nothing decided yet":                         {[]*jobpolicyv1.Explanation{{}}, nil},
+		"a repeated verdict keeps its reason":         {[]*jobpolicyv1.Explanation{{}, decided, repeated, repeated}, decided},
+		"a verdict that was never written may change": {[]*jobpolicyv1.Explanation{decided, otherwise}, otherwise},
+		"a verdict that was never written may go":     {[]*jobpolicyv1.Explanation{decided, {}}, nil},
+		"declared before a restart":                   {[]*jobpolicyv1.Explanation{repeated, repeated}, repeated},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var last *decisionRecord
+			for _, explanation := range tc.decisions {
+				last = &decisionRecord{explanation: explanation, verdict: verdictAfter(last, explanation)}
+			}
+			if last.verdict != tc.want {
+				t.Errorf("the verdict is explained by %v, want %v", last.verdict, tc.want)
+			}
+		})
+	}
+}
