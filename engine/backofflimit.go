@@ -12,17 +12,18 @@ import (
 func backoffLimitExceeded(f facts) answer {
 	const message = "Job has reached the specified backoff limit"
 	limit := int64(f.spec.GetBackoffLimit())
-	if f.tally.failed > limit {
-		return failure(reasonBackoffLimitExceeded, message)
-	}
 	detail := fmt.Sprintf("failed pods %d, backoffLimit %d", f.tally.failed, limit)
+	if f.tally.failed > limit {
+		return failure(reasonBackoffLimitExceeded, message, detail)
+	}
 	if f.spec.GetRestartPolicy() != jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE {
 		return no(detail)
 	}
+	detail = fmt.Sprintf("%s; container restarts %d", detail, f.pods.GetRestarts())
 	// A limit of 0 allows no restart; otherwise the restart that reaches the
 	// limit is cut short.
 	if restarts := f.pods.GetRestarts(); restarts >= max(limit, 1) {
-		return failure(reasonBackoffLimitExceeded, message)
+		return failure(reasonBackoffLimitExceeded, message, detail)
 	}
-	return no(fmt.Sprintf("%s; container restarts %d", detail, f.pods.GetRestarts()))
+	return no(detail)
 }

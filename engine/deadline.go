@@ -20,10 +20,11 @@ func deadlinePassed(f facts) answer {
 		return no("the Job starts in this round")
 	}
 	elapsed := int64(f.now.Sub(start) / time.Second)
+	detail := fmt.Sprintf("active for %ds of %ds", elapsed, f.spec.GetActiveDeadlineSeconds())
 	if elapsed >= f.spec.GetActiveDeadlineSeconds() {
-		return failure(reasonDeadlineExceeded, "Job was active longer than specified deadline")
+		return failure(reasonDeadlineExceeded, "Job was active longer than specified deadline", detail)
 	}
-	return no(fmt.Sprintf("active for %ds of %ds", elapsed, f.spec.GetActiveDeadlineSeconds()))
+	return no(detail)
 }
 
 // maxDeadline is the longest deadline that is looked at again: nobody waits

@@ -7,7 +7,7 @@ func successAlreadyDeclared(f facts) answer {
 	if !ok {
 		return no("condition SuccessCriteriaMet is not set")
 	}
-	return success(condition.GetReason(), condition.GetMessage())
+	return success(condition.GetReason(), condition.GetMessage(), condition.GetMessage())
 }
 
 // failureAlreadyDeclared: the condition FailureTarget was written in an
@@ -17,7 +17,7 @@ func failureAlreadyDeclared(f facts) answer {
 	if !ok {
 		return no("condition FailureTarget is not set")
 	}
-	return failure(condition.GetReason(), condition.GetMessage())
+	return failure(condition.GetReason(), condition.GetMessage(), condition.GetMessage())
 }
 
 // interimWritten reports whether the verdict's interim condition is in the

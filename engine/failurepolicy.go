@@ -97,7 +97,7 @@ func podFailurePolicyMatched(f facts) answer {
 	}
 	for _, r := range f.tally.rows {
 		if r.failed && r.match.failsJob() {
-			return failure(reasonPodFailurePolicy, r.match.cause)
+			return failure(reasonPodFailurePolicy, r.match.cause, r.match.cause)
 		}
 	}
 	return no("no failed pod matches a FailJob rule")

@@ -74,10 +74,11 @@ func tooManyFailedIndexes(f facts) answer {
 		return no("the Job does not limit failed indexes")
 	}
 	failed, limit := f.tally.failedIndexes.Len(), int64(f.spec.GetMaxFailedIndexes())
+	detail := fmt.Sprintf("failed indexes %d, allowed %d", failed, limit)
 	if failed > limit {
-		return failure(reasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes")
+		return failure(reasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes", detail)
 	}
-	return no(fmt.Sprintf("failed indexes %d, allowed %d", failed, limit))
+	return no(detail)
 }
 
 // allIndexesFinishedSomeFailed: nothing is left to run, and not all succeeded.
@@ -86,8 +87,9 @@ func allIndexesFinishedSomeFailed(f facts) answer {
 		return no("failures are not limited by index")
 	}
 	failed, done := f.tally.failedIndexes.Len(), f.tally.failedIndexes.Len()+f.tally.succeededIndexes.Len()
+	detail := fmt.Sprintf("indexes done: %d of %d, failed ones %d", done, f.spec.GetCompletions(), failed)
 	if failed > 0 && done >= int64(f.spec.GetCompletions()) {
-		return failure(reasonFailedIndexes, "Job has failed indexes")
+		return failure(reasonFailedIndexes, "Job has failed indexes", detail)
 	}
-	return no(fmt.Sprintf("indexes done: %d of %d, failed ones %d", done, f.spec.GetCompletions(), failed))
+	return no(detail)
 }

@@ -18,7 +18,8 @@ func successPolicyMet(f facts) answer {
 	}
 	for i, rule := range rules {
 		if successRuleMet(f, rule) {
-			return success(reasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", i))
+			return success(reasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", i),
+				fmt.Sprintf("rule met: the one at index %d; succeeded indexes: %d", i, f.tally.succeeded))
 		}
 	}
 	return no(fmt.Sprintf("rules met: none of %d; succeeded indexes: %d", len(rules), f.tally.succeeded))

@@ -31,12 +31,14 @@ type answer struct {
 
 func no(detail string) answer { return answer{detail: detail} }
 
-func failure(reason, message string) answer {
-	return answer{verdict{fails, reason, message}, message}
+// failure and success reach a verdict. Its message is upstream's; the detail
+// adds the numbers that were compared.
+func failure(reason, message, detail string) answer {
+	return answer{verdict{fails, reason, message}, detail}
 }
 
-func success(reason, message string) answer {
-	return answer{verdict{succeeds, reason, message}, message}
+func success(reason, message, detail string) answer {
+	return answer{verdict{succeeds, reason, message}, detail}
 }
 
 // A rule is one named criterion by which a Job ends.
