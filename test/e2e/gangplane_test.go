@@ -82,7 +82,8 @@ func schedulingGroup(name string) *corev1.PodSchedulingGroup {
 	return &corev1.PodSchedulingGroup{PodGroupName: &name}
 }
 
-// namespace makes a namespace, and deletes what is in it when the test ends.
+// namespace makes a namespace in which pods can be created. It goes with the
+// control plane.
 func (g *gangPlane) namespace(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("gang-%d", namespaces.Add(1))
