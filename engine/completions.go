@@ -9,6 +9,9 @@ import "fmt"
 func completionsReached(f facts) answer {
 	wanted := wantedSuccesses(f.snapshot)
 	detail := fmt.Sprintf("%d of %d succeeded, %d active", f.tally.succeeded, wanted, f.pods.GetActive())
+	if f.spec.Completions == nil {
+		detail = fmt.Sprintf("%d succeeded, at least %d wanted, %d active", f.tally.succeeded, wanted, f.pods.GetActive())
+	}
 	switch {
 	case f.tally.succeeded < wanted, f.pods.GetActive() > 0:
 		return no(detail)
