@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -16,15 +18,60 @@ import (
 // reflection and asks it about a snapshot in a file, as the README shows.
 func TestEngineAnswersAnyCaller(t *testing.T) {
 	t.Parallel()
+	cases := map[string]func(*testing.T, *jobpolicyv1.DecideJobResponse){
+		"second-failure": func(t *testing.T, decision *jobpolicyv1.DecideJobResponse) {
+			if decision.GetRequestId() != "example-1" || len(decision.GetRelease()) != 1 || decision.GetStatus().GetFailed() != 1 {
+				t.Errorf("the decision is %v", decision)
+			}
+			if waits := decision.GetExplanation().GetWaits(); len(waits) != 1 || !strings.Contains(waits[0].GetDetail(), "20s") {
+				t.Errorf("it waits for %v; the second failure delays by 20s", waits)
+			}
+		},
+		"exit-42": func(t *testing.T, decision *jobpolicyv1.DecideJobResponse) {
+			conditions := decision.GetStatus().GetConditions()
+			if decision.GetRequestId() != "example-2" || len(conditions) != 1 || len(decision.GetDelete()) != 0 {
+				t.Fatalf("the verdict is written before a pod is deleted for it; the decision is %v", decision)
+			}
+			const message = "Container main for pod default/job-pod-failure-policy-example-x7k2p failed with exit code 42 matching FailJob rule at index 0"
+			if c := conditions[0]; c.GetType() != "FailureTarget" || c.GetReason() != "PodFailurePolicy" || c.GetMessage() != message {
+				t.Errorf("the condition is %v", c)
+			}
+			if rule := decision.GetExplanation().GetDecidingRule(); rule != "podFailurePolicyMatched" {
+				t.Errorf("rule %q decides", rule)
+			}
+		},
+		"failed-index": func(t *testing.T, decision *jobpolicyv1.DecideJobResponse) {
+			want := &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 0}, {First: 2, Last: 2}}}
+			if diff := cmp.Diff(want, decision.GetStatus().GetFailedIndexes(), protocmp.Transform()); diff != "" {
+				t.Errorf("failed indexes (-want +got):\n%s", diff)
+			}
+			next := &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}
+			if diff := cmp.Diff(next, decision.GetCreate().GetIndexes(), protocmp.Transform()); diff != "" {
+				t.Errorf("created indexes (-want +got):\n%s", diff)
+			}
+			if rule := decision.GetExplanation().GetDecidingRule(); decision.GetRequestId() != "example-3" || rule != "" {
+				t.Errorf("rule %q decides on %s, although indexes are left", rule, decision.GetRequestId())
+			}
+		},
+	}
+	for name, judge := range cases {
+		t.Run(name, func(t *testing.T) {
+			judge(t, askByBuf(t, name+".json"))
+		})
+	}
+}
+
+// askByBuf sends an example snapshot to the engine, and returns its decision.
+func askByBuf(t *testing.T, snapshot string) *jobpolicyv1.DecideJobResponse {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot := filepath.Join(root, "deploy/examples/snapshots/second-failure.json")
 	keys := plane.EnginePKI()
 	output, err := exec.CommandContext(t.Context(), bufPath(t, root), "curl", "--protocol", "grpc",
 		"--cacert", keys.CAFile, "--cert", keys.CertFile, "--key", keys.KeyFile,
-		"--data", "@"+snapshot, "https://"+plane.EngineAddress()+"/jobpolicy.v1.PolicyService/DecideJob").Output()
+		"--data", "@"+filepath.Join(root, "deploy/examples/snapshots", snapshot), "https://"+plane.EngineAddress()+"/jobpolicy.v1.PolicyService/DecideJob").Output()
 	if err != nil {
 		t.Fatalf("buf curl: %v: %s", err, output)
 	}
@@ -32,12 +79,7 @@ func TestEngineAnswersAnyCaller(t *testing.T) {
 	if err := protojson.Unmarshal(output, &decision); err != nil {
 		t.Fatalf("the answer is not a decision: %v", err)
 	}
-	if decision.GetRequestId() != "example-1" || len(decision.GetRelease()) != 1 || decision.GetStatus().GetFailed() != 1 {
-		t.Errorf("the decision is %v", &decision)
-	}
-	if waits := decision.GetExplanation().GetWaits(); len(waits) != 1 || !strings.Contains(waits[0].GetDetail(), "20s") {
-		t.Errorf("it waits for %v; the second failure delays by 20s", waits)
-	}
+	return &decision
 }
 
 // bufPath returns buf, which make builds from its pinned version.
