@@ -12,8 +12,12 @@ import (
 	"jobpolicy.dev/deploy/local/internal/demo"
 )
 
-const demoAbout = `Runs the documentation's Jobs on a control plane of its own, shows them in one live table, checks
-how each one ends, and stops everything again. Exits with 0 only if all ended as they should.`
+const demoAbout = `Runs the documentation's Jobs, side by side, on a control plane of its own. Shows them in one live
+table with what the engine says of each, and what is done to some of them while they run. Then it
+compares how each one ended with what is expected, field by field, says which rule of the engine
+decided so, and stops everything again. Exits with 0 only if all ended as they should.
+
+The first retry of a pod, and of a container, comes after a second here instead of ten.`
 
 func runDemo(args []string, stdout, stderr io.Writer) error {
 	opts := demo.Options{Out: stdout}
@@ -38,27 +42,30 @@ func runDemo(args []string, stdout, stderr io.Writer) error {
 	opts.StateDir = stateDir
 	defer os.Remove(stateDir) // if nothing was started; what was, cleans up or leaves its logs
 	printer := newPrinter(stderr)
-	opts.Progress, opts.Width = printer.step, terminalWidth(stdout)
+	opts.Progress, opts.Size = printer.step, terminalSize(stdout)
 	ctx, stop := signalContext()
 	defer stop()
 	defer printer.finish()
 	return demo.Run(ctx, opts)
 }
 
-// usualWidth is assumed of a terminal that does not tell its width.
-const usualWidth = 80
+// The size that is assumed of a terminal that does not tell its own.
+const (
+	usualColumns = 80
+	usualLines   = 24
+)
 
-// terminalWidth returns a function that tells how many columns w has; nil if w
-// is no terminal.
-func terminalWidth(w io.Writer) func() int {
+// terminalSize returns a function that tells how many columns and lines w has;
+// nil if w is no terminal.
+func terminalSize(w io.Writer) func() (columns, lines int) {
 	if !isTerminal(w) {
 		return nil
 	}
-	return func() int {
-		width, _, err := term.GetSize(int(w.(*os.File).Fd()))
-		if err != nil || width <= 0 {
-			return usualWidth
+	return func() (columns, lines int) {
+		columns, lines, err := term.GetSize(int(w.(*os.File).Fd()))
+		if err != nil || columns <= 0 || lines <= 0 {
+			return usualColumns, usualLines
 		}
-		return width
+		return columns, lines
 	}
 }

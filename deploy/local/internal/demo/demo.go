@@ -27,10 +27,10 @@ type Options struct {
 	ExamplesDir string
 	// Timeout bounds the Jobs' run, from the first manifest on.
 	Timeout time.Duration
-	// Out takes the output. Width, if not nil, says that it is a terminal and
-	// how many columns that has: the table is then redrawn in place.
-	Out   io.Writer
-	Width func() int
+	// Out takes the output. Size, if not nil, says that it is a terminal and how
+	// many columns and lines that has: the table is then redrawn in place.
+	Out  io.Writer
+	Size func() (columns, lines int)
 	// Progress is told how the control plane comes up.
 	Progress func(cluster.Progress)
 }
@@ -87,23 +87,30 @@ func runJobs(ctx context.Context, opts Options, c *cluster.Cluster, examples []*
 	if err != nil {
 		return err
 	}
+	started := time.Now()
 	if err := apply(watched, client, examples); err != nil {
 		return err
 	}
-	if err := follow(watched, opts, c, client, obs); err != nil && ctx.Err() != nil {
+	err = follow(watched, opts, c, client, obs)
+	switch {
+	case err == nil:
+	case ctx.Err() == nil && watched.Err() != nil:
+		fmt.Fprintf(opts.Out, "\nThe time is up: not every Job ended in %v.\n", opts.Timeout)
+	default:
 		return err
 	}
-	return report(ctx, opts, client, obs)
+	return report(ctx, opts, client, obs, time.Since(started))
 }
 
 // follow redraws the table until every Job has ended, or the time is up.
 func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubernetes.Interface, obs *observer) error {
-	t := newTable(opts.Out, opts.Width)
+	t := newTable(opts.Out, opts.Size)
+	scripts := newDirector(obs, client, func(command string) { t.note("$ " + command) })
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		obs.refreshReasons(ctx)
-		if err := obs.runScripts(ctx, client); err != nil {
+		obs.listen(ctx)
+		if err := scripts.direct(ctx); err != nil {
 			return err
 		}
 		rows := obs.rows()
@@ -121,26 +128,24 @@ func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubern
 	}
 }
 
-// report says how each Job ended, shows the digits of pi, and sums up.
-func report(ctx context.Context, opts Options, client kubernetes.Interface, obs *observer) error {
+// report shows the digits of pi, says how each Job ended, and sums up.
+func report(ctx context.Context, opts Options, client kubernetes.Interface, obs *observer, took time.Duration) error {
+	obs.listen(ctx) // once more: the last Job has only just ended
+	if pi := obs.past("pi"); pi.job != nil {
+		if logs, err := jobLogs(ctx, client, pi.job.UID); err == nil && len(logs) > 0 {
+			fmt.Fprintf(opts.Out, "\n$ kubectl logs job/pi\n%s\n", wrap(logs[0], 100))
+		}
+	}
 	fmt.Fprintln(opts.Out)
 	good := 0
 	for _, ex := range obs.examples {
-		problems := check(ctx, client, obs, ex)
-		if len(problems) == 0 {
+		r := check(ctx, client, obs, ex)
+		r.print(opts.Out)
+		if r.good() {
 			good++
-			fmt.Fprintf(opts.Out, "ok    %-18s %s\n", ex.job.Name, ex.expect.summary)
-			continue
-		}
-		fmt.Fprintf(opts.Out, "FAIL  %-18s expected: %s\n", ex.job.Name, ex.expect.summary)
-		for _, problem := range problems {
-			fmt.Fprintf(opts.Out, "      %s\n", problem)
 		}
 	}
-	if logs, err := obs.jobLogs(ctx, client, "pi"); err == nil && len(logs) > 0 {
-		fmt.Fprintf(opts.Out, "\n$ kubectl logs job/pi\n%s\n", wrap(logs[0], 100))
-	}
-	fmt.Fprintf(opts.Out, "\n%d of %d Jobs ended as expected.\n", good, len(obs.examples))
+	fmt.Fprintf(opts.Out, "\n%d of %d Jobs ended as expected, after %v.\n", good, len(obs.examples), took.Round(time.Second))
 	if good < len(obs.examples) {
 		return errUnexpected
 	}

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,25 +26,33 @@ type observer struct {
 	url      string
 
 	mu   sync.Mutex
-	jobs map[string]*batchv1.Job
-	// restarts and active are the highest numbers seen, by pod and by Job.
-	restarts map[types.UID]podRestarts
-	active   map[string]int32
-	reasons  map[string]string
+	jobs map[string]*history
+	pods map[types.UID]*podPast
+	said map[string]saying
 }
 
-// podRestarts is how often a pod's containers were started again.
-type podRestarts struct {
-	job   string
-	count int32
+// A saying is what the engine last said of a Job.
+type saying struct {
+	summary string
+	// verdict is why the Job ends; its rule is empty until it does.
+	verdict verdict
+}
+
+// A verdict is the part of an explanation that says how a Job ends, and why.
+type verdict struct {
+	DecidingRule string       `json:"decidingRule"`
+	Rules        []ruleAnswer `json:"rules"`
+}
+
+// A ruleAnswer is what one rule said.
+type ruleAnswer struct {
+	Rule   string `json:"rule"`
+	Detail string `json:"detail"`
 }
 
 // observe starts to watch; it returns when the watches are established.
 func observe(ctx context.Context, client kubernetes.Interface, executorURL string, examples []*example) (*observer, error) {
-	o := &observer{
-		examples: examples, url: executorURL, jobs: map[string]*batchv1.Job{},
-		restarts: map[types.UID]podRestarts{}, active: map[string]int32{}, reasons: map[string]string{},
-	}
+	o := newObserver(executorURL, examples)
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	jobs, pods := factory.Batch().V1().Jobs().Informer(), factory.Core().V1().Pods().Informer()
 	if _, err := jobs.AddEventHandler(onChange(o.sawJob)); err != nil {
@@ -61,62 +68,26 @@ func observe(ctx context.Context, client kubernetes.Interface, executorURL strin
 	return o, nil
 }
 
-func onChange[T any](saw func(T)) cache.ResourceEventHandler {
-	handle := func(obj any) {
+// onChange tells saw of each change of an object, and whether it still exists.
+func onChange[T any](saw func(object T, exists bool)) cache.ResourceEventHandler {
+	handle := func(obj any, exists bool) {
+		if final, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = final.Obj
+		}
 		if typed, ok := obj.(T); ok {
-			saw(typed)
+			saw(typed, exists)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    handle,
-		UpdateFunc: func(_, obj any) { handle(obj) },
-		DeleteFunc: handle,
+		AddFunc:    func(obj any) { handle(obj, true) },
+		UpdateFunc: func(_, obj any) { handle(obj, true) },
+		DeleteFunc: func(obj any) { handle(obj, false) },
 	}
 }
 
-func (o *observer) sawJob(job *batchv1.Job) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.jobs[job.Name] = job
-	o.active[job.Name] = max(o.active[job.Name], job.Status.Active)
-}
-
-func (o *observer) sawPod(pod *corev1.Pod) {
-	owner := metav1.GetControllerOf(pod)
-	if owner == nil {
-		return
-	}
-	var count int32
-	for _, status := range pod.Status.ContainerStatuses {
-		count += status.RestartCount
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.restarts[pod.UID] = podRestarts{job: owner.Name, count: max(o.restarts[pod.UID].count, count)}
-}
-
-// containerRuns is how often containers of a Job were started in all its pods.
-func (o *observer) containerRuns(job string) int32 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var runs int32
-	for _, pod := range o.restarts {
-		if pod.job == job {
-			runs += 1 + pod.count
-		}
-	}
-	return runs
-}
-
-func (o *observer) job(name string) *batchv1.Job {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.jobs[name]
-}
-
-// refreshReasons asks the executor what the engine last said of each Job. A
-// Job that it no longer knows keeps its last reason.
-func (o *observer) refreshReasons(ctx context.Context) {
+// listen asks the executor what the engine last said of each Job. A Job that it
+// no longer knows keeps what was said last.
+func (o *observer) listen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.url+"/debug/decisions", nil)
@@ -128,7 +99,10 @@ func (o *observer) refreshReasons(ctx context.Context) {
 		return
 	}
 	defer response.Body.Close()
-	var decisions []struct{ Namespace, Name, Reason string }
+	var decisions []struct {
+		Namespace, Name, Reason string
+		Verdict                 verdict
+	}
 	if json.NewDecoder(response.Body).Decode(&decisions) != nil {
 		return
 	}
@@ -136,57 +110,34 @@ func (o *observer) refreshReasons(ctx context.Context) {
 	defer o.mu.Unlock()
 	for _, d := range decisions {
 		if d.Namespace == namespace {
-			o.reasons[d.Name] = d.Reason
+			o.said[d.Name] = saying{d.Reason, d.Verdict}
 		}
 	}
 }
 
-// runScripts takes the next step of each Job's script once it is due.
-func (o *observer) runScripts(ctx context.Context, client kubernetes.Interface) error {
-	for _, ex := range o.examples {
-		job := o.job(ex.job.Name)
-		if ex.script == nil || job == nil {
-			continue
+// why says in a line why a Job ended so: the rule of the engine that decided,
+// and the numbers that it compared. Empty if nothing was decided.
+func (o *observer) why(job string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	v := o.said[job].verdict
+	for _, answer := range v.Rules {
+		if answer.Rule == v.DecidingRule {
+			return answer.Rule + ": " + answer.Detail
 		}
-		if err := ex.script.step(ctx, client, job); err != nil {
-			return err
-		}
 	}
-	return nil
+	return ""
 }
 
-func (s *script) step(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
-	ready := job.Status.Ready != nil && *job.Status.Ready == *job.Spec.Parallelism
-	stopped := conditionTrue(job, batchv1.JobSuspended) && job.Status.Active == 0 && job.Status.StartTime == nil
-	switch {
-	case !s.suspended && ready && job.Status.StartTime != nil:
-		s.suspended, s.firstStart = true, job.Status.StartTime.Time
-		return suspend(ctx, client, job, true)
-	case s.suspended && !s.resumed && stopped && time.Since(s.firstStart) > 2*time.Second:
-		s.resumed = true
-		return suspend(ctx, client, job, false)
-	}
-	return nil
-}
-
-func suspend(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, on bool) error {
-	patch := fmt.Sprintf(`{"spec":{"suspend":%t}}`, on)
-	_, err := client.BatchV1().Jobs(job.Namespace).Patch(ctx, job.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		return fmt.Errorf("set suspend of Job %s: %w", job.Name, err)
-	}
-	return nil
-}
-
-// jobLogs returns the logs of a Job's pods that are still there.
-func (o *observer) jobLogs(ctx context.Context, client kubernetes.Interface, job string) ([]string, error) {
-	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job})
+// jobLogs returns the logs of the pods that a Job controls and that are still
+// there.
+func jobLogs(ctx context.Context, client kubernetes.Interface, job types.UID) ([]string, error) {
+	pods, err := podsOf(ctx, client, job)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	var logs []string
-	for _, pod := range pods.Items {
+	for _, pod := range pods {
 		log, err := podLog(ctx, client, pod.Name)
 		if err != nil {
 			return nil, err
@@ -194,6 +145,20 @@ func (o *observer) jobLogs(ctx context.Context, client kubernetes.Interface, job
 		logs = append(logs, log)
 	}
 	return logs, nil
+}
+
+// podsOf lists the pods that a Job controls, by name.
+func podsOf(ctx context.Context, client kubernetes.Interface, job types.UID) ([]corev1.Pod, error) {
+	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	pods := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		owner := metav1.GetControllerOf(&pod)
+		return owner == nil || owner.UID != job
+	})
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods, nil
 }
 
 func podLog(ctx context.Context, client kubernetes.Interface, pod string) (string, error) {
@@ -204,13 +169,4 @@ func podLog(ctx context.Context, client kubernetes.Interface, pod string) (strin
 	defer stream.Close()
 	log, err := io.ReadAll(stream)
 	return string(log), err
-}
-
-func conditionTrue(job *batchv1.Job, conditionType batchv1.JobConditionType) bool {
-	for _, c := range job.Status.Conditions {
-		if c.Type == conditionType && c.Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
 }

@@ -17,7 +17,7 @@ var bigFloatBpi []byte
 
 // hostCommands are what the examples run. There are no images: the commands
 // are those of the host.
-var hostCommands = []string{"perl", "bash", "sh", "sleep"}
+var hostCommands = []string{"perl", "python3", "bash", "sh", "sleep"}
 
 // containerEnvironment returns NAME=VALUE lines that the examples need on this
 // host, and a function that removes what it made. Perl 5.36.0 fails at more

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -22,35 +23,48 @@ func (o *observer) rows() []row {
 	defer o.mu.Unlock()
 	rows := make([]row, 0, len(o.examples))
 	for _, ex := range o.examples {
-		r := row{name: ex.job.Name, mode: mode(ex.job), reason: o.reasons[ex.job.Name]}
-		if job := o.jobs[ex.job.Name]; job != nil {
-			r.active, r.succeeded, r.failed = job.Status.Active, job.Status.Succeeded, job.Status.Failed
-			if job.Status.Ready != nil {
-				r.ready = *job.Status.Ready
-			}
-			r.condition = latestCondition(job)
-			r.ended = conditionTrue(job, batchv1.JobComplete) || conditionTrue(job, batchv1.JobFailed)
-		}
-		rows = append(rows, r)
+		rows = append(rows, rowOf(ex, *o.historyOf(ex.job.Name), o.said[ex.job.Name].summary))
 	}
 	return rows
 }
 
+func rowOf(ex *example, past history, said string) row {
+	r := row{name: ex.name, mode: mode(ex.job), condition: "-", reason: said}
+	if past.job == nil {
+		r.reason = "(comes when " + ex.adopts + " is gone)"
+		return r
+	}
+	if past.gone {
+		r.condition, r.ended, r.reason = "(deleted)", true, ""
+		return r
+	}
+	s := past.job.Status
+	r.mode = mode(past.job)
+	r.active, r.ready, r.succeeded, r.failed = s.Active, deref(s.Ready), s.Succeeded, s.Failed
+	r.condition = latestCondition(past.job)
+	r.ended = finished(past.job)
+	if by := ex.job.Spec.ManagedBy; by != nil {
+		r.ended, r.reason = true, "(not asked: managed by "+*by+")"
+	}
+	return r
+}
+
 // mode describes the kind of Job: its completions and parallelism.
 func mode(job *batchv1.Job) string {
+	spec := job.Spec
 	parallelism := int32(1)
-	if job.Spec.Parallelism != nil {
-		parallelism = *job.Spec.Parallelism
+	if spec.Parallelism != nil {
+		parallelism = *spec.Parallelism
 	}
 	switch {
-	case job.Spec.Completions == nil && job.Spec.Parallelism != nil:
+	case spec.Completions == nil && spec.Parallelism != nil:
 		return fmt.Sprintf("work queue by %d", parallelism)
-	case job.Spec.Completions == nil:
+	case spec.Completions == nil, *spec.Completions == 1 && parallelism == 1:
 		return "single"
-	case job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion:
-		return fmt.Sprintf("Indexed %d by %d", *job.Spec.Completions, parallelism)
+	case spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion:
+		return fmt.Sprintf("Indexed %d by %d", *spec.Completions, parallelism)
 	}
-	return fmt.Sprintf("%d by %d", *job.Spec.Completions, parallelism)
+	return fmt.Sprintf("%d by %d", *spec.Completions, parallelism)
 }
 
 // latestCondition is the condition that says most about where the Job stands.
@@ -79,40 +93,68 @@ func allEnded(rows []row) bool {
 // for each change of a Job.
 type table struct {
 	w io.Writer
-	// width is the terminal's, in columns, asked anew for each drawing: a line
-	// that wraps would upset the count of lines. nil: not a terminal.
-	width func() int
+	// size is the terminal's, asked anew for each drawing: a line that wraps,
+	// and a table that is higher, would upset the count of lines. nil: not a
+	// terminal.
+	size  func() (columns, lines int)
 	drawn int
 	last  map[string]string
+	// notes are lines to be printed above the table.
+	notes []string
 }
 
-func newTable(w io.Writer, width func() int) *table {
-	t := &table{w: w, width: width, last: map[string]string{}}
-	if width == nil {
+func newTable(w io.Writer, size func() (columns, lines int)) *table {
+	t := &table{w: w, size: size, last: map[string]string{}}
+	if size == nil {
 		fmt.Fprintln(w, header())
 	}
 	return t
 }
 
+// note has a line printed with the next drawing, which stays.
+func (t *table) note(line string) { t.notes = append(t.notes, line) }
+
 func (t *table) draw(rows []row) {
-	if t.width == nil {
+	notes := t.notes
+	t.notes = nil
+	if t.size == nil {
+		for _, note := range notes {
+			fmt.Fprintln(t.w, note)
+		}
 		t.drawChanges(rows)
 		return
 	}
-	width := t.width()
+	width, height := t.size()
+	lines := append([]string{header()}, fit(rows, height-2)...)
 	var b strings.Builder
 	if t.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", t.drawn)
 	}
-	lines := append([]string{header()}, make([]string, 0, len(rows))...)
-	for _, r := range rows {
-		lines = append(lines, r.line())
-	}
-	for _, line := range lines {
+	for _, line := range append(notes, lines...) {
 		fmt.Fprintf(&b, "\x1b[2K%s\n", clip(line, width))
 	}
+	b.WriteString("\x1b[J")
 	t.drawn = len(lines)
 	io.WriteString(t.w, b.String())
+}
+
+// fit returns a line for each row if there is room for all of them; else as
+// many as there is room for of those whose Jobs have not ended, and a line that
+// says how many are not shown.
+func fit(rows []row, room int) []string {
+	shown := rows
+	if len(rows) > room {
+		shown = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ended })
+		shown = shown[:min(len(shown), max(room-1, 0))]
+	}
+	lines := make([]string, 0, len(shown)+1)
+	for _, r := range shown {
+		lines = append(lines, r.line())
+	}
+	if hidden := len(rows) - len(shown); hidden > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more", hidden))
+	}
+	return lines
 }
 
 // drawChanges prints the rows whose numbers or condition changed.
@@ -128,13 +170,13 @@ func (t *table) drawChanges(rows []row) {
 }
 
 const (
-	countsFormat = "%-17s %-15s %6d %6d %10d %7d  %-19s"
-	headerFormat = "%-17s %-15s %6s %6s %10s %7s  %-19s %s"
+	countsFormat = "%-18s %-17s %6d %6d %10d %7d  %-19s"
+	headerFormat = "%-18s %-17s %6s %6s %10s %7s  %-19s %s"
 	reasonWidth  = 90
 )
 
 func header() string {
-	return fmt.Sprintf(headerFormat, "JOB", "MODE", "ACTIVE", "READY", "SUCCEEDED", "FAILED", "CONDITION", "THE ENGINE SAYS")
+	return fmt.Sprintf(headerFormat, "EXAMPLE", "MODE", "ACTIVE", "READY", "SUCCEEDED", "FAILED", "CONDITION", "THE ENGINE SAYS")
 }
 
 func (r row) counts() string {
@@ -152,16 +194,4 @@ func clip(text string, width int) string {
 		return text
 	}
 	return string(runes[:max(width-1, 0)]) + "…"
-}
-
-// wrap breaks text into lines of width characters.
-func wrap(text string, width int) string {
-	var b strings.Builder
-	for i, r := range []rune(strings.TrimSpace(text)) {
-		if i > 0 && i%width == 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }

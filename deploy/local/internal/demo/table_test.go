@@ -17,7 +17,7 @@ func sample() []row {
 func TestTableOnATerminalIsRedrawnInPlaceAndNeverWraps(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	tbl := newTable(&b, func() int { return 72 })
+	tbl := newTable(&b, func() (int, int) { return 72, 40 })
 	tbl.draw(sample())
 	first := b.Len()
 	tbl.draw(sample())
@@ -41,50 +41,59 @@ func TestTableElsewhereShowsEachChangeOnce(t *testing.T) {
 	tbl.draw(rows)
 	rows[0].succeeded = 1
 	tbl.draw(rows)
-	var names []string
-	for line := range strings.Lines(b.String()) {
-		names = append(names, strings.Fields(line)[0])
-	}
-	if diff := cmp.Diff([]string{"JOB", "pi", "retry-never", "pi"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"EXAMPLE", "pi", "retry-never", "pi"}, firstWords(b.String())); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }
 
-func TestLogsAreJudged(t *testing.T) {
+func TestTableWithoutRoomShowsWhatIsNotOverYet(t *testing.T) {
 	t.Parallel()
+	rows := append(sample(), row{name: "a"}, row{name: "b"}, row{name: "c"})
 	cases := map[string]struct {
-		judge func([]string) error
-		logs  []string
-		good  bool
+		height int
+		want   []string
 	}{
-		"2000 digits":                {digitsOfPi, []string{"3.14159265358979323846" + strings.Repeat("0", 1979) + "\n"}, true},
-		"too few digits":             {digitsOfPi, []string{"3.14159265358979323846"}, false},
-		"not pi":                     {digitsOfPi, []string{strings.Repeat("1", 2001)}, false},
-		"no log":                     {digitsOfPi, nil, false},
-		"all items once":             {eachItemOnce, []string{"item 1\nitem 3\nitem 5\n", "item 2\nitem 4\nitem 6\nitem 7\n", "item 8\nitem 9\n"}, true},
-		"an item twice":              {eachItemOnce, []string{"item 1\nitem 2\nitem 3\nitem 4\nitem 5\n", "item 5\nitem 6\nitem 7\nitem 8\nitem 9\n"}, false},
-		"each index":                 {eachIndexOnce, []string{"My index is 1\n", "My index is 0\n", "My index is 2", "My index is 4", "My index is 3"}, true},
-		"an index is missing":        {eachIndexOnce, []string{"My index is 0", "My index is 1", "My index is 2", "My index is 4"}, false},
-		"four full runs":             {fourFullRuns, []string{"completed", "completed", "completed", "completed"}, true},
-		"the last run was cut short": {fourFullRuns, []string{"completed", "completed", "completed", "Hello"}, false},
+		"room for all":           {7, []string{"EXAMPLE", "pi", "retry-never", "a", "b", "c"}},
+		"an ended one is hidden": {6, []string{"EXAMPLE", "pi", "a", "b", "…"}},
+		"most are hidden":        {4, []string{"EXAMPLE", "pi", "…"}},
+		"no room":                {1, []string{"EXAMPLE", "…"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := tc.judge(tc.logs); (err == nil) != tc.good {
-				t.Errorf("the judgement is %v", err)
+			var b strings.Builder
+			newTable(&b, func() (int, int) { return 120, tc.height }).draw(rows)
+			text := strings.TrimSuffix(strings.ReplaceAll(b.String(), "\x1b[2K", ""), "\x1b[J")
+			if diff := cmp.Diff(tc.want, firstWords(text)); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestExamplesAreReadable(t *testing.T) {
+func TestNotesStayAboveTheTable(t *testing.T) {
 	t.Parallel()
-	examples, err := loadExamples("../../../examples")
-	if err != nil {
-		t.Fatal(err)
+	var b strings.Builder
+	tbl := newTable(&b, func() (int, int) { return 120, 40 })
+	tbl.draw(sample())
+	first := b.Len()
+	tbl.note("$ a command")
+	tbl.draw(sample())
+	text := strings.NewReplacer("\x1b[2K", "", "\x1b[3A", "", "\x1b[J", "").Replace(b.String()[first:])
+	if diff := cmp.Diff([]string{"$", "EXAMPLE", "pi", "retry-never"}, firstWords(text)); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
 	}
-	if len(examples) != len(examplesInOrder()) {
-		t.Errorf("%d examples", len(examples))
+	third := b.Len()
+	tbl.draw(sample())
+	if redrawn := b.String()[third:]; !strings.HasPrefix(redrawn, "\x1b[3A") || strings.Contains(redrawn, "a command") {
+		t.Errorf("the note is drawn over: %q", redrawn)
 	}
+}
+
+func firstWords(text string) []string {
+	var words []string
+	for line := range strings.Lines(text) {
+		words = append(words, strings.Fields(line)[0])
+	}
+	return words
 }

@@ -1,0 +1,143 @@
+package demo
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A history is what the end of a Job no longer shows.
+type history struct {
+	// job is the Job as last seen; nil: not created yet.
+	job *batchv1.Job
+	// gone: it was there, and is deleted.
+	gone bool
+	// highest are the highest numbers ever seen.
+	highest peaks
+	// startTimes are those that the status had, in their order.
+	startTimes []time.Time
+	// announced: the verdict stood in the status before it was final.
+	announced bool
+	// pods are all that the Job ever controlled, and did not lose to another.
+	pods []podPast
+}
+
+type peaks struct{ active, terminating, alive int32 }
+
+// podPast is what is remembered of a pod.
+type podPast struct {
+	job      string
+	index    int
+	restarts int32
+	// alive: it is there, and has not ended; stopped: it was deleted before.
+	alive, stopped bool
+	nodeSelector   map[string]string
+}
+
+// noIndex is the index of a pod that has none.
+const noIndex = -1
+
+func (h *history) saw(job *batchv1.Job) {
+	h.job = job
+	h.highest.active = max(h.highest.active, job.Status.Active)
+	h.highest.terminating = max(h.highest.terminating, deref(job.Status.Terminating))
+	if start := job.Status.StartTime; start != nil && !slices.ContainsFunc(h.startTimes, start.Time.Equal) {
+		h.startTimes = append(h.startTimes, start.Time)
+	}
+	interim := conditionTrue(job, batchv1.JobSuccessCriteriaMet) || conditionTrue(job, batchv1.JobFailureTarget)
+	h.announced = h.announced || (interim && !finished(job))
+}
+
+func finished(job *batchv1.Job) bool {
+	return conditionTrue(job, batchv1.JobComplete) || conditionTrue(job, batchv1.JobFailed)
+}
+
+// saw brings what is remembered of a pod up to date. A pod without an owner
+// stays with the one that it had.
+func (p *podPast) saw(pod *corev1.Pod, exists bool) {
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		p.job = owner.Name
+	}
+	p.index = noIndex
+	if index, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation]); err == nil {
+		p.index = index
+	}
+	var restarts int32
+	for _, status := range pod.Status.ContainerStatuses {
+		restarts += status.RestartCount
+	}
+	p.restarts = max(p.restarts, restarts)
+	p.alive = exists && !podEnded(pod)
+	p.stopped = p.stopped || (p.alive && pod.DeletionTimestamp != nil)
+	p.nodeSelector = pod.Spec.NodeSelector
+}
+
+func (o *observer) sawJob(job *batchv1.Job, exists bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h := o.historyOf(job.Name)
+	h.saw(job)
+	h.gone = !exists
+}
+
+func (o *observer) sawPod(pod *corev1.Pod, exists bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	past := o.pods[pod.UID]
+	if past == nil {
+		past = &podPast{}
+		o.pods[pod.UID] = past
+	}
+	past.saw(pod, exists)
+	h := o.historyOf(past.job)
+	h.highest.alive = max(h.highest.alive, o.alive(past.job))
+}
+
+// alive counts the pods of a Job that have not ended. The caller holds mu.
+func (o *observer) alive(job string) int32 {
+	var n int32
+	for _, pod := range o.pods {
+		if pod.job == job && pod.alive {
+			n++
+		}
+	}
+	return n
+}
+
+// historyOf returns the history of a Job by its name, to write in. The caller
+// holds mu.
+func (o *observer) historyOf(job string) *history {
+	h := o.jobs[job]
+	if h == nil {
+		h = &history{}
+		o.jobs[job] = h
+	}
+	return h
+}
+
+// past returns a copy of a Job's history.
+func (o *observer) past(job string) history {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h := *o.historyOf(job)
+	h.startTimes = slices.Clone(h.startTimes)
+	for _, pod := range o.pods {
+		if pod.job == job {
+			h.pods = append(h.pods, *pod)
+		}
+	}
+	return h
+}
+
+// newObserver returns an observer that has seen nothing yet.
+func newObserver(executorURL string, examples []*example) *observer {
+	return &observer{
+		examples: examples, url: executorURL,
+		jobs: map[string]*history{}, pods: map[types.UID]*podPast{}, said: map[string]saying{},
+	}
+}

@@ -1,0 +1,111 @@
+package demo
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func podOf(job, uid string, phase corev1.PodPhase) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}, Status: corev1.PodStatus{Phase: phase}}
+	if job != "" {
+		controller := true
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: job, Controller: &controller}}
+	}
+	return pod
+}
+
+func deleted(pod *corev1.Pod) *corev1.Pod {
+	pod.DeletionTimestamp = &metav1.Time{}
+	return pod
+}
+
+// A pod counts as alive until it has ended, whether it is being deleted or not.
+func TestPodsAliveAtOnceAreCounted(t *testing.T) {
+	t.Parallel()
+	o := newObserver("", nil)
+	o.sawPod(podOf("job", "a", corev1.PodRunning), true)
+	o.sawPod(podOf("job", "b", corev1.PodPending), true)
+	o.sawPod(podOf("other", "x", corev1.PodRunning), true)
+	o.sawPod(deleted(podOf("job", "a", corev1.PodRunning)), true)
+	o.sawPod(podOf("job", "c", corev1.PodPending), true) // while a is being deleted
+	o.sawPod(deleted(podOf("job", "a", corev1.PodFailed)), true)
+	o.sawPod(podOf("job", "b", corev1.PodSucceeded), true)
+	o.sawPod(deleted(podOf("job", "b", corev1.PodSucceeded)), false)
+	o.sawPod(podOf("job", "d", corev1.PodPending), true)
+	past := o.past("job")
+	if past.highest.alive != 3 || len(past.pods) != 4 {
+		t.Errorf("%d pods alive at once of %d, want 3 of 4", past.highest.alive, len(past.pods))
+	}
+	stopped := 0
+	for _, pod := range past.pods {
+		if pod.stopped {
+			stopped++
+		}
+	}
+	if stopped != 1 {
+		t.Errorf("%d pods were stopped, want only the one that was deleted while it ran", stopped)
+	}
+}
+
+func TestPodsBelongToTheJobThatTookThemOver(t *testing.T) {
+	t.Parallel()
+	o := newObserver("", nil)
+	o.sawPod(podOf("old", "a", corev1.PodRunning), true)
+	o.sawPod(podOf("", "a", corev1.PodRunning), true)
+	if n := len(o.past("old").pods); n != 1 {
+		t.Errorf("an orphan has left its Job: %d pods", n)
+	}
+	o.sawPod(podOf("new", "a", corev1.PodRunning), true)
+	if before, after := len(o.past("old").pods), len(o.past("new").pods); before != 0 || after != 1 {
+		t.Errorf("old has %d pods and new has %d, want 0 and 1", before, after)
+	}
+}
+
+func TestVerdictHasToBeAnnounced(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		conditions [][]batchv1.JobConditionType // as seen one after the other
+		good       bool
+	}{
+		"announced, then final": {[][]batchv1.JobConditionType{{}, {batchv1.JobFailureTarget}, {batchv1.JobFailureTarget, batchv1.JobFailed}}, true},
+		"both at once":          {[][]batchv1.JobConditionType{{}, {batchv1.JobFailureTarget, batchv1.JobFailed}}, false},
+		"never announced":       {[][]batchv1.JobConditionType{{}, {batchv1.JobComplete}}, false},
+		"not ended yet":         {[][]batchv1.JobConditionType{{}}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newObserver("", nil)
+			for _, kinds := range tc.conditions {
+				job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}}
+				for _, kind := range kinds {
+					job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue})
+				}
+				o.sawJob(job, true)
+			}
+			if err := checkAnnounced(o.past("job")); (err == nil) != tc.good {
+				t.Errorf("the check says %v", err)
+			}
+		})
+	}
+}
+
+func TestReasonNamesTheRuleAndItsNumbers(t *testing.T) {
+	t.Parallel()
+	o := newObserver("", nil)
+	v := verdict{DecidingRule: "backoffLimitExceeded"}
+	v.Rules = []ruleAnswer{{"podFailurePolicyMatched", "the Job has no pod failure policy"}, {"backoffLimitExceeded", "failed pods 4, backoffLimit 3"}}
+	o.said["job"] = saying{verdict: v}
+	if diff := cmp.Diff("backoffLimitExceeded: failed pods 4, backoffLimit 3", o.why("job")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if why := o.why("another"); why != "" {
+		t.Errorf("a Job of which nothing was said ended because of %q", why)
+	}
+}

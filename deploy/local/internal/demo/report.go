@@ -1,0 +1,43 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// print writes how a Job ended, in a few lines.
+func (r result) print(w io.Writer) {
+	verdict := "ok  "
+	if !r.good() {
+		verdict = "FAIL"
+	}
+	fmt.Fprintf(w, "%s  %-18s  %s\n", verdict, r.name, r.summary)
+	line := func(label, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "      %-11s  %s\n", label, text)
+		}
+	}
+	if r.expected == r.seen {
+		line("as expected", r.seen)
+	} else {
+		line("expected", r.expected)
+		line("seen", r.seen)
+	}
+	for _, problem := range r.problems {
+		line("problem", problem)
+	}
+	line("why", r.why)
+}
+
+// wrap breaks text into lines of width characters.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	for i, r := range []rune(strings.TrimSpace(text)) {
+		if i > 0 && i%width == 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,172 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// A step is one thing that is done to a Job while it runs.
+type step struct {
+	// command says it as one would type it, of the Job NAME.
+	command string
+	// due tells when.
+	due func(history) bool
+	do  func(context.Context, kubernetes.Interface, *batchv1.Job) error
+}
+
+// allReady: as many pods run as the Job may have at once.
+func allReady(past history) bool {
+	return deref(past.job.Status.Ready) == deref(past.job.Spec.Parallelism)
+}
+
+func suspended(past history) bool { return conditionTrue(past.job, batchv1.JobSuspended) }
+
+// restedWhileSuspended: no pod is left, and enough time has passed for the next
+// start time, which counts in seconds, to differ from the last.
+func restedWhileSuspended(past history) bool {
+	return suspended(past) && past.job.Status.Active == 0 && past.job.Status.StartTime == nil &&
+		len(past.startTimes) > 0 && time.Since(past.startTimes[0]) > 2*time.Second
+}
+
+func patch(due func(history) bool, body string) step {
+	return step{
+		"kubectl patch job NAME --type=merge -p '" + body + "'", due,
+		func(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
+			_, err := client.BatchV1().Jobs(job.Namespace).Patch(ctx, job.Name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
+			return err
+		},
+	}
+}
+
+// orphanPods deletes the Job and leaves its pods alone.
+func orphanPods(due func(history) bool) step {
+	return step{
+		"kubectl delete job NAME --cascade=orphan", due,
+		func(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
+			orphan := metav1.DeletePropagationOrphan
+			return client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: &orphan})
+		},
+	}
+}
+
+func deletePods(due func(history) bool) step {
+	return step{
+		"kubectl delete pods -l batch.kubernetes.io/job-name=NAME --wait=false", due,
+		eachPod(func(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) error {
+			return client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
+		}),
+	}
+}
+
+// evictPods does to the Job's pods what draining their node does.
+func evictPods(due func(history) bool) step {
+	return step{
+		"kubectl drain local --pod-selector=batch.kubernetes.io/job-name=NAME --force", due,
+		eachPod(func(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) error {
+			return client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
+				ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
+			})
+		}),
+	}
+}
+
+func eachPod(do func(context.Context, kubernetes.Interface, corev1.Pod) error) func(context.Context, kubernetes.Interface, *batchv1.Job) error {
+	return func(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
+		pods, err := podsOf(ctx, client, job.UID)
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods {
+			if err := do(ctx, client, pod); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// director takes the steps of the scripts once they are due.
+type director struct {
+	obs    *observer
+	client kubernetes.Interface
+	// say is told each step as a command.
+	say func(command string)
+	// progress is how far each example is, by its name.
+	progress map[string]progress
+}
+
+type progress struct {
+	// created: the Job that had to wait for another one is created.
+	created bool
+	// steps are how many steps were taken, generation that of the Job before
+	// the last one: until a newer one is seen, that step shows no effect yet.
+	steps      int
+	generation int64
+}
+
+func newDirector(obs *observer, client kubernetes.Interface, say func(string)) *director {
+	return &director{obs: obs, client: client, say: say, progress: map[string]progress{}}
+}
+
+// direct takes at most one step of each script: the next one has to see what
+// became of it.
+func (d *director) direct(ctx context.Context) error {
+	for _, ex := range d.obs.examples {
+		if err := d.createLate(ctx, ex); err != nil {
+			return err
+		}
+		if err := d.step(ctx, ex); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createLate creates a Job that takes over the pods of another, when that is
+// gone.
+func (d *director) createLate(ctx context.Context, ex *example) error {
+	p := d.progress[ex.name]
+	if ex.adopts == "" || p.created {
+		return nil
+	}
+	from := d.obs.past(ex.adopts)
+	if !from.gone {
+		return nil
+	}
+	job, err := adopting(ex.job, from.job)
+	if err != nil {
+		return err
+	}
+	p.created = true
+	d.progress[ex.name] = p
+	d.say("kubectl apply -f " + ex.name + ".yaml   # with the selector of " + ex.adopts)
+	return createJob(ctx, d.client, job)
+}
+
+func (d *director) step(ctx context.Context, ex *example) error {
+	p, past := d.progress[ex.name], d.obs.past(ex.job.Name)
+	if p.steps >= len(ex.script) || past.job == nil || past.gone || past.job.Generation <= p.generation {
+		return nil
+	}
+	next := ex.script[p.steps]
+	if !next.due(past) {
+		return nil
+	}
+	p.steps, p.generation = p.steps+1, past.job.Generation
+	d.progress[ex.name] = p
+	command := strings.ReplaceAll(next.command, "NAME", ex.job.Name)
+	d.say(command)
+	if err := next.do(ctx, d.client, past.job); err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	return nil
+}

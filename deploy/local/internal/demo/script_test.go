@@ -1,0 +1,97 @@
+package demo
+
+import (
+	"fmt"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func readyJob(generation int64, parallelism, ready int32) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "elastic", Namespace: namespace, Generation: generation},
+		Spec:       batchv1.JobSpec{Parallelism: &parallelism},
+		Status:     batchv1.JobStatus{Ready: &ready},
+	}
+}
+
+// The step after a patch waits until the patch is seen: until then, the Job
+// looks as if the next one were due.
+func TestStepsAreTakenOneByOne(t *testing.T) {
+	t.Parallel()
+	ex := &example{name: "elastic", job: readyJob(0, 2, 0), script: []step{
+		patch(allReady, `{"spec":{"parallelism":4}}`), patch(allReady, `{"spec":{"parallelism":3}}`),
+	}}
+	o := newObserver("", []*example{ex})
+	var said []string
+	d := newDirector(o, fake.NewClientset(readyJob(1, 2, 2)), func(command string) { said = append(said, command) })
+	steps := []struct {
+		seen *batchv1.Job
+		want []int // the parallelism of the patches so far
+	}{
+		{readyJob(1, 2, 1), nil},
+		{readyJob(1, 2, 2), []int{4}},
+		{readyJob(1, 2, 2), []int{4}},
+		{readyJob(2, 4, 2), []int{4}},
+		{readyJob(2, 4, 4), []int{4, 3}},
+		{readyJob(3, 3, 3), []int{4, 3}},
+	}
+	for i, s := range steps {
+		o.sawJob(s.seen, true)
+		if err := d.direct(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, n := range s.want {
+			want = append(want, fmt.Sprintf(`kubectl patch job elastic --type=merge -p '{"spec":{"parallelism":%d}}'`, n))
+		}
+		if diff := cmp.Diff(want, said); diff != "" {
+			t.Errorf("steps after %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+func TestPodsAreTakenOverByTheSelectorOfTheGoneJob(t *testing.T) {
+	t.Parallel()
+	examples, err := loadExamples("../../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newObserver("", examples)
+	client := fake.NewClientset()
+	d := newDirector(o, client, func(string) {})
+	old := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Spec: batchv1.JobSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: "the-uid"}},
+	}}
+	created := func() []batchv1.Job {
+		t.Helper()
+		if err := d.direct(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		list, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list.Items
+	}
+	if jobs := created(); len(jobs) != 0 {
+		t.Fatalf("%d Jobs were created before the other one was there", len(jobs))
+	}
+	o.sawJob(old, false)
+	created()
+	jobs := created()
+	if len(jobs) != 1 {
+		t.Fatalf("%d Jobs, want 1", len(jobs))
+	}
+	want := map[string]string{batchv1.ControllerUidLabel: "the-uid"}
+	if diff := cmp.Diff(want, jobs[0].Spec.Selector.MatchLabels); diff != "" {
+		t.Errorf("selector (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, jobs[0].Spec.Template.Labels); diff != "" {
+		t.Errorf("labels of its pods (-want +got):\n%s", diff)
+	}
+}
