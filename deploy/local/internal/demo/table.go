@@ -106,7 +106,7 @@ type table struct {
 func newTable(w io.Writer, size func() (columns, lines int)) *table {
 	t := &table{w: w, size: size, last: map[string]string{}}
 	if size == nil {
-		fmt.Fprintln(w, header())
+		fmt.Fprintln(w, header(roomForMode))
 	}
 	return t
 }
@@ -125,7 +125,7 @@ func (t *table) draw(rows []row) {
 		return
 	}
 	width, height := t.size()
-	lines := append([]string{header()}, fit(rows, height-2)...)
+	lines := append([]string{header(width)}, fit(rows, width, height-2)...)
 	var b strings.Builder
 	if t.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", t.drawn)
@@ -141,7 +141,7 @@ func (t *table) draw(rows []row) {
 // fit returns a line for each row if there is room for all of them; else as
 // many as there is room for of those whose Jobs have not ended, and a line that
 // says how many are not shown.
-func fit(rows []row, room int) []string {
+func fit(rows []row, width, room int) []string {
 	shown := rows
 	if len(rows) > room {
 		shown = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ended })
@@ -149,7 +149,7 @@ func fit(rows []row, room int) []string {
 	}
 	lines := make([]string, 0, len(shown)+1)
 	for _, r := range shown {
-		lines = append(lines, r.line())
+		lines = append(lines, r.line(width))
 	}
 	if hidden := len(rows) - len(shown); hidden > 0 {
 		lines = append(lines, fmt.Sprintf("… and %d more", hidden))
@@ -160,31 +160,44 @@ func fit(rows []row, room int) []string {
 // drawChanges prints the rows whose numbers or condition changed.
 func (t *table) drawChanges(rows []row) {
 	for _, r := range rows {
-		state := r.counts()
+		state := r.counts(roomForMode)
 		if t.last[r.name] == state {
 			continue
 		}
 		t.last[r.name] = state
-		fmt.Fprintln(t.w, r.line())
+		fmt.Fprintln(t.w, r.line(roomForMode))
 	}
 }
 
 const (
-	countsFormat = "%-18s %-17s %6d %6d %10d %7d  %-19s"
-	headerFormat = "%-18s %-17s %6s %6s %10s %7s  %-19s %s"
+	nameFormat   = "%-18s "
+	modeFormat   = "%-16s "
+	countsFormat = "%6v %5v %9v %6v  %-18s "
 	reasonWidth  = 90
+	// roomForMode is how wide a terminal has to be for the column MODE: before
+	// the engine's words are cut short, that goes.
+	roomForMode = 120
 )
 
-func header() string {
-	return fmt.Sprintf(headerFormat, "EXAMPLE", "MODE", "ACTIVE", "READY", "SUCCEEDED", "FAILED", "CONDITION", "THE ENGINE SAYS")
+func header(width int) string {
+	return columns(width, "EXAMPLE", "MODE", "ACTIVE", "READY", "SUCCEEDED", "FAILED", "CONDITION") + "THE ENGINE SAYS"
 }
 
-func (r row) counts() string {
-	return fmt.Sprintf(countsFormat, r.name, r.mode, r.active, r.ready, r.succeeded, r.failed, r.condition)
+func (r row) counts(width int) string {
+	return columns(width, r.name, r.mode, r.active, r.ready, r.succeeded, r.failed, r.condition)
 }
 
-func (r row) line() string {
-	return r.counts() + " " + clip(r.reason, reasonWidth)
+func (r row) line(width int) string {
+	return r.counts(width) + clip(r.reason, reasonWidth)
+}
+
+// columns aligns a name, a mode and what follows.
+func columns(width int, name, mode string, counts ...any) string {
+	line := fmt.Sprintf(nameFormat, name)
+	if width >= roomForMode {
+		line += fmt.Sprintf(modeFormat, mode)
+	}
+	return line + fmt.Sprintf(countsFormat, counts...)
 }
 
 // clip shortens text to width characters.

@@ -90,6 +90,30 @@ func TestNotesStayAboveTheTable(t *testing.T) {
 	}
 }
 
+func TestNarrowTerminalHasNoModeButTheEnginesWords(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		width    int
+		wantMode bool
+	}{
+		"wide":   {120, true},
+		"narrow": {100, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b strings.Builder
+			newTable(&b, func() (int, int) { return tc.width, 40 }).draw(sample())
+			if got := strings.Contains(b.String(), "MODE") && strings.Contains(b.String(), "single"); got != tc.wantMode {
+				t.Errorf("the column MODE is there: %t", got)
+			}
+			if !strings.Contains(b.String(), "1 pod is active of") {
+				t.Errorf("the engine's words are cut off: %s", b.String())
+			}
+		})
+	}
+}
+
 func firstWords(text string) []string {
 	var words []string
 	for line := range strings.Lines(text) {
