@@ -73,7 +73,7 @@ func (p *podPast) saw(pod *corev1.Pod, exists bool) {
 	}
 	p.restarts = max(p.restarts, restarts)
 	p.alive = exists && !podEnded(pod)
-	p.stopped = p.stopped || (p.alive && pod.DeletionTimestamp != nil)
+	p.stopped = p.stopped || (!podEnded(pod) && pod.DeletionTimestamp != nil)
 	p.nodeSelector = pod.Spec.NodeSelector
 }
 

@@ -36,11 +36,13 @@ func TestPodsAliveAtOnceAreCounted(t *testing.T) {
 	o.sawPod(podOf("job", "c", corev1.PodPending), true) // while a is being deleted
 	o.sawPod(deleted(podOf("job", "a", corev1.PodFailed)), true)
 	o.sawPod(podOf("job", "b", corev1.PodSucceeded), true)
-	o.sawPod(deleted(podOf("job", "b", corev1.PodSucceeded)), false)
-	o.sawPod(podOf("job", "d", corev1.PodPending), true)
+	o.sawPod(deleted(podOf("job", "c", corev1.PodRunning)), false)
+	for _, uid := range []string{"d", "e", "f"} { // while a and b are still there, and c is not
+		o.sawPod(podOf("job", uid, corev1.PodPending), true)
+	}
 	past := o.past("job")
-	if past.highest.alive != 3 || len(past.pods) != 4 {
-		t.Errorf("%d pods alive at once of %d, want 3 of 4", past.highest.alive, len(past.pods))
+	if past.highest.alive != 3 || len(past.pods) != 6 {
+		t.Errorf("%d pods alive at once of %d, want 3 of 6", past.highest.alive, len(past.pods))
 	}
 	stopped := 0
 	for _, pod := range past.pods {
@@ -48,8 +50,8 @@ func TestPodsAliveAtOnceAreCounted(t *testing.T) {
 			stopped++
 		}
 	}
-	if stopped != 1 {
-		t.Errorf("%d pods were stopped, want only the one that was deleted while it ran", stopped)
+	if stopped != 2 {
+		t.Errorf("%d pods were stopped, want the two that were deleted while they ran", stopped)
 	}
 }
 
