@@ -16,10 +16,14 @@ type Case struct {
 	// Job is the Job's name; empty means "job".
 	Job  string
 	Spec batchv1.JobSpec
+	// Before is done before the Job is created: pods that are there already.
+	Before string
 	// Steps are done in order, with a comparison before the first and after each.
 	Steps []string
 	// Manual: pods start by a step only.
 	Manual bool
+	// Restarts: the controllers are killed and restarted at random moments.
+	Restarts bool
 	// next chooses one step more from what is there; nil for a case whose steps
 	// are written.
 	next func(facts) string
@@ -42,16 +46,36 @@ func (c *Case) String() string {
 	return fmt.Sprintf("case %s%s\n  spec: %s\n  steps: %s", c.Name, manual, short, strings.Join(c.Steps, "; "))
 }
 
+// inRestarts reports whether a case belongs where controllers are restarted.
+func (c *Case) inRestarts() bool {
+	return c.Restarts || slices.ContainsFunc(c.Steps, func(line string) bool { return strings.Contains(line, "crash") })
+}
+
 // A step is one parsed step.
 type step struct {
-	verb    string
+	verb string
+	// try: both sides may refuse it.
+	try     bool
 	pods    selector
 	words   []string // the words behind the verb, without PODS and options
 	options map[string]string
 }
 
 // verbs that are followed by PODS.
-var podVerbs = []string{"succeed", "fail", "restart", "run", "remove", "end"}
+var podVerbs = []string{"succeed", "fail", "halfway", "restart", "run", "remove", "end", "relabel"}
+
+// parseLine parses the steps of one line, which are done one right after the other.
+func parseLine(line string) ([]step, error) {
+	var steps []step
+	for _, part := range strings.Split(line, "&") {
+		st, err := parseStep(part)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", line, err)
+		}
+		steps = append(steps, st)
+	}
+	return steps, nil
+}
 
 func parseStep(line string) (step, error) {
 	words := strings.Fields(line)
@@ -60,6 +84,9 @@ func parseStep(line string) (step, error) {
 	}
 	st := step{verb: words[0], options: map[string]string{}}
 	words = words[1:]
+	if st.verb == "try" && len(words) > 0 {
+		st.try, st.verb, words = true, words[0], words[1:]
+	}
 	if slices.Contains(podVerbs, st.verb) {
 		if len(words) == 0 {
 			return step{}, fmt.Errorf("step %q: which pods?", line)

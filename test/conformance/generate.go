@@ -34,6 +34,14 @@ func Generated(seed uint64) *Case {
 	return c
 }
 
+// GeneratedInRestarts makes the case of a seed, to be run while the controllers
+// are restarted.
+func GeneratedInRestarts(seed uint64) *Case {
+	c := Generated(seed)
+	c.Name, c.Restarts = "restarts-"+c.Name, true
+	return c
+}
+
 // chance is true in percent of 100 cases.
 func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 

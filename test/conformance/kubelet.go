@@ -37,7 +37,7 @@ func (k kubelet) tend(ctx context.Context, manual, hold bool) error {
 		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		switch {
 		case p.gone || p.ended:
-		case p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodPending && !manual:
+		case p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodPending && !manual && len(p.Spec.SchedulingGates) == 0:
 			start = append(start, p)
 		case p.DeletionTimestamp != nil && p.Spec.NodeName != "" && (over || !hold):
 			end = append(end, p)
@@ -60,6 +60,13 @@ func (k kubelet) tend(ctx context.Context, manual, hold bool) error {
 
 // run binds a pod and makes it ready.
 func (k kubelet) run(ctx context.Context, pod *corev1.Pod) error {
+	if len(pod.Spec.SchedulingGates) > 0 {
+		ungate := []byte(`{"spec":{"schedulingGates":null}}`)
+		_, err := k.side.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, ungate, metav1.PatchOptions{})
+		if err != nil {
+			return fmt.Errorf("ungate: %w", err)
+		}
+	}
 	if pod.Spec.NodeName == "" {
 		err := k.side.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID},
@@ -75,30 +82,40 @@ func (k kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	at := metav1.NewTime(readySince.Add(time.Duration(indexOf(pod)+1) * time.Minute))
 	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &at}
 	status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at}}
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}
+	for _, c := range pod.Spec.InitContainers {
+		state := terminated(0)
+		if sidecar(c) {
+			state = running
+		}
+		status.InitContainerStatuses = append(status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, Ready: true, State: state})
+	}
 	for _, c := range pod.Spec.Containers {
-		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
-			Name: c.Name, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}},
-		})
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, Ready: true, State: running})
 	}
 	return k.patch(ctx, pod, status)
 }
 
-// restart raises the count of restarts of a pod's first container.
-func (k kubelet) restart(ctx context.Context, pod *corev1.Pod, count int32) error {
-	status := pod.Status.DeepCopy()
-	status.ContainerStatuses[0].RestartCount += count
-	return k.patch(ctx, pod, *status)
+// sidecar reports whether an init container runs beside the main ones.
+func sidecar(c corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// An outcome is how a pod ends.
+func terminated(exit int32) corev1.ContainerState {
+	now := metav1.Now()
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: exit, StartedAt: now, FinishedAt: now}}
+}
+
+// An outcome is how a pod ends: one container's exit code (of the first of the
+// main ones unless another is named), and a condition.
 type outcome struct {
 	exit      int32
 	container string
 	condition string
 }
 
-func (k kubelet) succeed(ctx context.Context, pod *corev1.Pod) error {
-	return k.patch(ctx, pod, ended(pod, corev1.PodSucceeded, outcome{}))
+func (k kubelet) succeed(ctx context.Context, pod *corev1.Pod, how outcome) error {
+	return k.patch(ctx, pod, ended(pod, corev1.PodSucceeded, how))
 }
 
 func (k kubelet) fail(ctx context.Context, pod *corev1.Pod, how outcome) error {
@@ -135,16 +152,25 @@ func ended(pod *corev1.Pod, phase corev1.PodPhase, how outcome) corev1.PodStatus
 			Type: corev1.PodConditionType(how.condition), Status: corev1.ConditionTrue, LastTransitionTime: now,
 		})
 	}
+	failedFirst := false
+	for _, c := range pod.Spec.InitContainers {
+		exit := int32(0)
+		if how.container == c.Name {
+			exit, failedFirst = how.exit, !sidecar(c) && how.exit != 0
+		}
+		status.InitContainerStatuses = append(status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: terminated(exit)})
+	}
 	for i, c := range pod.Spec.Containers {
 		exit := int32(0)
 		if how.container == c.Name || how.container == "" && i == 0 {
 			exit = how.exit
 		}
-		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
-			Name: c.Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-				ExitCode: exit, StartedAt: now, FinishedAt: now,
-			}},
-		})
+		state := terminated(exit)
+		if failedFirst {
+			// The main containers were never started.
+			state = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
+		}
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: state})
 	}
 	return status
 }

@@ -51,7 +51,7 @@ func TestScriptsAreWellFormed(t *testing.T) {
 		}
 		names[c.Name] = true
 		for _, line := range c.Steps {
-			if _, err := parseStep(line); err != nil {
+			if _, err := parseLine(line); err != nil {
 				t.Errorf("case %s: %v", c.Name, err)
 			}
 		}

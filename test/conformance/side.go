@@ -3,6 +3,8 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +24,8 @@ type side struct {
 	name   string
 	plane  *cluster.Cluster
 	client kubernetes.Interface
+	audit  *audit
+	outage *outage
 
 	mu     sync.Mutex
 	scenes map[string]*scene // by namespace
@@ -31,11 +35,17 @@ type side struct {
 type scene struct {
 	changed time.Time
 	job     *batchv1.Job
+	jobs    []types.UID // of the Job, and of those recreated under its name
 	pods    map[types.UID]*seenPod
-	events  map[types.UID]*corev1.Event
+	// said is what events on the Job ever said; told counts how often.
+	said map[said]bool
+	told int
 	// names of all pods that ever were, with what stands for them in messages.
 	names map[string]string
 }
+
+// A said is one thing that an event says.
+type said struct{ kind, reason, message string }
 
 // A seenPod is a pod as last seen.
 type seenPod struct {
@@ -47,12 +57,15 @@ type seenPod struct {
 	ended bool
 }
 
-func newSide(name string, plane *cluster.Cluster) (*side, error) {
+func newSide(name string, plane *cluster.Cluster, audit *audit, controller ...string) (*side, error) {
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {
 		return nil, err
 	}
-	return &side{name: name, plane: plane, client: client, scenes: map[string]*scene{}}, nil
+	return &side{
+		name: name, client: client, audit: audit, plane: plane,
+		outage: newOutage(plane, controller...), scenes: map[string]*scene{},
+	}, nil
 }
 
 // watch follows all Jobs, pods and events until ctx ends.
@@ -98,15 +111,29 @@ func (s *side) see(obj any, gone bool) {
 	sc.changed = time.Now()
 	switch o := obj.(type) {
 	case *batchv1.Job:
+		if !slices.Contains(sc.jobs, o.UID) {
+			sc.jobs = append(sc.jobs, o.UID)
+		}
 		sc.job = o
 		if gone {
 			sc.job = nil
 		}
 	case *corev1.Event:
-		sc.events[o.UID] = o
+		sc.hear(o, gone)
 	case *corev1.Pod:
 		sc.seePod(o, gone)
 	}
+}
+
+// hear takes in what an event says. Of similar events the recorder makes one
+// whose message changes, so all its states count.
+func (sc *scene) hear(e *corev1.Event, gone bool) {
+	if gone || e.InvolvedObject.Kind != "Job" {
+		return
+	}
+	sc.told++
+	message := strings.TrimPrefix(e.Message, "(combined from similar events): ")
+	sc.said[said{e.Type, e.Reason, message}] = true
 }
 
 func (sc *scene) seePod(pod *corev1.Pod, gone bool) {
@@ -124,20 +151,11 @@ func (s *side) scene(namespace string) *scene {
 	sc, ok := s.scenes[namespace]
 	if !ok {
 		sc = &scene{
-			pods:   map[types.UID]*seenPod{},
-			events: map[types.UID]*corev1.Event{},
-			names:  map[string]string{},
+			pods:  map[types.UID]*seenPod{},
+			said:  map[said]bool{},
+			names: map[string]string{},
 		}
 		s.scenes[namespace] = sc
 	}
 	return sc
-}
-
-// forget drops a namespace's scene and the objects in it.
-func (s *side) forget(ctx context.Context, namespace string) {
-	now := int64(0)
-	background := metav1.DeletePropagationBackground
-	_ = s.client.BatchV1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
-	_ = s.client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
-	_ = s.client.CoreV1().Events(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }

@@ -2,8 +2,12 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,30 +16,51 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// do does one step on one side. It returns how many pods it concerned, 0 for
-// steps that concern none.
-func (k kubelet) do(ctx context.Context, c *Case, st step, f facts) (int, error) {
+// ownManager is the value of managedBy with which a Job is ours even where the
+// built-in controller runs.
+const ownManager = "jobpolicy.dev/executor"
+
+// An actor does one line of steps on one side.
+type actor struct {
+	kubelet
+	c      *Case
+	before facts
+	// used are the pods that a step of the line has taken.
+	used map[types.UID]bool
+	// down is set once a step of the line has killed the controller.
+	down bool
+}
+
+// do does one step. It returns how many pods it concerned, 0 for steps that
+// concern none.
+func (a *actor) do(ctx context.Context, st step) (int, error) {
+	f := a.before
 	act := map[string]struct {
 		pods []handle
 		do   func(handle) error
 	}{
-		"run":     {f.pending, func(h handle) error { return k.run(ctx, h.Pod) }},
-		"succeed": {f.active, func(h handle) error { return k.succeed(ctx, h.Pod) }},
-		"fail":    {f.active, func(h handle) error { return k.fail(ctx, h.Pod, st.outcome()) }},
-		"restart": {f.active, func(h handle) error { return k.restart(ctx, h.Pod, int32(st.number("count"))) }},
-		"remove":  {append(f.active[:len(f.active):len(f.active)], f.pending...), func(h handle) error { return k.remove(ctx, h.Pod) }},
-		"end":     {f.ending, func(h handle) error { return k.end(ctx, h, st.words[0]) }},
+		"run":     {f.pending, func(h handle) error { return a.run(ctx, h.Pod) }},
+		"succeed": {f.active, func(h handle) error { return a.succeed(ctx, h.Pod, st.outcome(0)) }},
+		"fail":    {f.active, func(h handle) error { return a.fail(ctx, h.Pod, st.outcome(1)) }},
+		"halfway": {f.active, func(h handle) error { return a.halfway(ctx, h.Pod, st.outcome(0)) }},
+		"restart": {f.active, func(h handle) error { return a.restart(ctx, h.Pod, st) }},
+		"remove":  {slices.Concat(f.active, f.pending), func(h handle) error { return a.remove(ctx, h.Pod) }},
+		"relabel": {slices.Concat(f.active, f.pending), func(h handle) error { return a.relabel(ctx, h.Pod) }},
+		"end":     {f.ending, func(h handle) error { return a.end(ctx, h, st.words[0]) }},
 	}
-	if pods, ok := act[st.verb]; ok {
-		chosen := st.pods.choose(pods.pods)
-		for _, h := range chosen {
-			if err := pods.do(h); err != nil {
-				return 0, err
-			}
+	pods, ok := act[st.verb]
+	if !ok {
+		return 0, a.doJob(ctx, st)
+	}
+	chosen := st.pods.choose(slices.DeleteFunc(slices.Clone(pods.pods), func(h handle) bool { return a.used[h.UID] }))
+	for _, h := range chosen {
+		// A pod that is removed may still end in its own way in the same line.
+		a.used[h.UID] = st.verb != "remove"
+		if err := pods.do(h); err != nil {
+			return 0, err
 		}
-		return len(chosen), nil
 	}
-	return 0, k.doJob(ctx, c, st)
+	return len(chosen), nil
 }
 
 func (k kubelet) end(ctx context.Context, h handle, how string) error {
@@ -70,50 +95,132 @@ func (st step) option() (key, value string) {
 	return key, value
 }
 
-func (st step) outcome() outcome {
-	how := outcome{exit: 1, container: st.options["container"], condition: st.options["condition"]}
+// word returns the step's i-th word, or "".
+func (st step) word(i int) string {
+	if i >= len(st.words) {
+		return ""
+	}
+	return st.words[i]
+}
+
+func (st step) outcome(exit int32) outcome {
+	how := outcome{exit: exit, container: st.options["container"], condition: st.options["condition"]}
 	if st.options["exit"] != "" {
 		how.exit = int32(st.number("exit"))
 	}
 	return how
 }
 
-// doJob does a step on the Job itself.
-func (k kubelet) doJob(ctx context.Context, c *Case, st step) error {
-	argument := ""
-	if len(st.words) > 0 {
-		argument = st.words[0]
-	}
+// doJob does a step on the Job itself, or on what is around it.
+func (a *actor) doJob(ctx context.Context, st step) error {
+	jobs := a.side.client.BatchV1().Jobs(a.namespace)
 	switch st.verb {
-	case "parallelism", "completions", "backoffLimit", "activeDeadlineSeconds":
-		return k.patchJob(ctx, fmt.Sprintf(`{"spec":{%q:%s}}`, st.verb, argument))
-	case "resize":
-		return k.patchJob(ctx, fmt.Sprintf(`{"spec":{"parallelism":%s,"completions":%s}}`, argument, argument))
-	case "template":
-		key, value := st.option()
-		return k.patchJob(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{%q:%q}}}}}`, key, value))
-	case "suspend":
-		return k.patchJob(ctx, `{"spec":{"suspend":true}}`)
-	case "resume":
-		return k.patchJob(ctx, `{"spec":{"suspend":false}}`)
 	case "delete":
-		policy := metav1.DeletionPropagation(argument)
-		return k.side.client.BatchV1().Jobs(k.namespace).Delete(ctx, k.job, metav1.DeleteOptions{PropagationPolicy: &policy})
+		policy := metav1.DeletionPropagation(st.word(0))
+		return jobs.Delete(ctx, a.job, metav1.DeleteOptions{PropagationPolicy: &policy})
 	case "recreate":
-		return k.createJob(ctx, c)
+		return a.recreate(ctx)
+	case "pod":
+		return a.addPod(ctx, a.c, st)
+	case "crash":
+		return a.crash(st.word(0))
 	case "hold", "wait":
 		return nil
 	}
-	return fmt.Errorf("no step is called %q", st.verb)
+	patch, err := st.patch()
+	if err != nil {
+		return err
+	}
+	_, err = jobs.Patch(ctx, a.job, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
 }
 
-func (k kubelet) patchJob(ctx context.Context, patch string) error {
-	_, err := k.side.client.BatchV1().Jobs(k.namespace).Patch(ctx, k.job, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	return err
+// crash kills the controller: on our side the executor, or the engine.
+func (a *actor) crash(what string) error {
+	if a.down {
+		return nil
+	}
+	a.down = true
+	which := 0
+	if what == "engine" {
+		which = 1
+	}
+	return a.side.outage.begin(which)
+}
+
+// patch returns the strategic merge patch of a step that edits the Job.
+func (st step) patch() (string, error) {
+	argument, inSpec := st.word(0), `{"spec":{%q:%s}}`
+	key, value := st.option()
+	inTemplate := func(format string, args ...any) (string, error) {
+		return `{"spec":{"template":` + fmt.Sprintf(format, args...) + `}}`, nil
+	}
+	switch st.verb {
+	case "suspend":
+		return fmt.Sprintf(inSpec, "suspend", "true"), nil
+	case "resume":
+		return fmt.Sprintf(inSpec, "suspend", "false"), nil
+	case "parallelism", "completions", "backoffLimit", "activeDeadlineSeconds":
+		return fmt.Sprintf(inSpec, st.verb, argument), nil
+	case "edit":
+		return fmt.Sprintf(inSpec, argument, literal(st.word(1))), nil
+	case "resize":
+		return fmt.Sprintf(`{"spec":{"parallelism":%s,"completions":%s}}`, argument, argument), nil
+	case "template":
+		return inTemplate(`{"metadata":{"labels":{%q:%q}}}`, key, value)
+	case "annotate":
+		return inTemplate(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
+	case "nodeSelector":
+		return inTemplate(`{"spec":{"nodeSelector":{%q:%q}}}`, key, value)
+	case "toleration":
+		return inTemplate(`{"spec":{"tolerations":[{"key":%q,"operator":"Exists"}]}}`, argument)
+	case "gate":
+		return inTemplate(`{"spec":{"schedulingGates":[{"name":%q}]}}`, argument)
+	case "affinity":
+		return inTemplate(`{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":`+
+			`{"nodeSelectorTerms":[{"matchExpressions":[{"key":%q,"operator":"Exists"}]}]}}}}}`, argument)
+	case "cpu":
+		return inTemplate(`{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":%q}}}]}}`, argument)
+	case "image":
+		return inTemplate(`{"spec":{"containers":[{"name":"main","image":%q}]}}`, argument)
+	case "label":
+		return fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value), nil
+	case "finalizer":
+		return fmt.Sprintf(`{"metadata":{"finalizers":[%q]}}`, argument), nil
+	case "unfinalizer":
+		return fmt.Sprintf(`{"metadata":{"$deleteFromPrimitiveList/finalizers":[%q]}}`, argument), nil
+	}
+	return "", fmt.Errorf("no step is called %q", st.verb)
+}
+
+// literal is a word as JSON: itself if it is JSON, otherwise a string.
+func literal(word string) string {
+	if json.Valid([]byte(word)) {
+		return word
+	}
+	return strconv.Quote(word)
+}
+
+// recreate creates the Job again, as soon as its name is free.
+func (a *actor) recreate(ctx context.Context) error {
+	for i := 0; ; i++ {
+		err := a.createJob(ctx, a.c)
+		if !apierrors.IsAlreadyExists(err) || i == 100 {
+			return err
+		}
+		time.Sleep(pollPeriod)
+		if err := a.tend(ctx, false, false); err != nil {
+			return err
+		}
+	}
 }
 
 func (k kubelet) createJob(ctx context.Context, c *Case) error {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: k.job}, Spec: *c.Spec.DeepCopy()}
+	if manager := job.Spec.ManagedBy; manager != nil && *manager == ownManager && strings.HasPrefix(k.side.name, "built-in") {
+		// What the built-in controller would do if it were its own.
+		job.Spec.ManagedBy = nil
+	}
 	_, err := k.side.client.BatchV1().Jobs(k.namespace).Create(ctx, job, metav1.CreateOptions{})
 	return err
 }

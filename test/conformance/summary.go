@@ -52,6 +52,20 @@ func summary(results []result) string {
 	return out.String()
 }
 
+// counts says how many statuses the controllers wrote, by the API server's answer.
+func (o oracle) counts() string {
+	var out strings.Builder
+	for _, s := range []*side{o.builtin, o.ours} {
+		fmt.Fprintf(&out, "status writes, %s:", s.name)
+		counts := s.audit.counts()
+		for _, code := range slices.Sorted(maps.Keys(counts)) {
+			fmt.Fprintf(&out, " %d with answer %d,", counts[code], code)
+		}
+		fmt.Fprintf(&out, " controller killed %d times\n", s.outage.count)
+	}
+	return out.String()
+}
+
 func dash(n int) string {
 	if n == 0 {
 		return "."

@@ -1,8 +1,8 @@
 package conformance
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A view is one side at rest, in lines that can be compared: names and UIDs
@@ -17,6 +18,10 @@ import (
 type view struct {
 	lines   []string
 	changed time.Time
+	// events are the kinds of events on the Job, and told is how often any said
+	// something.
+	events []string
+	told   int
 	// facts for choosing steps.
 	facts facts
 }
@@ -43,7 +48,7 @@ func (s *side) view(namespace string) view {
 	v := view{changed: sc.changed}
 	v.lines = append(v.lines, sc.jobLines()...)
 	v.lines = append(v.lines, sc.podLines()...)
-	v.lines = append(v.lines, sc.eventLines(namespace)...)
+	v.events, v.told = sc.eventLines(), sc.told
 	v.facts = sc.facts()
 	return v
 }
@@ -127,8 +132,14 @@ func (p *seenPod) class() string {
 			words = append(words, strings.TrimPrefix(key, "batch.kubernetes.io/")+"="+n)
 		}
 	}
-	if len(p.OwnerReferences) == 0 {
+	if len(p.Spec.SchedulingGates) > 0 {
+		words = append(words, "gated")
+	}
+	switch owner := metav1.GetControllerOf(p.Pod); {
+	case owner == nil:
 		words = append(words, "orphan")
+	case owner.Kind != "Job":
+		words = append(words, "owned by "+owner.Kind)
 	}
 	return strings.Join(words, " ")
 }
@@ -154,20 +165,12 @@ func restarts(pod *corev1.Pod) (n int32) {
 }
 
 // eventLines are the kinds of events on the Job, each once.
-func (sc *scene) eventLines(namespace string) []string {
+func (sc *scene) eventLines() []string {
 	kinds := map[string]bool{}
-	for _, e := range sc.events {
-		if e.InvolvedObject.Kind == "Job" && e.Namespace == namespace {
-			message := strings.TrimPrefix(e.Message, "(combined from similar events): ")
-			kinds[fmt.Sprintf("event: %s %s %q", e.Type, e.Reason, sc.anonymous(message))] = true
-		}
+	for e := range sc.said {
+		kinds[fmt.Sprintf("event: %s %s %q", e.kind, e.reason, sc.anonymous(e.message))] = true
 	}
-	var lines []string
-	for kind := range kinds {
-		lines = append(lines, kind)
-	}
-	slices.Sort(lines)
-	return lines
+	return slices.Sorted(maps.Keys(kinds))
 }
 
 // anonymous replaces the pods' names.
@@ -222,55 +225,4 @@ func indexOf(pod *corev1.Pod) int {
 		return -1
 	}
 	return index
-}
-
-// shapes are the different pods that were created, and the Job, each as JSON
-// without what differs by nature.
-func (s *side) shapes(namespace string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sc, set := s.scene(namespace), map[string]bool{}
-	for _, p := range sc.pods {
-		set[shape(p.first)] = true
-	}
-	var list []string
-	for text := range set {
-		list = append(list, text)
-	}
-	slices.Sort(list)
-	if sc.job != nil {
-		job := sc.job.DeepCopy()
-		job.Status = batchv1.JobStatus{}
-		job.ManagedFields, job.ResourceVersion = nil, ""
-		job.CreationTimestamp.Reset()
-		job.DeletionTimestamp = nil
-		list = append(list, indented(job, string(job.UID)))
-	}
-	return list
-}
-
-func shape(first *corev1.Pod) string {
-	pod := first.DeepCopy()
-	jobUID := ""
-	if len(pod.OwnerReferences) > 0 {
-		jobUID = string(pod.OwnerReferences[0].UID)
-	}
-	pod.Name = strings.TrimPrefix(pod.Name, pod.GenerateName)
-	pod.Name = fmt.Sprintf("<generated name of %d>", len(pod.Name))
-	pod.UID, pod.ManagedFields, pod.ResourceVersion, pod.Generation = "", nil, "", 0
-	pod.CreationTimestamp.Reset()
-	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = nil, nil
-	pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{}
-	return indented(pod, jobUID)
-}
-
-func indented(object any, uid string) string {
-	out, err := json.MarshalIndent(object, "", " ")
-	if err != nil {
-		return err.Error()
-	}
-	if uid == "" {
-		return string(out)
-	}
-	return strings.ReplaceAll(string(out), uid, "<uid of the Job>")
 }

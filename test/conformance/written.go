@@ -78,6 +78,13 @@ func Written() []*Case {
 	writeReplacements(add)
 	writeShapes(add)
 	writeFound(add)
+	writeManaged(add)
+	writeContainers(add)
+	writeOwners(add)
+	writeEdits(add)
+	writeDeletions(add)
+	writeBursts(add)
+	writeRestarts(add)
 	slices.SortStableFunc(cases, func(a, b *Case) int { return len(b.Steps) - len(a.Steps) })
 	return cases
 }

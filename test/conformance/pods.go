@@ -1,0 +1,143 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// addPod creates a pod that the Job's controller has not created, from the
+// Job's template and with the labels that its selector asks for.
+func (k kubelet) addPod(ctx context.Context, c *Case, st step) error {
+	spec, uid, err := k.liveSpec(ctx, c)
+	if err != nil {
+		return err
+	}
+	pod := &corev1.Pod{ObjectMeta: *spec.Template.ObjectMeta.DeepCopy(), Spec: *spec.Template.Spec.DeepCopy()}
+	pod.GenerateName = "extra-"
+	if spec.Selector != nil && st.options["labels"] != "none" {
+		pod.Labels = maps.Clone(spec.Selector.MatchLabels)
+	}
+	if st.options["tracked"] == "true" {
+		pod.Finalizers = append(pod.Finalizers, batchv1.JobTrackingFinalizer)
+	}
+	if index := st.options["index"]; index != "" {
+		pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
+		pod.Spec.Hostname = k.job + "-" + index
+	}
+	if err := k.own(ctx, pod, st.options["owner"], uid); err != nil {
+		return err
+	}
+	pod, err = k.side.client.CoreV1().Pods(k.namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	return k.bring(ctx, pod, corev1.PodPhase(st.options["phase"]))
+}
+
+// bring puts a new pod into a phase.
+func (k kubelet) bring(ctx context.Context, pod *corev1.Pod, phase corev1.PodPhase) error {
+	switch phase {
+	case "", corev1.PodPending:
+		return nil
+	case corev1.PodRunning:
+		return k.run(ctx, pod)
+	}
+	if err := k.run(ctx, pod); err != nil {
+		return err
+	}
+	how := outcome{}
+	if phase == corev1.PodFailed {
+		how.exit = 1
+	}
+	return k.patch(ctx, pod, ended(pod, phase, how))
+}
+
+// liveSpec is the Job's spec as the API server has completed it, or the case's
+// where there is no Job yet.
+func (k kubelet) liveSpec(ctx context.Context, c *Case) (*batchv1.JobSpec, types.UID, error) {
+	job, err := k.side.client.BatchV1().Jobs(k.namespace).Get(ctx, k.job, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return &c.Spec, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return &job.Spec, job.UID, nil
+}
+
+// own makes something the pod's controller: the Job, a config map, or nothing.
+func (k kubelet) own(ctx context.Context, pod *corev1.Pod, owner string, job types.UID) error {
+	switch owner {
+	case "job":
+		pod.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "batch/v1", Kind: "Job", Name: k.job, UID: job, Controller: ptr(true), BlockOwnerDeletion: ptr(true),
+		}}
+	case "other":
+		configs := k.side.client.CoreV1().ConfigMaps(k.namespace)
+		other, err := configs.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		pod.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "v1", Kind: "ConfigMap", Name: other.Name, UID: other.UID, Controller: ptr(true),
+		}}
+	}
+	return nil
+}
+
+// relabel gives a pod other values of the labels that the Job selects by.
+func (k kubelet) relabel(ctx context.Context, pod *corev1.Pod) error {
+	job, err := k.side.client.BatchV1().Jobs(k.namespace).Get(ctx, k.job, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	labels := map[string]string{}
+	for key := range job.Spec.Selector.MatchLabels {
+		labels[key] = "other"
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": labels}})
+	if err != nil {
+		return err
+	}
+	_, err = k.side.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("relabel: %w", err)
+	}
+	return nil
+}
+
+// halfway ends a pod's main containers while the pod goes on: sidecars run still.
+func (k kubelet) halfway(ctx context.Context, pod *corev1.Pod, how outcome) error {
+	status := ended(pod, corev1.PodRunning, how)
+	running := pod.Status.DeepCopy()
+	for i, c := range pod.Spec.InitContainers {
+		if sidecar(c) {
+			status.InitContainerStatuses[i] = running.InitContainerStatuses[i]
+		}
+	}
+	return k.patch(ctx, pod, status)
+}
+
+// restart raises the count of restarts of one of a pod's containers, of the
+// first of the main ones unless another is named.
+func (k kubelet) restart(ctx context.Context, pod *corev1.Pod, st step) error {
+	status := pod.Status.DeepCopy()
+	name := cmp.Or(st.options["container"], pod.Spec.Containers[0].Name)
+	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range list {
+			if list[i].Name == name {
+				list[i].RestartCount += int32(st.number("count"))
+			}
+		}
+	}
+	return k.patch(ctx, pod, *status)
+}

@@ -1,0 +1,82 @@
+package conformance
+
+import batchv1 "k8s.io/api/batch/v1"
+
+// writeDeletions: the Job goes at each moment in the life of its pods.
+func writeDeletions(add adder) {
+	for _, mode := range []string{"Background", "Foreground", "Orphan"} {
+		add("delete-just-succeeded-"+mode, newSpec(parallelism(2), completions(3)), "succeed 1 & delete "+mode)
+		add("delete-all-succeeded-"+mode, newSpec(indexed(3)), "succeed * & delete "+mode)
+		add("delete-just-failed-"+mode, newSpec(indexed(3), perIndex(1)), "fail #1 & delete "+mode)
+		add("delete-just-failing-"+mode, newSpec(parallelism(3), completions(3), failurePolicy(onExit("FailJob", 42))), "fail 1 exit=42 & delete "+mode)
+		add("delete-just-suspended-"+mode, newSpec(parallelism(3)), "suspend & delete "+mode)
+		add("delete-just-resumed-"+mode, newSpec(parallelism(3), suspended), "resume & delete "+mode)
+		add("delete-just-scaled-"+mode, newSpec(indexed(4)), "parallelism 1 & delete "+mode)
+		add("delete-terminating-"+mode, newSpec(parallelism(2), completions(2)), "hold", "remove 1", "delete "+mode, "end * failed")
+		add("delete-failing-"+mode, newSpec(parallelism(3), completions(3), failurePolicy(onExit("FailJob", 42))),
+			"hold", "fail 1 exit=42", "delete "+mode, "end * succeeded")
+		add("delete-criteria-met-"+mode, newSpec(indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: ptr[int32](1)})),
+			"hold", "succeed #0", "delete "+mode, "end * failed")
+		add("delete-suspending-"+mode, newSpec(indexed(2)), "hold", "suspend", "delete "+mode, "end * failed")
+		add("delete-pending-"+mode, newSpec(parallelism(2)), "delete "+mode).Manual = true
+		add("delete-delayed-"+mode, newSpec(indexed(2), backoffLimit(5)), "fail #0", "fail #0", "fail #0 & delete "+mode)
+		add("delete-kept-"+mode, newSpec(parallelism(2), completions(3)), "finalizer example.com/mine", "delete "+mode, "succeed *", "unfinalizer example.com/mine")
+		add("delete-kept-held-"+mode, newSpec(indexed(3)), "hold", "finalizer example.com/mine", "delete "+mode, "try parallelism 1", "unfinalizer example.com/mine")
+		add("recreate-"+mode, newSpec(parallelism(2), completions(2)), "succeed 1", "delete "+mode+" & recreate", "succeed *")
+		add("recreate-indexed-"+mode, newSpec(indexed(3), perIndex(1)), "succeed #0", "fail #1", "succeed #2 & delete "+mode+" & recreate", "succeed *")
+		add("recreate-suspended-"+mode, newSpec(suspended, indexed(2)), "resume", "delete "+mode+" & recreate", "resume", "succeed *")
+		add("recreate-finished-"+mode, newSpec(), "succeed 1", "delete "+mode+" & recreate", "succeed 1")
+		add("recreate-twice-"+mode, newSpec(parallelism(3), completions(3)), "delete "+mode+" & recreate & delete "+mode+" & recreate", "succeed *")
+	}
+}
+
+// writeBursts: several things at once, with one possible end.
+func writeBursts(add adder) {
+	add("burst-succeed-and-fail", newSpec(completions(4), parallelism(3)), "succeed 1 & fail 1", "succeed *", "succeed *")
+	add("burst-succeed-and-remove", newSpec(indexed(4)), "succeed #0 & remove #1", "succeed *")
+	add("burst-remove-and-succeed", newSpec(indexed(2)), "hold", "remove #1 & succeed #1", "succeed *")
+	add("burst-remove-and-fail", newSpec(indexed(2), perIndex(0)), "hold", "remove #1 & fail #1", "succeed *")
+	add("burst-fail-indexes", newSpec(indexed(4), perIndex(0)), "fail #0 & fail #2 & succeed #1", "succeed #3")
+	add("burst-fail-past-max", newSpec(indexed(4), perIndex(0), maxFailed(2)), "fail #0,1,2")
+	add("burst-restarts", newSpec(onFailure, backoffLimit(5), parallelism(3), completions(3)), "restart 1 count=1 & restart 1 count=2", "succeed *")
+	add("burst-suspend-succeed", newSpec(indexed(3)), "hold", "suspend & succeed #0", "end * failed", "resume", "succeed *")
+	add("burst-succeed-suspend", newSpec(indexed(3)), "succeed #0 & suspend", "resume", "succeed *")
+	add("burst-fail-suspend", newSpec(indexed(3), perIndex(1)), "fail #0 & suspend", "resume", "succeed *")
+	add("burst-edits", newSpec(indexed(3), suspended), "template a=b & nodeSelector zone=a & parallelism 2 & backoffLimit 1 & resume", "succeed *", "succeed *")
+	add("burst-resume-suspend", newSpec(parallelism(2), completions(2)), "suspend", "activeDeadlineSeconds 600 & label a=b", "resume", "succeed *")
+	add("burst-succeed-resize", newSpec(indexed(4)), "succeed #3 & resize 3", "succeed *")
+	add("burst-succeed-scale", newSpec(parallelism(3), completions(5)), "succeed * & parallelism 2", "succeed *")
+	add("burst-complete-edit", newSpec(indexed(2)), "succeed * & label a=b & parallelism 1")
+	add("burst-pods-arrive", newSpec(ownSelector, completions(4), parallelism(4)), "pod phase=Succeeded & pod phase=Running & succeed 1", "succeed *")
+	add("burst-success-policy", newSpec(indexed(4), successPolicy(batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0-2"), SucceededCount: ptr[int32](2)})),
+		"hold", "succeed #0,1 & fail #3", "end * failed")
+}
+
+// writeRestarts: the controllers die at moments that matter.
+func writeRestarts(add adder) {
+	for name, crash := range map[string]string{"": "crash", "-of-engine": "crash engine"} {
+		add("restart-after-success"+name, newSpec(parallelism(2), completions(4)), "succeed 1 & "+crash, "succeed * & "+crash, "succeed *")
+		add("restart-after-failure"+name, newSpec(indexed(3), perIndex(1)), "fail #1 & "+crash, "fail #1 & "+crash, "succeed *")
+		add("restart-before-success"+name, newSpec(indexed(3)), crash+" & succeed *")
+		add("restart-when-suspended"+name, newSpec(indexed(3)), "hold", "suspend & "+crash, crash+" & end #0 succeeded", crash+" & resume", "end * failed", "succeed *")
+		add("restart-when-deleted"+name, newSpec(indexed(3)), "succeed #1 & delete Background & "+crash)
+		add("restart-when-orphaned"+name, newSpec(indexed(3)), crash+" & succeed #1 & delete Orphan")
+		add("restart-when-recreated"+name, newSpec(indexed(3)), crash+" & succeed #1 & delete Background & recreate", "succeed *")
+		add("restart-created"+name, newSpec(parallelism(4), completions(8)), "parallelism 8 & "+crash, "succeed *")
+	}
+	add("restart-ignored-count", newSpec(indexed(2), perIndex(1), failurePolicy(onDisruption("Ignore"))),
+		"fail #0 condition=DisruptionTarget & crash", "fail #0 & crash", "fail #0 & crash", "succeed *")
+	// The Job fails as its policy says, although the pod is deleted while nobody looks.
+	add("restart-policy-pod-removed", newSpec(parallelism(2), completions(3), failurePolicy(onExit("FailJob", 42))), "hold", "crash & fail 1 exit=42 & remove *", "end * failed")
+	add("restart-policy-removed-first", newSpec(indexed(2), failurePolicy(onExit("FailJob", 42))), "hold", "crash & remove #1 & fail #1 exit=42")
+	add("restart-policy-between", newSpec(indexed(3), failurePolicy(onExit("FailJob", 42))), "hold", "fail #1 exit=42 & crash", "crash & end #0 failed", "end * succeeded")
+	add("restart-criteria-met", newSpec(indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: ptr[int32](1)})),
+		"hold", "succeed #1 & crash", "crash & end #0 failed", "end * succeeded")
+	add("restart-past-limit", newSpec(backoffLimit(0), parallelism(3), completions(3)), "hold", "fail 1 & crash", "crash & end 1 failed", "end * failed")
+	add("restart-counts-of-containers", newSpec(onFailure, backoffLimit(2), parallelism(2), completions(2)), "hold", "crash & restart 1 count=3", "end * failed")
+	add("restart-deadline", newSpec(parallelism(2)), "hold", "activeDeadlineSeconds 1 & crash", "wait")
+	add("restart-resize", newSpec(indexed(4)), "succeed #3", "crash & resize 2", "crash & resize 4", "succeed *")
+	add("restart-adoption", newSpec(ownSelector, completions(3), parallelism(2)), "crash & pod phase=Succeeded & pod phase=Running", "succeed *")
+	add("restart-release", newSpec(indexed(2)), "crash & relabel #1", "succeed *")
+	add("restart-managed", newSpec(managedBy("example.com/other")), "crash & pod owner=job tracked=true phase=Succeeded & delete Orphan")
+}
