@@ -24,7 +24,29 @@ func Differences() []Difference {
 			"The built-in controller never gets further: it has cleared startTime when it suspended the Job, and the API server " +
 			"refuses a Complete Job without one. Here startTime is set again together with Complete.",
 		explain: explainSuspendedComplete,
+	}, {
+		Name: "a recreated Job starts at once",
+		Reason: "The built-in controller keeps what it expects to see by the Job's name. If a Job is deleted and created again before it has " +
+			"seen all pods of the first one come or go, the second one waits for up to five minutes (kubernetes/kubernetes#142142). " +
+			"Here everything is kept by UID.",
+		explain: explainRecreated,
 	}}
+}
+
+// explainRecreated: the built-in Job has done nothing yet but to start.
+func explainRecreated(builtin, ours []string) []string {
+	ofPods := func(line string) bool {
+		return strings.HasPrefix(line, "active=") || strings.HasPrefix(line, "pod") || strings.HasPrefix(line, "event: Normal SuccessfulCreate")
+	}
+	waits := withPrefix(builtin, "Jobs of this name so far: ") && withPrefix(builtin, "active=0 ready=0 terminating=0 succeeded=0 failed=0") &&
+		!contains(builtin, " tracked") && contains(ours, " tracked")
+	if !waits {
+		return ours
+	}
+	if !slices.Equal(slices.DeleteFunc(slices.Clone(ours), ofPods), slices.DeleteFunc(slices.Clone(builtin), ofPods)) {
+		return ours
+	}
+	return slices.Clone(builtin)
 }
 
 func explainSuspendedComplete(builtin, ours []string) []string {

@@ -17,28 +17,37 @@ const maxFailures = 2
 // runs, step by step what fits the state that both sides agree on.
 type generator struct {
 	*rand.Rand
-	spec         *batchv1.JobSpec
-	failures     int
-	held, manual bool
+	spec       *batchv1.JobSpec
+	containers []string
+	failures   int
+	// foreign: another controller manages the Job.
+	held, manual, restarts, foreign bool
 	// expire: the Job is to pass its deadline, which it gets while it runs.
-	expire, expired, deleted bool
+	expire, expired bool
+	// kept: a finalizer of a user's is on the Job.
+	deleted, kept bool
 }
 
 // Generated makes the case of a seed.
-func Generated(seed uint64) *Case {
-	g := &generator{Rand: seeded(seed)}
+func Generated(seed uint64) *Case { return generated(seed, false) }
+
+// GeneratedInRestarts makes the case of a seed in which the controllers are
+// killed and restarted, at moments of its own and at random ones.
+func GeneratedInRestarts(seed uint64) *Case {
+	c := generated(seed, true)
+	c.Name, c.Restarts = "restarts-"+c.Name, true
+	return c
+}
+
+func generated(seed uint64, restarts bool) *Case {
+	g := &generator{Rand: seeded(seed), restarts: restarts}
 	c := &Case{Name: fmt.Sprintf("seed-%d", seed), Spec: g.newSpec(), next: g.next}
 	g.spec = &c.Spec
 	g.manual = g.chance(12)
 	c.Manual = g.manual
-	return c
-}
-
-// GeneratedInRestarts makes the case of a seed, to be run while the controllers
-// are restarted.
-func GeneratedInRestarts(seed uint64) *Case {
-	c := Generated(seed)
-	c.Name, c.Restarts = "restarts-"+c.Name, true
+	if c.Spec.ManualSelector != nil && c.Spec.CompletionMode == nil && g.chance(60) {
+		c.Before = g.pod()
+	}
 	return c
 }
 
@@ -49,128 +58,28 @@ func (g *generator) between(low, high int32) int32 { return low + g.Int32N(high-
 
 func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 
-func (g *generator) newSpec() batchv1.JobSpec {
-	spec := newSpec()
-	n := g.between(1, 4)
-	if g.chance(4) {
-		n = 0
-	}
-	kind := g.IntN(100)
-	if kind < 85 {
-		spec.Completions = ptr(n)
-	}
-	if kind < 60 {
-		spec.CompletionMode = ptr(batchv1.IndexedCompletion)
-	}
-	spec.Parallelism = ptr(pick(g, max(n, 1), max(n, 1), g.between(1, 5)))
-	if g.chance(50) {
-		spec.BackoffLimit = ptr(g.between(0, 2))
-	}
-	switch {
-	case g.chance(8):
-		g.expire = true
-	case g.chance(8):
-		spec.ActiveDeadlineSeconds = ptr[int64](600)
-	}
-	if g.chance(12) {
-		spec.Suspend = ptr(true)
-	}
-	if kind < 60 {
-		g.addIndexFields(&spec, n)
-	}
-	g.addPolicies(&spec)
-	return spec
-}
-
-func (g *generator) addIndexFields(spec *batchv1.JobSpec, n int32) {
-	if g.chance(40) {
-		spec.BackoffLimitPerIndex = ptr(g.between(0, 1))
-		if g.chance(50) && n > 0 {
-			spec.MaxFailedIndexes = ptr(g.between(0, min(n, 2)))
-		}
-	}
-	if g.chance(35) && n > 0 {
-		rules := []batchv1.SuccessPolicyRule{g.successRule(n)}
-		if g.chance(30) {
-			rules = append(rules, g.successRule(n))
-		}
-		spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: rules}
-	}
-}
-
-func (g *generator) successRule(n int32) batchv1.SuccessPolicyRule {
-	rule := batchv1.SuccessPolicyRule{}
-	most := n
-	if g.chance(60) {
-		first := g.between(0, n-1)
-		last := g.between(first, n-1)
-		rule.SucceededIndexes = ptr(fmt.Sprintf("%d-%d", first, last))
-		if first == last {
-			rule.SucceededIndexes = ptr(fmt.Sprint(first))
-		}
-		most = last - first + 1
-	}
-	if rule.SucceededIndexes == nil || g.chance(40) {
-		rule.SucceededCount = ptr(g.between(1, most))
-	}
-	return rule
-}
-
-// exits are what containers and rules of failure policies choose from.
-var exits = []int32{1, 42, 137}
-
-func (g *generator) addPolicies(spec *batchv1.JobSpec) {
-	switch {
-	case g.chance(35):
-		var rules []batchv1.PodFailurePolicyRule
-		for range g.between(1, 3) {
-			rules = append(rules, g.failureRule(spec.BackoffLimitPerIndex != nil))
-		}
-		failurePolicy(rules...)(spec)
-		if g.chance(30) {
-			replaceFailed(spec)
-		}
-		return
-	case g.chance(25):
-		onFailure(spec)
-	}
-	if g.chance(30) {
-		spec.PodReplacementPolicy = ptr(pick(g, batchv1.Failed, batchv1.TerminatingOrFailed))
-	}
-}
-
-func (g *generator) failureRule(perIndex bool) batchv1.PodFailurePolicyRule {
-	actions := []batchv1.PodFailurePolicyAction{"FailJob", "Ignore", "Count"}
-	if perIndex {
-		actions = append(actions, "FailIndex")
-	}
-	action := pick(g, actions...)
-	if g.chance(35) {
-		return onDisruption(action)
-	}
-	rule := onExit(action, pick(g, exits...))
-	if g.chance(30) {
-		rule.OnExitCodes.Operator = batchv1.PodFailurePolicyOnExitCodesOpNotIn
-	}
-	if g.chance(30) {
-		rule.OnExitCodes.ContainerName = ptr(pick(g, "main", "second"))
-	}
-	return rule
-}
-
-// next chooses a step, or "" when the case ends.
+// next chooses a line, or "" when the case ends.
 func (g *generator) next(f facts) string {
+	line := g.line(f)
+	if !g.restarts || line == "" || line == "wait" || !g.chance(30) {
+		return line
+	}
+	crash := pick(g, "crash", "crash engine")
+	if g.chance(50) {
+		return crash + " & " + line
+	}
+	return line + " & " + crash
+}
+
+func (g *generator) line(f facts) string {
 	switch {
+	case g.deleted && g.kept && !f.exists:
+		g.kept = false
+		return "unfinalizer example.com/mine"
 	case g.deleted || !f.exists:
 		return ""
 	case f.finished:
-		if len(f.ending) > 0 {
-			return g.end(f)
-		}
-		if g.chance(25) {
-			return g.delete()
-		}
-		return ""
+		return g.afterwards(f)
 	case g.expired:
 		return "wait"
 	case g.expire && !f.suspended && g.chance(50):
@@ -182,6 +91,19 @@ func (g *generator) next(f facts) string {
 		return ""
 	}
 	return pick(g, choices...)()
+}
+
+// afterwards is what happens to a Job that is finished.
+func (g *generator) afterwards(f facts) string {
+	switch {
+	case len(f.ending) > 0:
+		return g.end(f)
+	case g.chance(25):
+		return g.delete(f)
+	case g.chance(15):
+		return pick(g, "suspend", "parallelism 2", "label a=b", "edit backoffLimit 9", "edit ttlSecondsAfterFinished 9000")
+	}
+	return ""
 }
 
 // choices are what may come next, the likely ones several times.
@@ -197,20 +119,16 @@ func (g *generator) choices(f facts) []func() string {
 	// Which of several pods alike is removed is nobody's business, but which
 	// index then goes on shows.
 	settled := !indexes || len(f.pending) == 0
-	add(8, len(f.active) > 0, func() string {
-		if g.spec.SuccessPolicy != nil {
-			return "succeed " + g.some(f.active, 1)
-		}
-		return "succeed " + g.some(f.active, len(f.active))
-	})
+	add(8, len(f.active) > 0, func() string { return g.succeed(f) })
 	add(8, len(f.active) > 0 && mayFail, func() string { return g.fail(f) })
 	add(4, len(f.active) > 0 && g.spec.Template.Spec.RestartPolicy == "OnFailure", func() string {
-		return fmt.Sprintf("restart %s count=%d", g.some(f.active, 2), g.between(1, 2))
+		return fmt.Sprintf("restart %s count=%d", g.some(f.active, 2), g.between(1, 2)) + g.container()
 	})
 	add(2, len(f.active) > 0 && mayFail, func() string {
 		g.failures++
 		return "remove " + g.some(f.active, 1)
 	})
+	add(2, len(f.active) > 0 && len(g.spec.Template.Spec.InitContainers) > 0, func() string { return "halfway " + g.some(f.active, 2) })
 	add(9, len(f.pending) > 0 && g.manual, func() string { return "run " + g.some(f.pending, len(f.pending)) })
 	add(5, len(f.ending) > 0, func() string { return g.end(f) })
 	add(2, settled, func() string { return fmt.Sprintf("parallelism %d", g.between(0, 5)) })
@@ -218,13 +136,100 @@ func (g *generator) choices(f facts) []func() string {
 	add(2, !f.suspended, func() string { return "suspend" })
 	add(10, f.suspended, func() string { return "resume" })
 	add(2, !g.held && !g.expire, func() string { g.held = true; return "hold" })
-	add(1, true, g.delete)
+	add(1, true, func() string { return g.delete(f) })
+	add(3, true, g.edit)
+	add(4, f.suspended, g.editTemplate)
+	add(3, !indexes && (g.foreign || g.spec.ManualSelector != nil), g.pod)
+	add(1, len(f.active) > 0 && settled, func() string { return "relabel " + g.some(f.active, 1) })
+	add(4, g.safe(f), func() string { return g.burst(f) })
 	return choices
 }
 
-func (g *generator) delete() string {
+func (g *generator) succeed(f facts) string {
+	most := len(f.active)
+	if g.spec.SuccessPolicy != nil {
+		most = 1
+	}
+	line := "succeed " + g.some(f.active, most)
+	if slices.Contains(g.containers, "side") && g.chance(30) {
+		line += " container=side exit=137"
+	}
+	return line
+}
+
+func (g *generator) delete(f facts) string {
+	if !g.kept && g.chance(15) {
+		g.kept = true
+		return "finalizer example.com/mine"
+	}
+	line := "delete " + pick(g, "Background", "Foreground", "Orphan")
+	if len(f.active) > 0 && !g.kept && g.chance(30) {
+		line = pick(g, "succeed ", "fail ") + g.some(f.active, 1) + " & " + line
+	}
+	if !g.kept && g.chance(25) {
+		g.failures, g.held = maxFailures, true
+		return line + " & recreate"
+	}
 	g.deleted = true
-	return "delete " + pick(g, "Background", "Foreground", "Orphan")
+	return line
+}
+
+// edit changes a field that may be changed, or tries to.
+func (g *generator) edit() string {
+	lines := []string{
+		"label a=b", "edit ttlSecondsAfterFinished 5000", fmt.Sprintf("edit backoffLimit %d", g.between(0, 6)),
+		"try edit completionMode " + pick(g, "Indexed", "NonIndexed"), "try image other", "try edit completions 3",
+		"try edit podReplacementPolicy " + pick(g, "Failed", "TerminatingOrFailed"), "try edit maxFailedIndexes " + fmt.Sprint(g.between(0, 2)),
+	}
+	if !g.expire {
+		lines = append(lines, "edit activeDeadlineSeconds "+pick(g, "null", "900"))
+	}
+	return pick(g, lines...)
+}
+
+// editTemplate changes the template of a Job that is suspended.
+func (g *generator) editTemplate() string {
+	return pick(g, "template color=blue", "annotate note=new", "nodeSelector zone=a", "toleration spot", "affinity disk", "cpu 100m")
+}
+
+// pod is a pod that comes from elsewhere.
+func (g *generator) pod() string {
+	line := "pod phase=" + pick(g, "Running", "Succeeded")
+	if g.chance(40) {
+		line += " tracked=true"
+	}
+	if g.foreign || g.chance(20) {
+		line += " owner=" + pick(g, "job", "other")
+	}
+	return line
+}
+
+// safe reports whether it is no race if several things happen at once: nothing
+// of it can decide how the Job ends, and no pod is replaced because of it.
+func (g *generator) safe(f facts) bool {
+	return len(f.active) > 1 && f.remaining > 1 && int(f.remaining) <= len(f.active) && g.failures == 0 && !g.foreign &&
+		g.spec.BackoffLimit == nil && g.spec.MaxFailedIndexes == nil && g.spec.SuccessPolicy == nil && g.spec.PodFailurePolicy == nil &&
+		g.spec.CompletionMode != nil
+}
+
+// burst is several things at once. The first pods succeed, and one stays for
+// what else happens.
+func (g *generator) burst(f facts) string {
+	last := f.active[len(f.active)-1:]
+	line := "succeed " + g.some(f.active[:len(f.active)-1], len(f.active)-1)
+	switch g.IntN(5) {
+	case 0:
+		g.failures++
+		return line + fmt.Sprintf(" & fail %s exit=%d", g.some(last, 1), pick(g, exits...))
+	case 1:
+		g.failures++
+		return line + " & remove " + g.some(last, 1)
+	case 2:
+		return line + " & suspend"
+	case 3:
+		return line + " & relabel " + g.some(last, 1)
+	}
+	return line + " & label a=b & edit ttlSecondsAfterFinished 9000"
 }
 
 func (g *generator) end(f facts) string {
@@ -235,14 +240,19 @@ func (g *generator) end(f facts) string {
 // policy: a controller may act on the first of several events before the next.
 func (g *generator) fail(f facts) string {
 	g.failures++
-	line := fmt.Sprintf("fail %s exit=%d", g.some(f.active, 1), pick(g, exits...))
-	if g.chance(25) {
-		line += " container=second"
-	}
+	line := fmt.Sprintf("fail %s exit=%d", g.some(f.active, 1), pick(g, exits...)) + g.container()
 	if g.chance(25) {
 		line += " condition=DisruptionTarget"
 	}
 	return line
+}
+
+// container names one of the pod's containers, or leaves the first.
+func (g *generator) container() string {
+	if g.chance(60) {
+		return ""
+	}
+	return " container=" + pick(g, g.containers...)
 }
 
 // some selects up to most pods, at least one, in words that mean the same on

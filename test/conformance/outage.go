@@ -64,18 +64,19 @@ func (o *outage) end(ctx context.Context) error {
 	o.starting = true
 	down := slices.Collect(maps.Keys(o.down))
 	o.mu.Unlock()
-	var err error
-	for _, name := range down {
-		if err == nil {
-			err = o.plane.StartComponent(ctx, name)
-		}
+	// At the same time: the executor is ready only when its engine is.
+	errs := make([]error, len(down))
+	var starts sync.WaitGroup
+	for i, name := range down {
+		starts.Go(func() { errs[i] = o.plane.StartComponent(ctx, name) })
 	}
+	starts.Wait()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.starting, o.upSince = false, time.Now()
 	clear(o.down)
 	o.changed.Broadcast()
-	return err
+	return errors.Join(errs...)
 }
 
 // since says when the controller was started last, and whether it is up.

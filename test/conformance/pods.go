@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,33 +13,43 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// addPod creates a pod that the Job's controller has not created, from the
-// Job's template and with the labels that its selector asks for.
+// addPod adds a pod that the Job's controller has not created, from the Job's
+// template and with the labels that its selector asks for. It comes to the Job
+// only once it is in its phase, so that nobody sees it before.
 func (k kubelet) addPod(ctx context.Context, c *Case, st step) error {
 	spec, uid, err := k.liveSpec(ctx, c)
 	if err != nil {
 		return err
 	}
-	pod := &corev1.Pod{ObjectMeta: *spec.Template.ObjectMeta.DeepCopy(), Spec: *spec.Template.Spec.DeepCopy()}
-	pod.GenerateName = "extra-"
-	if spec.Selector != nil && st.options["labels"] != "none" {
-		pod.Labels = maps.Clone(spec.Selector.MatchLabels)
-	}
-	if st.options["tracked"] == "true" {
-		pod.Finalizers = append(pod.Finalizers, batchv1.JobTrackingFinalizer)
-	}
-	if index := st.options["index"]; index != "" {
+	pods := k.side.client.CoreV1().Pods(k.namespace)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "extra-"}, Spec: *spec.Template.Spec.DeepCopy()}
+	index := st.options["index"]
+	if index != "" {
 		pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
 		pod.Spec.Hostname = k.job + "-" + index
 	}
-	if err := k.own(ctx, pod, st.options["owner"], uid); err != nil {
+	if pod, err = pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	pod, err = k.side.client.CoreV1().Pods(k.namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if err := k.bring(ctx, pod, corev1.PodPhase(st.options["phase"])); err != nil {
+		return err
+	}
+	meta := map[string]any{"uid": pod.UID}
+	if spec.Selector != nil && st.options["labels"] != "none" {
+		meta["labels"] = spec.Selector.MatchLabels
+	}
+	if st.options["tracked"] == "true" {
+		meta["finalizers"] = []string{batchv1.JobTrackingFinalizer}
+	}
+	if meta["ownerReferences"], err = k.owners(ctx, st.options["owner"], uid); err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
 		return err
 	}
-	return k.bring(ctx, pod, corev1.PodPhase(st.options["phase"]))
+	_, err = pods.Patch(ctx, pod.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	return err
 }
 
 // bring puts a new pod into a phase.
@@ -74,24 +83,22 @@ func (k kubelet) liveSpec(ctx context.Context, c *Case) (*batchv1.JobSpec, types
 	return &job.Spec, job.UID, nil
 }
 
-// own makes something the pod's controller: the Job, a config map, or nothing.
-func (k kubelet) own(ctx context.Context, pod *corev1.Pod, owner string, job types.UID) error {
+// owners are what controls an added pod: the Job, a config map, or nothing.
+func (k kubelet) owners(ctx context.Context, owner string, job types.UID) ([]metav1.OwnerReference, error) {
 	switch owner {
 	case "job":
-		pod.OwnerReferences = []metav1.OwnerReference{{
+		return []metav1.OwnerReference{{
 			APIVersion: "batch/v1", Kind: "Job", Name: k.job, UID: job, Controller: ptr(true), BlockOwnerDeletion: ptr(true),
-		}}
+		}}, nil
 	case "other":
-		configs := k.side.client.CoreV1().ConfigMaps(k.namespace)
-		other, err := configs.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+		other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "owner-"}}
+		other, err := k.side.client.CoreV1().ConfigMaps(k.namespace).Create(ctx, other, metav1.CreateOptions{})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		pod.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "v1", Kind: "ConfigMap", Name: other.Name, UID: other.UID, Controller: ptr(true),
-		}}
+		return []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: other.Name, UID: other.UID, Controller: ptr(true)}}, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // relabel gives a pod other values of the labels that the Job selects by.

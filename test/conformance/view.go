@@ -29,9 +29,9 @@ type view struct {
 // facts are what the choice of the next step depends on.
 type facts struct {
 	exists, finished, suspended bool
-	parallelism                 int32
-	completions                 *int32
-	active, pending, ending     []handle
+	// remaining is how many successes are missing; -1 for a work queue.
+	remaining               int32
+	active, pending, ending []handle
 }
 
 // A handle is a pod on one side, with the class that makes it alike to others.
@@ -62,12 +62,21 @@ func (sc *scene) jobLines() []string {
 	if job.DeletionTimestamp != nil {
 		state = "deleting"
 	}
+	failed := fmt.Sprint(st.Failed)
+	if job.DeletionTimestamp != nil {
+		// Pods that the garbage collector deletes before the controller lets
+		// them go count as failed; it is a race between the two.
+		failed = "?"
+	}
 	lines := []string{
 		fmt.Sprintf("job: %s finalizers=%v", state, job.Finalizers),
-		fmt.Sprintf("active=%d ready=%s terminating=%s succeeded=%d failed=%d", st.Active, text(st.Ready), text(st.Terminating), st.Succeeded, st.Failed),
+		fmt.Sprintf("active=%d ready=%s terminating=%s succeeded=%d failed=%s", st.Active, text(st.Ready), text(st.Terminating), st.Succeeded, failed),
 		fmt.Sprintf("completedIndexes=%q failedIndexes=%s", st.CompletedIndexes, text(st.FailedIndexes)),
 		fmt.Sprintf("startTime=%t completionTime=%t", st.StartTime != nil, st.CompletionTime != nil),
 		"uncounted: " + uncounted(st.UncountedTerminatedPods),
+	}
+	if len(sc.jobs) > 1 {
+		lines = append(lines, fmt.Sprintf("Jobs of this name so far: %d", len(sc.jobs)))
 	}
 	for i, c := range st.Conditions {
 		lines = append(lines, fmt.Sprintf("condition %d: %s=%s %s %q", i+1, c.Type, c.Status, c.Reason, sc.anonymous(c.Message)))
@@ -182,12 +191,14 @@ func (sc *scene) anonymous(message string) string {
 }
 
 func (sc *scene) facts() facts {
-	f := facts{}
+	f := facts{remaining: -1}
 	if sc.job != nil {
+		if wanted := sc.job.Spec.Completions; wanted != nil {
+			f.remaining = *wanted - sc.job.Status.Succeeded
+		}
 		f.exists = sc.job.DeletionTimestamp == nil
 		f.finished = finished(sc.job)
 		f.suspended = sc.job.Spec.Suspend != nil && *sc.job.Spec.Suspend
-		f.completions, f.parallelism = sc.job.Spec.Completions, *sc.job.Spec.Parallelism
 	}
 	for _, p := range sc.pods {
 		h := handle{seenPod: p, index: indexOf(p.Pod), class: p.class()}

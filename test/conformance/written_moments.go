@@ -5,7 +5,7 @@ import batchv1 "k8s.io/api/batch/v1"
 // writeDeletions: the Job goes at each moment in the life of its pods.
 func writeDeletions(add adder) {
 	for _, mode := range []string{"Background", "Foreground", "Orphan"} {
-		add("delete-just-succeeded-"+mode, newSpec(parallelism(2), completions(3)), "succeed 1 & delete "+mode)
+		add("delete-just-succeeded-"+mode, newSpec(parallelism(2), completions(2)), "succeed 1 & delete "+mode)
 		add("delete-all-succeeded-"+mode, newSpec(indexed(3)), "succeed * & delete "+mode)
 		add("delete-just-failed-"+mode, newSpec(indexed(3), perIndex(1)), "fail #1 & delete "+mode)
 		add("delete-just-failing-"+mode, newSpec(parallelism(3), completions(3), failurePolicy(onExit("FailJob", 42))), "fail 1 exit=42 & delete "+mode)
@@ -26,16 +26,16 @@ func writeDeletions(add adder) {
 		add("recreate-indexed-"+mode, newSpec(indexed(3), perIndex(1)), "succeed #0", "fail #1", "succeed #2 & delete "+mode+" & recreate", "succeed *")
 		add("recreate-suspended-"+mode, newSpec(suspended, indexed(2)), "resume", "delete "+mode+" & recreate", "resume", "succeed *")
 		add("recreate-finished-"+mode, newSpec(), "succeed 1", "delete "+mode+" & recreate", "succeed 1")
-		add("recreate-twice-"+mode, newSpec(parallelism(3), completions(3)), "delete "+mode+" & recreate & delete "+mode+" & recreate", "succeed *")
 	}
 }
 
 // writeBursts: several things at once, with one possible end.
 func writeBursts(add adder) {
+	add("recreate-twice", newSpec(parallelism(3), completions(3)), "delete Background & recreate & delete Background & recreate", "succeed *")
 	add("burst-succeed-and-fail", newSpec(completions(4), parallelism(3)), "succeed 1 & fail 1", "succeed *", "succeed *")
 	add("burst-succeed-and-remove", newSpec(indexed(4)), "succeed #0 & remove #1", "succeed *")
-	add("burst-remove-and-succeed", newSpec(indexed(2)), "hold", "remove #1 & succeed #1", "succeed *")
-	add("burst-remove-and-fail", newSpec(indexed(2), perIndex(0)), "hold", "remove #1 & fail #1", "succeed *")
+	add("burst-remove-and-succeed", newSpec(replaceFailed, indexed(2)), "hold", "remove #1 & succeed #1", "succeed *")
+	add("burst-remove-and-fail", newSpec(replaceFailed, indexed(2), perIndex(0)), "hold", "remove #1 & fail #1", "succeed *")
 	add("burst-fail-indexes", newSpec(indexed(4), perIndex(0)), "fail #0 & fail #2 & succeed #1", "succeed #3")
 	add("burst-fail-past-max", newSpec(indexed(4), perIndex(0), maxFailed(2)), "fail #0,1,2")
 	add("burst-restarts", newSpec(onFailure, backoffLimit(5), parallelism(3), completions(3)), "restart 1 count=1 & restart 1 count=2", "succeed *")

@@ -1,0 +1,158 @@
+package conformance
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// exits are what containers and rules of failure policies choose from.
+var exits = []int32{1, 42, 137}
+
+// newSpec makes a spec. Four of ten combine an Indexed Job with what only such
+// Jobs may have; the rest is spread so that every pair of fields meets.
+func (g *generator) newSpec() batchv1.JobSpec {
+	spec := newSpec()
+	n := g.between(1, 4)
+	if g.chance(4) {
+		n = 0
+	}
+	kind := g.IntN(100)
+	if kind < 85 {
+		spec.Completions = ptr(n)
+	}
+	if kind < 60 {
+		spec.CompletionMode = ptr(batchv1.IndexedCompletion)
+	}
+	spec.Parallelism = ptr(pick(g, max(n, 1), max(n, 1), g.between(1, 5)))
+	if g.chance(4) {
+		spec.Parallelism = ptr[int32](0)
+	}
+	if g.chance(50) {
+		spec.BackoffLimit = ptr(g.between(0, 2))
+	}
+	g.addOrigin(&spec)
+	switch {
+	case !g.foreign && g.chance(8):
+		g.expire = true
+	case g.chance(8):
+		spec.ActiveDeadlineSeconds = ptr[int64](600)
+	}
+	if g.chance(12) {
+		spec.Suspend = ptr(true)
+	}
+	g.addContainers(&spec)
+	if kind < 60 {
+		g.addIndexFields(&spec, n)
+	}
+	g.addPolicies(&spec)
+	return spec
+}
+
+// addOrigin says who manages the Job, and how it knows its pods.
+func (g *generator) addOrigin(spec *batchv1.JobSpec) {
+	switch k := g.IntN(100); {
+	case k < 8:
+		managedBy(ownManager)(spec)
+	case k < 12:
+		managedBy("kubernetes.io/job-controller")(spec)
+	case k < 16:
+		managedBy("example.com/other")(spec)
+		g.foreign = true
+	}
+	if g.chance(12) {
+		ownSelector(spec)
+	}
+	if g.chance(5) {
+		spec.TTLSecondsAfterFinished = ptr[int32](5000)
+	}
+}
+
+func (g *generator) addContainers(spec *batchv1.JobSpec) {
+	pod := &spec.Template.Spec
+	if g.chance(30) {
+		pod.Containers = pod.Containers[:1]
+	}
+	if g.chance(25) {
+		withSidecar(spec)
+	}
+	for _, c := range pod.Containers {
+		g.containers = append(g.containers, c.Name)
+	}
+	for _, c := range pod.InitContainers {
+		g.containers = append(g.containers, c.Name)
+	}
+}
+
+func (g *generator) addIndexFields(spec *batchv1.JobSpec, n int32) {
+	if g.chance(40) {
+		spec.BackoffLimitPerIndex = ptr(g.between(0, 1))
+		if g.chance(50) && n > 0 {
+			spec.MaxFailedIndexes = ptr(g.between(0, min(n, 2)))
+		}
+	}
+	if g.chance(35) && n > 0 {
+		rules := []batchv1.SuccessPolicyRule{g.successRule(n)}
+		if g.chance(30) {
+			rules = append(rules, g.successRule(n))
+		}
+		spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: rules}
+	}
+}
+
+func (g *generator) successRule(n int32) batchv1.SuccessPolicyRule {
+	rule := batchv1.SuccessPolicyRule{}
+	most := n
+	if g.chance(60) {
+		first := g.between(0, n-1)
+		last := g.between(first, n-1)
+		rule.SucceededIndexes = ptr(fmt.Sprintf("%d-%d", first, last))
+		if first == last {
+			rule.SucceededIndexes = ptr(fmt.Sprint(first))
+		}
+		most = last - first + 1
+	}
+	if rule.SucceededIndexes == nil || g.chance(40) {
+		rule.SucceededCount = ptr(g.between(1, most))
+	}
+	return rule
+}
+
+func (g *generator) addPolicies(spec *batchv1.JobSpec) {
+	switch {
+	case g.chance(35):
+		var rules []batchv1.PodFailurePolicyRule
+		for range g.between(1, 3) {
+			rules = append(rules, g.failureRule(spec.BackoffLimitPerIndex != nil))
+		}
+		failurePolicy(rules...)(spec)
+		if g.chance(30) {
+			replaceFailed(spec)
+		}
+		return
+	case g.chance(25):
+		onFailure(spec)
+	}
+	if g.chance(30) {
+		spec.PodReplacementPolicy = ptr(pick(g, batchv1.Failed, batchv1.TerminatingOrFailed))
+	}
+}
+
+func (g *generator) failureRule(perIndex bool) batchv1.PodFailurePolicyRule {
+	actions := []batchv1.PodFailurePolicyAction{"FailJob", "Ignore", "Count"}
+	if perIndex {
+		actions = append(actions, "FailIndex")
+	}
+	action := pick(g, actions...)
+	if g.chance(35) {
+		return onDisruption(action)
+	}
+	rule := onExit(action, pick(g, exits...))
+	if g.chance(30) {
+		rule.OnExitCodes.Operator = batchv1.PodFailurePolicyOnExitCodesOpNotIn
+	}
+	if g.chance(40) {
+		rule = onExitOf(pick(g, g.containers...), rule)
+	}
+	return rule
+}
