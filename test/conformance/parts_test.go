@@ -1,6 +1,10 @@
 package conformance
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +24,13 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		`condition 3: Complete=True CompletionsReached "Reached"`,
 		`event: Normal Completed "Job completed"`,
 	}
+	waiting := []string{
+		"job: present finalizers=[]", "active=0 ready=0 terminating=0 succeeded=0 failed=0", "Jobs of this name so far: 2", "pods created: 2",
+	}
+	running := []string{
+		"job: present finalizers=[]", "active=1 ready=1 terminating=0 succeeded=0 failed=0", "Jobs of this name so far: 2",
+		"pod Running tracked ready: 1", "pods created: 3",
+	}
 	cases := map[string]struct {
 		builtin, ours []string
 		want          string
@@ -28,6 +39,9 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"equal views":                         {completes, completes, "", true},
 		"the difference on the list":          {stuck, completes, "a suspended Job completes", true},
 		"the same the other way round":        {completes, stuck, "", false},
+		"a recreated Job that waits":          {waiting, running, "a recreated Job starts at once", true},
+		"a recreated Job that waits on ours":  {running, waiting, "", false},
+		"a first Job that waits":              {slices.Delete(slices.Clone(waiting), 2, 3), slices.Delete(slices.Clone(running), 2, 3), "", false},
 		"another difference beside it":        {stuck, append([]string{"failed=1"}, completes...), "a suspended Job completes", false},
 		"a line more on ours":                 {completes, append([]string{"failed=1"}, completes...), "", false},
 		"a line less on ours":                 {completes, completes[1:], "", false},
@@ -40,6 +54,75 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 				t.Errorf("alikeButFor = %q, %t; want %q, %t", got, same, tc.want, tc.wantSame)
 			}
 		})
+	}
+}
+
+func TestTheAuditCountsWritesAndKeepsRefusals(t *testing.T) {
+	a, args, err := newAudit(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if policy := strings.TrimPrefix(args[0], "--audit-policy-file="); filepath.Base(policy) == policy {
+		t.Errorf("the policy is in %q, want a whole path", policy)
+	}
+	lines := `{"objectRef":{"namespace":"c1"},"responseStatus":{"code":200}}
+{"objectRef":{"namespace":"c1"},"responseStatus":{"code":422,"message":"no"}}
+{"objectRef":{"namespace":"c2"},"responseStatus":{"code":409,"message":"again"}}
+{"objectRef":{"namespace":"c1"},"respo`
+	rest := `nseStatus":{"code":422,"message":"never"}}
+`
+	for _, tc := range []struct {
+		written string
+		want    []string
+	}{{"", nil}, {lines, []string{"no"}}, {lines + rest, []string{"no", "never"}}} {
+		if tc.written != "" {
+			if err := os.WriteFile(a.log, []byte(tc.written), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := a.refusals("c1")
+		if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+			t.Errorf("refusals (-want +got): %v\n%s", err, diff)
+		}
+	}
+	if diff := cmp.Diff(map[int]int{200: 1, 409: 1, 422: 2}, a.counts()); diff != "" {
+		t.Errorf("writes by answer (-want +got):\n%s", diff)
+	}
+}
+
+func TestEditsArePatches(t *testing.T) {
+	cases := map[string]string{
+		"suspend":                          `{"spec":{"suspend":true}}`,
+		"parallelism 3":                    `{"spec":{"parallelism":3}}`,
+		"try edit managedBy example.com/x": `{"spec":{"managedBy":"example.com/x"}}`,
+		"edit activeDeadlineSeconds null":  `{"spec":{"activeDeadlineSeconds":null}}`,
+		"template a=b":                     `{"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}}`,
+		"cpu 1":                            `{"spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]}}}}`,
+		"unfinalizer example.com/x":        `{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/x"]}}`,
+	}
+	for line, want := range cases {
+		t.Run(line, func(t *testing.T) {
+			st, err := parseStep(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := st.patch()
+			if got != want || err != nil {
+				t.Errorf("patch = %s, %v; want %s", got, err, want)
+			}
+		})
+	}
+	for _, line := range []string{"affinity a", "toleration a", "gate a", "nodeSelector a=b", "annotate a=b", "image a", "label a=b", "resize 2"} {
+		st, err := parseStep(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if patch, err := st.patch(); err != nil || !json.Valid([]byte(patch)) {
+			t.Errorf("%s: the patch %s is no JSON: %v", line, patch, err)
+		}
+	}
+	if _, err := (step{verb: "dance"}).patch(); err == nil {
+		t.Error("a step that does not exist was taken")
 	}
 }
 
@@ -85,6 +168,24 @@ func TestASeedMakesTheSameCase(t *testing.T) {
 	for seed := range uint64(200) {
 		if diff := cmp.Diff(Generated(seed).String(), Generated(seed).String()); diff != "" {
 			t.Errorf("seed %d:\n%s", seed, diff)
+		}
+	}
+}
+
+func TestGeneratedCasesReachEveryFeature(t *testing.T) {
+	reached := map[string]bool{}
+	for seed := range uint64(2000) {
+		for name, has := range Generated(seed).features() {
+			reached[name] = reached[name] || has
+		}
+	}
+	// What generated cases leave to the written ones.
+	for _, name := range []string{"mode: NonIndexed, neither", "template: schedulingGates", "restarts of the controller", "several steps at once"} {
+		delete(reached, name)
+	}
+	for name, has := range reached {
+		if !has {
+			t.Errorf("no generated case has %s", name)
 		}
 	}
 }

@@ -24,7 +24,9 @@ const (
 	patience   = 80 * time.Second
 	// A controller that was restarted fills its caches first.
 	patienceInRestarts = 3 * time.Minute
-	settleInRestarts   = 4 * time.Second
+	// A loaded machine may be still for a while with work to do.
+	settleRestless   = 12 * time.Second
+	settleInRestarts = 4 * time.Second
 	// From about this many on, the recorder drops events on one object.
 	maxEvents   = 20
 	maxNewSteps = 7
@@ -279,6 +281,9 @@ func (r *run) rest(ctx context.Context, when string, finish bool) ([2]view, erro
 // still reports whether nothing has happened for long enough.
 func (r *run) still(begun time.Time, views [2]view) bool {
 	quiet := min(time.Since(begun), time.Since(views[0].changed), time.Since(views[1].changed))
+	if (views[0].facts.restless || views[1].facts.restless) && quiet < settleRestless {
+		return false
+	}
 	if !r.c.inRestarts() {
 		return quiet >= r.settle
 	}

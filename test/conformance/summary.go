@@ -19,7 +19,10 @@ func summary(results []result) string {
 			known[name]++
 		}
 		ends[r.end] = true
-		for feature := range r.c.features() {
+		for feature, has := range r.c.features() {
+			if !has {
+				continue
+			}
 			if features[feature] == nil {
 				features[feature] = map[string]int{}
 			}
@@ -32,7 +35,7 @@ func summary(results []result) string {
 	for i, end := range columns {
 		fmt.Fprintf(&out, "  (%c) %s\n", 'a'+i, end)
 	}
-	fmt.Fprintf(&out, "\n%-32s %5s", "feature", "cases")
+	fmt.Fprintf(&out, "\n%-44s %5s", "feature", "cases")
 	for i := range columns {
 		fmt.Fprintf(&out, "%5c", 'a'+i)
 	}
@@ -44,7 +47,7 @@ func summary(results []result) string {
 			total += n
 			cells += fmt.Sprintf("%5s", dash(n))
 		}
-		fmt.Fprintf(&out, "%-32s %5d%s\n", feature, total, cells)
+		fmt.Fprintf(&out, "%-44s %5d%s\n", feature, total, cells)
 	}
 	for _, d := range Differences() {
 		fmt.Fprintf(&out, "\ndeliberate difference %q: seen in %d cases\n  %s\n", d.Name, known[d.Name], d.Reason)
@@ -71,42 +74,4 @@ func dash(n int) string {
 		return "."
 	}
 	return fmt.Sprint(n)
-}
-
-// features are what a case exercises: fields of the spec, and kinds of steps.
-func (c *Case) features() map[string]bool {
-	s, set := c.Spec, map[string]bool{}
-	fields := map[string]bool{
-		"NonIndexed, completions":         s.CompletionMode == nil && s.Completions != nil,
-		"NonIndexed, work queue":          s.CompletionMode == nil && s.Completions == nil && s.Parallelism != nil,
-		"Indexed":                         s.CompletionMode != nil,
-		"backoffLimit":                    s.BackoffLimit != nil,
-		"backoffLimitPerIndex":            s.BackoffLimitPerIndex != nil,
-		"maxFailedIndexes":                s.MaxFailedIndexes != nil,
-		"activeDeadlineSeconds":           s.ActiveDeadlineSeconds != nil,
-		"suspend (created so)":            s.Suspend != nil && *s.Suspend,
-		"restartPolicy OnFailure":         s.Template.Spec.RestartPolicy == "OnFailure",
-		"podReplacementPolicy":            s.PodReplacementPolicy != nil,
-		"podFailurePolicy":                s.PodFailurePolicy != nil,
-		"successPolicy":                   s.SuccessPolicy != nil,
-		"pods that stay pending (manual)": c.Manual,
-	}
-	for name, has := range fields {
-		if has {
-			set[name] = true
-		}
-	}
-	if s.PodFailurePolicy != nil {
-		for _, rule := range s.PodFailurePolicy.Rules {
-			set["podFailurePolicy "+string(rule.Action)] = true
-		}
-	}
-	for _, line := range c.Steps {
-		verb, rest, _ := strings.Cut(line, " ")
-		if verb == "delete" {
-			verb += " " + rest
-		}
-		set["step "+verb] = true
-	}
-	return set
 }

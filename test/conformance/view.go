@@ -29,6 +29,9 @@ type view struct {
 // facts are what the choice of the next step depends on.
 type facts struct {
 	exists, finished, suspended bool
+	// restless: the Job does not have the pods that it should have, so that
+	// something is likely to happen still.
+	restless bool
 	// remaining is how many successes are missing; -1 for a work queue.
 	remaining               int32
 	active, pending, ending []handle
@@ -213,6 +216,7 @@ func (sc *scene) facts() facts {
 			f.pending = append(f.pending, h)
 		}
 	}
+	f.restless = sc.job != nil && restless(sc.job, len(f.active)+len(f.pending), len(f.ending))
 	for _, handles := range [][]handle{f.active, f.pending, f.ending} {
 		slices.SortFunc(handles, func(a, b handle) int {
 			if a.index != b.index {
@@ -222,6 +226,36 @@ func (sc *scene) facts() facts {
 		})
 	}
 	return f
+}
+
+// restless reports whether a Job has too few pods or too many, counting those
+// that end as it suits: whether they are replaced is not judged here.
+func restless(job *batchv1.Job, alive, ending int) bool {
+	interim := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type != batchv1.JobSuspended && c.Status == corev1.ConditionTrue
+	})
+	if foreign(job) || job.DeletionTimestamp != nil || interim {
+		return false
+	}
+	if job.Spec.Suspend != nil && *job.Spec.Suspend {
+		return alive > 0 || job.Status.Active > 0 || len(job.Status.Conditions) == 0
+	}
+	wanted := int(*job.Spec.Parallelism)
+	if job.Spec.Completions == nil {
+		return job.Status.StartTime == nil || job.Status.Succeeded == 0 && alive+ending < wanted
+	}
+	missing := int(*job.Spec.Completions - job.Status.Succeeded)
+	if job.Spec.BackoffLimitPerIndex != nil {
+		// Some of the missing indexes may have failed.
+		return job.Status.StartTime == nil || alive > min(wanted, missing)
+	}
+	wanted = min(wanted, missing)
+	return job.Status.StartTime == nil || alive > wanted || alive+ending < wanted
+}
+
+// foreign reports whether neither side manages the Job.
+func foreign(job *batchv1.Job) bool {
+	return job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != ownManager && *job.Spec.ManagedBy != batchv1.JobControllerName
 }
 
 func finished(job *batchv1.Job) bool {
