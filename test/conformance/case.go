@@ -27,12 +27,14 @@ type Case struct {
 	// next chooses one step more from what is there; nil for a case whose steps
 	// are written.
 	next func(facts) string
+	// specChanged: the spec is no longer the one that the name stands for.
+	specChanged bool
 }
 
 // String is the case as a person reads it.
 func (c *Case) String() string {
 	spec := c.Spec.DeepCopy()
-	spec.Template.Spec.Containers = nil
+
 	body, err := json.Marshal(spec)
 	if err != nil {
 		return err.Error()

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"jobpolicy.dev/deploy/local/cluster"
 )
 
@@ -22,7 +25,8 @@ var (
 	seedFlag     = flag.Uint64("conformance.seed", 1, "seed of the first generated case; the others follow")
 	replayFlag   = flag.String("conformance.replay", "", "run only these cases: names, or seed-N; separated by commas")
 	stepsFlag    = flag.String("conformance.steps", "", "with one case to replay: these steps instead of its own, separated by semicolons")
-	shrinkFlag   = flag.Bool("conformance.shrink", false, "look for a shorter script for each case that fails")
+	specFlag     = flag.String("conformance.spec", "", "with one case to replay: this spec instead of its own, as JSON")
+	shrinkFlag   = flag.Bool("conformance.shrink", false, "look for a shorter script and a simpler Job for each case that fails")
 	parallelFlag = flag.Int("conformance.parallel", 120, "cases that run at the same time")
 	settleFlag   = flag.Duration("conformance.settle", 2*time.Second, "how long nothing may happen for a control plane to be at rest")
 )
@@ -55,8 +59,17 @@ func TestConformance(t *testing.T) {
 	noteLog(t, o.ours.plane.LogPath(cluster.Executor))
 }
 
+// again is the command that replays a case as it was.
 func again(c *Case) string {
-	return fmt.Sprintf("go test ./conformance -run TestConformance -args -conformance.replay=%s -conformance.steps='%s'", c.Name, strings.Join(c.Steps, "; "))
+	line := fmt.Sprintf("go test ./conformance -run TestConformance -args -conformance.replay=%s -conformance.steps='%s'", c.Name, strings.Join(c.Steps, "; "))
+	if !c.specChanged {
+		return line
+	}
+	spec, err := json.Marshal(c.Spec)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s -conformance.spec='%s'", line, spec)
 }
 
 func chosenCases() ([]*Case, error) {
@@ -78,13 +91,28 @@ func chosenCases() ([]*Case, error) {
 		}
 		cases = append(cases, c)
 	}
-	if *stepsFlag != "" && len(cases) == 1 {
-		cases[0].Steps, cases[0].next = nil, nil
-		for _, line := range strings.Split(*stepsFlag, ";") {
-			cases[0].Steps = append(cases[0].Steps, strings.TrimSpace(line))
+	if len(cases) > 1 {
+		return cases, nil
+	}
+	return cases, replaySteps(cases[0], *stepsFlag, *specFlag)
+}
+
+// replaySteps replaces a case's steps and spec by those that a shrunk one has.
+func replaySteps(c *Case, steps, spec string) error {
+	if spec != "" {
+		c.Spec, c.specChanged = batchv1.JobSpec{}, true
+		if err := json.Unmarshal([]byte(spec), &c.Spec); err != nil {
+			return fmt.Errorf("spec: %w", err)
 		}
 	}
-	return cases, nil
+	if steps == "" {
+		return nil
+	}
+	c.Steps, c.next = nil, nil
+	for _, line := range strings.Split(steps, ";") {
+		c.Steps = append(c.Steps, strings.TrimSpace(line))
+	}
+	return nil
 }
 
 func caseNamed(name string) (*Case, error) {
@@ -117,7 +145,7 @@ func playAll(ctx context.Context, o oracle, cases []*Case) []result {
 	errs := make([]error, 2)
 	for i, s := range []*side{o.builtin, o.ours} {
 		disturbances.Go(func() {
-			errs[i] = s.outage.disturb(ctx, 8*time.Second, 16*time.Second)
+			errs[i] = s.outage.disturb(ctx, 15*time.Second, 40*time.Second)
 			if errs[i] != nil {
 				cancel()
 			}
@@ -142,7 +170,7 @@ func playSome(ctx context.Context, o oracle, cases []*Case, prefix string) []res
 			defer func() { <-slots }()
 			results[i] = o.play(ctx, c, fmt.Sprintf("%s%d", prefix, i))
 			if results[i].problem != "" {
-				o.logf("%s: %s", c.Name, results[i].problem)
+				o.logf("%s\n  %s", c, results[i].problem)
 			}
 		})
 	}

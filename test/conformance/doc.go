@@ -8,28 +8,45 @@
 // every step both are given time to come to rest, and then must show the same
 // view: conditions, counters, indexes, pods, finalizers, events (see view.go).
 //
+// The statuses that our side writes on the way there are all judged by the API
+// server: its audit log says which it refused, and one that it refused because of
+// what it says fails the case.
+//
 // When things happen is not compared, only what is there at rest: our side even
 // retries failed pods after one second instead of ten.
 //
 // A view that differs is a bug, or one of the deliberate differences, which
 // stand with name and reason in differences.go.
 //
+// Some cases run while the controllers are killed (SIGKILL) and started again: at
+// random moments, and where a step says so. Events are not compared in them,
+// because those that a controller has not sent yet die with it.
+//
 //	go test ./conformance                                    hand-written cases and some generated ones
-//	go test ./conformance -args -conformance.cases=500       more generated cases
-//	go test ./conformance -args -conformance.replay=seed-17  one case again
+//	go test ./conformance -args -conformance.cases=500       more generated cases (and a quarter as many in restarts)
+//	go test ./conformance -args -conformance.replay=seed-17  one case again; restarts-seed-17 for one in restarts
 //	go test ./conformance -args -conformance.shrink          shorter scripts for what fails
 //
 // # Steps
 //
-//	succeed PODS, fail PODS [exit=N] [container=NAME] [condition=TYPE], restart PODS count=N
+//	succeed PODS, fail PODS [exit=N] [container=NAME] [condition=TYPE], restart PODS count=N [container=NAME]
+//	halfway PODS        the main containers end, and the pod goes on for its sidecars
 //	run PODS            pods start; without the word "manual" in a case all do so by themselves
 //	remove PODS         a user deletes pods
+//	relabel PODS        a user takes pods out of the Job's selector
+//	pod [phase=PHASE] [owner=job|other] [tracked=true] [labels=none] [index=N]
+//	                    a pod that the controller has not created comes to the Job
 //	hold                from now on deleted pods take their time, until a step "end"
 //	end PODS failed|succeeded
 //	parallelism N, resize N, suspend, resume, backoffLimit N, activeDeadlineSeconds N
-//	template KEY=VALUE  a label of the pod template
-//	delete Background|Foreground|Orphan, recreate
+//	edit FIELD VALUE    another field of the spec
+//	template KEY=VALUE  a label of the pod template; annotate, nodeSelector, toleration, affinity, gate, cpu and image
+//	                    edit other parts of it; label, finalizer and unfinalizer edit the Job's metadata
+//	delete Background|Foreground|Orphan, recreate (as soon as the name is free)
+//	crash [engine]      the controller is killed, and started again when the line is done
 //	wait                until the Job is finished
 //
 // PODS is a number (of pods that are alike), * (all), or #1,4 (those of indexes).
+// Steps joined by " & " are done one right after the other. The word "try" before
+// a step allows the API server to refuse it, as long as both do.
 package conformance

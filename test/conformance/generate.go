@@ -26,6 +26,8 @@ type generator struct {
 	expire, expired bool
 	// kept: a finalizer of a user's is on the Job.
 	deleted, kept bool
+	// strays: pods were taken out of the Job's selector.
+	strays bool
 }
 
 // Generated makes the case of a seed.
@@ -46,7 +48,7 @@ func generated(seed uint64, restarts bool) *Case {
 	g.manual = g.chance(12)
 	c.Manual = g.manual
 	if c.Spec.ManualSelector != nil && c.Spec.CompletionMode == nil && g.chance(60) {
-		c.Before = g.pod()
+		c.Before = g.pod("other")
 	}
 	return c
 }
@@ -139,8 +141,11 @@ func (g *generator) choices(f facts) []func() string {
 	add(1, true, func() string { return g.delete(f) })
 	add(3, true, g.edit)
 	add(4, f.suspended, g.editTemplate)
-	add(3, !indexes && (g.foreign || g.spec.ManualSelector != nil), g.pod)
-	add(1, len(f.active) > 0 && settled, func() string { return "relabel " + g.some(f.active, 1) })
+	add(3, !indexes && (g.foreign || g.spec.ManualSelector != nil), func() string { return g.pod("job", "other") })
+	add(1, len(f.active) > 0 && settled, func() string {
+		g.strays = true
+		return "relabel " + g.some(f.active, 1)
+	})
 	add(4, g.safe(f), func() string { return g.burst(f) })
 	return choices
 }
@@ -192,14 +197,14 @@ func (g *generator) editTemplate() string {
 	return pick(g, "template color=blue", "annotate note=new", "nodeSelector zone=a", "toleration spot", "affinity disk", "cpu 100m")
 }
 
-// pod is a pod that comes from elsewhere.
-func (g *generator) pod() string {
+// pod is a pod that comes from elsewhere, and may have an owner.
+func (g *generator) pod(owners ...string) string {
 	line := "pod phase=" + pick(g, "Running", "Succeeded")
 	if g.chance(40) {
 		line += " tracked=true"
 	}
 	if g.foreign || g.chance(20) {
-		line += " owner=" + pick(g, "job", "other")
+		line += " owner=" + pick(g, owners...)
 	}
 	return line
 }
@@ -207,7 +212,7 @@ func (g *generator) pod() string {
 // safe reports whether it is no race if several things happen at once: nothing
 // of it can decide how the Job ends, and no pod is replaced because of it.
 func (g *generator) safe(f facts) bool {
-	return len(f.active) > 1 && f.remaining > 1 && int(f.remaining) <= len(f.active) && g.failures == 0 && !g.foreign &&
+	return len(f.active) > 1 && f.remaining > 1 && int(f.remaining) <= len(f.active) && g.failures == 0 && !g.foreign && !g.strays &&
 		g.spec.BackoffLimit == nil && g.spec.MaxFailedIndexes == nil && g.spec.SuccessPolicy == nil && g.spec.PodFailurePolicy == nil &&
 		g.spec.CompletionMode != nil
 }
@@ -227,6 +232,7 @@ func (g *generator) burst(f facts) string {
 	case 2:
 		return line + " & suspend"
 	case 3:
+		g.strays = true
 		return line + " & relabel " + g.some(last, 1)
 	}
 	return line + " & label a=b & edit ttlSecondsAfterFinished 9000"

@@ -126,6 +126,30 @@ func TestEditsArePatches(t *testing.T) {
 	}
 }
 
+func TestShrunkCasesCanBeReplayed(t *testing.T) {
+	c := &Case{Name: "x", Spec: newSpec(indexed(2), perIndex(0), maxFailed(1), withSidecar), Steps: []string{"suspend", "resume"}}
+	simpler := c.simpler()
+	if len(simpler) != 5 {
+		t.Fatalf("%d simpler cases, want one without each of 2 steps, 2 fields and the init containers", len(simpler))
+	}
+	for _, shrunk := range simpler {
+		spec, err := json.Marshal(shrunk.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replayed := &Case{Name: "x"}
+		if err := replaySteps(replayed, strings.Join(shrunk.Steps, "; "), string(spec)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(shrunk.String(), replayed.String()); diff != "" {
+			t.Errorf("replayed case (-want +got):\n%s", diff)
+		}
+		if shrunk.String() == c.String() {
+			t.Errorf("not simpler: %s", shrunk)
+		}
+	}
+}
+
 func TestScriptsAreWellFormed(t *testing.T) {
 	names := map[string]bool{}
 	for _, c := range Written() {

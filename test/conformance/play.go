@@ -25,7 +25,9 @@ const (
 	// A controller that was restarted fills its caches first.
 	patienceInRestarts = 3 * time.Minute
 	// A loaded machine may be still for a while with work to do.
-	settleRestless   = 12 * time.Second
+	settleRestless = 12 * time.Second
+	// Outages that followed each other more closely would leave no time to rest.
+	betweenOutages   = 8 * time.Second
 	settleInRestarts = 4 * time.Second
 	// From about this many on, the recorder drops events on one object.
 	maxEvents   = 20
@@ -64,7 +66,8 @@ type run struct {
 	namespace string
 	hold      bool
 	// loose: what the controllers did before the Job was gone was a race.
-	loose bool
+	// orphaning: so was what they did before the pods were orphans.
+	loose, orphaning bool
 	known map[string]bool
 }
 
@@ -140,6 +143,9 @@ func (r *run) script(ctx context.Context) error {
 		}
 		return r.kubelet(s).createJob(ctx, r.c)
 	})
+	if apierrors.IsInvalid(err) {
+		err = fmt.Errorf("%w: %w", errUnfit, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -184,12 +190,11 @@ func (r *run) step(ctx context.Context, i int, line string, before [2]view) ([2]
 	if strings.HasPrefix(line, "hold") {
 		r.hold = true
 	}
-	if strings.Contains(line, "delete") && strings.Contains(line, "&") {
-		r.loose = true
-	}
+	r.orphaning = r.orphaning || strings.Contains(line, "delete Orphan")
+	r.loose = r.loose || strings.Contains(line, "delete") && strings.Contains(line, "&")
 	if strings.Contains(line, "crash") {
 		for _, s := range r.sides() {
-			s.outage.await(time.Second)
+			s.outage.await(betweenOutages)
 		}
 	}
 	counts := [2][]int{}
@@ -306,10 +311,11 @@ func (r *run) comparable(views [2]view) (builtin, ours []string) {
 		lines[i] = slices.Clone(v.lines)
 		if r.loose {
 			lines[i] = slices.DeleteFunc(lines[i], func(line string) bool {
-				return strings.HasPrefix(line, "pods created") || strings.Contains(line, " gone")
+				untracked := strings.HasPrefix(line, "pod ") && !strings.Contains(line, " tracked")
+				return strings.HasPrefix(line, "pods created") || strings.Contains(line, " gone") || r.orphaning && untracked
 			})
 		}
-		if !r.loose && !r.c.inRestarts() && max(views[0].told, views[1].told) < maxEvents {
+		if !r.loose && !r.orphaning && !r.c.inRestarts() && max(views[0].told, views[1].told) < maxEvents {
 			lines[i] = append(lines[i], v.events...)
 		}
 	}

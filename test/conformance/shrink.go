@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // maxShrunk bounds how many failing cases are made shorter: with more of them
@@ -25,34 +28,77 @@ func shrinkAll(ctx context.Context, o oracle, results []result) {
 	all.Wait()
 }
 
-// shrink looks for a shorter script that still shows a difference. It leaves
-// out one step at a time, all variants side by side, and goes on with the first
-// of them that fails.
+// shrink looks for a shorter script and a simpler Job that still show a
+// difference. It leaves out one step or field at a time, all variants side by
+// side, and goes on with the first of them that fails.
 func (o oracle) shrink(ctx context.Context, failing result, namespace string) result {
-	for round := 1; len(failing.c.Steps) > 1; round++ {
-		shorter, found := o.shrinkOnce(ctx, failing, fmt.Sprintf("%s-%d", namespace, round))
+	for round := 1; ; round++ {
+		simpler, found := o.shrinkOnce(ctx, failing, fmt.Sprintf("%s-%d", namespace, round))
 		if !found {
-			break
+			return failing
 		}
-		failing = shorter
+		failing = simpler
 	}
-	return failing
 }
 
-func (o oracle) shrinkOnce(ctx context.Context, failing result, namespace string) (shorter result, found bool) {
+func (o oracle) shrinkOnce(ctx context.Context, failing result, namespace string) (simpler result, found bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	steps := failing.c.Steps
-	variants := make(chan result, len(steps))
-	for i := range steps {
-		c := *failing.c
-		c.next, c.Steps = nil, slices.Delete(slices.Clone(steps), i, i+1)
-		go func() { variants <- o.play(ctx, &c, fmt.Sprintf("%s-%d", namespace, i)) }()
+	variants := failing.c.simpler()
+	results := make(chan result, len(variants))
+	for i, c := range variants {
+		go func() { results <- o.play(ctx, c, fmt.Sprintf("%s-%d", namespace, i)) }()
 	}
-	for range steps {
-		if r := <-variants; r.problem != "" && !r.unfit {
+	for range variants {
+		if r := <-results; r.problem != "" && !r.unfit {
 			return r, true
 		}
 	}
 	return result{}, false
+}
+
+// simpler are the cases with one step less, or one field of the spec.
+func (c *Case) simpler() []*Case {
+	var cases []*Case
+	variant := func() *Case {
+		v := *c
+		v.next, v.Steps, v.Spec = nil, slices.Clone(c.Steps), *c.Spec.DeepCopy()
+		cases = append(cases, &v)
+		return &v
+	}
+	for i := range c.Steps {
+		v := variant()
+		v.Steps = slices.Delete(v.Steps, i, i+1)
+	}
+	for _, drop := range dropped(&c.Spec) {
+		v := variant()
+		drop(&v.Spec)
+		v.specChanged = true
+	}
+	return cases
+}
+
+// dropped are the ways to leave out one field that a spec has.
+func dropped(s *batchv1.JobSpec) []change {
+	var drops []change
+	drop := func(has bool, c change) {
+		if has {
+			drops = append(drops, c)
+		}
+	}
+	drop(s.ManagedBy != nil, func(s *batchv1.JobSpec) { s.ManagedBy = nil })
+	drop(s.Suspend != nil, func(s *batchv1.JobSpec) { s.Suspend = nil })
+	drop(s.BackoffLimit != nil, func(s *batchv1.JobSpec) { s.BackoffLimit = nil })
+	drop(s.ActiveDeadlineSeconds != nil, func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = nil })
+	drop(s.TTLSecondsAfterFinished != nil, func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = nil })
+	drop(s.MaxFailedIndexes != nil, func(s *batchv1.JobSpec) { s.MaxFailedIndexes = nil })
+	drop(s.BackoffLimitPerIndex != nil, func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex, s.MaxFailedIndexes = nil, nil })
+	drop(s.PodReplacementPolicy != nil, func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })
+	drop(s.PodFailurePolicy != nil, func(s *batchv1.JobSpec) { s.PodFailurePolicy = nil })
+	drop(s.SuccessPolicy != nil, func(s *batchv1.JobSpec) { s.SuccessPolicy = nil })
+	drop(len(s.Template.Spec.InitContainers) > 0, func(s *batchv1.JobSpec) { s.Template.Spec.InitContainers = nil })
+	drop(s.Template.Spec.RestartPolicy != corev1.RestartPolicyNever, func(s *batchv1.JobSpec) {
+		s.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	})
+	return drops
 }
