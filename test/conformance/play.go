@@ -68,7 +68,7 @@ type run struct {
 	// loose: what the controllers did before the Job was gone was a race.
 	// orphaning: so was what they did before the pods were orphans.
 	loose, orphaning bool
-	known map[string]bool
+	known            map[string]bool
 }
 
 // play runs one case on both sides in a namespace of its own.
@@ -140,6 +140,8 @@ func (r *run) script(ctx context.Context) error {
 			if _, err := r.line(ctx, s, r.c.Before, facts{}); err != nil {
 				return err
 			}
+			// Pods and Jobs come to a controller on different ways.
+			time.Sleep(r.settle)
 		}
 		return r.kubelet(s).createJob(ctx, r.c)
 	})
@@ -244,84 +246,6 @@ func (r *run) line(ctx context.Context, s *side, line string, before facts) (cou
 	return counts, nil
 }
 
-// rest waits until both sides are at rest and alike, and returns their views.
-func (r *run) rest(ctx context.Context, when string, finish bool) ([2]view, error) {
-	begun, patience := time.Now(), patience
-	if r.c.inRestarts() {
-		patience = patienceInRestarts
-	}
-	for {
-		for _, s := range r.sides() {
-			if err := r.kubelet(s).tend(ctx, r.c.Manual, r.hold); err != nil {
-				return [2]view{}, fmt.Errorf("%s: %s: %w", s.name, when, err)
-			}
-		}
-		views := [2]view{r.builtin.view(r.namespace), r.ours.view(r.namespace)}
-		still := r.still(begun, views) && (!finish || views[0].facts.finished && views[1].facts.finished)
-		late := time.Since(begun) > patience
-		builtin, ours := r.comparable(views)
-		if still && slices.Equal(builtin, ours) {
-			return views, nil
-		}
-		if still || late {
-			known, same := alikeButFor(builtin, ours)
-			if same {
-				for _, name := range known {
-					r.known[name] = true
-				}
-				return views, nil
-			}
-		}
-		if late {
-			return views, fmt.Errorf("%s (-built-in +ours):\n%s", when, lineDiff(builtin, ours))
-		}
-		select {
-		case <-ctx.Done():
-			return views, ctx.Err()
-		case <-time.After(pollPeriod):
-		}
-	}
-}
-
-// still reports whether nothing has happened for long enough.
-func (r *run) still(begun time.Time, views [2]view) bool {
-	quiet := min(time.Since(begun), time.Since(views[0].changed), time.Since(views[1].changed))
-	if (views[0].facts.restless || views[1].facts.restless) && quiet < settleRestless {
-		return false
-	}
-	if !r.c.inRestarts() {
-		return quiet >= r.settle
-	}
-	for _, s := range r.sides() {
-		since, up := s.outage.since()
-		if !up {
-			return false
-		}
-		quiet = min(quiet, time.Since(since))
-	}
-	return quiet >= max(r.settle, settleInRestarts)
-}
-
-// comparable are the lines of two views, without what is a matter of chance:
-// events that a killed controller had not sent yet or that are too many for the
-// recorder, and the last things that happened to a Job that is being deleted.
-func (r *run) comparable(views [2]view) (builtin, ours []string) {
-	var lines [2][]string
-	for i, v := range views {
-		lines[i] = slices.Clone(v.lines)
-		if r.loose {
-			lines[i] = slices.DeleteFunc(lines[i], func(line string) bool {
-				untracked := strings.HasPrefix(line, "pod ") && !strings.Contains(line, " tracked")
-				return strings.HasPrefix(line, "pods created") || strings.Contains(line, " gone") || r.orphaning && untracked
-			})
-		}
-		if !r.loose && !r.orphaning && !r.c.inRestarts() && max(views[0].told, views[1].told) < maxEvents {
-			lines[i] = append(lines[i], v.events...)
-		}
-	}
-	return lines[0], lines[1]
-}
-
 // end is the outcome in one word, for the table of what was covered.
 func (r *run) end() string {
 	r.builtin.mu.Lock()
@@ -336,22 +260,4 @@ func (r *run) end() string {
 		}
 	}
 	return "not finished"
-}
-
-// lineDiff shows both views in one list: "-" built-in only, "+" ours only.
-func lineDiff(builtin, ours []string) string {
-	var out []string
-	for _, line := range builtin {
-		mark := "  "
-		if !slices.Contains(ours, line) {
-			mark = "- "
-		}
-		out = append(out, mark+line)
-	}
-	for _, line := range ours {
-		if !slices.Contains(builtin, line) {
-			out = append(out, "+ "+line)
-		}
-	}
-	return "    " + strings.Join(out, "\n    ")
 }
