@@ -28,7 +28,7 @@ var (
 	specFlag     = flag.String("conformance.spec", "", "with one case to replay: this spec instead of its own, as JSON")
 	shrinkFlag   = flag.Bool("conformance.shrink", false, "look for a shorter script and a simpler Job for each case that fails")
 	parallelFlag = flag.Int("conformance.parallel", 120, "cases that run at the same time")
-	settleFlag   = flag.Duration("conformance.settle", 2*time.Second, "how long nothing may happen for a control plane to be at rest")
+	settleFlag   = flag.Duration("conformance.settle", 2500*time.Millisecond, "how long nothing may happen for a control plane to be at rest")
 )
 
 // TestConformance plays every case on both control planes.
@@ -195,8 +195,9 @@ func startSides(t *testing.T) oracle {
 			BinDir:                       binaries,
 			ControllerManagerControllers: "serviceaccount-controller,garbage-collector-controller",
 			ExtraArgs: map[string][]string{
-				// Nothing is decided by how long the delay is, and waiting is dear.
-				cluster.Executor: {"--pod-failure-backoff=1s", "--max-pod-failure-backoff=1s"},
+				// Nothing is decided by how long the delay is, and waiting is dear; but
+				// pods that fail in one step must have failed before it is over.
+				cluster.Executor: {"--pod-failure-backoff=3s", "--max-pod-failure-backoff=3s"},
 			},
 		}, cluster.Executor, cluster.Engine)
 	})

@@ -13,7 +13,7 @@
 // what it says fails the case.
 //
 // When things happen is not compared, only what is there at rest: our side even
-// retries failed pods after one second instead of ten.
+// retries failed pods after three seconds instead of ten.
 //
 // A view that differs is a bug, or one of the deliberate differences, which
 // stand with name and reason in differences.go.

@@ -37,6 +37,8 @@ func (k kubelet) tend(ctx context.Context, manual, hold bool) error {
 		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		switch {
 		case p.gone || p.ended:
+		case p.GenerateName == added && p.Status.Phase == corev1.PodPending:
+			// Whoever added it says what becomes of it.
 		case p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodPending && !manual && len(p.Spec.SchedulingGates) == 0:
 			start = append(start, p)
 		case p.DeletionTimestamp != nil && p.Spec.NodeName != "" && (over || !hold):

@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// added is what the names of added pods begin with.
+const added = "extra-"
+
 // addPod adds a pod that the Job's controller has not created, from the Job's
 // template and with the labels that its selector asks for. It comes to the Job
 // only once it is in its phase, so that nobody sees it before.
@@ -22,7 +25,7 @@ func (k kubelet) addPod(ctx context.Context, c *Case, st step) error {
 		return err
 	}
 	pods := k.side.client.CoreV1().Pods(k.namespace)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "extra-"}, Spec: *spec.Template.Spec.DeepCopy()}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: added}, Spec: *spec.Template.Spec.DeepCopy()}
 	index := st.options["index"]
 	if index != "" {
 		pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}

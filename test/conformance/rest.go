@@ -50,6 +50,9 @@ func (r *run) rest(ctx context.Context, when string, finish bool) ([2]view, erro
 // still reports whether nothing has happened for long enough.
 func (r *run) still(begun time.Time, views [2]view) bool {
 	quiet := min(time.Since(begun), time.Since(views[0].changed), time.Since(views[1].changed))
+	if views[0].facts.behind || views[1].facts.behind {
+		return false
+	}
 	if (views[0].facts.restless || views[1].facts.restless) && quiet < settleRestless {
 		return false
 	}

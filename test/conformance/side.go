@@ -35,8 +35,10 @@ type side struct {
 type scene struct {
 	changed time.Time
 	job     *batchv1.Job
-	jobs    []types.UID // of the Job, and of those recreated under its name
-	pods    map[types.UID]*seenPod
+	// wrote is the newest generation of it that a step has made.
+	wrote int64
+	jobs  []types.UID // of the Job, and of those recreated under its name
+	pods  map[types.UID]*seenPod
 	// said is what events on the Job ever said; told counts how often.
 	said map[said]bool
 	told int
@@ -123,6 +125,13 @@ func (s *side) see(obj any, gone bool) {
 	case *corev1.Pod:
 		sc.seePod(o, gone)
 	}
+}
+
+// wrote takes in what a step made of the Job: rest begins only when it is seen.
+func (s *side) wrote(job *batchv1.Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scene(job.Namespace).wrote = job.Generation
 }
 
 // hear takes in what an event says. Of similar events the recorder makes one

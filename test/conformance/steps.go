@@ -131,7 +131,10 @@ func (a *actor) doJob(ctx context.Context, st step) error {
 	if err != nil {
 		return err
 	}
-	_, err = jobs.Patch(ctx, a.job, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	job, err := jobs.Patch(ctx, a.job, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err == nil {
+		a.side.wrote(job)
+	}
 	return err
 }
 
@@ -221,6 +224,9 @@ func (k kubelet) createJob(ctx context.Context, c *Case) error {
 		// What the built-in controller would do if it were its own.
 		job.Spec.ManagedBy = nil
 	}
-	_, err := k.side.client.BatchV1().Jobs(k.namespace).Create(ctx, job, metav1.CreateOptions{})
+	job, err := k.side.client.BatchV1().Jobs(k.namespace).Create(ctx, job, metav1.CreateOptions{})
+	if err == nil {
+		k.side.wrote(job)
+	}
 	return err
 }

@@ -29,6 +29,8 @@ type view struct {
 // facts are what the choice of the next step depends on.
 type facts struct {
 	exists, finished, suspended bool
+	// behind: what a step wrote has not been seen yet.
+	behind bool
 	// restless: the Job does not have the pods that it should have, so that
 	// something is likely to happen still.
 	restless bool
@@ -216,6 +218,7 @@ func (sc *scene) facts() facts {
 			f.pending = append(f.pending, h)
 		}
 	}
+	f.behind = sc.job != nil && sc.job.Generation < sc.wrote
 	f.restless = sc.job != nil && restless(sc.job, len(f.active)+len(f.pending), len(f.ending))
 	for _, handles := range [][]handle{f.active, f.pending, f.ending} {
 		slices.SortFunc(handles, func(a, b handle) int {

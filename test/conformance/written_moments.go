@@ -39,15 +39,12 @@ func writeBursts(add adder) {
 	add("burst-fail-indexes", newSpec(indexed(4), perIndex(0)), "fail #0 & fail #2 & succeed #1", "succeed #3")
 	add("burst-fail-past-max", newSpec(indexed(4), perIndex(0), maxFailed(2)), "fail #0,1,2")
 	add("burst-restarts", newSpec(onFailure, backoffLimit(5), parallelism(3), completions(3)), "restart 1 count=1 & restart 1 count=2", "succeed *")
-	add("burst-suspend-succeed", newSpec(indexed(3)), "hold", "suspend & succeed #0", "end * failed", "resume", "succeed *")
 	add("burst-succeed-suspend", newSpec(indexed(3)), "succeed #0 & suspend", "resume", "succeed *")
-	add("burst-fail-suspend", newSpec(indexed(3), perIndex(1)), "fail #0 & suspend", "resume", "succeed *")
 	add("burst-edits", newSpec(indexed(3), suspended), "template a=b & nodeSelector zone=a & parallelism 2 & backoffLimit 1 & resume", "succeed *", "succeed *")
 	add("burst-resume-suspend", newSpec(parallelism(2), completions(2)), "suspend", "activeDeadlineSeconds 600 & label a=b", "resume", "succeed *")
 	add("burst-succeed-resize", newSpec(indexed(4)), "succeed #3 & resize 3", "succeed *")
 	add("burst-succeed-scale", newSpec(parallelism(3), completions(5)), "succeed * & parallelism 2", "succeed *")
 	add("burst-complete-edit", newSpec(indexed(2)), "succeed * & label a=b & parallelism 1")
-	add("burst-pods-arrive", newSpec(ownSelector, completions(4), parallelism(4)), "pod phase=Succeeded & pod phase=Running & succeed 1", "succeed *")
 	add("burst-success-policy", newSpec(indexed(4), successPolicy(batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0-2"), SucceededCount: ptr[int32](2)})),
 		"hold", "succeed #0,1 & fail #3", "end * failed")
 }
