@@ -36,6 +36,7 @@ func TestPodsAliveAtOnceAreCounted(t *testing.T) {
 	o.sawPod(podOf("job", "c", corev1.PodPending), true) // while a is being deleted
 	o.sawPod(deleted(podOf("job", "a", corev1.PodFailed)), true)
 	o.sawPod(podOf("job", "b", corev1.PodSucceeded), true)
+	o.sawPod(deleted(podOf("job", "b", corev1.PodSucceeded)), true)
 	o.sawPod(deleted(podOf("job", "c", corev1.PodRunning)), false)
 	for _, uid := range []string{"d", "e", "f"} { // while a and b are still there, and c is not
 		o.sawPod(podOf("job", uid, corev1.PodPending), true)
