@@ -27,11 +27,13 @@ const (
 	// A loaded machine may be still for a while with work to do.
 	settleRestless = 12 * time.Second
 	// Outages that followed each other more closely would leave no time to rest.
-	betweenOutages   = 8 * time.Second
+	betweenOutages   = 5 * time.Second
 	settleInRestarts = 4 * time.Second
 	// From about this many on, the recorder drops events on one object.
-	maxEvents   = 20
-	maxNewSteps = 7
+	maxEvents = 20
+	// How many steps a generated case has at most.
+	maxNewSteps           = 7
+	maxNewStepsInRestarts = 4
 )
 
 // errUnfit says that a step speaks of pods that neither side has.
@@ -178,7 +180,11 @@ func (r *run) nextStep(i int, f facts) string {
 	if i < len(r.c.Steps) {
 		return r.c.Steps[i]
 	}
-	if r.c.next == nil || i >= maxNewSteps {
+	most := maxNewSteps
+	if r.c.Restarts {
+		most = maxNewStepsInRestarts
+	}
+	if r.c.next == nil || i >= most {
 		return ""
 	}
 	line := r.c.next(f)
