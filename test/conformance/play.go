@@ -68,9 +68,10 @@ type run struct {
 	namespace string
 	hold      bool
 	// loose: what the controllers did before the Job was gone was a race.
-	// orphaning: so was what they did before the pods were orphans.
-	loose, orphaning bool
-	known            map[string]bool
+	// orphaning: so was what they did before the pods were orphans. deleting:
+	// whether the Job is told to have finished before it goes is one, too.
+	loose, orphaning, deleting bool
+	known                      map[string]bool
 }
 
 // play runs one case on both sides in a namespace of its own.
@@ -198,6 +199,7 @@ func (r *run) step(ctx context.Context, i int, line string, before [2]view) ([2]
 	if strings.HasPrefix(line, "hold") {
 		r.hold = true
 	}
+	r.deleting = r.deleting || strings.Contains(line, "delete")
 	r.orphaning = r.orphaning || strings.Contains(line, "delete Orphan")
 	r.loose = r.loose || strings.Contains(line, "delete") && strings.Contains(line, "&")
 	if strings.Contains(line, "crash") {

@@ -83,7 +83,9 @@ func (r *run) comparable(views [2]view) (builtin, ours []string) {
 			})
 		}
 		if !r.loose && !r.orphaning && !r.c.inRestarts() && max(views[0].told, views[1].told) < maxEvents {
-			lines[i] = append(lines[i], v.events...)
+			lines[i] = append(lines[i], slices.DeleteFunc(slices.Clone(v.events), func(line string) bool {
+				return r.deleting && !strings.Contains(line, " Successful")
+			})...)
 		}
 	}
 	return lines[0], lines[1]

@@ -51,7 +51,7 @@ func TestAJobIsRestlessWithTheWrongNumberOfPods(t *testing.T) {
 func TestWhatIsAMatterOfChanceIsNotCompared(t *testing.T) {
 	v := view{
 		lines:  []string{"job: absent", "pod Failed gone: 1", "pod Running tracked: 1", "pod Succeeded: 1", "pods created: 3"},
-		events: []string{`event: Normal Completed "Job completed"`},
+		events: []string{`event: Normal Completed "Job completed"`, `event: Normal SuccessfulCreate "Created pod: <pod>"`},
 	}
 	all := append(append([]string{}, v.lines...), v.events...)
 	cases := map[string]struct {
@@ -64,6 +64,7 @@ func TestWhatIsAMatterOfChanceIsNotCompared(t *testing.T) {
 		"events that died with a controller": {run{c: &Case{Restarts: true}}, 3, v.lines},
 		"what happened to a Job that goes":   {run{c: &Case{}, loose: true}, 3, []string{"job: absent", "pod Running tracked: 1", "pod Succeeded: 1"}},
 		"pods that became orphans meanwhile": {run{c: &Case{}, loose: true, orphaning: true}, 3, []string{"job: absent", "pod Running tracked: 1"}},
+		"that it finished before it went":    {run{c: &Case{}, deleting: true}, 3, append(append([]string{}, v.lines...), v.events[1])},
 		"events after the pods are orphans":  {run{c: &Case{}, orphaning: true}, 3, v.lines},
 	}
 	for name, tc := range cases {
