@@ -212,6 +212,13 @@ func (a *actor) recreate(ctx context.Context) error {
 			return err
 		}
 		time.Sleep(pollPeriod)
+		// The garbage collector may be down as well, which is what the name waits for.
+		if a.down && i == 10 {
+			a.down = false
+			if err := a.side.outage.end(ctx); err != nil {
+				return err
+			}
+		}
 		if err := a.tend(ctx, false, false); err != nil {
 			return err
 		}
