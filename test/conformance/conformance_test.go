@@ -145,7 +145,7 @@ func playAll(ctx context.Context, o oracle, cases []*Case) []result {
 	errs := make([]error, 2)
 	for i, s := range []*side{o.builtin, o.ours} {
 		disturbances.Go(func() {
-			errs[i] = s.outage.disturb(ctx, 15*time.Second, 40*time.Second)
+			errs[i] = s.outage.disturb(ctx, 25*time.Second, 60*time.Second)
 			if errs[i] != nil {
 				cancel()
 			}

@@ -27,8 +27,8 @@ const (
 	// A loaded machine may be still for a while with work to do.
 	settleRestless = 12 * time.Second
 	// Outages that followed each other more closely would leave no time to rest.
-	betweenOutages   = 5 * time.Second
-	settleInRestarts = 4 * time.Second
+	betweenOutages   = 4 * time.Second
+	settleInRestarts = 3 * time.Second
 	// From about this many on, the recorder drops events on one object.
 	maxEvents = 20
 	// How many steps a generated case has at most.

@@ -51,16 +51,17 @@ func writeBursts(add adder) {
 
 // writeRestarts: the controllers die at moments that matter.
 func writeRestarts(add adder) {
-	for name, crash := range map[string]string{"": "crash", "-of-engine": "crash engine"} {
-		add("restart-after-success"+name, newSpec(parallelism(2), completions(4)), "succeed 1 & "+crash, "succeed * & "+crash, "succeed *")
-		add("restart-after-failure"+name, newSpec(indexed(3), perIndex(1)), "fail #1 & "+crash, "fail #1 & "+crash, "succeed *")
-		add("restart-before-success"+name, newSpec(indexed(3)), crash+" & succeed *")
-		add("restart-when-suspended"+name, newSpec(indexed(3)), "hold", "suspend & "+crash, crash+" & end #0 succeeded", crash+" & resume", "end * failed", "succeed *")
-		add("restart-when-deleted"+name, newSpec(indexed(3)), "succeed #1 & delete Background & "+crash)
-		add("restart-when-orphaned"+name, newSpec(indexed(3)), crash+" & succeed #1 & delete Orphan")
-		add("restart-when-recreated"+name, newSpec(indexed(3)), crash+" & succeed #1 & delete Background & recreate", "succeed *")
-		add("restart-created"+name, newSpec(parallelism(4), completions(8)), "parallelism 8 & "+crash, "succeed *")
-	}
+	add("restart-after-success", newSpec(parallelism(2), completions(4)), "succeed 1 & crash", "succeed * & crash engine", "succeed *")
+	add("restart-after-failure", newSpec(indexed(3), perIndex(1)), "fail #1 & crash", "fail #1 & crash engine", "succeed *")
+	add("restart-before-success", newSpec(indexed(3)), "crash & succeed *")
+	add("restart-before-success-of-engine", newSpec(indexed(3)), "crash engine & succeed *")
+	add("restart-when-suspended", newSpec(indexed(3)), "hold", "suspend & crash", "crash engine & end #0 succeeded", "crash & resume", "end * failed", "succeed *")
+	add("restart-when-deleted", newSpec(indexed(3)), "succeed #1 & delete Background & crash")
+	add("restart-when-deleted-of-engine", newSpec(indexed(3)), "succeed #1 & delete Background & crash engine")
+	add("restart-when-orphaned", newSpec(indexed(3)), "crash & succeed #1 & delete Orphan")
+	add("restart-when-recreated", newSpec(indexed(3)), "crash & succeed #1 & delete Background & recreate", "succeed *")
+	add("restart-when-recreated-of-engine", newSpec(indexed(3)), "crash engine & succeed #1 & delete Background & recreate", "succeed *")
+	add("restart-created", newSpec(parallelism(4), completions(8)), "parallelism 8 & crash", "succeed * & crash engine")
 	add("restart-ignored-count", newSpec(indexed(2), perIndex(1), failurePolicy(onDisruption("Ignore"))),
 		"fail #0 condition=DisruptionTarget & crash", "fail #0 & crash", "fail #0 & crash", "succeed *")
 	// The Job fails as its policy says, although the pod is deleted while nobody looks.
