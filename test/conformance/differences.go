@@ -30,7 +30,30 @@ func Differences() []Difference {
 			"seen all pods of the first one come or go, the second one waits for up to five minutes (kubernetes/kubernetes#142142). " +
 			"Here everything is kept by UID.",
 		explain: explainRecreated,
+	}, {
+		Name: "suspending does not fail a Job",
+		Reason: "The pods of a Job that is suspended are released before they are deleted, so that they do not count as failed. While one of " +
+			"them is still to be seen after it has ended, the built-in controller nevertheless holds its exit code against a FailJob rule (a " +
+			"NotIn rule matches the 143 of any pod that was told to stop). Then the suspended Job has a FailureTarget, and gets no further, " +
+			"because the API server refuses a Failed Job without a start time. Here a pod that was released for good decides nothing.",
+		explain: explainSuspendedFails,
 	}}
+}
+
+// explainSuspendedFails: the built-in Job, for which no pod has failed, has a
+// FailureTarget besides.
+func explainSuspendedFails(builtin, ours []string) []string {
+	const target = "FailureTarget=True PodFailurePolicy "
+	doomed := withPrefix(builtin, "condition 1: Suspended=True") && contains(builtin, "condition 2: "+target) &&
+		contains(builtin, " succeeded=0 failed=0") && !contains(ours, target)
+	if !doomed {
+		return ours
+	}
+	without := slices.DeleteFunc(slices.Clone(builtin), func(line string) bool { return strings.HasPrefix(line, "condition 2: "+target) })
+	if !slices.Equal(without, ours) {
+		return ours
+	}
+	return slices.Clone(builtin)
 }
 
 // explainRecreated: the built-in Job has done nothing yet but to start.

@@ -31,6 +31,8 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"job: present finalizers=[]", "active=1 ready=1 terminating=0 succeeded=0 failed=0", "Jobs of this name so far: 2",
 		"pod Running tracked ready: 1", "pods created: 3",
 	}
+	idle := []string{"active=0 ready=0 terminating=0 succeeded=0 failed=0", `condition 1: Suspended=True JobSuspended "Job suspended"`}
+	doomed := append(slices.Clone(idle), `condition 2: FailureTarget=True PodFailurePolicy "Container main"`)
 	cases := map[string]struct {
 		builtin, ours []string
 		want          string
@@ -42,6 +44,9 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"a recreated Job that waits":          {waiting, running, "a recreated Job starts at once", true},
 		"a recreated Job that waits on ours":  {running, waiting, "", false},
 		"a first Job that waits":              {slices.Delete(slices.Clone(waiting), 2, 3), slices.Delete(slices.Clone(running), 2, 3), "", false},
+		"a suspended Job that is doomed":      {doomed, idle, "suspending does not fail a Job", true},
+		"doomed on ours only":                 {idle, doomed, "", false},
+		"doomed, and another difference":      {doomed, append(slices.Clone(idle), "failed=1"), "", false},
 		"another difference beside it":        {stuck, append([]string{"failed=1"}, completes...), "a suspended Job completes", false},
 		"a line more on ours":                 {completes, append([]string{"failed=1"}, completes...), "", false},
 		"a line less on ours":                 {completes, completes[1:], "", false},

@@ -46,7 +46,7 @@ func writeBursts(add adder) {
 	add("burst-succeed-scale", newSpec(parallelism(3), completions(5)), "succeed * & parallelism 2", "succeed *")
 	add("burst-complete-edit", newSpec(indexed(2)), "succeed * & label a=b & parallelism 1")
 	add("burst-success-policy", newSpec(indexed(4), successPolicy(batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0-2"), SucceededCount: ptr[int32](2)})),
-		"hold", "succeed #0,1 & fail #3", "end * failed")
+		"hold", "succeed #0,1 & label a=b", "end * failed")
 }
 
 // writeRestarts: the controllers die at moments that matter.
