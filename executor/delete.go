@@ -30,7 +30,7 @@ func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job,
 	ctx, end := e.span(ctx, SpanPodDeleted, AttrPodName.String(pod.Name), AttrPodUID.String(string(uid)))
 	defer func() { end(err) }()
 	if d.GetReleaseFirst() && tracker.HoldsFinalizer(pod) {
-		gone, err := e.release(ctx, s, pod)
+		gone, err := e.releaseRunning(ctx, s, pod)
 		if err != nil {
 			return fmt.Errorf("releasing before deletion: %w", err)
 		}

@@ -139,7 +139,7 @@ func TestWritesThatCouldHitAnotherPodCarryItsUID(t *testing.T) {
 	if diff := cmp.Diff([]string{"patch pods", "delete pods", "patch pods"}, s.done()); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
-	wantPatch := `{"metadata":{"uid":"` + string(testUID(2)) + `","$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"]}}`
+	wantPatch := `{"metadata":{"uid":"` + string(testUID(2)) + `","resourceVersion":"102","$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"]}}`
 	if diff := cmp.Diff(wantPatch, string(s.actions[0].(clienttesting.PatchAction).GetPatch())); diff != "" {
 		t.Errorf("patch (-want +got):\n%s", diff)
 	}

@@ -88,6 +88,20 @@ func (e *Executor) listPods(ctx context.Context, s *jobState, job *batchv1.Job) 
 	return nil
 }
 
+// livePod reads one of the Job's pods from the API server, and takes it in.
+func (e *Executor) livePod(ctx context.Context, s *jobState, pod *corev1.Pod) (*corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	s.pods.BeginCall()
+	defer s.pods.EndCall()
+	live, err := e.cfg.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading pod: %w", err)
+	}
+	e.absorb(s, live)
+	return live, nil
+}
+
 func (e *Executor) storedPod(namespace, name string) (*corev1.Pod, bool) {
 	obj, ok, err := e.podInformer.GetStore().GetByKey(namespace + "/" + name)
 	if err != nil || !ok {

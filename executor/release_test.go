@@ -1,0 +1,55 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "pod-2", errors.New("newer"))
+	cases := map[string]struct {
+		phase    corev1.PodPhase
+		wantHeld bool
+	}{
+		"a pod that has ended is to be counted":   {corev1.PodSucceeded, true},
+		"another change of the pod means nothing": {corev1.PodRunning, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testJob(), testPod(2))
+			s.failures["patch pods"] = func(n int) error {
+				if n > 1 {
+					return nil
+				}
+				changed := testPod(2)
+				changed.Status.Phase = tc.phase
+				s.stamp(changed)
+				if err := s.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), changed, "ns"); err != nil {
+					t.Error(err)
+				}
+				return conflict
+			}
+			decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+				Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0], ReleaseFirst: true}},
+			})}}
+			start(t, testConfig(s, decider))
+			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			pod, err := s.CoreV1().Pods("ns").Get(context.Background(), "pod-2", metav1.GetOptions{})
+			if held := err == nil && tracker.HoldsFinalizer(pod); held != tc.wantHeld {
+				t.Errorf("the pod holds its finalizer: %v, want %v (%v)", held, tc.wantHeld, err)
+			}
+			if rows := decider.requests()[1].GetUnaccountedPods(); tc.wantHeld && len(rows) != 1 {
+				t.Errorf("the second question lists %v, want the pod that has ended", rows)
+			}
+		})
+	}
+}
