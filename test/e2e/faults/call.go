@@ -1,0 +1,89 @@
+package faults
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A Call is one request to the API server, in the API's words.
+type Call struct {
+	// Verb is get, list, watch, create, update, patch or delete.
+	Verb string
+	// Resource has its subresource with it: pods, jobs/status.
+	Resource string
+	// Name is that of the object; empty for create, list and watch.
+	Name string
+	// Query is the request's, undecoded.
+	Query string
+}
+
+// callOf reads a request. Paths of the API look like
+// /apis/batch/v1/namespaces/NS/jobs/NAME/status.
+func callOf(r *http.Request) Call {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if len(parts) > 0 && parts[0] == "apis" {
+		parts = parts[1:]
+	}
+	parts = parts[min(2, len(parts)):]
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	c := Call{Query: r.URL.RawQuery}
+	if len(parts) > 0 {
+		c.Resource = parts[0]
+	}
+	if len(parts) > 1 {
+		c.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		c.Resource += "/" + parts[2]
+	}
+	c.Verb = verbOf(r, c.Name)
+	return c
+}
+
+func verbOf(r *http.Request, name string) string {
+	switch {
+	case r.Method == http.MethodPost:
+		return "create"
+	case r.Method == http.MethodPut:
+		return "update"
+	case r.Method != http.MethodGet:
+		return strings.ToLower(r.Method)
+	case r.URL.Query().Get("watch") != "":
+		return "watch"
+	case name == "":
+		return "list"
+	default:
+		return "get"
+	}
+}
+
+// A Match says which calls are meant. An empty field means any.
+type Match struct{ Verb, Resource, Name string }
+
+// The writes of an executor.
+var (
+	Creations = Match{Verb: "create", Resource: "pods"}
+	Releases  = Match{Verb: "patch", Resource: "pods"}
+	Statuses  = Match{Verb: "update", Resource: "jobs/status"}
+)
+
+func (m Match) fits(c Call) bool {
+	return fits(m.Verb, c.Verb) && fits(m.Resource, c.Resource) && fits(m.Name, c.Name)
+}
+
+func fits(want, have string) bool { return want == "" || want == have }
+
+// A Record is a call that is over.
+type Record struct {
+	Call
+	// Began and Ended are when the proxy got the call, and was done with it.
+	Began, Ended time.Time
+	// Code is what the API server answered, whether or not the executor was
+	// told; 0 if the call never got there.
+	Code int
+	// Fault says that a rule decided on the call.
+	Fault bool
+}

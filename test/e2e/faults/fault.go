@@ -1,0 +1,135 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// An Exchange is a call under way.
+type Exchange struct {
+	Call
+	w http.ResponseWriter
+	r *http.Request
+	// forward sends the call to the API server, whoever still waits for the
+	// answer, and writes that to w.
+	forward func(w http.ResponseWriter)
+	closed  <-chan struct{}
+}
+
+// A Fault decides what becomes of a call.
+type Fault func(x *Exchange)
+
+// Pass sends the call on.
+func Pass(x *Exchange) { x.forward(x.w) }
+
+// Drop ends the connection; the API server never gets the call.
+func Drop(*Exchange) { panic(http.ErrAbortHandler) }
+
+// Lose lets the API server carry the call out, and ends the connection instead
+// of answering.
+func Lose(x *Exchange) { ApplyThen(Drop)(x) }
+
+// Hang never answers; the API server does not get the call. It ends when the
+// executor gives up.
+func Hang(x *Exchange) {
+	select {
+	case <-x.r.Context().Done():
+	case <-x.closed:
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// Late sends the call on after a while.
+func Late(by time.Duration) Fault {
+	return func(x *Exchange) {
+		select {
+		case <-time.After(by):
+			x.forward(x.w)
+		case <-x.closed:
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// Refuse answers with a status in the API server's place.
+func Refuse(code int, reason metav1.StatusReason) Fault {
+	return func(x *Exchange) {
+		x.w.Header().Set("Content-Type", "application/json")
+		x.w.WriteHeader(code)
+		_ = json.NewEncoder(x.w).Encode(metav1.Status{ // the executor may have gone
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+			Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "refused on purpose",
+		})
+	}
+}
+
+// Ways in which the API server says that it is unwell.
+var (
+	ServerError = Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError)
+	Overloaded  = Refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
+	TimedOut    = Refuse(http.StatusGatewayTimeout, metav1.StatusReasonTimeout)
+	Conflict    = Refuse(http.StatusConflict, metav1.StatusReasonConflict)
+)
+
+// OneOf draws one of the faults for each call.
+func OneOf(random *rand.Rand, faults ...Fault) Fault {
+	var mu sync.Mutex
+	return func(x *Exchange) {
+		mu.Lock()
+		drawn := faults[random.IntN(len(faults))]
+		mu.Unlock()
+		drawn(x)
+	}
+}
+
+// A Gate holds calls until it is opened, and then sends them on, even if the
+// executor has given up on them or is dead.
+type Gate struct {
+	open chan struct{}
+	once sync.Once
+	// arrived gets a word for each call that is held.
+	arrived chan Call
+}
+
+// NewGate returns a gate that is shut.
+func NewGate() *Gate { return &Gate{open: make(chan struct{}), arrived: make(chan Call, 10_000)} }
+
+// Hold is the gate's fault.
+func (g *Gate) Hold(x *Exchange) {
+	g.arrived <- x.Call
+	select {
+	case <-g.open:
+		x.forward(x.w)
+	case <-x.closed:
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// Arrived waits for a call that is held, and returns it.
+func (g *Gate) Arrived(ctx context.Context) (Call, error) {
+	select {
+	case c := <-g.arrived:
+		return c, nil
+	case <-ctx.Done():
+		return Call{}, context.Cause(ctx)
+	}
+}
+
+// Open lets all calls through, from now on too.
+func (g *Gate) Open() { g.once.Do(func() { close(g.open) }) }
+
+// ApplyThen lets the API server carry the call out, and gives the executor the
+// fault's answer instead of the API server's.
+func ApplyThen(f Fault) Fault {
+	return func(x *Exchange) {
+		x.forward(httptest.NewRecorder())
+		f(x)
+	}
+}

@@ -1,0 +1,209 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// A history is every version of every Job and pod of a namespace, seen past the
+// proxy. All versions stand in one order, that of their resource versions.
+type history struct {
+	stop context.CancelFunc
+
+	mu   sync.Mutex
+	jobs map[types.UID]*jobLife
+	pods map[types.UID]*podLife
+}
+
+// A jobLife is the versions of one Job; gone is the version of its deletion.
+type jobLife struct {
+	versions []*batchv1.Job
+	gone     uint64
+}
+
+// A podLife is the same of a pod.
+type podLife struct {
+	versions []*corev1.Pod
+	gone     uint64
+}
+
+// watchHistory follows a namespace, in which nothing happened yet, until stop
+// is called.
+func watchHistory(namespace string) (*history, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	h := &history{stop: stop, jobs: map[types.UID]*jobLife{}, pods: map[types.UID]*podLife{}}
+	jobs, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	for _, watched := range []cache.WatcherWithContext{
+		&cache.ListWatch{WatchFuncWithContext: client.BatchV1().Jobs(namespace).Watch},
+		&cache.ListWatch{WatchFuncWithContext: client.CoreV1().Pods(namespace).Watch},
+	} {
+		// The API server cuts watches that it finds slow.
+		events, err := watchtools.NewRetryWatcherWithContext(ctx, jobs.ResourceVersion, watched)
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		go func() {
+			for event := range events.ResultChan() {
+				h.see(event)
+			}
+		}()
+	}
+	return h, nil
+}
+
+func (h *history) see(event watch.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch o := event.Object.(type) {
+	case *batchv1.Job:
+		h.seeJob(o, event.Type == watch.Deleted)
+	case *corev1.Pod:
+		h.seePod(o, event.Type == watch.Deleted)
+	}
+}
+
+func (h *history) seeJob(job *batchv1.Job, gone bool) {
+	life, ok := h.jobs[job.UID]
+	if !ok {
+		life = &jobLife{}
+		h.jobs[job.UID] = life
+	}
+	if gone {
+		life.gone = version(job)
+		return
+	}
+	life.versions = append(life.versions, job)
+}
+
+func (h *history) seePod(pod *corev1.Pod, gone bool) {
+	life, ok := h.pods[pod.UID]
+	if !ok {
+		life = &podLife{}
+		h.pods[pod.UID] = life
+	}
+	if gone {
+		life.gone = version(pod)
+		return
+	}
+	life.versions = append(life.versions, pod)
+}
+
+// caughtUp waits until all that was seen was seen to go.
+func (h *history) caughtUp() bool {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if h.empty() {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *history) empty() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, life := range h.jobs {
+		if life.gone == 0 {
+			return false
+		}
+	}
+	for _, life := range h.pods {
+		if life.gone == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// podsOf returns the lives of the pods that a Job ever controlled.
+func (h *history) podsOf(job types.UID) []*podLife {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var lives []*podLife
+	for _, life := range h.pods {
+		if ownedBy(life.versions[0], job) {
+			lives = append(lives, life)
+		}
+	}
+	return lives
+}
+
+// versionsOf returns the versions of a Job that were seen.
+func (h *history) versionsOf(job types.UID) []*batchv1.Job {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if life, ok := h.jobs[job]; ok {
+		return life.versions
+	}
+	return nil
+}
+
+// at is the Job as it was right before a version; nil if it was not there.
+func (l *jobLife) before(rv uint64) *batchv1.Job {
+	var last *batchv1.Job
+	for _, job := range l.versions {
+		if version(job) < rv {
+			last = job
+		}
+	}
+	if l.gone != 0 && l.gone < rv {
+		return nil
+	}
+	return last
+}
+
+// before is the pod as it was right before a version; nil if it was not there.
+func (l *podLife) before(rv uint64) *corev1.Pod {
+	var last *corev1.Pod
+	for _, pod := range l.versions {
+		if version(pod) < rv {
+			last = pod
+		}
+	}
+	if l.gone != 0 && l.gone < rv {
+		return nil
+	}
+	return last
+}
+
+// released is the first version of a pod without the finalizer that it had; nil
+// if it never lost it, or went with the write that took it away.
+func (l *podLife) released() *corev1.Pod {
+	for i, pod := range l.versions {
+		if i > 0 && held(l.versions[i-1]) && !held(pod) {
+			return pod
+		}
+	}
+	return nil
+}
+
+// last is the pod as it was when it lost the finalizer, or as last seen.
+func (l *podLife) last() *corev1.Pod {
+	if pod := l.released(); pod != nil {
+		return pod
+	}
+	return l.versions[len(l.versions)-1]
+}
+
+func version(o metav1.Object) uint64 {
+	n, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("resource version %q: %v", o.GetResourceVersion(), err))
+	}
+	return n
+}

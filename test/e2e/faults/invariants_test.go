@@ -1,0 +1,289 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// problems says where a history breaks an invariant of ARCHITECTURE.md.
+func (h *history) problems() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var problems []string
+	for uid, life := range h.jobs {
+		var pods []*podLife
+		for _, pod := range h.pods {
+			if ownedBy(pod.versions[0], uid) {
+				pods = append(pods, pod)
+			}
+		}
+		for _, problem := range brokenInJob(life, pods) {
+			problems = append(problems, fmt.Sprintf("Job %s: %s", life.versions[0].Name, problem))
+		}
+	}
+	return problems
+}
+
+// brokenInJob looks at every version of one Job, and of its pods.
+func brokenInJob(life *jobLife, pods []*podLife) []string {
+	var problems []string
+	counted := map[types.UID]bool{}
+	for i, job := range life.versions {
+		previous := &batchv1.Job{}
+		if i > 0 {
+			previous = life.versions[i-1]
+		}
+		for _, problem := range slices.Concat(brokenCounts(previous, job), brokenConditions(previous, job), brokenLedger(previous, job, pods, counted), brokenEnd(previous, job, pods)) {
+			problems = append(problems, fmt.Sprintf("%s; was %s; is %s", problem, describe(previous), describe(job)))
+		}
+	}
+	for _, pod := range pods {
+		problems = append(problems, brokenRelease(life, pod)...)
+	}
+	return problems
+}
+
+// brokenCounts: counters grow, and what is ready is active.
+func brokenCounts(previous, job *batchv1.Job) []string {
+	var problems []string
+	s, old := job.Status, previous.Status
+	if value(s.Ready) > s.Active {
+		problems = append(problems, "more pods are ready than active")
+	}
+	if s.Failed < old.Failed {
+		problems = append(problems, "failed fell")
+	}
+	if s.Succeeded < old.Succeeded && !isIndexed(job) {
+		problems = append(problems, "succeeded fell")
+	}
+	return problems
+}
+
+func isIndexed(job *batchv1.Job) bool {
+	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
+}
+
+// brokenConditions: none goes away; the terminal one follows its interim one
+// and excludes the other (I4).
+func brokenConditions(previous, job *batchv1.Job) []string {
+	var problems []string
+	for _, had := range previous.Status.Conditions {
+		kept := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == had.Type })
+		final := had.Type != batchv1.JobSuspended && had.Status == corev1.ConditionTrue
+		if !kept || (final && !isTrue(job, had.Type)) {
+			problems = append(problems, fmt.Sprintf("condition %s went away", had.Type))
+		}
+	}
+	if isTrue(job, batchv1.JobComplete) && isTrue(job, batchv1.JobFailed) {
+		problems = append(problems, "both Complete and Failed")
+	}
+	for terminal, interim := range map[batchv1.JobConditionType]batchv1.JobConditionType{
+		batchv1.JobComplete: batchv1.JobSuccessCriteriaMet, batchv1.JobFailed: batchv1.JobFailureTarget,
+	} {
+		if isTrue(job, terminal) && !isTrue(previous, interim) {
+			problems = append(problems, fmt.Sprintf("%s without %s before it", terminal, interim))
+		}
+	}
+	return problems
+}
+
+// brokenLedger: a UID is recorded once, in one list (I3), and leaves it for the
+// counter, once its finalizer is gone (I2).
+func brokenLedger(previous, job *batchv1.Job, pods []*podLife, counted map[types.UID]bool) []string {
+	var problems []string
+	before, now := uncounted(previous), uncounted(job)
+	for uid, list := range now {
+		if strings.Contains(list, "+") || (before[uid] != "" && before[uid] != list) {
+			problems = append(problems, fmt.Sprintf("pod %s is recorded twice: %s, before %q", uid, list, before[uid]))
+		}
+		if counted[uid] {
+			problems = append(problems, fmt.Sprintf("pod %s is recorded again after it was counted", uid))
+		}
+	}
+	moved := map[string]int32{}
+	for uid, list := range before {
+		if now[uid] != "" {
+			continue
+		}
+		moved[list]++
+		counted[uid] = true
+		if pod := podAt(pods, uid, version(job)); pod != nil && held(pod) {
+			problems = append(problems, fmt.Sprintf("pod %s is counted and holds the finalizer", uid))
+		}
+	}
+	if grown := job.Status.Failed - previous.Status.Failed; grown != moved["failed"] {
+		problems = append(problems, fmt.Sprintf("failed grew by %d, and %d pods left the list", grown, moved["failed"]))
+	}
+	if grown := job.Status.Succeeded - previous.Status.Succeeded; !isIndexed(job) && grown != moved["succeeded"] {
+		problems = append(problems, fmt.Sprintf("succeeded grew by %d, and %d pods left the list", grown, moved["succeeded"]))
+	}
+	return problems
+}
+
+// uncounted says in which list each UID stands.
+func uncounted(job *batchv1.Job) map[types.UID]string {
+	lists := map[types.UID]string{}
+	if job.Status.UncountedTerminatedPods == nil {
+		return lists
+	}
+	for _, uid := range job.Status.UncountedTerminatedPods.Succeeded {
+		lists[uid] = "succeeded"
+	}
+	for _, uid := range job.Status.UncountedTerminatedPods.Failed {
+		if lists[uid] != "" {
+			lists[uid] += "+"
+		}
+		lists[uid] += "failed"
+	}
+	return lists
+}
+
+func podAt(pods []*podLife, uid types.UID, rv uint64) *corev1.Pod {
+	for _, pod := range pods {
+		if pod.versions[0].UID == uid {
+			return pod.before(rv)
+		}
+	}
+	return nil
+}
+
+// brokenEnd: when a Job is finished, its pods have ended, are released and are
+// counted.
+func brokenEnd(previous, job *batchv1.Job, pods []*podLife) []string {
+	if !isFinished(job) || isFinished(previous) {
+		return nil
+	}
+	var problems []string
+	s := job.Status
+	if s.Active != 0 || value(s.Ready) != 0 || value(s.Terminating) != 0 || len(uncounted(job)) != 0 {
+		problems = append(problems, "finished with pods that are active, terminating or uncounted")
+	}
+	for _, life := range pods {
+		pod := life.before(version(job))
+		if pod != nil && (held(pod) || !ended(pod)) {
+			problems = append(problems, fmt.Sprintf("finished while pod %s is %s with finalizers %v", pod.Name, pod.Status.Phase, pod.Finalizers))
+		}
+	}
+	return problems
+}
+
+// brokenRelease: a pod that ended is released only when the Job's status
+// accounts for it (I1). Failures that a policy may ignore need not be.
+func brokenRelease(life *jobLife, pod *podLife) []string {
+	released := pod.released()
+	if released == nil || !ended(released) {
+		return nil
+	}
+	job := life.before(version(released))
+	if job == nil || job.DeletionTimestamp != nil || isFinished(job) {
+		return nil
+	}
+	if _, recorded := uncounted(job)[released.UID]; recorded || completedIndex(job, released) {
+		return nil
+	}
+	if released.Status.Phase == corev1.PodFailed && job.Spec.PodFailurePolicy != nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("pod %s (%s) was released before the status accounts for it: %s", released.Name, released.Status.Phase, describe(job))}
+}
+
+func completedIndex(job *batchv1.Job, pod *corev1.Pod) bool {
+	index, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
+	if err != nil {
+		return false
+	}
+	for _, part := range strings.Split(job.Status.CompletedIndexes, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		low, lowErr := strconv.Atoi(first)
+		high, highErr := strconv.Atoi(last)
+		if lowErr == nil && highErr == nil && low <= index && index <= high {
+			return true
+		}
+	}
+	return false
+}
+
+// The checks above must find what they are made for.
+func TestBrokenHistoriesAreNoticed(t *testing.T) {
+	t.Parallel()
+	job := func(rv int, change func(*batchv1.Job)) *batchv1.Job {
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "j", ResourceVersion: strconv.Itoa(rv)}}
+		change(j)
+		return j
+	}
+	pod := func(rv int, phase corev1.PodPhase, finalizers ...string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{UID: "p", Name: "p", ResourceVersion: strconv.Itoa(rv), Finalizers: finalizers},
+			Status:     corev1.PodStatus{Phase: phase},
+		}
+	}
+	recorded := func(lists batchv1.UncountedTerminatedPods) func(*batchv1.Job) {
+		return func(j *batchv1.Job) { j.Status.UncountedTerminatedPods = &lists }
+	}
+	condition := func(types ...batchv1.JobConditionType) func(*batchv1.Job) {
+		return func(j *batchv1.Job) {
+			for _, c := range types {
+				j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: c, Status: corev1.ConditionTrue})
+			}
+		}
+	}
+	nothing := func(*batchv1.Job) {}
+	uids := []types.UID{"p"}
+	succeededOne := func(j *batchv1.Job) { j.Status.Succeeded = 1 }
+	holding := pod(5, corev1.PodSucceeded, batchv1.JobTrackingFinalizer)
+	cases := map[string]struct {
+		jobs []*batchv1.Job
+		pod  []*corev1.Pod
+		want string
+	}{
+		"a counter falls": {jobs: []*batchv1.Job{
+			job(1, nothing),
+			job(2, recorded(batchv1.UncountedTerminatedPods{Succeeded: uids})), job(10, succeededOne), job(11, nothing),
+		}, want: "succeeded fell"},
+		"more ready than active": {jobs: []*batchv1.Job{job(1, func(j *batchv1.Job) { j.Status.Ready = ptr[int32](1) })}, want: "ready than active"},
+		"counted without record": {jobs: []*batchv1.Job{job(1, nothing), job(2, succeededOne)}, want: "grew by 1, and 0"},
+		"recorded in both lists": {jobs: []*batchv1.Job{job(1, recorded(batchv1.UncountedTerminatedPods{Succeeded: uids, Failed: uids}))}, want: "recorded twice"},
+		"changes its list": {jobs: []*batchv1.Job{
+			job(1, recorded(batchv1.UncountedTerminatedPods{Succeeded: uids})), job(2, recorded(batchv1.UncountedTerminatedPods{Failed: uids})),
+		}, want: "recorded twice"},
+		"recorded after it was counted": {jobs: []*batchv1.Job{
+			job(1, recorded(batchv1.UncountedTerminatedPods{Succeeded: uids})), job(2, succeededOne),
+			job(3, func(j *batchv1.Job) { succeededOne(j); recorded(batchv1.UncountedTerminatedPods{Succeeded: uids})(j) }),
+		}, want: "recorded again"},
+		"counted with its finalizer": {
+			jobs: []*batchv1.Job{job(6, recorded(batchv1.UncountedTerminatedPods{Succeeded: uids})), job(7, succeededOne)},
+			pod:  []*corev1.Pod{holding}, want: "counted and holds",
+		},
+		"released without record": {
+			jobs: []*batchv1.Job{job(1, nothing)},
+			pod:  []*corev1.Pod{holding, pod(6, corev1.PodSucceeded)}, want: "released before",
+		},
+		"a condition goes away":  {jobs: []*batchv1.Job{job(1, condition(batchv1.JobFailureTarget)), job(2, nothing)}, want: "went away"},
+		"no interim condition":   {jobs: []*batchv1.Job{job(1, nothing), job(2, condition(batchv1.JobFailed, batchv1.JobFailureTarget))}, want: "without FailureTarget"},
+		"finished with a holder": {jobs: []*batchv1.Job{job(6, condition(batchv1.JobComplete))}, pod: []*corev1.Pod{holding}, want: "finished while"},
+		"finished with a runner": {jobs: []*batchv1.Job{job(6, condition(batchv1.JobComplete))}, pod: []*corev1.Pod{pod(5, corev1.PodRunning)}, want: "finished while"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var pods []*podLife
+			if tc.pod != nil {
+				pods = []*podLife{{versions: tc.pod}}
+			}
+			found := brokenInJob(&jobLife{versions: tc.jobs}, pods)
+			if !slices.ContainsFunc(found, func(problem string) bool { return strings.Contains(problem, tc.want) }) {
+				t.Errorf("want a problem that says %q; found %q", tc.want, found)
+			}
+		})
+	}
+}

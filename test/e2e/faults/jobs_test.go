@@ -1,0 +1,255 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// spec returns the spec of a Job that is to complete n times, p pods at a time.
+func spec(n, p int32) batchv1.JobSpec {
+	return batchv1.JobSpec{Completions: &n, Parallelism: &p, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever,
+		Containers:    []corev1.Container{{Name: "main", Image: "none"}},
+	}}}
+}
+
+func indexed(n, p int32) batchv1.JobSpec {
+	s := spec(n, p)
+	s.CompletionMode = ptr(batchv1.IndexedCompletion)
+	return s
+}
+
+func (l *lab) create(name string, spec batchv1.JobSpec) *batchv1.Job {
+	l.Helper()
+	job, err := client.BatchV1().Jobs(l.namespace).Create(l.Context(),
+		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
+	if err != nil {
+		l.Fatalf("create Job: %v", err)
+	}
+	return job
+}
+
+func (l *lab) job(name string) *batchv1.Job {
+	l.Helper()
+	job, err := client.BatchV1().Jobs(l.namespace).Get(l.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		l.Fatalf("get Job: %v", err)
+	}
+	return job
+}
+
+func (l *lab) patch(name, patch string) {
+	l.Helper()
+	_, err := client.BatchV1().Jobs(l.namespace).Patch(l.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		l.Fatalf("patch Job: %v", err)
+	}
+}
+
+// touch changes the Job in a way that means nothing, n times: each is an event.
+func (l *lab) touch(name string, n int) {
+	l.Helper()
+	for i := range n {
+		l.patch(name, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d-%s"}}}`, i, l.job(name).ResourceVersion))
+	}
+}
+
+func (l *lab) delete(name string, propagation metav1.DeletionPropagation) {
+	l.Helper()
+	err := client.BatchV1().Jobs(l.namespace).Delete(l.Context(), name, metav1.DeleteOptions{PropagationPolicy: &propagation})
+	if err != nil {
+		l.Fatalf("delete Job: %v", err)
+	}
+}
+
+// gone waits until a Job does not exist any more.
+func (l *lab) gone(job *batchv1.Job) {
+	l.Helper()
+	l.eventually("the Job is gone", func() (bool, string) {
+		have, err := client.BatchV1().Jobs(l.namespace).Get(l.Context(), job.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || (err == nil && have.UID != job.UID) {
+			return true, ""
+		}
+		return false, fmt.Sprintf("finalizers %v, %v", have.Finalizers, err)
+	})
+}
+
+// wait waits until a Job satisfies a condition, and returns it.
+func (l *lab) wait(name, what string, done func(*batchv1.Job) bool) *batchv1.Job {
+	l.Helper()
+	var job *batchv1.Job
+	l.eventually("Job "+name+": "+what, func() (bool, string) {
+		job = l.job(name)
+		return done(job), describe(job)
+	})
+	return job
+}
+
+func (l *lab) finished(name string) *batchv1.Job {
+	l.Helper()
+	return l.wait(name, "finished", func(job *batchv1.Job) bool {
+		return isTrue(job, batchv1.JobComplete) || isTrue(job, batchv1.JobFailed)
+	})
+}
+
+// ends waits until a Job is finished, and compares how.
+func (l *lab) ends(name string, condition batchv1.JobConditionType, succeeded, failed int32) *batchv1.Job {
+	l.Helper()
+	job := l.finished(name)
+	if !isTrue(job, condition) || job.Status.Succeeded != succeeded || job.Status.Failed != failed {
+		l.Errorf("Job %s: want %s with %d succeeded and %d failed; it has %s", name, condition, succeeded, failed, describe(job))
+	}
+	return job
+}
+
+// pods lists a Job's pods.
+func (l *lab) pods(job *batchv1.Job) []corev1.Pod {
+	l.Helper()
+	pods, err := client.CoreV1().Pods(l.namespace).List(l.Context(), metav1.ListOptions{})
+	if err != nil {
+		l.Fatalf("list pods: %v", err)
+	}
+	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !ownedBy(&pod, job.UID) })
+}
+
+func ownedBy(pod *corev1.Pod, uid types.UID) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.UID == uid
+}
+
+// live returns the pod as it is now, or nothing if it is gone. A pod without a
+// UID means any of its name.
+func (l *lab) live(pod corev1.Pod) []corev1.Pod {
+	l.Helper()
+	now, err := client.CoreV1().Pods(l.namespace).Get(l.Context(), pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || (err == nil && pod.UID != "" && now.UID != pod.UID) {
+		return nil
+	}
+	if err != nil {
+		l.Fatalf("get pod: %v", err)
+	}
+	return []corev1.Pod{*now}
+}
+
+// active waits until the Job has n pods that have not ended, and returns them.
+func (l *lab) active(job *batchv1.Job, n int) []corev1.Pod {
+	l.Helper()
+	var pods []corev1.Pod
+	l.eventually(fmt.Sprintf("Job %s: %d active pods", job.Name, n), func() (bool, string) {
+		pods = slices.DeleteFunc(l.pods(job), func(pod corev1.Pod) bool { return ended(&pod) || pod.DeletionTimestamp != nil })
+		return len(pods) == n, fmt.Sprintf("%d pods", len(pods))
+	})
+	return pods
+}
+
+// created is how many pods of a Job there ever were.
+func (l *lab) created(job *batchv1.Job) int { return len(l.seen.podsOf(job.UID)) }
+
+// noneHeld waits until no pod of the namespace holds the finalizer.
+func (l *lab) noneHeld() {
+	l.Helper()
+	l.eventually("no pod holds the finalizer", func() (bool, string) {
+		pods, err := client.CoreV1().Pods(l.namespace).List(context.Background(), metav1.ListOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		var names []string
+		for _, pod := range pods.Items {
+			if held(&pod) {
+				names = append(names, pod.Name)
+			}
+		}
+		return len(names) == 0, fmt.Sprint(names)
+	})
+}
+
+func held(pod *corev1.Pod) bool {
+	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func isTrue(job *batchv1.Job, conditionType batchv1.JobConditionType) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == conditionType && c.Status == corev1.ConditionTrue
+	})
+}
+
+func isFinished(job *batchv1.Job) bool {
+	return isTrue(job, batchv1.JobComplete) || isTrue(job, batchv1.JobFailed)
+}
+
+// describe is a status in one line.
+func describe(job *batchv1.Job) string {
+	var conditions []string
+	for _, c := range job.Status.Conditions {
+		conditions = append(conditions, fmt.Sprintf("%s=%s(%s)", c.Type, c.Status, c.Reason))
+	}
+	s := job.Status
+	succeeded, failed := 0, 0
+	if s.UncountedTerminatedPods != nil {
+		succeeded, failed = len(s.UncountedTerminatedPods.Succeeded), len(s.UncountedTerminatedPods.Failed)
+	}
+	return fmt.Sprintf("active=%d ready=%d terminating=%d succeeded=%d+%d failed=%d+%d completedIndexes=%q failedIndexes=%q conditions=[%s]",
+		s.Active, value(s.Ready), value(s.Terminating), s.Succeeded, succeeded, s.Failed, failed,
+		s.CompletedIndexes, text(s.FailedIndexes), strings.Join(conditions, " "))
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func value(n *int32) int32 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// pod creates a pod that is not the executor's work.
+func (l *lab) pod(pod *corev1.Pod) *corev1.Pod {
+	l.Helper()
+	pod.Spec = spec(1, 1).Template.Spec
+	made, err := client.CoreV1().Pods(l.namespace).Create(l.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		l.Fatalf("create pod: %v", err)
+	}
+	return made
+}
+
+// letGo takes all finalizers from a pod.
+func (l *lab) letGo(pod corev1.Pod) {
+	l.Helper()
+	_, err := client.CoreV1().Pods(l.namespace).Patch(l.Context(), pod.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	if err != nil {
+		l.Fatalf("patch pod: %v", err)
+	}
+}
+
+// cronJob creates a CronJob that never runs.
+func (l *lab) cronJob(name string) *batchv1.CronJob {
+	l.Helper()
+	made, err := client.BatchV1().CronJobs(l.namespace).Create(l.Context(), &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.CronJobSpec{
+			Schedule: "0 0 1 1 *", Suspend: ptr(true), JobTemplate: batchv1.JobTemplateSpec{Spec: spec(1, 1)},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		l.Fatalf("create CronJob: %v", err)
+	}
+	return made
+}

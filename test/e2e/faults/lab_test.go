@@ -1,0 +1,184 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var labs atomic.Int32
+
+// A lab is one test's namespace, with a proxy, an executor behind it, and an
+// independent view of what happens.
+type lab struct {
+	*testing.T
+	namespace string
+	proxy     *Proxy
+	executor  *process
+	started   []*process
+	seen      *history
+	flags     []string
+	// wantCreated is how many pods a Job has in all its life.
+	wantCreated map[types.UID]int
+}
+
+// newLab sets up a namespace with an executor that is ready. When the test ends,
+// what was seen must not break an invariant, the API server must not have
+// refused a status as invalid, and the namespace must go.
+func newLab(t *testing.T, flags ...string) *lab {
+	t.Helper()
+	l := &lab{T: t, namespace: fmt.Sprintf("faults-%d", labs.Add(1)), flags: flags, wantCreated: map[types.UID]int{}}
+	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create namespace: %v", err)
+	}
+	l.proxy = l.newProxy()
+	if l.seen, err = watchHistory(l.namespace); err != nil {
+		t.Fatalf("watch: %v", err)
+	}
+	t.Cleanup(func() {
+		for _, x := range l.started {
+			x.kill()
+		}
+	})
+	t.Cleanup(l.close)
+	l.executor = l.startExecutor(l.proxy)
+	l.eventually("the executor is ready", l.executor.ready)
+	return l
+}
+
+func (l *lab) newProxy() *Proxy {
+	l.Helper()
+	p, err := NewProxy(rights, l.namespace)
+	if err != nil {
+		l.Fatalf("proxy: %v", err)
+	}
+	l.Cleanup(p.Close)
+	return p
+}
+
+// restart kills the executor and starts another, which is ready.
+func (l *lab) restart() {
+	l.Helper()
+	l.executor.kill()
+	l.executor = l.startExecutor(l.proxy)
+	l.eventually("the next executor is ready", l.executor.ready)
+}
+
+// startExecutor starts an executor that sees what the proxy shows it.
+func (l *lab) startExecutor(p *Proxy) *process {
+	l.Helper()
+	x := startProcess(l.T, p, l.flags)
+	l.started = append(l.started, x)
+	return x
+}
+
+func (l *lab) close() {
+	l.deleteNamespace()
+	l.executor.stop(l.T)
+	if !l.seen.caughtUp() {
+		l.Error("the namespace is gone, and not all that was in it was seen to go")
+	}
+	l.seen.stop()
+	for uid, want := range l.wantCreated {
+		if n := len(l.seen.podsOf(uid)); n != want {
+			l.Errorf("the Job had %d pods in its life, want %d", n, want)
+		}
+	}
+	for _, problem := range l.seen.problems() {
+		l.Error(problem)
+	}
+	if n := l.refusals(); n > 0 {
+		l.Errorf("the API server refused %d statuses as invalid", n)
+	}
+	if l.Failed() {
+		l.Logf("the executor's log:\n%s", l.executor.log)
+	}
+}
+
+// deleteNamespace plays the node for what is left, and waits until the
+// namespace is gone: a pod with a left finalizer would hold it.
+func (l *lab) deleteNamespace() {
+	ctx := context.Background()
+	now := metav1.DeleteOptions{GracePeriodSeconds: ptr[int64](0)}
+	if err := client.CoreV1().Namespaces().Delete(ctx, l.namespace, metav1.DeleteOptions{}); err != nil {
+		l.Errorf("delete namespace: %v", err)
+		return
+	}
+	deadline := time.Now().Add(patience)
+	for {
+		_ = client.CoreV1().Pods(l.namespace).DeleteCollection(ctx, now, metav1.ListOptions{}) // whatever is left is looked at below
+		_, err := client.CoreV1().Namespaces().Get(ctx, l.namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return
+		}
+		if time.Now().After(deadline) {
+			l.Errorf("the namespace is not gone: %v; left in it: %s", err, l.remains())
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// remains says what is left in the namespace.
+func (l *lab) remains() string {
+	var left []string
+	jobs, jobsErr := client.BatchV1().Jobs(l.namespace).List(context.Background(), metav1.ListOptions{})
+	pods, podsErr := client.CoreV1().Pods(l.namespace).List(context.Background(), metav1.ListOptions{})
+	if err := errors.Join(jobsErr, podsErr); err != nil {
+		return err.Error()
+	}
+	for _, j := range jobs.Items {
+		left = append(left, fmt.Sprintf("Job %s (deleted %v, finalizers %v): %s", j.Name, j.DeletionTimestamp, j.Finalizers, describe(&j)))
+	}
+	for _, p := range pods.Items {
+		left = append(left, fmt.Sprintf("pod %s (deleted %v, finalizers %v, owners %v): %s", p.Name, p.DeletionTimestamp, p.Finalizers, p.OwnerReferences, p.Status.Phase))
+	}
+	return strings.Join(left, "\n")
+}
+
+// eventually waits until done says so; otherwise the test fails with the last
+// state it gave.
+func (l *lab) eventually(what string, done func() (ok bool, state string)) {
+	l.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		ok, state := done()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			l.Fatalf("%s: not after %s; last state: %s", what, patience, state)
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
+}
+
+// arrived waits until a call is held at the gate.
+func (l *lab) arrived(g *Gate) Call {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(l.Context(), patience)
+	defer cancel()
+	c, err := g.Arrived(ctx)
+	if err != nil {
+		l.Fatalf("no call came to the gate: %v", err)
+	}
+	return c
+}
+
+// hits waits until a rule has decided on n calls.
+func (l *lab) hits(r *Rule, n int) {
+	l.Helper()
+	l.eventually(fmt.Sprintf("%d calls that a rule decides on", n), func() (bool, string) { return r.Hits() >= n, fmt.Sprint(r.Hits()) })
+}
+
+func ptr[T any](v T) *T { return &v }

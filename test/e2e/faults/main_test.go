@@ -1,0 +1,100 @@
+package faults
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"jobpolicy.dev/deploy/local/cluster"
+)
+
+// Of the one control plane that all tests share. It has no executor and no
+// node: tests start the one, and play the other.
+var (
+	plane    *cluster.Cluster
+	client   *kubernetes.Clientset
+	rights   *rest.Config // The executor's.
+	binaries string
+)
+
+// patience bounds the wait for anything. Machines may be slow; a test that
+// waits this long has failed.
+const patience = 100 * time.Second
+
+// parallelTests is how many tests run at the same time. They wait more than
+// they work.
+const parallelTests = "12"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := runTests(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runTests(m *testing.M) (code int, err error) {
+	if err := flag.Set("test.parallel", parallelTests); err != nil {
+		return 1, err
+	}
+	if binaries, err = binDir(); err != nil {
+		return 1, err
+	}
+	stateDir, err := os.MkdirTemp("", "jobpolicy-faults-")
+	if err != nil {
+		return 1, err
+	}
+	plane, err = cluster.Start(context.Background(), cluster.Options{
+		StateDir: stateDir, BinDir: binaries,
+		WithoutEngine: true, WithoutExecutor: true, WithoutNode: true, WithoutScheduler: true,
+		ControllerManagerControllers: "serviceaccount-controller,garbage-collector-controller,namespace-controller",
+		// Pods do without service accounts, which would have to be waited for in
+		// every namespace.
+		ExtraArgs: map[string][]string{cluster.APIServer: {"--disable-admission-plugins=ServiceAccount"}},
+	})
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if stopErr := plane.Stop(context.Background()); err == nil {
+			err = stopErr
+		}
+	}()
+	if client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
+		return 1, err
+	}
+	kubeconfig := filepath.Join(plane.StateDir(), "kubeconfigs", cluster.Executor+".kubeconfig")
+	if rights, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// binDir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/
+// of this repository after building them.
+func binDir() (string, error) {
+	if dir := os.Getenv("JOBPOLICY_BIN_DIR"); dir != "" {
+		return dir, nil
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		return "", err
+	}
+	build := exec.Command("bash", filepath.Join(root, "deploy/local/build.sh"))
+	build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("build the executables: %w", err)
+	}
+	return filepath.Join(root, "bin"), nil
+}

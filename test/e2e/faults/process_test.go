@@ -1,0 +1,104 @@
+package faults
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// A process is an executor behind a proxy.
+type process struct {
+	url  string
+	cmd  *exec.Cmd
+	log  *lockedBuffer
+	done bool
+}
+
+// startProcess starts an executor that does all Jobs that the proxy shows it.
+// The caller ends it.
+func startProcess(t *testing.T, p *Proxy, flags []string) *process {
+	t.Helper()
+	kubeconfig, err := p.Kubeconfig(t.TempDir())
+	if err != nil {
+		t.Fatalf("kubeconfig: %v", err)
+	}
+	address := freeAddress(t)
+	args := append([]string{
+		"--kubeconfig=" + kubeconfig, "--http-address=" + address, "--engine=embedded", "--replace-builtin", "--leader-elect=false",
+		"--pod-failure-backoff=1s", "--kube-api-qps=1000", "--kube-api-burst=1000",
+	}, flags...)
+	x := &process{url: "http://" + address, log: &lockedBuffer{}, cmd: exec.Command(filepath.Join(binaries, "jobpolicy-executor"), args...)}
+	x.cmd.Stderr = x.log
+	if err := x.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// kill ends the executor as kill -9 does.
+func (x *process) kill() {
+	if x.done {
+		return
+	}
+	x.done = true
+	_ = x.cmd.Process.Kill() // it may have ended
+	_ = x.cmd.Wait()
+}
+
+// stop tells the executor to end, which it must do well.
+func (x *process) stop(t *testing.T) {
+	if x.done {
+		return
+	}
+	x.done = true
+	_ = x.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	if err := x.cmd.Wait(); err != nil {
+		t.Errorf("the executor ended with: %v", err)
+	}
+}
+
+// ready reports what /readyz says.
+func (x *process) ready() (bool, string) {
+	response, err := http.Get(x.url + "/readyz")
+	if err != nil {
+		return false, err.Error()
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body) // only for the message
+	return response.StatusCode == http.StatusOK, string(body)
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// A lockedBuffer takes a process's log.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

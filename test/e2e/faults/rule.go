@@ -1,0 +1,85 @@
+package faults
+
+import "slices"
+
+// A Rule says what becomes of the calls that fit it.
+type Rule struct {
+	proxy *Proxy
+	match Match
+	fault Fault
+	skip  int
+	times int
+	each  map[string]int
+	when  func(Call) bool
+	hits  int
+}
+
+// An Option narrows a rule down.
+type Option func(*Rule)
+
+// Skip leaves the first n calls alone.
+func Skip(n int) Option { return func(r *Rule) { r.skip = n } }
+
+// Times ends the rule after n calls.
+func Times(n int) Option { return func(r *Rule) { r.times = n } }
+
+// OnceEach lets the rule decide on one call for each object's name.
+func OnceEach() Option { return func(r *Rule) { r.each = map[string]int{} } }
+
+// When asks a function whether the rule is for the call. It is called for one
+// call at a time.
+func When(f func(Call) bool) Option { return func(r *Rule) { r.when = f } }
+
+// On adds a rule.
+func (p *Proxy) On(m Match, f Fault, options ...Option) *Rule {
+	r := &Rule{proxy: p, match: m, fault: f}
+	for _, o := range options {
+		o(r)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = append(p.rules, r)
+	return r
+}
+
+// Off ends the rule. Calls that it has decided on go on as it said.
+func (r *Rule) Off() {
+	r.proxy.mu.Lock()
+	defer r.proxy.mu.Unlock()
+	r.proxy.rules = slices.DeleteFunc(r.proxy.rules, func(have *Rule) bool { return have == r })
+}
+
+// Hits is how many calls the rule has decided on.
+func (r *Rule) Hits() int {
+	r.proxy.mu.Lock()
+	defer r.proxy.mu.Unlock()
+	return r.hits
+}
+
+// faultFor returns what the latest rule that takes the call says; nil if none does.
+func (p *Proxy) faultFor(c Call) Fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range slices.Backward(p.rules) {
+		if r.takes(c) {
+			r.hits++
+			return r.fault
+		}
+	}
+	return nil
+}
+
+func (r *Rule) takes(c Call) bool {
+	if !r.match.fits(c) || (r.when != nil && !r.when(c)) || (r.times > 0 && r.hits >= r.times) {
+		return false
+	}
+	if r.skip > 0 {
+		r.skip--
+		return false
+	}
+	if r.each == nil {
+		return true
+	}
+	r.each[c.Name]++
+	return r.each[c.Name] == 1
+}
