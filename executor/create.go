@@ -82,6 +82,13 @@ func (s *jobState) mayCreate() {
 	s.createNotBefore, s.createFailures = time.Time{}, 0
 }
 
+// namespaceGoes takes in that the Job's namespace is being deleted.
+func (s *jobState) namespaceGoes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.namespaceGoing = true
+}
+
 // template is the newest version of the judged Job: its pod template may have
 // changed since.
 func (e *Executor) template(s *jobState, snap snapshot) *batchv1.Job {
@@ -134,6 +141,7 @@ func (e *Executor) createPod(ctx context.Context, s *jobState, job *batchv1.Job,
 		return nil
 	case namespaceTerminating(err):
 		inFlight.Refused()
+		s.namespaceGoes()
 		return errNamespaceTerminating
 	case outcomeUnknown(err):
 		inFlight.Unknown()

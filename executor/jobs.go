@@ -43,6 +43,9 @@ type jobState struct {
 	// in a row; what else there is to do goes on.
 	createNotBefore time.Time
 	createFailures  int
+	// namespaceGoing: the API server has refused a pod because the namespace is
+	// being deleted. The Job goes with it, but only when its pods are gone.
+	namespaceGoing bool
 
 	wakeCause string
 	wokenAt   time.Time

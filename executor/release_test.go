@@ -53,3 +53,19 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 		})
 	}
 }
+
+func TestAJobWhoseNamespaceGoesIsJudgedAsOneThatIsDeleted(t *testing.T) {
+	s := newServer(testJob())
+	s.failures["create pods"] = func(int) error {
+		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("namespace is being terminated"))
+		refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+		return refused
+	}
+	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	start(t, testConfig(s, decider))
+	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	asked := decider.requests()
+	if asked[0].GetSpec().GetDeleting() || !asked[1].GetSpec().GetDeleting() {
+		t.Errorf("deleting is %v at first, and %v when the namespace refused a pod", asked[0].GetSpec().GetDeleting(), asked[1].GetSpec().GetDeleting())
+	}
+}

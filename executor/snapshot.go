@@ -37,7 +37,7 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	s.mu.Lock()
 	job, written := s.job, s.written
 	s.sequence++
-	sequence, maxRows, notBefore := s.sequence, s.maxRows, s.createNotBefore
+	sequence, maxRows, notBefore, going := s.sequence, s.maxRows, s.createNotBefore, s.namespaceGoing
 	s.mu.Unlock()
 	if job == nil {
 		return snapshot{}, errJobGone
@@ -59,6 +59,8 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	}
 	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(sequence, 10)
 	req.Freshness.JobWritten = formatVersion(written)
+	// A pod that waits for its replacement would keep the namespace from going.
+	req.Spec.Deleting = req.Spec.Deleting || going
 	if !notBefore.IsZero() {
 		req.CreateNotBefore = timestamppb.New(notBefore)
 	}
