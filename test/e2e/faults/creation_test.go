@@ -243,36 +243,6 @@ func TestTwoExecutorsAtOnce_89466(t *testing.T) {
 	}
 }
 
-// countsAreTrue compares the counters of a finished Job with how its pods were
-// when they lost the finalizer. A Job that must not be changed while it runs.
-func (l *lab) countsAreTrue(job *batchv1.Job) {
-	l.Helper()
-	l.eventually("all pods are released", func() (bool, string) {
-		for _, life := range l.seen.podsOf(job.UID) {
-			if life.gone == 0 && held(life.last()) {
-				return false, life.last().Name
-			}
-		}
-		return true, ""
-	})
-	succeeded, failed := int32(0), int32(0)
-	indexes := map[string]bool{}
-	for _, life := range l.seen.podsOf(job.UID) {
-		switch pod := life.last(); {
-		case pod.Status.Phase == corev1.PodSucceeded && isIndexed(job):
-			indexes[pod.Annotations[batchv1.JobCompletionIndexAnnotation]] = true
-		case pod.Status.Phase == corev1.PodSucceeded:
-			succeeded++
-		case pod.Status.Phase == corev1.PodFailed:
-			failed++
-		}
-	}
-	succeeded += int32(len(indexes))
-	if job.Status.Succeeded != succeeded || job.Status.Failed != failed {
-		l.Errorf("%d pods succeeded and %d failed; the status says %s", succeeded, failed, describe(job))
-	}
-}
-
 // kubernetes#89466 too: after a restart, a cache may show what was before the
 // restart. So the first reads of an executor are never from a cache, and Jobs
 // are read before pods: pods are never older than the statuses that count them.

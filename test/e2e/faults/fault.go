@@ -46,12 +46,14 @@ func Hang(x *Exchange) {
 	panic(http.ErrAbortHandler)
 }
 
-// Late sends the call on after a while.
+// Late sends the call on after a while, if the executor still waits for it.
 func Late(by time.Duration) Fault {
 	return func(x *Exchange) {
 		select {
 		case <-time.After(by):
 			x.forward(x.w)
+		case <-x.r.Context().Done():
+			panic(http.ErrAbortHandler)
 		case <-x.closed:
 			panic(http.ErrAbortHandler)
 		}

@@ -181,20 +181,24 @@ func (l *podLife) before(rv uint64) *corev1.Pod {
 	return last
 }
 
-// released is the first version of a pod without the finalizer that it had; nil
-// if it never lost it, or went with the write that took it away.
-func (l *podLife) released() *corev1.Pod {
+// release is the version with which a pod lost the finalizer, and the pod as it
+// was then; 0 if it has it still, or never had it. A pod whose deletion only
+// waits for that goes with it.
+func (l *podLife) release() (at uint64, released *corev1.Pod) {
 	for i, pod := range l.versions {
 		if i > 0 && held(l.versions[i-1]) && !held(pod) {
-			return pod
+			return version(pod), pod
 		}
 	}
-	return nil
+	if last := l.versions[len(l.versions)-1]; held(last) && l.gone != 0 {
+		return l.gone, last
+	}
+	return 0, nil
 }
 
 // last is the pod as it was when it lost the finalizer, or as last seen.
 func (l *podLife) last() *corev1.Pod {
-	if pod := l.released(); pod != nil {
+	if _, pod := l.release(); pod != nil {
 		return pod
 	}
 	return l.versions[len(l.versions)-1]

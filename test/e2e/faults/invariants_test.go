@@ -96,7 +96,7 @@ func brokenConditions(previous, job *batchv1.Job) []string {
 }
 
 // brokenLedger: a UID is recorded once, in one list (I3), and leaves it for the
-// counter, once its finalizer is gone (I2).
+// counter, once its finalizer is gone (I2), or the pod is the Job's no more.
 func brokenLedger(previous, job *batchv1.Job, pods []*podLife, counted map[types.UID]bool) []string {
 	var problems []string
 	before, now := uncounted(previous), uncounted(job)
@@ -115,7 +115,7 @@ func brokenLedger(previous, job *batchv1.Job, pods []*podLife, counted map[types
 		}
 		moved[list]++
 		counted[uid] = true
-		if pod := podAt(pods, uid, version(job)); pod != nil && held(pod) {
+		if pod := podAt(pods, uid, version(job)); pod != nil && held(pod) && ownedBy(pod, job.UID) {
 			problems = append(problems, fmt.Sprintf("pod %s is counted and holds the finalizer", uid))
 		}
 	}
@@ -176,13 +176,14 @@ func brokenEnd(previous, job *batchv1.Job, pods []*podLife) []string {
 }
 
 // brokenRelease: a pod that ended is released only when the Job's status
-// accounts for it (I1). Failures that a policy may ignore need not be.
+// accounts for it (I1). Not accounted for are failures that a policy may ignore,
+// and pods that are deleted because the Job has succeeded without them.
 func brokenRelease(life *jobLife, pod *podLife) []string {
-	released := pod.released()
-	if released == nil || !ended(released) {
+	at, released := pod.release()
+	if at == 0 || !ended(released) {
 		return nil
 	}
-	job := life.before(version(released))
+	job := life.before(at)
 	if job == nil || job.DeletionTimestamp != nil || isFinished(job) {
 		return nil
 	}
@@ -190,6 +191,9 @@ func brokenRelease(life *jobLife, pod *podLife) []string {
 		return nil
 	}
 	if released.Status.Phase == corev1.PodFailed && job.Spec.PodFailurePolicy != nil {
+		return nil
+	}
+	if released.DeletionTimestamp != nil && isTrue(job, batchv1.JobSuccessCriteriaMet) {
 		return nil
 	}
 	return []string{fmt.Sprintf("pod %s (%s) was released before the status accounts for it: %s", released.Name, released.Status.Phase, describe(job))}
@@ -224,8 +228,11 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 	}
 	pod := func(rv int, phase corev1.PodPhase, finalizers ...string) *corev1.Pod {
 		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{UID: "p", Name: "p", ResourceVersion: strconv.Itoa(rv), Finalizers: finalizers},
-			Status:     corev1.PodStatus{Phase: phase},
+			ObjectMeta: metav1.ObjectMeta{
+				UID: "p", Name: "p", ResourceVersion: strconv.Itoa(rv), Finalizers: finalizers,
+				OwnerReferences: []metav1.OwnerReference{{UID: "j", Controller: ptr(true)}},
+			},
+			Status: corev1.PodStatus{Phase: phase},
 		}
 	}
 	recorded := func(lists batchv1.UncountedTerminatedPods) func(*batchv1.Job) {
@@ -245,6 +252,7 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 	cases := map[string]struct {
 		jobs []*batchv1.Job
 		pod  []*corev1.Pod
+		gone uint64
 		want string
 	}{
 		"a counter falls": {jobs: []*batchv1.Job{
@@ -269,6 +277,10 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 			jobs: []*batchv1.Job{job(1, nothing)},
 			pod:  []*corev1.Pod{holding, pod(6, corev1.PodSucceeded)}, want: "released before",
 		},
+		"gone without record": {
+			jobs: []*batchv1.Job{job(1, nothing)}, gone: 6,
+			pod: []*corev1.Pod{holding}, want: "released before",
+		},
 		"a condition goes away":  {jobs: []*batchv1.Job{job(1, condition(batchv1.JobFailureTarget)), job(2, nothing)}, want: "went away"},
 		"no interim condition":   {jobs: []*batchv1.Job{job(1, nothing), job(2, condition(batchv1.JobFailed, batchv1.JobFailureTarget))}, want: "without FailureTarget"},
 		"finished with a holder": {jobs: []*batchv1.Job{job(6, condition(batchv1.JobComplete))}, pod: []*corev1.Pod{holding}, want: "finished while"},
@@ -278,7 +290,7 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var pods []*podLife
 			if tc.pod != nil {
-				pods = []*podLife{{versions: tc.pod}}
+				pods = []*podLife{{versions: tc.pod, gone: tc.gone}}
 			}
 			found := brokenInJob(&jobLife{versions: tc.jobs}, pods)
 			if !slices.ContainsFunc(found, func(problem string) bool { return strings.Contains(problem, tc.want) }) {

@@ -28,7 +28,7 @@ var (
 
 // patience bounds the wait for anything. Machines may be slow; a test that
 // waits this long has failed.
-const patience = 100 * time.Second
+const patience = 3 * time.Minute
 
 // parallelTests is how many tests run at the same time. They wait more than
 // they work.

@@ -1,0 +1,78 @@
+package faults
+
+import (
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A truth is what really became of a Job's pods, by what they were when they
+// lost the finalizer.
+type truth struct {
+	succeeded, failed int32
+	indexes           map[string]bool
+	// unsure are pods that were deleted because the Job had succeeded: whether
+	// they failed is a question of which was first.
+	unsure int32
+	pods   []string
+}
+
+// countsAreTrue compares the counters of a finished Job with its pods.
+func (l *lab) countsAreTrue(job *batchv1.Job) {
+	l.Helper()
+	l.eventually("all pods are released", func() (bool, string) {
+		for _, life := range l.seen.podsOf(job.UID) {
+			if pod := life.last(); life.gone == 0 && held(pod) {
+				return false, pod.Name
+			}
+		}
+		return true, ""
+	})
+	is := l.truthOf(job)
+	s := job.Status
+	if s.Succeeded != is.succeeded || s.Failed < is.failed || s.Failed > is.failed+is.unsure {
+		l.Errorf("Job %s: %d pods succeeded, %d failed, %d may have; the status says %s; pods:\n%s",
+			job.Name, is.succeeded, is.failed, is.unsure, describe(job), strings.Join(is.pods, "\n"))
+	}
+	for index := range is.indexes {
+		probe := &corev1.Pod{}
+		probe.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
+		if !completedIndex(job, probe) {
+			l.Errorf("Job %s: index %s succeeded; the status says %s", job.Name, index, describe(job))
+		}
+	}
+}
+
+func (l *lab) truthOf(job *batchv1.Job) truth {
+	is := truth{indexes: map[string]bool{}}
+	for _, life := range l.seen.podsOf(job.UID) {
+		pod := life.last()
+		is.pods = append(is.pods, describeLife(life))
+		switch {
+		case pod.Status.Phase == corev1.PodSucceeded && isIndexed(job):
+			is.indexes[indexOf(pod)] = true
+		case pod.Status.Phase == corev1.PodSucceeded:
+			is.succeeded++
+		case pod.DeletionTimestamp != nil && isTrue(job, batchv1.JobComplete) && job.Spec.SuccessPolicy != nil:
+			is.unsure++
+		case !ignored(job, pod) && (ended(pod) || pod.DeletionTimestamp != nil):
+			is.failed++
+		}
+	}
+	is.succeeded += int32(len(is.indexes))
+	return is
+}
+
+// ignored reports whether a Job's policy ignores the failure of a pod.
+func ignored(job *batchv1.Job, pod *corev1.Pod) bool {
+	if job.Spec.PodFailurePolicy == nil || job.Spec.PodFailurePolicy.Rules[0].Action != batchv1.PodFailurePolicyActionIgnore {
+		return false
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
