@@ -22,6 +22,7 @@ func Capabilities() []jobpolicyv1.Capability {
 		jobpolicyv1.Capability_CAPABILITY_SUCCESS_POLICY,
 		jobpolicyv1.Capability_CAPABILITY_POD_REPLACEMENT_POLICY,
 		jobpolicyv1.Capability_CAPABILITY_GANG_SCHEDULING,
+		jobpolicyv1.Capability_CAPABILITY_CHECK_JOB_STATUS,
 	}
 }
 

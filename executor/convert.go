@@ -80,8 +80,13 @@ func eachIndex(set *jobpolicyv1.IndexSet, f func(int32)) {
 	}
 }
 
-// statusMessage converts a Job's status for the engine.
-func statusMessage(in *batchv1.JobStatus) (*jobpolicyv1.JobStatus, error) {
+// StatusMessage converts a Job's status for the engine. Neighbouring intervals of
+// an index set are joined: "0,1" becomes the range (0,1).
+//
+// It fails for what no message can hold: an index set that is malformed or out
+// of order, and an uncounted UID that is no UUID. The API server accepts such
+// UIDs, and no such index sets since v1.32.
+func StatusMessage(in *batchv1.JobStatus) (*jobpolicyv1.JobStatus, error) {
 	out := &jobpolicyv1.JobStatus{
 		StartTime:      timeMessage(in.StartTime),
 		CompletionTime: timeMessage(in.CompletionTime),

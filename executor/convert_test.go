@@ -59,7 +59,7 @@ func TestMalformedIndexListsAreRefused(t *testing.T) {
 func TestStatusesSurviveTheRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawStatus(t)
-		message, err := statusMessage(&in)
+		message, err := StatusMessage(&in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestDecidedTimesAreCutToSeconds(t *testing.T) {
 }
 
 func TestAnUncountedUIDThatIsNoneIsRefused(t *testing.T) {
-	_, err := statusMessage(&batchv1.JobStatus{UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Failed: []types.UID{"x"}}})
+	_, err := StatusMessage(&batchv1.JobStatus{UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Failed: []types.UID{"x"}}})
 	if err == nil {
 		t.Error("no error")
 	}
@@ -163,7 +163,7 @@ func TestSpecsAreConvertedInFull(t *testing.T) {
 			SucceededIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 2}}}, SucceededCount: ptr(2),
 		}}},
 	}
-	got, err := specMessage(job)
+	got, err := SpecMessage(job)
 	if err != nil {
 		t.Fatal(err)
 	}

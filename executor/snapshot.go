@@ -81,11 +81,11 @@ func (e *Executor) request(job *batchv1.Job, view tracker.View) (*jobpolicyv1.De
 	if err != nil {
 		return nil, fmt.Errorf("job uid: %w", err)
 	}
-	spec, err := specMessage(job)
+	spec, err := SpecMessage(job)
 	if err != nil {
 		return nil, fmt.Errorf("spec: %w", err)
 	}
-	status, err := statusMessage(&job.Status)
+	status, err := StatusMessage(&job.Status)
 	if err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}

@@ -39,8 +39,10 @@ func replacesFailedOnly(job *batchv1.Job) bool {
 	return replacement(job) == batchv1.Failed || job.Spec.PodFailurePolicy != nil
 }
 
-// specMessage picks the facts of a Job's spec that policy reads.
-func specMessage(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
+// SpecMessage picks the facts of a Job's spec that policy reads, with the API
+// server's defaults for what is absent. It fails for a success policy whose index
+// set is malformed.
+func SpecMessage(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 	in := &job.Spec
 	out := &jobpolicyv1.JobSpec{
 		CompletionMode:          jobpolicyv1.CompletionMode_COMPLETION_MODE_NON_INDEXED,

@@ -42,6 +42,8 @@ const (
 	Capability_CAPABILITY_TTL_AFTER_FINISHED      Capability = 11
 	// Settings.gang_scheduling is heeded.
 	Capability_CAPABILITY_GANG_SCHEDULING Capability = 12
+	// CheckJobStatus is served.
+	Capability_CAPABILITY_CHECK_JOB_STATUS Capability = 14
 )
 
 // Enum value maps for Capability.
@@ -60,6 +62,7 @@ var (
 		10: "CAPABILITY_POD_REPLACEMENT_POLICY",
 		11: "CAPABILITY_TTL_AFTER_FINISHED",
 		12: "CAPABILITY_GANG_SCHEDULING",
+		14: "CAPABILITY_CHECK_JOB_STATUS",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":             0,
@@ -75,6 +78,7 @@ var (
 		"CAPABILITY_POD_REPLACEMENT_POLICY":  10,
 		"CAPABILITY_TTL_AFTER_FINISHED":      11,
 		"CAPABILITY_GANG_SCHEDULING":         12,
+		"CAPABILITY_CHECK_JOB_STATUS":        14,
 	}
 )
 
@@ -225,7 +229,7 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12+\n" +
 	"\x11contract_versions\x18\x02 \x03(\tR\x10contractVersions\x12<\n" +
 	"\fcapabilities\x18\x03 \x03(\x0e2\x18.jobpolicy.v1.CapabilityR\fcapabilities\x12*\n" +
-	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes*\xa3\x03\n" +
+	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes*\xc4\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -241,7 +245,8 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"!CAPABILITY_POD_REPLACEMENT_POLICY\x10\n" +
 	"\x12!\n" +
 	"\x1dCAPABILITY_TTL_AFTER_FINISHED\x10\v\x12\x1e\n" +
-	"\x1aCAPABILITY_GANG_SCHEDULING\x10\fB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x1aCAPABILITY_GANG_SCHEDULING\x10\f\x12\x1f\n" +
+	"\x1bCAPABILITY_CHECK_JOB_STATUS\x10\x0eB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_server_info_proto_rawDescOnce sync.Once

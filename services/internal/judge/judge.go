@@ -69,7 +69,7 @@ func (j *Judge) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest
 	start := time.Now()
 	resp, err := j.ask(ctx, req)
 	if err != nil {
-		err = toStatus(err)
+		err = ToStatus(err)
 		j.metrics.refused(err)
 		span.SetStatus(codes.Error, status.Convert(err).Message())
 		j.log.DebugContext(ctx, "request refused", "job", jobName(req), "error", err)

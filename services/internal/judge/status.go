@@ -23,8 +23,8 @@ const (
 	maxDescriptionBytes = 1 << 10
 )
 
-// toStatus maps what the engine returns to the code that the contract lists.
-func toStatus(err error) error {
+// ToStatus maps what the engine returns to the code that the contract lists.
+func ToStatus(err error) error {
 	if invalid, ok := errors.AsType[*engine.InvalidRequestError](err); ok {
 		return InvalidArgument(invalid.Violations...)
 	}

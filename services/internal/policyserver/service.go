@@ -73,6 +73,18 @@ func (s *service) result(ctx context.Context, req *jobpolicyv1.DecideJobRequest)
 	return &jobpolicyv1.DecideJobsResult{Result: &jobpolicyv1.DecideJobsResult_Decision{Decision: decision}}
 }
 
+// CheckJobStatus implements jobpolicyv1grpc.PolicyServiceServer.
+func (s *service) CheckJobStatus(ctx context.Context, req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJobStatusResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, status.FromContextError(err).Err()
+	}
+	resp, err := engine.CheckJobStatus(req)
+	if err != nil {
+		return nil, judge.ToStatus(err)
+	}
+	return resp, nil
+}
+
 // GetServerInfo implements jobpolicyv1grpc.PolicyServiceServer.
 func (s *service) GetServerInfo(context.Context, *jobpolicyv1.GetServerInfoRequest) (*jobpolicyv1.GetServerInfoResponse, error) {
 	return &jobpolicyv1.GetServerInfoResponse{

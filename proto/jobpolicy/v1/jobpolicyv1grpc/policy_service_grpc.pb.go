@@ -20,23 +20,24 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PolicyService_DecideJob_FullMethodName     = "/jobpolicy.v1.PolicyService/DecideJob"
-	PolicyService_DecideJobs_FullMethodName    = "/jobpolicy.v1.PolicyService/DecideJobs"
-	PolicyService_GetServerInfo_FullMethodName = "/jobpolicy.v1.PolicyService/GetServerInfo"
+	PolicyService_DecideJob_FullMethodName      = "/jobpolicy.v1.PolicyService/DecideJob"
+	PolicyService_DecideJobs_FullMethodName     = "/jobpolicy.v1.PolicyService/DecideJobs"
+	PolicyService_CheckJobStatus_FullMethodName = "/jobpolicy.v1.PolicyService/CheckJobStatus"
+	PolicyService_GetServerInfo_FullMethodName  = "/jobpolicy.v1.PolicyService/GetServerInfo"
 )
 
 // PolicyServiceClient is the client API for PolicyService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PolicyService decides what is to become of Jobs. It is stateless: any
-// replica may answer any call, and the same request always gets the same
-// answer, byte for byte.
+// PolicyService decides what is to become of Jobs, and checks what others
+// decided. It is stateless: any replica may answer any call, and the same
+// request always gets the same answer, byte for byte.
 //
 // What a caller must do, by status code:
 //
 //	code                what happened                          what the caller does
-//	OK                  a decision                             carry it out
+//	OK                  an answer                              act on it: carry a decision out
 //	INVALID_ARGUMENT    the request breaks a rule written in   mend the request; the same one will
 //	                    this contract; google.rpc.BadRequest   never be accepted. Nothing changed.
 //	                    names each field
@@ -56,6 +57,10 @@ type PolicyServiceClient interface {
 	DecideJob(ctx context.Context, in *v1.DecideJobRequest, opts ...grpc.CallOption) (*v1.DecideJobResponse, error)
 	// DecideJobs judges many Jobs; one bad request does not spoil the others.
 	DecideJobs(ctx context.Context, in *v1.DecideJobsRequest, opts ...grpc.CallOption) (*v1.DecideJobsResponse, error)
+	// CheckJobStatus says whether an API server of a given version accepts an
+	// update of a Job's status, and which of its rules a bad one breaks. A status
+	// that is refused is an answer, no error.
+	CheckJobStatus(ctx context.Context, in *v1.CheckJobStatusRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusResponse, error)
 	// GetServerInfo says which contract and capabilities are served.
 	GetServerInfo(ctx context.Context, in *v1.GetServerInfoRequest, opts ...grpc.CallOption) (*v1.GetServerInfoResponse, error)
 }
@@ -88,6 +93,16 @@ func (c *policyServiceClient) DecideJobs(ctx context.Context, in *v1.DecideJobsR
 	return out, nil
 }
 
+func (c *policyServiceClient) CheckJobStatus(ctx context.Context, in *v1.CheckJobStatusRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.CheckJobStatusResponse)
+	err := c.cc.Invoke(ctx, PolicyService_CheckJobStatus_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServerInfoRequest, opts ...grpc.CallOption) (*v1.GetServerInfoResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.GetServerInfoResponse)
@@ -102,14 +117,14 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 // All implementations must embed UnimplementedPolicyServiceServer
 // for forward compatibility.
 //
-// PolicyService decides what is to become of Jobs. It is stateless: any
-// replica may answer any call, and the same request always gets the same
-// answer, byte for byte.
+// PolicyService decides what is to become of Jobs, and checks what others
+// decided. It is stateless: any replica may answer any call, and the same
+// request always gets the same answer, byte for byte.
 //
 // What a caller must do, by status code:
 //
 //	code                what happened                          what the caller does
-//	OK                  a decision                             carry it out
+//	OK                  an answer                              act on it: carry a decision out
 //	INVALID_ARGUMENT    the request breaks a rule written in   mend the request; the same one will
 //	                    this contract; google.rpc.BadRequest   never be accepted. Nothing changed.
 //	                    names each field
@@ -129,6 +144,10 @@ type PolicyServiceServer interface {
 	DecideJob(context.Context, *v1.DecideJobRequest) (*v1.DecideJobResponse, error)
 	// DecideJobs judges many Jobs; one bad request does not spoil the others.
 	DecideJobs(context.Context, *v1.DecideJobsRequest) (*v1.DecideJobsResponse, error)
+	// CheckJobStatus says whether an API server of a given version accepts an
+	// update of a Job's status, and which of its rules a bad one breaks. A status
+	// that is refused is an answer, no error.
+	CheckJobStatus(context.Context, *v1.CheckJobStatusRequest) (*v1.CheckJobStatusResponse, error)
 	// GetServerInfo says which contract and capabilities are served.
 	GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error)
 	mustEmbedUnimplementedPolicyServiceServer()
@@ -146,6 +165,9 @@ func (UnimplementedPolicyServiceServer) DecideJob(context.Context, *v1.DecideJob
 }
 func (UnimplementedPolicyServiceServer) DecideJobs(context.Context, *v1.DecideJobsRequest) (*v1.DecideJobsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DecideJobs not implemented")
+}
+func (UnimplementedPolicyServiceServer) CheckJobStatus(context.Context, *v1.CheckJobStatusRequest) (*v1.CheckJobStatusResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckJobStatus not implemented")
 }
 func (UnimplementedPolicyServiceServer) GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetServerInfo not implemented")
@@ -207,6 +229,24 @@ func _PolicyService_DecideJobs_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_CheckJobStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.CheckJobStatusRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).CheckJobStatus(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_CheckJobStatus_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).CheckJobStatus(ctx, req.(*v1.CheckJobStatusRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PolicyService_GetServerInfo_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(v1.GetServerInfoRequest)
 	if err := dec(in); err != nil {
@@ -239,6 +279,10 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DecideJobs",
 			Handler:    _PolicyService_DecideJobs_Handler,
+		},
+		{
+			MethodName: "CheckJobStatus",
+			Handler:    _PolicyService_CheckJobStatus_Handler,
 		},
 		{
 			MethodName: "GetServerInfo",

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"jobpolicy.dev/engine/jobstatus"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// CheckJobStatus says whether an API server accepts an update of a Job's status,
+// and which rules a bad one breaks. The rules are those of package jobstatus,
+// which callers in the same process may also ask directly.
+//
+// Errors are those of DecideJob: *InvalidRequestError and *UnsupportedError. A
+// status that the API server refuses is none.
+func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJobStatusResponse, error) {
+	if err := unsupported(req.GetSpec()); err != nil {
+		return nil, err
+	}
+	if err := validateCheck(req); err != nil {
+		return nil, err
+	}
+	server := jobstatus.Default(req.GetKubernetesMinor())
+	if req.JobManagedByGate != nil {
+		server.JobManagedBy = req.GetJobManagedByGate()
+	}
+	resp := &jobpolicyv1.CheckJobStatusResponse{}
+	transition := jobstatus.Transition{Spec: req.GetSpec(), Before: req.GetBefore(), After: req.GetAfter()}
+	for _, v := range server.Check(transition) {
+		resp.Violations = append(resp.Violations,
+			&jobpolicyv1.StatusViolation{Rule: v.Rule, Field: v.Field, Description: v.Description})
+	}
+	return resp, nil
+}
+
+// validateCheck refuses only what the API has no words for, and what would make
+// the answer meaningless. What is wrong with a status is for the rules to say.
+func validateCheck(req *jobpolicyv1.CheckJobStatusRequest) error {
+	c := &checker{}
+	c.apiServer(req)
+	c.checkedSpec(req.GetSpec())
+	c.checkedStatus("before", req.GetBefore())
+	c.require(req.GetAfter() != nil, "after", "is required")
+	c.checkedStatus("after", req.GetAfter())
+	if len(c.violations) > 0 {
+		return &InvalidRequestError{Violations: c.violations}
+	}
+	return nil
+}
+
+func (c *checker) apiServer(req *jobpolicyv1.CheckJobStatusRequest) {
+	minor, before := req.GetKubernetesMinor(), len(c.violations)
+	c.between("kubernetes_minor", int64(minor), jobstatus.OldestMinor, jobstatus.NewestMinor)
+	if len(c.violations) > before || req.JobManagedByGate == nil {
+		return
+	}
+	c.require(jobstatus.GateSettable(minor, req.GetJobManagedByGate()), "job_managed_by_gate",
+		"must not be %t in v1.%d: the gate cannot stand so", req.GetJobManagedByGate(), minor)
+}
+
+// checkedSpec checks the fields that the rules read.
+func (c *checker) checkedSpec(spec *jobpolicyv1.JobSpec) {
+	if !c.require(spec != nil, "spec", "is required") {
+		return
+	}
+	enum(c, "spec.completion_mode", spec.GetCompletionMode(), jobpolicyv1.CompletionMode_name, true)
+	c.notNegative("spec.parallelism", int64(spec.GetParallelism()))
+	c.notNegative("spec.completions", int64(spec.GetCompletions()))
+	c.notNegative("spec.backoff_limit_per_index", int64(spec.GetBackoffLimitPerIndex()))
+}
+
+func (c *checker) checkedStatus(field string, s *jobpolicyv1.JobStatus) {
+	c.optionalTime(field+".start_time", s.GetStartTime())
+	c.optionalTime(field+".completion_time", s.GetCompletionTime())
+	c.length(field+".completed_indexes.ranges", len(s.GetCompletedIndexes().GetRanges()), maxRanges)
+	c.length(field+".failed_indexes.ranges", len(s.GetFailedIndexes().GetRanges()), maxRanges)
+	c.length(field+".uncounted.succeeded", len(s.GetUncounted().GetSucceeded()), maxRows)
+	c.length(field+".uncounted.failed", len(s.GetUncounted().GetFailed()), maxRows)
+	if !c.length(field+".conditions", len(s.GetConditions()), maxConditions) {
+		return
+	}
+	for i, condition := range s.GetConditions() {
+		c.enter(field+".conditions", i)
+		c.bytesBetween("type", condition.GetType(), 1, maxTypeBytes)
+		enum(c, "status", condition.GetStatus(), jobpolicyv1.ConditionStatus_name, false)
+		c.leave()
+	}
+}
