@@ -2,58 +2,45 @@ package engine_test
 
 import (
 	"fmt"
+	"testing"
 
-	"google.golang.org/protobuf/proto"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/jobstatus"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A statusChange is a status update as the API server sees it. Its rules are
-// stated here a second time, independently of the engine (invariant I5): those
-// of the batch/v1 status strategy of Kubernetes v1.36. Many are asked only
-// when the field they are about changes, because a user may have changed the
-// spec under a status that was right before.
+// A statusChange is a status update as the API server sees it.
 type statusChange struct {
 	spec     *jobpolicyv1.JobSpec
 	old, new *jobpolicyv1.JobStatus
 }
 
-// violations lists the rules that the update breaks.
+// apiServers are those that must accept what the engine writes (invariant I5):
+// every known version with its default gates, but v1.30. See
+// TestAPIServersThatRefuseAnswers for the others.
+func apiServers() []jobstatus.APIServer {
+	var servers []jobstatus.APIServer
+	for minor := int32(jobstatus.OldestMinor); minor <= jobstatus.NewestMinor; minor++ {
+		if minor != 30 {
+			servers = append(servers, jobstatus.Default(minor))
+		}
+	}
+	return servers
+}
+
+// violations lists the rules of API servers that the update breaks.
 func (c statusChange) violations() []string {
 	var broken []string
-	for _, rule := range []struct {
-		name string
-		ok   bool
-	}{
-		{"counts are not negative", c.countsNotNegative()},
-		{"each UID stands once in uncounted", c.uncountedOnce()},
-		{"a condition type stands once", c.conditionsOnce()},
-		{"Complete and Failed exclude each other", !c.flipped(complete, failed) || !is(c.new, complete) || !is(c.new, failed)},
-		{"Complete and FailureTarget exclude each other", !c.flipped(complete, failureTarget) || !is(c.new, complete) || !is(c.new, failureTarget)},
-		{"SuccessCriteriaMet excludes Failed and FailureTarget", !is(c.new, criteriaMet) || (!is(c.new, failed) && !is(c.new, failureTarget))},
-		{"a completion time needs Complete", !c.completionMatters() || c.new.GetCompletionTime() == nil || is(c.new, complete)},
-		{"Complete needs a completion time", !c.completionMatters() || c.new.GetCompletionTime() != nil || !is(c.new, complete)},
-		{"completion is not before start", c.completionAfterStart()},
-		{"Failed needs FailureTarget", !(c.flipped(failed) || c.failedIndexesChanged()) || !is(c.new, failed) || is(c.new, failureTarget)},
-		{"Complete needs SuccessCriteriaMet", !c.flipped(complete, criteriaMet) || !is(c.new, complete) || is(c.new, criteriaMet)},
-		{"a finished Job has no active pods", !c.finishedOr(c.old.GetActive() != c.new.GetActive()) || c.new.GetActive() == 0},
-		{"a finished Job has no terminating pods", !c.finishedOr(!sameCount(c.old.Terminating, c.new.Terminating)) || c.new.GetTerminating() == 0},
-		{"a finished Job has a start time", c.finishedHasStart()},
-		{"a finished Job has nothing uncounted", !c.finishedOr(!proto.Equal(c.old.GetUncounted(), c.new.GetUncounted())) || uncountedPods(c.new) == 0},
-		{"ready is not above active", (sameCount(c.old.Ready, c.new.Ready) && c.old.GetActive() == c.new.GetActive()) || c.new.GetReady() <= c.new.GetActive()},
-		{"completed indexes are those of an Indexed Job", c.completedIndexesInRange()},
-		{"failed indexes are those of a Job with limits per index", c.failedIndexesInRange()},
-		{"no index is both completed and failed", c.indexesDisjoint()},
-		{"Failed, Complete, FailureTarget and SuccessCriteriaMet stay", c.verdictsStay()},
-		{"SuccessCriteriaMet is not added to a Complete Job", !is(c.old, complete) || is(c.old, criteriaMet) || !is(c.new, criteriaMet)},
-		{"failed does not decrease", c.new.GetFailed() >= c.old.GetFailed()},
-		{"succeeded does not decrease", c.elastic() || c.new.GetSucceeded() >= c.old.GetSucceeded()},
-		{"the completion time stays", c.new.GetCompletionTime() == nil || c.old.GetCompletionTime() == nil || proto.Equal(c.new.GetCompletionTime(), c.old.GetCompletionTime())},
-		{"the start time of a running Job stays", c.startTimeStays()},
-	} {
-		if !rule.ok {
-			broken = append(broken, rule.name)
+	for _, server := range apiServers() {
+		for _, v := range server.Check(jobstatus.Transition{Spec: c.spec, Before: c.old, After: c.new}) {
+			broken = append(broken, fmt.Sprintf("v1.%d: %s", server.Minor, v))
 		}
+	}
+	if !c.conditionsOnce() {
+		broken = append(broken, "a condition type stands twice")
 	}
 	return broken
 }
@@ -86,51 +73,6 @@ func uncountedPods(s *jobpolicyv1.JobStatus) int {
 	return len(s.GetUncounted().GetSucceeded()) + len(s.GetUncounted().GetFailed())
 }
 
-func sameCount(a, b *int32) bool {
-	return (a == nil) == (b == nil) && (a == nil || *a == *b)
-}
-
-// flipped reports whether one of the conditions changes its truth.
-func (c statusChange) flipped(conditionTypes ...string) bool {
-	for _, t := range conditionTypes {
-		if is(c.old, t) != is(c.new, t) {
-			return true
-		}
-	}
-	return false
-}
-
-// finishedOr reports whether a rule about finished Jobs is to be asked: the Job
-// is finished, and that or the field in question has changed.
-func (c statusChange) finishedOr(changed bool) bool {
-	return isFinished(c.new) && (changed || !isFinished(c.old))
-}
-
-func (c statusChange) completionMatters() bool {
-	return c.flipped(complete) || !proto.Equal(c.old.GetCompletionTime(), c.new.GetCompletionTime())
-}
-
-func (c statusChange) startChanged() bool {
-	return !proto.Equal(c.old.GetStartTime(), c.new.GetStartTime())
-}
-
-func (c statusChange) completionAfterStart() bool {
-	start, completion := c.new.GetStartTime(), c.new.GetCompletionTime()
-	if start == nil || completion == nil || (!c.startChanged() && proto.Equal(c.old.GetCompletionTime(), completion)) {
-		return true
-	}
-	return !completion.AsTime().Before(start.AsTime())
-}
-
-func (c statusChange) finishedHasStart() bool {
-	suspendedAndEmpty := c.spec.GetSuspend() && c.spec.Completions != nil && c.spec.GetCompletions() == 0
-	return !c.finishedOr(c.startChanged()) || suspendedAndEmpty || c.new.GetStartTime() != nil
-}
-
-func (c statusChange) countsNotNegative() bool {
-	return min(c.new.GetActive(), c.new.GetReady(), c.new.GetTerminating(), c.new.GetSucceeded(), c.new.GetFailed()) >= 0
-}
-
 func (c statusChange) uncountedOnce() bool {
 	seen := map[string]bool{}
 	for _, list := range [][][]byte{c.new.GetUncounted().GetSucceeded(), c.new.GetUncounted().GetFailed()} {
@@ -144,6 +86,8 @@ func (c statusChange) uncountedOnce() bool {
 	return true
 }
 
+// conditionsOnce: the API server would let a type stand twice; the engine must
+// not.
 func (c statusChange) conditionsOnce() bool {
 	seen := map[string]bool{}
 	for _, condition := range c.new.GetConditions() {
@@ -155,57 +99,88 @@ func (c statusChange) conditionsOnce() bool {
 	return true
 }
 
-func (c statusChange) indexed() bool {
-	return c.spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
-}
-
-// elastic reports whether completions may have been scaled down.
-func (c statusChange) elastic() bool {
-	return c.indexed() && c.spec.Completions != nil && c.spec.GetCompletions() == c.spec.GetParallelism()
-}
-
-func (c statusChange) completedIndexesChanged() bool {
-	return indexText(c.old.GetCompletedIndexes()) != indexText(c.new.GetCompletedIndexes())
-}
-
-func (c statusChange) failedIndexesChanged() bool {
-	return (c.old.FailedIndexes == nil) != (c.new.FailedIndexes == nil) ||
-		indexText(c.old.GetFailedIndexes()) != indexText(c.new.GetFailedIndexes())
-}
-
-func (c statusChange) inRange(m *jobpolicyv1.IndexSet) bool {
-	return c.spec.Completions == nil || indexes(m).Below(c.spec.GetCompletions()).Len() == indexes(m).Len()
-}
-
-func (c statusChange) completedIndexesInRange() bool {
-	set := c.new.GetCompletedIndexes()
-	return !c.completedIndexesChanged() || (c.inRange(set) && (c.indexed() || len(set.GetRanges()) == 0))
-}
-
-func (c statusChange) failedIndexesInRange() bool {
-	set := c.new.FailedIndexes
-	return !c.failedIndexesChanged() || (c.inRange(set) && (c.spec.BackoffLimitPerIndex != nil || set == nil))
-}
-
-func (c statusChange) indexesDisjoint() bool {
-	if !c.completedIndexesChanged() && !c.failedIndexesChanged() {
-		return true
-	}
-	return indexes(c.new.GetCompletedIndexes()).Intersect(indexes(c.new.GetFailedIndexes())).Empty()
-}
-
-func (c statusChange) verdictsStay() bool {
-	for _, t := range []string{failed, complete, failureTarget, criteriaMet} {
-		if is(c.old, t) && !is(c.new, t) {
-			return false
+// TestAPIServersAcceptAnswers asks about decisions on any status that the
+// contract allows, also one that no API server would have let in. Of such a
+// status, what is wrong may stay wrong; nothing else may go wrong.
+func TestAPIServersAcceptAnswers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		req := drawRequest(t)
+		resp, err := engine.DecideJob(req)
+		if err != nil || resp.GetStatus() == nil {
+			return
 		}
-	}
-	return true
+		if neverWritten(req.GetStatus()) {
+			return
+		}
+		for _, server := range apiServers() {
+			wrong := map[string]bool{}
+			for _, v := range server.Check(jobstatus.Transition{Spec: req.GetSpec(), After: req.GetStatus()}) {
+				wrong[v.Rule] = true
+			}
+			for _, v := range server.Check(jobstatus.Transition{Spec: req.GetSpec(), Before: req.GetStatus(), After: resp.GetStatus()}) {
+				if !wrong[v.Rule] {
+					t.Fatalf("I5: v1.%d would refuse the status: %s\nrequest:\n%s\nresponse:\n%s", server.Minor, v, render(req), render(resp))
+				}
+			}
+		}
+	})
 }
 
-func (c statusChange) startTimeStays() bool {
-	resumes := is(c.old, suspended) && hasCondition(c.new, suspended, jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE)
-	return !c.startChanged() || resumes || c.old.GetStartTime() == nil || c.spec.GetSuspend()
+// neverWritten reports statuses that contradict themselves in a way that no API
+// server with the rules lets in, nor out: there is no right answer.
+func neverWritten(s *jobpolicyv1.JobStatus) bool {
+	return (is(s, criteriaMet) && is(s, failureTarget)) ||
+		!indexes(s.GetCompletedIndexes()).Intersect(indexes(s.GetFailedIndexes())).Empty()
+}
+
+// The versions that refuse what every Job needs, or what some Jobs need, and
+// why: v1.30 keeps SuccessCriteriaMet for Jobs with a success policy, and v1.31
+// with the gate JobManagedBy (alpha there) lets no Job finish that never started
+// and no resumption move the start time. The engine writes what v1.32 and later
+// expect.
+func TestAPIServersThatRefuseAnswers(t *testing.T) {
+	cases := map[string]struct {
+		server jobstatus.APIServer
+		scene  string
+		want   []string
+	}{
+		"any Job that completes, by v1.30": {
+			jobstatus.Default(30), "job completions=1\nstatus start=0s succeeded=1",
+			[]string{"SuccessCriteriaMetNonIndexed", "SuccessCriteriaMetWithoutSuccessPolicy"},
+		},
+		"any Job that completes, by v1.31":      {jobstatus.Default(31), "job completions=1\nstatus start=0s succeeded=1", nil},
+		"nothing to do and suspended, by v1.32": {jobstatus.Default(32), "job completions=0 suspend\nstatus\ncondition SuccessCriteriaMet", nil},
+		"nothing to do and suspended, by v1.31 with the gate": {
+			jobstatus.APIServer{Minor: 31, JobManagedBy: true},
+			"job completions=0 suspend\nstatus\ncondition SuccessCriteriaMet",
+			[]string{"FinishedWithoutStartTime"},
+		},
+		"a start time that is kept while suspended, and a resume, by v1.31 with the gate": {
+			jobstatus.APIServer{Minor: 31, JobManagedBy: true},
+			"job completions=1\nstatus start=-60s\ncondition Suspended",
+			[]string{"StartTimeChanged"},
+		},
+		"a start time that is kept while suspended, and a resume, by v1.32": {
+			jobstatus.Default(32), "job completions=1\nstatus start=-60s\ncondition Suspended", nil,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			s.mustTell(t, tc.scene)
+			resp, err := engine.DecideJob(s.req)
+			if err != nil || resp.GetStatus() == nil {
+				t.Fatalf("DecideJob = %v, %v, want a status", resp, err)
+			}
+			var got []string
+			for _, v := range tc.server.Check(jobstatus.Transition{Spec: s.req.GetSpec(), Before: s.req.GetStatus(), After: resp.GetStatus()}) {
+				got = append(got, v.Rule)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("rules broken (-want +got):\n%s\nstatus:\n%s", diff, render(resp.GetStatus()))
+			}
+		})
+	}
 }
 
 // conditionsRemoved names a condition that the new status has lost. The API

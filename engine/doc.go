@@ -58,4 +58,12 @@
 //	pods and UIDs are gone → status: Complete or Failed
 //
 // Each arrow is at least one round; a crash between any two loses nothing.
+//
+// # Checking a status
+//
+// CheckJobStatus says whether the API server of a given Kubernetes version
+// accepts a status, whoever made it, and which of its rules a bad one breaks.
+// Package jobstatus holds the rules; what DecideJob answers keeps them, from
+// v1.29 to v1.36 with their default feature gates, except in v1.30: that one
+// lets only Jobs with a success policy have the condition SuccessCriteriaMet.
 package engine

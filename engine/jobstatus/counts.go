@@ -72,7 +72,7 @@ func (t Transition) uncountedChanges() bool {
 func finishedWithUncountedPods(t Transition, r *report) {
 	n := len(t.After.GetUncounted().GetSucceeded()) + len(t.After.GetUncounted().GetFailed())
 	if n > 0 && isFinished(t.After) && (t.finishes() || t.uncountedChanges()) {
-		r.add(uncountedField, "must be empty for a finished Job, has %d entries", n)
+		r.add(uncountedField, "must be empty for a finished Job, holds %d", n)
 	}
 }
 

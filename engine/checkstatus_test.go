@@ -1,0 +1,189 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/jobstatus"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// validCheck is an update that the API server of v1.36 accepts.
+func validCheck() *jobpolicyv1.CheckJobStatusRequest {
+	return &jobpolicyv1.CheckJobStatusRequest{
+		Spec:            &jobpolicyv1.JobSpec{Parallelism: 1},
+		After:           &jobpolicyv1.JobStatus{StartTime: at(0), Active: 1, Ready: proto.Int32(1)},
+		KubernetesMinor: 36,
+	}
+}
+
+func TestCheckJobStatus(t *testing.T) {
+	const (
+		ready = "status.ready"
+	)
+	cases := map[string]struct {
+		change func(*jobpolicyv1.CheckJobStatusRequest)
+		want   []*jobpolicyv1.StatusViolation
+	}{
+		"a status that is accepted": {func(*jobpolicyv1.CheckJobStatusRequest) {}, nil},
+		"more ready than active": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) { r.After.Ready = proto.Int32(2) },
+			[]*jobpolicyv1.StatusViolation{{Rule: "MoreReadyThanActive", Field: ready, Description: "must not be above active (1), is 2"}},
+		},
+		"more ready than active, by an older server": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) { r.After.Ready, r.KubernetesMinor = proto.Int32(2), 31 }, nil,
+		},
+		"more ready than active, by an older server with the gate": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) {
+				r.After.Ready, r.KubernetesMinor, r.JobManagedByGate = proto.Int32(2), 31, proto.Bool(true)
+			},
+			[]*jobpolicyv1.StatusViolation{{Rule: "MoreReadyThanActive", Field: ready, Description: "must not be above active (1), is 2"}},
+		},
+		"more ready than active, by a server without the gate": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) {
+				r.After.Ready, r.KubernetesMinor, r.JobManagedByGate = proto.Int32(2), 34, proto.Bool(false)
+			}, nil,
+		},
+		"what was wrong before": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) {
+				r.After.Ready = proto.Int32(2)
+				r.Before = proto.CloneOf(r.After)
+			}, nil,
+		},
+		"a negative count and ranges out of order are for the rules to refuse": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) {
+				r.Spec.CompletionMode, r.Spec.Completions = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED, proto.Int32(5)
+				r.After.Failed = -1
+				r.Before = &jobpolicyv1.JobStatus{Failed: -1}
+				r.After.CompletedIndexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 3, Last: 3}, {First: 1, Last: 1}}}
+			},
+			[]*jobpolicyv1.StatusViolation{
+				{Rule: "NegativeCount", Field: "status.failed", Description: "must not be negative, is -1"},
+				{Rule: "CompletedIndexesMalformed", Field: "status.completedIndexes", Description: "must be in ascending order: index 1 comes after 3"},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := validCheck()
+			tc.change(req)
+			before := proto.CloneOf(req)
+			got, err := engine.CheckJobStatus(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &jobpolicyv1.CheckJobStatusResponse{Violations: tc.want}
+			if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+				t.Errorf("response (-want +got):\n%s", diff)
+			}
+			if !proto.Equal(before, req) {
+				t.Error("the request was changed")
+			}
+		})
+	}
+}
+
+func TestCheckJobStatusRefusesBadRequests(t *testing.T) {
+	condition := func(c *jobpolicyv1.JobCondition) func(*jobpolicyv1.CheckJobStatusRequest) {
+		return func(r *jobpolicyv1.CheckJobStatusRequest) { r.After.Conditions = []*jobpolicyv1.JobCondition{c} }
+	}
+	cases := map[string]struct {
+		spoil func(*jobpolicyv1.CheckJobStatusRequest)
+		want  string
+	}{
+		"no spec":           {func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec = nil }, "spec"},
+		"no status":         {func(r *jobpolicyv1.CheckJobStatusRequest) { r.After = nil }, "after"},
+		"no version":        {func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = 0 }, "kubernetes_minor"},
+		"a version too old": {func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = jobstatus.OldestMinor - 1 }, "kubernetes_minor"},
+		"a version to come": {func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = jobstatus.NewestMinor + 1 }, "kubernetes_minor"},
+		"a gate before time": {func(r *jobpolicyv1.CheckJobStatusRequest) {
+			r.KubernetesMinor, r.JobManagedByGate = 29, proto.Bool(true)
+		}, "job_managed_by_gate"},
+		"a gate locked":   {func(r *jobpolicyv1.CheckJobStatusRequest) { r.JobManagedByGate = proto.Bool(false) }, "job_managed_by_gate"},
+		"an unknown mode": {func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec.CompletionMode = 9 }, "spec.completion_mode"},
+		"negative completions in the spec": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec.Completions = proto.Int32(-1) }, "spec.completions",
+		},
+		"a time beyond the calendar": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) {
+				r.After.CompletionTime = &timestamppb.Timestamp{Seconds: 1 << 60}
+			}, "after.completion_time",
+		},
+		"such a time before": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) {
+				r.Before = &jobpolicyv1.JobStatus{StartTime: &timestamppb.Timestamp{Seconds: 1 << 60}}
+			}, "before.start_time",
+		},
+		"a condition that is neither true nor false": {condition(&jobpolicyv1.JobCondition{Type: "Complete"}), "after.conditions[0].status"},
+		"a condition without type":                   {condition(&jobpolicyv1.JobCondition{Status: 1}), "after.conditions[0].type"},
+		"more conditions than there may be": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) {
+				r.After.Conditions = make([]*jobpolicyv1.JobCondition, 101)
+			}, "after.conditions",
+		},
+		"more uncounted pods than there may be": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) {
+				r.After.Uncounted = &jobpolicyv1.UncountedTerminatedPods{Failed: make([][]byte, 100_001)}
+			}, "after.uncounted.failed",
+		},
+		"more ranges than there may be": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) {
+				r.After.CompletedIndexes = &jobpolicyv1.IndexSet{Ranges: make([]*jobpolicyv1.IndexRange, 200_001)}
+			}, "after.completed_indexes.ranges",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := validCheck()
+			tc.spoil(req)
+			_, err := engine.CheckJobStatus(req)
+			invalid, ok := errors.AsType[*engine.InvalidRequestError](err)
+			if !ok || len(invalid.Violations) != 1 || invalid.Violations[0].Field != tc.want {
+				t.Errorf("error = %v, want one violation, of %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestCheckJobStatusKnowsNoSpecOfANewerContract(t *testing.T) {
+	req := validCheck()
+	req.Spec.ProtoReflect().SetUnknown([]byte("\xfa\x7f\x01x")) // field 2047, one byte
+	_, err := engine.CheckJobStatus(req)
+	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
+		t.Errorf("error = %v, want *engine.UnsupportedError", err)
+	}
+}
+
+// FuzzCheckJobStatus feeds bytes as they may arrive over the wire.
+func FuzzCheckJobStatus(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(wireBytes(f, validCheck()))
+	bad := validCheck()
+	bad.After = &jobpolicyv1.JobStatus{
+		Active: -1, Uncounted: &jobpolicyv1.UncountedTerminatedPods{Failed: [][]byte{nil, nil}},
+		Conditions:       []*jobpolicyv1.JobCondition{{Type: complete, Status: 1}, {Type: failed, Status: 1}, {Type: complete, Status: 2}},
+		CompletedIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 1<<31 - 1, Last: -1 << 31}}},
+	}
+	f.Add(wireBytes(f, bad))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		req := &jobpolicyv1.CheckJobStatusRequest{}
+		if proto.Unmarshal(data, req) != nil {
+			return
+		}
+		resp, err := engine.CheckJobStatus(req)
+		if (resp == nil) == (err == nil) || len(resp.GetViolations()) > jobstatus.MaxViolations {
+			t.Errorf("CheckJobStatus = %d violations, %v", len(resp.GetViolations()), err)
+		}
+		for _, v := range resp.GetViolations() {
+			if v.GetRule() == "" || v.GetField() == "" || v.GetDescription() == "" {
+				t.Errorf("half a violation: %v", v)
+			}
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package policyserver_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/testengine"
+)
+
+// check asks for a status that two rules refuse.
+func check() *jobpolicyv1.CheckJobStatusRequest {
+	return &jobpolicyv1.CheckJobStatusRequest{
+		Spec:            &jobpolicyv1.JobSpec{Parallelism: 1},
+		Before:          &jobpolicyv1.JobStatus{Failed: 2},
+		After:           &jobpolicyv1.JobStatus{Failed: 1, Ready: proto.Int32(1)},
+		KubernetesMinor: 36,
+	}
+}
+
+func TestStatusIsCheckedAsInProcess(t *testing.T) {
+	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
+	want, err := engine.CheckJobStatus(check())
+	if err != nil || len(want.GetViolations()) != 2 {
+		t.Fatalf("in process: %v, %v, want two violations", want, err)
+	}
+	got, err := client.CheckJobStatus(patient(t), check())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("response (-in process +remote):\n%s", diff)
+	}
+}
+
+func TestBadChecksAreRefusedByField(t *testing.T) {
+	cases := map[string]struct {
+		spoil func(*jobpolicyv1.CheckJobStatusRequest)
+		want  string
+	}{
+		"no spec":                  {func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec = nil }, "spec"},
+		"no status":                {func(r *jobpolicyv1.CheckJobStatusRequest) { r.After = nil }, "after"},
+		"a version that is absent": {func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = 0 }, "kubernetes_minor"},
+		"a version to come":        {func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = 37 }, "kubernetes_minor"},
+		"a gate that is locked":    {func(r *jobpolicyv1.CheckJobStatusRequest) { r.JobManagedByGate = proto.Bool(false) }, "job_managed_by_gate"},
+		"a list above the limit of every list": {
+			func(r *jobpolicyv1.CheckJobStatusRequest) {
+				r.After.Uncounted = &jobpolicyv1.UncountedTerminatedPods{Failed: make([][]byte, 200_001)}
+			}, "after.uncounted.failed",
+		},
+	}
+	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := check()
+			tc.spoil(req)
+			_, err := client.CheckJobStatus(patient(t), req)
+			assertInvalid(t, err, tc.want)
+		})
+	}
+}
+
+func TestCheckOfASpecOfANewerContractIsUnimplemented(t *testing.T) {
+	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
+	req := check()
+	req.Spec.ProtoReflect().SetUnknown([]byte("\xfa\x7f\x01x")) // number 2047, one byte
+	if _, err := client.CheckJobStatus(patient(t), req); status.Code(err) != codes.Unimplemented {
+		t.Errorf("error = %v, want UNIMPLEMENTED", err)
+	}
+}
+
+func TestBytesThatAreNoCheck(t *testing.T) {
+	conn := testengine.Start(t, testengine.Config{}).Dial(t)
+	method := jobpolicyv1grpc.PolicyService_CheckJobStatus_FullMethodName
+	assertInvalid(t, sendRaw(patient(t), conn, method, []byte("\x1a\x7f")), "")
+	assertInvalid(t, sendRaw(patient(t), conn, method, nil), "kubernetes_minor")
+}
