@@ -30,7 +30,6 @@ func indexedOf(n int32) tweak {
 }
 
 func completions(n int32) tweak { return func(s *jobpolicyv1.JobSpec) { s.Completions = &n } }
-func parallelism(n int32) tweak { return func(s *jobpolicyv1.JobSpec) { s.Parallelism = n } }
 func perIndex(s *jobpolicyv1.JobSpec) {
 	s.BackoffLimitPerIndex = proto.Int32(1)
 }
