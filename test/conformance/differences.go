@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -19,11 +20,11 @@ type Difference struct {
 // because times are not compared.
 func Differences() []Difference {
 	return []Difference{{
-		Name: "a suspended Job completes",
-		Reason: "A Job that is suspended, and then has enough successes because it was resized, gets SuccessCriteriaMet from both. " +
-			"The built-in controller never gets further: it has cleared startTime when it suspended the Job, and the API server " +
-			"refuses a Complete Job without one. Here startTime is set again together with Complete.",
-		explain: explainSuspendedComplete,
+		Name: "a suspended Job finishes",
+		Reason: "A Job that is suspended, and then has enough successes because it was resized, or too many failures because it adopts a failed " +
+			"pod, gets SuccessCriteriaMet or FailureTarget from both. The built-in controller never gets further: the Job has no start time, and the " +
+			"API server refuses a Complete or Failed Job without one. Here startTime is set together with the last condition.",
+		explain: explainStuck,
 	}, {
 		Name: "a recreated Job starts at once",
 		Reason: "The built-in controller keeps what it expects to see by the Job's name. If a Job is deleted and created again before it has " +
@@ -72,22 +73,34 @@ func explainRecreated(builtin, ours []string) []string {
 	return slices.Clone(builtin)
 }
 
-func explainSuspendedComplete(builtin, ours []string) []string {
-	const criteria, complete = "SuccessCriteriaMet=True ", "Complete=True "
-	stuck := withPrefix(builtin, "condition 1: Suspended=True") && slices.Contains(builtin, "startTime=false completionTime=false") &&
-		contains(builtin, criteria) && !contains(builtin, " "+complete)
-	if !stuck {
+var (
+	terminal  = regexp.MustCompile(`^condition \d: (Complete|Failed)=True (\w+) `)
+	startTime = regexp.MustCompile(`^startTime=true completionTime=.*`)
+)
+
+// explainStuck: the built-in Job has its interim condition and no start time.
+func explainStuck(builtin, ours []string) []string {
+	interim := contains(builtin, ": SuccessCriteriaMet=True ") || contains(builtin, ": FailureTarget=True ")
+	if !interim || slices.ContainsFunc(builtin, terminal.MatchString) || !slices.Contains(builtin, "startTime=false completionTime=false") {
 		return ours
 	}
 	var taken []string
+	told := ""
 	for _, line := range ours {
-		switch {
-		case line == "startTime=true completionTime=true":
-			taken = append(taken, "startTime=false completionTime=false")
-		case strings.HasPrefix(line, "condition 3: "+complete), line == `event: Normal Completed "Job completed"`:
-		default:
-			taken = append(taken, line)
+		if match := terminal.FindStringSubmatch(line); match != nil {
+			told = "event: Warning " + match[2] + " "
+			if match[1] == "Complete" {
+				told = "event: Normal Completed "
+			}
+			continue
 		}
+		if told != "" && strings.HasPrefix(line, told) {
+			continue
+		}
+		taken = append(taken, startTime.ReplaceAllString(line, "startTime=false completionTime=false"))
+	}
+	if told == "" {
+		return ours
 	}
 	return taken
 }

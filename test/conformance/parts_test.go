@@ -32,6 +32,11 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"pod Running tracked ready: 1", "pods created: 3",
 	}
 	idle := []string{"active=0 ready=0 terminating=0 succeeded=0 failed=0", `condition 1: Suspended=True JobSuspended "Job suspended"`}
+	failing := []string{"startTime=false completionTime=false", `condition 1: FailureTarget=True BackoffLimitExceeded "x"`}
+	failed := []string{
+		"startTime=true completionTime=false", `condition 1: FailureTarget=True BackoffLimitExceeded "x"`,
+		`condition 2: Failed=True BackoffLimitExceeded "x"`, `event: Warning BackoffLimitExceeded "x"`,
+	}
 	doomed := append(slices.Clone(idle), `condition 2: FailureTarget=True PodFailurePolicy "Container main"`)
 	cases := map[string]struct {
 		builtin, ours []string
@@ -39,15 +44,17 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		wantSame      bool
 	}{
 		"equal views":                         {completes, completes, "", true},
-		"the difference on the list":          {stuck, completes, "a suspended Job completes", true},
+		"the difference on the list":          {stuck, completes, "a suspended Job finishes", true},
 		"the same the other way round":        {completes, stuck, "", false},
 		"a recreated Job that waits":          {waiting, running, "a recreated Job starts at once", true},
 		"a recreated Job that waits on ours":  {running, waiting, "", false},
 		"a first Job that waits":              {slices.Delete(slices.Clone(waiting), 2, 3), slices.Delete(slices.Clone(running), 2, 3), "", false},
+		"a failure without a start time":      {failing, failed, "a suspended Job finishes", true},
+		"a start time is all that differs":    {failing, append([]string{"startTime=true completionTime=false"}, failing[1:]...), "", false},
 		"a suspended Job that is doomed":      {doomed, idle, "suspending does not fail a Job", true},
 		"doomed on ours only":                 {idle, doomed, "", false},
 		"doomed, and another difference":      {doomed, append(slices.Clone(idle), "failed=1"), "", false},
-		"another difference beside it":        {stuck, append([]string{"failed=1"}, completes...), "a suspended Job completes", false},
+		"another difference beside it":        {stuck, append([]string{"failed=1"}, completes...), "a suspended Job finishes", false},
 		"a line more on ours":                 {completes, append([]string{"failed=1"}, completes...), "", false},
 		"a line less on ours":                 {completes, completes[1:], "", false},
 		"the same lines in a different order": {[]string{"a", "b"}, []string{"b", "a"}, "", false},

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -45,6 +46,18 @@ func TestAJobIsRestlessWithTheWrongNumberOfPods(t *testing.T) {
 				t.Errorf("restless = %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestFailuresOfAJobThatSucceedsInRestarts(t *testing.T) {
+	met := `condition 1: SuccessCriteriaMet=True SuccessPolicy "x"`
+	counted := []string{"active=0 ready=0 terminating=0 succeeded=1 failed=1", `completedIndexes="1" failedIndexes=0`}
+	hidden := []string{"active=0 ready=0 terminating=0 succeeded=1 failed=?", `completedIndexes="1" failedIndexes=?`}
+	if diff := cmp.Diff(append(hidden, met), withoutFailures(append(slices.Clone(counted), met))); diff != "" {
+		t.Errorf("a Job that succeeds (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(counted, withoutFailures(slices.Clone(counted))); diff != "" {
+		t.Errorf("any other Job (-want +got):\n%s", diff)
 	}
 }
 
