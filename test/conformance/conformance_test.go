@@ -55,7 +55,7 @@ func TestConformance(t *testing.T) {
 			t.Errorf("%s\n  %s\n  again: %s", r.c, r.problem, again(r.c))
 		}
 	}
-	t.Logf("%s\n%s\nplayed in %s", summary(results), o.counts(), time.Since(started).Round(time.Second))
+	t.Logf("%s\n%s%s\nplayed in %s", summary(results), o.counts(), slowest(results), time.Since(started).Round(time.Second))
 	noteLog(t, o.ours.plane.LogPath(cluster.Executor))
 }
 
@@ -78,7 +78,7 @@ func chosenCases() ([]*Case, error) {
 		for i := range *casesFlag {
 			cases = append(cases, Generated(*seedFlag+uint64(i)))
 		}
-		for i := range *casesFlag / 4 {
+		for i := range *casesFlag / 8 {
 			cases = append(cases, GeneratedInRestarts(*seedFlag+uint64(i)))
 		}
 		return cases, nil
@@ -136,10 +136,12 @@ func caseNamed(name string) (*Case, error) {
 func playAll(ctx context.Context, o oracle, cases []*Case) []result {
 	quiet := slices.DeleteFunc(slices.Clone(cases), (*Case).inRestarts)
 	rough := slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return !c.inRestarts() })
+	started := time.Now()
 	results := playSome(ctx, o, quiet, "c")
 	if len(rough) == 0 {
 		return results
 	}
+	o.logf("%d cases played in %s; now %d in restarts", len(quiet), time.Since(started).Round(time.Second), len(rough))
 	ctx, cancel := context.WithCancel(ctx)
 	var disturbances sync.WaitGroup
 	errs := make([]error, 2)

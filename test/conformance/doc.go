@@ -23,7 +23,7 @@
 // because those that a controller has not sent yet die with it.
 //
 //	go test ./conformance                                    hand-written cases and some generated ones
-//	go test ./conformance -args -conformance.cases=500       more generated cases (and a quarter as many in restarts)
+//	go test ./conformance -args -conformance.cases=500       more generated cases (and an eighth as many in restarts)
 //	go test ./conformance -args -conformance.replay=seed-17  one case again; restarts-seed-17 for one in restarts
 //	go test ./conformance -args -conformance.shrink          shorter scripts for what fails
 //

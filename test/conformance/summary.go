@@ -1,10 +1,12 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // summary is the table of what was covered: each feature by each end.
@@ -53,6 +55,16 @@ func summary(results []result) string {
 		fmt.Fprintf(&out, "\ndeliberate difference %q: seen in %d cases\n  %s\n", d.Name, known[d.Name], d.Reason)
 	}
 	return out.String()
+}
+
+// slowest are the cases that took longest.
+func slowest(results []result) string {
+	byTime := slices.SortedFunc(slices.Values(results), func(a, b result) int { return cmp.Compare(b.took, a.took) })
+	var out []string
+	for _, r := range byTime[:min(5, len(byTime))] {
+		out = append(out, fmt.Sprintf("%s %s", r.c.Name, r.took.Round(time.Second)))
+	}
+	return "slowest: " + strings.Join(out, ", ")
 }
 
 // counts says how many statuses the controllers wrote, by the API server's answer.
