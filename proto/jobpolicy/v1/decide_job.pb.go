@@ -91,6 +91,8 @@ const (
 	Requirement_REQUIREMENT_UNSPECIFIED Requirement = 0
 	// DecideJobRequest.active_pods.
 	Requirement_REQUIREMENT_ACTIVE_PODS Requirement = 1
+	// DecideCronJobRequest.absent_jobs, and rows in jobs for those that exist.
+	Requirement_REQUIREMENT_ABSENT_JOBS Requirement = 2
 )
 
 // Enum value maps for Requirement.
@@ -98,10 +100,12 @@ var (
 	Requirement_name = map[int32]string{
 		0: "REQUIREMENT_UNSPECIFIED",
 		1: "REQUIREMENT_ACTIVE_PODS",
+		2: "REQUIREMENT_ABSENT_JOBS",
 	}
 	Requirement_value = map[string]int32{
 		"REQUIREMENT_UNSPECIFIED": 0,
 		"REQUIREMENT_ACTIVE_PODS": 1,
+		"REQUIREMENT_ABSENT_JOBS": 2,
 	}
 )
 
@@ -192,6 +196,62 @@ func (DeleteReason) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{2}
 }
 
+// DeleteJobReason is why a Job is deleted.
+type DeleteJobReason int32
+
+const (
+	DeleteJobReason_DELETE_JOB_REASON_UNSPECIFIED DeleteJobReason = 0
+	// A run is due and the concurrency policy is REPLACE.
+	DeleteJobReason_DELETE_JOB_REASON_REPLACED DeleteJobReason = 1
+	// More finished Jobs are there than the history limits keep.
+	DeleteJobReason_DELETE_JOB_REASON_HISTORY_LIMIT DeleteJobReason = 2
+	// The Job finished longer ago than it is to be kept.
+	DeleteJobReason_DELETE_JOB_REASON_TTL_EXPIRED DeleteJobReason = 3
+)
+
+// Enum value maps for DeleteJobReason.
+var (
+	DeleteJobReason_name = map[int32]string{
+		0: "DELETE_JOB_REASON_UNSPECIFIED",
+		1: "DELETE_JOB_REASON_REPLACED",
+		2: "DELETE_JOB_REASON_HISTORY_LIMIT",
+		3: "DELETE_JOB_REASON_TTL_EXPIRED",
+	}
+	DeleteJobReason_value = map[string]int32{
+		"DELETE_JOB_REASON_UNSPECIFIED":   0,
+		"DELETE_JOB_REASON_REPLACED":      1,
+		"DELETE_JOB_REASON_HISTORY_LIMIT": 2,
+		"DELETE_JOB_REASON_TTL_EXPIRED":   3,
+	}
+)
+
+func (x DeleteJobReason) Enum() *DeleteJobReason {
+	p := new(DeleteJobReason)
+	*p = x
+	return p
+}
+
+func (x DeleteJobReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DeleteJobReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[3].Descriptor()
+}
+
+func (DeleteJobReason) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[3]
+}
+
+func (x DeleteJobReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DeleteJobReason.Descriptor instead.
+func (DeleteJobReason) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
+}
+
 // EventType is the type of a Kubernetes event.
 type EventType int32
 
@@ -226,11 +286,11 @@ func (x EventType) String() string {
 }
 
 func (EventType) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_decide_job_proto_enumTypes[3].Descriptor()
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[4].Descriptor()
 }
 
 func (EventType) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_decide_job_proto_enumTypes[3]
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[4]
 }
 
 func (x EventType) Number() protoreflect.EnumNumber {
@@ -239,7 +299,7 @@ func (x EventType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EventType.Descriptor instead.
 func (EventType) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{4}
 }
 
 // DecideJobRequest is a snapshot of one Job. The answer depends on nothing
@@ -530,7 +590,8 @@ func (x *Settings) GetGangScheduling() bool {
 //  2. create, and delete (a decision has one or the other, never both);
 //  3. status, if every step before it succeeded in full;
 //  4. release, once the status is durably written, or at once if there is none;
-//  5. events.
+//  5. delete_job;
+//  6. events.
 //
 // When a step fails in part, the caller stops there, and asks again with a
 // snapshot that holds what did succeed.
@@ -565,7 +626,12 @@ type DecideJobResponse struct {
 	// Set when the Job's pods are to be scheduled all together or not at all.
 	// BEFORE create: the pods to create belong to the gang. Only with
 	// Settings.gang_scheduling.
-	Gang          *Gang `protobuf:"bytes,12,opt,name=gang,proto3" json:"gang,omitempty"`
+	Gang *Gang `protobuf:"bytes,12,opt,name=gang,proto3" json:"gang,omitempty"`
+	// The Job itself is to be deleted, in the foreground: its time to live after
+	// it finished is over. AFTER release. The caller reads the Job past every cache
+	// first, asks again if that is another version, and deletes with UID and
+	// resourceVersion as preconditions.
+	DeleteJob     *DeleteJob `protobuf:"bytes,13,opt,name=delete_job,json=deleteJob,proto3" json:"delete_job,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -680,6 +746,13 @@ func (x *DecideJobResponse) GetPodFailureActions() []*PodFailureActionCount {
 func (x *DecideJobResponse) GetGang() *Gang {
 	if x != nil {
 		return x.Gang
+	}
+	return nil
+}
+
+func (x *DecideJobResponse) GetDeleteJob() *DeleteJob {
+	if x != nil {
+		return x.DeleteJob
 	}
 	return nil
 }
@@ -941,6 +1014,70 @@ func (x *DeletePod) GetReason() DeleteReason {
 	return DeleteReason_DELETE_REASON_UNSPECIFIED
 }
 
+// DeleteJob is one Job to delete.
+type DeleteJob struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 16-byte Job UID; to be used as a precondition of the deletion.
+	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// metadata.name of the Job.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Why.
+	Reason        DeleteJobReason `protobuf:"varint,3,opt,name=reason,proto3,enum=jobpolicy.v1.DeleteJobReason" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteJob) Reset() {
+	*x = DeleteJob{}
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteJob) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteJob) ProtoMessage() {}
+
+func (x *DeleteJob) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteJob.ProtoReflect.Descriptor instead.
+func (*DeleteJob) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DeleteJob) GetUid() []byte {
+	if x != nil {
+		return x.Uid
+	}
+	return nil
+}
+
+func (x *DeleteJob) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteJob) GetReason() DeleteJobReason {
+	if x != nil {
+		return x.Reason
+	}
+	return DeleteJobReason_DELETE_JOB_REASON_UNSPECIFIED
+}
+
 // JobEvent is a Kubernetes event to record on the Job. Sent once, with the
 // status that makes it true.
 type JobEvent struct {
@@ -957,7 +1094,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1106,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1119,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *JobEvent) GetType() EventType {
@@ -1019,7 +1156,7 @@ type PodFailureActionCount struct {
 
 func (x *PodFailureActionCount) Reset() {
 	*x = PodFailureActionCount{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1031,7 +1168,7 @@ func (x *PodFailureActionCount) String() string {
 func (*PodFailureActionCount) ProtoMessage() {}
 
 func (x *PodFailureActionCount) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1044,7 +1181,7 @@ func (x *PodFailureActionCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureActionCount.ProtoReflect.Descriptor instead.
 func (*PodFailureActionCount) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{8}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PodFailureActionCount) GetAction() PodFailurePolicyAction {
@@ -1072,7 +1209,7 @@ type DecideJobsRequest struct {
 
 func (x *DecideJobsRequest) Reset() {
 	*x = DecideJobsRequest{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1221,7 @@ func (x *DecideJobsRequest) String() string {
 func (*DecideJobsRequest) ProtoMessage() {}
 
 func (x *DecideJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1234,7 @@ func (x *DecideJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideJobsRequest.ProtoReflect.Descriptor instead.
 func (*DecideJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DecideJobsRequest) GetRequests() []*DecideJobRequest {
@@ -1118,7 +1255,7 @@ type DecideJobsResponse struct {
 
 func (x *DecideJobsResponse) Reset() {
 	*x = DecideJobsResponse{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1130,7 +1267,7 @@ func (x *DecideJobsResponse) String() string {
 func (*DecideJobsResponse) ProtoMessage() {}
 
 func (x *DecideJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1280,7 @@ func (x *DecideJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideJobsResponse.ProtoReflect.Descriptor instead.
 func (*DecideJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DecideJobsResponse) GetResults() []*DecideJobsResult {
@@ -1169,7 +1306,7 @@ type DecideJobsResult struct {
 
 func (x *DecideJobsResult) Reset() {
 	*x = DecideJobsResult{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1318,7 @@ func (x *DecideJobsResult) String() string {
 func (*DecideJobsResult) ProtoMessage() {}
 
 func (x *DecideJobsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1331,7 @@ func (x *DecideJobsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideJobsResult.ProtoReflect.Descriptor instead.
 func (*DecideJobsResult) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{11}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DecideJobsResult) GetResult() isDecideJobsResult_Result {
@@ -1270,7 +1407,7 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x12max_uncounted_pods\x18\x03 \x01(\x05R\x10maxUncountedPods\x12&\n" +
 	"\x0fmax_pod_changes\x18\x04 \x01(\x05R\rmaxPodChanges\x12:\n" +
 	"\x1akeep_start_time_on_suspend\x18\x05 \x01(\bR\x16keepStartTimeOnSuspend\x12'\n" +
-	"\x0fgang_scheduling\x18\x06 \x01(\bR\x0egangScheduling\"\x85\x05\n" +
+	"\x0fgang_scheduling\x18\x06 \x01(\bR\x0egangScheduling\"\xbd\x05\n" +
 	"\x11DecideJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +
@@ -1285,7 +1422,9 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\vexplanation\x18\n" +
 	" \x01(\v2\x19.jobpolicy.v1.ExplanationR\vexplanation\x12S\n" +
 	"\x13pod_failure_actions\x18\v \x03(\v2#.jobpolicy.v1.PodFailureActionCountR\x11podFailureActions\x12&\n" +
-	"\x04gang\x18\f \x01(\v2\x12.jobpolicy.v1.GangR\x04gang\"@\n" +
+	"\x04gang\x18\f \x01(\v2\x12.jobpolicy.v1.GangR\x04gang\x126\n" +
+	"\n" +
+	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\"@\n" +
 	"\x04Gang\x12\x1b\n" +
 	"\tmin_count\x18\x01 \x01(\x05R\bminCount\x12\x1b\n" +
 	"\tmay_begin\x18\x02 \x01(\bR\bmayBegin\"\x9c\x01\n" +
@@ -1301,7 +1440,11 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\tDeletePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12#\n" +
 	"\rrelease_first\x18\x02 \x01(\bR\freleaseFirst\x122\n" +
-	"\x06reason\x18\x03 \x01(\x0e2\x1a.jobpolicy.v1.DeleteReasonR\x06reason\"i\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x1a.jobpolicy.v1.DeleteReasonR\x06reason\"h\n" +
+	"\tDeleteJob\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x125\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x1d.jobpolicy.v1.DeleteJobReasonR\x06reason\"i\n" +
 	"\bJobEvent\x12+\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x17.jobpolicy.v1.EventTypeR\x04type\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
@@ -1322,16 +1465,22 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x11DISPOSITION_APPLY\x10\x01\x12\x17\n" +
 	"\x13DISPOSITION_SETTLED\x10\x02\x12\x14\n" +
 	"\x10DISPOSITION_WAIT\x10\x03\x12\x1a\n" +
-	"\x16DISPOSITION_INCOMPLETE\x10\x04*G\n" +
+	"\x16DISPOSITION_INCOMPLETE\x10\x04*d\n" +
 	"\vRequirement\x12\x1b\n" +
 	"\x17REQUIREMENT_UNSPECIFIED\x10\x00\x12\x1b\n" +
-	"\x17REQUIREMENT_ACTIVE_PODS\x10\x01*\xa3\x01\n" +
+	"\x17REQUIREMENT_ACTIVE_PODS\x10\x01\x12\x1b\n" +
+	"\x17REQUIREMENT_ABSENT_JOBS\x10\x02*\xa3\x01\n" +
 	"\fDeleteReason\x12\x1d\n" +
 	"\x19DELETE_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aDELETE_REASON_JOB_FINISHED\x10\x01\x12\x1b\n" +
 	"\x17DELETE_REASON_SUSPENDED\x10\x02\x12\x1a\n" +
 	"\x16DELETE_REASON_TOO_MANY\x10\x03\x12\x1b\n" +
-	"\x17DELETE_REASON_BAD_INDEX\x10\x04*V\n" +
+	"\x17DELETE_REASON_BAD_INDEX\x10\x04*\x9c\x01\n" +
+	"\x0fDeleteJobReason\x12!\n" +
+	"\x1dDELETE_JOB_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aDELETE_JOB_REASON_REPLACED\x10\x01\x12#\n" +
+	"\x1fDELETE_JOB_REASON_HISTORY_LIMIT\x10\x02\x12!\n" +
+	"\x1dDELETE_JOB_REASON_TTL_EXPIRED\x10\x03*V\n" +
 	"\tEventType\x12\x1a\n" +
 	"\x16EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_TYPE_NORMAL\x10\x01\x12\x16\n" +
@@ -1349,82 +1498,86 @@ func file_jobpolicy_v1_decide_job_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_decide_job_proto_rawDescData
 }
 
-var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(Disposition)(0),              // 0: jobpolicy.v1.Disposition
 	(Requirement)(0),              // 1: jobpolicy.v1.Requirement
 	(DeleteReason)(0),             // 2: jobpolicy.v1.DeleteReason
-	(EventType)(0),                // 3: jobpolicy.v1.EventType
-	(*DecideJobRequest)(nil),      // 4: jobpolicy.v1.DecideJobRequest
-	(*Settings)(nil),              // 5: jobpolicy.v1.Settings
-	(*DecideJobResponse)(nil),     // 6: jobpolicy.v1.DecideJobResponse
-	(*Gang)(nil),                  // 7: jobpolicy.v1.Gang
-	(*CreatePods)(nil),            // 8: jobpolicy.v1.CreatePods
-	(*IndexFailureCount)(nil),     // 9: jobpolicy.v1.IndexFailureCount
-	(*DeletePod)(nil),             // 10: jobpolicy.v1.DeletePod
-	(*JobEvent)(nil),              // 11: jobpolicy.v1.JobEvent
-	(*PodFailureActionCount)(nil), // 12: jobpolicy.v1.PodFailureActionCount
-	(*DecideJobsRequest)(nil),     // 13: jobpolicy.v1.DecideJobsRequest
-	(*DecideJobsResponse)(nil),    // 14: jobpolicy.v1.DecideJobsResponse
-	(*DecideJobsResult)(nil),      // 15: jobpolicy.v1.DecideJobsResult
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*JobRef)(nil),                // 17: jobpolicy.v1.JobRef
-	(*JobSpec)(nil),               // 18: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),             // 19: jobpolicy.v1.JobStatus
-	(*PodSummary)(nil),            // 20: jobpolicy.v1.PodSummary
-	(*UnaccountedPod)(nil),        // 21: jobpolicy.v1.UnaccountedPod
-	(*UnlistedPods)(nil),          // 22: jobpolicy.v1.UnlistedPods
-	(*ActivePods)(nil),            // 23: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 24: jobpolicy.v1.InFlight
-	(*Freshness)(nil),             // 25: jobpolicy.v1.Freshness
-	(*RetryFacts)(nil),            // 26: jobpolicy.v1.RetryFacts
-	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
-	(*Explanation)(nil),           // 28: jobpolicy.v1.Explanation
-	(*IndexSet)(nil),              // 29: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 30: jobpolicy.v1.PodFailurePolicyAction
-	(*status.Status)(nil),         // 31: google.rpc.Status
+	(DeleteJobReason)(0),          // 3: jobpolicy.v1.DeleteJobReason
+	(EventType)(0),                // 4: jobpolicy.v1.EventType
+	(*DecideJobRequest)(nil),      // 5: jobpolicy.v1.DecideJobRequest
+	(*Settings)(nil),              // 6: jobpolicy.v1.Settings
+	(*DecideJobResponse)(nil),     // 7: jobpolicy.v1.DecideJobResponse
+	(*Gang)(nil),                  // 8: jobpolicy.v1.Gang
+	(*CreatePods)(nil),            // 9: jobpolicy.v1.CreatePods
+	(*IndexFailureCount)(nil),     // 10: jobpolicy.v1.IndexFailureCount
+	(*DeletePod)(nil),             // 11: jobpolicy.v1.DeletePod
+	(*DeleteJob)(nil),             // 12: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 13: jobpolicy.v1.JobEvent
+	(*PodFailureActionCount)(nil), // 14: jobpolicy.v1.PodFailureActionCount
+	(*DecideJobsRequest)(nil),     // 15: jobpolicy.v1.DecideJobsRequest
+	(*DecideJobsResponse)(nil),    // 16: jobpolicy.v1.DecideJobsResponse
+	(*DecideJobsResult)(nil),      // 17: jobpolicy.v1.DecideJobsResult
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*JobRef)(nil),                // 19: jobpolicy.v1.JobRef
+	(*JobSpec)(nil),               // 20: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),             // 21: jobpolicy.v1.JobStatus
+	(*PodSummary)(nil),            // 22: jobpolicy.v1.PodSummary
+	(*UnaccountedPod)(nil),        // 23: jobpolicy.v1.UnaccountedPod
+	(*UnlistedPods)(nil),          // 24: jobpolicy.v1.UnlistedPods
+	(*ActivePods)(nil),            // 25: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 26: jobpolicy.v1.InFlight
+	(*Freshness)(nil),             // 27: jobpolicy.v1.Freshness
+	(*RetryFacts)(nil),            // 28: jobpolicy.v1.RetryFacts
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(*Explanation)(nil),           // 30: jobpolicy.v1.Explanation
+	(*IndexSet)(nil),              // 31: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 32: jobpolicy.v1.PodFailurePolicyAction
+	(*status.Status)(nil),         // 33: google.rpc.Status
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
-	16, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
-	17, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
-	18, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
-	19, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
-	20, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
-	21, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
-	22, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
-	23, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
-	24, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
-	25, // 9: jobpolicy.v1.DecideJobRequest.freshness:type_name -> jobpolicy.v1.Freshness
-	26, // 10: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
-	5,  // 11: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	16, // 12: jobpolicy.v1.DecideJobRequest.create_not_before:type_name -> google.protobuf.Timestamp
-	27, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	27, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	18, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
+	19, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
+	20, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
+	21, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
+	22, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
+	23, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
+	24, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
+	25, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
+	26, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
+	27, // 9: jobpolicy.v1.DecideJobRequest.freshness:type_name -> jobpolicy.v1.Freshness
+	28, // 10: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
+	6,  // 11: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
+	18, // 12: jobpolicy.v1.DecideJobRequest.create_not_before:type_name -> google.protobuf.Timestamp
+	29, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	29, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
 	0,  // 15: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	8,  // 16: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	10, // 17: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	19, // 18: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	16, // 19: jobpolicy.v1.DecideJobResponse.recheck_time:type_name -> google.protobuf.Timestamp
-	11, // 20: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	9,  // 16: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	11, // 17: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	21, // 18: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	18, // 19: jobpolicy.v1.DecideJobResponse.recheck_time:type_name -> google.protobuf.Timestamp
+	13, // 20: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
 	1,  // 21: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	28, // 22: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	12, // 23: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	7,  // 24: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	29, // 25: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	9,  // 26: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	2,  // 27: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	3,  // 28: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	30, // 29: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	4,  // 30: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	15, // 31: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	6,  // 32: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	31, // 33: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	30, // 22: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	14, // 23: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	8,  // 24: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	12, // 25: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	31, // 26: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	10, // 27: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	2,  // 28: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	3,  // 29: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	4,  // 30: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	32, // 31: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	5,  // 32: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
+	17, // 33: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
+	7,  // 34: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
+	33, // 35: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1436,7 +1589,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
-	file_jobpolicy_v1_decide_job_proto_msgTypes[11].OneofWrappers = []any{
+	file_jobpolicy_v1_decide_job_proto_msgTypes[12].OneofWrappers = []any{
 		(*DecideJobsResult_Decision)(nil),
 		(*DecideJobsResult_Error)(nil),
 	}
@@ -1445,8 +1598,8 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_job_proto_rawDesc), len(file_jobpolicy_v1_decide_job_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   12,
+			NumEnums:      5,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

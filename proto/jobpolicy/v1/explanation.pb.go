@@ -53,8 +53,14 @@ const (
 	WaitReason_WAIT_REASON_DEADLINE WaitReason = 12
 	// Pods that were left out of the list must be seen first.
 	WaitReason_WAIT_REASON_UNLISTED_PODS WaitReason = 13
-	// The caller could not create pods and holds off.
+	// The caller could not create pods or Jobs and holds off.
 	WaitReason_WAIT_REASON_CREATION_FAILED WaitReason = 14
+	// The next run of a CronJob is not due yet.
+	WaitReason_WAIT_REASON_SCHEDULE WaitReason = 15
+	// A run of a CronJob is due and starts after its jitter.
+	WaitReason_WAIT_REASON_START_JITTER WaitReason = 16
+	// A finished Job is kept until its time to live is over.
+	WaitReason_WAIT_REASON_TTL WaitReason = 17
 )
 
 // Enum value maps for WaitReason.
@@ -75,6 +81,9 @@ var (
 		12: "WAIT_REASON_DEADLINE",
 		13: "WAIT_REASON_UNLISTED_PODS",
 		14: "WAIT_REASON_CREATION_FAILED",
+		15: "WAIT_REASON_SCHEDULE",
+		16: "WAIT_REASON_START_JITTER",
+		17: "WAIT_REASON_TTL",
 	}
 	WaitReason_value = map[string]int32{
 		"WAIT_REASON_UNSPECIFIED":         0,
@@ -92,6 +101,9 @@ var (
 		"WAIT_REASON_DEADLINE":            12,
 		"WAIT_REASON_UNLISTED_PODS":       13,
 		"WAIT_REASON_CREATION_FAILED":     14,
+		"WAIT_REASON_SCHEDULE":            15,
+		"WAIT_REASON_START_JITTER":        16,
+		"WAIT_REASON_TTL":                 17,
 	}
 )
 
@@ -476,7 +488,7 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\rwanted_active\x18\x05 \x01(\x05H\x00R\fwantedActive\x88\x01\x01\x12+\n" +
 	"\x11completed_indexes\x18\x06 \x01(\x05R\x10completedIndexes\x12%\n" +
 	"\x0efailed_indexes\x18\a \x01(\x05R\rfailedIndexesB\x10\n" +
-	"\x0e_wanted_active*\xe0\x03\n" +
+	"\x0e_wanted_active*\xad\x04\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -494,7 +506,10 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x18WAIT_REASON_CHANGE_LIMIT\x10\v\x12\x18\n" +
 	"\x14WAIT_REASON_DEADLINE\x10\f\x12\x1d\n" +
 	"\x19WAIT_REASON_UNLISTED_PODS\x10\r\x12\x1f\n" +
-	"\x1bWAIT_REASON_CREATION_FAILED\x10\x0eB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x1bWAIT_REASON_CREATION_FAILED\x10\x0e\x12\x18\n" +
+	"\x14WAIT_REASON_SCHEDULE\x10\x0f\x12\x1c\n" +
+	"\x18WAIT_REASON_START_JITTER\x10\x10\x12\x13\n" +
+	"\x0fWAIT_REASON_TTL\x10\x11B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_explanation_proto_rawDescOnce sync.Once

@@ -25,35 +25,40 @@ var File_jobpolicy_v1_policy_service_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_policy_service_proto_rawDesc = "" +
 	"\n" +
-	"!jobpolicy/v1/policy_service.proto\x12\fjobpolicy.v1\x1a#jobpolicy/v1/check_job_status.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1ejobpolicy/v1/server_info.proto2\xe5\x02\n" +
+	"!jobpolicy/v1/policy_service.proto\x12\fjobpolicy.v1\x1a#jobpolicy/v1/check_job_status.proto\x1a\"jobpolicy/v1/decide_cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1ejobpolicy/v1/server_info.proto2\xbf\x03\n" +
 	"\rPolicyService\x12L\n" +
 	"\tDecideJob\x12\x1e.jobpolicy.v1.DecideJobRequest\x1a\x1f.jobpolicy.v1.DecideJobResponse\x12O\n" +
 	"\n" +
-	"DecideJobs\x12\x1f.jobpolicy.v1.DecideJobsRequest\x1a .jobpolicy.v1.DecideJobsResponse\x12[\n" +
+	"DecideJobs\x12\x1f.jobpolicy.v1.DecideJobsRequest\x1a .jobpolicy.v1.DecideJobsResponse\x12X\n" +
+	"\rDecideCronJob\x12\".jobpolicy.v1.DecideCronJobRequest\x1a#.jobpolicy.v1.DecideCronJobResponse\x12[\n" +
 	"\x0eCheckJobStatus\x12#.jobpolicy.v1.CheckJobStatusRequest\x1a$.jobpolicy.v1.CheckJobStatusResponse\x12X\n" +
 	"\rGetServerInfo\x12\".jobpolicy.v1.GetServerInfoRequest\x1a#.jobpolicy.v1.GetServerInfoResponseB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var file_jobpolicy_v1_policy_service_proto_goTypes = []any{
 	(*v1.DecideJobRequest)(nil),       // 0: jobpolicy.v1.DecideJobRequest
 	(*v1.DecideJobsRequest)(nil),      // 1: jobpolicy.v1.DecideJobsRequest
-	(*v1.CheckJobStatusRequest)(nil),  // 2: jobpolicy.v1.CheckJobStatusRequest
-	(*v1.GetServerInfoRequest)(nil),   // 3: jobpolicy.v1.GetServerInfoRequest
-	(*v1.DecideJobResponse)(nil),      // 4: jobpolicy.v1.DecideJobResponse
-	(*v1.DecideJobsResponse)(nil),     // 5: jobpolicy.v1.DecideJobsResponse
-	(*v1.CheckJobStatusResponse)(nil), // 6: jobpolicy.v1.CheckJobStatusResponse
-	(*v1.GetServerInfoResponse)(nil),  // 7: jobpolicy.v1.GetServerInfoResponse
+	(*v1.DecideCronJobRequest)(nil),   // 2: jobpolicy.v1.DecideCronJobRequest
+	(*v1.CheckJobStatusRequest)(nil),  // 3: jobpolicy.v1.CheckJobStatusRequest
+	(*v1.GetServerInfoRequest)(nil),   // 4: jobpolicy.v1.GetServerInfoRequest
+	(*v1.DecideJobResponse)(nil),      // 5: jobpolicy.v1.DecideJobResponse
+	(*v1.DecideJobsResponse)(nil),     // 6: jobpolicy.v1.DecideJobsResponse
+	(*v1.DecideCronJobResponse)(nil),  // 7: jobpolicy.v1.DecideCronJobResponse
+	(*v1.CheckJobStatusResponse)(nil), // 8: jobpolicy.v1.CheckJobStatusResponse
+	(*v1.GetServerInfoResponse)(nil),  // 9: jobpolicy.v1.GetServerInfoResponse
 }
 var file_jobpolicy_v1_policy_service_proto_depIdxs = []int32{
 	0, // 0: jobpolicy.v1.PolicyService.DecideJob:input_type -> jobpolicy.v1.DecideJobRequest
 	1, // 1: jobpolicy.v1.PolicyService.DecideJobs:input_type -> jobpolicy.v1.DecideJobsRequest
-	2, // 2: jobpolicy.v1.PolicyService.CheckJobStatus:input_type -> jobpolicy.v1.CheckJobStatusRequest
-	3, // 3: jobpolicy.v1.PolicyService.GetServerInfo:input_type -> jobpolicy.v1.GetServerInfoRequest
-	4, // 4: jobpolicy.v1.PolicyService.DecideJob:output_type -> jobpolicy.v1.DecideJobResponse
-	5, // 5: jobpolicy.v1.PolicyService.DecideJobs:output_type -> jobpolicy.v1.DecideJobsResponse
-	6, // 6: jobpolicy.v1.PolicyService.CheckJobStatus:output_type -> jobpolicy.v1.CheckJobStatusResponse
-	7, // 7: jobpolicy.v1.PolicyService.GetServerInfo:output_type -> jobpolicy.v1.GetServerInfoResponse
-	4, // [4:8] is the sub-list for method output_type
-	0, // [0:4] is the sub-list for method input_type
+	2, // 2: jobpolicy.v1.PolicyService.DecideCronJob:input_type -> jobpolicy.v1.DecideCronJobRequest
+	3, // 3: jobpolicy.v1.PolicyService.CheckJobStatus:input_type -> jobpolicy.v1.CheckJobStatusRequest
+	4, // 4: jobpolicy.v1.PolicyService.GetServerInfo:input_type -> jobpolicy.v1.GetServerInfoRequest
+	5, // 5: jobpolicy.v1.PolicyService.DecideJob:output_type -> jobpolicy.v1.DecideJobResponse
+	6, // 6: jobpolicy.v1.PolicyService.DecideJobs:output_type -> jobpolicy.v1.DecideJobsResponse
+	7, // 7: jobpolicy.v1.PolicyService.DecideCronJob:output_type -> jobpolicy.v1.DecideCronJobResponse
+	8, // 8: jobpolicy.v1.PolicyService.CheckJobStatus:output_type -> jobpolicy.v1.CheckJobStatusResponse
+	9, // 9: jobpolicy.v1.PolicyService.GetServerInfo:output_type -> jobpolicy.v1.GetServerInfoResponse
+	5, // [5:10] is the sub-list for method output_type
+	0, // [0:5] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name

@@ -22,6 +22,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	PolicyService_DecideJob_FullMethodName      = "/jobpolicy.v1.PolicyService/DecideJob"
 	PolicyService_DecideJobs_FullMethodName     = "/jobpolicy.v1.PolicyService/DecideJobs"
+	PolicyService_DecideCronJob_FullMethodName  = "/jobpolicy.v1.PolicyService/DecideCronJob"
 	PolicyService_CheckJobStatus_FullMethodName = "/jobpolicy.v1.PolicyService/CheckJobStatus"
 	PolicyService_GetServerInfo_FullMethodName  = "/jobpolicy.v1.PolicyService/GetServerInfo"
 )
@@ -57,6 +58,8 @@ type PolicyServiceClient interface {
 	DecideJob(ctx context.Context, in *v1.DecideJobRequest, opts ...grpc.CallOption) (*v1.DecideJobResponse, error)
 	// DecideJobs judges many Jobs; one bad request does not spoil the others.
 	DecideJobs(ctx context.Context, in *v1.DecideJobsRequest, opts ...grpc.CallOption) (*v1.DecideJobsResponse, error)
+	// DecideCronJob judges one CronJob.
+	DecideCronJob(ctx context.Context, in *v1.DecideCronJobRequest, opts ...grpc.CallOption) (*v1.DecideCronJobResponse, error)
 	// CheckJobStatus says whether an API server of a given version accepts an
 	// update of a Job's status, and which of its rules a bad one breaks. A status
 	// that is refused is an answer, no error.
@@ -87,6 +90,16 @@ func (c *policyServiceClient) DecideJobs(ctx context.Context, in *v1.DecideJobsR
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.DecideJobsResponse)
 	err := c.cc.Invoke(ctx, PolicyService_DecideJobs_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) DecideCronJob(ctx context.Context, in *v1.DecideCronJobRequest, opts ...grpc.CallOption) (*v1.DecideCronJobResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.DecideCronJobResponse)
+	err := c.cc.Invoke(ctx, PolicyService_DecideCronJob_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +157,8 @@ type PolicyServiceServer interface {
 	DecideJob(context.Context, *v1.DecideJobRequest) (*v1.DecideJobResponse, error)
 	// DecideJobs judges many Jobs; one bad request does not spoil the others.
 	DecideJobs(context.Context, *v1.DecideJobsRequest) (*v1.DecideJobsResponse, error)
+	// DecideCronJob judges one CronJob.
+	DecideCronJob(context.Context, *v1.DecideCronJobRequest) (*v1.DecideCronJobResponse, error)
 	// CheckJobStatus says whether an API server of a given version accepts an
 	// update of a Job's status, and which of its rules a bad one breaks. A status
 	// that is refused is an answer, no error.
@@ -165,6 +180,9 @@ func (UnimplementedPolicyServiceServer) DecideJob(context.Context, *v1.DecideJob
 }
 func (UnimplementedPolicyServiceServer) DecideJobs(context.Context, *v1.DecideJobsRequest) (*v1.DecideJobsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DecideJobs not implemented")
+}
+func (UnimplementedPolicyServiceServer) DecideCronJob(context.Context, *v1.DecideCronJobRequest) (*v1.DecideCronJobResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DecideCronJob not implemented")
 }
 func (UnimplementedPolicyServiceServer) CheckJobStatus(context.Context, *v1.CheckJobStatusRequest) (*v1.CheckJobStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckJobStatus not implemented")
@@ -229,6 +247,24 @@ func _PolicyService_DecideJobs_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_DecideCronJob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.DecideCronJobRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).DecideCronJob(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_DecideCronJob_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).DecideCronJob(ctx, req.(*v1.DecideCronJobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PolicyService_CheckJobStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(v1.CheckJobStatusRequest)
 	if err := dec(in); err != nil {
@@ -279,6 +315,10 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DecideJobs",
 			Handler:    _PolicyService_DecideJobs_Handler,
+		},
+		{
+			MethodName: "DecideCronJob",
+			Handler:    _PolicyService_DecideCronJob_Handler,
 		},
 		{
 			MethodName: "CheckJobStatus",
