@@ -389,8 +389,11 @@ type CronJobOptions struct {
 	// jobpolicy.dev/observed-schedule: what CronJobEdits.observed_schedule asked
 	// to keep; written by controllers only.
 	ObservedSchedule *string `protobuf:"bytes,7,opt,name=observed_schedule,json=observedSchedule,proto3,oneof" json:"observed_schedule,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// jobpolicy.dev/failures-counted-until: what CronJobEdits.failures_counted_until
+	// asked to keep; written by controllers only.
+	FailuresCountedUntil *string `protobuf:"bytes,8,opt,name=failures_counted_until,json=failuresCountedUntil,proto3,oneof" json:"failures_counted_until,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *CronJobOptions) Reset() {
@@ -472,11 +475,19 @@ func (x *CronJobOptions) GetObservedSchedule() string {
 	return ""
 }
 
+func (x *CronJobOptions) GetFailuresCountedUntil() string {
+	if x != nil && x.FailuresCountedUntil != nil {
+		return *x.FailuresCountedUntil
+	}
+	return ""
+}
+
 // CronJobStatus is the CronJob's status: as last written on the way in, as it is
 // to be written on the way out.
 type CronJobStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Jobs that run for this CronJob. At most 10000.
+	// Jobs that run for this CronJob. At most 10000; on the way out as many as there
+	// are such Jobs.
 	Active []*ActiveJob `protobuf:"bytes,1,rep,name=active,proto3" json:"active,omitempty"`
 	// The scheduled time of the last run that was started.
 	LastScheduleTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_schedule_time,json=lastScheduleTime,proto3" json:"last_schedule_time,omitempty"`
@@ -742,7 +753,7 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"_time_zoneB\x1c\n" +
 	"\x1a_starting_deadline_secondsB \n" +
 	"\x1e_successful_jobs_history_limitB\x1c\n" +
-	"\x1a_failed_jobs_history_limit\"\xfd\x03\n" +
+	"\x1a_failed_jobs_history_limit\"\xd3\x04\n" +
 	"\x0eCronJobOptions\x125\n" +
 	"\x14start_jitter_seconds\x18\x01 \x01(\tH\x00R\x12startJitterSeconds\x88\x01\x01\x12/\n" +
 	"\x11dst_repeated_hour\x18\x02 \x01(\tH\x01R\x0fdstRepeatedHour\x88\x01\x01\x12-\n" +
@@ -750,7 +761,8 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\x12missed_before_edit\x18\x04 \x01(\tH\x03R\x10missedBeforeEdit\x88\x01\x01\x129\n" +
 	"\x16suspend_after_failures\x18\x05 \x01(\tH\x04R\x14suspendAfterFailures\x88\x01\x01\x12\x1c\n" +
 	"\arun_now\x18\x06 \x01(\tH\x05R\x06runNow\x88\x01\x01\x120\n" +
-	"\x11observed_schedule\x18\a \x01(\tH\x06R\x10observedSchedule\x88\x01\x01B\x17\n" +
+	"\x11observed_schedule\x18\a \x01(\tH\x06R\x10observedSchedule\x88\x01\x01\x129\n" +
+	"\x16failures_counted_until\x18\b \x01(\tH\aR\x14failuresCountedUntil\x88\x01\x01B\x17\n" +
 	"\x15_start_jitter_secondsB\x14\n" +
 	"\x12_dst_repeated_hourB\x13\n" +
 	"\x11_dst_skipped_hourB\x15\n" +
@@ -758,7 +770,8 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\x17_suspend_after_failuresB\n" +
 	"\n" +
 	"\b_run_nowB\x14\n" +
-	"\x12_observed_schedule\"\xd8\x01\n" +
+	"\x12_observed_scheduleB\x19\n" +
+	"\x17_failures_counted_until\"\xd8\x01\n" +
 	"\rCronJobStatus\x12/\n" +
 	"\x06active\x18\x01 \x03(\v2\x17.jobpolicy.v1.ActiveJobR\x06active\x12H\n" +
 	"\x12last_schedule_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x10lastScheduleTime\x12L\n" +

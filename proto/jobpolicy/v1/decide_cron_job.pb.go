@@ -42,8 +42,9 @@ type DecideCronJobRequest struct {
 	// 10000.
 	Jobs []*OwnedJob `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// Set by the caller only in answer to REQUIREMENT_ABSENT_JOBS: the UIDs in
-	// status.active that have no row in jobs and that a read past every cache did
-	// not find either. At most 10000.
+	// status.active that have no row in jobs, and of which a read past every cache
+	// found that they do not exist or that the CronJob does not control them. At
+	// most 10000.
 	AbsentJobs [][]byte `protobuf:"bytes,7,rep,name=absent_jobs,json=absentJobs,proto3" json:"absent_jobs,omitempty"`
 	// Set by the caller; a name that CreateJob asked for and that a Job has which
 	// this CronJob does not control. At most 253 bytes.
@@ -247,6 +248,10 @@ func (x *CronJobFreshness) GetJobsWritten() string {
 // holds what did succeed. A decision that creates has no status: the Job it
 // makes is part of the next snapshot, and the status that lists it part of the
 // next decision. So a restart in between loses nothing.
+//
+// A decision is one of: a creation, with the deletions that make room for it; a
+// status; edits; deletions by the history limits. What else is due follows in the
+// next decisions, so that a step that keeps failing holds up no step before it.
 type DecideCronJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request's id.
@@ -453,8 +458,12 @@ type CronJobEdits struct {
 	ClearRunNow bool `protobuf:"varint,2,opt,name=clear_run_now,json=clearRunNow,proto3" json:"clear_run_now,omitempty"`
 	// Set the annotation jobpolicy.dev/observed-schedule to this. Empty: leave it.
 	ObservedSchedule string `protobuf:"bytes,3,opt,name=observed_schedule,json=observedSchedule,proto3" json:"observed_schedule,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Set the annotation jobpolicy.dev/failures-counted-until to this, in the same
+	// write as suspend: failures up to then do not count again once the CronJob is
+	// resumed. Empty: leave it.
+	FailuresCountedUntil string `protobuf:"bytes,4,opt,name=failures_counted_until,json=failuresCountedUntil,proto3" json:"failures_counted_until,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *CronJobEdits) Reset() {
@@ -508,6 +517,13 @@ func (x *CronJobEdits) GetObservedSchedule() string {
 	return ""
 }
 
+func (x *CronJobEdits) GetFailuresCountedUntil() string {
+	if x != nil {
+		return x.FailuresCountedUntil
+	}
+	return ""
+}
+
 // CronJobExplanation says how a decision came about. It is for people and for
 // traces; no caller may act on it.
 type CronJobExplanation struct {
@@ -529,7 +545,9 @@ type CronJobExplanation struct {
 	// How many runs were due and were not started; a close estimate above 100.
 	SkippedTotal int64 `protobuf:"varint,7,opt,name=skipped_total,json=skippedTotal,proto3" json:"skipped_total,omitempty"`
 	// Jobs that are kept, and why, by name. At most 100 are listed.
-	Kept          []*KeptJob `protobuf:"bytes,8,rep,name=kept,proto3" json:"kept,omitempty"`
+	Kept []*KeptJob `protobuf:"bytes,8,rep,name=kept,proto3" json:"kept,omitempty"`
+	// The name of the rule that decided whether a run is started.
+	DecidingRule  string `protobuf:"bytes,9,opt,name=deciding_rule,json=decidingRule,proto3" json:"deciding_rule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -618,6 +636,13 @@ func (x *CronJobExplanation) GetKept() []*KeptJob {
 		return x.Kept
 	}
 	return nil
+}
+
+func (x *CronJobExplanation) GetDecidingRule() string {
+	if x != nil {
+		return x.DecidingRule
+	}
+	return ""
 }
 
 // SkippedRun is a run that was due and is not started.
@@ -774,11 +799,12 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\vannotations\x18\x03 \x03(\v2(.jobpolicy.v1.CreateJob.AnnotationsEntryR\vannotations\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"y\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaf\x01\n" +
 	"\fCronJobEdits\x12\x18\n" +
 	"\asuspend\x18\x01 \x01(\bR\asuspend\x12\"\n" +
 	"\rclear_run_now\x18\x02 \x01(\bR\vclearRunNow\x12+\n" +
-	"\x11observed_schedule\x18\x03 \x01(\tR\x10observedSchedule\"\xf6\x02\n" +
+	"\x11observed_schedule\x18\x03 \x01(\tR\x10observedSchedule\x124\n" +
+	"\x16failures_counted_until\x18\x04 \x01(\tR\x14failuresCountedUntil\"\x9b\x03\n" +
 	"\x12CronJobExplanation\x12\x18\n" +
 	"\asummary\x18\x01 \x01(\tR\asummary\x12.\n" +
 	"\x05rules\x18\x02 \x03(\v2\x18.jobpolicy.v1.RuleAnswerR\x05rules\x12(\n" +
@@ -789,7 +815,8 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\x12next_schedule_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x10nextScheduleTime\x122\n" +
 	"\askipped\x18\x06 \x03(\v2\x18.jobpolicy.v1.SkippedRunR\askipped\x12#\n" +
 	"\rskipped_total\x18\a \x01(\x03R\fskippedTotal\x12)\n" +
-	"\x04kept\x18\b \x03(\v2\x15.jobpolicy.v1.KeptJobR\x04kept\"g\n" +
+	"\x04kept\x18\b \x03(\v2\x15.jobpolicy.v1.KeptJobR\x04kept\x12#\n" +
+	"\rdeciding_rule\x18\t \x01(\tR\fdecidingRule\"g\n" +
 	"\n" +
 	"SkippedRun\x12A\n" +
 	"\x0escheduled_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12\x16\n" +

@@ -27,7 +27,8 @@ type WaitReason int32
 
 const (
 	WaitReason_WAIT_REASON_UNSPECIFIED WaitReason = 0
-	// The caller's view of the Job is older than its own last write.
+	// The caller's view of the Job, or of the CronJob's Jobs, is older than its own
+	// last write.
 	WaitReason_WAIT_REASON_STALE_JOB WaitReason = 1
 	// The caller's view of the pods is older than its own last write.
 	WaitReason_WAIT_REASON_STALE_PODS WaitReason = 2
@@ -61,6 +62,10 @@ const (
 	WaitReason_WAIT_REASON_START_JITTER WaitReason = 16
 	// A finished Job is kept until its time to live is over.
 	WaitReason_WAIT_REASON_TTL WaitReason = 17
+	// The caller's view of the CronJob is older than its own last write.
+	WaitReason_WAIT_REASON_STALE_CRON_JOB WaitReason = 18
+	// Runs that are still active must end before another one starts.
+	WaitReason_WAIT_REASON_CONCURRENCY_POLICY WaitReason = 19
 )
 
 // Enum value maps for WaitReason.
@@ -84,6 +89,8 @@ var (
 		15: "WAIT_REASON_SCHEDULE",
 		16: "WAIT_REASON_START_JITTER",
 		17: "WAIT_REASON_TTL",
+		18: "WAIT_REASON_STALE_CRON_JOB",
+		19: "WAIT_REASON_CONCURRENCY_POLICY",
 	}
 	WaitReason_value = map[string]int32{
 		"WAIT_REASON_UNSPECIFIED":         0,
@@ -104,6 +111,8 @@ var (
 		"WAIT_REASON_SCHEDULE":            15,
 		"WAIT_REASON_START_JITTER":        16,
 		"WAIT_REASON_TTL":                 17,
+		"WAIT_REASON_STALE_CRON_JOB":      18,
+		"WAIT_REASON_CONCURRENCY_POLICY":  19,
 	}
 )
 
@@ -488,7 +497,7 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\rwanted_active\x18\x05 \x01(\x05H\x00R\fwantedActive\x88\x01\x01\x12+\n" +
 	"\x11completed_indexes\x18\x06 \x01(\x05R\x10completedIndexes\x12%\n" +
 	"\x0efailed_indexes\x18\a \x01(\x05R\rfailedIndexesB\x10\n" +
-	"\x0e_wanted_active*\xad\x04\n" +
+	"\x0e_wanted_active*\xf1\x04\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -509,7 +518,9 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x1bWAIT_REASON_CREATION_FAILED\x10\x0e\x12\x18\n" +
 	"\x14WAIT_REASON_SCHEDULE\x10\x0f\x12\x1c\n" +
 	"\x18WAIT_REASON_START_JITTER\x10\x10\x12\x13\n" +
-	"\x0fWAIT_REASON_TTL\x10\x11B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x0fWAIT_REASON_TTL\x10\x11\x12\x1e\n" +
+	"\x1aWAIT_REASON_STALE_CRON_JOB\x10\x12\x12\"\n" +
+	"\x1eWAIT_REASON_CONCURRENCY_POLICY\x10\x13B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_explanation_proto_rawDescOnce sync.Once
