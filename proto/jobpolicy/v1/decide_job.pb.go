@@ -1022,7 +1022,9 @@ type DeleteJob struct {
 	// metadata.name of the Job.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Why.
-	Reason        DeleteJobReason `protobuf:"varint,3,opt,name=reason,proto3,enum=jobpolicy.v1.DeleteJobReason" json:"reason,omitempty"`
+	Reason DeleteJobReason `protobuf:"varint,3,opt,name=reason,proto3,enum=jobpolicy.v1.DeleteJobReason" json:"reason,omitempty"`
+	// When the deletion was due; only with TTL_EXPIRED. For the caller's metrics.
+	DueTime       *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_time,json=dueTime,proto3" json:"due_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1076,6 +1078,13 @@ func (x *DeleteJob) GetReason() DeleteJobReason {
 		return x.Reason
 	}
 	return DeleteJobReason_DELETE_JOB_REASON_UNSPECIFIED
+}
+
+func (x *DeleteJob) GetDueTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DueTime
+	}
+	return nil
 }
 
 // JobEvent is a Kubernetes event to record on the Job. Sent once, with the
@@ -1440,11 +1449,12 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\tDeletePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12#\n" +
 	"\rrelease_first\x18\x02 \x01(\bR\freleaseFirst\x122\n" +
-	"\x06reason\x18\x03 \x01(\x0e2\x1a.jobpolicy.v1.DeleteReasonR\x06reason\"h\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x1a.jobpolicy.v1.DeleteReasonR\x06reason\"\x9f\x01\n" +
 	"\tDeleteJob\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x125\n" +
-	"\x06reason\x18\x03 \x01(\x0e2\x1d.jobpolicy.v1.DeleteJobReasonR\x06reason\"i\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x1d.jobpolicy.v1.DeleteJobReasonR\x06reason\x125\n" +
+	"\bdue_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\adueTime\"i\n" +
 	"\bJobEvent\x12+\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x17.jobpolicy.v1.EventTypeR\x04type\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
@@ -1567,17 +1577,18 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	10, // 27: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
 	2,  // 28: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
 	3,  // 29: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	4,  // 30: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	32, // 31: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	5,  // 32: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	17, // 33: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	7,  // 34: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	33, // 35: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	18, // 30: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	4,  // 31: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	32, // 32: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	5,  // 33: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
+	17, // 34: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
+	7,  // 35: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
+	33, // 36: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
