@@ -7,6 +7,7 @@ replace jobpolicy.dev/proto => ../proto
 require (
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/google/go-cmp v0.7.0
+	github.com/netresearch/go-cron v0.9.1
 	google.golang.org/protobuf v1.36.12
 	jobpolicy.dev/proto v0.0.0
 	pgregory.net/rapid v1.3.0

@@ -121,6 +121,7 @@ var impureNames = []struct {
 	},
 	{"time", []string{"Local"}, "clock", "the host's time zone is not in the request; use time.UTC"},
 	{"time.Time", []string{"Local"}, "clock", "the host's time zone is not in the request; use UTC()"},
+	{"time", []string{"LoadLocation"}, "io", "it reads an environment variable and the host's files; use engine/zone"},
 	{"fmt", []string{"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"}, "io", "return the text as a value"},
 	{"", []string{"print", "println"}, "io", "return the text as a value"},
 }

@@ -1,0 +1,200 @@
+package schedule
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A field is one of the five of a schedule.
+type field struct {
+	low, high uint
+	names     map[string]uint
+}
+
+// fields returns what each of the five fields may hold, in their order.
+func fields() [5]field {
+	return [5]field{
+		{low: 0, high: 59},
+		{low: 0, high: 23},
+		{low: 1, high: 31},
+		{low: 1, high: 12, names: map[string]uint{
+			"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6,
+			"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12,
+		}},
+		{low: 0, high: 6, names: map[string]uint{
+			"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6,
+		}},
+	}
+}
+
+// The places of the five fields.
+const (
+	minute = iota
+	hour
+	dayOfMonth
+	month
+	dayOfWeek
+)
+
+// A values is what one field of a schedule selects.
+type values struct {
+	bits uint64
+	// every says that the field holds a * or ? without a step: such a day field
+	// leaves the choice to the other one.
+	every bool
+}
+
+func (v values) empty() bool { return bits.OnesCount64(v.bits) == 0 }
+
+// readFields reads the five fields of a schedule.
+func readFields(text string) ([5]values, error) {
+	var read [5]values
+	parts := strings.Fields(text)
+	if len(parts) != len(read) {
+		return read, fmt.Errorf("expected exactly %d fields, found %d: %s", len(read), len(parts), parts)
+	}
+	for i, f := range fields() {
+		v, err := f.read(parts[i])
+		if err != nil {
+			return read, err
+		}
+		read[i] = v
+	}
+	return read, nil
+}
+
+// read reads a list. The API server admits empty items, even a list of nothing.
+func (f field) read(list string) (values, error) {
+	var all values
+	for item := range strings.SplitSeq(list, ",") {
+		if item == "" {
+			continue
+		}
+		v, err := f.readItem(item)
+		if err != nil {
+			return values{}, err
+		}
+		all.bits |= v.bits
+		all.every = all.every || v.every
+	}
+	return all, nil
+}
+
+// A span is a range of values with a step.
+type span struct{ first, last, step uint }
+
+// readItem reads a value, a range, or either with a step.
+func (f field) readItem(item string) (values, error) {
+	rangeText, stepText, stepped := strings.Cut(item, "/")
+	s, wildcard, single, err := f.readRange(rangeText, item)
+	if err != nil {
+		return values{}, err
+	}
+	if stepped {
+		if strings.Contains(stepText, "/") {
+			return values{}, fmt.Errorf("too many slashes: %s", item)
+		}
+		if s.step, err = number(stepText); err != nil {
+			return values{}, err
+		}
+		if single {
+			s.last = f.high
+		}
+	}
+	if err := f.check(s, item); err != nil {
+		return values{}, err
+	}
+	return values{bits: s.bits(), every: wildcard && s.step == 1}, nil
+}
+
+// readRange reads what stands before the step. A wildcard may be followed by
+// whatever, as long as a hyphen comes between: the API server admits it.
+func (f field) readRange(text, item string) (s span, wildcard, single bool, err error) {
+	low, high, isRange := strings.Cut(text, "-")
+	if low == "*" || low == "?" {
+		return span{f.low, f.high, 1}, true, !isRange, nil
+	}
+	if s.first, err = f.value(low); err != nil {
+		return span{}, false, false, err
+	}
+	s.last, s.step = s.first, 1
+	if !isRange {
+		return s, false, true, nil
+	}
+	if strings.Contains(high, "-") {
+		return span{}, false, false, fmt.Errorf("too many hyphens: %s", item)
+	}
+	s.last, err = f.value(high)
+	return s, false, false, err
+}
+
+func (f field) check(s span, item string) error {
+	switch {
+	case s.first < f.low:
+		return fmt.Errorf("beginning of range (%d) below minimum (%d): %s", s.first, f.low, item)
+	case s.last > f.high:
+		return fmt.Errorf("end of range (%d) above maximum (%d): %s", s.last, f.high, item)
+	case s.first > s.last:
+		return fmt.Errorf("beginning of range (%d) beyond end of range (%d): %s", s.first, s.last, item)
+	case s.step == 0:
+		return fmt.Errorf("step of range should be a positive number: %s", item)
+	}
+	return nil
+}
+
+func (s span) bits() uint64 {
+	var set uint64
+	for v := s.first; v <= s.last; v += s.step {
+		set |= 1 << v
+		if s.step > s.last-v {
+			break
+		}
+	}
+	return set
+}
+
+func (f field) value(text string) (uint, error) {
+	if v, ok := f.names[strings.ToLower(text)]; ok {
+		return v, nil
+	}
+	return number(text)
+}
+
+func number(text string) (uint, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("failed to parse int from %s: %w", text, err)
+	}
+	if n < 0 {
+		return 0, fmt.Errorf("negative number (%d) not allowed: %s", n, text)
+	}
+	return uint(n), nil
+}
+
+// readMacro says what a macro stands for: five fields, or else an interval.
+func readMacro(text string) (fields string, every time.Duration, err error) {
+	switch text {
+	case "@yearly", "@annually":
+		return "0 0 1 1 *", 0, nil
+	case "@monthly":
+		return "0 0 1 * *", 0, nil
+	case "@weekly":
+		return "0 0 * * 0", 0, nil
+	case "@daily", "@midnight":
+		return "0 0 * * *", 0, nil
+	case "@hourly":
+		return "0 * * * *", 0, nil
+	}
+	interval, isInterval := strings.CutPrefix(text, "@every ")
+	if !isInterval {
+		return "", 0, fmt.Errorf("unrecognized descriptor: %s", text)
+	}
+	d, err := time.ParseDuration(interval)
+	if err != nil {
+		return "", 0, fmt.Errorf("failed to parse duration %s: %w", text, err)
+	}
+	return "", max(d, time.Second).Truncate(time.Second), nil
+}
