@@ -23,6 +23,8 @@ func Capabilities() []jobpolicyv1.Capability {
 		jobpolicyv1.Capability_CAPABILITY_POD_REPLACEMENT_POLICY,
 		jobpolicyv1.Capability_CAPABILITY_GANG_SCHEDULING,
 		jobpolicyv1.Capability_CAPABILITY_CHECK_JOB_STATUS,
+		jobpolicyv1.Capability_CAPABILITY_TTL_AFTER_FINISHED,
+		jobpolicyv1.Capability_CAPABILITY_CRON_JOB,
 	}
 }
 
@@ -33,12 +35,14 @@ func unsupported(spec *jobpolicyv1.JobSpec) error {
 	if spec == nil {
 		return nil
 	}
-	return unknownFields("spec", spec.ProtoReflect())
+	return UnknownFields("spec", spec.ProtoReflect())
 }
 
-// unknownFields looks in the order of the fields' declaration, so that the same
-// spec is always refused for the same field.
-func unknownFields(path string, m protoreflect.Message) error {
+// UnknownFields returns an *UnsupportedError if m, or a message in it, has fields
+// that this engine does not know. It looks in the order of the fields'
+// declaration, so that the same spec is always refused for the same field. path
+// is where m stands in its request.
+func UnknownFields(path string, m protoreflect.Message) error {
 	if len(m.GetUnknown()) > 0 {
 		return &UnsupportedError{Field: path, Description: "has fields that this engine does not know; it needs a newer one"}
 	}
@@ -50,14 +54,14 @@ func unknownFields(path string, m protoreflect.Message) error {
 		}
 		at := path + "." + string(field.Name())
 		if !field.IsList() {
-			if err := unknownFields(at, m.Get(field).Message()); err != nil {
+			if err := UnknownFields(at, m.Get(field).Message()); err != nil {
 				return err
 			}
 			continue
 		}
 		list := m.Get(field).List()
 		for j := range list.Len() {
-			if err := unknownFields(fmt.Sprintf("%s[%d]", at, j), list.Get(j).Message()); err != nil {
+			if err := UnknownFields(fmt.Sprintf("%s[%d]", at, j), list.Get(j).Message()); err != nil {
 				return err
 			}
 		}

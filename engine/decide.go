@@ -148,5 +148,6 @@ func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobRespons
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 		e.Summary = fmt.Sprintf("the Job is %s; release pods left with the finalizer: %d", condition, n)
 	}
+	expire(s, condition, resp)
 	return resp
 }

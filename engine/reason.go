@@ -36,4 +36,6 @@ const (
 	eventCompleted = "Completed"
 	// Event: more pods succeeded than the Job asked for.
 	eventTooManySucceededPods = "TooManySucceededPods"
+	// Event: an annotation of ours cannot be read.
+	eventInvalidAnnotation = "InvalidAnnotation"
 )

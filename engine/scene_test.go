@@ -34,6 +34,7 @@ func newScene() *scene {
 // tell adds one line to what is seen. Lines are
 //
 //	job k=v…         a new Job, at second 0; spec k=v… changes its spec
+//	ttl k=v…         the options of its time to live
 //	failureRule, successRule   one more rule of a policy
 //	now 20s          the time
 //	status k=v…      fields of the status; condition Type [status=] [reason=] [at=]
@@ -53,7 +54,7 @@ func (s *scene) tell(line string) error {
 		name = "spec"
 	}
 	lines := map[string]func([]datadriven.CmdArg) error{
-		"spec": s.spec, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
+		"spec": s.spec, "ttl": s.ttl, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
 		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows, "hold": s.hold,
 		"unlisted": s.unlisted, "inflight": s.inflight, "fresh": s.fresh, "retry": s.retry, "settings": s.settings,
@@ -94,6 +95,16 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 		"podReplacementPolicy": func(v value) {
 			spec.PodReplacementPolicy = jobpolicyv1.PodReplacementPolicy(v.enum(spec.PodReplacementPolicy))
 		},
+	})
+}
+
+func (s *scene) ttl(args []datadriven.CmdArg) error {
+	o := &jobpolicyv1.TtlOptions{}
+	s.req.Spec.TtlOptions = o
+	return each(args, map[string]func(value){
+		"complete": func(v value) { o.SecondsAfterComplete = proto.String(v.text) },
+		"failed":   func(v value) { o.SecondsAfterFailed = proto.String(v.text) },
+		"default":  func(v value) { o.NamespaceDefault = proto.String(v.text) },
 	})
 }
 

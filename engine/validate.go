@@ -19,6 +19,7 @@ const (
 	maxTypeBytes        = 317
 	maxReasonBytes      = 1024
 	maxMessageBytes     = 32768
+	maxAnnotationBytes  = 4096
 	maxRows             = 100_000
 	maxRanges           = 200_000
 	maxConditions       = 100
