@@ -1,0 +1,176 @@
+package cronjob
+
+import (
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Decide says what is to become of one CronJob. It reads nothing but req, does
+// not change it, and gives the same answer to the same request.
+//
+// Errors are *engine.InvalidRequestError, for a request that breaks the contract,
+// and *engine.UnsupportedError, for a spec with fields that this engine does not
+// know. A schedule or an option that makes no sense is never an error.
+func Decide(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	if spec := req.GetSpec(); spec != nil {
+		if err := engine.UnknownFields("spec", spec.ProtoReflect()); err != nil {
+			return nil, err
+		}
+	}
+	if err := validate(req); err != nil {
+		return nil, err
+	}
+	resp := decide(newSnapshot(req))
+	resp.RequestId = req.GetRequestId()
+	resp.Explanation.Generation = req.GetCronJob().GetGeneration()
+	return resp, nil
+}
+
+func decide(s *snapshot) *jobpolicyv1.DecideCronJobResponse {
+	if stale := staleness(s.req.GetFreshness()); stale != nil {
+		return &jobpolicyv1.DecideCronJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT,
+			Explanation: &jobpolicyv1.CronJobExplanation{Summary: "wait: " + stale.GetDetail(), Waits: []*jobpolicyv1.Wait{stale}},
+		}
+	}
+	if unknownActive(s) {
+		return &jobpolicyv1.DecideCronJobResponse{
+			Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
+			Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ABSENT_JOBS},
+			Explanation:  &jobpolicyv1.CronJobExplanation{Summary: "Jobs in status.active have to be looked up: they may be gone"},
+		}
+	}
+	f := facts{snapshot: s, runs: takeRuns(s)}
+	if s.schedule != nil {
+		f.due = takeDue(s, f.runs)
+	}
+	return assemble(f, judge(f), takeHistory(s, f.runs))
+}
+
+// assemble makes a decision of the first kind of step that is due.
+func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobResponse {
+	last := answers[len(answers)-1].answer
+	resp := &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY}
+	status := nextStatus(f, last)
+	edits := combinedEdits(f, answers)
+	switch {
+	case last.start != nil:
+		resp.Delete = deletions(last.replaces, jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED)
+		resp.Create, resp.Edits = last.start.message(), last.edits
+		resp.Events = append(deletionEvents(resp.Delete), normal(eventSuccessfulCreate, "Created job %s", resp.Create.GetName()))
+	case !proto.Equal(status, canonical(f.status)):
+		resp.Status, resp.Events = status, f.runs.events
+	case edits != nil:
+		resp.Edits = edits
+	case len(h.deletes) > 0:
+		resp.Delete = deletions(h.deletes, jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_HISTORY_LIMIT)
+		resp.Events = deletionEvents(resp.Delete)
+	default:
+		resp.Disposition, resp.Events = jobpolicyv1.Disposition_DISPOSITION_SETTLED, f.runs.events
+	}
+	if resp.Status == nil { // a look follows at once
+		resp.Events = append(resp.Events, furtherEvents(f, answers, h, resp.Edits != nil)...)
+	}
+	resp.Explanation = explain(f, answers, h, resp)
+	resp.RecheckTime = recheckTime(resp.GetExplanation().GetWaits(), f.now)
+	return resp
+}
+
+// furtherEvents are those of the rules, and of what was written but makes no
+// sense. What a rule that edits has to tell is told with the edits.
+func furtherEvents(f facts, answers []asked, h history, edited bool) []*jobpolicyv1.JobEvent {
+	var events []*jobpolicyv1.JobEvent
+	for _, a := range answers {
+		if a.answer.edits == nil || edited {
+			events = append(events, a.answer.events...)
+		}
+	}
+	events = append(events, h.events...)
+	if seconds := f.spec.GetStartingDeadlineSeconds(); seconds < 0 {
+		events = append(events, warning(eventInvalidSpec, "spec.startingDeadlineSeconds must not be negative, is %d: it is read as 0", seconds))
+	}
+	for _, text := range f.opts.invalid {
+		events = append(events, warning(eventInvalidAnnotation, "%s", text))
+	}
+	return events
+}
+
+// nextStatus is the status that follows from the Jobs. The run that alreadyStarted
+// found is the last one.
+func nextStatus(f facts, last answer) *jobpolicyv1.CronJobStatus {
+	next := f.runs.nextStatus()
+	if last.processed {
+		next.LastScheduleTime = later(next.LastScheduleTime, timestamppb.New(f.due.at))
+	}
+	return canonical(next)
+}
+
+// canonical is the status with one form for each meaning.
+func canonical(status *jobpolicyv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
+	c := proto.CloneOf(status)
+	if c == nil {
+		c = &jobpolicyv1.CronJobStatus{}
+	}
+	return c
+}
+
+// combinedEdits are the edits that every rule asks for, and what is to be kept of
+// an edit of the schedule; nil if there are none.
+func combinedEdits(f facts, answers []asked) *jobpolicyv1.CronJobEdits {
+	edits := &jobpolicyv1.CronJobEdits{ObservedSchedule: f.due.observed}
+	for _, a := range answers {
+		if a.answer.edits != nil {
+			proto.Merge(edits, a.answer.edits)
+		}
+	}
+	if f.spec.GetDeleting() || proto.Size(edits) == 0 {
+		return nil
+	}
+	return edits
+}
+
+func deletions(jobs []*jobpolicyv1.OwnedJob, reason jobpolicyv1.DeleteJobReason) []*jobpolicyv1.DeleteJob {
+	var deletes []*jobpolicyv1.DeleteJob
+	for _, job := range jobs {
+		deletes = append(deletes, &jobpolicyv1.DeleteJob{Uid: job.GetUid(), Name: job.GetName(), Reason: reason})
+	}
+	return deletes
+}
+
+func deletionEvents(deletes []*jobpolicyv1.DeleteJob) []*jobpolicyv1.JobEvent {
+	var events []*jobpolicyv1.JobEvent
+	for _, d := range deletes {
+		events = append(events, normal(eventSuccessfulDelete, "Deleted job %s", d.GetName()))
+	}
+	return events
+}
+
+// staleness says what the caller has written but not yet seen; nil if its view
+// is current.
+func staleness(f *jobpolicyv1.CronJobFreshness) *jobpolicyv1.Wait {
+	if older(f.GetCronJobObserved(), f.GetCronJobWritten()) {
+		return &jobpolicyv1.Wait{
+			Reason: jobpolicyv1.WaitReason_WAIT_REASON_STALE_CRON_JOB,
+			Detail: "the CronJob was read at resource version " + f.GetCronJobObserved() + ", but written at " + f.GetCronJobWritten(),
+		}
+	}
+	if older(f.GetJobsObserved(), f.GetJobsWritten()) {
+		return &jobpolicyv1.Wait{
+			Reason: jobpolicyv1.WaitReason_WAIT_REASON_STALE_JOB,
+			Detail: "Jobs were read at resource version " + f.GetJobsObserved() + ", but written at " + f.GetJobsWritten(),
+		}
+	}
+	return nil
+}
+
+// older compares resource versions, which validation has found to be numbers.
+func older(observed, written string) bool {
+	seen, _ := strconv.ParseUint(observed, 10, 64)
+	own, _ := strconv.ParseUint(written, 10, 64)
+	return seen < own
+}

@@ -1,0 +1,99 @@
+package cronjob
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// maxListedSkipped is how many skipped runs an explanation lists.
+const maxListedSkipped = 10
+
+// explain writes down how the decision came about.
+func explain(f facts, answers []asked, h history, resp *jobpolicyv1.DecideCronJobResponse) *jobpolicyv1.CronJobExplanation {
+	e := &jobpolicyv1.CronJobExplanation{Kept: explainKept(f.snapshot, f.runs, h, resp.GetDelete())}
+	for _, a := range answers {
+		e.Rules = append(e.Rules, &jobpolicyv1.RuleAnswer{Rule: a.rule, Decided: a.answer.decides, Detail: a.answer.detail})
+		e.Waits = append(e.Waits, a.answer.waits...)
+		e.DecidingRule = a.rule
+	}
+	last := answers[len(answers)-1].answer
+	if !f.due.next.IsZero() && !f.spec.GetSuspend() && !f.spec.GetDeleting() {
+		e.NextScheduleTime = timestamppb.New(f.due.next)
+		e.Waits = append(e.Waits, &jobpolicyv1.Wait{
+			Reason: jobpolicyv1.WaitReason_WAIT_REASON_SCHEDULE,
+			Detail: "the next run is due at " + clockText(f.due.next),
+			Until:  timestamppb.New(f.due.next),
+		})
+		listSkipped(e, f, last)
+	}
+	resp.Explanation = e
+	e.Summary = summarize(last, resp)
+	return e
+}
+
+// listSkipped lists the times that were due and are not started, the newest
+// first.
+func listSkipped(e *jobpolicyv1.CronJobExplanation, f facts, last answer) {
+	if f.due.at.IsZero() {
+		return
+	}
+	e.SkippedTotal = f.due.times - 1
+	if last.skipped != "" {
+		e.SkippedTotal++
+		e.Skipped = append(e.Skipped, &jobpolicyv1.SkippedRun{ScheduledTime: timestamppb.New(f.due.at), Reason: last.skipped})
+	}
+	before := f.due.at
+	for len(e.Skipped) < maxListedSkipped {
+		at, ok := f.schedule.Last(f.due.after, before.Add(-time.Second))
+		if !ok {
+			return
+		}
+		e.Skipped = append(e.Skipped, &jobpolicyv1.SkippedRun{
+			ScheduledTime: timestamppb.New(at), Reason: "a later run, that of " + clockText(f.due.at) + ", was due too",
+		})
+		before = at
+	}
+}
+
+// summarize says in one sentence what is decided and why.
+func summarize(last answer, resp *jobpolicyv1.DecideCronJobResponse) string {
+	parts := []string{last.detail}
+	if resp.GetCreate() != nil {
+		parts = append(parts, "create "+resp.GetCreate().GetName())
+	}
+	if n := len(resp.GetDelete()); n > 0 {
+		parts = append(parts, fmt.Sprintf("delete Jobs: %d", n))
+	}
+	if resp.GetStatus() != nil {
+		parts = append(parts, fmt.Sprintf("write the status, active runs: %d", len(resp.GetStatus().GetActive())))
+	}
+	if resp.GetEdits().GetSuspend() {
+		parts = append(parts, "suspend the CronJob")
+	}
+	if at := resp.GetExplanation().GetNextScheduleTime(); at != nil {
+		parts = append(parts, "next run at "+clockText(at.AsTime()))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// recheckTime is the earliest time at which a wait ends by itself (invariant I11:
+// none that has passed).
+func recheckTime(waits []*jobpolicyv1.Wait, now time.Time) *timestamppb.Timestamp {
+	var earliest *timestamppb.Timestamp
+	for _, w := range waits {
+		at := w.GetUntil()
+		if at == nil || !at.AsTime().After(now) {
+			continue
+		}
+		if earliest == nil || at.AsTime().Before(earliest.AsTime()) {
+			earliest = at
+		}
+	}
+	return proto.CloneOf(earliest)
+}

@@ -1,0 +1,346 @@
+package cronjob
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// facts are what the rules look at. due is empty as long as there is no schedule
+// that can be read.
+type facts struct {
+	*snapshot
+	runs runs
+	due  due
+}
+
+// An answer is what one rule says. It decides unless it is a no.
+type answer struct {
+	decides bool
+	detail  string
+	// start is the run to start; nil to start none.
+	start *run
+	// replaces are the Jobs to delete first.
+	replaces []*jobpolicyv1.OwnedJob
+	edits    *jobpolicyv1.CronJobEdits
+	// processed says that the run that is due has been started already.
+	processed bool
+	// skipped says why the run that is due will not be started.
+	skipped string
+	waits   []*jobpolicyv1.Wait
+	events  []*jobpolicyv1.JobEvent
+}
+
+func no(format string, args ...any) answer { return answer{detail: fmt.Sprintf(format, args...)} }
+
+func decided(format string, args ...any) answer {
+	return answer{decides: true, detail: fmt.Sprintf(format, args...)}
+}
+
+func (a answer) with(events ...*jobpolicyv1.JobEvent) answer {
+	a.events = append(a.events, events...)
+	return a
+}
+
+func (a answer) waiting(reason jobpolicyv1.WaitReason, until time.Time) answer {
+	w := &jobpolicyv1.Wait{Reason: reason, Detail: a.detail}
+	if !until.IsZero() {
+		w.Until = timestamppb.New(until)
+	}
+	a.waits = append(a.waits, w)
+	return a
+}
+
+// A rule is one named reason to start a run, or not to.
+type rule struct {
+	name string
+	ask  func(facts) answer
+}
+
+// startRules returns the rules in the order in which they are asked; the first
+// that decides stands. This order is the specification. It is upstream's
+// (syncCronJob, v1.36), with our own options between.
+func startRules() []rule {
+	return []rule{
+		{"deleting", deleting},                             // Nothing is started any more.
+		{"runNowAsked", runNowAsked},                       // Somebody asks for a run, whatever the schedule says.
+		{"unknownTimeZone", unknownTimeZone},               // The schedule's time zone cannot be found.
+		{"suspended", suspended},                           // Runs of the schedule are not wanted.
+		{"tooManyFailures", tooManyFailures},               // The CronJob asked to be suspended at this point.
+		{"unparsableSchedule", unparsableSchedule},         // The schedule cannot be read.
+		{"neverDue", neverDue},                             // The schedule never comes.
+		{"nothingDue", nothingDue},                         // The schedule has not come since the last run.
+		{"startingDeadlinePassed", startingDeadlinePassed}, // The run would start too late.
+		{"alreadyStarted", alreadyStarted},                 // The run has a Job.
+		{"nameTaken", nameTaken},                           // Somebody else's Job has the run's name.
+		{"startJitter", startJitter},                       // The run starts a little later.
+		{"concurrencyForbidden", concurrencyForbidden},     // Runs before it have not ended.
+		{"creationHeld", creationHeld},                     // The caller could not create Jobs.
+		{"runDue", runDue},                                 // The run is started.
+	}
+}
+
+// RuleNames lists the rules in the order in which they are asked. The names
+// appear in CronJobExplanation.
+func RuleNames() []string {
+	rules := startRules()
+	names := make([]string, len(rules))
+	for i, r := range rules {
+		names[i] = r.name
+	}
+	return names
+}
+
+// An asked rule is one that was asked, with its answer.
+type asked struct {
+	rule   string
+	answer answer
+}
+
+// judge asks the rules until one decides, as the last always does.
+func judge(f facts) []asked {
+	var answers []asked
+	for _, r := range startRules() {
+		a := r.ask(f)
+		answers = append(answers, asked{r.name, a})
+		if a.decides {
+			break
+		}
+	}
+	return answers
+}
+
+func deleting(f facts) answer {
+	if f.spec.GetDeleting() {
+		return decided("the CronJob is being deleted")
+	}
+	return no("the CronJob is not being deleted")
+}
+
+// runNowAsked starts the run that somebody asks for by annotation, once for each
+// text. It comes before the schedule, so that a CronJob that is always busy gets
+// to it.
+func runNowAsked(f facts) answer {
+	if f.opts.runNow == "" {
+		return no("nobody asks for a run")
+	}
+	asked := f.askedRun()
+	clearIt := &jobpolicyv1.CronJobEdits{ClearRunNow: true}
+	if job, done := f.startedFor(f.opts.runNow, asked.name); done {
+		a := no("the run asked for was started as %s", job.GetName())
+		a.edits = clearIt
+		return a
+	}
+	if f.req.GetNameTaken() == asked.name {
+		a := no("the run asked for cannot start: a Job named %s belongs to somebody else", asked.name)
+		a.edits = clearIt
+		return a.with(takenEvent(asked.name))
+	}
+	if f.forbidden() {
+		a := decided("a run was asked for; runs that must end before it: %d", len(f.runs.active))
+		return a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_CONCURRENCY_POLICY, time.Time{})
+	}
+	if held, is := f.heldUntil(); is {
+		a := decided("a run was asked for; creating Jobs failed before")
+		return a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_CREATION_FAILED, held)
+	}
+	a := decided("a run was asked for by annotation")
+	a.start, a.replaces, a.edits = &asked, f.replaced(), clearIt
+	return a
+}
+
+// startedFor finds the Job of a run that was asked for.
+func (s *snapshot) startedFor(text, name string) (*jobpolicyv1.OwnedJob, bool) {
+	for _, job := range s.jobs {
+		if job.GetRunNow() == text {
+			return job, true
+		}
+	}
+	return s.named(name)
+}
+
+func takenEvent(name string) *jobpolicyv1.JobEvent {
+	return warning(eventFailedCreate, "Error creating job: a Job named %s exists that this CronJob does not control", name)
+}
+
+func unknownTimeZone(f facts) answer {
+	if f.zoneErr == nil {
+		return no("the time zone is %s", f.zone)
+	}
+	return decided("%v", f.zoneErr).with(warning(eventUnknownTimeZone, "invalid timeZone: %q: %v", f.spec.GetTimeZone(), f.zoneErr))
+}
+
+func suspended(f facts) answer {
+	if f.spec.GetSuspend() {
+		return decided("the CronJob is suspended")
+	}
+	return no("the CronJob is not suspended")
+}
+
+// tooManyFailures suspends the CronJob, and keeps until when it has counted, so
+// that it gets as many new chances once somebody resumes it.
+func tooManyFailures(f facts) answer {
+	n := len(f.runs.failures)
+	if f.opts.suspendAfter == 0 || n < f.opts.suspendAfter {
+		return no("failed runs in a row: %d, limit: %s", n, limitText(f.opts.suspendAfter))
+	}
+	a := decided("failed runs in a row: %d, limit: %d", n, f.opts.suspendAfter)
+	a.edits = &jobpolicyv1.CronJobEdits{Suspend: true, FailuresCountedUntil: f.runs.lastFailure().Format(time.RFC3339Nano)}
+	return a.with(warning(eventSuspendedAfterFailures, "Suspended after failed runs in a row: %d", n))
+}
+
+func limitText(limit int) string {
+	if limit == 0 {
+		return "none"
+	}
+	return fmt.Sprint(limit)
+}
+
+func unparsableSchedule(f facts) answer {
+	if f.scheduleErr == nil {
+		return no("the schedule is %s", shortened(f.spec.GetSchedule()))
+	}
+	return decided("the schedule cannot be read: %v", f.scheduleErr).
+		with(f.unsupportedZone()...).
+		with(warning(eventUnparseableSchedule, "unparseable schedule: %q : %v", f.spec.GetSchedule(), f.scheduleErr))
+}
+
+// unsupportedZone warns of a zone in the schedule, which the API server does not
+// admit any more.
+func (s *snapshot) unsupportedZone() []*jobpolicyv1.JobEvent {
+	if !s.zoneInSchedule {
+		return nil
+	}
+	return []*jobpolicyv1.JobEvent{warning(eventUnsupportedSchedule, "CRON_TZ or TZ used in schedule %q is not officially supported, "+
+		"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details", s.spec.GetSchedule())}
+}
+
+func neverDue(f facts) answer {
+	if !f.due.at.IsZero() || !f.due.next.IsZero() {
+		return no("the schedule has a next time")
+	}
+	return decided("the schedule has no time within five years of %s", clockText(f.due.after)).
+		with(warning(eventInvalidSchedule, "invalid schedule: %s : time difference between two schedules is less than 1 second", f.spec.GetSchedule()))
+}
+
+func nothingDue(f facts) answer {
+	if f.due.at.IsZero() {
+		return decided("nothing is due since %s", clockText(f.due.after))
+	}
+	return no("due at %s; times due since %s: %d", clockText(f.due.at), clockText(f.due.after), f.due.times)
+}
+
+func startingDeadlinePassed(f facts) answer {
+	seconds, has := f.deadline()
+	if !has {
+		return no("the run may start however late")
+	}
+	late := f.now.Unix() - f.due.start.Unix()
+	if !f.tooLate(f.due) {
+		return no("late by %ds, allowed: %ds", late, seconds)
+	}
+	a := decided("late by %ds, allowed: %ds", late, seconds)
+	a.skipped = a.detail
+	if missed, ok := f.lastChance(f.due); ok && f.isNews(missed) {
+		a = a.with(warning(eventMissSchedule, "Missed scheduled time to start a job: %s", f.due.at.Format(time.RFC1123Z)))
+	}
+	return a
+}
+
+// alreadyStarted finds the Job that has the run's name, but not the annotation
+// by which runs are known: otherwise its time would be the last one.
+func alreadyStarted(f facts) answer {
+	name := f.scheduledName(f.due.at)
+	if _, started := f.named(name); started {
+		a := decided("the Job %s is there", name)
+		a.processed = true
+		return a
+	}
+	return no("no Job of the CronJob is named %s", name)
+}
+
+func nameTaken(f facts) answer {
+	name := f.scheduledName(f.due.at)
+	if f.req.GetNameTaken() != name {
+		return no("nobody else's Job is known to be named %s", name)
+	}
+	a := decided("a Job named %s belongs to somebody else", name)
+	a.skipped = a.detail
+	return a.with(takenEvent(name))
+}
+
+func startJitter(f facts) answer {
+	if !f.due.start.After(f.now) {
+		return no("started %ds after it is due", f.due.start.Unix()-f.due.at.Unix())
+	}
+	a := decided("the run that is due at %s starts at %s", clockText(f.due.at), clockText(f.due.start))
+	return a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_START_JITTER, f.due.start)
+}
+
+func (f facts) forbidden() bool {
+	return f.spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID && len(f.runs.active) > 0
+}
+
+func concurrencyForbidden(f facts) answer {
+	if !f.forbidden() {
+		return no("concurrency policy %s, active runs: %d", policyText(f.spec.GetConcurrencyPolicy()), len(f.runs.active))
+	}
+	missed, _ := f.lastChance(f.due)
+	a := decided("concurrency policy Forbid, active runs: %d", len(f.runs.active)).
+		waiting(jobpolicyv1.WaitReason_WAIT_REASON_CONCURRENCY_POLICY, missed)
+	if f.isNews(f.due.start) {
+		a = a.with(normal(eventJobAlreadyActive, "Not starting job because prior execution is running and concurrency policy is Forbid"))
+	}
+	return a
+}
+
+// heldUntil is until when no Jobs are to be created.
+func (s *snapshot) heldUntil() (time.Time, bool) {
+	until := s.req.GetCreateNotBefore()
+	if until == nil || !until.AsTime().After(s.now) {
+		return time.Time{}, false
+	}
+	return until.AsTime(), true
+}
+
+func creationHeld(f facts) answer {
+	until, held := f.heldUntil()
+	if !held {
+		return no("creating Jobs is not held back")
+	}
+	return decided("creating Jobs failed before").waiting(jobpolicyv1.WaitReason_WAIT_REASON_CREATION_FAILED, until)
+}
+
+// replaced are the Jobs that go before a run starts.
+func (f facts) replaced() []*jobpolicyv1.OwnedJob {
+	if f.spec.GetConcurrencyPolicy() != jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE {
+		return nil
+	}
+	return notDeleting(f.runs.active)
+}
+
+func runDue(f facts) answer {
+	r := f.scheduledRun(f.due.at)
+	a := decided("start %s", r.name)
+	a.start, a.replaces = &r, f.replaced()
+	if f.manyMissed(f.due) {
+		a = a.with(warning(eventTooManyMissedTimes,
+			"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"))
+	}
+	return a.with(f.unsupportedZone()...)
+}
+
+func policyText(p jobpolicyv1.ConcurrencyPolicy) string {
+	switch p {
+	case jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID:
+		return "Forbid"
+	case jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE:
+		return "Replace"
+	}
+	return "Allow"
+}
+
+func clockText(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,161 @@
+package cronjob
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// runs are what the Jobs say of the CronJob's runs.
+type runs struct {
+	// active are the unfinished runs, those in status.active first, in its order.
+	active []*jobpolicyv1.OwnedJob
+	// lastScheduled is the scheduled time of the last run that was started, by the
+	// status or by a Job.
+	lastScheduled *timestamppb.Timestamp
+	// lastSuccess is when a Job of the CronJob last completed.
+	lastSuccess *timestamppb.Timestamp
+	// failures are the failed runs since the last success, the oldest first, as
+	// far as they count.
+	failures []*jobpolicyv1.OwnedJob
+	events   []*jobpolicyv1.JobEvent
+}
+
+// unknownActive reports whether status.active lists a Job of which nothing is
+// known.
+func unknownActive(s *snapshot) bool {
+	known := make(map[string]bool, len(s.jobs)+len(s.req.GetAbsentJobs()))
+	for _, job := range s.jobs {
+		known[string(job.GetUid())] = true
+	}
+	for _, uid := range s.req.GetAbsentJobs() {
+		known[string(uid)] = true
+	}
+	return slices.ContainsFunc(s.status.GetActive(), func(a *jobpolicyv1.ActiveJob) bool { return !known[string(a.GetUid())] })
+}
+
+// takeRuns looks through the Jobs. The list of the active ones is made anew each
+// time: an entry of status.active counts only if its Job is there and unfinished.
+func takeRuns(s *snapshot) runs {
+	r := runs{lastScheduled: s.status.GetLastScheduleTime(), lastSuccess: s.status.GetLastSuccessfulTime()}
+	place := make(map[string]int, len(s.status.GetActive()))
+	for i, a := range s.status.GetActive() {
+		if _, twice := place[string(a.GetUid())]; !twice {
+			place[string(a.GetUid())] = i
+		}
+	}
+	r.tellEnded(s, place)
+	for _, job := range s.jobs {
+		_, listed := place[string(job.GetUid())]
+		r.lastScheduled = later(r.lastScheduled, job.GetScheduledTime())
+		switch {
+		case job.GetOutcome() == jobpolicyv1.JobOutcome_JOB_OUTCOME_COMPLETE:
+			r.lastSuccess = later(r.lastSuccess, job.GetCompletionTime())
+		case job.GetOutcome() == jobpolicyv1.JobOutcome_JOB_OUTCOME_FAILED:
+		case isRun(job) || listed:
+			r.active = append(r.active, job)
+		case job.GetStartTime() == nil || s.isNews(job.GetStartTime().AsTime()):
+			r.events = append(r.events, warning(eventUnexpectedJob, "Saw a job that the controller did not create or forgot: %s", job.GetName()))
+		}
+	}
+	slices.SortStableFunc(r.active, func(a, b *jobpolicyv1.OwnedJob) int { return compareActive(place, a, b) })
+	r.countFailures(s)
+	return r
+}
+
+// isRun tells the CronJob's runs from Jobs that somebody made of its template.
+func isRun(job *jobpolicyv1.OwnedJob) bool {
+	return job.GetScheduledTime() != nil || job.GetRunNow() != ""
+}
+
+// compareActive keeps the order of status.active; new ones follow by their
+// scheduled times.
+func compareActive(place map[string]int, a, b *jobpolicyv1.OwnedJob) int {
+	i, oldA := place[string(a.GetUid())]
+	j, oldB := place[string(b.GetUid())]
+	switch {
+	case oldA && oldB:
+		return i - j
+	case oldA != oldB && oldA:
+		return -1
+	case oldA != oldB:
+		return 1
+	}
+	return a.GetScheduledTime().AsTime().Compare(b.GetScheduledTime().AsTime())
+}
+
+// tellEnded tells of the entries of status.active that go.
+func (r *runs) tellEnded(s *snapshot, place map[string]int) {
+	rows := make(map[string]*jobpolicyv1.OwnedJob, len(s.jobs))
+	for _, job := range s.jobs {
+		rows[string(job.GetUid())] = job
+	}
+	for i, a := range s.status.GetActive() {
+		job := rows[string(a.GetUid())]
+		switch {
+		case place[string(a.GetUid())] != i: // a second entry of the same Job
+		case job == nil:
+			r.events = append(r.events, normal(eventMissingJob, "Active job went missing: %s", a.GetName()))
+		case job.GetOutcome() != jobpolicyv1.JobOutcome_JOB_OUTCOME_ACTIVE:
+			r.events = append(r.events, normal(eventSawCompletedJob, "Saw completed job: %s, condition: %s", job.GetName(), condition(job)))
+		}
+	}
+}
+
+// condition is the type of the condition that a finished Job has.
+func condition(job *jobpolicyv1.OwnedJob) string {
+	if job.GetOutcome() == jobpolicyv1.JobOutcome_JOB_OUTCOME_COMPLETE {
+		return "Complete"
+	}
+	return "Failed"
+}
+
+// countFailures lists the failed runs that count for suspend_after_failures.
+// Successes before them may be gone with their Jobs; the status knows of the
+// last one.
+func (r *runs) countFailures(s *snapshot) {
+	since := s.opts.failuresCountedUntil
+	if r.lastSuccess != nil && r.lastSuccess.AsTime().After(since) {
+		since = r.lastSuccess.AsTime()
+	}
+	for _, job := range s.jobs {
+		failed := job.GetOutcome() == jobpolicyv1.JobOutcome_JOB_OUTCOME_FAILED && job.GetFinishTime() != nil
+		if failed && isRun(job) && job.GetFinishTime().AsTime().After(since) {
+			r.failures = append(r.failures, job)
+		}
+	}
+	slices.SortStableFunc(r.failures, func(a, b *jobpolicyv1.OwnedJob) int {
+		return a.GetFinishTime().AsTime().Compare(b.GetFinishTime().AsTime())
+	})
+}
+
+// lastFailure is when the last failure that counts happened.
+func (r *runs) lastFailure() time.Time { return r.failures[len(r.failures)-1].GetFinishTime().AsTime() }
+
+// named finds the Job of a name.
+func (s *snapshot) named(name string) (*jobpolicyv1.OwnedJob, bool) {
+	i, found := slices.BinarySearchFunc(s.jobs, name, func(job *jobpolicyv1.OwnedJob, name string) int {
+		return strings.Compare(job.GetName(), name)
+	})
+	if !found {
+		return nil, false
+	}
+	return s.jobs[i], true
+}
+
+// nextStatus is the status that follows from the Jobs.
+func (r *runs) nextStatus() *jobpolicyv1.CronJobStatus {
+	next := &jobpolicyv1.CronJobStatus{
+		LastScheduleTime:   proto.CloneOf(r.lastScheduled),
+		LastSuccessfulTime: proto.CloneOf(r.lastSuccess),
+	}
+	for _, job := range r.active {
+		next.Active = append(next.Active, &jobpolicyv1.ActiveJob{Uid: job.GetUid(), Name: job.GetName()})
+	}
+	return next
+}

@@ -1,0 +1,116 @@
+package cronjob
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine/schedule"
+	"jobpolicy.dev/engine/zone"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// newsLasts is how long after it came about something that stays true is told by
+// an event. Looks for other reasons do not repeat it.
+const newsLasts = time.Minute
+
+// A snapshot is a request that passed validation, with what its texts say. It is
+// made by newSnapshot only, and never changed. Code behind it may rely on this:
+//
+//  1. every message it dereferences is present;
+//  2. enums have known values, and every Job an outcome;
+//  3. UIDs have 16 bytes and no two Jobs share one;
+//  4. jobs are in the order of their names, and of their UIDs if these are alike.
+type snapshot struct {
+	req    *jobpolicyv1.DecideCronJobRequest
+	spec   *jobpolicyv1.CronJobSpec
+	status *jobpolicyv1.CronJobStatus
+	now    time.Time
+	jobs   []*jobpolicyv1.OwnedJob
+	opts   options
+
+	// zone is what spec.time_zone names, UTC without one; it is nil where zoneErr
+	// says why.
+	zone    *time.Location
+	zoneErr error
+	// schedule is nil where scheduleErr says why, or zoneErr.
+	schedule    schedule.Schedule
+	scheduleErr error
+	// zoneInSchedule says that the schedule speaks of a TZ, which goes before
+	// spec.time_zone.
+	zoneInSchedule bool
+}
+
+func newSnapshot(req *jobpolicyv1.DecideCronJobRequest) *snapshot {
+	s := &snapshot{
+		req:            req,
+		spec:           req.GetSpec(),
+		status:         req.GetStatus(),
+		now:            req.GetNow().AsTime(),
+		jobs:           slices.SortedFunc(slices.Values(req.GetJobs()), byName),
+		opts:           readOptions(optionsOf(req.GetSpec())),
+		zoneInSchedule: strings.Contains(req.GetSpec().GetSchedule(), "TZ"),
+	}
+	if s.status == nil {
+		s.status = &jobpolicyv1.CronJobStatus{}
+	}
+	s.readSchedule()
+	return s
+}
+
+func optionsOf(spec *jobpolicyv1.CronJobSpec) *jobpolicyv1.CronJobOptions {
+	if spec.GetOptions() == nil {
+		return &jobpolicyv1.CronJobOptions{}
+	}
+	return spec.GetOptions()
+}
+
+// readSchedule reads the schedule in the zone that counts: the one that it names
+// itself, else spec.time_zone, else the caller's.
+func (s *snapshot) readSchedule() {
+	local, _ := zone.Load(s.spec.GetLocalTimeZone())
+	inZone := local
+	switch name := s.spec.GetTimeZone(); {
+	case s.spec.TimeZone == nil:
+		s.zone = time.UTC
+	case name == "Local":
+		s.zone = local
+	default:
+		if s.zone, s.zoneErr = zone.Load(name); s.zoneErr != nil {
+			return
+		}
+		inZone = s.zone
+	}
+	if s.zoneInSchedule {
+		inZone = local
+	}
+	s.schedule, s.scheduleErr = schedule.Parse(s.spec.GetSchedule(), inZone, s.opts.clock)
+}
+
+// scheduleSeen is the schedule as observed_schedule keeps it.
+func (s *snapshot) scheduleSeen() string {
+	if s.spec.TimeZone == nil {
+		return "- " + s.spec.GetSchedule()
+	}
+	return s.spec.GetTimeZone() + " " + s.spec.GetSchedule()
+}
+
+// isNews reports whether what has been true since then is still to be told.
+func (s *snapshot) isNews(since time.Time) bool { return s.now.Before(since.Add(newsLasts)) }
+
+func byName(a, b *jobpolicyv1.OwnedJob) int {
+	if c := strings.Compare(a.GetName(), b.GetName()); c != 0 {
+		return c
+	}
+	return strings.Compare(string(a.GetUid()), string(b.GetUid()))
+}
+
+// later returns the later of two times; nil is before all.
+func later(a, b *timestamppb.Timestamp) *timestamppb.Timestamp {
+	if a == nil || (b != nil && b.AsTime().After(a.AsTime())) {
+		return b
+	}
+	return a
+}

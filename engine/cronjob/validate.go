@@ -1,0 +1,167 @@
+package cronjob
+
+import (
+	"fmt"
+	"strconv"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/zone"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Limits of the contract; each stands in the proto file beside its field.
+const (
+	maxRequestIDBytes   = 128
+	maxCronJobNameBytes = 52
+	maxNameBytes        = 253
+	maxZoneBytes        = 256
+	maxTextBytes        = 4096
+	maxRows             = 10_000
+	uidBytes            = 16
+	maxListedViolations = 100
+)
+
+// A checker collects violations, and goes on after the first one.
+type checker struct {
+	violations []engine.FieldViolation
+}
+
+func (c *checker) require(ok bool, field, format string, args ...any) bool {
+	if !ok && len(c.violations) < maxListedViolations {
+		c.violations = append(c.violations, engine.FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)})
+	}
+	return ok
+}
+
+// validate is the only way into this package. It checks what later code relies
+// on (the invariants of snapshot), in time linear in the request. What a person
+// wrote is not its matter, apart from its length.
+func validate(req *jobpolicyv1.DecideCronJobRequest) error {
+	c := &checker{}
+	c.length("request_id", req.GetRequestId(), 0, maxRequestIDBytes)
+	c.requiredTime("now", req.GetNow())
+	c.ref(req.GetCronJob())
+	c.spec(req.GetSpec())
+	c.status(req.GetStatus())
+	c.jobs(req)
+	c.length("name_taken", req.GetNameTaken(), 0, maxNameBytes)
+	c.time("create_not_before", req.GetCreateNotBefore())
+	f := req.GetFreshness()
+	c.version("freshness.cron_job_observed", f.GetCronJobObserved())
+	c.version("freshness.cron_job_written", f.GetCronJobWritten())
+	c.version("freshness.jobs_observed", f.GetJobsObserved())
+	c.version("freshness.jobs_written", f.GetJobsWritten())
+	if len(c.violations) > 0 {
+		return &engine.InvalidRequestError{Violations: c.violations}
+	}
+	return nil
+}
+
+func (c *checker) ref(ref *jobpolicyv1.CronJobRef) {
+	if !c.require(ref != nil, "cron_job", "is required") {
+		return
+	}
+	c.uid("cron_job.uid", ref.GetUid())
+	c.length("cron_job.namespace", ref.GetNamespace(), 1, maxNameBytes)
+	c.length("cron_job.name", ref.GetName(), 1, maxCronJobNameBytes)
+	c.require(ref.GetGeneration() >= 0, "cron_job.generation", "must not be negative, is %d", ref.GetGeneration())
+}
+
+func (c *checker) spec(spec *jobpolicyv1.CronJobSpec) {
+	if !c.require(spec != nil, "spec", "is required") {
+		return
+	}
+	c.length("spec.schedule", spec.GetSchedule(), 0, maxTextBytes)
+	c.length("spec.time_zone", spec.GetTimeZone(), 0, maxZoneBytes)
+	policy := spec.GetConcurrencyPolicy()
+	_, known := jobpolicyv1.ConcurrencyPolicy_name[int32(policy)]
+	c.require(known, "spec.concurrency_policy", "has the unknown value %d", int32(policy))
+	c.requiredTime("spec.creation_time", spec.GetCreationTime())
+	_, err := zone.Load(spec.GetLocalTimeZone())
+	c.require(err == nil, "spec.local_time_zone", "must be the name of a time zone, is %q", spec.GetLocalTimeZone())
+	o := spec.GetOptions()
+	for _, option := range []struct{ field, value string }{
+		{"start_jitter_seconds", o.GetStartJitterSeconds()},
+		{"dst_repeated_hour", o.GetDstRepeatedHour()},
+		{"dst_skipped_hour", o.GetDstSkippedHour()},
+		{"missed_before_edit", o.GetMissedBeforeEdit()},
+		{"suspend_after_failures", o.GetSuspendAfterFailures()},
+		{"run_now", o.GetRunNow()},
+		{"observed_schedule", o.GetObservedSchedule()},
+		{"failures_counted_until", o.GetFailuresCountedUntil()},
+	} {
+		c.length("spec.options."+option.field, option.value, 0, maxTextBytes)
+	}
+}
+
+func (c *checker) status(status *jobpolicyv1.CronJobStatus) {
+	c.time("status.last_schedule_time", status.GetLastScheduleTime())
+	c.time("status.last_successful_time", status.GetLastSuccessfulTime())
+	if !c.entries("status.active", len(status.GetActive())) {
+		return
+	}
+	for i, a := range status.GetActive() {
+		at := fmt.Sprintf("status.active[%d]", i)
+		c.uid(at+".uid", a.GetUid())
+		c.length(at+".name", a.GetName(), 1, maxNameBytes)
+	}
+}
+
+func (c *checker) jobs(req *jobpolicyv1.DecideCronJobRequest) {
+	if !c.entries("jobs", len(req.GetJobs())) || !c.entries("absent_jobs", len(req.GetAbsentJobs())) {
+		return
+	}
+	seen := make(map[string]bool, len(req.GetJobs()))
+	for i, job := range req.GetJobs() {
+		at := fmt.Sprintf("jobs[%d]", i)
+		c.job(at, job)
+		c.require(!seen[string(job.GetUid())], at+".uid", "is also that of another row")
+		seen[string(job.GetUid())] = true
+	}
+	for i, uid := range req.GetAbsentJobs() {
+		at := fmt.Sprintf("absent_jobs[%d]", i)
+		c.uid(at, uid)
+		c.require(!seen[string(uid)], at, "has a row in jobs")
+	}
+}
+
+func (c *checker) job(at string, job *jobpolicyv1.OwnedJob) {
+	c.uid(at+".uid", job.GetUid())
+	c.length(at+".name", job.GetName(), 1, maxNameBytes)
+	c.length(at+".run_now", job.GetRunNow(), 0, maxTextBytes)
+	_, known := jobpolicyv1.JobOutcome_name[int32(job.GetOutcome())]
+	c.require(known && job.GetOutcome() != 0, at+".outcome", "is required, has the value %d", int32(job.GetOutcome()))
+	c.time(at+".start_time", job.GetStartTime())
+	c.time(at+".finish_time", job.GetFinishTime())
+	c.time(at+".completion_time", job.GetCompletionTime())
+	c.time(at+".scheduled_time", job.GetScheduledTime())
+}
+
+func (c *checker) uid(field string, uid []byte) {
+	c.require(len(uid) == uidBytes, field, "must have %d bytes, has %d", uidBytes, len(uid))
+}
+
+func (c *checker) length(field, text string, low, high int) {
+	c.require(len(text) >= low && len(text) <= high, field, "must have %d to %d bytes, has %d", low, high, len(text))
+}
+
+func (c *checker) entries(field string, n int) bool {
+	return c.require(n <= maxRows, field, "must have at most %d entries, has %d", maxRows, n)
+}
+
+func (c *checker) requiredTime(field string, t *timestamppb.Timestamp) {
+	if c.require(t != nil, field, "is required") {
+		c.time(field, t)
+	}
+}
+
+func (c *checker) time(field string, t *timestamppb.Timestamp) {
+	c.require(t == nil || t.IsValid(), field, "must be a time between the years 1 and 9999")
+}
+
+func (c *checker) version(field, version string) {
+	_, err := strconv.ParseUint(version, 10, 64)
+	c.require(version == "" || err == nil, field, "must be a resource version: a decimal number below 2^64")
+}
