@@ -59,6 +59,12 @@
 //
 // Each arrow is at least one round; a crash between any two loses nothing.
 //
+// A finished Job is decided on as well: pods that were left with the finalizer are
+// released, and when its time to live is over, delete_job asks for the Job itself.
+// Until then recheck_time says when to come back.
+//
+// CronJobs have a package of their own, cronjob.
+//
 // # Checking a status
 //
 // CheckJobStatus says whether the API server of a given Kubernetes version

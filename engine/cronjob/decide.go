@@ -59,7 +59,7 @@ func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobRes
 	status := nextStatus(f, last)
 	edits := combinedEdits(f, answers)
 	switch {
-	case last.start != nil:
+	case last.start != nil && !onlyJobsKnow(f, last):
 		resp.Delete = deletions(last.replaces, jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED)
 		resp.Create, resp.Edits = last.start.message(), last.edits
 		resp.Events = append(deletionEvents(resp.Delete), normal(eventSuccessfulCreate, "Created job %s", resp.Create.GetName()))
@@ -79,6 +79,12 @@ func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobRes
 	resp.Explanation = explain(f, answers, h, resp)
 	resp.RecheckTime = recheckTime(resp.GetExplanation().GetWaits(), f.now)
 	return resp
+}
+
+// onlyJobsKnow reports whether Jobs are to be deleted that alone know when the
+// last run was scheduled. The status has to know first.
+func onlyJobsKnow(f facts, last answer) bool {
+	return len(last.replaces) > 0 && !proto.Equal(f.runs.lastScheduled, f.status.GetLastScheduleTime())
 }
 
 // furtherEvents are those of the rules, and of what was written but makes no

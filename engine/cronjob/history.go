@@ -60,8 +60,9 @@ func (h *history) limit(s *snapshot, field string, outcome jobpolicyv1.JobOutcom
 }
 
 func (h *history) keep(jobs []*jobpolicyv1.OwnedJob, format string, args ...any) {
+	why := fmt.Sprintf(format, args...)
 	for _, job := range jobs {
-		h.kept[string(job.GetUid())] = fmt.Sprintf(format, args...)
+		h.kept[string(job.GetUid())] = why
 	}
 }
 

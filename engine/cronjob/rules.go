@@ -324,7 +324,7 @@ func (f facts) replaced() []*jobpolicyv1.OwnedJob {
 
 func runDue(f facts) answer {
 	r := f.scheduledRun(f.due.at)
-	a := decided("start %s", r.name)
+	a := decided("the run of %s is started", clockText(f.due.at))
 	a.start, a.replaces = &r, f.replaced()
 	if f.manyMissed(f.due) {
 		a = a.with(warning(eventTooManyMissedTimes,

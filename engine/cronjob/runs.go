@@ -49,7 +49,6 @@ func takeRuns(s *snapshot) runs {
 			place[string(a.GetUid())] = i
 		}
 	}
-	r.tellEnded(s, place)
 	for _, job := range s.jobs {
 		_, listed := place[string(job.GetUid())]
 		r.lastScheduled = later(r.lastScheduled, job.GetScheduledTime())
@@ -63,6 +62,7 @@ func takeRuns(s *snapshot) runs {
 			r.events = append(r.events, warning(eventUnexpectedJob, "Saw a job that the controller did not create or forgot: %s", job.GetName()))
 		}
 	}
+	r.tellEnded(s, place)
 	slices.SortStableFunc(r.active, func(a, b *jobpolicyv1.OwnedJob) int { return compareActive(place, a, b) })
 	r.countFailures(s)
 	return r
@@ -99,12 +99,23 @@ func (r *runs) tellEnded(s *snapshot, place map[string]int) {
 		job := rows[string(a.GetUid())]
 		switch {
 		case place[string(a.GetUid())] != i: // a second entry of the same Job
+		case job == nil && r.replaced(s, place):
 		case job == nil:
 			r.events = append(r.events, normal(eventMissingJob, "Active job went missing: %s", a.GetName()))
 		case job.GetOutcome() != jobpolicyv1.JobOutcome_JOB_OUTCOME_ACTIVE:
 			r.events = append(r.events, normal(eventSawCompletedJob, "Saw completed job: %s, condition: %s", job.GetName(), condition(job)))
 		}
 	}
+}
+
+// replaced reports whether a run was started for which others had to go, and no
+// status has been written since: they are not missing.
+func (r *runs) replaced(s *snapshot, place map[string]int) bool {
+	return s.spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE &&
+		slices.ContainsFunc(r.active, func(job *jobpolicyv1.OwnedJob) bool {
+			_, listed := place[string(job.GetUid())]
+			return !listed
+		})
 }
 
 // condition is the type of the condition that a finished Job has.

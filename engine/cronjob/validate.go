@@ -23,13 +23,21 @@ const (
 	maxListedViolations = 100
 )
 
-// A checker collects violations, and goes on after the first one.
+// A checker collects violations, and goes on after the first one. Texts are made
+// only of what is wrong: a request may hold 10000 rows.
 type checker struct {
 	violations []engine.FieldViolation
+	// list and index say which entry of a list is looked at; the fields that checks
+	// name are then that entry's, and begin with a point, or are empty for itself.
+	list  string
+	index int
 }
 
 func (c *checker) require(ok bool, field, format string, args ...any) bool {
 	if !ok && len(c.violations) < maxListedViolations {
+		if c.list != "" {
+			field = fmt.Sprintf("%s[%d]%s", c.list, c.index, field)
+		}
 		c.violations = append(c.violations, engine.FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)})
 	}
 	return ok
@@ -102,10 +110,11 @@ func (c *checker) status(status *jobpolicyv1.CronJobStatus) {
 	if !c.entries("status.active", len(status.GetActive())) {
 		return
 	}
+	defer c.leave()
 	for i, a := range status.GetActive() {
-		at := fmt.Sprintf("status.active[%d]", i)
-		c.uid(at+".uid", a.GetUid())
-		c.length(at+".name", a.GetName(), 1, maxNameBytes)
+		c.list, c.index = "status.active", i
+		c.uid(".uid", a.GetUid())
+		c.length(".name", a.GetName(), 1, maxNameBytes)
 	}
 }
 
@@ -113,30 +122,34 @@ func (c *checker) jobs(req *jobpolicyv1.DecideCronJobRequest) {
 	if !c.entries("jobs", len(req.GetJobs())) || !c.entries("absent_jobs", len(req.GetAbsentJobs())) {
 		return
 	}
+	defer c.leave()
 	seen := make(map[string]bool, len(req.GetJobs()))
 	for i, job := range req.GetJobs() {
-		at := fmt.Sprintf("jobs[%d]", i)
-		c.job(at, job)
-		c.require(!seen[string(job.GetUid())], at+".uid", "is also that of another row")
+		c.list, c.index = "jobs", i
+		c.job(job)
+		c.require(!seen[string(job.GetUid())], ".uid", "is also that of another row")
 		seen[string(job.GetUid())] = true
 	}
 	for i, uid := range req.GetAbsentJobs() {
-		at := fmt.Sprintf("absent_jobs[%d]", i)
-		c.uid(at, uid)
-		c.require(!seen[string(uid)], at, "has a row in jobs")
+		c.list, c.index = "absent_jobs", i
+		c.uid("", uid)
+		c.require(!seen[string(uid)], "", "has a row in jobs")
 	}
 }
 
-func (c *checker) job(at string, job *jobpolicyv1.OwnedJob) {
-	c.uid(at+".uid", job.GetUid())
-	c.length(at+".name", job.GetName(), 1, maxNameBytes)
-	c.length(at+".run_now", job.GetRunNow(), 0, maxTextBytes)
+// leave ends the look at the entries of a list.
+func (c *checker) leave() { c.list, c.index = "", 0 }
+
+func (c *checker) job(job *jobpolicyv1.OwnedJob) {
+	c.uid(".uid", job.GetUid())
+	c.length(".name", job.GetName(), 1, maxNameBytes)
+	c.length(".run_now", job.GetRunNow(), 0, maxTextBytes)
 	_, known := jobpolicyv1.JobOutcome_name[int32(job.GetOutcome())]
-	c.require(known && job.GetOutcome() != 0, at+".outcome", "is required, has the value %d", int32(job.GetOutcome()))
-	c.time(at+".start_time", job.GetStartTime())
-	c.time(at+".finish_time", job.GetFinishTime())
-	c.time(at+".completion_time", job.GetCompletionTime())
-	c.time(at+".scheduled_time", job.GetScheduledTime())
+	c.require(known && job.GetOutcome() != 0, ".outcome", "is required, has the value %d", int32(job.GetOutcome()))
+	c.time(".start_time", job.GetStartTime())
+	c.time(".finish_time", job.GetFinishTime())
+	c.time(".completion_time", job.GetCompletionTime())
+	c.time(".scheduled_time", job.GetScheduledTime())
 }
 
 func (c *checker) uid(field string, uid []byte) {

@@ -9,6 +9,10 @@ import (
 // searchYears is how far Next looks ahead, as in the built-in controller.
 const searchYears = 5
 
+// farAhead is more than all that clocks can differ by from UTC and from
+// themselves.
+const farAhead = 72 * time.Hour
+
 // A calendar is a schedule of five fields.
 type calendar struct {
 	// face is the schedule of a clock that is never changed.
@@ -64,6 +68,12 @@ func (c calendar) Next(after time.Time) (time.Time, bool) {
 				return unix(next.Unix())
 			}
 			at, exclude = next, 0
+			continue
+		}
+		// No clock shows anything of the schedule before shown: what a change sets
+		// back is less than a day, and lies after at. So the search may leap.
+		if leap := shown.Add(-farAhead); leap.After(change) && change.After(at.Add(farAhead)) {
+			at, exclude = leap, 0
 			continue
 		}
 		at, exclude = change.UTC(), time.Second

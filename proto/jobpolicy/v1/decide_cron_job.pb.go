@@ -542,7 +542,7 @@ type CronJobExplanation struct {
 	// Runs that were due and were not started, by why, the newest first. At most
 	// 10 are listed.
 	Skipped []*SkippedRun `protobuf:"bytes,6,rep,name=skipped,proto3" json:"skipped,omitempty"`
-	// How many runs were due and were not started; a close estimate above 100.
+	// How many runs were due and were not started; an estimate above 100.
 	SkippedTotal int64 `protobuf:"varint,7,opt,name=skipped_total,json=skippedTotal,proto3" json:"skipped_total,omitempty"`
 	// Jobs that are kept, and why, by name. At most 100 are listed.
 	Kept []*KeptJob `protobuf:"bytes,8,rep,name=kept,proto3" json:"kept,omitempty"`

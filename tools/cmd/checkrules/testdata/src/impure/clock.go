@@ -22,3 +22,7 @@ func clock(t time.Time) []any {
 func sleep() {
 	time.Sleep(time.Second) // want `time.Sleep: answer with a recheck time`
 }
+
+func zoneOf(name string) (*time.Location, error) {
+	return time.LoadLocation(name) // want `time.LoadLocation: it reads an environment variable`
+}

@@ -1,0 +1,297 @@
+package cronjob_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	"jobpolicy.dev/engine/cronjob"
+	"jobpolicy.dev/engine/zone"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A plan is a schedule, and what a person takes it to mean.
+type plan struct {
+	text string
+	is   func(local time.Time) bool
+}
+
+var plans = []plan{
+	{"* * * * *", func(time.Time) bool { return true }},
+	{"*/15 * * * *", func(t time.Time) bool { return t.Minute()%15 == 0 }},
+	{"30 2 * * *", func(t time.Time) bool { return t.Hour() == 2 && t.Minute() == 30 }},
+	{"0 0 1,15 * sun", func(t time.Time) bool {
+		return t.Hour() == 0 && t.Minute() == 0 && (t.Day() == 1 || t.Day() == 15 || t.Weekday() == time.Sunday)
+	}},
+	{"30 6-16/4 * * 1-5", func(t time.Time) bool {
+		return t.Minute() == 30 && (t.Hour() == 6 || t.Hour() == 10 || t.Hour() == 14) && t.Weekday() != time.Sunday && t.Weekday() != time.Saturday
+	}},
+}
+
+// A life is that of a CronJob in a cluster. What the engine has to remember
+// stands in the cluster; what the checks need is kept beside.
+type life struct {
+	*cluster
+	plan plan
+	loc  *time.Location
+	// newest is the scheduled time of the newest run that was created.
+	newest time.Time
+}
+
+// TestLifeOfACronJob lets time pass, jump, and people and crashes do what they
+// do, and looks after each: no time is started twice or too early, what is due
+// is started unless something holds it, the list of the active runs is exact, and
+// in the end all is quiet until the next recheck.
+func TestLifeOfACronJob(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLife(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"":                func(t *rapid.T) { l.look(t) },
+			"wait":            l.wait,
+			"jump":            l.jump,
+			"a run ends":      l.runEnds,
+			"a Job goes":      l.jobGoes,
+			"a Job by hand":   l.jobByHand,
+			"edit":            l.edit,
+			"suspend":         func(t *rapid.T) { l.req.Spec.Suspend = rapid.Bool().Draw(t, "suspend") },
+			"run now":         l.runNow,
+			"creation fails":  l.hold,
+			"crash in a step": l.crash,
+			"settle":          l.settle,
+		})
+	})
+}
+
+func newLife(t *rapid.T) *life {
+	l := &life{cluster: newCluster()}
+	spec := l.req.Spec
+	spec.CreationTime = timestamppb.New(rapid.SampledFrom([]time.Time{
+		timestamp("2026-03-27T11:59:30Z").AsTime(), timestamp("2026-10-23T11:59:30Z").AsTime(),
+	}).Draw(t, "created"))
+	l.req.Now = proto.CloneOf(spec.CreationTime)
+	spec.ConcurrencyPolicy = jobpolicyv1.ConcurrencyPolicy(rapid.Int32Range(0, 3).Draw(t, "policy"))
+	spec.SuccessfulJobsHistoryLimit = proto.Int32(rapid.Int32Range(0, 2).Draw(t, "success"))
+	spec.FailedJobsHistoryLimit = proto.Int32(rapid.Int32Range(0, 2).Draw(t, "failed"))
+	if rapid.Bool().Draw(t, "limited") {
+		spec.StartingDeadlineSeconds = proto.Int64(rapid.Int64Range(0, 900).Draw(t, "deadline"))
+	}
+	l.edit(t)
+	return l
+}
+
+func (l *life) edit(t *rapid.T) {
+	l.plan = rapid.SampledFrom(plans).Draw(t, "plan")
+	name := rapid.SampledFrom([]string{"UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/Havana"}).Draw(t, "zone")
+	l.req.Spec.Schedule, l.req.Spec.TimeZone = l.plan.text, proto.String(name)
+	var err error
+	if l.loc, err = zone.Load(name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *life) pass(d time.Duration) { l.req.Now = timestamppb.New(l.now().Add(d)) }
+
+func (l *life) wait(t *rapid.T) {
+	l.pass(time.Duration(rapid.Int64Range(1, int64(4*time.Hour)).Draw(t, "wait")))
+}
+
+func (l *life) jump(t *rapid.T) {
+	l.pass(time.Duration(rapid.IntRange(-72, 72).Draw(t, "hours")) * time.Hour)
+}
+
+func (l *life) someJob(t *rapid.T, is func(*jobpolicyv1.OwnedJob) bool) *jobpolicyv1.OwnedJob {
+	jobs := slices.DeleteFunc(slices.Clone(l.req.Jobs), func(job *jobpolicyv1.OwnedJob) bool { return !is(job) })
+	if len(jobs) == 0 {
+		return nil
+	}
+	return jobs[rapid.IntRange(0, len(jobs)-1).Draw(t, "job")]
+}
+
+func (l *life) runEnds(t *rapid.T) {
+	job := l.someJob(t, func(job *jobpolicyv1.OwnedJob) bool { return job.GetOutcome() == outcomeActive })
+	if job != nil {
+		l.finish(job, l.now(), rapid.Bool().Draw(t, "fails"))
+	}
+}
+
+// jobGoes deletes a Job, unless nothing but that Job knows that it was started.
+func (l *life) jobGoes(t *rapid.T) {
+	known := l.req.GetStatus().GetLastScheduleTime().AsTime()
+	gone := l.someJob(t, func(job *jobpolicyv1.OwnedJob) bool { return !job.GetScheduledTime().AsTime().After(known) })
+	if gone != nil {
+		l.remove(func(job *jobpolicyv1.OwnedJob) bool { return job == gone })
+	}
+}
+
+func (l *life) jobByHand(*rapid.T) {
+	l.created++
+	l.req.Jobs = append(l.req.Jobs, &jobpolicyv1.OwnedJob{
+		Uid: numberedUID(l.created), Name: fmt.Sprintf("by-hand-%d", l.created), Outcome: outcomeActive,
+	})
+}
+
+func (l *life) runNow(t *rapid.T) {
+	l.req.Spec.Options.RunNow = proto.String(rapid.StringMatching("[a-z]{1,3}").Draw(t, "text"))
+}
+
+func (l *life) hold(t *rapid.T) {
+	l.req.CreateNotBefore = timestamppb.New(l.now().Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "hold")) * time.Second))
+}
+
+// look decides and checks, and carries nothing out.
+func (l *life) look(t *rapid.T) *jobpolicyv1.DecideCronJobResponse {
+	resp, err := l.decide()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if broken := brokenPromises(l.req, resp); len(broken) > 0 {
+		t.Fatalf("%q\n%s", broken, render(resp, true))
+	}
+	again := proto.CloneOf(l.req)
+	slices.Reverse(again.Jobs)
+	same, err := cronjob.Decide(again)
+	if err != nil || !bytes.Equal(wireBytes(t, same), wireBytes(t, resp)) {
+		t.Fatalf("I7: other order of rows, other answer: %v", err)
+	}
+	if !statusFirst(l.req, resp) {
+		l.checkStart(t, resp)
+	}
+	return resp
+}
+
+// statusFirst reports whether a status has to be written before a run may
+// replace others: nothing else would remember them.
+func statusFirst(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.DecideCronJobResponse) bool {
+	return resp.GetStatus() != nil && req.Spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE &&
+		!proto.Equal(resp.GetStatus().GetLastScheduleTime(), req.GetStatus().GetLastScheduleTime())
+}
+
+// step carries a decision out and remembers what was created.
+func (l *life) step(resp *jobpolicyv1.DecideCronJobResponse) {
+	if at := resp.GetCreate().GetScheduledTime(); at != nil {
+		l.newest = at.AsTime()
+	}
+	l.carryOut(resp)
+}
+
+// settle looks until nothing is left to do, which must not take long.
+func (l *life) settle(t *rapid.T) {
+	for range 10 {
+		resp := l.look(t)
+		if resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED {
+			l.checkSettled(t, resp)
+			return
+		}
+		l.step(resp)
+	}
+	t.Fatal("not settled after 10 steps")
+}
+
+// crash carries out only the first part of a decision.
+func (l *life) crash(t *rapid.T) {
+	resp := l.look(t)
+	part := proto.CloneOf(resp)
+	part.Edits = nil
+	if rapid.Bool().Draw(t, "before the creation") {
+		part.Create = nil
+	}
+	l.step(part)
+}
+
+// due is the latest time of the schedule, found minute by minute.
+func (l *life) due() (time.Time, bool) {
+	after := l.req.GetSpec().GetCreationTime().AsTime()
+	if last := l.req.GetStatus().GetLastScheduleTime(); last != nil {
+		after = last.AsTime()
+	}
+	for _, job := range l.req.Jobs {
+		if at := job.GetScheduledTime(); at != nil && at.AsTime().After(after) {
+			after = at.AsTime()
+		}
+	}
+	for m := l.now().Truncate(time.Minute); m.After(after); m = m.Add(-time.Minute) {
+		if l.plan.is(m.In(l.loc)) {
+			return m, true
+		}
+	}
+	return time.Time{}, false
+}
+
+func (l *life) activeRuns() int {
+	n := 0
+	for _, job := range l.req.Jobs {
+		if job.GetOutcome() == outcomeActive && (job.GetScheduledTime() != nil || job.GetRunNow() != "") {
+			n++
+		}
+	}
+	return n
+}
+
+// checkStart wants a run to be started exactly if one is due and nothing is in
+// its way.
+func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
+	create, spec := resp.GetCreate(), l.req.Spec
+	forbidden := spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID && l.activeRuns() > 0
+	held := l.req.GetCreateNotBefore() != nil && l.req.GetCreateNotBefore().AsTime().After(l.now())
+	if create != nil && (forbidden || held) {
+		t.Fatalf("created %s, forbidden %v, held %v", create.GetName(), forbidden, held)
+	}
+	asked := l.req.GetSpec().GetOptions().GetRunNow()
+	if asked != "" && !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool { return job.GetRunNow() == asked }) {
+		if (create.GetScheduledTime() == nil && create != nil) == (forbidden || held) {
+			t.Fatalf("a run was asked for, created: %v, forbidden %v, held %v", create, forbidden, held)
+		}
+		return
+	}
+	due, is := l.due()
+	late := spec.StartingDeadlineSeconds != nil && l.now().Truncate(time.Second).Sub(due) > time.Duration(spec.GetStartingDeadlineSeconds())*time.Second
+	want := is && !late && !forbidden && !held && !spec.GetSuspend()
+	if want != (create != nil) {
+		t.Fatalf("due %s (%v), late %v, forbidden %v, held %v, suspended %v; created %v\n%s",
+			due, is, late, forbidden, held, spec.GetSuspend(), create, render(resp, true))
+	}
+	if create == nil {
+		return
+	}
+	if at := create.GetScheduledTime().AsTime(); !at.Equal(due) || !at.After(l.newest) {
+		t.Fatalf("started %s, due %s, newest before %s", at, due, l.newest)
+	}
+	replaces := spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE
+	if replaces && len(resp.GetDelete()) != l.activeRuns() {
+		t.Fatalf("replaces %d of %d", len(resp.GetDelete()), l.activeRuns())
+	}
+}
+
+// checkSettled wants the status to be that of the cluster.
+func (l *life) checkSettled(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
+	listed := l.req.GetStatus().GetActive()
+	for _, a := range listed {
+		if !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool {
+			return bytes.Equal(job.GetUid(), a.GetUid()) && job.GetOutcome() == outcomeActive
+		}) {
+			t.Fatalf("%s is listed, and not active", a.GetName())
+		}
+	}
+	if len(listed) != l.activeRuns() {
+		t.Fatalf("listed %d, active runs %d", len(listed), l.activeRuns())
+	}
+	finished := map[jobpolicyv1.JobOutcome]int32{}
+	for _, job := range l.req.Jobs {
+		finished[job.GetOutcome()]++
+	}
+	if n := finished[jobpolicyv1.JobOutcome_JOB_OUTCOME_COMPLETE]; n > l.req.Spec.GetSuccessfulJobsHistoryLimit() {
+		t.Fatalf("%d complete Jobs, limit %d", n, l.req.Spec.GetSuccessfulJobsHistoryLimit())
+	}
+	if n := finished[jobpolicyv1.JobOutcome_JOB_OUTCOME_FAILED]; n > l.req.Spec.GetFailedJobsHistoryLimit() {
+		t.Fatalf("%d failed Jobs, limit %d", n, l.req.Spec.GetFailedJobsHistoryLimit())
+	}
+	if !l.req.Spec.GetSuspend() && resp.GetRecheckTime() == nil {
+		t.Fatal("nobody would look again")
+	}
+}

@@ -1,0 +1,104 @@
+package cronjob_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// brokenPromises lists what must hold of any decision, and does not of this one.
+func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.DecideCronJobResponse) []string {
+	var broken []string
+	promise := func(ok bool, format string, args ...any) {
+		if !ok {
+			broken = append(broken, fmt.Sprintf(format, args...))
+		}
+	}
+	now := req.GetNow().AsTime()
+	promise(resp.GetRequestId() == req.GetRequestId(), "the request's id is %q", resp.GetRequestId())
+	if at := resp.GetRecheckTime(); at != nil {
+		promise(at.IsValid() && at.AsTime().After(now), "I11: recheck at %s, now %s", at.AsTime(), now)
+	}
+	kinds := 0
+	for _, has := range []bool{
+		resp.GetCreate() != nil, resp.GetStatus() != nil, resp.GetCreate() == nil && resp.GetEdits() != nil,
+		resp.GetCreate() == nil && len(resp.GetDelete()) > 0,
+	} {
+		if has {
+			kinds++
+		}
+	}
+	applies := resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY
+	promise(kinds == 0 && !applies || kinds == 1 && applies, "kinds of steps: %d with %s", kinds, resp.GetDisposition())
+	for _, d := range resp.GetDelete() {
+		i := slices.IndexFunc(req.GetJobs(), func(job *jobpolicyv1.OwnedJob) bool { return bytes.Equal(job.GetUid(), d.GetUid()) })
+		promise(i >= 0 && !req.GetJobs()[max(i, 0)].GetDeleting(), "a deletion of %s, which is not there or is going", d.GetName())
+		if i >= 0 {
+			finished := req.GetJobs()[i].GetOutcome() != outcomeActive
+			promise(finished == (d.GetReason() == jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_HISTORY_LIMIT),
+				"%s is deleted by %s", d.GetName(), d.GetReason())
+		}
+	}
+	if create := resp.GetCreate(); create != nil {
+		promise(len(create.GetName()) <= 63, "the name %s is too long", create.GetName())
+		promise(!req.GetSpec().GetDeleting(), "a creation for a CronJob that is being deleted")
+		at := create.GetScheduledTime()
+		promise(at == nil || !at.AsTime().After(now), "a run of the future, %s", at.AsTime())
+		promise(at == nil || !req.GetSpec().GetSuspend(), "a run of the schedule of a suspended CronJob")
+	}
+	for _, e := range resp.GetEvents() {
+		promise(e.GetReason() != "" && e.GetType() != 0 && e.GetMessage() != "", "the event %v", e)
+	}
+	e := resp.GetExplanation()
+	promise(e.GetSummary() != "", "no summary")
+	promise(len(e.GetSkipped()) <= 10 && len(e.GetKept()) <= 100, "an explanation without end")
+	if st := resp.GetStatus(); st != nil {
+		promise(req.GetStatus().GetLastScheduleTime() == nil || !st.GetLastScheduleTime().AsTime().Before(req.GetStatus().GetLastScheduleTime().AsTime()), "the last run is forgotten")
+		for _, a := range st.GetActive() {
+			promise(slices.ContainsFunc(req.GetJobs(), func(job *jobpolicyv1.OwnedJob) bool {
+				return bytes.Equal(job.GetUid(), a.GetUid()) && job.GetOutcome() == outcomeActive
+			}), "%s is listed as active", a.GetName())
+		}
+	}
+	return broken
+}
+
+func wireBytes(t interface{ Fatal(...any) }, m proto.Message) []byte {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestPromisesNoticeWhatTheyForbid(t *testing.T) {
+	req := newCluster().mustTell(t, "job a start=2026-01-01T00:00:00Z", "now 2026-01-01T00:30:00Z").req
+	bad := map[string]*jobpolicyv1.DecideCronJobResponse{
+		"a recheck of the past": {RecheckTime: timestamp("2026-01-01T00:30:00Z")},
+		"two kinds of steps": {
+			Create: &jobpolicyv1.CreateJob{Name: "x"}, Status: &jobpolicyv1.CronJobStatus{}, Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+		},
+		"history of what runs": {
+			Delete:      []*jobpolicyv1.DeleteJob{{Uid: uid("a"), Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_HISTORY_LIMIT}},
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+		},
+		"a run of the future": {
+			Create: &jobpolicyv1.CreateJob{ScheduledTime: timestamp("2026-01-01T01:00:00Z")}, Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+		},
+		"a finished Job listed": {
+			Status:      &jobpolicyv1.CronJobStatus{Active: []*jobpolicyv1.ActiveJob{{Uid: uid("b")}}},
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+		},
+	}
+	for name, resp := range bad {
+		resp.Explanation = &jobpolicyv1.CronJobExplanation{Summary: "s"}
+		if len(brokenPromises(req, resp)) != 1 {
+			t.Errorf("%s: broken promises = %q, want one", name, brokenPromises(req, resp))
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package cronjob_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/cronjob"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func TestInvalidRequests(t *testing.T) {
+	type request = jobpolicyv1.DecideCronJobRequest
+	never := &timestamppb.Timestamp{Seconds: 1 << 60}
+	job := func(change func(*jobpolicyv1.OwnedJob)) func(*request) {
+		return func(r *request) {
+			j := &jobpolicyv1.OwnedJob{Uid: uid("j"), Name: "j", Outcome: outcomeActive}
+			change(j)
+			r.Jobs = []*jobpolicyv1.OwnedJob{j}
+		}
+	}
+	cases := map[string]struct {
+		spoil func(*request)
+		want  []string // the fields that are named
+	}{
+		"nothing at all":             {func(r *request) { proto.Reset(r) }, []string{"now", "cron_job", "spec"}},
+		"a long id":                  {func(r *request) { r.RequestId = strings.Repeat("x", 129) }, []string{"request_id"}},
+		"a time beyond the calendar": {func(r *request) { r.Now = never }, []string{"now"}},
+		"a CronJob of nothing":       {func(r *request) { r.CronJob = &jobpolicyv1.CronJobRef{Generation: -1} }, []string{"cron_job.uid", "cron_job.namespace", "cron_job.name", "cron_job.generation"}},
+		"a name too long for Jobs":   {func(r *request) { r.CronJob.Name = strings.Repeat("x", 53) }, []string{"cron_job.name"}},
+		"no creation time":           {func(r *request) { r.Spec.CreationTime = nil }, []string{"spec.creation_time"}},
+		"texts without end": {func(r *request) {
+			r.Spec.Schedule = strings.Repeat("*", 4097)
+			r.Spec.TimeZone = proto.String(strings.Repeat("x", 257))
+		}, []string{"spec.schedule", "spec.time_zone"}},
+		"an option without end":        {func(r *request) { r.Spec.Options.RunNow = proto.String(strings.Repeat("x", 4097)) }, []string{"spec.options.run_now"}},
+		"an unknown policy":            {func(r *request) { r.Spec.ConcurrencyPolicy = 4 }, []string{"spec.concurrency_policy"}},
+		"a caller's zone that is none": {func(r *request) { r.Spec.LocalTimeZone = "Local" }, []string{"spec.local_time_zone"}},
+		"times in the status": {func(r *request) {
+			r.Status = &jobpolicyv1.CronJobStatus{LastScheduleTime: never, LastSuccessfulTime: never}
+		}, []string{"status.last_schedule_time", "status.last_successful_time"}},
+		"an active Job of nothing":         {func(r *request) { r.Status.Active = []*jobpolicyv1.ActiveJob{nil} }, []string{"status.active[0].uid", "status.active[0].name"}},
+		"a Job of nothing":                 {func(r *request) { r.Jobs = []*jobpolicyv1.OwnedJob{nil} }, []string{"jobs[0].uid", "jobs[0].name", "jobs[0].outcome"}},
+		"a Job of unknown outcome":         {job(func(j *jobpolicyv1.OwnedJob) { j.Outcome = 4 }), []string{"jobs[0].outcome"}},
+		"a Job that ends beyond all times": {job(func(j *jobpolicyv1.OwnedJob) { j.FinishTime, j.ScheduledTime = never, never }), []string{"jobs[0].finish_time", "jobs[0].scheduled_time"}},
+		"a UID in two rows":                {func(r *request) { job(func(*jobpolicyv1.OwnedJob) {})(r); r.Jobs = append(r.Jobs, r.Jobs[0]) }, []string{"jobs[1].uid"}},
+		"an absent Job with a row":         {func(r *request) { job(func(*jobpolicyv1.OwnedJob) {})(r); r.AbsentJobs = [][]byte{uid("j"), {1}} }, []string{"absent_jobs[0]", "absent_jobs[1]"}},
+		"too many Jobs":                    {func(r *request) { r.Jobs = make([]*jobpolicyv1.OwnedJob, 10_001) }, []string{"jobs"}},
+		"too many absent Jobs":             {func(r *request) { r.AbsentJobs = make([][]byte, 10_001) }, []string{"absent_jobs"}},
+		"too many active Jobs":             {func(r *request) { r.Status.Active = make([]*jobpolicyv1.ActiveJob, 10_001) }, []string{"status.active"}},
+		"a long name that is taken":        {func(r *request) { r.NameTaken = strings.Repeat("x", 254) }, []string{"name_taken"}},
+		"a hold that never ends":           {func(r *request) { r.CreateNotBefore = never }, []string{"create_not_before"}},
+		"versions that are no numbers": {
+			func(r *request) {
+				r.Freshness = &jobpolicyv1.CronJobFreshness{CronJobObserved: "a", CronJobWritten: "-1", JobsObserved: "1.5", JobsWritten: "18446744073709551616"}
+			},
+			[]string{"freshness.cron_job_observed", "freshness.cron_job_written", "freshness.jobs_observed", "freshness.jobs_written"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := newCluster().req
+			if _, err := cronjob.Decide(req); err != nil {
+				t.Fatalf("refused before it is spoilt: %v", err)
+			}
+			tc.spoil(req)
+			resp, err := cronjob.Decide(req)
+			var invalid *engine.InvalidRequestError
+			if !errors.As(err, &invalid) {
+				t.Fatalf("Decide() = %v, %v, want *engine.InvalidRequestError", resp, err)
+			}
+			var got []string
+			for _, v := range invalid.Violations {
+				got = append(got, v.Field)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestViolationsAreListedUpToALimit(t *testing.T) {
+	req := newCluster().req
+	req.Jobs = make([]*jobpolicyv1.OwnedJob, 10_000)
+	_, err := cronjob.Decide(req)
+	var invalid *engine.InvalidRequestError
+	if !errors.As(err, &invalid) || len(invalid.Violations) != 100 {
+		t.Errorf("%d violations, want 100", len(invalid.Violations))
+	}
+}
+
+func TestSpecOfANewerContractIsUnsupported(t *testing.T) {
+	req := newCluster().req
+	req.Spec.Options.ProtoReflect().SetUnknown([]byte("\xfa\x7f\x01x")) // number 2047, one byte
+	_, err := cronjob.Decide(req)
+	var unsupported *engine.UnsupportedError
+	if !errors.As(err, &unsupported) || unsupported.Field != "spec.options" {
+		t.Errorf("error = %v, want *engine.UnsupportedError of spec.options", err)
+	}
+}
+
+func TestRuleNamesAreTheOrderOfTheRules(t *testing.T) {
+	c := newCluster().mustTell(t, "now 2026-01-01T01:00:00Z")
+	resp, err := cronjob.Decide(c.req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	for _, a := range resp.GetExplanation().GetRules() {
+		asked = append(asked, a.GetRule())
+	}
+	if diff := cmp.Diff(cronjob.RuleNames(), asked); diff != "" {
+		t.Errorf("rules asked for a run that is due (-names +asked):\n%s", diff)
+	}
+}
