@@ -75,7 +75,7 @@ func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, 
 		return err
 	}
 	e.metrics.statusWritten(snap.job, updated)
-	if c := finishedCondition(updated); c != nil {
+	if c := FinishedCondition(updated); c != nil {
 		e.log.InfoContext(ctx, "job finished", append(jobAttrs(updated), slog.String("result", string(c.Type)), slog.String("reason", c.Reason))...)
 	}
 	return nil

@@ -147,6 +147,10 @@ func (e *Executor) Ready() error {
 	return nil
 }
 
+// Jobs is the informer of all Jobs, which Run runs. Others may attach themselves
+// to it before; they must not change what they get from it.
+func (e *Executor) Jobs() cache.SharedIndexInformer { return e.jobInformer }
+
 func (e *Executor) podsSynced() bool { return e.synced.Load() }
 
 // Run manages Jobs until ctx ends, then lets the rounds in progress finish for

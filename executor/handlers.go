@@ -44,7 +44,7 @@ func (e *Executor) external(job *batchv1.Job) bool {
 
 // inCare reports whether rounds are run for the Job.
 func (e *Executor) inCare(job *batchv1.Job) bool {
-	return job != nil && e.ours(job) && finishedCondition(job) == nil
+	return job != nil && e.ours(job) && FinishedCondition(job) == nil
 }
 
 func (e *Executor) jobHandler() cache.ResourceEventHandler {
@@ -99,7 +99,7 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 		// well than its status.
 		s.due(false, false, true)
 	}
-	if finishedCondition(job) != nil && (old == nil || finishedCondition(old) == nil) {
+	if FinishedCondition(job) != nil && (old == nil || FinishedCondition(old) == nil) {
 		e.releaseLeftovers(s, job)
 	}
 	resync := old != nil && old.ResourceVersion == job.ResourceVersion

@@ -148,8 +148,8 @@ func (m *metrics) statusWritten(before, after *batchv1.Job) {
 	}
 	m.podsFinished.WithLabelValues(mode, labelSucceeded).Add(float64(max(0, succeeded)))
 	m.podsFinished.WithLabelValues(mode, labelFailed).Add(float64(max(0, int64(now.Failed)-int64(old.Failed))))
-	c := finishedCondition(after)
-	if c == nil || finishedCondition(before) != nil {
+	c := FinishedCondition(after)
+	if c == nil || FinishedCondition(before) != nil {
 		return
 	}
 	result := labelSucceeded

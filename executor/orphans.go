@@ -163,7 +163,7 @@ func (e *Executor) orphaned(ctx context.Context, pod *corev1.Pod) (orphanVerdict
 	job, gone, foreign := s.job, s.gone, s.foreign
 	s.mu.Unlock()
 	switch {
-	case job != nil && (!e.ours(job) || finishedCondition(job) == nil), foreign:
+	case job != nil && (!e.ours(job) || FinishedCondition(job) == nil), foreign:
 		return orphanNo, nil
 	case job != nil, gone:
 		return orphanYes, nil
@@ -177,7 +177,7 @@ func (e *Executor) orphaned(ctx context.Context, pod *corev1.Pod) (orphanVerdict
 func (e *Executor) looseOrphaned(pod *corev1.Pod) orphanVerdict {
 	for _, s := range e.jobs.selecting(pod) {
 		job := s.current()
-		if job == nil || finishedCondition(job) != nil {
+		if job == nil || FinishedCondition(job) != nil {
 			continue
 		}
 		if !e.ours(job) {

@@ -23,7 +23,9 @@ func knownCompletionMode(job *batchv1.Job) bool {
 	return mode == nil || *mode == batchv1.IndexedCompletion || *mode == batchv1.NonIndexedCompletion
 }
 
-func finishedCondition(job *batchv1.Job) *batchv1.JobCondition {
+// FinishedCondition is the Job's Complete or Failed condition; nil while it is not
+// finished.
+func FinishedCondition(job *batchv1.Job) *batchv1.JobCondition {
 	for i := range job.Status.Conditions {
 		c := &job.Status.Conditions[i]
 		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {

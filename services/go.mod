@@ -32,6 +32,8 @@ require (
 	k8s.io/klog/v2 v2.140.0
 )
 
+require github.com/netresearch/go-cron v0.9.1 // indirect
+
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect

@@ -21,16 +21,17 @@ const executorRole = "jobpolicy-executor"
 // another; with one node it would only cost memory.
 const nodeBinding = "jobpolicy-local-node"
 
-// executorRules are what the executor may do. They start from the role of
-// upstream's job controller, system:controller:job-controller; beyond that, it
-// reads single pods before it adopts them, and holds a lease when asked to
-// elect a leader.
+// executorRules are what the executor may do. They start from the roles of
+// upstream's job, cronjob and ttl-after-finished controllers; beyond those, it
+// reads single pods before it adopts them, patches CronJobs that ask for it,
+// reads the annotations of namespaces, and holds a lease when asked to elect a
+// leader.
 func executorRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{
 			APIGroups: []string{"batch"},
 			Resources: []string{"jobs"},
-			Verbs:     []string{"get", "list", "watch", "update", "patch"},
+			Verbs:     []string{"get", "list", "watch", "create", "update", "patch", "delete"},
 		},
 		{
 			APIGroups: []string{"batch"},
@@ -41,6 +42,21 @@ func executorRules() []rbacv1.PolicyRule {
 			APIGroups: []string{"batch"},
 			Resources: []string{"jobs/finalizers"},
 			Verbs:     []string{"update"},
+		},
+		{
+			APIGroups: []string{"batch"},
+			Resources: []string{"cronjobs"},
+			Verbs:     []string{"get", "list", "watch", "patch"},
+		},
+		{
+			APIGroups: []string{"batch"},
+			Resources: []string{"cronjobs/status", "cronjobs/finalizers"},
+			Verbs:     []string{"update"},
+		},
+		{
+			APIGroups: []string{""},
+			Resources: []string{"namespaces"},
+			Verbs:     []string{"get", "list", "watch"},
 		},
 		{
 			APIGroups: []string{""},

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
-	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/judge"
 	"jobpolicy.dev/services/internal/probes"
@@ -22,7 +21,7 @@ const (
 
 // An engine is whom the executor asks, and how to see that it answers.
 type engine struct {
-	decider executor.Decider
+	decider decider.Decider
 	check   probes.Check
 	close   func()
 }

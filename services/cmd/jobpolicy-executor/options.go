@@ -38,10 +38,11 @@ const (
 
 // options are the command line.
 type options struct {
-	kube     kubeclient.Options
-	engine   engineOptions
-	jobs     jobOptions
-	election leading.Options
+	kube        kubeclient.Options
+	engine      engineOptions
+	controllers controllerOptions
+	jobs        jobOptions
+	election    leading.Options
 
 	httpAddress     string
 	shutdownTimeout time.Duration
@@ -72,6 +73,7 @@ type jobOptions struct {
 func (o *options) AddFlags(s *flaggroup.Set) {
 	o.kube.AddFlags(s.Group("Kubernetes API"))
 	o.engine.addFlags(s.Group("Policy engine"))
+	o.controllers.addFlags(s.Group("Controllers"))
 	o.jobs.addFlags(s.Group("Jobs"))
 	o.election.AddFlags(s.Group("Leader election"), name)
 
@@ -101,7 +103,7 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 
 // Validate implements program.Options.
 func (o *options) Validate() error {
-	errs := []error{o.kube.Validate(), o.engine.validate(), o.jobs.validate(), o.election.Validate()}
+	errs := []error{o.kube.Validate(), o.engine.validate(), o.controllers.validate(), o.jobs.validate(), o.election.Validate()}
 	if o.shutdownTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("--shutdown-timeout must be above 0s, is %s", o.shutdownTimeout))
 	}

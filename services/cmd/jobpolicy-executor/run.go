@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/executor"
@@ -56,11 +56,19 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	exec, err := o.newExecutor(api, engine.decider, tracing, registry, log)
+	client, err := kubeclient.New(api)
 	if err != nil {
 		return err
 	}
-	work, ready, err := o.lead(api, exec, log)
+	jobs, err := o.newExecutor(client, engine.decider, tracing, registry, log)
+	if err != nil {
+		return err
+	}
+	all, err := o.newControllers(client, jobs, engine.decider, tracing, registry, log)
+	if err != nil {
+		return err
+	}
+	work, ready, err := o.lead(api, all, log)
 	if err != nil {
 		return err
 	}
@@ -68,7 +76,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		Gatherer: registry,
 		Logger:   log,
 		Ready:    []probes.Check{ready, engine.check},
-		Extra:    map[string]http.Handler{"GET /debug/decisions": exec.DecisionsHandler()},
+		Extra:    all.pages,
 	})
 	return serve(ctx, o, work, web, log)
 }
@@ -84,11 +92,7 @@ func flush(t *telemetry.Tracing) error {
 	return t.Shutdown(ctx)
 }
 
-func (o *options) newExecutor(api *rest.Config, d executor.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*executor.Executor, error) {
-	client, err := kubeclient.New(api)
-	if err != nil {
-		return nil, err
-	}
+func (o *options) newExecutor(client kubernetes.Interface, d executor.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*executor.Executor, error) {
 	return executor.New(executor.Config{
 		Client:               client,
 		Decider:              d,
@@ -113,10 +117,10 @@ func (o *options) newExecutor(api *rest.Config, d executor.Decider, tracing *tel
 
 // lead returns what to run, under leader election if that is on, and the check
 // that it is running.
-func (o *options) lead(api *rest.Config, exec *executor.Executor, log *slog.Logger) (func(context.Context) error, probes.Check, error) {
-	caches := probes.Check{Name: "caches", Run: func(context.Context) error { return exec.Ready() }}
+func (o *options) lead(api *rest.Config, all *controllers, log *slog.Logger) (func(context.Context) error, probes.Check, error) {
+	caches := all.caches()
 	if !o.election.Enabled {
-		return exec.Run, caches, nil
+		return all.Run, caches, nil
 	}
 	client, err := kubeclient.NewForLease(api, o.election.RenewDeadline)
 	if err != nil {
@@ -130,9 +134,9 @@ func (o *options) lead(api *rest.Config, exec *executor.Executor, log *slog.Logg
 		if leader, standby := election.Standby(); standby {
 			return fmt.Errorf("not filled: standing by, %s leads", leader)
 		}
-		return exec.Ready()
+		return all.Ready()
 	}
-	return func(ctx context.Context) error { return election.Run(ctx, exec.Run) }, caches, nil
+	return func(ctx context.Context) error { return election.Run(ctx, all.Run) }, caches, nil
 }
 
 // serve works until the context is done. /readyz says no before the work ends.

@@ -123,6 +123,28 @@ func encode(t *testing.T, m *jobpolicyv1.DecideJobResponse) string {
 	return string(b)
 }
 
+func TestRemoteAndEmbeddedAnswerAlikeOnCronJobs(t *testing.T) {
+	remote, embedded := newRemote(t, testengine.Start(t, testengine.Config{}).Address, nil), newEmbedded(t, nil)
+	invalid := testenv.CronJobSnapshot()
+	invalid.Now, invalid.CronJob.Uid = nil, nil
+	newer := testenv.CronJobSnapshot()
+	newer.Spec.ProtoReflect().SetUnknown([]byte("\xfa\x7f\x01x")) // number 2047, one byte
+	for name, req := range map[string]*jobpolicyv1.DecideCronJobRequest{
+		"a decision": testenv.CronJobSnapshot(), "an invalid request": invalid, "a newer contract": newer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, rErr := remote.DecideCronJob(t.Context(), req)
+			e, eErr := embedded.DecideCronJob(t.Context(), req)
+			if diff := cmp.Diff(e, r, protocmp.Transform()); diff != "" {
+				t.Errorf("decisions (-embedded +remote):\n%s", diff)
+			}
+			if diff := cmp.Diff(status.Convert(eErr).Proto(), status.Convert(rErr).Proto(), protocmp.Transform()); diff != "" {
+				t.Errorf("errors (-embedded +remote):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestRemoteWaitsForAnEngineThatStarts(t *testing.T) {
 	address := freeAddress(t)
 	remote := newRemote(t, address, nil)
@@ -267,6 +289,14 @@ func (s *scripted) DecideJob(context.Context, *jobpolicyv1.DecideJobRequest) (*j
 	return &jobpolicyv1.DecideJobResponse{RequestId: s.name}, nil
 }
 
+func (s *scripted) DecideCronJob(ctx context.Context, _ *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	resp, err := s.DecideJob(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &jobpolicyv1.DecideCronJobResponse{RequestId: resp.GetRequestId()}, nil
+}
+
 func TestFallbackOnlyWhenTheEngineIsAway(t *testing.T) {
 	cases := map[codes.Code]string{ // who answers, empty: nobody
 		codes.OK:                "remote",
@@ -292,6 +322,10 @@ func TestFallbackOnlyWhenTheEngineIsAway(t *testing.T) {
 			}
 			if want == "" && status.Code(err) != code {
 				t.Errorf("error = %v, want %s", err, code)
+			}
+			cron, err := f.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
+			if cron.GetRequestId() != want || (want == "" && status.Code(err) != code) {
+				t.Errorf("CronJob answered by %q, want %q; error = %v", cron.GetRequestId(), want, err)
 			}
 		})
 	}

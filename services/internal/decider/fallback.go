@@ -12,22 +12,24 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// decider is what executor.Decider is, too.
-type decider interface {
+// A Decider answers what is to become of Jobs and CronJobs. Its errors have a gRPC
+// status.
+type Decider interface {
 	DecideJob(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+	DecideCronJob(context.Context, *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
 }
 
 // Fallback asks the first decider, and the second when the first is away.
 type Fallback struct {
-	first  decider
-	second decider
+	first  Decider
+	second Decider
 	log    *slog.Logger
 	away   atomic.Bool
 	active prometheus.Gauge
 }
 
 // NewFallback returns a Fallback. It fails when its metric is already registered.
-func NewFallback(first, second decider, r prometheus.Registerer, log *slog.Logger) (*Fallback, error) {
+func NewFallback(first, second Decider, r prometheus.Registerer, log *slog.Logger) (*Fallback, error) {
 	f := &Fallback{
 		first: first, second: second, log: log,
 		active: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -41,7 +43,16 @@ func NewFallback(first, second decider, r prometheus.Registerer, log *slog.Logge
 // DecideJob asks the first decider. Only UNAVAILABLE and DEADLINE_EXCEEDED lead
 // to the second: any other error is an answer, and would be the same again.
 func (f *Fallback) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	resp, err := f.first.DecideJob(ctx, req)
+	return fallBack(ctx, f, req, f.first.DecideJob, f.second.DecideJob)
+}
+
+// DecideCronJob is DecideJob for CronJobs.
+func (f *Fallback) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	return fallBack(ctx, f, req, f.first.DecideCronJob, f.second.DecideCronJob)
+}
+
+func fallBack[Req, Resp any](ctx context.Context, f *Fallback, req Req, first, second func(context.Context, Req) (Resp, error)) (Resp, error) {
+	resp, err := first(ctx, req)
 	if ctx.Err() != nil {
 		return resp, err // says nothing about the engine
 	}
@@ -50,7 +61,7 @@ func (f *Fallback) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequ
 		return resp, err
 	}
 	f.note(ctx, true, err)
-	return f.second.DecideJob(ctx, req)
+	return second(ctx, req)
 }
 
 // note logs a change, once.

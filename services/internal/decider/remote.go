@@ -134,6 +134,17 @@ func (r *Remote) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReques
 	return resp, nil
 }
 
+// DecideCronJob is DecideJob for CronJobs.
+func (r *Remote) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	bounded, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	resp, err := r.policy.DecideCronJob(bounded, req, grpc.WaitForReady(!r.failFast))
+	if err != nil {
+		return nil, r.explain(ctx, err)
+	}
+	return resp, nil
+}
+
 // explain tells an engine that is away from one that is slow. To the transport
 // both are a deadline that passed.
 func (r *Remote) explain(ctx context.Context, err error) error {

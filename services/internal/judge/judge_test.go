@@ -203,6 +203,7 @@ func TestDecisionIsToldBySpanAndMetrics(t *testing.T) {
 		"k8s.namespace.name": "default", "k8s.job.name": "pi", "k8s.job.uid": "01010101-0101-0101-0101-010101010101",
 		"jobpolicy.disposition": "apply", "jobpolicy.deciding_rule": "second", "jobpolicy.creates": int64(0),
 		"jobpolicy.deletes": int64(2), "jobpolicy.releases": int64(0), "jobpolicy.writes_status": true,
+		"jobpolicy.deletes_job": false,
 	}
 	if diff := cmp.Diff(want, attrs); diff != "" {
 		t.Errorf("attributes (-want +got):\n%s", diff)
@@ -242,5 +243,55 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 	})
 	if err == nil {
 		t.Error("New with a registry that has the metrics already: no error")
+	}
+}
+
+func TestCronJobDecisionIsToldBySpanAndMetrics(t *testing.T) {
+	b := newBench(t, nil)
+	resp, err := b.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
+	if err != nil || resp.GetCreate().GetName() != "report-29539440" {
+		t.Fatalf("DecideCronJob() = %v, %v, want the run of noon", resp, err)
+	}
+	spans := b.spans.Ended()
+	if len(spans) != 1 || spans[0].Name() != telemetry.SpanDecisionMade {
+		t.Fatalf("spans = %v, want one %s", spans, telemetry.SpanDecisionMade)
+	}
+	attrs := map[string]any{}
+	for _, a := range spans[0].Attributes() {
+		attrs[string(a.Key)] = a.Value.AsInterface()
+	}
+	want := map[string]any{
+		"k8s.namespace.name": "default", "k8s.cronjob.name": "report", "k8s.cronjob.uid": "03030303-0303-0303-0303-030303030303",
+		"jobpolicy.disposition": "apply", "jobpolicy.deciding_rule": "runDue", "jobpolicy.creates": int64(1),
+		"jobpolicy.deletes": int64(0), "jobpolicy.writes_status": false, "jobpolicy.edits": false,
+	}
+	if diff := cmp.Diff(want, attrs); diff != "" {
+		t.Errorf("attributes (-want +got):\n%s", diff)
+	}
+	if n := len(spans[0].Events()); n < len(resp.GetExplanation().GetRules()) {
+		t.Errorf("%d events on the span, want one for each of %d rules", n, len(resp.GetExplanation().GetRules()))
+	}
+	if got := testutil.ToFloat64(b.metrics.decisions.WithLabelValues("apply", "runDue")); got != 1 {
+		t.Errorf("decisions = %v, want 1", got)
+	}
+}
+
+func TestCronJobPanicLosesOneRequest(t *testing.T) {
+	var log testenv.Log
+	j, err := New(Config{
+		TracerProvider: sdktrace.NewTracerProvider(), Registerer: prometheus.NewRegistry(), Logger: log.Logger(),
+		DecideCron: func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+			panic("secret of the house")
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = j.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
+	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error = %v, want INTERNAL without the panic's text", err)
+	}
+	if text := log.String(); !strings.Contains(text, "secret of the house") || !strings.Contains(text, "default/report") {
+		t.Errorf("log lacks the panic or the CronJob:\n%s", text)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/status"
 
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
@@ -25,7 +24,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobpolicy_engine_decisions_total",
-			Help: "Decisions made, by disposition and by the rule that reached a verdict.",
+			Help: "Decisions made, on Jobs and CronJobs, by disposition and by the rule that decided.",
 		}, []string{"disposition", "rule"}),
 		waits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobpolicy_engine_waits_total",
@@ -52,11 +51,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, errors.Join(errs...)
 }
 
-func (m *metrics) decided(d *jobpolicyv1.DecideJobResponse, took time.Duration) {
+func (m *metrics) decided(r telemetry.Ruling, took time.Duration) {
 	m.duration.Observe(took.Seconds())
-	m.decisions.WithLabelValues(
-		telemetry.Disposition(d.GetDisposition()), telemetry.DecidingRule(d.GetExplanation())).Inc()
-	for _, w := range d.GetExplanation().GetWaits() {
+	m.decisions.WithLabelValues(r.Disposition, r.Rule).Inc()
+	for _, w := range r.Waits {
 		m.waits.WithLabelValues(telemetry.WaitReason(w.GetReason())).Inc()
 	}
 }

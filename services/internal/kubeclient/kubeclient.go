@@ -73,13 +73,21 @@ func (o *Options) base() (*rest.Config, error) {
 	return cfg, nil
 }
 
+// A Client also knows the time at the API server.
+type Client struct {
+	kubernetes.Interface
+	Clock *Clock
+}
+
 // New returns a client for cfg.
-func New(cfg *rest.Config) (kubernetes.Interface, error) {
-	client, err := kubernetes.NewForConfig(cfg)
+func New(cfg *rest.Config) (*Client, error) {
+	own, clock := rest.CopyConfig(cfg), &Clock{}
+	clock.Watch(own)
+	client, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	return client, nil
+	return &Client{client, clock}, nil
 }
 
 // NewForLease returns a client with a rate limit of its own, whose requests end

@@ -185,6 +185,40 @@ func TestBadRequestsAreRefusedByField(t *testing.T) {
 	}
 }
 
+func TestBadCronJobRequestsAreRefusedByField(t *testing.T) {
+	type request = jobpolicyv1.DecideCronJobRequest
+	cases := map[string]struct {
+		spoil func(*request)
+		want  string // the field that must be named
+	}{
+		"no time":               {func(r *request) { r.Now = nil }, "now"},
+		"no CronJob":            {func(r *request) { r.CronJob = nil }, "cron_job"},
+		"no spec":               {func(r *request) { r.Spec = nil }, "spec"},
+		"a short UID":           {func(r *request) { r.CronJob.Uid = []byte("short") }, "cron_job.uid"},
+		"a name that is long":   {func(r *request) { r.CronJob.Name = strings.Repeat("x", 53) }, "cron_job.name"},
+		"no creation time":      {func(r *request) { r.Spec.CreationTime = nil }, "spec.creation_time"},
+		"an unknown policy":     {func(r *request) { r.Spec.ConcurrencyPolicy = 9 }, "spec.concurrency_policy"},
+		"a schedule of 4097":    {func(r *request) { r.Spec.Schedule = strings.Repeat("x", 4097) }, "spec.schedule"},
+		"a caller in no zone":   {func(r *request) { r.Spec.LocalTimeZone = "Nowhere" }, "spec.local_time_zone"},
+		"a Job without outcome": {func(r *request) { r.Jobs = []*jobpolicyv1.OwnedJob{{Uid: testenv.UID(4), Name: "j"}} }, "jobs[0].outcome"},
+		"a version that is no number": {
+			func(r *request) { r.Freshness = &jobpolicyv1.CronJobFreshness{JobsWritten: "seven"} }, "freshness.jobs_written",
+		},
+	}
+	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := testenv.CronJobSnapshot()
+			if _, err := client.DecideCronJob(t.Context(), req); err != nil {
+				t.Fatalf("the request is refused before it is spoilt: %v", err)
+			}
+			tc.spoil(req)
+			_, err := client.DecideCronJob(t.Context(), req)
+			assertInvalid(t, err, tc.want)
+		})
+	}
+}
+
 // assertInvalid wants INVALID_ARGUMENT that names the field in its details.
 func assertInvalid(t *testing.T, err error, field string) {
 	t.Helper()
@@ -253,6 +287,11 @@ func TestBytesThatAreNoRequest(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			assertInvalid(t, sendRaw(t.Context(), conn, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, tc.message), tc.field)
+			cronField := map[string]string{"unaccounted_pods": "absent_jobs"}[tc.field] // the list of the same number
+			if cronField == "" {
+				cronField = tc.field
+			}
+			assertInvalid(t, sendRaw(t.Context(), conn, jobpolicyv1grpc.PolicyService_DecideCronJob_FullMethodName, tc.message), cronField)
 		})
 	}
 	// The server has survived it all.

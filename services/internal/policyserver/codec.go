@@ -4,6 +4,9 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+	protobuf "google.golang.org/protobuf/proto"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // codec is the protobuf codec, which can also hand over a message undecoded. The
@@ -12,6 +15,17 @@ import (
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }
+
+// Marshal implements encoding.CodecV2. Equal decisions have equal bytes: the
+// entries of their maps are in order.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	decision, hasMaps := v.(*jobpolicyv1.DecideCronJobResponse)
+	if !hasMaps {
+		return c.CodecV2.Marshal(v)
+	}
+	b, err := protobuf.MarshalOptions{Deterministic: true}.Marshal(decision)
+	return mem.BufferSlice{mem.SliceBuffer(b)}, err
+}
 
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {

@@ -294,29 +294,36 @@ grpc_server_handled_total{grpc_code="ResourceExhausted",grpc_method="DecideJob",
 }
 
 func TestEqualRequestsGetEqualBytes(t *testing.T) {
-	conn := testengine.Start(t, testengine.Config{}).Dial(t)
-	message, err := proto.Marshal(testenv.FailedSnapshot())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var first []byte
-	for i := range 20 {
-		got, err := rawAnswer(patient(t), conn, message)
+	asked := testenv.CronJobSnapshot() // for a run with two annotations
+	asked.Spec.Options = &jobpolicyv1.CronJobOptions{RunNow: proto.String("please")}
+	for method, req := range map[string]proto.Message{
+		jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName:     testenv.FailedSnapshot(),
+		jobpolicyv1grpc.PolicyService_DecideCronJob_FullMethodName: asked,
+	} {
+		conn := testengine.Start(t, testengine.Config{}).Dial(t)
+		message, err := proto.Marshal(req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i == 0 {
-			first = got
-		}
-		if string(got) != string(first) {
-			t.Fatalf("answer %d has other bytes than the first", i)
+		var first []byte
+		for i := range 20 {
+			got, err := rawAnswer(patient(t), conn, method, message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				first = got
+			}
+			if string(got) != string(first) {
+				t.Fatalf("%s: answer %d has other bytes than the first", method, i)
+			}
 		}
 	}
 }
 
 // rawAnswer returns the bytes of the response as they came over the wire.
-func rawAnswer(ctx context.Context, conn *grpc.ClientConn, message []byte) ([]byte, error) {
+func rawAnswer(ctx context.Context, conn *grpc.ClientConn, method string, message []byte) ([]byte, error) {
 	var answer []byte
-	err := conn.Invoke(ctx, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, message, &answer, grpc.ForceCodecV2(bytesCodec{}))
+	err := conn.Invoke(ctx, method, message, &answer, grpc.ForceCodecV2(bytesCodec{}))
 	return answer, err
 }

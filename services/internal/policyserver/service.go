@@ -38,6 +38,11 @@ func (s *service) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReque
 	return s.judge.DecideJob(ctx, req)
 }
 
+// DecideCronJob implements jobpolicyv1grpc.PolicyServiceServer.
+func (s *service) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	return s.judge.DecideCronJob(ctx, req)
+}
+
 // DecideJobs implements jobpolicyv1grpc.PolicyServiceServer. Items are decided on
 // in parallel, as many at a time as there are processors; results keep the order.
 func (s *service) DecideJobs(ctx context.Context, req *jobpolicyv1.DecideJobsRequest) (*jobpolicyv1.DecideJobsResponse, error) {

@@ -16,25 +16,81 @@ func JobAttributes(job *jobpolicyv1.JobRef) []attribute.KeyValue {
 	}
 }
 
-// RecordDecision puts a decision, what each rule answered and what it waits for
-// on the span.
-func RecordDecision(span trace.Span, d *jobpolicyv1.DecideJobResponse) {
+// CronJobAttributes name the CronJob that a span is about.
+func CronJobAttributes(job *jobpolicyv1.CronJobRef) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		AttrJobNamespace.String(job.GetNamespace()),
+		AttrCronJobName.String(job.GetName()),
+		AttrCronJobUID.String(UID(job.GetUid())),
+	}
+}
+
+// A Ruling is what there is to tell of a decision, on a Job or on a CronJob.
+type Ruling struct {
+	// Disposition and Rule are short names; Rule is NoRule where none decided.
+	Disposition, Rule string
+	// Summary is one sentence.
+	Summary string
+	Rules   []*jobpolicyv1.RuleAnswer
+	Waits   []*jobpolicyv1.Wait
+	// steps are what the decision asks for, as attributes.
+	steps []attribute.KeyValue
+}
+
+// JobRuling tells of a decision on a Job.
+func JobRuling(d *jobpolicyv1.DecideJobResponse) Ruling {
+	e := d.GetExplanation()
+	return Ruling{
+		Disposition: Disposition(d.GetDisposition()),
+		Rule:        DecidingRule(e),
+		Summary:     e.GetSummary(),
+		Rules:       e.GetRules(),
+		Waits:       e.GetWaits(),
+		steps: []attribute.KeyValue{
+			AttrCreates.Int64(int64(d.GetCreate().GetCount())),
+			AttrDeletes.Int(len(d.GetDelete())),
+			AttrReleases.Int(len(d.GetRelease())),
+			AttrWritesStatus.Bool(d.GetStatus() != nil),
+			AttrDeletesJob.Bool(d.GetDeleteJob() != nil),
+		},
+	}
+}
+
+// CronJobRuling tells of a decision on a CronJob.
+func CronJobRuling(d *jobpolicyv1.DecideCronJobResponse) Ruling {
+	e := d.GetExplanation()
+	creates := 0
+	if d.GetCreate() != nil {
+		creates = 1
+	}
+	return Ruling{
+		Disposition: Disposition(d.GetDisposition()),
+		Rule:        DecidingRule(e),
+		Summary:     e.GetSummary(),
+		Rules:       e.GetRules(),
+		Waits:       e.GetWaits(),
+		steps: []attribute.KeyValue{
+			AttrCreates.Int(creates),
+			AttrDeletes.Int(len(d.GetDelete())),
+			AttrWritesStatus.Bool(d.GetStatus() != nil),
+			AttrEdits.Bool(d.GetEdits() != nil),
+		},
+	}
+}
+
+// Record puts a decision, what each rule answered and what it waits for on the
+// span.
+func (r Ruling) Record(span trace.Span) {
 	if !span.IsRecording() {
 		return
 	}
-	span.SetAttributes(
-		AttrDisposition.String(Disposition(d.GetDisposition())),
-		AttrDecidingRule.String(DecidingRule(d.GetExplanation())),
-		AttrCreates.Int64(int64(d.GetCreate().GetCount())),
-		AttrDeletes.Int(len(d.GetDelete())),
-		AttrReleases.Int(len(d.GetRelease())),
-		AttrWritesStatus.Bool(d.GetStatus() != nil),
-	)
-	for _, r := range d.GetExplanation().GetRules() {
+	span.SetAttributes(AttrDisposition.String(r.Disposition), AttrDecidingRule.String(r.Rule))
+	span.SetAttributes(r.steps...)
+	for _, a := range r.Rules {
 		span.AddEvent(EventRuleAnswered, trace.WithAttributes(
-			AttrRule.String(r.GetRule()), AttrRuleDecided.Bool(r.GetDecided()), AttrRuleDetail.String(r.GetDetail())))
+			AttrRule.String(a.GetRule()), AttrRuleDecided.Bool(a.GetDecided()), AttrRuleDetail.String(a.GetDetail())))
 	}
-	for _, w := range d.GetExplanation().GetWaits() {
+	for _, w := range r.Waits {
 		span.AddEvent(EventDecisionHeld, trace.WithAttributes(
 			AttrWaitReason.String(WaitReason(w.GetReason())), AttrWaitDetail.String(w.GetDetail())))
 	}

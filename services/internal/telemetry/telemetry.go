@@ -26,12 +26,14 @@ const (
 	EventDecisionHeld = "decision.held"
 )
 
-// Attributes of SpanDecisionMade. All values but the Job's identity come from
+// Attributes of SpanDecisionMade. All values but the identity of the Job or CronJob come from
 // short lists or are counts. What the executor's spans have too is named alike.
 const (
 	AttrJobNamespace = attribute.Key("k8s.namespace.name")
 	AttrJobName      = attribute.Key("k8s.job.name")
 	AttrJobUID       = attribute.Key("k8s.job.uid")
+	AttrCronJobName  = attribute.Key("k8s.cronjob.name")
+	AttrCronJobUID   = attribute.Key("k8s.cronjob.uid")
 
 	AttrDisposition  = attribute.Key("jobpolicy.disposition")
 	AttrDecidingRule = attribute.Key("jobpolicy.deciding_rule")
@@ -39,6 +41,8 @@ const (
 	AttrDeletes      = attribute.Key("jobpolicy.deletes")
 	AttrReleases     = attribute.Key("jobpolicy.releases")
 	AttrWritesStatus = attribute.Key("jobpolicy.writes_status")
+	AttrDeletesJob   = attribute.Key("jobpolicy.deletes_job")
+	AttrEdits        = attribute.Key("jobpolicy.edits")
 )
 
 // Attributes of the events.
@@ -54,7 +58,7 @@ const (
 const NoRule = "none"
 
 // DecidingRule is the rule's name, or NoRule.
-func DecidingRule(e *jobpolicyv1.Explanation) string {
+func DecidingRule(e interface{ GetDecidingRule() string }) string {
 	if e.GetDecidingRule() == "" {
 		return NoRule
 	}

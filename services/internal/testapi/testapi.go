@@ -1,5 +1,5 @@
 // Package testapi is as much of a Kubernetes API server as a program needs to
-// start: no Jobs, no pods, and Leases that can be held.
+// start: no Jobs, no CronJobs, no pods, no namespaces, and Leases that can be held.
 package testapi
 
 import (
@@ -29,7 +29,7 @@ current-context: test
 type Server struct {
 	// Kubeconfig names a file.
 	Kubeconfig string
-	// HoldLists, while true, keeps Jobs and pods from being listed.
+	// HoldLists, while true, keeps objects from being listed.
 	HoldLists atomic.Bool
 	// RefuseRenewals, while true, keeps Leases from being written.
 	RefuseRenewals atomic.Bool
@@ -43,7 +43,9 @@ func Start(t testing.TB) *Server {
 	s := &Server{Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /apis/batch/v1/jobs", s.empty("batch/v1", "Job"))
+	mux.HandleFunc("GET /apis/batch/v1/cronjobs", s.empty("batch/v1", "CronJob"))
 	mux.HandleFunc("GET /api/v1/pods", s.empty("v1", "Pod"))
+	mux.HandleFunc("GET /api/v1/namespaces", s.empty("v1", "Namespace"))
 	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}", s.readLease)
 	mux.HandleFunc("POST /apis/coordination.k8s.io/v1/namespaces/kube-system/leases", s.writeLease)
 	mux.HandleFunc("PUT /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}", s.writeLease)

@@ -45,3 +45,16 @@ func FailedSnapshot() *jobpolicyv1.DecideJobRequest {
 	}}
 	return req
 }
+
+// CronJobSnapshot is a valid request: a CronJob whose run of noon is due.
+func CronJobSnapshot() *jobpolicyv1.DecideCronJobRequest {
+	return &jobpolicyv1.DecideCronJobRequest{
+		RequestId: "request-2",
+		Now:       timestamppb.New(Now),
+		CronJob:   &jobpolicyv1.CronJobRef{Uid: UID(3), Namespace: "default", Name: "report", Generation: 1},
+		Spec: &jobpolicyv1.CronJobSpec{
+			Schedule:     "0 * * * *",
+			CreationTime: timestamppb.New(Now.Add(-time.Minute)),
+		},
+	}
+}

@@ -1,0 +1,347 @@
+package cronjobs
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func uidBytes(t *testing.T, n int) []byte {
+	t.Helper()
+	b, err := tracker.UIDBytes(testUID(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
+	s := newServer(testCron())
+	d := &script{answers: []answer{starting("cron-1"), func(req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		return &jobpolicyv1.DecideCronJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+			Status: &jobpolicyv1.CronJobStatus{
+				Active:           []*jobpolicyv1.ActiveJob{{Uid: req.GetJobs()[0].GetUid(), Name: req.GetJobs()[0].GetName()}},
+				LastScheduleTime: timestamppb.New(created.Add(time.Minute)),
+			},
+			Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "FromTheEngine", Message: "x"}},
+		}
+	}}}
+	start(t, s, d)
+	second := d.await(t, 2)
+	if len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
+		t.Fatalf("second question has jobs %v, want cron-1", second.GetJobs())
+	}
+	eventually(t, "status written", func() bool { return slices.Contains(s.done(), "update cronjobs/status") })
+	if diff := cmp.Diff([]string{"create jobs", "update cronjobs/status"}, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	job, err := s.BatchV1().Jobs(namespace).Get(t.Context(), "cron-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	job.ManagedFields = nil // The fake server keeps them.
+	want := metav1.ObjectMeta{
+		Name: "cron-1", Namespace: namespace, UID: job.UID, ResourceVersion: job.ResourceVersion,
+		Labels:      map[string]string{"of": "template"},
+		Annotations: map[string]string{"also": "template", "from": "engine"},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "batch/v1", Kind: "CronJob", Name: "cron", UID: testUID(1), Controller: &yes, BlockOwnerDeletion: &yes,
+		}},
+	}
+	if diff := cmp.Diff(want, job.ObjectMeta); diff != "" {
+		t.Errorf("metadata of the Job (-want +got):\n%s", diff)
+	}
+	cron, err := s.BatchV1().CronJobs(namespace).Get(t.Context(), "cron", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	active := []corev1.ObjectReference{{
+		APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: "cron-1", UID: job.UID, ResourceVersion: job.ResourceVersion,
+	}}
+	if diff := cmp.Diff(active, cron.Status.Active); diff != "" {
+		t.Errorf("status.active (-want +got):\n%s", diff)
+	}
+	eventually(t, "the engine's event", func() bool { return slices.Contains(s.events(t), "FromTheEngine") })
+}
+
+func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
+	cases := map[string]struct {
+		job       *batchv1.Job
+		wantTaken string
+	}{
+		"made by it before a restart": {testJob(7, "cron-1", testUID(1)), ""},
+		"somebody else's":             {testJob(7, "cron-1", testUID(9)), "cron-1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testCron(), tc.job)
+			d := &script{answers: []answer{starting("cron-1")}}
+			start(t, s, d)
+			second := d.await(t, 2)
+			if second.GetNameTaken() != tc.wantTaken {
+				t.Errorf("name_taken = %q, want %q", second.GetNameTaken(), tc.wantTaken)
+			}
+			if got, want := len(second.GetJobs()) == 1, tc.wantTaken == ""; got != want {
+				t.Errorf("the Job is in the snapshot: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestNothingIsStartedForACronJobThatChangedSinceItWasJudged(t *testing.T) {
+	s := newServer(testCron())
+	s.PrependReactor("get", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		cron := testCron(func(c *batchv1.CronJob) { c.ResourceVersion, c.Spec.Suspend = "999", new(true) })
+		return true, cron, nil
+	})
+	d := &script{answers: []answer{starting("cron-1")}}
+	start(t, s, d)
+	if second := d.await(t, 2); !second.GetSpec().GetSuspend() {
+		t.Error("the second question does not show what was read")
+	}
+	if writes := s.done(); len(writes) > 0 {
+		t.Errorf("writes %v, want none", writes)
+	}
+}
+
+func TestAFailedCreationIsHeldBackAndTold(t *testing.T) {
+	s := newServer(testCron())
+	s.failures["create jobs"] = apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil)
+	d := &script{answers: []answer{starting("cron-1")}}
+	start(t, s, d)
+	second := d.await(t, 2)
+	if !second.GetCreateNotBefore().AsTime().After(second.GetNow().AsTime().Add(-time.Minute)) || second.GetCreateNotBefore() == nil {
+		t.Errorf("create_not_before = %v", second.GetCreateNotBefore())
+	}
+	eventually(t, "FailedCreate", func() bool { return slices.Contains(s.events(t), "FailedCreate") })
+}
+
+func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)))
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+		Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-0", Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
+		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
+	})}}
+	start(t, s, d)
+	second := d.await(t, 2)
+	if names := jobNames(second); !slices.Equal(names, []string{"cron-1"}) {
+		t.Errorf("jobs in the second snapshot: %v, want cron-1 alone", names)
+	}
+	if diff := cmp.Diff([]string{"delete jobs", "create jobs"}, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	options := s.actions[0].(clienttesting.DeleteActionImpl).DeleteOptions
+	uid, background := testUID(7), metav1.DeletePropagationBackground
+	want := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
+	if diff := cmp.Diff(want, options); diff != "" {
+		t.Errorf("delete options (-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingIsDeletedForARunWhoseNameIsTaken(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)), testJob(8, "cron-1", testUID(9)))
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+		Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-0", Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
+		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
+	})}}
+	start(t, s, d)
+	if taken := d.await(t, 2).GetNameTaken(); taken != "cron-1" {
+		t.Errorf("name_taken = %q, want cron-1", taken)
+	}
+	if writes := s.done(); len(writes) > 0 {
+		t.Errorf("writes %v, want none", writes)
+	}
+}
+
+func jobNames(req *jobpolicyv1.DecideCronJobRequest) []string {
+	var names []string
+	for _, job := range req.GetJobs() {
+		names = append(names, job.GetName())
+	}
+	return names
+}
+
+func TestAJobThatIsOnlyInTheActiveListIsLookedForPastTheCache(t *testing.T) {
+	listed := testCron(func(c *batchv1.CronJob) {
+		c.Status.Active = []corev1.ObjectReference{{Name: "cron-0", UID: testUID(7)}, {Name: "cron-1", UID: testUID(8)}}
+	})
+	s := newServer(listed)
+	s.PrependReactor("get", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.(clienttesting.GetAction).GetName() != "cron-0" {
+			return false, nil, nil
+		}
+		job := testJob(7, "cron-0", testUID(1))
+		job.ResourceVersion = "5000" // Newer than anything that the watch has shown.
+		return true, job, nil
+	})
+	d := &script{answers: []answer{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		return &jobpolicyv1.DecideCronJobResponse{
+			Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
+			Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ABSENT_JOBS},
+		}
+	}}}
+	start(t, s, d)
+	second := d.await(t, 2)
+	if diff := cmp.Diff([][]byte{uidBytes(t, 8)}, second.GetAbsentJobs()); diff != "" {
+		t.Errorf("absent_jobs (-want +got):\n%s", diff)
+	}
+	if names := jobNames(second); !slices.Equal(names, []string{"cron-0"}) {
+		t.Errorf("jobs: %v, want the one that exists", names)
+	}
+}
+
+func TestAStatusThatIsRefusedIsDecidedAnew(t *testing.T) {
+	s := newServer(testCron())
+	s.failures["update cronjobs/status"] = apierrors.NewConflict(schema.GroupResource{Resource: "cronjobs"}, "cron", nil)
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)},
+	})}}
+	start(t, s, d)
+	if second := d.await(t, 2); second.GetStatus().GetLastScheduleTime() != nil {
+		t.Errorf("the second question has %v as written", second.GetStatus())
+	}
+}
+
+func TestWhoseACronJobIsAndWhetherItIsSuspended(t *testing.T) {
+	annotated := func(suspend *bool, annotations ...string) *batchv1.CronJob {
+		return testCron(func(c *batchv1.CronJob) {
+			c.Spec.Suspend, c.Annotations = suspend, map[string]string{}
+			for i := 0; i < len(annotations); i += 2 {
+				c.Annotations[annotations[i]] = annotations[i+1]
+			}
+		})
+	}
+	yes, no := true, false
+	cases := map[string]struct {
+		cron                              *batchv1.CronJob
+		beside, instead, wantHeldSuspends bool
+	}{
+		"nobody named":                        {annotated(nil), false, true, false},
+		"nobody named, suspended":             {annotated(&yes), false, true, true},
+		"we are named, and it is suspended":   {annotated(&yes, AnnotationManagedBy, us), true, true, false},
+		"we are named, and it is not":         {annotated(&no, AnnotationManagedBy, us), false, true, false},
+		"somebody else is named":              {annotated(&yes, AnnotationManagedBy, "example.com/other"), false, false, true},
+		"ours, suspended by annotation":       {annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "true"), true, true, true},
+		"ours, not suspended by annotation":   {annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "false"), true, true, false},
+		"ours, an annotation that says maybe": {annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "maybe"), true, true, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, replace := range []bool{false, true} {
+				c := &Controller{cfg: Config{ManagedBy: us, ReplaceBuiltin: replace}}
+				want := tc.beside
+				if replace {
+					want = tc.instead
+				}
+				if got := c.ours(tc.cron); got != want {
+					t.Errorf("ours, in place of the built-in controller %v: %v, want %v", replace, got, want)
+				}
+				if got := c.suspended(tc.cron); got != tc.wantHeldSuspends {
+					t.Errorf("suspended: %v, want %v", got, tc.wantHeldSuspends)
+				}
+			}
+		})
+	}
+}
+
+func TestEditsArePatchesOfTheJudgedVersion(t *testing.T) {
+	handed := testCron(func(c *batchv1.CronJob) { c.Annotations = map[string]string{AnnotationManagedBy: us} })
+	cases := map[string]struct {
+		cron  *batchv1.CronJob
+		edits *jobpolicyv1.CronJobEdits
+		want  string
+	}{
+		"suspend":                         {testCron(), &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"annotations":{},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"},"spec":{"suspend":true}}`},
+		"suspend one that is handed over": {handed, &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"annotations":{"jobpolicy.dev/suspend":"true"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
+		"a run on demand was started":     {testCron(), &jobpolicyv1.CronJobEdits{ClearRunNow: true}, `{"metadata":{"annotations":{"jobpolicy.dev/run-now":null},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
+		"a schedule was seen":             {testCron(), &jobpolicyv1.CronJobEdits{ObservedSchedule: "s"}, `{"metadata":{"annotations":{"jobpolicy.dev/observed-schedule":"s"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.cron.ResourceVersion = "5"
+			got, err := (&Controller{cfg: Config{ManagedBy: us}}).editPatch(tc.cron, tc.edits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !json.Valid(got) || string(got) != tc.want {
+				t.Errorf("patch:\n got %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestASnapshotHoldsWhatTheCronJobAndItsJobsSay(t *testing.T) {
+	zone, deadline := "Europe/Berlin", int64(30)
+	cron := testCron(func(c *batchv1.CronJob) {
+		c.Spec.TimeZone, c.Spec.StartingDeadlineSeconds = &zone, &deadline
+		c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
+		c.Spec.SuccessfulJobsHistoryLimit, c.Spec.FailedJobsHistoryLimit = new(int32(3)), new(int32(1))
+		c.Annotations = map[string]string{"jobpolicy.dev/start-jitter-seconds": "9", "jobpolicy.dev/run-now": "once"}
+	})
+	failed := testJob(7, "cron-0", testUID(1))
+	ended := metav1.NewTime(created.Add(time.Minute))
+	failed.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: "2026-05-04T12:00:00+02:00"}
+	failed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: ended}}
+	s := newServer(cron, failed, testJob(8, "another", testUID(2)))
+	d := &script{}
+	start(t, s, d)
+	got := d.await(t, 1)
+	want := &jobpolicyv1.DecideCronJobRequest{
+		RequestId: got.GetRequestId(), Now: got.GetNow(),
+		CronJob: &jobpolicyv1.CronJobRef{Uid: uidBytes(t, 1), Namespace: namespace, Name: "cron", Generation: 1},
+		Spec: &jobpolicyv1.CronJobSpec{
+			Schedule: "* * * * *", TimeZone: &zone, StartingDeadlineSeconds: &deadline,
+			ConcurrencyPolicy:          jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID,
+			SuccessfulJobsHistoryLimit: new(int32(3)), FailedJobsHistoryLimit: new(int32(1)),
+			CreationTime: timestamppb.New(created),
+			Options:      &jobpolicyv1.CronJobOptions{StartJitterSeconds: new("9"), RunNow: new("once")},
+		},
+		Status: &jobpolicyv1.CronJobStatus{},
+		Jobs: []*jobpolicyv1.OwnedJob{{
+			Uid: uidBytes(t, 7), Name: "cron-0", Outcome: jobpolicyv1.JobOutcome_JOB_OUTCOME_FAILED,
+			FinishTime: timestamppb.New(ended.Time), ScheduledTime: timestamppb.New(created),
+		}},
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheTableSaysWhenEachCronJobRunsNext(t *testing.T) {
+	s := newServer(testCron(), testCron(func(c *batchv1.CronJob) { c.Name, c.UID = "another", testUID(2) }))
+	explaining := func(req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		return &jobpolicyv1.DecideCronJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
+			Explanation: &jobpolicyv1.CronJobExplanation{
+				Summary: "nothing is due for " + req.GetCronJob().GetName(), NextScheduleTime: timestamppb.New(created.Add(time.Hour)),
+			},
+		}
+	}
+	c := start(t, s, &script{answers: []answer{explaining, explaining}})
+	want := `NAMESPACE   NAME      SCHEDULE    TIMEZONE   SUSPEND   ACTIVE   LAST SCHEDULE   NEXT SCHEDULE          WHY
+ns          another   * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for another
+ns          cron      * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for cron
+`
+	eventually(t, "both are judged", func() bool { return !strings.Contains(string(c.table()), "not judged yet") && len(c.rows()) == 2 })
+	if diff := cmp.Diff(want, string(c.table())); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,368 @@
+package expiry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+
+	"jobpolicy.dev/executor"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const (
+	// AnnotationAfterComplete and AnnotationAfterFailed of a Job go before its
+	// spec.ttlSecondsAfterFinished. Whole seconds.
+	AnnotationAfterComplete = "jobpolicy.dev/ttl-seconds-after-complete"
+	AnnotationAfterFailed   = "jobpolicy.dev/ttl-seconds-after-failed"
+	// AnnotationDefault of a namespace is for its Jobs that say nothing
+	// themselves. Whole seconds.
+	AnnotationDefault = "jobpolicy.dev/default-ttl-seconds-after-finished"
+)
+
+const (
+	// eventComponent is the source of events: the upstream controller's.
+	eventComponent = "ttl-after-finished-controller"
+	// apiTimeout bounds one call of the API server, waiting for the client's rate
+	// limit included.
+	apiTimeout = 60 * time.Second
+	// namespaceIndex finds finished Jobs by namespace.
+	namespaceIndex = "jobpolicy.dev/finished-in-namespace"
+)
+
+// ErrNotReady says that the caches are not filled yet.
+var ErrNotReady = errors.New("caches for the time to live of jobs are not synced")
+
+// Decider answers what is to become of a Job.
+type Decider interface {
+	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+}
+
+// Config is what a Controller is made of. Client, Decider, Jobs and ManagedBy are
+// required; the zero value of every other field stands for its default.
+type Config struct {
+	Client  kubernetes.Interface
+	Decider Decider
+	// Jobs is an informer of the Jobs of all namespaces. Somebody else runs it; New
+	// adds an index, so it must not run yet.
+	Jobs cache.SharedIndexInformer
+
+	// ManagedBy is the spec.managedBy of our own Jobs.
+	ManagedBy string
+	// ReplaceBuiltin extends the care to all Jobs of the cluster.
+	ReplaceBuiltin bool
+
+	// Workers is how many Jobs are looked at at the same time. Default 5.
+	Workers int
+	// APIBackoff and MaxAPIBackoff bound the delay after a failure, Job by Job.
+	// Defaults 1 s and 1 min.
+	APIBackoff, MaxAPIBackoff time.Duration
+	// DecisionTimeout bounds one call of the Decider. Default 10 s.
+	DecisionTimeout time.Duration
+	// Now tells the time. Default time.Now.
+	Now func() time.Time
+	// ServerNow tells the API server's time, as of its last answer; the zero time
+	// while nothing is known of it. nil: only Now counts.
+	ServerNow func() time.Time
+
+	// Registerer takes the metrics. nil: they are kept but not exported.
+	Registerer prometheus.Registerer
+	// Logger is used with its Context methods only. Default: slog.Default().
+	Logger *slog.Logger
+	// TracerProvider makes the spans. Default: the global one.
+	TracerProvider trace.TracerProvider
+}
+
+// ErrConfig says that a Config cannot be used.
+var ErrConfig = errors.New("invalid configuration of the TTL controller")
+
+func (c *Config) complete() error {
+	if c.Client == nil || c.Decider == nil || c.Jobs == nil || c.ManagedBy == "" {
+		return fmt.Errorf("required are Client, Decider, Jobs and ManagedBy: %w", ErrConfig)
+	}
+	if c.Workers == 0 {
+		c.Workers = 5
+	}
+	if c.APIBackoff == 0 {
+		c.APIBackoff = time.Second
+	}
+	if c.MaxAPIBackoff == 0 {
+		c.MaxAPIBackoff = time.Minute
+	}
+	if c.DecisionTimeout == 0 {
+		c.DecisionTimeout = 10 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return nil
+}
+
+// Controller deletes Jobs. It is made by New and run once.
+type Controller struct {
+	cfg      Config
+	log      *slog.Logger
+	deletion prometheus.Histogram
+
+	namespaces                 cache.SharedIndexInformer
+	jobsReady, namespacesReady cache.ResourceEventHandlerRegistration
+	queue                      workqueue.TypedRateLimitingInterface[jobKey]
+	broadcaster                record.EventBroadcaster
+	recorder                   record.EventRecorder
+}
+
+// jobKey names a Job; another one of its name is not it (invariant I8).
+type jobKey struct {
+	namespace, name string
+	uid             types.UID
+}
+
+// New checks the configuration (ErrConfig), registers the metric and attaches
+// itself to Config.Jobs. Nothing runs before Run.
+func New(cfg Config) (*Controller, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	c := &Controller{
+		cfg: cfg, log: cfg.Logger,
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[jobKey](cfg.APIBackoff, cfg.MaxAPIBackoff)),
+		broadcaster: record.NewBroadcaster(),
+	}
+	c.recorder = c.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})
+	if err := c.registerMetric(); err != nil {
+		return nil, err
+	}
+	return c, c.attach()
+}
+
+func (c *Controller) attach() error {
+	c.namespaces = coreinformers.NewNamespaceInformer(c.cfg.Client, 0, cache.Indexers{})
+	if err := c.namespaces.SetTransform(trim); err != nil {
+		return fmt.Errorf("namespace transform: %w", err)
+	}
+	if err := c.cfg.Jobs.AddIndexers(cache.Indexers{namespaceIndex: indexFinished}); err != nil {
+		return fmt.Errorf("index of jobs: %w", err)
+	}
+	var err error
+	if c.jobsReady, err = c.cfg.Jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { c.seen(obj.(*batchv1.Job)) },
+		UpdateFunc: func(_, obj any) { c.seen(obj.(*batchv1.Job)) },
+	}); err != nil {
+		return fmt.Errorf("job handler: %w", err)
+	}
+	if c.namespacesReady, err = c.namespaces.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(old, obj any) { c.namespaceChanged(old.(*corev1.Namespace), obj.(*corev1.Namespace)) },
+	}); err != nil {
+		return fmt.Errorf("namespace handler: %w", err)
+	}
+	return nil
+}
+
+// trim keeps of a namespace its name and annotations.
+func trim(obj any) (any, error) {
+	ns, ok := obj.(*corev1.Namespace)
+	if !ok {
+		return obj, nil
+	}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: ns.Name, UID: ns.UID, ResourceVersion: ns.ResourceVersion, Annotations: ns.Annotations,
+	}}, nil
+}
+
+func indexFinished(obj any) ([]string, error) {
+	job, ok := obj.(*batchv1.Job)
+	if !ok || executor.FinishedCondition(job) == nil {
+		return nil, nil
+	}
+	return []string{job.Namespace}, nil
+}
+
+// inCare reports whether the Job may be ours to delete.
+func (c *Controller) inCare(job *batchv1.Job) bool {
+	if executor.FinishedCondition(job) == nil || job.DeletionTimestamp != nil {
+		return false
+	}
+	return c.cfg.ReplaceBuiltin || (job.Spec.ManagedBy != nil && *job.Spec.ManagedBy == c.cfg.ManagedBy)
+}
+
+func (c *Controller) seen(job *batchv1.Job) {
+	if c.inCare(job) {
+		c.queue.Add(jobKey{job.Namespace, job.Name, job.UID})
+	}
+}
+
+// namespaceChanged looks at the Jobs of a namespace whose default has changed.
+func (c *Controller) namespaceChanged(old, ns *corev1.Namespace) {
+	before, had := old.Annotations[AnnotationDefault]
+	after, has := ns.Annotations[AnnotationDefault]
+	if before == after && had == has {
+		return
+	}
+	objects, err := c.cfg.Jobs.GetIndexer().ByIndex(namespaceIndex, ns.Name)
+	if err != nil {
+		panic("the index of finished Jobs was added in New: " + err.Error())
+	}
+	for _, obj := range objects {
+		c.seen(obj.(*batchv1.Job))
+	}
+}
+
+// Ready is nil once the caches are synced and ErrNotReady before.
+func (c *Controller) Ready() error {
+	if c.jobsReady.HasSynced() && c.namespacesReady.HasSynced() {
+		return nil
+	}
+	return ErrNotReady
+}
+
+// Run deletes Jobs until ctx ends, lets deletions in progress finish, and returns
+// nil.
+func (c *Controller) Run(ctx context.Context) error {
+	work := context.WithoutCancel(ctx)
+	events := c.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.cfg.Client.CoreV1().Events("")})
+	defer c.broadcaster.Shutdown()
+	defer events.Stop()
+	var informing, working sync.WaitGroup
+	defer informing.Wait()
+	defer working.Wait()
+	defer c.queue.ShutDown()
+	informing.Go(func() { c.namespaces.RunWithContext(ctx) })
+	if !cache.WaitForCacheSync(ctx.Done(), c.jobsReady.HasSynced, c.namespacesReady.HasSynced) {
+		return nil
+	}
+	for range c.cfg.Workers {
+		working.Go(func() { c.worker(work) })
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (c *Controller) worker(ctx context.Context) {
+	for {
+		key, stopped := c.queue.Get()
+		if stopped {
+			return
+		}
+		c.serve(ctx, key)
+		c.queue.Done(key)
+	}
+}
+
+func (c *Controller) serve(ctx context.Context, key jobKey) {
+	after, err := c.round(ctx, key)
+	if err != nil {
+		c.log.WarnContext(ctx, "finished job not looked after", slog.String("namespace", key.namespace), slog.String("job", key.name),
+			slog.String("uid", string(key.uid)), slog.Any("error", err))
+		c.queue.AddRateLimited(key)
+		return
+	}
+	c.queue.Forget(key)
+	if after > 0 {
+		c.queue.AddAfter(key, after)
+	}
+}
+
+// round decides on one Job, and deletes it if that is due. after is when to look
+// again; 0: only when something changes.
+func (c *Controller) round(ctx context.Context, key jobKey) (after time.Duration, err error) {
+	obj, exists, err := c.cfg.Jobs.GetStore().GetByKey(key.namespace + "/" + key.name)
+	if err != nil || !exists {
+		return 0, err
+	}
+	job := obj.(*batchv1.Job)
+	if job.UID != key.uid || !c.inCare(job) {
+		return 0, nil
+	}
+	if d, err := c.ask(ctx, job); err != nil || d.GetDeleteJob() == nil {
+		return c.later(d), err
+	}
+	live, err := c.live(ctx, key)
+	if err != nil || live == nil || !c.inCare(live) {
+		return 0, err
+	}
+	d, err := c.ask(ctx, live)
+	if err != nil || d.GetDeleteJob() == nil {
+		return c.later(d), err
+	}
+	return 0, c.delete(ctx, live, d)
+}
+
+func (c *Controller) later(d *jobpolicyv1.DecideJobResponse) time.Duration {
+	if d.GetRecheckTime() == nil {
+		return 0
+	}
+	return max(d.GetRecheckTime().AsTime().Sub(c.now()), time.Millisecond)
+}
+
+// now is the earlier of the two clocks.
+func (c *Controller) now() time.Time {
+	now := c.cfg.Now()
+	if c.cfg.ServerNow == nil {
+		return now
+	}
+	if server := c.cfg.ServerNow(); !server.IsZero() && server.Before(now) {
+		return server
+	}
+	return now
+}
+
+// live reads the Job past every cache; nil when it does not exist any more.
+func (c *Controller) live(ctx context.Context, key jobKey) (*batchv1.Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	job, err := c.cfg.Client.BatchV1().Jobs(key.namespace).Get(ctx, key.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || (err == nil && job.UID != key.uid) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading job: %w", err)
+	}
+	return job, nil
+}
+
+// delete deletes the version of the Job that was judged, its pods first. One that
+// has changed since comes back with the event of the change.
+func (c *Controller) delete(ctx context.Context, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) (err error) {
+	ctx, end := c.span(ctx, job, d)
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	foreground := metav1.DeletePropagationForeground
+	err = c.cfg.Client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion},
+		PropagationPolicy: &foreground,
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("deleting job: %w", err)
+	}
+	if due := d.GetDeleteJob().GetDueTime(); due != nil {
+		c.deletion.Observe(c.now().Sub(due.AsTime()).Seconds())
+	}
+	c.log.InfoContext(ctx, "finished job deleted", slog.String("namespace", job.Namespace), slog.String("job", job.Name),
+		slog.String("reason", d.GetExplanation().GetSummary()))
+	return nil
+}

@@ -1,0 +1,254 @@
+package expiry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	batchinformers "k8s.io/client-go/informers/batch/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const us = "jobpolicy.dev/executor"
+
+var ended = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+
+// due is a Decider that has every Job deleted from a time on.
+type due struct {
+	at    time.Time
+	mu    sync.Mutex
+	asked []*jobpolicyv1.DecideJobRequest
+}
+
+func (d *due) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = append(d.asked, req)
+	resp := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	if req.GetNow().AsTime().Before(d.at) {
+		resp.RecheckTime = timestamppb.New(d.at)
+		return resp, nil
+	}
+	resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+	resp.DeleteJob = &jobpolicyv1.DeleteJob{Uid: req.GetJob().GetUid(), Name: req.GetJob().GetName(), DueTime: timestamppb.New(d.at)}
+	return resp, nil
+}
+
+func (d *due) questions() []*jobpolicyv1.DecideJobRequest {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]*jobpolicyv1.DecideJobRequest(nil), d.asked...)
+}
+
+func testJob(change ...func(*batchv1.Job)) *batchv1.Job {
+	manager := us
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "job", Namespace: "ns", UID: "00000000-0000-0000-0000-000000000001", ResourceVersion: "5"},
+		Spec: batchv1.JobSpec{
+			ManagedBy: &manager, TTLSecondsAfterFinished: new(int32(60)),
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}},
+		},
+		Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{
+			{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ended)},
+		}},
+	}
+	for _, f := range change {
+		f(job)
+	}
+	return job
+}
+
+// start runs a Controller for the length of the test.
+func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Config)) {
+	t.Helper()
+	jobs := batchinformers.NewJobInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
+	cfg := Config{
+		Client: client, Decider: d, Jobs: jobs, ManagedBy: us,
+		APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider(),
+		Now: func() time.Time { return ended.Add(2 * time.Minute) },
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { jobs.RunWithContext(ctx) })
+	all.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); all.Wait() })
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func deletions(client *fake.Clientset) []metav1.DeleteOptions {
+	var out []metav1.DeleteOptions
+	for _, a := range client.Actions() {
+		if del, ok := a.(clienttesting.DeleteActionImpl); ok {
+			out = append(out, del.DeleteOptions)
+		}
+	}
+	return out
+}
+
+func TestTheVersionThatWasReadLastIsDeletedInTheForeground(t *testing.T) {
+	client := fake.NewClientset(testJob())
+	// The cache shows version 5; the API server has version 6.
+	client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, testJob(func(j *batchv1.Job) { j.ResourceVersion = "6" }), nil
+	})
+	d := &due{at: ended.Add(time.Minute)}
+	start(t, client, d)
+	eventually(t, "deletion", func() bool { return len(deletions(client)) > 0 })
+	job, foreground := testJob(), metav1.DeletePropagationForeground
+	version := "6"
+	want := []metav1.DeleteOptions{{Preconditions: &metav1.Preconditions{UID: &job.UID, ResourceVersion: &version}, PropagationPolicy: &foreground}}
+	if diff := cmp.Diff(want, deletions(client)); diff != "" {
+		t.Errorf("deletions (-want +got):\n%s", diff)
+	}
+	if n := len(d.questions()); n != 2 {
+		t.Errorf("%d questions, want 2: one from the cache, one from the read", n)
+	}
+}
+
+func TestAJobWhoseTimeToLiveGrewIsKept(t *testing.T) {
+	client := fake.NewClientset(testJob())
+	client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, testJob(func(j *batchv1.Job) { j.UID = "00000000-0000-0000-0000-000000000002" }), nil
+	})
+	d := &due{at: ended}
+	start(t, client, d)
+	eventually(t, "read", func() bool {
+		for _, a := range client.Actions() {
+			if a.Matches("get", "jobs") {
+				return true
+			}
+		}
+		return false
+	})
+	if got := deletions(client); len(got) > 0 {
+		t.Errorf("deleted %v, a Job made anew under the name", got)
+	}
+}
+
+func TestTheEarlierOfTwoClocksCounts(t *testing.T) {
+	cases := map[string]struct {
+		server     time.Time
+		wantDelete bool
+	}{
+		"the API server's clock is behind":        {ended.Add(10 * time.Second), false},
+		"the API server's clock is ahead":         {ended.Add(time.Hour), true},
+		"the API server's clock is not known yet": {time.Time{}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(testJob())
+			d := &due{at: ended.Add(time.Minute)}
+			start(t, client, d, func(c *Config) { c.ServerNow = func() time.Time { return tc.server } })
+			eventually(t, "question", func() bool { return len(d.questions()) > 0 })
+			if !tc.wantDelete {
+				if now := d.questions()[0].GetNow().AsTime(); !now.Equal(tc.server) {
+					t.Errorf("asked for %s, want %s", now, tc.server)
+				}
+				return
+			}
+			eventually(t, "deletion", func() bool { return len(deletions(client)) > 0 })
+		})
+	}
+}
+
+func TestWhoseJobsAreLookedAt(t *testing.T) {
+	foreign := "example.com/other"
+	now := metav1.NewTime(ended)
+	cases := map[string]struct {
+		job             *batchv1.Job
+		beside, instead bool
+	}{
+		"ours":                    {testJob(), true, true},
+		"the built-in one's":      {testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil }), false, true},
+		"another controller's":    {testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &foreign }), false, true},
+		"not finished":            {testJob(func(j *batchv1.Job) { j.Status.Conditions = nil }), false, false},
+		"about to be deleted":     {testJob(func(j *batchv1.Job) { j.DeletionTimestamp = &now }), false, false},
+		"ours, without a TTL set": {testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }), true, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for replace, want := range map[bool]bool{false: tc.beside, true: tc.instead} {
+				c := &Controller{cfg: Config{ManagedBy: us, ReplaceBuiltin: replace}}
+				if got := c.inCare(tc.job); got != want {
+					t.Errorf("in place of the built-in controller %v: %v, want %v", replace, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{AnnotationDefault: "7"}}}
+	job := testJob(func(j *batchv1.Job) {
+		j.Annotations = map[string]string{AnnotationAfterComplete: "1 minute", AnnotationAfterFailed: ""}
+	})
+	client := fake.NewClientset(job, ns)
+	d := &due{at: ended.Add(time.Hour)}
+	start(t, client, d)
+	eventually(t, "question", func() bool { return len(d.questions()) > 0 })
+	want := &jobpolicyv1.TtlOptions{SecondsAfterComplete: new("1 minute"), SecondsAfterFailed: new(""), NamespaceDefault: new("7")}
+	if diff := cmp.Diff(want, d.questions()[0].GetSpec().GetTtlOptions(), protocmp.Transform()); diff != "" {
+		t.Errorf("ttl_options (-want +got):\n%s", diff)
+	}
+}
+
+func TestAChangedDefaultMakesFinishedJobsDue(t *testing.T) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", ResourceVersion: "1"}}
+	client := fake.NewClientset(testJob(), ns)
+	d := &due{at: ended.Add(time.Hour)}
+	start(t, client, d)
+	eventually(t, "first question", func() bool { return len(d.questions()) == 1 })
+	changed := ns.DeepCopy()
+	changed.ResourceVersion, changed.Annotations = "2", map[string]string{AnnotationDefault: "7"}
+	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "second question", func() bool { return len(d.questions()) == 2 })
+	if got := d.questions()[1].GetSpec().GetTtlOptions().GetNamespaceDefault(); got != "7" {
+		t.Errorf("namespace_default = %q, want 7", got)
+	}
+}
+
+func TestConfigNamesWhatIsMissing(t *testing.T) {
+	_, err := New(Config{})
+	if got, want := fmt.Sprint(err), "required are Client, Decider, Jobs and ManagedBy: invalid configuration of the TTL controller"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/cronjobs"
+	"jobpolicy.dev/executor/expiry"
+	"jobpolicy.dev/services/internal/decider"
+	"jobpolicy.dev/services/internal/kubeclient"
+	"jobpolicy.dev/services/internal/probes"
+	"jobpolicy.dev/services/internal/telemetry"
+)
+
+// Names of the controllers, those of kube-controller-manager.
+const (
+	jobController     = "job-controller"
+	cronJobController = "cronjob-controller"
+	ttlController     = "ttl-after-finished-controller"
+	everyController   = "*"
+)
+
+var knownControllers = []string{jobController, cronJobController, ttlController}
+
+// controllerOptions say which controllers to run besides that of Jobs.
+type controllerOptions struct {
+	names       []string
+	cronWorkers int
+	ttlWorkers  int
+	timeZone    string
+}
+
+func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&o.names, "controllers", []string{everyController}, "Controllers to run: * for all, a name to run it, -name to leave it out. Names: "+strings.Join(knownControllers, ", ")+". The first always runs.")
+	fs.IntVar(&o.cronWorkers, "concurrent-cron-job-syncs", 5, "CronJobs that are judged at the same time.")
+	fs.IntVar(&o.ttlWorkers, "concurrent-ttl-after-finished-syncs", 5, "Finished Jobs that are judged at the same time.")
+	fs.StringVar(&o.timeZone, "cron-job-time-zone", "UTC", "Time zone, an IANA name, of CronJobs without spec.timeZone.")
+}
+
+func (o *controllerOptions) validate() error {
+	var errs []error
+	for _, name := range o.names {
+		plain := strings.TrimPrefix(name, "-")
+		if name != everyController && !slices.Contains(knownControllers, plain) {
+			errs = append(errs, fmt.Errorf("--controllers: no controller is called %q; there are %s", plain, strings.Join(knownControllers, ", ")))
+		}
+	}
+	if !o.enabled(jobController) {
+		errs = append(errs, fmt.Errorf("--controllers: %s cannot be left out", jobController))
+	}
+	if o.cronWorkers < 1 {
+		errs = append(errs, fmt.Errorf("--concurrent-cron-job-syncs must be at least 1, is %d", o.cronWorkers))
+	}
+	if o.ttlWorkers < 1 {
+		errs = append(errs, fmt.Errorf("--concurrent-ttl-after-finished-syncs must be at least 1, is %d", o.ttlWorkers))
+	}
+	if _, err := time.LoadLocation(o.timeZone); err != nil || o.timeZone == "Local" || o.timeZone == "" {
+		errs = append(errs, fmt.Errorf("--cron-job-time-zone must be an IANA name such as Europe/Berlin, is %q", o.timeZone))
+	}
+	return errors.Join(errs...)
+}
+
+// enabled reads the list as kube-controller-manager does: the first entry that
+// names the controller counts, and * for those that none names.
+func (o *controllerOptions) enabled(name string) bool {
+	for _, entry := range o.names {
+		if entry == name {
+			return true
+		}
+		if entry == "-"+name {
+			return false
+		}
+	}
+	return slices.Contains(o.names, everyController)
+}
+
+// controllers are the Job executor and what runs beside it on the same view of
+// the cluster's Jobs.
+type controllers struct {
+	run   []func(context.Context) error
+	ready []func() error
+	pages map[string]http.Handler
+}
+
+func (o *options) newControllers(client *kubeclient.Client, jobs *executor.Executor, d decider.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*controllers, error) {
+	c := &controllers{
+		run: []func(context.Context) error{jobs.Run}, ready: []func() error{jobs.Ready},
+		pages: map[string]http.Handler{"GET /debug/decisions": jobs.DecisionsHandler()},
+	}
+	if o.controllers.enabled(cronJobController) {
+		crons, err := cronjobs.New(cronjobs.Config{
+			Client: client, Decider: d, Jobs: jobs.Jobs(),
+			ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
+			Workers: o.controllers.cronWorkers, TimeZone: o.controllers.timeZone,
+			DecisionTimeout: o.engine.timeout + decisionMargin,
+			Registerer:      r, Logger: log, TracerProvider: tracing.Provider,
+		})
+		if err != nil {
+			return nil, err
+		}
+		c.run, c.ready = append(c.run, crons.Run), append(c.ready, crons.Ready)
+		c.pages["GET /debug/cronjobs"] = crons.TableHandler()
+	}
+	if o.controllers.enabled(ttlController) {
+		ttl, err := expiry.New(expiry.Config{
+			Client: client, Decider: d, Jobs: jobs.Jobs(),
+			ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
+			Workers: o.controllers.ttlWorkers, ServerNow: client.Clock.Now,
+			DecisionTimeout: o.engine.timeout + decisionMargin,
+			Registerer:      r, Logger: log, TracerProvider: tracing.Provider,
+		})
+		if err != nil {
+			return nil, err
+		}
+		c.run, c.ready = append(c.run, ttl.Run), append(c.ready, ttl.Ready)
+	}
+	return c, nil
+}
+
+// Run runs all until ctx ends, or one of them does.
+func (c *controllers) Run(ctx context.Context) error {
+	group, running := errgroup.WithContext(ctx)
+	for _, run := range c.run {
+		group.Go(func() error {
+			if err := run(running); err != nil || ctx.Err() != nil {
+				return err
+			}
+			return errEndedEarly
+		})
+	}
+	return group.Wait()
+}
+
+// Ready is nil once the caches of all are filled.
+func (c *controllers) Ready() error {
+	for _, ready := range c.ready {
+		if err := ready(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *controllers) caches() probes.Check {
+	return probes.Check{Name: "caches", Run: func(context.Context) error { return c.Ready() }}
+}
