@@ -1,0 +1,139 @@
+package cron
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// A difference is something that is deliberately not as the built-in controllers
+// do it. explains reports whether it accounts for one line that only one side
+// shows.
+type knownDifference struct {
+	name, reason string
+	explains     func(line string, ours bool) bool
+}
+
+func differences() []knownDifference {
+	only := func(side bool, reason string) func(string, bool) bool {
+		return func(line string, ours bool) bool { return ours == side && eventOf(line, reason) }
+	}
+	const built, own = false, true
+	return []knownDifference{
+		{
+			name:     "the end of a run is told even if its Job is deleted at once",
+			reason:   "With a history limit of 0 the built-in controller deletes a finished Job before it looks for the ends of runs.",
+			explains: only(own, "SawCompletedJob"),
+		},
+		{
+			name:     "a Job that the history limit deleted is not missed",
+			reason:   "The built-in controller may take its own deletion for somebody else's.",
+			explains: only(built, "MissingJob"),
+		},
+		{
+			name:     "a run that is too late is told",
+			reason:   "The built-in controller looks no further back than the starting deadline, so it never sees the run that it would tell about.",
+			explains: only(own, "MissSchedule"),
+		},
+		{
+			name:     "a name that somebody else's Job has is told",
+			reason:   "The built-in controller skips the run without a word.",
+			explains: only(own, "FailedCreate"),
+		},
+		{
+			name:     "a run that is held back is told when it is news",
+			reason:   "The built-in controller repeats JobAlreadyActive at every look, even for a run that was due long ago. The explanation always says it.",
+			explains: only(built, "JobAlreadyActive"),
+		},
+		{
+			name:     missedIrregular,
+			reason:   "The built-in controller takes the first gap between two runs for the gap between all, and counts @every from the deadline instead of from the last run.",
+			explains: func(string, bool) bool { return false },
+		},
+		{
+			name:     replacesNothing,
+			reason:   "The built-in controller deletes the active Job first and then finds that it cannot create the next.",
+			explains: func(string, bool) bool { return false },
+		},
+		{
+			name:     "missed times are told with the run that makes up for them",
+			reason:   "The built-in controller repeats TooManyMissedTimes at every look as long as no run starts. The explanation always has the number.",
+			explains: only(built, "TooManyMissedTimes"),
+		},
+	}
+}
+
+// Differences that are told by more than one line. The sides part there.
+const (
+	missedIrregular = "the latest of many missed runs is found for irregular schedules, and for @every with a deadline"
+	replacesNothing = "a run whose name is taken replaces nothing"
+)
+
+// irregular reports whether ours started a run that the built-in controller did
+// not find. That one counts how often the first gap between two runs fits into the
+// time that has passed, and looks no further back than that; where gaps differ, it
+// may find nothing.
+func irregular(f *fate, builtin, ours []string) bool {
+	before, okBefore := lastSchedule(builtin)
+	after, okAfter := lastSchedule(ours)
+	return f.irregular && okAfter && (!okBefore || before.Before(after) || f.every)
+}
+
+// parting is the difference at which the sides part, or empty.
+func parting(f *fate, builtin, ours []string) string {
+	switch {
+	case irregular(f, builtin, ours):
+		return missedIrregular
+	case f.taken && len(jobsOf(ours)) > len(jobsOf(builtin)):
+		return replacesNothing
+	}
+	return ""
+}
+
+func jobsOf(view []string) []string {
+	return slices.DeleteFunc(slices.Clone(view), func(line string) bool { return !strings.HasPrefix(line, "job ") })
+}
+
+// lastSchedule reads the time from a view's status line.
+func lastSchedule(view []string) (time.Time, bool) {
+	if len(view) == 0 {
+		return time.Time{}, false
+	}
+	_, text, _ := strings.Cut(view[0], "last schedule ")
+	text, _, _ = strings.Cut(text, ",")
+	at, err := time.Parse(time.RFC3339, text)
+	return at, err == nil
+}
+
+// deliberate reports whether the differences on the list account for everything
+// that the views differ in, and which do.
+func deliberate(builtin, ours []string) ([]string, bool) {
+	var names []string
+	account := func(line string, isOurs bool) bool {
+		for _, d := range differences() {
+			if d.explains(line, isOurs) {
+				names = append(names, d.name)
+				return true
+			}
+		}
+		return false
+	}
+	for _, line := range builtin {
+		if !slices.Contains(ours, line) && !account(line, false) {
+			return nil, false
+		}
+	}
+	for _, line := range ours {
+		if !slices.Contains(builtin, line) && !account(line, true) {
+			return nil, false
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), true
+}
+
+// eventOf reports whether the line is an event of the reason.
+func eventOf(line, reason string) bool {
+	words := strings.Fields(line)
+	return len(words) > 2 && words[0] == "event" && words[2] == reason+":"
+}
