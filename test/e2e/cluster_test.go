@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 )
 
 var namespaces atomic.Int32
@@ -22,6 +23,12 @@ var namespaces atomic.Int32
 // when the test ends. That it goes is part of every test: a pod with a left
 // finalizer would hold it.
 func newNamespace(t *testing.T) string {
+	t.Helper()
+	return newNamespaceOn(t, client)
+}
+
+// newNamespaceOn is newNamespace for a control plane of the test's own.
+func newNamespaceOn(t *testing.T, client *kubernetes.Clientset) string {
 	t.Helper()
 	ctx := t.Context()
 	name := fmt.Sprintf("e2e-%d", namespaces.Add(1))
@@ -33,11 +40,11 @@ func newNamespace(t *testing.T) string {
 		_, err := client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
-	t.Cleanup(func() { deleteNamespace(t, name) })
+	t.Cleanup(func() { deleteNamespace(t, client, name) })
 	return name
 }
 
-func deleteNamespace(t *testing.T, name string) {
+func deleteNamespace(t *testing.T, client *kubernetes.Clientset, name string) {
 	t.Helper()
 	ctx := context.Background()
 	if err := client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
