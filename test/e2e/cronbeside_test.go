@@ -1,0 +1,229 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/deploy/local/cluster"
+)
+
+// Beside the built-in CronJob controller, each has its own CronJobs. While it is
+// not clear whose a CronJob is, because spec.suspend changes all the time around
+// the minute, the two controllers still start its run once.
+func TestCronJobsBesideTheBuiltinController(t *testing.T) {
+	t.Parallel()
+	w := newCronWorld(t, startBesidePlane(t))
+	const contested = 6
+	next := untilMinute(15 * time.Second)
+	w.create(t, handedTo(ours, cron("handed-over", everyMinute, "true")))
+	w.create(t, cron("left-alone", everyMinute, "true"))
+	for i := range contested {
+		c := handedTo(ours, cron(fmt.Sprint("contested-", i), everyMinute, "true"))
+		c.Spec.SuccessfulJobsHistoryLimit = ptr(int32(i % 2))
+		w.create(t, c)
+	}
+	time.Sleep(time.Until(next.Add(-2 * time.Second)))
+	for flips := 0; time.Now().Before(next.Add(6 * time.Second)); flips++ {
+		for i := range contested {
+			w.patch(t, fmt.Sprint("contested-", i), fmt.Sprintf(`{"spec":{"suspend":%v}}`, (flips+i)%2 == 0))
+		}
+	}
+	for i := range contested {
+		w.patch(t, fmt.Sprint("contested-", i), `{"spec":{"suspend":true}}`)
+	}
+
+	for name, by := range map[string]string{"handed-over": cluster.Executor, "left-alone": builtInAgent} {
+		job := w.waitMade(t, name, 1)[0]
+		if agent(job) != by {
+			t.Errorf("the run of %s was started by %q, want %q", name, agent(job), by)
+		}
+	}
+	handed := w.waitMade(t, "handed-over", 1)[0]
+	checkScheduled(t, w.waitCron(t, "handed-over", "the run is noted", func(c *batchv1.CronJob) bool { return c.Status.LastScheduleTime != nil }), handed)
+	w.waitCron(t, "handed-over", "the run's success is noted", func(c *batchv1.CronJob) bool {
+		return c.Status.LastSuccessfulTime != nil && len(c.Status.Active) == 0
+	})
+	by := map[string]int{}
+	for i := range contested {
+		name := fmt.Sprint("contested-", i)
+		for _, job := range w.waitMade(t, name, 1) {
+			by[agent(job)]++
+		}
+		w.waitCron(t, name, "the run is noted", func(c *batchv1.CronJob) bool {
+			return c.Status.LastScheduleTime != nil && !c.Status.LastScheduleTime.Time.Before(next)
+		})
+		w.waitIdle(t, name)
+		if twice := startedTwice(w.madeFor(name)); len(twice) > 0 {
+			t.Errorf("runs of %s started more than once: %v", name, twice)
+		}
+	}
+	t.Logf("runs of contested CronJobs, by who started them: %v", by)
+	w.waitEvent(t, "contested-0", "NotSuspended", cronManager)
+	for _, event := range w.events(t, "handed-over") {
+		if strings.HasPrefix(event, "NotSuspended") {
+			t.Errorf("an event on a CronJob that is suspended for the built-in controller: %s", event)
+		}
+	}
+}
+
+// startBesidePlane starts a control plane in which the built-in controllers of
+// Jobs and CronJobs run beside the executor.
+func startBesidePlane(t *testing.T) *kubernetes.Clientset {
+	t.Helper()
+	binaries, err := binDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	controllers := strings.NewReplacer(",-job-controller", "", ",-cronjob-controller", "").Replace(cluster.DefaultControllers)
+	beside, err := cluster.Start(t.Context(), cluster.Options{
+		StateDir: t.TempDir(), BinDir: binaries, WithoutEngine: true, ControllerManagerControllers: controllers,
+		ExtraArgs: map[string][]string{cluster.Executor: {"--replace-builtin=false"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(tail(beside.LogPath(cluster.Executor), 60))
+		}
+		if err := beside.Stop(context.Background()); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	client, err := kubernetes.NewForConfig(beside.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// An executor that is killed between the creation of a Job and the writes that
+// note it starts nothing twice: the next one finds the Job.
+func TestCronJobsSurviveAKill(t *testing.T) {
+	t.Parallel()
+	const manager = "example.com/killed"
+	args := []string{"--engine=embedded", "--managed-by=" + manager, "--leader-elect=false"}
+	w := newCronWorld(t, client)
+	first := startExecutor(t, args...)
+	eventually(t, "the executor is ready", first.ready)
+	w.create(t, handedTo(manager, cron("asked", onceAYear, "sleep 20")))
+	w.create(t, handedTo(manager, cron("scheduled", everyMinute, "sleep 20")))
+	w.create(t, handedTo(manager, cron("probe", onceAYear, "true")))
+	untilMinute(25 * time.Second)
+	release := refuseNotes(t, w)
+	w.ask(t, "asked", "once")
+	asked := w.waitMade(t, "asked", 1)[0]
+	scheduled := w.waitMade(t, "scheduled", 1)[0]
+	first.kill()
+	for _, name := range []string{"asked", "scheduled"} {
+		if c := w.cron(t, name); c.Status.Active != nil || c.Status.LastScheduleTime != nil {
+			t.Errorf("%s was noted although that was refused: %+v", name, c.Status)
+		}
+	}
+	release()
+
+	second := startExecutor(t, args...)
+	eventually(t, "the next executor is ready", second.ready)
+	w.waitAnswered(t, "asked")
+	for name, job := range map[string]*batchv1.Job{"asked": asked, "scheduled": scheduled} {
+		w.waitCron(t, name, "the run is noted", func(c *batchv1.CronJob) bool {
+			return c.Status.LastScheduleTime != nil || (name == "asked" && len(c.Status.Active) == 1 && c.Status.Active[0].UID == job.UID)
+		})
+	}
+	checkPage(t, second)
+	w.waitIdle(t, "asked")
+	w.waitIdle(t, "scheduled")
+	if jobs := w.madeFor("asked"); len(jobs) != 1 {
+		t.Errorf("one run was asked for, and these were started: %v", names(jobs))
+	}
+	if twice := startedTwice(w.madeFor("scheduled")); len(twice) > 0 {
+		t.Errorf("runs started more than once: %v", twice)
+	}
+}
+
+// checkPage checks that an executor's page lists its three CronJobs, no others,
+// and when the scheduled one runs next.
+func checkPage(t *testing.T, p *executorProcess) {
+	t.Helper()
+	code, page := get(p.url + "/debug/cronjobs")
+	if code != http.StatusOK || strings.Count(page, "\n") != 4 {
+		t.Errorf("the page of an executor with three CronJobs: %d\n%s", code, page)
+	}
+	for line := range strings.Lines(page) {
+		fields := strings.Fields(line) // the schedule makes five of them
+		if len(fields) < 12 || fields[1] != "scheduled" {
+			continue
+		}
+		last, lastErr := time.Parse(time.RFC3339, fields[10])
+		next, nextErr := time.Parse(time.RFC3339, fields[11])
+		if lastErr == nil && nextErr == nil && next.Equal(last.Add(time.Minute)) {
+			return
+		}
+	}
+	t.Errorf("the page does not say when the CronJob that is scheduled every minute runs next:\n%s", page)
+}
+
+// refuseNotes makes the API server refuse, in one namespace, what is written to a
+// CronJob when a run has started, until release.
+func refuseNotes(t *testing.T, w *cronWorld) (release func()) {
+	t.Helper()
+	policies := w.client.AdmissionregistrationV1()
+	fail := admissionv1.Fail
+	name := w.namespace + "-notes"
+	_, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &fail,
+			MatchConstraints: &admissionv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule:       admissionv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"cronjobs", "cronjobs/status"}},
+				}}},
+			},
+			Validations: []admissionv1.Validation{{
+				Expression: fmt.Sprintf("request.subResource != 'status' && (!has(oldObject.metadata.annotations) || !(%[1]q in oldObject.metadata.annotations) || (has(object.metadata.annotations) && %[1]q in object.metadata.annotations))", runNow),
+			}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inForce := func() (bool, string) {
+		_, err := w.client.BatchV1().CronJobs(w.namespace).UpdateStatus(t.Context(), w.cron(t, "probe"), metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), name), fmt.Sprint(err)
+	}
+	remove := func() {
+		if err := policies.ValidatingAdmissionPolicyBindings().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			return // it is gone already
+		}
+		_ = policies.ValidatingAdmissionPolicies().Delete(context.Background(), name, metav1.DeleteOptions{})
+	}
+	t.Cleanup(remove)
+	eventually(t, "notes are refused", inForce)
+	return func() {
+		remove()
+		eventually(t, "notes are not refused any more", func() (bool, string) {
+			refused, why := inForce()
+			return !refused, why
+		})
+	}
+}
