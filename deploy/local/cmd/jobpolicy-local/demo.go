@@ -17,7 +17,8 @@ table with what the engine says of each, and what is done to some of them while 
 compares how each one ended with what is expected, field by field, says which rule of the engine
 decided so, and stops everything again. Exits with 0 only if all ended as they should.
 
-The first retry of a pod, and of a container, comes after a second here instead of ten.`
+The first retry of a pod, and of a container, comes after a second here instead of ten. The CronJob,
+due every minute, is asked for one run at once, and a finished Job lives 5 seconds instead of 100.`
 
 func runDemo(args []string, stdout, stderr io.Writer) error {
 	opts := demo.Options{Out: stdout}

@@ -1,6 +1,8 @@
 package demo
 
 import (
+	"time"
+
 	batchv1 "k8s.io/api/batch/v1"
 )
 
@@ -22,6 +24,7 @@ func examplesInOrder() []*example {
 	all := simpleExamples()
 	all = append(all, retryExamples()...)
 	all = append(all, policyExamples()...)
+	all = append(all, clockExamples()...)
 	return append(all, scriptedExamples()...)
 }
 
@@ -63,6 +66,24 @@ func policyExamples() []*example {
 		{name: "success-policy", expect: succeedsByPolicy("index 2 alone is enough", anyNumber).indexes("2", "")},
 		{name: "success-leader", expect: succeedsByPolicy("the leader succeeds, its workers are stopped", 0).
 			indexes("0", "").with(podsByIndex(1, 1, 1))},
+	}
+}
+
+// clockExamples are those of the controllers of CronJobs and of finished Jobs.
+func clockExamples() []*example {
+	return []*example{
+		{
+			name: "cronjob", run: "hello-run-bc96rj",
+			expect: completes("a run that is asked for, besides those of the schedule", 1).
+				with(logs("it said the time and hello", timeAndHello)).with(cronTraits()...),
+		},
+		{
+			name: "pi-with-ttl",
+			expect: expectation{
+				summary: "deleted when its time to live is over", outcome: outcome{gone: true},
+				traits: []trait{ended(batchv1.JobComplete), outlivedEnd(5 * time.Second), noPods()},
+			},
+		},
 	}
 }
 

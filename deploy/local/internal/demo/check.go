@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -43,11 +44,17 @@ func check(ctx context.Context, client kubernetes.Interface, obs *observer, ex *
 	r.problem(err)
 	logs, err := jobLogs(ctx, client, past.job.UID)
 	r.problem(err)
-	r.expected, r.seen = compare(ex.expect, outcomeOf(job), evidence{past, logs})
+	e := evidence{past: past, logs: logs}
+	if ex.cron != nil {
+		e.cron, err = checkCron(ctx, client, obs, ex.cron.Name)
+		r.problem(err)
+		r.why = e.cron.row[columnWhy]
+	}
+	r.expected, r.seen = compare(ex.expect, outcomeOf(job), e)
 	if job != nil {
 		r.problem(checkFinalizers(ctx, client, job))
 		r.problem(checkAnnounced(past))
-		r.problem(missingEvents(ctx, client, job, ex.expect.events))
+		r.problem(missingEvents(ctx, client, job.UID, ex.expect.events))
 	}
 	return r
 }
@@ -96,13 +103,13 @@ func checkFinalizers(ctx context.Context, client kubernetes.Interface, job *batc
 	return nil
 }
 
-// missingEvents names the reasons for which a Job has no event. Events are
+// missingEvents names the reasons for which an object has no event. Events are
 // recorded after the fact, so it looks more than once.
-func missingEvents(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, want []string) error {
+func missingEvents(ctx context.Context, client kubernetes.Interface, object types.UID, want []string) error {
 	var missing []string
 	for range 20 {
 		events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
-			FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(job.UID)).String(),
+			FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(object)).String(),
 		})
 		if err != nil {
 			return fmt.Errorf("list events: %w", err)

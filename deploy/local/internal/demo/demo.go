@@ -128,7 +128,8 @@ func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubern
 	}
 }
 
-// report shows the digits of pi, says how each Job ended, and sums up.
+// report shows the digits of pi, says how each Job ended, shows when the CronJobs
+// run next, and sums up.
 func report(ctx context.Context, opts Options, client kubernetes.Interface, obs *observer, took time.Duration) error {
 	obs.listen(ctx) // once more: the last Job has only just ended
 	if pi := obs.past("pi"); pi.job != nil {
@@ -145,6 +146,7 @@ func report(ctx context.Context, opts Options, client kubernetes.Interface, obs 
 			good++
 		}
 	}
+	showCronJobs(ctx, opts.Out, obs)
 	fmt.Fprintf(opts.Out, "\n%d of %d Jobs ended as expected, after %v.\n", good, len(obs.examples), took.Round(time.Second))
 	if good < len(obs.examples) {
 		return errUnexpected

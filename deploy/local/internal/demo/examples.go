@@ -24,6 +24,11 @@ type example struct {
 	// adopts, if not empty, is the name of another Job. This one is created
 	// when that is gone, with its selector, to take over its pods.
 	adopts string
+	// run, if not empty, says that the manifest is a CronJob, cron, which is asked
+	// for a run. job is the Job of that, and run its name: the engine makes it of
+	// the CronJob's name and the text of the request.
+	run  string
+	cron *batchv1.CronJob
 }
 
 // An expectation is how a Job has to end.
@@ -46,21 +51,37 @@ func loadExamples(dir string) ([]*example, error) {
 		if err != nil {
 			return nil, fmt.Errorf("example manifest: %w", err)
 		}
-		ex.job = &batchv1.Job{}
-		if err := yaml.UnmarshalStrict(data, ex.job); err != nil {
+		if err := ex.decode(data); err != nil {
 			return nil, fmt.Errorf("example manifest %s: %w", file, err)
 		}
 	}
 	return examples, nil
 }
 
-// apply creates the Jobs that wait for no other.
+func (ex *example) decode(manifest []byte) error {
+	if ex.run == "" {
+		ex.job = &batchv1.Job{}
+		return yaml.UnmarshalStrict(manifest, ex.job)
+	}
+	ex.cron = &batchv1.CronJob{}
+	if err := yaml.UnmarshalStrict(manifest, ex.cron); err != nil {
+		return err
+	}
+	ex.job = runOf(ex.cron, ex.run)
+	return nil
+}
+
+// apply creates the CronJobs, and the Jobs that wait for no other.
 func apply(ctx context.Context, client kubernetes.Interface, examples []*example) error {
 	for _, ex := range examples {
-		if ex.adopts != "" {
-			continue
+		var err error
+		switch {
+		case ex.cron != nil:
+			err = createCronJob(ctx, client, ex.cron)
+		case ex.adopts == "":
+			err = createJob(ctx, client, ex.job)
 		}
-		if err := createJob(ctx, client, ex.job); err != nil {
+		if err != nil {
 			return err
 		}
 	}

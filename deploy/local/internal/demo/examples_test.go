@@ -37,6 +37,9 @@ func TestExamplesAreAllRunAndSayTheirEnd(t *testing.T) {
 				t.Errorf("%s does not say that it ends with %s: %s", ex.name, c.reason, comment)
 			}
 		}
+		if ex.expect.outcome.gone && !strings.Contains(comment, "deleted") {
+			t.Errorf("%s does not say that it is deleted: %s", ex.name, comment)
+		}
 	}
 	if diff := cmp.Diff(there, run); diff != "" {
 		t.Errorf("manifests (-there +run):\n%s", diff)

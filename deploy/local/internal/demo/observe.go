@@ -88,22 +88,15 @@ func onChange[T any](saw func(object T, exists bool)) cache.ResourceEventHandler
 // listen asks the executor what the engine last said of each Job. A Job that it
 // no longer knows keeps what was said last.
 func (o *observer) listen(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.url+"/debug/decisions", nil)
+	page, err := o.page(ctx, "/debug/decisions")
 	if err != nil {
 		return
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return
-	}
-	defer response.Body.Close()
 	var decisions []struct {
 		Namespace, Name, Reason string
 		Verdict                 verdict
 	}
-	if json.NewDecoder(response.Body).Decode(&decisions) != nil {
+	if json.Unmarshal(page, &decisions) != nil {
 		return
 	}
 	o.mu.Lock()
@@ -113,6 +106,25 @@ func (o *observer) listen(ctx context.Context) {
 			o.said[d.Name] = saying{d.Reason, d.Verdict}
 		}
 	}
+}
+
+// page reads a page of the executor.
+func (o *observer) page(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.url+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", request.URL, response.Status)
+	}
+	return io.ReadAll(response.Body)
 }
 
 // why says in a line why a Job ended so: the rule of the engine that decided,

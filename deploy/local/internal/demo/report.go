@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -28,6 +29,16 @@ func (r result) print(w io.Writer) {
 		line("problem", problem)
 	}
 	line("why", r.why)
+}
+
+// showCronJobs writes the executor's table of CronJobs.
+func showCronJobs(ctx context.Context, w io.Writer, obs *observer) {
+	table, err := obs.page(ctx, cronPage)
+	if err != nil {
+		fmt.Fprintf(w, "\nno table of CronJobs: %v\n", err)
+		return
+	}
+	fmt.Fprintf(w, "\n$ curl %s%s\n%s", obs.url, cronPage, table)
 }
 
 // wrap breaks text into lines of width characters.

@@ -107,6 +107,8 @@ type director struct {
 type progress struct {
 	// created: the Job that had to wait for another one is created.
 	created bool
+	// asked: the CronJob was asked for a run.
+	asked bool
 	// steps are how many steps were taken, generation that of the Job before
 	// the last one: until a newer one is seen, that step shows no effect yet.
 	steps      int
@@ -122,6 +124,9 @@ func newDirector(obs *observer, client kubernetes.Interface, say func(string)) *
 func (d *director) direct(ctx context.Context) error {
 	for _, ex := range d.obs.examples {
 		if err := d.createLate(ctx, ex); err != nil {
+			return err
+		}
+		if err := d.askForRun(ctx, ex); err != nil {
 			return err
 		}
 		if err := d.step(ctx, ex); err != nil {

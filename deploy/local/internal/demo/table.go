@@ -29,7 +29,11 @@ func (o *observer) rows() []row {
 }
 
 func rowOf(ex *example, past history, said string) row {
-	r := row{name: ex.name, mode: mode(ex.job), condition: "-", reason: said}
+	r := row{name: ex.name, mode: ex.mode(ex.job), condition: "-", reason: said}
+	if past.job == nil && ex.cron != nil {
+		r.reason = "(comes when it is asked for)"
+		return r
+	}
 	if past.job == nil {
 		r.reason = "(comes when " + ex.adopts + " is gone)"
 		return r
@@ -39,14 +43,22 @@ func rowOf(ex *example, past history, said string) row {
 		return r
 	}
 	s := past.job.Status
-	r.mode = mode(past.job)
+	r.mode = ex.mode(past.job)
 	r.active, r.ready, r.succeeded, r.failed = s.Active, deref(s.Ready), s.Succeeded, s.Failed
 	r.condition = latestCondition(past.job)
-	r.ended = finished(past.job)
+	r.ended = finished(past.job) && past.job.Spec.TTLSecondsAfterFinished == nil
 	if by := ex.job.Spec.ManagedBy; by != nil {
 		r.ended, r.reason = true, "(not asked: managed by "+*by+")"
 	}
 	return r
+}
+
+// mode describes the kind of Job, and for a run of a CronJob when that is due.
+func (ex *example) mode(job *batchv1.Job) string {
+	if ex.cron != nil {
+		return "cron " + ex.cron.Spec.Schedule
+	}
+	return mode(job)
 }
 
 // mode describes the kind of Job: its completions and parallelism.

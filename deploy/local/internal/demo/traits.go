@@ -5,7 +5,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -23,6 +25,8 @@ type evidence struct {
 	past history
 	// logs are those of the Job's pods that are still there.
 	logs []string
+	// cron is the CronJob that the Job is a run of.
+	cron cronSeen
 }
 
 // number is a trait of a counted thing.
@@ -137,6 +141,31 @@ func startsAnew() trait {
 	return number(2, "start times: %d", func(e evidence) int { return len(e.past.startTimes) })
 }
 
+// ended wants the Job to have had a condition when it was last seen.
+func ended(want batchv1.JobConditionType) trait {
+	return trait{string(want) + " before", func(e evidence) error {
+		if !conditionTrue(e.past.job, want) {
+			return fmt.Errorf("not %s before", want)
+		}
+		return nil
+	}}
+}
+
+// outlivedEnd wants the Job to have been deleted, and that long after its
+// completion or later.
+func outlivedEnd(least time.Duration) trait {
+	return trait{fmt.Sprintf("deleted %v after, not sooner", least), func(e evidence) error {
+		deleted, completed := e.past.job.DeletionTimestamp, e.past.job.Status.CompletionTime
+		if deleted == nil || completed == nil {
+			return fmt.Errorf("deleted at %v, complete at %v", deleted, completed)
+		}
+		if after := deleted.Sub(completed.Time); after < least {
+			return fmt.Errorf("deleted %v after", after)
+		}
+		return nil
+	}}
+}
+
 // logs judges what the Job's pods wrote.
 func logs(text string, judge func([]string) error) trait {
 	return trait{text, func(e evidence) error {
@@ -149,6 +178,14 @@ func logs(text string, judge func([]string) error) trait {
 
 func hello(logs []string) error {
 	if len(logs) != 1 || logs[0] != "Hello world!\n" {
+		return fmt.Errorf("%q", logs)
+	}
+	return nil
+}
+
+// timeAndHello wants a line with the time, and one that says hello.
+func timeAndHello(logs []string) error {
+	if len(logs) != 1 || strings.Count(logs[0], "\n") != 2 || !strings.HasSuffix(logs[0], "\nHello from the Kubernetes cluster\n") {
 		return fmt.Errorf("%q", logs)
 	}
 	return nil
