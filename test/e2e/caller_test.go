@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -56,13 +59,42 @@ func TestEngineAnswersAnyCaller(t *testing.T) {
 	}
 	for name, judge := range cases {
 		t.Run(name, func(t *testing.T) {
-			judge(t, askByBuf(t, name+".json"))
+			var decision jobpolicyv1.DecideJobResponse
+			askByBuf(t, "DecideJob", name+".json", &decision)
+			judge(t, &decision)
 		})
 	}
 }
 
-// askByBuf sends an example snapshot to the engine, and returns its decision.
-func askByBuf(t *testing.T, snapshot string) *jobpolicyv1.DecideJobResponse {
+// A nightly CronJob whose controller was down for a week, Berlin time: the run
+// that stands as active ended long ago, so the newest of the missed runs starts,
+// and the six before it do not.
+func TestEngineAnswersAnyCallerAboutMissedRuns(t *testing.T) {
+	t.Parallel()
+	var decision jobpolicyv1.DecideCronJobResponse
+	askByBuf(t, "DecideCronJob", "missed-schedule.json", &decision)
+	create := &jobpolicyv1.CreateJob{
+		Name: "nightly-29463930", ScheduledTime: timestamppb.New(time.Date(2026, 1, 8, 1, 30, 0, 0, time.UTC)),
+		Annotations: map[string]string{"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-08T02:30:00+01:00"},
+	}
+	if diff := cmp.Diff(create, decision.GetCreate(), protocmp.Transform()); diff != "" {
+		t.Errorf("created Job (-want +got):\n%s", diff)
+	}
+	if decision.GetRequestId() != "example-4" || decision.GetStatus() != nil || len(decision.GetDelete()) != 0 {
+		t.Errorf("the decision is %v", &decision)
+	}
+	why := decision.GetExplanation()
+	if why.GetDecidingRule() != "runDue" || why.GetSkippedTotal() != 6 || len(why.GetSkipped()) != 6 {
+		t.Errorf("rule %q decides and %d runs are skipped: %v", why.GetDecidingRule(), why.GetSkippedTotal(), why.GetSkipped())
+	}
+	if next := why.GetNextScheduleTime().AsTime(); !next.Equal(time.Date(2026, 1, 9, 1, 30, 0, 0, time.UTC)) {
+		t.Errorf("the next run is due at %v", next)
+	}
+}
+
+// askByBuf sends an example snapshot to a method of the engine, and takes its
+// answer.
+func askByBuf(t *testing.T, method, snapshot string, decision proto.Message) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -71,15 +103,13 @@ func askByBuf(t *testing.T, snapshot string) *jobpolicyv1.DecideJobResponse {
 	keys := plane.EnginePKI()
 	output, err := exec.CommandContext(t.Context(), bufPath(t, root), "curl", "--protocol", "grpc",
 		"--cacert", keys.CAFile, "--cert", keys.CertFile, "--key", keys.KeyFile,
-		"--data", "@"+filepath.Join(root, "deploy/examples/snapshots", snapshot), "https://"+plane.EngineAddress()+"/jobpolicy.v1.PolicyService/DecideJob").Output()
+		"--data", "@"+filepath.Join(root, "deploy/examples/snapshots", snapshot), "https://"+plane.EngineAddress()+"/jobpolicy.v1.PolicyService/"+method).Output()
 	if err != nil {
 		t.Fatalf("buf curl: %v: %s", err, output)
 	}
-	var decision jobpolicyv1.DecideJobResponse
-	if err := protojson.Unmarshal(output, &decision); err != nil {
+	if err := protojson.Unmarshal(output, decision); err != nil {
 		t.Fatalf("the answer is not a decision: %v", err)
 	}
-	return &decision
 }
 
 // bufPath returns buf, which make builds from its pinned version.
