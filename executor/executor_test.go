@@ -304,6 +304,16 @@ func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 	}
 }
 
+func TestALoosePodOfAForeignJobIsReleased(t *testing.T) {
+	foreign := "example.com/other"
+	job := testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &foreign })
+	s := newServer(job, testPod(2, func(pod *corev1.Pod) { pod.OwnerReferences = nil }))
+	cfg := testConfig(s, &script{})
+	cfg.ReplaceBuiltin = true
+	start(t, cfg)
+	eventually(t, "release", func() bool { return !tracker.HoldsFinalizer(s.pod(t, "pod-2")) })
+}
+
 func TestPodsAreClaimed(t *testing.T) {
 	loose := func(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil }
 	stray := func(pod *corev1.Pod) { pod.Labels = map[string]string{"job": "2"} }

@@ -173,7 +173,8 @@ func (e *Executor) orphaned(ctx context.Context, pod *corev1.Pod) (orphanVerdict
 }
 
 // looseOrphaned judges a pod that nothing controls. A Job that selects it may
-// adopt it, or, if it is not ours, may have plans of its own.
+// adopt it. One that is not ours may have plans of its own, unless this executor
+// stands in for the built-in controller, which lets such a pod go.
 func (e *Executor) looseOrphaned(pod *corev1.Pod) orphanVerdict {
 	for _, s := range e.jobs.selecting(pod) {
 		job := s.current()
@@ -181,6 +182,9 @@ func (e *Executor) looseOrphaned(pod *corev1.Pod) orphanVerdict {
 			continue
 		}
 		if !e.ours(job) {
+			if e.cfg.ReplaceBuiltin {
+				continue
+			}
 			return orphanNo
 		}
 		// The cache may not show yet that the Job is going away, and has left

@@ -244,8 +244,12 @@ func restless(job *batchv1.Job, alive, ending int) bool {
 		return alive > 0 || job.Status.Active > 0 || len(job.Status.Conditions) == 0
 	}
 	wanted := int(*job.Spec.Parallelism)
+	standing := alive
+	if !replacesEnding(job) {
+		standing += ending
+	}
 	if job.Spec.Completions == nil {
-		return job.Status.StartTime == nil || job.Status.Succeeded == 0 && alive+ending < wanted
+		return job.Status.StartTime == nil || job.Status.Succeeded == 0 && standing < wanted
 	}
 	missing := int(*job.Spec.Completions - job.Status.Succeeded)
 	if job.Spec.BackoffLimitPerIndex != nil {
@@ -253,7 +257,13 @@ func restless(job *batchv1.Job, alive, ending int) bool {
 		return job.Status.StartTime == nil || alive > min(wanted, missing)
 	}
 	wanted = min(wanted, missing)
-	return job.Status.StartTime == nil || alive > wanted || alive+ending < wanted
+	return job.Status.StartTime == nil || alive > wanted || standing < wanted
+}
+
+// replacesEnding reports whether a pod is replaced as soon as it is deleted.
+func replacesEnding(job *batchv1.Job) bool {
+	policy := job.Spec.PodReplacementPolicy
+	return job.Spec.PodFailurePolicy == nil && (policy == nil || *policy == batchv1.TerminatingOrFailed)
 }
 
 // foreign reports whether neither side manages the Job.
