@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -29,15 +30,24 @@ func upstreamRole(t *testing.T, name string) rbacv1.ClusterRole {
 	return roles[at]
 }
 
-func TestExecutorMayDoWhatTheBuiltInJobControllerMay(t *testing.T) {
+func TestExecutorMayDoWhatTheBuiltInControllersMay(t *testing.T) {
 	// The built-in controller gets rights to Workloads with this gate only.
 	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
 		features.GenericWorkload: true, features.WorkloadWithJob: true,
 	})
-	role := upstreamRole(t, "system:controller:job-controller")
-	covered, missing := validation.Covers(executorRules(), role.Rules)
-	if !covered {
-		t.Errorf("the executor lacks %v", missing)
+	cases := map[string]struct{ notNeeded []rbacv1.PolicyRule }{
+		"job-controller":                {},
+		"ttl-after-finished-controller": {},
+		// The executor patches CronJobs.
+		"cronjob-controller": {[]rbacv1.PolicyRule{{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"update"}}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, missing := validation.Covers(executorRules(), upstreamRole(t, "system:controller:"+name).Rules)
+			if diff := cmp.Diff(tc.notNeeded, missing, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("rights that the executor lacks (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -47,7 +57,9 @@ func TestExecutorMayNotDoMoreThanItsWork(t *testing.T) {
 	}
 	cases := map[string]rbacv1.PolicyRule{
 		"read secrets":       rule("", "secrets", "get"),
-		"create Jobs":        rule("batch", "jobs", "create"),
+		"create CronJobs":    rule("batch", "cronjobs", "create"),
+		"delete CronJobs":    rule("batch", "cronjobs", "delete"),
+		"change namespaces":  rule("", "namespaces", "patch"),
 		"write a pod status": rule("", "pods/status", "update"),
 		"run a command":      rule("", "pods/exec", "create"),
 		"change nodes":       rule("", "nodes", "update"),
