@@ -48,11 +48,16 @@ func (c *Controller) apply(ctx context.Context, s *cronState, snap snapshot, d *
 			return false, err
 		}
 	}
+	events := d.GetEvents()
 	if d.GetCreate() != nil {
 		created, err := c.createJob(ctx, s, snap, d.GetCreate())
 		if err != nil || !created {
 			return !created && err == nil, err
 		}
+		// Told now: whatever becomes of the writes that follow, no other decision
+		// tells about this run again.
+		c.recordEvents(snap.cron, events)
+		events = nil
 	}
 	if err := c.edit(ctx, s, snap, d.GetEdits()); err != nil {
 		return errors.Is(err, errChanged), ignore(err, errChanged)
@@ -60,7 +65,7 @@ func (c *Controller) apply(ctx context.Context, s *cronState, snap snapshot, d *
 	if err := c.writeStatus(ctx, s, snap, d.GetStatus()); err != nil {
 		return errors.Is(err, errChanged), ignore(err, errChanged)
 	}
-	c.recordEvents(snap.cron, d.GetEvents())
+	c.recordEvents(snap.cron, events)
 	return true, nil // What else is due follows in the next decisions.
 }
 

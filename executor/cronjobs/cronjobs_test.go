@@ -82,6 +82,22 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 	eventually(t, "the engine's event", func() bool { return slices.Contains(s.events(t), "FromTheEngine") })
 }
 
+func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
+	s := newServer(testCron())
+	s.failures["patch cronjobs"] = apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil)
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
+		Edits:  &jobpolicyv1.CronJobEdits{ClearRunNow: true},
+		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Started", Message: "x"}},
+	})}}
+	start(t, s, d)
+	d.await(t, 2)
+	if diff := cmp.Diff([]string{"create jobs", "patch cronjobs"}, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "Started") })
+}
+
 func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
 	cases := map[string]struct {
 		job       *batchv1.Job
