@@ -66,18 +66,18 @@ func TestFinishedJobsAreKept(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	template := shell("true", corev1.RestartPolicyNever)
-	removed := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: ptr[int32](8), Template: template}, nil)
+	removed := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: ptr[int32](15), Template: template}, nil)
 	patchJob(t, namespace, removed.Name, `{"spec":{"ttlSecondsAfterFinished":null}}`)
-	lengthened := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: ptr[int32](8), Template: template}, nil)
+	lengthened := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: ptr[int32](15), Template: template}, nil)
 	garbled := createFinishing(t, namespace, batchv1.JobSpec{Template: template}, map[string]string{ttlAfterComplete: "two"})
-	for _, job := range []*batchv1.Job{removed, lengthened, garbled} {
-		waitFinished(t, namespace, job.Name)
-	}
+	waitFinished(t, namespace, lengthened.Name)
 	patchJob(t, namespace, lengthened.Name, `{"spec":{"ttlSecondsAfterFinished":3600}}`)
+	waitFinished(t, namespace, removed.Name)
+	waitFinished(t, namespace, garbled.Name)
 	waitEvents(t, garbled, "InvalidAnnotation")
 	// A Job that finishes after them, with the same time to live, goes; they stay.
-	last := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: ptr[int32](8), Template: template}, nil)
-	checkExpired(t, watchJob(t, last), 8*time.Second)
+	last := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: ptr[int32](15), Template: template}, nil)
+	checkExpired(t, watchJob(t, last), 15*time.Second)
 	for _, job := range []*batchv1.Job{removed, lengthened, garbled} {
 		if left := getJob(t, namespace, job.Name); left.DeletionTimestamp != nil {
 			t.Errorf("%s is being deleted", job.Name)
