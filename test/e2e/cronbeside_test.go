@@ -190,9 +190,9 @@ func refuseNotes(t *testing.T, w *cronWorld) (release func()) {
 					Rule:       admissionv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"cronjobs", "cronjobs/status"}},
 				}}},
 			},
-			Validations: []admissionv1.Validation{{
-				Expression: fmt.Sprintf("request.subResource != 'status' && (!has(oldObject.metadata.annotations) || !(%[1]q in oldObject.metadata.annotations) || (has(object.metadata.annotations) && %[1]q in object.metadata.annotations))", runNow),
-			}},
+			// Neither a status, nor that the annotation goes which asks for a run.
+			Validations: []admissionv1.Validation{{Expression: fmt.Sprintf(
+				"(!has(request.subResource) || request.subResource == '') && (!(%[1]q in oldObject.metadata.annotations) || (%[1]q in object.metadata.annotations))", runNow)}},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
