@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -140,8 +141,12 @@ func TestCreationWithoutAnAnswer_78796(t *testing.T) {
 				t.Parallel()
 				l := newLab(t)
 				l.proxy.On(Creations, fault, Skip(1), Times(2))
+				// Otherwise the watch would soon tell of the pods.
+				release := l.proxy.HoldWatch("pods")
 				job := l.create("unanswered", s)
-				l.succeed(l.active(job, 5)...)
+				pods := l.active(job, 5)
+				release()
+				l.succeed(pods...)
 				l.ends("unanswered", batchv1.JobComplete, 5, 0)
 				l.wantCreated[job.UID] = 5
 			})
@@ -244,30 +249,42 @@ func TestTwoExecutorsAtOnce_89466(t *testing.T) {
 }
 
 // kubernetes#89466 too: after a restart, a cache may show what was before the
-// restart. So the first reads of an executor are never from a cache, and Jobs
-// are read before pods: pods are never older than the statuses that count them.
+// restart. So the first reads of an executor are never from a cache, whether it
+// may stream them or has to list.
 func TestFirstReadsAreNotFromACache_89466(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
+	noStreams := l.proxy.On(Match{Verb: "watch"}, Refuse(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid),
+		When(func(c Call) bool { return strings.Contains(c.Query, "sendInitialEvents=true") }))
+	l.restart()
 	for _, resource := range []string{"jobs", "pods"} {
-		queries := l.proxy.WatchQueries(resource)
-		for _, call := range l.proxy.Calls(Match{Verb: "list", Resource: resource}) {
+		streams, lists := l.proxy.WatchQueries(resource), l.proxy.Calls(Match{Verb: "list", Resource: resource})
+		if noStreams.Hits() < 2 || len(streams) == 0 || len(lists) == 0 {
+			t.Fatalf("%s were not both streamed and listed: %v, %v", resource, streams, lists)
+		}
+		queries := streams
+		for _, call := range lists {
 			queries = append(queries, call.Query)
 		}
-		if len(queries) == 0 || strings.Contains(strings.Join(queries, "&")+"&", "resourceVersion=0&") {
-			t.Errorf("%s were read with %q", resource, queries)
+		if strings.Contains(strings.Join(queries, "&")+"&", "resourceVersion=0&") {
+			t.Errorf("%s were read from a cache: %q", resource, queries)
 		}
 	}
-	// While Jobs are not known, pods are not asked for.
+}
+
+// Jobs are read before pods, so that pods are never older than the statuses that
+// count them.
+func TestJobsAreReadBeforePods(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
 	release := l.proxy.HoldWatch("jobs")
-	before := len(l.proxy.WatchQueries("pods"))
-	asked := len(l.proxy.WatchQueries("jobs"))
+	pods, jobs := len(l.proxy.WatchQueries("pods")), len(l.proxy.WatchQueries("jobs"))
 	l.executor.kill()
 	l.executor = l.startExecutor(l.proxy)
-	l.eventually("Jobs are asked for", func() (bool, string) { return len(l.proxy.WatchQueries("jobs")) > asked, "" })
+	l.eventually("Jobs are asked for", func() (bool, string) { return len(l.proxy.WatchQueries("jobs")) > jobs, "" })
 	time.Sleep(500 * time.Millisecond) // in which pods must not be asked for
-	if n := len(l.proxy.WatchQueries("pods")) - before; n != 0 {
-		t.Errorf("pods were asked for while Jobs were not known yet")
+	if n := len(l.proxy.WatchQueries("pods")) - pods; n != 0 {
+		t.Error("pods were asked for while Jobs were not known yet")
 	}
 	release()
 	l.eventually("the executor is ready", l.executor.ready)

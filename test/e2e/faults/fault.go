@@ -91,8 +91,8 @@ func OneOf(random *rand.Rand, faults ...Fault) Fault {
 	}
 }
 
-// A Gate holds calls until it is opened, and then sends them on, even if the
-// executor has given up on them or is dead.
+// A Gate holds calls until it is opened. What it then sends on is sent even if
+// the executor has given up on it or is dead.
 type Gate struct {
 	open chan struct{}
 	once sync.Once
@@ -104,13 +104,18 @@ type Gate struct {
 func NewGate() *Gate { return &Gate{open: make(chan struct{}), arrived: make(chan Call, 10_000)} }
 
 // Hold is the gate's fault.
-func (g *Gate) Hold(x *Exchange) {
-	g.arrived <- x.Call
-	select {
-	case <-g.open:
-		x.forward(x.w)
-	case <-x.closed:
-		panic(http.ErrAbortHandler)
+func (g *Gate) Hold(x *Exchange) { g.Then(Pass)(x) }
+
+// Then holds calls, and leaves them to another fault when the gate is opened.
+func (g *Gate) Then(f Fault) Fault {
+	return func(x *Exchange) {
+		g.arrived <- x.Call
+		select {
+		case <-g.open:
+			f(x)
+		case <-x.closed:
+			panic(http.ErrAbortHandler)
+		}
 	}
 }
 

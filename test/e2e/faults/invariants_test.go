@@ -5,11 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -216,86 +214,4 @@ func completedIndex(job *batchv1.Job, pod *corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-// The checks above must find what they are made for.
-func TestBrokenHistoriesAreNoticed(t *testing.T) {
-	t.Parallel()
-	job := func(rv int, change func(*batchv1.Job)) *batchv1.Job {
-		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "j", ResourceVersion: strconv.Itoa(rv)}}
-		change(j)
-		return j
-	}
-	pod := func(rv int, phase corev1.PodPhase, finalizers ...string) *corev1.Pod {
-		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				UID: "p", Name: "p", ResourceVersion: strconv.Itoa(rv), Finalizers: finalizers,
-				OwnerReferences: []metav1.OwnerReference{{UID: "j", Controller: ptr(true)}},
-			},
-			Status: corev1.PodStatus{Phase: phase},
-		}
-	}
-	recorded := func(lists batchv1.UncountedTerminatedPods) func(*batchv1.Job) {
-		return func(j *batchv1.Job) { j.Status.UncountedTerminatedPods = &lists }
-	}
-	condition := func(types ...batchv1.JobConditionType) func(*batchv1.Job) {
-		return func(j *batchv1.Job) {
-			for _, c := range types {
-				j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: c, Status: corev1.ConditionTrue})
-			}
-		}
-	}
-	nothing := func(*batchv1.Job) {}
-	uids := []types.UID{"p"}
-	succeededOne := func(j *batchv1.Job) { j.Status.Succeeded = 1 }
-	holding := pod(5, corev1.PodSucceeded, batchv1.JobTrackingFinalizer)
-	cases := map[string]struct {
-		jobs []*batchv1.Job
-		pod  []*corev1.Pod
-		gone uint64
-		want string
-	}{
-		"a counter falls": {jobs: []*batchv1.Job{
-			job(1, nothing),
-			job(2, recorded(batchv1.UncountedTerminatedPods{Succeeded: uids})), job(10, succeededOne), job(11, nothing),
-		}, want: "succeeded fell"},
-		"more ready than active": {jobs: []*batchv1.Job{job(1, func(j *batchv1.Job) { j.Status.Ready = ptr[int32](1) })}, want: "ready than active"},
-		"counted without record": {jobs: []*batchv1.Job{job(1, nothing), job(2, succeededOne)}, want: "grew by 1, and 0"},
-		"recorded in both lists": {jobs: []*batchv1.Job{job(1, recorded(batchv1.UncountedTerminatedPods{Succeeded: uids, Failed: uids}))}, want: "recorded twice"},
-		"changes its list": {jobs: []*batchv1.Job{
-			job(1, recorded(batchv1.UncountedTerminatedPods{Succeeded: uids})), job(2, recorded(batchv1.UncountedTerminatedPods{Failed: uids})),
-		}, want: "recorded twice"},
-		"recorded after it was counted": {jobs: []*batchv1.Job{
-			job(1, recorded(batchv1.UncountedTerminatedPods{Succeeded: uids})), job(2, succeededOne),
-			job(3, func(j *batchv1.Job) { succeededOne(j); recorded(batchv1.UncountedTerminatedPods{Succeeded: uids})(j) }),
-		}, want: "recorded again"},
-		"counted with its finalizer": {
-			jobs: []*batchv1.Job{job(6, recorded(batchv1.UncountedTerminatedPods{Succeeded: uids})), job(7, succeededOne)},
-			pod:  []*corev1.Pod{holding}, want: "counted and holds",
-		},
-		"released without record": {
-			jobs: []*batchv1.Job{job(1, nothing)},
-			pod:  []*corev1.Pod{holding, pod(6, corev1.PodSucceeded)}, want: "released before",
-		},
-		"gone without record": {
-			jobs: []*batchv1.Job{job(1, nothing)}, gone: 6,
-			pod: []*corev1.Pod{holding}, want: "released before",
-		},
-		"a condition goes away":  {jobs: []*batchv1.Job{job(1, condition(batchv1.JobFailureTarget)), job(2, nothing)}, want: "went away"},
-		"no interim condition":   {jobs: []*batchv1.Job{job(1, nothing), job(2, condition(batchv1.JobFailed, batchv1.JobFailureTarget))}, want: "without FailureTarget"},
-		"finished with a holder": {jobs: []*batchv1.Job{job(6, condition(batchv1.JobComplete))}, pod: []*corev1.Pod{holding}, want: "finished while"},
-		"finished with a runner": {jobs: []*batchv1.Job{job(6, condition(batchv1.JobComplete))}, pod: []*corev1.Pod{pod(5, corev1.PodRunning)}, want: "finished while"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			var pods []*podLife
-			if tc.pod != nil {
-				pods = []*podLife{{versions: tc.pod, gone: tc.gone}}
-			}
-			found := brokenInJob(&jobLife{versions: tc.jobs}, pods)
-			if !slices.ContainsFunc(found, func(problem string) bool { return strings.Contains(problem, tc.want) }) {
-				t.Errorf("want a problem that says %q; found %q", tc.want, found)
-			}
-		})
-	}
 }
