@@ -10,12 +10,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// callMetrics counts calls. It is a stats handler and no interceptor, because
+// callMetrics counts calls and their messages. It is a stats handler and no interceptor, because
 // interceptors do not see calls that end before a request is decoded. Names and
 // labels are those of go-grpc-middleware, which dashboards know.
 type callMetrics struct {
 	handled  *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	bytes    *prometheus.HistogramVec
 	known    map[string]method
 }
 
@@ -25,6 +26,12 @@ type method struct{ service, name string }
 // unknown stands for whatever else clients ask for: they choose those names, and
 // each name would be a time series.
 var unknown = method{service: "unknown", name: "unknown"}
+
+// Values of the label direction.
+const (
+	directionRequest  = "request"
+	directionResponse = "response"
+)
 
 var methodLabels = []string{"grpc_service", "grpc_method", "grpc_code"}
 
@@ -39,9 +46,14 @@ func newCallMetrics(r prometheus.Registerer) (*callMetrics, error) {
 			Help:    "Time from the first byte of a call to its end, by method and gRPC code.",
 			Buckets: prometheus.ExponentialBuckets(100e-6, 4, 9),
 		}, methodLabels),
+		bytes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "jobpolicy_engine_message_bytes",
+			Help:    "Size of the messages of calls on the wire, before encryption, by method and direction.",
+			Buckets: prometheus.ExponentialBuckets(256, 4, 9),
+		}, []string{"grpc_service", "grpc_method", "direction"}),
 		known: map[string]method{},
 	}
-	return m, errors.Join(r.Register(m.handled), r.Register(m.duration))
+	return m, errors.Join(r.Register(m.handled), r.Register(m.duration), r.Register(m.bytes))
 }
 
 // know sets which methods get a label of their own. To be called before serving.
@@ -66,14 +78,17 @@ func (m *callMetrics) TagRPC(ctx context.Context, info *stats.RPCTagInfo) contex
 
 // HandleRPC implements stats.Handler.
 func (m *callMetrics) HandleRPC(ctx context.Context, event stats.RPCStats) {
-	end, ok := event.(*stats.End)
-	if !ok || end.IsClient() {
-		return
-	}
 	called, _ := ctx.Value(methodKey{}).(method)
-	code := status.Code(end.Error).String()
-	m.handled.WithLabelValues(called.service, called.name, code).Inc()
-	m.duration.WithLabelValues(called.service, called.name, code).Observe(end.EndTime.Sub(end.BeginTime).Seconds())
+	switch event := event.(type) {
+	case *stats.InPayload:
+		m.bytes.WithLabelValues(called.service, called.name, directionRequest).Observe(float64(event.WireLength))
+	case *stats.OutPayload:
+		m.bytes.WithLabelValues(called.service, called.name, directionResponse).Observe(float64(event.WireLength))
+	case *stats.End:
+		code := status.Code(event.Error).String()
+		m.handled.WithLabelValues(called.service, called.name, code).Inc()
+		m.duration.WithLabelValues(called.service, called.name, code).Observe(event.EndTime.Sub(event.BeginTime).Seconds())
+	}
 }
 
 // TagConn implements stats.Handler.

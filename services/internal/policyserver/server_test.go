@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -291,6 +292,52 @@ grpc_server_handled_total{grpc_code="ResourceExhausted",grpc_method="DecideJob",
 	if problems, err := testutil.GatherAndLint(srv.Registry); err != nil || len(problems) > 0 {
 		t.Errorf("metrics lint: %v, %v", problems, err)
 	}
+}
+
+// What decisions cost on the wire is the messages and gRPC's five bytes before each.
+func TestBytesOfMessagesAreCounted(t *testing.T) {
+	srv := testengine.Start(t, testengine.Config{})
+	client := jobpolicyv1grpc.NewPolicyServiceClient(srv.Dial(t))
+	req := testenv.Snapshot()
+	resp, err := client.DecideJob(patient(t), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]uint64{"request": uint64(proto.Size(req)) + 5, "response": uint64(proto.Size(resp)) + 5}
+	testenv.Eventually(t, func() error {
+		got, err := decideBytes(srv.Registry)
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("bytes by direction (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// decideBytes sums the sizes of the messages of DecideJob by direction.
+func decideBytes(g prometheus.Gatherer) (map[string]uint64, error) {
+	families, err := g.Gather()
+	if err != nil {
+		return nil, err
+	}
+	sums := map[string]uint64{}
+	for _, family := range families {
+		if family.GetName() != "jobpolicy_engine_message_bytes" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["grpc_method"] == "DecideJob" {
+				sums[labels["direction"]] += uint64(m.GetHistogram().GetSampleSum())
+			}
+		}
+	}
+	return sums, nil
 }
 
 func TestEqualRequestsGetEqualBytes(t *testing.T) {
