@@ -46,6 +46,16 @@ func endsProcesses(sig syscall.Signal) bool {
 	return false
 }
 
+// PID returns the process id of a component that is running: what it uses can
+// then be read where the operating system says so.
+func (c *Cluster) PID(name string) (int, error) {
+	r, err := c.runOf(name)
+	if err != nil {
+		return 0, err
+	}
+	return r.proc.PID(), nil
+}
+
 // Kill ends a component with SIGKILL and waits for it.
 func (c *Cluster) Kill(name string) error {
 	r, err := c.runOf(name)

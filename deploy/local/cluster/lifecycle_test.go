@@ -182,6 +182,30 @@ func TestPausedComponentIsNoFailure(t *testing.T) {
 	}
 }
 
+func TestPIDIsThatOfTheCurrentProcess(t *testing.T) {
+	f := newFakeCluster(t, Options{}, []string{"a-serve"})
+	f.mustBegin(t)
+	first, err := f.PID("a-serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(first, 0); err != nil {
+		t.Errorf("no process has the id %d: %v", first, err)
+	}
+	if err := f.Kill("a-serve"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.PID("a-serve"); !errors.Is(err, errNotRunning) {
+		t.Errorf("after its end: %v, want %v", err, errNotRunning)
+	}
+	if err := f.StartComponent(t.Context(), "a-serve"); err != nil {
+		t.Fatal(err)
+	}
+	if second, err := f.PID("a-serve"); err != nil || second == first {
+		t.Errorf("after a restart: %d, %v; before it was %d", second, err, first)
+	}
+}
+
 func TestOperationsOnTheWrongComponent(t *testing.T) {
 	f := newFakeCluster(t, Options{}, []string{"a-serve", "b-serve"})
 	f.mustBegin(t)
