@@ -1,0 +1,63 @@
+package bench
+
+import "sync"
+
+// A backlog holds work for a fixed number of goroutines, in order and without a
+// bound: who adds work never waits.
+type backlog struct {
+	mu     sync.Mutex
+	some   sync.Cond
+	work   []func()
+	closed bool
+	all    sync.WaitGroup
+}
+
+func newBacklog(workers int) *backlog {
+	b := &backlog{}
+	b.some.L = &b.mu
+	for range workers {
+		b.all.Go(b.serve)
+	}
+	return b
+}
+
+func (b *backlog) add(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.work = append(b.work, f)
+	b.some.Signal()
+}
+
+// close drops what is left and waits for what was begun.
+func (b *backlog) close() {
+	b.mu.Lock()
+	b.work, b.closed = nil, true
+	b.some.Broadcast()
+	b.mu.Unlock()
+	b.all.Wait()
+}
+
+func (b *backlog) serve() {
+	for {
+		f := b.next()
+		if f == nil {
+			return
+		}
+		f()
+	}
+}
+
+func (b *backlog) next() func() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.work) == 0 && !b.closed {
+		b.some.Wait()
+	}
+	if b.closed {
+		return nil
+	}
+	f := b.work[0]
+	b.work[0] = nil
+	b.work = b.work[1:]
+	return f
+}

@@ -1,0 +1,142 @@
+package bench
+
+import (
+	"math"
+	"time"
+)
+
+// A Figure is something that is measured. Its text is the key in files.
+type Figure string
+
+// What is measured. Units are in the names.
+const (
+	Makespan        Figure = "makespan_s"
+	LatencyP50      Figure = "latency_p50_ms"
+	LatencyP99      Figure = "latency_p99_ms"
+	JobEndLatency   Figure = "job_end_ms"
+	FirstPodP50     Figure = "first_pod_p50_ms"
+	FirstPodP99     Figure = "first_pod_p99_ms"
+	IdleP50         Figure = "idle_latency_p50_ms"
+	LatencyOverIdle Figure = "latency_over_idle"
+	CallsPerPod     Figure = "calls_per_pod"
+	StatusWrites    Figure = "status_writes"
+	Events          Figure = "events"
+	CPUPerPod       Figure = "cpu_per_pod_ms"
+	PeakMemory      Figure = "peak_rss_mib"
+	Decisions       Figure = "decisions"
+	DecisionsPerS   Figure = "decisions_per_s"
+	RequestBytes    Figure = "request_bytes_per_decision"
+	ResponseBytes   Figure = "response_bytes_per_decision"
+	CeilingShare    Figure = "ceiling_share_pct"
+	HeldMemory      Figure = "held_rss_mib"
+	CPUPerEvent     Figure = "cpu_per_event_ms"
+	CallsPerEvent   Figure = "calls_per_event"
+	DecisionsEach   Figure = "decisions_per_event"
+	BytesPerEvent   Figure = "steady_request_bytes_per_decision"
+	EngineP99       Figure = "steady_engine_p99_ms"
+)
+
+// A figureText says how a figure is shown.
+type figureText struct {
+	Figure
+	title  string
+	digits int
+}
+
+// figureTexts are all figures in the order in which tables show them.
+var figureTexts = []figureText{
+	{Makespan, "makespan, s", 2},
+	{LatencyP50, "latency p50, ms", 1},
+	{LatencyP99, "latency p99, ms", 1},
+	{JobEndLatency, "last pod ended → Job ended, ms", 0},
+	{FirstPodP50, "Job created → first pod seen p50, ms", 1},
+	{FirstPodP99, "Job created → first pod seen p99, ms", 1},
+	{IdleP50, "latency alone p50, ms", 1},
+	{LatencyOverIdle, "latency beside the large Job ÷ alone", 2},
+	{CeilingShare, "share of the request limit used for pods, %", 1},
+	{CallsPerPod, "API calls a pod", 3},
+	{StatusWrites, "status writes", 0},
+	{Events, "event writes", 0},
+	{CPUPerPod, "CPU a pod, ms", 3},
+	{PeakMemory, "peak memory, MiB", 1},
+	{HeldMemory, "memory with all pods running, MiB", 1},
+	{Decisions, "decisions (syncs)", 0},
+	{DecisionsPerS, "decisions (syncs) a second", 1},
+	{RequestBytes, "bytes of a request to the engine", 0},
+	{ResponseBytes, "bytes of its answer", 0},
+	{CPUPerEvent, "CPU an event, ms", 2},
+	{CallsPerEvent, "API calls an event", 2},
+	{DecisionsEach, "decisions (syncs) an event", 2},
+	{BytesPerEvent, "steady state: bytes of a request", 0},
+	{EngineP99, "steady state: engine time a decision p99 ≤, ms", 2},
+}
+
+// Figures are those of one heat. One that does not exist for a contender is
+// absent.
+type Figures map[Figure]float64
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func mebibytes(bytes float64) float64 { return bytes / (1 << 20) }
+
+func (f Figures) latency(sorted []time.Duration) {
+	f[LatencyP50], f[LatencyP99] = milliseconds(spread(sorted, 0.5)), milliseconds(spread(sorted, 0.99))
+}
+
+// jobEnd takes how long after the last pod the only Job ended.
+func (f Figures) jobEnd(h *heat) {
+	if end, _ := h.latencies(anyName); h.contender.writesStatus && len(end) == 1 {
+		f[JobEndLatency] = milliseconds(end[0])
+	}
+}
+
+// takeAccount derives the figures that every scenario has from what the
+// contender has used and done in it.
+func (h *heat) takeAccount(before, after reading) {
+	f, pods := h.figures, float64(h.scenario.Pods)
+	seen := after.metrics.minus(before.metrics)
+	span := h.makespan()
+	f[Makespan] = span.Seconds()
+	f[CallsPerPod] = float64(h.calls.total()) / pods
+	f[StatusWrites] = float64(h.calls.sum("update jobs/status", "patch jobs/status"))
+	f[Events] = float64(h.calls.sum("create events", "patch events", "update events"))
+	f[CPUPerPod] = milliseconds(after.cpu-before.cpu) / pods
+	f[PeakMemory] = mebibytes(after.peak)
+	if n := decisions(seen); n > 0 {
+		f[Decisions], f[DecisionsPerS] = n, n/span.Seconds()
+	}
+	setPositive(f, RequestBytes, meanBytes(seen, "request"))
+	setPositive(f, ResponseBytes, meanBytes(seen, "response"))
+}
+
+// perEvent derives the figures of a steady state.
+func (f Figures) perEvent(before, after reading, events int) {
+	seen, n := after.metrics.minus(before.metrics), float64(events)
+	f[HeldMemory] = mebibytes(before.resident)
+	f[CPUPerEvent] = milliseconds(after.cpu-before.cpu) / n
+	f[CallsPerEvent] = float64(after.calls.minus(before.calls).total()) / n
+	setPositive(f, DecisionsEach, decisions(seen)/n)
+	setPositive(f, BytesPerEvent, meanBytes(seen, "request"))
+	setPositive(f, EngineP99, 1000*seen.quantile(0.99, "jobpolicy_engine_decision_duration_seconds"))
+}
+
+// setPositive leaves out what a contender does not have.
+func setPositive(f Figures, name Figure, value float64) {
+	if value > 0 && !math.IsInf(value, 0) {
+		f[name] = value
+	}
+}
+
+// decisions are the engine's, or the syncs of the built-in controller.
+func decisions(m metrics) float64 {
+	if n := m.sum("jobpolicy_engine_decisions_total"); n > 0 {
+		return n
+	}
+	return m.sum("job_controller_job_syncs_total")
+}
+
+// meanBytes is the mean size of the messages of a direction; NaN without any.
+func meanBytes(m metrics, direction string) float64 {
+	labels := []string{`grpc_method="DecideJob"`, `direction="` + direction + `"`}
+	return m.sum("jobpolicy_engine_message_bytes_sum", labels...) / m.sum("jobpolicy_engine_message_bytes_count", labels...)
+}

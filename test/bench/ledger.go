@@ -1,0 +1,76 @@
+package bench
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// totals returns the counts of a namespace, when they changed last, and the
+// first error of the kubelet.
+func (k *kubelet) totals(namespace string) (total, time.Time, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	st := k.stages[namespace]
+	if st == nil {
+		return total{}, time.Time{}, k.err
+	}
+	return st.total, st.changed, k.err
+}
+
+// A ledger is what became of the pods of one Job.
+type ledger struct {
+	total
+	// firstSeen is when its first pod was seen; lastEnd is when the write of the
+	// last end was sent.
+	firstSeen, lastEnd time.Time
+	// indexes is how many different indexes there were, and repeated how many
+	// of them had more than one pod.
+	indexes, repeated int
+}
+
+// ledger returns the ledger of a Job, which is empty if no pod of it was seen.
+func (k *kubelet) ledger(namespace string, job types.UID) ledger {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c := k.stages[namespace].jobs[job]
+	if c == nil {
+		return ledger{}
+	}
+	l := ledger{total: c.total, firstSeen: c.firstSeen, lastEnd: c.lastEnd, indexes: len(c.indexes)}
+	for _, n := range c.indexes {
+		if n > 1 {
+			l.repeated++
+		}
+	}
+	return l
+}
+
+// releases are the times from the end of each pod to the sight of its released
+// finalizer, sorted.
+func (k *kubelet) releases(namespace string) []time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []time.Duration
+	for _, p := range k.stages[namespace].pods {
+		if !p.ended.IsZero() && !p.released.IsZero() {
+			all = append(all, p.released.Sub(p.ended))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// lastRelease is when the last finalizer was seen to be gone.
+func (k *kubelet) lastRelease(namespace string) time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var last time.Time
+	for _, p := range k.stages[namespace].pods {
+		if p.released.After(last) {
+			last = p.released
+		}
+	}
+	return last
+}

@@ -1,0 +1,230 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A Scenario is work that every contender gets.
+type Scenario struct {
+	// Name is short and unique: S2-indexed-p1000.
+	Name string
+	// Title says what happens.
+	Title string
+	// Latency says between what the latency of this scenario lies.
+	Latency string
+	// QPS limits the contender's requests per second; 0: no limit.
+	QPS int
+	// Pods is how many pods there are in all.
+	Pods int
+
+	script
+	play func(ctx context.Context, h *heat) error
+	// ends is the condition that every Job ends with.
+	ends batchv1.JobConditionType
+}
+
+// A Size says how much work there is.
+type Size string
+
+// The sizes: Tiny shows that all of it works, Small takes minutes, Full is what
+// figures are published of, and Huge is the hundred thousand concurrent pods.
+const (
+	Tiny  Size = "tiny"
+	Small Size = "small"
+	Full  Size = "full"
+	Huge  Size = "huge"
+)
+
+// Scenarios returns the scenarios of a size.
+func Scenarios(size Size) ([]*Scenario, error) {
+	switch size {
+	case Tiny:
+		return []*Scenario{
+			oneByOne(4, 20, 200*time.Millisecond),
+			oneJob(batchv1.IndexedCompletion, 40, 10, 0, 100*time.Millisecond),
+			failing(30, true),
+			steady(20, 3, 10),
+		}, nil
+	case Small:
+		return []*Scenario{
+			oneByOne(40, 5, 2*time.Second),
+			oneJob(batchv1.IndexedCompletion, 1000, 100, 0, time.Second),
+			oneJob(batchv1.IndexedCompletion, 1000, 1000, 0, time.Second),
+			oneJob(batchv1.NonIndexedCompletion, 1000, 100, 0, time.Second),
+			oneJob(batchv1.NonIndexedCompletion, 1000, 1000, 0, time.Second),
+			oneJob(batchv1.IndexedCompletion, 500, 500, 100, time.Second),
+			failing(1000, false),
+			failing(1000, true),
+			atOnce(300),
+			beside(3000, 300, 20, 2),
+			steady(100, 10, 1),
+			steady(1000, 10, 1),
+		}, nil
+	case Full:
+		return []*Scenario{
+			oneByOne(200, 5, 2*time.Second),
+			oneJob(batchv1.IndexedCompletion, 10_000, 1000, 0, time.Second),
+			oneJob(batchv1.IndexedCompletion, 10_000, 10_000, 0, time.Second),
+			oneJob(batchv1.NonIndexedCompletion, 10_000, 1000, 0, time.Second),
+			oneJob(batchv1.NonIndexedCompletion, 10_000, 10_000, 0, time.Second),
+			oneJob(batchv1.IndexedCompletion, 10_000, 1000, 100, time.Second),
+			failing(10_000, false),
+			failing(10_000, true),
+			atOnce(2000),
+			beside(50_000, 5000, 100, 2),
+			steady(1000, 60, 1),
+			steady(10_000, 60, 1),
+		}, nil
+	case Huge:
+		return []*Scenario{steady(100_000, 60, 1)}, nil
+	}
+	return nil, fmt.Errorf("no size is called %q; there are %q, %q, %q and %q", size, Tiny, Small, Full, Huge)
+}
+
+const ofJobs, ofPods = "last pod ended → Complete or Failed seen", "pod ended → finalizer seen released"
+
+// anyName takes every Job.
+func anyName(string) bool { return true }
+
+// oneByOne (S1): one-pod Jobs at a rate that leaves every contender idle most of
+// the time.
+func oneByOne(n int, perSecond float64, run time.Duration) *Scenario {
+	return &Scenario{
+		Name: "S1", Title: fmt.Sprintf("%d one-pod Jobs, %g a second", n, perSecond), Latency: ofJobs,
+		Pods: n, script: script{run: run, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
+		play: func(ctx context.Context, h *heat) error {
+			if err := h.createAtRate(ctx, "one", n, perSecond); err != nil {
+				return err
+			}
+			if err := h.awaitEnd(ctx, n, n); err != nil {
+				return err
+			}
+			end, first := h.latencies(anyName)
+			h.figures.latency(end)
+			h.figures[FirstPodP50], h.figures[FirstPodP99] = milliseconds(spread(first, 0.5)), milliseconds(spread(first, 0.99))
+			return nil
+		},
+	}
+}
+
+// oneJob (S2, and S3 under a limit): one Job of n pods, so many at a time.
+func oneJob(mode batchv1.CompletionMode, n, parallelism, qps int, run time.Duration) *Scenario {
+	s := &Scenario{
+		Name:  fmt.Sprintf("S2-%s-p%d", strings.ToLower(string(mode)), parallelism),
+		Title: fmt.Sprintf("%s Job of %d pods, %d at a time", mode, n, parallelism), Latency: ofPods,
+		Pods: n, QPS: qps, script: script{run: run, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
+		play: func(ctx context.Context, h *heat) error {
+			if err := h.create(ctx, "job", jobSpec(mode, n, parallelism)); err != nil {
+				return err
+			}
+			if err := h.awaitEnd(ctx, 1, n); err != nil {
+				return err
+			}
+			h.figures.latency(h.kubelet.releases(h.namespace))
+			h.figures.jobEnd(h)
+			if qps > 0 {
+				// What may be sent at once at the start counts as if it were spread.
+				ceiling := h.makespan().Seconds()*float64(qps) + limitedBurst
+				h.figures[CeilingShare] = 100 * 2 * float64(n) / ceiling
+			}
+			return nil
+		},
+	}
+	if qps > 0 {
+		s.Name = fmt.Sprintf("S3-%s-p%d", strings.ToLower(string(mode)), parallelism)
+		s.Title += fmt.Sprintf(", at most %d requests a second", qps)
+	}
+	return s
+}
+
+// failing (S4): n pods that all run at once and then all fail; perIndex lets
+// each index fail for itself, else the Job's limit is reached by the last pod.
+// Both controllers hold pods back after a failure, so none may fail before all
+// are there.
+func failing(n int, perIndex bool) *Scenario {
+	s := &Scenario{
+		Name: "S4-job", Title: fmt.Sprintf("%d pods run, and then all fail, which is one too many for the Job", n), Latency: ofPods,
+		Pods: n, script: script{hold: true, phase: corev1.PodFailed}, ends: batchv1.JobFailed,
+	}
+	spec := jobSpec(batchv1.NonIndexedCompletion, n, n)
+	spec.BackoffLimit = ptr(int32(n - 1))
+	if perIndex {
+		s.Name, s.Title = "S4-index", fmt.Sprintf("%d pods run, and then all fail, with backoffLimitPerIndex 0", n)
+		spec = jobSpec(batchv1.IndexedCompletion, n, n)
+		spec.BackoffLimitPerIndex = ptr[int32](0)
+	}
+	s.play = func(ctx context.Context, h *heat) error {
+		if err := h.create(ctx, "job", spec); err != nil {
+			return err
+		}
+		if err := h.await(ctx, "until all run", func(t total, _ int) bool { return t.running == n }); err != nil {
+			return err
+		}
+		h.kubelet.letGo(ctx, h.namespace, -1)
+		if err := h.awaitEnd(ctx, 1, n); err != nil {
+			return err
+		}
+		h.figures.latency(h.kubelet.releases(h.namespace))
+		h.figures.jobEnd(h)
+		return nil
+	}
+	return s
+}
+
+// atOnce (S5): n one-pod Jobs as fast as they can be created.
+func atOnce(n int) *Scenario {
+	return &Scenario{
+		Name: "S5", Title: fmt.Sprintf("%d one-pod Jobs at once", n), Latency: ofJobs,
+		Pods: n, script: script{run: time.Second, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
+		play: func(ctx context.Context, h *heat) error {
+			if err := h.createAtRate(ctx, "one", n, math.Inf(1)); err != nil {
+				return err
+			}
+			if err := h.awaitEnd(ctx, n, n); err != nil {
+				return err
+			}
+			end, _ := h.latencies(anyName)
+			h.figures.latency(end)
+			return nil
+		},
+	}
+}
+
+// createAtRate creates one-pod Jobs, so many a second.
+func (h *heat) createAtRate(ctx context.Context, prefix string, n int, perSecond float64) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(creators)
+	begin := time.Now()
+	for i := range n {
+		due := begin.Add(time.Duration(float64(i) / perSecond * float64(time.Second)))
+		select {
+		case <-ctx.Done():
+			return group.Wait()
+		case <-time.After(time.Until(due)):
+		}
+		group.Go(func() error { return h.create(ctx, fmt.Sprintf("%s-%d", prefix, i), oneShot()) })
+	}
+	return group.Wait()
+}
+
+func oneShot() batchv1.JobSpec { return jobSpec(batchv1.NonIndexedCompletion, 1, 1) }
+
+func jobSpec(mode batchv1.CompletionMode, completions, parallelism int) batchv1.JobSpec {
+	return batchv1.JobSpec{
+		CompletionMode: &mode, Completions: ptr(int32(completions)), Parallelism: ptr(int32(parallelism)),
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: containerName, Image: "example.com/played"}},
+		}},
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// beside (S6): one-pod Jobs, first alone, then while a Job of n pods runs.
+func beside(n, parallelism, singles int, perSecond float64) *Scenario {
+	return &Scenario{
+		Name: "S6", Title: fmt.Sprintf("%d one-pod Jobs alone, and %d while a Job of %d pods runs", singles, singles, n), Latency: ofJobs + ", of the one-pod Jobs beside the large one",
+		Pods: n + 2*singles, script: script{run: time.Second, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
+		play: func(ctx context.Context, h *heat) error {
+			if err := h.createAtRate(ctx, "alone", singles, perSecond); err != nil {
+				return err
+			}
+			if err := h.awaitEnd(ctx, singles, singles); err != nil {
+				return err
+			}
+			if err := h.create(ctx, "large", jobSpec(batchv1.IndexedCompletion, n, parallelism)); err != nil {
+				return err
+			}
+			if err := h.await(ctx, "until the large Job is under way", func(t total, _ int) bool { return t.seen-singles >= n/20 }); err != nil {
+				return err
+			}
+			if err := h.createAtRate(ctx, "beside", singles, perSecond); err != nil {
+				return err
+			}
+			if err := h.awaitEnd(ctx, 2*singles+1, n+2*singles); err != nil {
+				return err
+			}
+			h.figures.fairness(h)
+			return nil
+		},
+	}
+}
+
+// fairness compares the one-pod Jobs beside the large one with those alone. The
+// floor has no Jobs that end.
+func (f Figures) fairness(h *heat) {
+	if !h.contender.writesStatus {
+		return
+	}
+	named := func(prefix string) []time.Duration {
+		end, _ := h.latencies(func(name string) bool { return strings.HasPrefix(name, prefix) })
+		return end
+	}
+	alone, busy := named("alone-"), named("beside-")
+	f.latency(busy)
+	f[IdleP50] = milliseconds(spread(alone, 0.5))
+	f[LatencyOverIdle] = float64(spread(busy, 0.5)) / float64(spread(alone, 0.5))
+}
+
+// steady (S8, and S7 with 100,000 pods): a Job of which n pods run and one ends
+// now and then and is replaced; in the end all are let go.
+func steady(n, events int, perSecond float64) *Scenario {
+	return &Scenario{
+		Name: fmt.Sprintf("S8-%d", n), Title: fmt.Sprintf("%d pods run, %g a second ends and is replaced, %d times", n, perSecond, events), Latency: ofPods + ", in the steady state",
+		Pods: n + events, script: script{hold: true, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
+		play: func(ctx context.Context, h *heat) error {
+			if err := h.create(ctx, "job", jobSpec(batchv1.IndexedCompletion, n+events, n)); err != nil {
+				return err
+			}
+			if err := h.await(ctx, "until all run", func(t total, _ int) bool { return t.running == n }); err != nil {
+				return err
+			}
+			if err := h.steadyState(ctx, n, events, perSecond); err != nil {
+				return err
+			}
+			h.kubelet.letGo(ctx, h.namespace, -1)
+			return h.awaitEnd(ctx, 1, n+events)
+		},
+	}
+}
+
+// steadyState ends pods one by one and takes what that costs.
+func (h *heat) steadyState(ctx context.Context, n, events int, perSecond float64) error {
+	if err := h.settle(ctx); err != nil {
+		return err
+	}
+	before, err := h.read()
+	if err != nil {
+		return err
+	}
+	beat := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
+	defer beat.Stop()
+	for range events {
+		h.kubelet.letGo(ctx, h.namespace, 1)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-beat.C:
+		}
+	}
+	err = h.await(ctx, "until the last is replaced", func(t total, _ int) bool {
+		return t.running == n && t.ended() == events && t.finalizers == n
+	})
+	if err != nil {
+		return err
+	}
+	if err := h.settle(ctx); err != nil {
+		return err
+	}
+	after, err := h.read()
+	if err != nil {
+		return err
+	}
+	h.figures.latency(h.kubelet.releases(h.namespace))
+	h.figures.perEvent(before, after, events)
+	return nil
+}

@@ -1,0 +1,139 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// pageSize is how many pods one request lists.
+const pageSize = 2000
+
+// verify holds what the contender made of the Jobs against what the simulated
+// kubelet did. A fast wrong answer is a failure.
+func (h *heat) verify(ctx context.Context) error {
+	var errs []error
+	for _, job := range h.observer.all(h.namespace) {
+		if job.Job == nil {
+			errs = append(errs, errors.New("a job was never seen"))
+			continue
+		}
+		l := h.kubelet.ledger(h.namespace, job.UID)
+		if problems := verifyPods(job.Job, l); len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("job %s: %q", job.Name, problems))
+		}
+		if !h.contender.writesStatus {
+			continue
+		}
+		// The newest status, and not what the watch has delivered so far.
+		now, err := h.client.BatchV1().Jobs(h.namespace).Get(ctx, job.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if problems := verifyStatus(now, l, h.scenario.ends); len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("job %s: %q", job.Name, problems))
+		}
+	}
+	t, _, err := h.kubelet.totals(h.namespace)
+	if t.seen != h.scenario.Pods {
+		errs = append(errs, fmt.Errorf("there were %d pods, want %d", t.seen, h.scenario.Pods))
+	}
+	return errors.Join(append(errs, err, h.verifyStored(ctx))...)
+}
+
+// verifyPods checks that there were exactly the pods that the Job needs.
+func verifyPods(job *batchv1.Job, l ledger) (problems []string) {
+	want := int(*job.Spec.Completions)
+	expect := func(what string, got, want int) {
+		if got != want {
+			problems = append(problems, fmt.Sprintf("%s: %d, want %d", what, got, want))
+		}
+	}
+	expect("pods created", l.seen, want)
+	expect("pods ended", l.ended(), want)
+	expect("finalizers left", l.finalizers, 0)
+	if indexed(job) {
+		expect("indexes that had a pod", l.indexes, want)
+		expect("indexes that had several pods", l.repeated, 0)
+	}
+	return problems
+}
+
+func indexed(job *batchv1.Job) bool {
+	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
+}
+
+// verifyStatus checks every count of a status of a Job that has ended.
+func verifyStatus(job *batchv1.Job, l ledger, ends batchv1.JobConditionType) (problems []string) {
+	s := &job.Status
+	expect := func(what string, got, want any) {
+		if got != want {
+			problems = append(problems, fmt.Sprintf("%s: %v, want %v", what, got, want))
+		}
+	}
+	expect("condition", terminal(job), ends)
+	expect("succeeded", s.Succeeded, int32(l.succeeded))
+	expect("failed", s.Failed, int32(l.failed))
+	expect("active", s.Active, int32(0))
+	expect("ready", deref(s.Ready), int32(0))
+	expect("terminating", deref(s.Terminating), int32(0))
+	expect("uncounted pods", s.UncountedTerminatedPods == nil || len(s.UncountedTerminatedPods.Succeeded)+len(s.UncountedTerminatedPods.Failed) == 0, true)
+	if indexed(job) {
+		expect("completed indexes", s.CompletedIndexes, firstIndexes(l.succeeded))
+	}
+	if job.Spec.BackoffLimitPerIndex != nil {
+		expect("failed indexes", deref(s.FailedIndexes), firstIndexes(l.failed))
+	}
+	return problems
+}
+
+func deref[T any](v *T) T {
+	if v == nil {
+		var zero T
+		return zero
+	}
+	return *v
+}
+
+// firstIndexes is how a status writes the indexes 0 to n-1.
+func firstIndexes(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "0"
+	case 2:
+		return "0,1"
+	}
+	return fmt.Sprintf("0-%d", n-1)
+}
+
+// verifyStored looks at the pods in the API server once more, independently of
+// every watch.
+func (h *heat) verifyStored(ctx context.Context) error {
+	stored, held := 0, 0
+	opts := metav1.ListOptions{Limit: pageSize}
+	for {
+		list, err := h.client.CoreV1().Pods(h.namespace).List(ctx, opts)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			stored++
+			if slices.Contains(list.Items[i].Finalizers, batchv1.JobTrackingFinalizer) {
+				held++
+			}
+		}
+		if opts.Continue = list.Continue; opts.Continue == "" {
+			break
+		}
+	}
+	if stored != h.scenario.Pods || held > 0 {
+		return fmt.Errorf("the API server has %d pods, %d of them with the finalizer; want %d and none", stored, held, h.scenario.Pods)
+	}
+	return nil
+}
