@@ -78,9 +78,26 @@ $(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
 conformance: build ## compare with the built-in job controller on N generated cases (N=500 unless told)
 	go -C test test -count=1 -timeout 0 -v ./conformance -run TestConformance -args -conformance.cases=$(or $(N),500)
 
+# --- benchmarks -----------------------------------------------------------------------------------------------------
+
+# SCENARIOS and CONTENDERS are regular expressions that choose some; DOCS=1 writes docs/performance.md and its plots.
+BENCH_ARGS = -bench.scenarios='$(SCENARIOS)' -bench.contenders='$(CONTENDERS)' $(if $(DOCS),-bench.docs=$(CURDIR)/docs)
+RUN_BENCH = go -C test test -count=1 -timeout 0 -v ./bench -run TestBenchmark -args $(BENCH_ARGS)
+
 .PHONY: bench
-bench: ## run the engine's Go benchmarks: time, bytes and allocations a decision
-	@echo 'Benchmarks of the engine: BENCH=regexp chooses (now: $(or $(BENCH),.)), COUNT=n repeats (now: $(or $(COUNT),1)).'
+bench: build ## measure beside the built-in controller (minutes; SCENARIOS=S2 CONTENDERS=floor DOCS=1)
+	@$(RUN_BENCH) -bench.size=small
+
+.PHONY: bench-full
+bench-full: build ## the same at full size: 10,000 pods a Job (hours)
+	@$(RUN_BENCH) -bench.size=full
+
+.PHONY: bench-huge
+bench-huge: build ## the same with 100,000 concurrent pods in one Job (hours, about 16 GiB of memory)
+	@$(RUN_BENCH) -bench.size=huge
+
+.PHONY: bench-engine
+bench-engine: ## the engine's Go benchmarks: time, bytes and allocations a decision (BENCH=regexp COUNT=n)
 	go -C engine test -run '^$$' -bench '$(or $(BENCH),.)' -count $(or $(COUNT),1) -benchmem ./...
 
 # --- code -----------------------------------------------------------------------------------------------------------

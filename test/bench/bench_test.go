@@ -7,12 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
 var (
 	sizeFlag       = flag.String("bench.size", string(Tiny), "tiny (counts only matter), small (minutes), full (an hour and more) or huge (100,000 concurrent pods)")
 	scenariosFlag  = flag.String("bench.scenarios", "", "regular expression: only these scenarios, S1 to S8")
+	docsFlag       = flag.String("bench.docs", "", "directory in which to write the results into performance.md, with plots; empty: nowhere")
 	contendersFlag = flag.String("bench.contenders", "", "regular expression: only these contenders")
 )
 
@@ -26,20 +28,44 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestBenchmark fails when a count is wrong, and never because of a time.
+// TestBenchmark plays Jobs under every contender. It fails when a count is wrong,
+// and never because of a time.
 func TestBenchmark(t *testing.T) {
 	cfg := Config{
-		BinDir: binDir(t), Dir: t.TempDir(), Size: Size(*sizeFlag), Commit: "unknown",
+		BinDir: binDir(t), Dir: t.TempDir(), Size: Size(*sizeFlag), Commit: commit(),
 		Scenarios: pattern(t, *scenariosFlag), Contenders: pattern(t, *contendersFlag),
 		Progress: func(line string) { fmt.Println(line) },
 	}
 	results, err := Run(t.Context(), cfg)
-	for _, r := range results {
-		fmt.Printf("%+v\n", r)
+	if cfg.Size != Tiny || err != nil {
+		fmt.Printf("\n%s at commit %s, on %s\n\n%s\n%s\n%s", cfg.Size, cfg.Commit, Machine(), ScenarioList(results), Table(results), CallsTable(results))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(results) == 0 {
+		t.Fatal("no scenario and no contender of these names")
+	}
+	if *docsFlag != "" {
+		if err := WriteDocs(*docsFlag, Measurement{Machine: Machine(), Results: results}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// commit names the source that is measured, with a plus sign if it was changed
+// since.
+func commit() string {
+	head, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	changes, err := exec.Command("git", "status", "--porcelain", "--", ":/", ":!/docs").Output()
+	name := strings.TrimSpace(string(head))
+	if err != nil || len(changes) > 0 {
+		name += "+"
+	}
+	return name
 }
 
 func pattern(t *testing.T, text string) *regexp.Regexp {

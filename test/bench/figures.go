@@ -34,6 +34,8 @@ const (
 	DecisionsEach   Figure = "decisions_per_event"
 	BytesPerEvent   Figure = "steady_request_bytes_per_decision"
 	EngineP99       Figure = "steady_engine_p99_ms"
+	CPUGrowth       Figure = "cpu_per_event_growth"
+	BytesGrowth     Figure = "request_bytes_growth"
 )
 
 // A figureText says how a figure is shown.
@@ -69,6 +71,8 @@ var figureTexts = []figureText{
 	{DecisionsEach, "decisions (syncs) an event", 2},
 	{BytesPerEvent, "steady state: bytes of a request", 0},
 	{EngineP99, "steady state: engine time a decision p99 ≤, ms", 2},
+	{CPUGrowth, "CPU an event, largest ÷ smallest Job", 2},
+	{BytesGrowth, "bytes of a request, largest ÷ smallest Job", 2},
 }
 
 // Figures are those of one heat. One that does not exist for a contender is

@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A bar is what this project wants to reach in a figure.
+type bar struct {
+	// scenarios is how the names of the scenarios begin.
+	scenarios string
+	figure    Figure
+	// limit is compared with the figure, divided by that of the contender of, if
+	// one is named.
+	limit float64
+	of    string
+	// atLeast turns the comparison round.
+	atLeast bool
+}
+
+// bars are all of them, in no particular order.
+var bars = []bar{
+	{scenarios: "S1", figure: LatencyP50, limit: 0.1, of: BuiltIn},
+	{scenarios: "S1", figure: StatusWrites, limit: 1, of: BuiltIn},
+	{scenarios: "S2", figure: Makespan, limit: 0.8, of: BuiltIn},
+	{scenarios: "S2", figure: Makespan, limit: 1.15, of: Floor},
+	{scenarios: "S2", figure: StatusWrites, limit: 1, of: BuiltIn},
+	{scenarios: "S2", figure: CPUPerPod, limit: 0.5, of: BuiltIn},
+	{scenarios: "S3", figure: CeilingShare, limit: 97, atLeast: true},
+	{scenarios: "S4", figure: StatusWrites, limit: 1, of: BuiltIn},
+	{scenarios: "S4", figure: CPUPerPod, limit: 0.5, of: BuiltIn},
+	{scenarios: "S5", figure: Makespan, limit: 0.5, of: BuiltIn},
+	{scenarios: "S6", figure: LatencyOverIdle, limit: 2},
+	{scenarios: "S8-100000", figure: HeldMemory, limit: 0.4, of: BuiltIn},
+	{scenarios: "S8", figure: BytesPerEvent, limit: 64 << 10},
+	{scenarios: "S8", figure: EngineP99, limit: 1},
+	{scenarios: growthName, figure: CPUGrowth, limit: 2},
+	{scenarios: growthName, figure: BytesGrowth, limit: 1.25},
+}
+
+func barsFor(scenario string, f Figure) []bar {
+	return slices.DeleteFunc(slices.Clone(bars), func(b bar) bool {
+		return b.figure != f || !strings.HasPrefix(scenario, b.scenarios)
+	})
+}
+
+// String says what is wanted: "≤ 0.8 × built-in".
+func (b bar) String() string {
+	sign := "≤"
+	if b.atLeast {
+		sign = "≥"
+	}
+	text := fmt.Sprintf("%s %g", sign, b.limit)
+	if b.of != "" {
+		text += " × " + b.of
+	}
+	return text
+}
+
+// judge says whether a contender reached the bar, among the results of a
+// scenario by contender; empty when a figure is missing.
+func (b bar) judge(all map[string]Result, contender string) string {
+	value, ok := all[contender].Figures[b.figure]
+	if !ok {
+		return ""
+	}
+	if b.of != "" {
+		other, ok := all[b.of].Figures[b.figure]
+		if !ok || other == 0 {
+			return ""
+		}
+		value /= other
+	}
+	if value == b.limit || (value > b.limit) == b.atLeast {
+		return "met"
+	}
+	if b.of == "" {
+		return "NOT met"
+	}
+	return fmt.Sprintf("NOT met (%.2f ×)", value)
+}
+
+// growthName is the scenario that compares the steady states of Jobs of
+// different size.
+const growthName = "S8: size"
+
+// growth compares the largest steady state with the smallest: work for an event
+// must not depend on how many pods there are. nil without two of them.
+func growth(results []Result) []Result {
+	byPods := map[int]map[string]Result{}
+	for _, r := range results {
+		if _, ok := r.Figures[CPUPerEvent]; !ok {
+			continue
+		}
+		if byPods[r.Pods] == nil {
+			byPods[r.Pods] = map[string]Result{}
+		}
+		byPods[r.Pods][r.Contender] = r
+	}
+	sizes := slices.Sorted(maps.Keys(byPods))
+	if len(sizes) < 2 {
+		return nil
+	}
+	small, large := byPods[sizes[0]], byPods[sizes[len(sizes)-1]]
+	var out []Result
+	for _, c := range contenders() {
+		a, b := small[c.name], large[c.name]
+		f := Figures{}
+		for to, from := range map[Figure]Figure{CPUGrowth: CPUPerEvent, BytesGrowth: BytesPerEvent} {
+			if a.Figures[from] > 0 && b.Figures[from] > 0 {
+				f[to] = b.Figures[from] / a.Figures[from]
+			}
+		}
+		if len(f) > 0 {
+			title := fmt.Sprintf("%s, compared with %s", b.Scenario, a.Scenario)
+			out = append(out, Result{Scenario: growthName, Title: title, Contender: c.name, Figures: f})
+		}
+	}
+	return out
+}
