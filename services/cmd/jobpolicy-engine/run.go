@@ -35,7 +35,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	web := probes.New(probes.Config{Gatherer: registry, Logger: log})
+	web := probes.New(probes.Config{Gatherer: registry, Logger: log, Profiling: o.profiling})
 	return serve(ctx, o, server, web, log)
 }
 

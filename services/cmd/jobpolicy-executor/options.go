@@ -45,6 +45,7 @@ type options struct {
 	election    leading.Options
 
 	httpAddress     string
+	profiling       bool
 	shutdownTimeout time.Duration
 }
 
@@ -79,6 +80,7 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 
 	serving := s.Group("Serving")
 	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics and /debug/decisions on, in plaintext. The last names Jobs and says what they wait for. Empty: do not.")
+	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to whoever asks.")
 	serving.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second, "Time that rounds in progress get to end after a signal.")
 }
 

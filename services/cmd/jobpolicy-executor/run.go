@@ -73,10 +73,11 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		return err
 	}
 	web := probes.New(probes.Config{
-		Gatherer: registry,
-		Logger:   log,
-		Ready:    []probes.Check{ready, engine.check},
-		Extra:    all.pages,
+		Gatherer:  registry,
+		Logger:    log,
+		Profiling: o.profiling,
+		Ready:     []probes.Check{ready, engine.check},
+		Extra:     all.pages,
 	})
 	return serve(ctx, o, work, web, log)
 }

@@ -1,5 +1,5 @@
 // Package probes serves the HTTP side of a service: is it alive, is it ready and
-// if not what is missing, its metrics.
+// if not what is missing, its metrics, and profiles if asked for.
 package probes
 
 import (
@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,11 +38,13 @@ type Config struct {
 	Logger   *slog.Logger
 	// Ready lists all that must be so.
 	Ready []Check
+	// Profiling serves /debug/pprof/ too.
+	Profiling bool
 	// Extra holds further handlers, by pattern of http.ServeMux.
 	Extra map[string]http.Handler
 }
 
-// Server answers /healthz, /readyz and /metrics.
+// Server answers /healthz, /readyz, /metrics, and what its Config adds.
 type Server struct {
 	http     *http.Server
 	checks   []Check
@@ -57,6 +60,12 @@ func New(cfg Config) *Server {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 	}))
+	if cfg.Profiling {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	for pattern, h := range cfg.Extra {
 		mux.Handle(pattern, h)
 	}

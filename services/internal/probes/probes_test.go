@@ -113,6 +113,18 @@ func TestMetricsAndExtraHandlersAreServed(t *testing.T) {
 	}
 }
 
+// Profiles tell much about a process, and cost it time: they are served on demand.
+func TestProfilesAreServedOnDemandOnly(t *testing.T) {
+	for profiling, want := range map[bool]int{true: http.StatusOK, false: http.StatusNotFound} {
+		_, base := serve(t, probes.Config{Profiling: profiling})
+		for _, path := range []string{"/debug/pprof/heap", "/debug/pprof/profile?seconds=1"} {
+			if code, _ := get(t, base+path); code != want {
+				t.Errorf("%s with profiling %t = %d, want %d", path, profiling, code, want)
+			}
+		}
+	}
+}
+
 func TestCachedCheckAsksOnceInItsTime(t *testing.T) {
 	var asked atomic.Int32
 	refusal := errors.New("no")
