@@ -23,6 +23,8 @@ type Config struct {
 	Size Size
 	// Scenarios and Contenders choose by name; nil: all.
 	Scenarios, Contenders *regexp.Regexp
+	// ProfileDir is where CPU profiles go; empty: none are taken.
+	ProfileDir string
 	// Commit names what is measured.
 	Commit string
 	// Progress receives lines for a person who waits.
@@ -96,7 +98,7 @@ func (r *runner) heat(ctx context.Context, s *Scenario, c contender) (*Result, e
 	account := fmt.Sprintf("bench-%d", r.heats)
 	h := &heat{
 		plane: r.plane, scenario: s, contender: c, account: account, namespace: account, figures: Figures{},
-		quiet: r.quiet(), say: r.throttled(fmt.Sprintf("%-22s %-13s ", s.Name, c.name)),
+		quiet: r.quiet(), profileDir: r.ProfileDir, say: r.throttled(fmt.Sprintf("%-22s %-13s ", s.Name, c.name)),
 	}
 	err := r.play(ctx, h)
 	if err != nil || s.Pods > renewAfter {

@@ -14,6 +14,7 @@ import (
 var (
 	sizeFlag       = flag.String("bench.size", string(Tiny), "tiny (counts only matter), small (minutes), full (an hour and more) or huge (100,000 concurrent pods)")
 	scenariosFlag  = flag.String("bench.scenarios", "", "regular expression: only these scenarios, S1 to S8")
+	profileFlag    = flag.String("bench.profile", "", "directory for CPU profiles of the contenders, which cost them time; empty: none")
 	docsFlag       = flag.String("bench.docs", "", "directory in which to write the results into performance.md, with plots; empty: nowhere")
 	contendersFlag = flag.String("bench.contenders", "", "regular expression: only these contenders")
 )
@@ -34,7 +35,7 @@ func TestBenchmark(t *testing.T) {
 	cfg := Config{
 		BinDir: binDir(t), Dir: t.TempDir(), Size: Size(*sizeFlag), Commit: commit(),
 		Scenarios: pattern(t, *scenariosFlag), Contenders: pattern(t, *contendersFlag),
-		Progress: func(line string) { fmt.Println(line) },
+		ProfileDir: *profileFlag, Progress: func(line string) { fmt.Println(line) },
 	}
 	results, err := Run(t.Context(), cfg)
 	if cfg.Size != Tiny || err != nil {

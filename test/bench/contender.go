@@ -57,8 +57,10 @@ type crew struct {
 	// the control plane; 0 otherwise.
 	engine     int
 	stopEngine func() error
-	// metrics are where its metrics are served.
-	metrics []string
+	// metrics are where its metrics are served, and profiles where profiles are,
+	// by program.
+	metrics  []string
+	profiles map[string]string
 }
 
 // limits are the flags of a client's rate, by which all contenders are called.
@@ -90,7 +92,7 @@ func startBuiltIn(_ context.Context, p *plane, kubeconfig string, qps int) (*cre
 	args := append([]string{"kube-controller-manager"}, limits(qps)...)
 	args = append(args, "--kubeconfig="+kubeconfig, "--controllers=job-controller",
 		"--leader-elect=false", "--use-service-account-credentials=false", fmt.Sprintf("--concurrent-job-syncs=%d", jobSyncs),
-		"--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir=", "--authorization-always-allow-paths=/healthz,/metrics")
+		"--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir=", "--authorization-always-allow-paths=/healthz,/metrics,/debug/pprof/*")
 	return launch(kubeconfig, filepath.Join(p.binaries, cluster.LocalBinary), "https://"+address, "/healthz", args)
 }
 
@@ -105,6 +107,7 @@ func startServices(ctx context.Context, p *plane, kubeconfig string, qps int) (*
 		return nil, errors.Join(err, p.Kill(cluster.Engine))
 	}
 	c.metrics = append(c.metrics, p.EngineURL()+"/metrics")
+	c.profiles[cluster.EngineBinary] = p.EngineURL() + profilePath
 	c.stopEngine = func() error {
 		_, err := p.StopComponent(context.WithoutCancel(ctx), cluster.Engine)
 		return err
@@ -123,7 +126,7 @@ func startExecutor(p *plane, kubeconfig string, qps int, engine ...string) (*cre
 		return nil, err
 	}
 	args := append(limits(qps), "--kubeconfig="+kubeconfig, "--replace-builtin", "--leader-elect=false",
-		fmt.Sprintf("--concurrent-job-syncs=%d", jobSyncs), "--http-address="+address)
+		fmt.Sprintf("--concurrent-job-syncs=%d", jobSyncs), "--http-address="+address, "--profiling")
 	return launch(kubeconfig, filepath.Join(p.binaries, cluster.ExecutorBinary), "http://"+address, "/readyz", append(args, engine...))
 }
 
@@ -153,7 +156,10 @@ func launch(kubeconfig, path, url, ready string, args []string) (*crew, error) {
 	for {
 		_, err := fetch(url + ready)
 		if err == nil {
-			return &crew{own: []*process{p}, metrics: []string{url + "/metrics"}}, nil
+			return &crew{
+				own: []*process{p}, metrics: []string{url + "/metrics"},
+				profiles: map[string]string{filepath.Base(path): url + profilePath},
+			}, nil
 		}
 		if ended := p.check(); ended != nil {
 			return nil, ended

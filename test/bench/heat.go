@@ -38,7 +38,9 @@ type heat struct {
 	calls     calls // of the whole scenario
 	// quiet is how long a contender sends nothing before it is taken to be done.
 	quiet time.Duration
-	say   func(format string, args ...any)
+	// profileDir is where CPU profiles go; empty: none are taken.
+	profileDir string
+	say        func(format string, args ...any)
 }
 
 // A reading is what a contender has used and done up to a moment.
@@ -78,7 +80,7 @@ func (h *heat) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.scenario.play(ctx, h); err != nil {
+	if err := h.profiled(ctx, h.scenario.play); err != nil {
 		return err
 	}
 	if err := h.settle(ctx); err != nil {

@@ -20,7 +20,7 @@ type metrics map[string]float64
 // web asks programs on this machine. The controller manager signs its own
 // certificate.
 var web = &http.Client{
-	Timeout:   30 * time.Second,
+	Timeout:   profileTime + 30*time.Second,
 	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 }
 

@@ -68,7 +68,8 @@ func startPlane(ctx context.Context, dir, binaries string, say func(string, ...a
 		ControllerManagerControllers: "serviceaccount-controller",
 		ExtraArgs: map[string][]string{
 			// Events of 100,000 pods, and each version of them, stay until compaction.
-			cluster.Etcd: {"--quota-backend-bytes=17179869184"},
+			cluster.Etcd:   {"--quota-backend-bytes=17179869184"},
+			cluster.Engine: {"--profiling"},
 			cluster.APIServer: {
 				"--audit-policy-file=" + policy, "--audit-log-path=" + log, "--audit-log-maxsize=1000000",
 				// Pods do without service accounts, which namespaces would have to get first.
