@@ -71,6 +71,9 @@ func Run(ctx context.Context, cfg Config) ([]Result, error) {
 			if cfg.Contenders != nil && !cfg.Contenders.MatchString(c.name) {
 				continue
 			}
+			if ctx.Err() != nil {
+				return results, errors.Join(append(errs, context.Cause(ctx), r.dropPlane())...)
+			}
 			result, err := r.heat(ctx, s, c)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s, %s: %w", s.Name, c.name, err))
@@ -116,8 +119,10 @@ func (r *runner) play(ctx context.Context, h *heat) error {
 	if h.crew, err = h.contender.start(ctx, h.plane, kubeconfig, h.scenario.QPS); err != nil {
 		return err
 	}
-	err = h.run(ctx)
-	if err := errors.Join(err, h.crew.stop()); err != nil {
+	if err := h.run(ctx); err != nil {
+		return errors.Join(fmt.Errorf("%w\n%s", err, h.crew.tail()), h.crew.stop())
+	}
+	if err := h.crew.stop(); err != nil {
 		return err
 	}
 	r.line(fmt.Sprintf("%-22s %-13s done in %.1f s, counts verified", h.scenario.Name, h.contender.name, h.figures[Makespan]))

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -37,7 +39,9 @@ func TestBenchmark(t *testing.T) {
 		Scenarios: pattern(t, *scenariosFlag), Contenders: pattern(t, *contendersFlag),
 		ProfileDir: *profileFlag, Progress: func(line string) { fmt.Println(line) },
 	}
-	results, err := Run(t.Context(), cfg)
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	results, err := Run(ctx, cfg)
 	if cfg.Size != Tiny || err != nil {
 		fmt.Printf("\n%s at commit %s, on %s\n\n%s\n%s\n%s", cfg.Size, cfg.Commit, Machine(), ScenarioList(results), Table(results), CallsTable(results))
 	}

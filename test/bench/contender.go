@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"jobpolicy.dev/deploy/local/cluster"
@@ -178,6 +179,15 @@ func (c *crew) check() error {
 		errs = append(errs, p.check())
 	}
 	return errors.Join(errs...)
+}
+
+// tail is how the output of its own processes ends.
+func (c *crew) tail() string {
+	var all strings.Builder
+	for _, p := range c.own {
+		all.WriteString(p.tail())
+	}
+	return all.String()
 }
 
 func (c *crew) stop() error {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,12 +27,10 @@ const (
 	pageEnd   = "<!-- measured: end -->"
 )
 
-const newPage = `# Performance
-
-What the executor and the policy engine cost, measured beside the built-in Job
-controller.
-
-` + pageBegin + "\n" + pageEnd + "\n"
+// newPage is the page before anything is measured.
+//
+//go:embed page.md
+var newPage string
 
 // plotted are the figures that are drawn, by file name.
 var plotted = []struct {
