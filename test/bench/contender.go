@@ -137,11 +137,16 @@ func startFloor(_ context.Context, _ *plane, kubeconfig string, qps int) (*crew,
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(kubeconfig+".log", program, []string{floorEnv + "=1"}, append(limits(qps), "--kubeconfig="+kubeconfig)...)
+	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	return &crew{own: []*process{p}}, nil
+	args := append(limits(qps), "--kubeconfig="+kubeconfig, "--http-address="+address)
+	p, err := startProcess(kubeconfig+".log", program, []string{floorEnv + "=1"}, args...)
+	if err != nil {
+		return nil, err
+	}
+	return &crew{own: []*process{p}, profiles: map[string]string{Floor: "http://" + address + profilePath}}, nil
 }
 
 // readyPatience is how long a contender may take to start.

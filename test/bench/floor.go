@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net"
+	"net/http"
+	_ "net/http/pprof" // the floor may be profiled, as the others
 	"os"
 	"os/signal"
 	"slices"
@@ -55,6 +58,7 @@ func RunFloor(args []string) error {
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig file")
 	qps := flags.Float64("kube-api-qps", 0, "requests per second")
 	burst := flags.Int("kube-api-burst", 0, "requests at once")
+	address := flags.String("http-address", "", "host:port for profiles")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -70,6 +74,12 @@ func RunFloor(args []string) error {
 	told, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, broken := context.WithCancelCause(told)
+	defer broken(nil)
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		return err
+	}
+	go func() { broken(http.Serve(listener, nil)) }()
 	f := &floor{
 		client: client, todo: newBacklog(floorWriters), broken: broken,
 		jobs: map[types.UID]*floorJob{}, pods: map[types.UID]bool{},
