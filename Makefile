@@ -81,8 +81,8 @@ conformance: build ## compare with the built-in job controller on N generated ca
 # --- benchmarks -----------------------------------------------------------------------------------------------------
 
 # SCENARIOS and CONTENDERS are regular expressions that choose some; DOCS=1 writes docs/performance.md and its plots;
-# PROFILE=dir takes CPU profiles there.
-BENCH_ARGS = -bench.scenarios='$(SCENARIOS)' -bench.contenders='$(CONTENDERS)' $(if $(DOCS),-bench.docs=$(CURDIR)/docs) $(if $(PROFILE),-bench.profile=$(abspath $(PROFILE)))
+# PROFILE=dir takes CPU profiles there; REPEAT=n plays each scenario n times and shows medians.
+BENCH_ARGS = -bench.repeat=$(or $(REPEAT),1) -bench.scenarios='$(SCENARIOS)' -bench.contenders='$(CONTENDERS)' $(if $(DOCS),-bench.docs=$(CURDIR)/docs) $(if $(PROFILE),-bench.profile=$(abspath $(PROFILE)))
 RUN_BENCH = go -C test test -count=1 -timeout 0 -v ./bench -run TestBenchmark -args $(BENCH_ARGS)
 
 .PHONY: bench

@@ -25,6 +25,8 @@ type Config struct {
 	Scenarios, Contenders *regexp.Regexp
 	// ProfileDir is where CPU profiles go; empty: none are taken.
 	ProfileDir string
+	// Repeat is how often each scenario is played; figures are medians. 0: once.
+	Repeat int
 	// Commit names what is measured.
 	Commit string
 	// Progress receives lines for a person who waits.
@@ -67,12 +69,25 @@ func Run(ctx context.Context, cfg Config) ([]Result, error) {
 		if cfg.Scenarios != nil && !cfg.Scenarios.MatchString(s.Name) {
 			continue
 		}
-		for _, c := range inTurn(contenders(), i) {
-			if cfg.Contenders != nil && !cfg.Contenders.MatchString(c.name) {
+		played, err := r.scenario(ctx, s, i)
+		results = append(results, medians(played)...)
+		errs = append(errs, err)
+	}
+	return results, errors.Join(append(errs, r.dropPlane())...)
+}
+
+// scenario plays a scenario with all contenders in turn, as often as is asked
+// for, and begins with another contender each time.
+func (r *runner) scenario(ctx context.Context, s *Scenario, first int) ([]Result, error) {
+	var results []Result
+	var errs []error
+	for n := range max(1, r.Repeat) {
+		for _, c := range inTurn(contenders(), first+n) {
+			if r.Contenders != nil && !r.Contenders.MatchString(c.name) {
 				continue
 			}
 			if ctx.Err() != nil {
-				return results, errors.Join(append(errs, context.Cause(ctx), r.dropPlane())...)
+				return results, errors.Join(append(errs, context.Cause(ctx))...)
 			}
 			result, err := r.heat(ctx, s, c)
 			if err != nil {
@@ -82,7 +97,7 @@ func Run(ctx context.Context, cfg Config) ([]Result, error) {
 			results = append(results, *result)
 		}
 	}
-	return results, errors.Join(append(errs, r.dropPlane())...)
+	return results, errors.Join(errs...)
 }
 
 // inTurn lets another contender begin each time.

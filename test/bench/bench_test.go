@@ -16,6 +16,7 @@ import (
 var (
 	sizeFlag       = flag.String("bench.size", string(Tiny), "tiny (counts only matter), small (minutes), full (an hour and more) or huge (100,000 concurrent pods)")
 	scenariosFlag  = flag.String("bench.scenarios", "", "regular expression: only these scenarios, S1 to S8")
+	repeatFlag     = flag.Int("bench.repeat", 1, "how often each scenario is played; figures are medians")
 	profileFlag    = flag.String("bench.profile", "", "directory for CPU profiles of the contenders, which cost them time; empty: none")
 	docsFlag       = flag.String("bench.docs", "", "directory in which to write the results into performance.md, with plots; empty: nowhere")
 	contendersFlag = flag.String("bench.contenders", "", "regular expression: only these contenders")
@@ -37,7 +38,8 @@ func TestBenchmark(t *testing.T) {
 	cfg := Config{
 		BinDir: binDir(t), Dir: t.TempDir(), Size: Size(*sizeFlag), Commit: commit(),
 		Scenarios: pattern(t, *scenariosFlag), Contenders: pattern(t, *contendersFlag),
-		ProfileDir: *profileFlag, Progress: func(line string) { fmt.Println(line) },
+		Repeat: *repeatFlag, ProfileDir: *profileFlag,
+		Progress: func(line string) { fmt.Println(line) },
 	}
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -198,6 +198,23 @@ func TestTableShowsWhichBarsAreMet(t *testing.T) {
 	}
 }
 
+func TestRepetitionsGiveMedians(t *testing.T) {
+	runs := []Result{
+		result(BuiltIn, 9, 1), result(Floor, 4, 1), result(BuiltIn, 30, 5), result(Floor, 6, 3), result(BuiltIn, 10, 2),
+	}
+	got := map[string]Figures{}
+	for _, r := range medians(runs) {
+		got[r.Contender] = r.Figures
+	}
+	want := map[string]Figures{BuiltIn: {Makespan: 10, CPUPerPod: 2}, Floor: {Makespan: 5, CPUPerPod: 2}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+	if runs[0].Figures[Makespan] != 9 {
+		t.Error("a result was changed")
+	}
+}
+
 func TestGrowthComparesTheLargestWithTheSmallest(t *testing.T) {
 	var all []Result
 	for pods, cpu := range map[int]float64{1000: 2, 10_000: 3, 100_000: 5} {
