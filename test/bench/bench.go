@@ -42,6 +42,7 @@ type Result struct {
 	Size      Size           `json:"size"`
 	Commit    string         `json:"commit"`
 	Pods      int            `json:"pods"`
+	Runs      int            `json:"runs"`
 	Figures   Figures        `json:"figures"`
 	Calls     map[string]int `json:"calls"`
 }
@@ -151,7 +152,7 @@ func (r *runner) result(h *heat) *Result {
 	s := h.scenario
 	return &Result{
 		Scenario: s.Name, Title: s.Title, Latency: s.Latency, Contender: h.contender.name, Size: r.Size, Commit: r.Commit,
-		Pods: s.Pods, Figures: h.figures, Calls: h.calls,
+		Pods: s.Pods, Runs: 1, Figures: h.figures, Calls: h.calls,
 	}
 }
 

@@ -135,6 +135,9 @@ func measured(m Measurement) string {
 	var sources []string
 	for _, r := range m.Results {
 		source := fmt.Sprintf("`%s` at commit %s", commands[r.Size], r.Commit)
+		if r.Runs > 1 {
+			source += fmt.Sprintf(" (medians of %d runs)", r.Runs)
+		}
 		if !slices.Contains(sources, source) {
 			sources = append(sources, source)
 		}

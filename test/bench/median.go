@@ -6,18 +6,20 @@ import "slices"
 // is the median of those that there are. API calls are those of the first run.
 func medians(results []Result) []Result {
 	var out []Result
+	runs := map[string]int{}
 	values := map[string]map[Figure][]float64{} // by contender
 	for _, r := range results {
 		if values[r.Contender] == nil {
 			values[r.Contender] = map[Figure][]float64{}
 			out = append(out, r)
 		}
+		runs[r.Contender]++
 		for f, value := range r.Figures {
 			values[r.Contender][f] = append(values[r.Contender][f], value)
 		}
 	}
 	for i := range out {
-		out[i].Figures = Figures{}
+		out[i].Figures, out[i].Runs = Figures{}, runs[out[i].Contender]
 		for f, all := range values[out[i].Contender] {
 			out[i].Figures[f] = median(all)
 		}

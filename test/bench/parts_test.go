@@ -205,6 +205,9 @@ func TestRepetitionsGiveMedians(t *testing.T) {
 	got := map[string]Figures{}
 	for _, r := range medians(runs) {
 		got[r.Contender] = r.Figures
+		if want := map[string]int{BuiltIn: 3, Floor: 2}[r.Contender]; r.Runs != want {
+			t.Errorf("%s: medians of %d runs, want %d", r.Contender, r.Runs, want)
+		}
 	}
 	want := map[string]Figures{BuiltIn: {Makespan: 10, CPUPerPod: 2}, Floor: {Makespan: 5, CPUPerPod: 2}}
 	if diff := cmp.Diff(want, got); diff != "" {
