@@ -200,8 +200,8 @@ func spread(sorted []time.Duration, q float64) time.Duration {
 }
 
 // latencies are, Job by Job, the times from the end of the last pod to the sight
-// of Complete or Failed, and from the creation of the Job to the sight of its
-// first pod, sorted. Under the floor a Job is over when its last pod is released.
+// of the Job's end, and from the creation of the Job to the sight of its first
+// pod, sorted.
 func (h *heat) latencies(names func(string) bool) (end, first []time.Duration) {
 	for _, job := range h.observer.all(h.namespace) {
 		if job.Job == nil || !names(job.Name) {
@@ -209,16 +209,20 @@ func (h *heat) latencies(names func(string) bool) (end, first []time.Duration) {
 		}
 		l := h.kubelet.ledger(h.namespace, job.UID)
 		first = append(first, l.firstSeen.Sub(job.created))
-		if h.contender.writesStatus {
-			end = append(end, job.over.Sub(l.lastEnd))
-		}
-	}
-	if !h.contender.writesStatus {
-		end = h.kubelet.releases(h.namespace)
+		end = append(end, h.over(job, l).Sub(l.lastEnd))
 	}
 	slices.Sort(end)
 	slices.Sort(first)
 	return end, first
+}
+
+// over is when Complete or Failed was seen. Under the floor, where no Job ends,
+// it is when the last finalizer was seen to go.
+func (h *heat) over(job seenJob, l ledger) time.Time {
+	if h.contender.writesStatus {
+		return job.over
+	}
+	return l.lastRelease
 }
 
 // makespan is the time from the creation of the first Job to the sight of the
@@ -226,15 +230,15 @@ func (h *heat) latencies(names func(string) bool) (end, first []time.Duration) {
 func (h *heat) makespan() time.Duration {
 	var begin, end time.Time
 	for _, job := range h.observer.all(h.namespace) {
+		if job.Job == nil {
+			continue // Verifying will complain.
+		}
 		if begin.IsZero() || job.created.Before(begin) {
 			begin = job.created
 		}
-		if job.over.After(end) {
-			end = job.over
+		if over := h.over(job, h.kubelet.ledger(h.namespace, job.UID)); over.After(end) {
+			end = over
 		}
-	}
-	if !h.contender.writesStatus {
-		end = h.kubelet.lastRelease(h.namespace)
 	}
 	return end.Sub(begin)
 }

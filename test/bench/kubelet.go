@@ -56,7 +56,7 @@ type stage struct {
 // A cast is the pods of one Job.
 type cast struct {
 	total
-	firstSeen, lastEnd time.Time
+	firstSeen, lastEnd, lastRelease time.Time
 	// indexes counts the pods of each index.
 	indexes map[int32]int
 }
@@ -159,6 +159,7 @@ func (st *stage) trace(p *pod, tracked bool) {
 		st.count(p, func(t *total) { t.finalizers++ })
 	case !tracked && p.tracked:
 		p.tracked, p.released = false, time.Now()
+		p.cast.lastRelease = p.released
 		st.count(p, func(t *total) { t.finalizers-- })
 	}
 }

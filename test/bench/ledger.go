@@ -23,8 +23,8 @@ func (k *kubelet) totals(namespace string) (total, time.Time, error) {
 type ledger struct {
 	total
 	// firstSeen is when its first pod was seen; lastEnd is when the write of the
-	// last end was sent.
-	firstSeen, lastEnd time.Time
+	// last end was sent; lastRelease is when the last finalizer was seen to go.
+	firstSeen, lastEnd, lastRelease time.Time
 	// indexes is how many different indexes there were, and repeated how many
 	// of them had more than one pod.
 	indexes, repeated int
@@ -38,7 +38,9 @@ func (k *kubelet) ledger(namespace string, job types.UID) ledger {
 	if c == nil {
 		return ledger{}
 	}
-	l := ledger{total: c.total, firstSeen: c.firstSeen, lastEnd: c.lastEnd, indexes: len(c.indexes)}
+	l := ledger{
+		total: c.total, firstSeen: c.firstSeen, lastEnd: c.lastEnd, lastRelease: c.lastRelease, indexes: len(c.indexes),
+	}
 	for _, n := range c.indexes {
 		if n > 1 {
 			l.repeated++
@@ -60,17 +62,4 @@ func (k *kubelet) releases(namespace string) []time.Duration {
 	}
 	slices.Sort(all)
 	return all
-}
-
-// lastRelease is when the last finalizer was seen to be gone.
-func (k *kubelet) lastRelease(namespace string) time.Time {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var last time.Time
-	for _, p := range k.stages[namespace].pods {
-		if p.released.After(last) {
-			last = p.released
-		}
-	}
-	return last
 }
