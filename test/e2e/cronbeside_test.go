@@ -9,7 +9,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
@@ -160,4 +159,3 @@ func checkPage(t *testing.T, p *executorProcess) {
 	}
 	t.Errorf("the page does not say when the CronJob that is scheduled every minute runs next:\n%s", page)
 }
-
