@@ -54,7 +54,9 @@ func (r *run) still(begun time.Time, views [2]view) bool {
 	if views[0].facts.behind || views[1].facts.behind {
 		return false
 	}
-	if (views[0].facts.restless || views[1].facts.restless) && quiet < settleRestless {
+	restless := views[0].facts.restless || views[1].facts.restless
+	unstarted := !r.c.Manual && (views[0].facts.unstarted || views[1].facts.unstarted)
+	if (restless || unstarted) && quiet < settleRestless {
 		return false
 	}
 	if !r.c.inRestarts() {

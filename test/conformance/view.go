@@ -31,6 +31,8 @@ type facts struct {
 	exists, finished, suspended bool
 	// behind: what a step wrote has not been seen yet.
 	behind bool
+	// unstarted: pods that the node starts by itself have not been started yet.
+	unstarted bool
 	// restless: the Job does not have the pods that it should have, so that
 	// something is likely to happen still.
 	restless bool
@@ -216,6 +218,7 @@ func (sc *scene) facts() facts {
 			f.active = append(f.active, h)
 		default:
 			f.pending = append(f.pending, h)
+			f.unstarted = f.unstarted || p.GenerateName != added && len(p.Spec.SchedulingGates) == 0
 		}
 	}
 	f.behind = sc.job != nil && sc.job.Generation < sc.wrote
@@ -231,8 +234,8 @@ func (sc *scene) facts() facts {
 	return f
 }
 
-// restless reports whether a Job has too few pods or too many, counting those
-// that end as it suits: whether they are replaced is not judged here.
+// restless reports whether a Job has too few pods or too many. Those that end
+// count where they are replaced only when they have ended.
 func restless(job *batchv1.Job, alive, ending int) bool {
 	interim := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Type != batchv1.JobSuspended && c.Status == corev1.ConditionTrue
@@ -243,13 +246,12 @@ func restless(job *batchv1.Job, alive, ending int) bool {
 	if job.Spec.Suspend != nil && *job.Spec.Suspend {
 		return alive > 0 || job.Status.Active > 0 || len(job.Status.Conditions) == 0
 	}
-	wanted := int(*job.Spec.Parallelism)
-	standing := alive
-	if !replacesEnding(job) {
-		standing += ending
+	if policy := job.Spec.PodReplacementPolicy; policy == nil || *policy == batchv1.TerminatingOrFailed {
+		ending = 0
 	}
+	wanted := int(*job.Spec.Parallelism)
 	if job.Spec.Completions == nil {
-		return job.Status.StartTime == nil || job.Status.Succeeded == 0 && standing < wanted
+		return job.Status.StartTime == nil || job.Status.Succeeded == 0 && alive+ending < wanted
 	}
 	missing := int(*job.Spec.Completions - job.Status.Succeeded)
 	if job.Spec.BackoffLimitPerIndex != nil {
@@ -257,13 +259,7 @@ func restless(job *batchv1.Job, alive, ending int) bool {
 		return job.Status.StartTime == nil || alive > min(wanted, missing)
 	}
 	wanted = min(wanted, missing)
-	return job.Status.StartTime == nil || alive > wanted || standing < wanted
-}
-
-// replacesEnding reports whether a pod is replaced as soon as it is deleted.
-func replacesEnding(job *batchv1.Job) bool {
-	policy := job.Spec.PodReplacementPolicy
-	return job.Spec.PodFailurePolicy == nil && (policy == nil || *policy == batchv1.TerminatingOrFailed)
+	return job.Status.StartTime == nil || alive > wanted || alive+ending < wanted
 }
 
 // foreign reports whether neither side manages the Job.

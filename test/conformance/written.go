@@ -128,8 +128,6 @@ func writeFailures(add adder) {
 	// Whether pods start before the deadline is a race, except where none do, or
 	// where the deadline comes later.
 	add("deadline", newSpec(deadline(3), parallelism(2), completions(3)), "wait").Manual = true
-	add("deadline-zero", newSpec(deadline(0), parallelism(2)), "wait")
-	add("deadline-zero-resumed", newSpec(suspended, deadline(0)), "resume", "wait")
 	add("deadline-held", newSpec(parallelism(2)), "hold", "activeDeadlineSeconds 1", "end * failed")
 	add("per-index", newSpec(indexed(3), perIndex(0)), "fail #1", "succeed *")
 	add("per-index-one", newSpec(indexed(3), perIndex(1)), "fail #1", "fail #1", "succeed *")
@@ -154,7 +152,6 @@ func writeOperations(add adder) {
 	add("suspend-resume", newSpec(parallelism(2), completions(3)), "succeed 1", "suspend", "resume", "succeed 2")
 	add("suspend-held", newSpec(parallelism(2), completions(2)), "hold", "suspend", "resume", "end * failed", "succeed *")
 	add("suspend-held-succeeds", newSpec(indexed(2)), "hold", "suspend", "end * succeeded", "resume", "succeed *")
-	add("suspend-policy", newSpec(parallelism(2), failurePolicy(onExit("FailJob", 143))), "hold", "suspend", "end 1 failed", "end * failed", "resume")
 	add("suspend-deadline", newSpec(suspended, deadline(2)), "resume", "wait").Manual = true
 	add("suspend-with-failures", newSpec(parallelism(2), completions(2)), "fail 1", "suspend", "resume", "succeed *")
 	add("scale-down", newSpec(parallelism(4), completions(4)), "parallelism 2", "succeed 2", "succeed *")

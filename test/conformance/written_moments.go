@@ -72,7 +72,7 @@ func writeRestarts(add adder) {
 		"hold", "succeed #1 & crash", "crash & end #0 failed", "end * succeeded")
 	add("restart-past-limit", newSpec(backoffLimit(0), parallelism(3), completions(3)), "hold", "fail 1 & crash", "crash & end 1 failed", "end * failed")
 	add("restart-counts-of-containers", newSpec(onFailure, backoffLimit(2), parallelism(2), completions(2)), "hold", "crash & restart 1 count=3", "end * failed")
-	add("restart-deadline", newSpec(parallelism(2)), "hold", "activeDeadlineSeconds 1 & crash", "wait")
+	add("restart-deadline", newSpec(parallelism(2)), "hold", "activeDeadlineSeconds 1 & crash", "end * failed")
 	add("restart-resize", newSpec(indexed(4)), "succeed #3", "crash & resize 2", "crash & resize 4", "succeed *")
 	add("restart-adoption", newSpec(ownSelector, completions(3), parallelism(2)), "crash & pod phase=Succeeded & pod phase=Running", "succeed *")
 	add("restart-release", newSpec(indexed(2)), "crash & relabel #1", "succeed *")
