@@ -4,9 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
 )
 
 var (
@@ -132,21 +130,12 @@ func startAPIServer(t *testing.T) typedbatchv1.JobInterface {
 	return client.BatchV1().Jobs(metav1.NamespaceDefault)
 }
 
-// binDir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/
-// of this repository after building them.
+// binDir returns the directory of the executables.
 func binDir(t *testing.T) string {
 	t.Helper()
-	if dir := os.Getenv("JOBPOLICY_BIN_DIR"); dir != "" {
-		return dir
-	}
-	root, err := filepath.Abs("../..")
+	dir, err := executables.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("bash", filepath.Join(root, "deploy/local/build.sh"))
-	build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		t.Fatalf("build the executables: %v", err)
-	}
-	return filepath.Join(root, "bin")
+	return dir
 }

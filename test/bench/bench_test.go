@@ -6,11 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+
+	"jobpolicy.dev/test/executables"
 )
 
 var (
@@ -87,21 +88,12 @@ func pattern(t *testing.T, text string) *regexp.Regexp {
 	return re
 }
 
-// binDir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/
-// of this repository after building them.
+// binDir returns the directory of the executables.
 func binDir(t *testing.T) string {
 	t.Helper()
-	if dir := os.Getenv("JOBPOLICY_BIN_DIR"); dir != "" {
-		return dir
-	}
-	root, err := filepath.Abs("../..")
+	dir, err := executables.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("bash", filepath.Join(root, "deploy/local/build.sh"))
-	build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		t.Fatalf("build the executables: %v", err)
-	}
-	return filepath.Join(root, "bin")
+	return dir
 }

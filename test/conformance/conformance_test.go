@@ -7,8 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +16,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
 )
 
 var (
@@ -246,23 +245,14 @@ func startSide(t *testing.T, name string, opts cluster.Options, controller ...st
 	return s
 }
 
-// binDir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/
-// of this repository after building them.
+// binDir returns the directory of the executables.
 func binDir(t *testing.T) string {
 	t.Helper()
-	if dir := os.Getenv("JOBPOLICY_BIN_DIR"); dir != "" {
-		return dir
-	}
-	root, err := filepath.Abs("../..")
+	dir, err := executables.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("bash", filepath.Join(root, "deploy/local/build.sh"))
-	build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		t.Fatalf("build the executables: %v", err)
-	}
-	return filepath.Join(root, "bin")
+	return dir
 }
 
 // noteLog shows what the executor could not do.

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
 )
 
 // A second executor in coexist mode, with the engine in its own process, does
@@ -95,7 +96,7 @@ func startExecutor(t *testing.T, args ...string) *executorProcess {
 // startExecutorOn is startExecutor for a control plane of the test's own.
 func startExecutorOn(t *testing.T, plane *cluster.Cluster, args ...string) *executorProcess {
 	t.Helper()
-	binaries, err := binDir()
+	binaries, err := executables.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
 )
 
 // Beside the built-in CronJob controller, each has its own CronJobs. While it is
@@ -77,7 +78,7 @@ func TestCronJobsBesideTheBuiltinController(t *testing.T) {
 // Jobs and CronJobs run beside the executor.
 func startBesidePlane(t *testing.T) *kubernetes.Clientset {
 	t.Helper()
-	binaries, err := binDir()
+	binaries, err := executables.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}

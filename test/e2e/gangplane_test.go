@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
 )
 
 // A gangPlane is a control plane that schedules gangs. The built-in job
@@ -33,7 +34,7 @@ const (
 
 func startGangPlane(t *testing.T) *gangPlane {
 	t.Helper()
-	binaries, err := binDir()
+	binaries, err := executables.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}

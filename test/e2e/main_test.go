@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
 )
 
 // Of the one control plane that all tests share.
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) (code int, err error) {
-	binaries, err := binDir()
+	binaries, err := executables.Dir()
 	if err != nil {
 		return 1, err
 	}
@@ -83,24 +83,6 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	return m.Run(), nil
-}
-
-// binDir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/
-// of this repository after building them.
-func binDir() (string, error) {
-	if dir := os.Getenv("JOBPOLICY_BIN_DIR"); dir != "" {
-		return dir, nil
-	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		return "", err
-	}
-	build := exec.Command("bash", filepath.Join(root, "deploy/local/build.sh"))
-	build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		return "", fmt.Errorf("build the executables: %w", err)
-	}
-	return filepath.Join(root, "bin"), nil
 }
 
 // tail returns the last lines of a file.

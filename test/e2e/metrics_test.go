@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
 )
 
 // A metered control plane has one Job controller, and tells its metrics.
@@ -168,7 +169,7 @@ func ourMetered(t *testing.T) *metered {
 // builtInMetered starts a control plane whose controller manager does the Jobs.
 func builtInMetered(t *testing.T) *metered {
 	t.Helper()
-	binaries, err := binDir()
+	binaries, err := executables.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}

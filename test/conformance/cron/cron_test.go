@@ -3,9 +3,6 @@ package cron
 import (
 	"context"
 	"flag"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -14,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
 )
 
 var (
@@ -97,21 +95,12 @@ func startSide(t *testing.T, name, binaries string) *side {
 	return s
 }
 
-// binDir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/ of
-// this repository after building them.
+// binDir returns the directory of the executables.
 func binDir(t *testing.T) string {
 	t.Helper()
-	if dir := os.Getenv("JOBPOLICY_BIN_DIR"); dir != "" {
-		return dir
-	}
-	root, err := filepath.Abs("../../..")
+	dir, err := executables.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("bash", filepath.Join(root, "deploy/local/build.sh"))
-	build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		t.Fatalf("build the executables: %v", err)
-	}
-	return filepath.Join(root, "bin")
+	return dir
 }

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
 )
 
 // Of the one control plane that all tests share. It has no executor and no
@@ -48,7 +48,7 @@ func runTests(m *testing.M) (code int, err error) {
 	if err := flag.Set("test.parallel", parallelTests); err != nil {
 		return 1, err
 	}
-	if binaries, err = binDir(); err != nil {
+	if binaries, err = executables.Dir(); err != nil {
 		return 1, err
 	}
 	stateDir, err := os.MkdirTemp("", "jobpolicy-faults-")
@@ -79,22 +79,4 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	return m.Run(), nil
-}
-
-// binDir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/
-// of this repository after building them.
-func binDir() (string, error) {
-	if dir := os.Getenv("JOBPOLICY_BIN_DIR"); dir != "" {
-		return dir, nil
-	}
-	root, err := filepath.Abs("../../..")
-	if err != nil {
-		return "", err
-	}
-	build := exec.Command("bash", filepath.Join(root, "deploy/local/build.sh"))
-	build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		return "", fmt.Errorf("build the executables: %w", err)
-	}
-	return filepath.Join(root, "bin"), nil
 }
