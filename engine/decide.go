@@ -43,6 +43,9 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	}
 	l := keepLedger(s, t, v, p)
 	pub := publish(s, t, v, p, l)
+	if mayWait(s, v, p, l, pub) {
+		l, pub = putOff(s, l)
+	}
 	return assemble(s, v, p, l, pub, explain(s, t, v, answers, p))
 }
 

@@ -41,6 +41,9 @@ func drawRequest(t *rapid.T) *request {
 	if rapid.IntRange(0, 5).Draw(t, "hold") == 0 {
 		req.CreateNotBefore = drawTime(t, "not before")
 	}
+	if rapid.IntRange(0, 3).Draw(t, "quiet") == 0 {
+		req.StatusNotBefore = drawTime(t, "no status before")
+	}
 	req.Retry = &jobpolicyv1.RetryFacts{}
 	if rapid.Bool().Draw(t, "success") {
 		req.Retry.LastSuccessTime = drawTime(t, "last success")

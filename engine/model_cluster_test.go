@@ -29,6 +29,8 @@ type cluster struct {
 	ghosts []*int32
 	// notBefore is when the executor tries again to create pods.
 	notBefore time.Time
+	// quietUntil is before when the executor wants no routine status.
+	quietUntil time.Time
 	// written counts the executor's writes of the Job; known is how many of
 	// them it knows to have succeeded, and observed how many its view shows.
 	// previous is the status before the last write.
@@ -166,6 +168,9 @@ func (c *cluster) observe() *jobpolicyv1.DecideJobRequest {
 	}
 	if !c.notBefore.IsZero() {
 		req.CreateNotBefore = timestamppb.New(c.notBefore)
+	}
+	if !c.quietUntil.IsZero() {
+		req.StatusNotBefore = timestamppb.New(c.quietUntil)
 	}
 	if c.observed < c.written {
 		req.Status = proto.CloneOf(c.previous)

@@ -179,6 +179,9 @@ func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, next *jobpolicyv1.Job
 	c.previous, c.status = c.status, proto.CloneOf(next)
 	c.written++
 	c.known = c.written
+	if rapid.Bool().Draw(c.t, "pause") {
+		c.quietUntil = c.now.Add(1500 * time.Millisecond)
+	}
 	if c.goesWrong("answer to status write lost") {
 		c.observed = c.written // Not knowing, the executor reads the Job anew.
 		return false

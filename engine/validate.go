@@ -105,6 +105,7 @@ func validate(req *jobpolicyv1.DecideJobRequest) error {
 	c.retry(req.GetRetry())
 	c.settings(req.GetSettings())
 	c.optionalTime("create_not_before", req.GetCreateNotBefore())
+	c.optionalTime("status_not_before", req.GetStatusNotBefore())
 	if len(c.violations) > 0 {
 		return &InvalidRequestError{Violations: c.violations}
 	}

@@ -214,6 +214,7 @@ func TestInvalidRequests(t *testing.T) {
 		"a success time that is none":     {func(r *request) { r.Retry.LastSuccessTime = badTime }, "retry.last_success_time", "must be a time"},
 		"a nil retry fact":                {func(r *request) { r.Retry.RecentFailures[1] = nil }, "retry.recent_failures[1].finished_time", "is required"},
 		"too many retry facts":            {func(r *request) { r.Retry.RecentFailures = make([]*jobpolicyv1.PodFailureFact, 65) }, "retry.recent_failures", "at most 64 entries, has 65"},
+		"a pause that is no time":         {func(r *request) { r.StatusNotBefore = badTime }, "status_not_before", "must be a time"},
 		"a hold that is no time":          {func(r *request) { r.CreateNotBefore = badTime }, "create_not_before", "must be a time"},
 		"no back-off at all":              {func(r *request) { r.Settings.PodFailureBackoff = durationpb.New(0) }, "settings.pod_failure_backoff", "between 0.001s and 86400s, is 0s"},
 		"a back-off beyond a day":         {func(r *request) { r.Settings.MaxPodFailureBackoff = durationpb.New(25 * time.Hour) }, "settings.max_pod_failure_backoff", "is 90000s"},

@@ -63,6 +63,10 @@ type Config struct {
 	// SyncBatchPeriod is the shortest time between two rounds of a busy Job.
 	// Default 200 ms. The first event of a quiet Job is acted on at once.
 	SyncBatchPeriod time.Duration
+	// StatusPeriod is the shortest time between two routine status writes of a
+	// busy Job; what decides something is written at once. Default 1 s, that of
+	// the built-in controller.
+	StatusPeriod time.Duration
 	// APIBackoff and MaxAPIBackoff bound the delay after a round failed, Job by
 	// Job. Defaults 1 s and 1 min.
 	APIBackoff, MaxAPIBackoff time.Duration
@@ -93,7 +97,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("no decider: %w", ErrConfig)
 	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0:
 		return fmt.Errorf("negative limit: %w", ErrConfig)
-	case c.PodFailureBackoff < 0 || c.MaxPodFailureBackoff < 0 || c.SyncBatchPeriod < 0:
+	case c.PodFailureBackoff < 0 || c.MaxPodFailureBackoff < 0 || c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
 		return fmt.Errorf("negative duration: %w", ErrConfig)
 	}
 	return nil
@@ -104,6 +108,7 @@ func (c *Config) setDefaults() {
 	setDefault(&c.Workers, 5)
 	setDefault(&c.MaxWrites, 64)
 	setDefault(&c.SyncBatchPeriod, 200*time.Millisecond)
+	setDefault(&c.StatusPeriod, time.Second)
 	setDefault(&c.APIBackoff, time.Second)
 	setDefault(&c.MaxAPIBackoff, time.Minute)
 	setDefault(&c.DecisionTimeout, 10*time.Second)

@@ -162,17 +162,20 @@ func (e *Executor) leaveOldJob(old, pod *corev1.Pod, ref *metav1.OwnerReference)
 }
 
 func (e *Executor) ownedPodSeen(pod *corev1.Pod, ref *metav1.OwnerReference) {
-	var news bool
+	var news tracker.News
 	s := e.jobs.with(pod.Namespace, ref.UID, func(s *jobState) { news = s.pods.Observe(pod, tracker.Watch) })
 	job := s.current()
 	if tracker.HoldsFinalizer(pod) && !e.inCare(job) {
 		e.orphans.add(pod)
 	}
-	if news && ended(pod) {
+	switch {
+	case news == tracker.Change && ended(pod):
 		s.mayCreate()
-	}
-	if news && job != nil {
 		e.wake(s, CausePodEvent, s.pods.Idle())
+	case news == tracker.Change:
+		e.wake(s, CausePodEvent, s.pods.Idle())
+	case news == tracker.Detail:
+		e.wakeLazily(s, CausePodEvent)
 	}
 }
 

@@ -52,6 +52,8 @@ type jobState struct {
 	urgent    bool // The batch period does not apply to the next round.
 	lastRound time.Time
 	notBefore time.Time
+	// statusAt is when this process last wrote the status.
+	statusAt  time.Time
 	failures  int
 	sequence  uint64
 	// rejected is the generation that the engine refused; told once.
@@ -73,12 +75,12 @@ func (s *jobState) observe(job *batchv1.Job, own bool) observation {
 	defer s.mu.Unlock()
 	rv := tracker.ResourceVersion(job.ResourceVersion)
 	if own {
-		s.written = max(s.written, rv)
+		s.written, s.statusAt = max(s.written, rv), time.Now()
 	}
 	if s.gone || (s.job != nil && rv != 0 && rv <= s.rv) {
 		return observation{job: s.job}
 	}
-	o := observation{news: true, first: s.job == nil, job: job}
+	o := observation{news: !s.writingThat(job), first: s.job == nil, job: job}
 	if o.first {
 		s.adopt(job)
 	} else {
@@ -93,6 +95,11 @@ func (s *jobState) observe(job *batchv1.Job, own bool) observation {
 	}
 	s.job, s.rv = job, rv
 	return o
+}
+
+// writingThat reports whether the version is what a status write under way makes.
+func (s *jobState) writingThat(job *batchv1.Job) bool {
+	return s.writing != nil && s.job != nil && job.Generation == s.job.Generation && sameStatus(&job.Status, s.writing)
 }
 
 // adopt sets what a Job's first version tells. Its selector never changes.

@@ -195,9 +195,9 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 	if e.mayAdvance(s, snap, d) {
 		return next{again: true}, nil
 	}
-	// Another look after a batch period: what was done is part of the next
-	// snapshot, and the echo of an own write wakes nobody.
-	after := e.cfg.SyncBatchPeriod
+	// Another look when the status may be written again: what was done is part of
+	// the next snapshot, and the echo of an own write wakes nobody.
+	after := e.cfg.StatusPeriod
 	if recheck := e.recheck(d); recheck > 0 {
 		after = min(after, recheck)
 	}

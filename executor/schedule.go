@@ -36,6 +36,23 @@ func (e *Executor) wake(s *jobState, cause string, urgent bool) {
 	e.queue.AddAfter(s.uid, delay)
 }
 
+// wakeLazily makes a Job due when a routine status may be written: for news that
+// nothing but the status follows from.
+func (e *Executor) wakeLazily(s *jobState, cause string) {
+	now := time.Now()
+	s.mu.Lock()
+	if s.job == nil || !e.inCare(s.job) {
+		s.mu.Unlock()
+		return
+	}
+	if s.wakeCause == "" {
+		s.wakeCause, s.wokenAt = cause, now
+	}
+	delay := max(s.early(now, e.cfg.SyncBatchPeriod), s.statusAt.Add(e.cfg.StatusPeriod).Sub(now))
+	s.mu.Unlock()
+	e.queue.AddAfter(s.uid, delay)
+}
+
 // early is how long the Job has to wait for its next round; 0 when it is due.
 // s.mu must be held.
 func (s *jobState) early(now time.Time, batch time.Duration) time.Duration {

@@ -38,6 +38,7 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	job, written := s.job, s.written
 	s.sequence++
 	sequence, maxRows, notBefore, going := s.sequence, s.maxRows, s.createNotBefore, s.namespaceGoing
+	statusAt := s.statusAt
 	s.mu.Unlock()
 	if job == nil {
 		return snapshot{}, errJobGone
@@ -63,6 +64,9 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	req.Spec.Deleting = req.Spec.Deleting || going
 	if !notBefore.IsZero() {
 		req.CreateNotBefore = timestamppb.New(notBefore)
+	}
+	if !statusAt.IsZero() {
+		req.StatusNotBefore = timestamppb.New(statusAt.Add(e.cfg.StatusPeriod))
 	}
 	return snapshot{job: job, req: req}, nil
 }

@@ -19,6 +19,19 @@ const (
 	Response
 )
 
+// News is what an observation of a pod changed.
+type News int
+
+const (
+	// Nothing new: the echo of an own write, or older than what is known.
+	Nothing News = iota
+	// Detail is how many pods are ready, something of an active pod that is read
+	// only if there is another reason to act, or what a call under way was to do.
+	Detail
+	// Change is anything else.
+	Change
+)
+
 // Policy is what the tracker must know of the Job's spec.
 type Policy struct {
 	// Indexed: pods have a completion index.
@@ -40,6 +53,13 @@ type share struct {
 
 	index    int32
 	restarts int64
+}
+
+// actsAs reports whether nothing but the number of ready pods follows from the
+// difference. Of a pod that is unaccounted for, every detail counts.
+func (s share) actsAs(before share) bool {
+	before.ready = s.ready
+	return s == before && !s.unaccounted
 }
 
 // record is what is known of one pod.
@@ -120,20 +140,18 @@ func (t *Tracker) SetPolicy(p Policy) {
 	}
 }
 
-// Observe takes in a pod that is controlled by the Job. It reports whether that
-// was news: false for the echo of an own write, and for anything older than
-// what is known.
-func (t *Tracker) Observe(pod *corev1.Pod, source Source) bool {
+// Observe takes in a pod that is controlled by the Job, and says what changed.
+func (t *Tracker) Observe(pod *corev1.Pod, source Source) News {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.observe(pod, source)
 }
 
-func (t *Tracker) observe(pod *corev1.Pod, source Source) bool {
+func (t *Tracker) observe(pod *corev1.Pod, source Source) News {
 	rv := ResourceVersion(pod.ResourceVersion)
 	t.note(rv, source)
 	if a, ok := t.gone[pod.UID]; ok && (rv <= a.until || a.until == math.MaxUint64) {
-		return false
+		return Nothing
 	}
 	delete(t.gone, pod.UID)
 	r, known := t.pods[pod.UID]
@@ -142,12 +160,13 @@ func (t *Tracker) observe(pod *corev1.Pod, source Source) bool {
 		delete(t.unseen, pod.UID)
 	}
 	if known && rv != 0 && rv <= r.rv {
-		return false
+		return Nothing
 	}
 	if !known {
 		r = &record{seen: source == Watch}
 		t.pods[pod.UID] = r
 	}
+	before := r.share
 	if known {
 		t.unsettle(r)
 	}
@@ -156,7 +175,25 @@ func (t *Tracker) observe(pod *corev1.Pod, source Source) bool {
 		t.unseen[pod.UID] = r
 	}
 	t.settle(r, !known)
-	return true
+	if known && r.share.actsAs(before) {
+		return Detail
+	}
+	if t.ownDoing(known, before, r.share) {
+		return Detail
+	}
+	return Change
+}
+
+// ownDoing reports whether the change is likely to be what a call under way has
+// done: the watch may be faster than the answer. Whoever made the call looks at
+// the Job when it is over.
+func (t *Tracker) ownDoing(known bool, before, after share) bool {
+	if !known {
+		return len(t.creates) > 0 && after.active
+	}
+	released := before.unaccounted && !after.unaccounted
+	before.unaccounted = false
+	return t.calls > 0 && released && after == before
 }
 
 func (t *Tracker) note(rv uint64, source Source) {

@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A busy Job's pods end all the time, and each status write costs the API server
+// as much as a pod. The caller may therefore ask for a pause between routine
+// writes. What waits is not lost: the pods keep their finalizers, so the next
+// snapshot shows them again, to whoever asks.
+
+// mayWait reports whether the next status is routine, and the caller wants no
+// such write yet. It is routine if it decides nothing and most pods are still
+// active.
+func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
+	at := s.req.GetStatusNotBefore()
+	if at == nil || !at.AsTime().After(s.now) || sameStatus(pub.status, s.status) {
+		return false
+	}
+	if v.reached() || s.spec.GetDeleting() || s.spec.GetSuspend() {
+		return false
+	}
+	// Towards its end, what has ended outweighs what is left, and the Job's end is
+	// what people wait for.
+	if int(p.active) <= len(l.release) {
+		return false
+	}
+	// A ledger that takes no more, or that has not seen all, holds others up.
+	if l.full || s.req.GetUnlistedPods() != nil {
+		return false
+	}
+	// Indexes that were given up go with the spec of now; see succeededIndexes.
+	if pub.status.GetSucceeded() < s.status.GetSucceeded() {
+		return false
+	}
+	return proto.Equal(pub.status.GetStartTime(), s.status.GetStartTime()) &&
+		slices.EqualFunc(pub.status.GetConditions(), s.status.GetConditions(), func(a, b *jobpolicyv1.JobCondition) bool { return proto.Equal(a, b) })
+}
+
+// putOff leaves the status as it is. Only pods that it records already are
+// released (invariant I1).
+func putOff(s *snapshot, l ledger) (ledger, publication) {
+	known := ledger{uncounted: s.status.GetUncounted(), succeeded: s.status.GetSucceeded(), failed: s.status.GetFailed()}
+	for _, uid := range l.release {
+		if s.recordedSucceeded[string(uid)] || s.recordedFailed[string(uid)] {
+			known.release = append(known.release, uid)
+		}
+	}
+	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_STATUS_PERIOD, s.req.GetStatusNotBefore().AsTime(),
+		"the next status has time; finished pods that it will record: %d", len(l.release)-len(known.release))
+	return known, publication{status: s.status, waits: []*jobpolicyv1.Wait{w}}
+}
