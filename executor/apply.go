@@ -94,6 +94,7 @@ func (e *Executor) updateStatus(ctx context.Context, s *jobState, job *batchv1.J
 	case err == nil:
 		updated.ManagedFields = nil
 		s.observe(updated, true)
+		s.spaceStatuses(e.cfg.StatusPeriod)
 		return updated, nil
 	case apierrors.IsNotFound(err):
 		return nil, errJobGone

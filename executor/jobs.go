@@ -52,8 +52,8 @@ type jobState struct {
 	urgent    bool // The batch period does not apply to the next round.
 	lastRound time.Time
 	notBefore time.Time
-	// statusAt is when this process last wrote the status.
-	statusAt  time.Time
+	// statusDue is when the next routine status may be written.
+	statusDue time.Time
 	failures  int
 	sequence  uint64
 	// rejected is the generation that the engine refused; told once.
@@ -75,7 +75,7 @@ func (s *jobState) observe(job *batchv1.Job, own bool) observation {
 	defer s.mu.Unlock()
 	rv := tracker.ResourceVersion(job.ResourceVersion)
 	if own {
-		s.written, s.statusAt = max(s.written, rv), time.Now()
+		s.written = max(s.written, rv)
 	}
 	if s.gone || (s.job != nil && rv != 0 && rv <= s.rv) {
 		return observation{job: s.job}

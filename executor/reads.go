@@ -116,7 +116,10 @@ func (e *Executor) absorb(s *jobState, pod *corev1.Pod) {
 	pod = trimPod(pod)
 	ref, _ := jobRef(pod)
 	if ref != nil && ref.UID == s.uid {
-		s.pods.Observe(pod, tracker.Response)
+		// The watch will show nothing new any more.
+		if s.pods.Observe(pod, tracker.Response) == tracker.Change {
+			e.wake(s, CausePodEvent, false)
+		}
 		return
 	}
 	s.pods.Left(pod, tracker.Response)

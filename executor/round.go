@@ -19,6 +19,10 @@ import (
 // errJobGone ends a round whose Job does not exist any more.
 var errJobGone = errors.New("job is gone")
 
+// missedEvent is when a Job is looked at again after a round that changed
+// something, if no event comes.
+const missedEvent = 10 * time.Second
+
 // next says when a Job wants its next round if no event comes before.
 type next struct {
 	// again: at once. after: then; 0 means only when something changes.
@@ -195,9 +199,13 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 	if e.mayAdvance(s, snap, d) {
 		return next{again: true}, nil
 	}
-	// Another look when the status may be written again: what was done is part of
-	// the next snapshot, and the echo of an own write wakes nobody.
-	after := e.cfg.StatusPeriod
+	// What was released or deleted is to be counted although the echo of an own
+	// write wakes nobody. Of the rest, events tell; nobody hangs for ever on one
+	// that was missed.
+	after := missedEvent
+	if len(d.GetRelease()) > 0 || len(d.GetDelete()) > 0 {
+		after = e.cfg.StatusPeriod
+	}
 	if recheck := e.recheck(d); recheck > 0 {
 		after = min(after, recheck)
 	}

@@ -36,8 +36,8 @@ func (e *Executor) wake(s *jobState, cause string, urgent bool) {
 	e.queue.AddAfter(s.uid, delay)
 }
 
-// wakeLazily makes a Job due when a routine status may be written: for news that
-// nothing but the status follows from.
+// wakeLazily makes a Job due a status period later: for news that nothing but a
+// routine status follows from.
 func (e *Executor) wakeLazily(s *jobState, cause string) {
 	now := time.Now()
 	s.mu.Lock()
@@ -48,9 +48,17 @@ func (e *Executor) wakeLazily(s *jobState, cause string) {
 	if s.wakeCause == "" {
 		s.wakeCause, s.wokenAt = cause, now
 	}
-	delay := max(s.early(now, e.cfg.SyncBatchPeriod), s.statusAt.Add(e.cfg.StatusPeriod).Sub(now))
+	delay := max(s.early(now, e.cfg.SyncBatchPeriod), e.cfg.StatusPeriod)
 	s.mu.Unlock()
 	e.queue.AddAfter(s.uid, delay)
+}
+
+// spaceStatuses takes in that a status was written. Routine ones are a period
+// apart on average; of a Job that was quiet, two may follow each other.
+func (s *jobState) spaceStatuses(period time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.statusDue = latest(s.statusDue, time.Now().Add(-period)).Add(period)
 }
 
 // early is how long the Job has to wait for its next round; 0 when it is due.

@@ -38,7 +38,7 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	job, written := s.job, s.written
 	s.sequence++
 	sequence, maxRows, notBefore, going := s.sequence, s.maxRows, s.createNotBefore, s.namespaceGoing
-	statusAt := s.statusAt
+	statusDue := s.statusDue
 	s.mu.Unlock()
 	if job == nil {
 		return snapshot{}, errJobGone
@@ -65,8 +65,8 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	if !notBefore.IsZero() {
 		req.CreateNotBefore = timestamppb.New(notBefore)
 	}
-	if !statusAt.IsZero() {
-		req.StatusNotBefore = timestamppb.New(statusAt.Add(e.cfg.StatusPeriod))
+	if !statusDue.IsZero() {
+		req.StatusNotBefore = timestamppb.New(statusDue)
 	}
 	return snapshot{job: job, req: req}, nil
 }
