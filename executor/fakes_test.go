@@ -52,10 +52,12 @@ func (s *script) requests() []*jobpolicyv1.DecideJobRequest {
 	return append([]*jobpolicyv1.DecideJobRequest(nil), s.asked...)
 }
 
-// applying answers with a decision that is to be carried out.
+// applying answers with a decision that is to be carried out, and wants to be
+// asked again soon.
 func applying(d *jobpolicyv1.DecideJobResponse) answer {
 	return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		d.RequestId, d.Disposition = req.GetRequestId(), jobpolicyv1.Disposition_DISPOSITION_APPLY
+		d.RecheckTime = req.GetNow()
 		return d, nil
 	}
 }
