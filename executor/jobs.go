@@ -50,6 +50,7 @@ type jobState struct {
 	wakeCause string
 	wokenAt   time.Time
 	urgent    bool // The batch period does not apply to the next round.
+	lazy      bool // Nothing but a routine status is due.
 	lastRound time.Time
 	notBefore time.Time
 	// statusDue is when the next routine status may be written.

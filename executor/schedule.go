@@ -30,7 +30,7 @@ func (e *Executor) wake(s *jobState, cause string, urgent bool) {
 	if s.wakeCause == "" {
 		s.wakeCause, s.wokenAt = cause, now
 	}
-	s.urgent = s.urgent || urgent
+	s.urgent, s.lazy = s.urgent || urgent, false
 	delay := s.early(now, e.cfg.SyncBatchPeriod)
 	s.mu.Unlock()
 	e.queue.AddAfter(s.uid, delay)
@@ -46,7 +46,7 @@ func (e *Executor) wakeLazily(s *jobState, cause string) {
 		return
 	}
 	if s.wakeCause == "" {
-		s.wakeCause, s.wokenAt = cause, now
+		s.wakeCause, s.wokenAt, s.lazy = cause, now, true
 	}
 	delay := max(s.early(now, e.cfg.SyncBatchPeriod), e.cfg.StatusPeriod)
 	s.mu.Unlock()
@@ -91,15 +91,21 @@ type wakeUp struct {
 	wait  time.Duration
 }
 
-func (s *jobState) takeWake(batch time.Duration) wakeUp {
+// takeWake begins a round, or says how long the Job has to wait for it. What is
+// not pressing leaves the API server to others while all write slots are taken.
+func (e *Executor) takeWake(s *jobState) wakeUp {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if wait := s.early(now, batch); wait > 0 {
+	wait := s.early(now, e.cfg.SyncBatchPeriod)
+	if s.lazy && len(e.writing) == cap(e.writing) {
+		wait = max(wait, e.cfg.StatusPeriod)
+	}
+	if wait > 0 {
 		return wakeUp{wait: wait}
 	}
 	w := wakeUp{cause: s.wakeCause, at: s.wokenAt}
-	s.wakeCause, s.urgent, s.lastRound = "", false, now
+	s.wakeCause, s.urgent, s.lazy, s.lastRound = "", false, false, now
 	if w.cause != "" {
 		return w
 	}
@@ -138,7 +144,7 @@ func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid typ
 	if !ok || !e.inCare(s.current()) {
 		return
 	}
-	woken := s.takeWake(e.cfg.SyncBatchPeriod)
+	woken := e.takeWake(s)
 	if woken.wait > 0 {
 		e.wakeAfter(s, woken.wait)
 		return

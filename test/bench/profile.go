@@ -43,6 +43,9 @@ func (h *heat) takeProfile(program string) error {
 	if err != nil {
 		return fmt.Errorf("profile: %w", err)
 	}
+	if err := os.MkdirAll(h.profileDir, 0o755); err != nil {
+		return err
+	}
 	name := fmt.Sprintf("%s-%s-%s.pprof", h.scenario.Name, strings.ReplaceAll(h.contender.name, " ", "-"), program)
 	return os.WriteFile(filepath.Join(h.profileDir, name), profile, 0o644)
 }
