@@ -126,7 +126,7 @@ func podPolicy(job *batchv1.Job) tracker.Policy {
 	policy := tracker.Policy{
 		Indexed:           indexed(job),
 		ReplaceFailedOnly: replacesFailedOnly(job),
-		FailureDetails:    job.Spec.PodFailurePolicy != nil,
+		Failures:          job.Spec.PodFailurePolicy,
 	}
 	if selector, ok := selectorOf(job); ok {
 		policy.Matches = func(pod *corev1.Pod) bool { return selector.Matches(labels.Set(pod.Labels)) }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/apimachinery/pkg/types"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -66,11 +65,11 @@ func (f *retryFacts) message() *jobpolicyv1.RetryFacts {
 	}
 	m := &jobpolicyv1.RetryFacts{}
 	if !f.lastSuccess.IsZero() {
-		m.LastSuccessTime = timestamppb.New(f.lastSuccess)
+		m.LastSuccessTime = Timestamp(f.lastSuccess)
 	}
 	for _, fact := range f.failures {
 		m.RecentFailures = append(m.RecentFailures, &jobpolicyv1.PodFailureFact{
-			FinishedTime: timestamppb.New(fact.finished), Failure: fact.details,
+			FinishedTime: Timestamp(fact.finished), Failure: fact.details,
 		})
 	}
 	return m

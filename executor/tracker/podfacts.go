@@ -69,17 +69,18 @@ func ready(pod *corev1.Pod) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// restarts adds up the restarts of a pod that may still run.
+// restarts adds up the restarts of a pod that may still run. A count below 0,
+// which the API server takes, says nothing.
 func restarts(pod *corev1.Pod) int64 {
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != corev1.PodRunning {
 		return 0
 	}
 	var n int64
 	for i := range pod.Status.InitContainerStatuses {
-		n += int64(pod.Status.InitContainerStatuses[i].RestartCount)
+		n += max(0, int64(pod.Status.InitContainerStatuses[i].RestartCount))
 	}
 	for i := range pod.Status.ContainerStatuses {
-		n += int64(pod.Status.ContainerStatuses[i].RestartCount)
+		n += max(0, int64(pod.Status.ContainerStatuses[i].RestartCount))
 	}
 	return n
 }
@@ -138,42 +139,6 @@ func restartable(pod *corev1.Pod, initContainer string) bool {
 		}
 	}
 	return false
-}
-
-func podFailure(pod *corev1.Pod) *jobpolicyv1.PodFailure {
-	f := &jobpolicyv1.PodFailure{PodName: pod.Name}
-	f.ContainerExits = appendExits(f.ContainerExits, pod.Status.ContainerStatuses)
-	f.ContainerExits = appendExits(f.ContainerExits, pod.Status.InitContainerStatuses)
-	for _, c := range pod.Status.Conditions {
-		if status := conditionStatus(c.Status); status != 0 && c.Type != "" {
-			f.Conditions = append(f.Conditions, &jobpolicyv1.PodConditionPattern{Type: string(c.Type), Status: status})
-		}
-	}
-	return f
-}
-
-func appendExits(exits []*jobpolicyv1.ContainerExit, statuses []corev1.ContainerStatus) []*jobpolicyv1.ContainerExit {
-	for i := range statuses {
-		ended := statuses[i].State.Terminated
-		if ended == nil || ended.ExitCode == 0 {
-			continue
-		}
-		exits = append(exits, &jobpolicyv1.ContainerExit{ContainerName: statuses[i].Name, ExitCode: ended.ExitCode})
-	}
-	return exits
-}
-
-func conditionStatus(s corev1.ConditionStatus) jobpolicyv1.ConditionStatus {
-	switch s {
-	case corev1.ConditionTrue:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
-	case corev1.ConditionFalse:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE
-	case corev1.ConditionUnknown:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_UNKNOWN
-	default:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_UNSPECIFIED
-	}
 }
 
 // phase maps a pod's phase; a pod that no kubelet has touched yet may have none

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -39,9 +40,9 @@ type Policy struct {
 	// ReplaceFailedOnly: a pod that is being deleted has not failed before it
 	// ends.
 	ReplaceFailedOnly bool
-	// FailureDetails: the Job has a pod failure policy, which reads how a pod
-	// failed.
-	FailureDetails bool
+	// Failures is the Job's pod failure policy, which reads how a pod failed; nil
+	// if it has none.
+	Failures *batchv1.PodFailurePolicy
 	// Matches is the Job's selector; nil matches every pod. A pod of the Job
 	// that it does not match is a stray: it is to be released and counts nowhere.
 	Matches func(*corev1.Pod) bool
@@ -377,8 +378,8 @@ func (t *Tracker) learn(r *record, first bool) {
 		return
 	}
 	fact := failure{uid: r.pod.UID, finished: at}
-	if t.policy.FailureDetails {
-		fact.details = podFailure(r.pod)
+	if t.policy.Failures != nil {
+		fact.details = podFailure(r.pod, t.policy.Failures)
 	}
 	t.facts.failed(fact)
 }

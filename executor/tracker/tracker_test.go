@@ -470,30 +470,6 @@ func TestRetryFactsKeepTheLatestFailures(t *testing.T) {
 	}
 }
 
-func TestFailureDetailsListAppContainersFirst(t *testing.T) {
-	tr := New()
-	tr.SetPolicy(Policy{FailureDetails: true})
-	tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed), endedAt(epoch, 3), func(pod *corev1.Pod) {
-		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{
-			{Name: "ok", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
-			{Name: "init", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 4}}},
-		}
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
-	}), Watch)
-	want := &jobpolicyv1.PodFailure{
-		PodName:        "p1",
-		ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "c", ExitCode: 3}, {ContainerName: "init", ExitCode: 4}},
-		Conditions:     []*jobpolicyv1.PodConditionPattern{{Type: "DisruptionTarget", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}},
-	}
-	v := mustView(t, tr, Question{})
-	if diff := cmp.Diff(want, v.Unaccounted[0].Failure, protocmp.Transform()); diff != "" {
-		t.Errorf("row (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, v.Retry.RecentFailures[0].Failure, protocmp.Transform()); diff != "" {
-		t.Errorf("retry fact (-want +got):\n%s", diff)
-	}
-}
-
 func TestActiveRowsAreCutAndSaySo(t *testing.T) {
 	tr := New()
 	for n := range 3 {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -161,12 +160,12 @@ func (t *Tracker) row(r *record) (*jobpolicyv1.UnaccountedPod, error) {
 		Phase:                    phase(r.pod),
 		Deleting:                 r.deleting(),
 		Index:                    indexField(r.share.index),
-		FinishedTime:             timestamppb.New(finishedTime(r.pod, r.deletedAt)),
+		FinishedTime:             Timestamp(finishedTime(r.pod, r.deletedAt)),
 		IndexFailureCount:        failureCount(r.pod, batchv1.JobIndexFailureCountAnnotation),
 		IndexIgnoredFailureCount: failureCount(r.pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
 	}
-	if t.policy.FailureDetails && r.pod.Status.Phase != corev1.PodSucceeded {
-		row.Failure = podFailure(r.pod)
+	if t.policy.Failures != nil && r.pod.Status.Phase != corev1.PodSucceeded {
+		row.Failure = podFailure(r.pod, t.policy.Failures)
 	}
 	return row, nil
 }
@@ -224,10 +223,10 @@ func activeRow(r *record) (*jobpolicyv1.ActivePod, error) {
 		Scheduled: r.pod.Spec.NodeName != "", Ready: r.share.ready, Tracked: r.share.trackedActive,
 	}
 	if c := readyCondition(r.pod); row.Ready && !c.LastTransitionTime.IsZero() {
-		row.ReadySince = timestamppb.New(c.LastTransitionTime.Time)
+		row.ReadySince = Timestamp(c.LastTransitionTime.Time)
 	}
 	if !r.pod.CreationTimestamp.IsZero() {
-		row.CreatedTime = timestamppb.New(r.pod.CreationTimestamp.Time)
+		row.CreatedTime = Timestamp(r.pod.CreationTimestamp.Time)
 	}
 	for _, s := range r.pod.Status.ContainerStatuses {
 		row.MaxRestarts = max(row.MaxRestarts, s.RestartCount)

@@ -1,0 +1,52 @@
+package tracker
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// The API server keeps times and texts that no message of the contract can hold.
+// One of them would make the whole request invalid, so each is brought within
+// bounds on its way.
+
+// earliest and latest are the limits of a protobuf timestamp.
+var (
+	earliest = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+)
+
+// Timestamp converts a time of the API. One outside of the years 1 to 9999, which
+// the API server takes in some notations, becomes the nearest one within.
+func Timestamp(t time.Time) *timestamppb.Timestamp {
+	switch {
+	case t.Before(earliest):
+		return timestamppb.New(earliest)
+	case t.After(latest):
+		return timestamppb.New(latest)
+	default:
+		return timestamppb.New(t)
+	}
+}
+
+// ellipsis ends a text that was cut.
+const ellipsis = "…"
+
+// Text converts a text of the API: invalid UTF-8 is replaced, and one of more
+// than most bytes is cut and ends in an ellipsis, so that it is not taken for
+// something shorter.
+func Text(s string, most int) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	}
+	if len(s) <= most {
+		return s
+	}
+	end := most - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + ellipsis
+}

@@ -1,0 +1,93 @@
+package tracker
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Limits of the contract on how one pod failed. One that is above them makes the
+// whole request invalid, and the Job would never be decided on again.
+const (
+	maxContainerExits     = 1000
+	maxPodConditions      = 100
+	maxContainerNameBytes = 253
+)
+
+// podFailure is how a pod failed, as far as the policy asks: anybody who may
+// write a pod's status can put any number of conditions there.
+func podFailure(pod *corev1.Pod, policy *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailure {
+	f := &jobpolicyv1.PodFailure{PodName: pod.Name}
+	f.ContainerExits = appendExits(f.ContainerExits, pod.Status.ContainerStatuses, policy)
+	f.ContainerExits = appendExits(f.ContainerExits, pod.Status.InitContainerStatuses, policy)
+	for i := range pod.Status.Conditions {
+		f.Conditions = appendCondition(f.Conditions, &pod.Status.Conditions[i], policy)
+	}
+	return f
+}
+
+// appendCondition appends a condition that a rule names.
+func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c *corev1.PodCondition, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.PodConditionPattern {
+	pattern := batchv1.PodFailurePolicyOnPodConditionsPattern{Type: c.Type, Status: c.Status}
+	status := conditionStatus(c.Status)
+	named := slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
+		return slices.Contains(rule.OnPodConditions, pattern)
+	})
+	listed := slices.ContainsFunc(conditions, func(m *jobpolicyv1.PodConditionPattern) bool {
+		return m.Type == string(c.Type) && m.Status == status
+	})
+	if !named || listed || status == 0 || len(conditions) == maxPodConditions {
+		return conditions
+	}
+	return append(conditions, &jobpolicyv1.PodConditionPattern{Type: string(c.Type), Status: status})
+}
+
+// appendExits appends the failures of containers that a rule may match: of a
+// container that a rule names, and the first with each exit code for rules that
+// name none.
+func appendExits(exits []*jobpolicyv1.ContainerExit, statuses []corev1.ContainerStatus, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.ContainerExit {
+	for i := range statuses {
+		ended := statuses[i].State.Terminated
+		if ended == nil || ended.ExitCode == 0 || len(exits) == maxContainerExits {
+			continue
+		}
+		byName, byAny := asksForExits(policy, statuses[i].Name)
+		sameCode := func(m *jobpolicyv1.ContainerExit) bool { return m.ExitCode == ended.ExitCode }
+		if byName || (byAny && !slices.ContainsFunc(exits, sameCode)) {
+			exits = append(exits, &jobpolicyv1.ContainerExit{
+				ContainerName: Text(statuses[i].Name, maxContainerNameBytes), ExitCode: ended.ExitCode,
+			})
+		}
+	}
+	return exits
+}
+
+// asksForExits reports whether a rule on exit codes names the container, and
+// whether one names none.
+func asksForExits(policy *batchv1.PodFailurePolicy, container string) (byName, byAny bool) {
+	for i := range policy.Rules {
+		on := policy.Rules[i].OnExitCodes
+		if on == nil {
+			continue
+		}
+		byAny = byAny || on.ContainerName == nil
+		byName = byName || (on.ContainerName != nil && *on.ContainerName == container)
+	}
+	return byName, byAny
+}
+
+func conditionStatus(s corev1.ConditionStatus) jobpolicyv1.ConditionStatus {
+	switch s {
+	case corev1.ConditionTrue:
+		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
+	case corev1.ConditionFalse:
+		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE
+	case corev1.ConditionUnknown:
+		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_UNKNOWN
+	default:
+		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_UNSPECIFIED
+	}
+}

@@ -1,0 +1,170 @@
+package tracker
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func onCodes(container string) batchv1.PodFailurePolicyRule {
+	on := &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}}
+	if container != "" {
+		on.ContainerName = &container
+	}
+	return batchv1.PodFailurePolicyRule{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: on}
+}
+
+func onCondition(kind corev1.PodConditionType, status corev1.ConditionStatus) batchv1.PodFailurePolicyRule {
+	return batchv1.PodFailurePolicyRule{
+		Action:          batchv1.PodFailurePolicyActionIgnore,
+		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: kind, Status: status}},
+	}
+}
+
+func exited(name string, code int32) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}
+}
+
+func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
+	disrupted := &jobpolicyv1.PodConditionPattern{Type: "DisruptionTarget", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}
+	cases := map[string]struct {
+		rules      []batchv1.PodFailurePolicyRule
+		containers []corev1.ContainerStatus
+		inits      []corev1.ContainerStatus
+		conditions []corev1.PodCondition
+		want       *jobpolicyv1.PodFailure
+	}{
+		"app containers come first, and those that succeeded do not come": {
+			rules:      []batchv1.PodFailurePolicyRule{onCodes("")},
+			containers: []corev1.ContainerStatus{exited("c", 3)},
+			inits:      []corev1.ContainerStatus{exited("ok", 0), exited("init", 4)},
+			want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
+				{ContainerName: "c", ExitCode: 3}, {ContainerName: "init", ExitCode: 4},
+			}},
+		},
+		"of containers that no rule names, the first with each code": {
+			rules:      []batchv1.PodFailurePolicyRule{onCodes(""), onCodes("named")},
+			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3), exited("named", 3), exited("d", 4)},
+			want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
+				{ContainerName: "a", ExitCode: 3}, {ContainerName: "named", ExitCode: 3}, {ContainerName: "d", ExitCode: 4},
+			}},
+		},
+		"no container but the one that the rules name": {
+			rules:      []batchv1.PodFailurePolicyRule{onCodes("b")},
+			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3)},
+			want:       &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "b", ExitCode: 3}}},
+		},
+		"no condition but those that the rules name": {
+			rules: []batchv1.PodFailurePolicyRule{onCondition("DisruptionTarget", "True"), onCondition("example.com/Odd", "Unknown")},
+			conditions: []corev1.PodCondition{
+				{Type: "Ready", Status: "False"},
+				{Type: "example.com/Odd", Status: "True"},
+				{Type: "DisruptionTarget", Status: "True"},
+				{Type: "DisruptionTarget", Status: "True"},
+			},
+			want: &jobpolicyv1.PodFailure{Conditions: []*jobpolicyv1.PodConditionPattern{disrupted}},
+		},
+		"a policy without rules asks for nothing": {
+			containers: []corev1.ContainerStatus{exited("a", 3)},
+			conditions: []corev1.PodCondition{{Type: "DisruptionTarget", Status: "True"}},
+			want:       &jobpolicyv1.PodFailure{},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New()
+			tr.SetPolicy(Policy{Failures: &batchv1.PodFailurePolicy{Rules: tc.rules}})
+			tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed), func(pod *corev1.Pod) {
+				pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = tc.containers, tc.inits
+				pod.Status.Conditions = tc.conditions
+			}), Watch)
+			tc.want.PodName = "p1"
+			v := mustView(t, tr, Question{})
+			if diff := cmp.Diff(tc.want, v.Unaccounted[0].Failure, protocmp.Transform()); diff != "" {
+				t.Errorf("row (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.want, v.Retry.RecentFailures[0].Failure, protocmp.Transform()); diff != "" {
+				t.Errorf("retry fact (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// One entry more than the contract takes would make every request about the Job
+// invalid.
+func TestAFailureKeepsWithinTheContract(t *testing.T) {
+	policy := &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{onCodes("")}}
+	pod := podOf(1, 1, held, inPhase(corev1.PodFailed))
+	for n := range int32(2000) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, exited(strings.Repeat("c", 300), n))
+	}
+	for n := range 400 {
+		kind := corev1.PodConditionType(fmt.Sprintf("example.com/%d", n))
+		policy.Rules = append(policy.Rules, onCondition(kind, corev1.ConditionTrue))
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue})
+	}
+	got := podFailure(pod, policy)
+	if n := len(got.Conditions); n != maxPodConditions {
+		t.Errorf("%d conditions, want %d", n, maxPodConditions)
+	}
+	if n := len(got.ContainerExits); n != maxContainerExits {
+		t.Errorf("%d exits, want %d", n, maxContainerExits)
+	}
+	for _, exit := range got.ContainerExits {
+		if n := len(exit.ContainerName); n > maxContainerNameBytes {
+			t.Fatalf("a container's name has %d bytes, want at most %d", n, maxContainerNameBytes)
+		}
+	}
+}
+
+func TestTimesAreBroughtWithinBounds(t *testing.T) {
+	cases := map[string]struct{ in, want time.Time }{
+		"a time of the calendar": {epoch, epoch},
+		"the year 0":             {time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), earliest},
+		"the year 10000":         {time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), latest},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Timestamp(tc.in)
+			if diff := cmp.Diff(timestamppb.New(tc.want), got, protocmp.Transform()); diff != "" || !got.IsValid() {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTextsAreBroughtWithinBounds(t *testing.T) {
+	cases := map[string]struct{ in, want string }{
+		"short enough":              {"12345678", "12345678"},
+		"too long":                  {"123456789", "12345…"},
+		"cut between characters":    {"1234äöüß", "1234…"},
+		"not UTF-8":                 {"a\xffb", "a\uFFFDb"},
+		"too long once it is UTF-8": {"\xff1\xff2\xff3", "\uFFFD1…"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Text(tc.in, 8); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// The API server takes any number of restarts.
+func TestRestartsBelowZeroDoNotCount(t *testing.T) {
+	tr := New()
+	tr.Observe(podOf(1, 1, held, inPhase(corev1.PodRunning), restarted(-5)), Watch)
+	tr.Observe(podOf(2, 1, held, inPhase(corev1.PodRunning), restarted(2)), Watch)
+	if got := mustView(t, tr, Question{}).Pods.Restarts; got != 2 {
+		t.Errorf("%d restarts, want 2", got)
+	}
+}
