@@ -63,6 +63,7 @@ func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, 
 	if err != nil {
 		return err
 	}
+	keepUndecided(&status, &snap.job.Status)
 	if sameStatus(&status, &snap.job.Status) {
 		return nil
 	}
@@ -79,6 +80,16 @@ func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, 
 		e.log.InfoContext(ctx, "job finished", append(jobAttrs(updated), slog.String("result", string(c.Type)), slog.String("reason", c.Reason))...)
 	}
 	return nil
+}
+
+// keepUndecided puts back what a decided status does not hold although it is not
+// to be changed: the conditions of others, and a start time that no message can
+// hold, which the API server would not let go.
+func keepUndecided(status, had *batchv1.JobStatus) {
+	status.Conditions = withOtherConditions(had.Conditions, status.Conditions)
+	if had.StartTime != nil && status.StartTime.Equal(apiTime(timeMessage(had.StartTime))) {
+		status.StartTime = had.StartTime
+	}
 }
 
 func (e *Executor) updateStatus(ctx context.Context, s *jobState, job *batchv1.Job) (*batchv1.Job, error) {

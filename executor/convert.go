@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -83,9 +82,14 @@ func eachIndex(set *jobpolicyv1.IndexSet, f func(int32)) {
 // StatusMessage converts a Job's status for the engine. Neighbouring intervals of
 // an index set are joined: "0,1" becomes the range (0,1).
 //
-// It fails for what no message can hold: an index set that is malformed or out
-// of order, and an uncounted UID that is no UUID. The API server accepts such
-// UIDs, and no such index sets since v1.32.
+// Whoever may write a Job's status can put there what makes a request invalid,
+// and the API server takes it. So only conditions of the types that the engine
+// writes are converted, one of each (withOtherConditions puts the others back),
+// and uncounted UIDs that no object can have are left out: there is no pod to
+// count.
+//
+// It fails for an index set that is malformed or out of order. The API server
+// accepts no such sets since v1.32.
 func StatusMessage(in *batchv1.JobStatus) (*jobpolicyv1.JobStatus, error) {
 	out := &jobpolicyv1.JobStatus{
 		StartTime:      timeMessage(in.StartTime),
@@ -95,9 +99,8 @@ func StatusMessage(in *batchv1.JobStatus) (*jobpolicyv1.JobStatus, error) {
 		Terminating:    in.Terminating,
 		Succeeded:      in.Succeeded,
 		Failed:         in.Failed,
-	}
-	for i := range in.Conditions {
-		out.Conditions = append(out.Conditions, conditionMessage(&in.Conditions[i]))
+		Conditions:     conditionMessages(in.Conditions),
+		Uncounted:      uncountedMessage(in.UncountedTerminatedPods),
 	}
 	var err error
 	if in.CompletedIndexes != "" {
@@ -110,48 +113,29 @@ func StatusMessage(in *batchv1.JobStatus) (*jobpolicyv1.JobStatus, error) {
 			return nil, fmt.Errorf("failedIndexes: %w", err)
 		}
 	}
-	if out.Uncounted, err = uncountedMessage(in.UncountedTerminatedPods); err != nil {
-		return nil, fmt.Errorf("uncountedTerminatedPods: %w", err)
-	}
 	return out, nil
 }
 
-func conditionMessage(c *batchv1.JobCondition) *jobpolicyv1.JobCondition {
-	return &jobpolicyv1.JobCondition{
-		Type:               string(c.Type),
-		Status:             conditionStatusMessage(c.Status),
-		Reason:             c.Reason,
-		Message:            c.Message,
-		LastProbeTime:      timeMessage(&c.LastProbeTime),
-		LastTransitionTime: timeMessage(&c.LastTransitionTime),
+// uncountedMessage is nil when nothing is uncounted.
+func uncountedMessage(in *batchv1.UncountedTerminatedPods) *jobpolicyv1.UncountedTerminatedPods {
+	if in == nil {
+		return nil
 	}
+	out := &jobpolicyv1.UncountedTerminatedPods{Succeeded: uidMessages(in.Succeeded), Failed: uidMessages(in.Failed)}
+	if len(out.Succeeded)+len(out.Failed) == 0 {
+		return nil
+	}
+	return out
 }
 
-func uncountedMessage(in *batchv1.UncountedTerminatedPods) (*jobpolicyv1.UncountedTerminatedPods, error) {
-	if in == nil || len(in.Succeeded)+len(in.Failed) == 0 {
-		return nil, nil
-	}
-	succeeded, err := uidMessages(in.Succeeded)
-	if err != nil {
-		return nil, err
-	}
-	failed, err := uidMessages(in.Failed)
-	if err != nil {
-		return nil, err
-	}
-	return &jobpolicyv1.UncountedTerminatedPods{Succeeded: succeeded, Failed: failed}, nil
-}
-
-func uidMessages(uids []types.UID) ([][]byte, error) {
+func uidMessages(uids []types.UID) [][]byte {
 	var out [][]byte
 	for _, uid := range uids {
-		b, err := tracker.UIDBytes(uid)
-		if err != nil {
-			return nil, err
+		if b, err := tracker.UIDBytes(uid); err == nil {
+			out = append(out, b)
 		}
-		out = append(out, b)
 	}
-	return out, nil
+	return out
 }
 
 // apiStatus converts a decided status for the API server.
@@ -186,20 +170,6 @@ func apiStatus(in *jobpolicyv1.JobStatus) (batchv1.JobStatus, error) {
 	return out, nil
 }
 
-func apiCondition(c *jobpolicyv1.JobCondition) batchv1.JobCondition {
-	out := batchv1.JobCondition{
-		Type: batchv1.JobConditionType(c.GetType()), Status: apiConditionStatus(c.GetStatus()),
-		Reason: c.GetReason(), Message: c.GetMessage(),
-	}
-	if at := apiTime(c.GetLastProbeTime()); at != nil {
-		out.LastProbeTime = *at
-	}
-	if at := apiTime(c.GetLastTransitionTime()); at != nil {
-		out.LastTransitionTime = *at
-	}
-	return out
-}
-
 func apiUIDs(uids [][]byte) ([]types.UID, error) {
 	var out []types.UID
 	for _, b := range uids {
@@ -216,7 +186,7 @@ func timeMessage(t *metav1.Time) *timestamppb.Timestamp {
 	if t == nil || t.IsZero() {
 		return nil
 	}
-	return timestamppb.New(t.Time)
+	return tracker.Timestamp(t.Time)
 }
 
 // apiTime cuts to whole seconds: that is what the API keeps.
@@ -226,26 +196,4 @@ func apiTime(t *timestamppb.Timestamp) *metav1.Time {
 	}
 	at := metav1.NewTime(t.AsTime().Truncate(time.Second))
 	return &at
-}
-
-func conditionStatusMessage(s corev1.ConditionStatus) jobpolicyv1.ConditionStatus {
-	switch s {
-	case corev1.ConditionTrue:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
-	case corev1.ConditionFalse:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE
-	default:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_UNKNOWN
-	}
-}
-
-func apiConditionStatus(s jobpolicyv1.ConditionStatus) corev1.ConditionStatus {
-	switch s {
-	case jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE:
-		return corev1.ConditionTrue
-	case jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE:
-		return corev1.ConditionFalse
-	default:
-		return corev1.ConditionUnknown
-	}
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -67,6 +69,7 @@ func TestStatusesSurviveTheRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		keepUndecided(&out, &in)
 		if !sameStatus(&in, &out) {
 			t.Errorf("(-in +out):\n%s", cmp.Diff(in, out))
 		}
@@ -92,9 +95,10 @@ func drawStatus(t *rapid.T) batchv1.JobStatus {
 		s.UncountedTerminatedPods.Failed = append(s.UncountedTerminatedPods.Failed, testUID(n))
 		s.UncountedTerminatedPods.Succeeded = append(s.UncountedTerminatedPods.Succeeded, testUID(n+10))
 	}
-	for range rapid.IntRange(0, 2).Draw(t, "conditions") {
+	kinds := []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobFailureTarget, "example.com/Other", "example.com/Another"}
+	for _, kind := range rapid.Permutation(kinds).Draw(t, "types")[:rapid.IntRange(0, len(kinds)).Draw(t, "conditions")] {
 		s.Conditions = append(s.Conditions, batchv1.JobCondition{
-			Type:   rapid.SampledFrom([]batchv1.JobConditionType{batchv1.JobSuspended, "example.com/Other"}).Draw(t, "type"),
+			Type:   kind,
 			Status: rapid.SampledFrom([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}).Draw(t, "status"),
 			Reason: "Because", Message: "of that", LastProbeTime: second("probe"), LastTransitionTime: second("transition"),
 		})
@@ -110,10 +114,26 @@ func TestDecidedTimesAreCutToSeconds(t *testing.T) {
 	}
 }
 
-func TestAnUncountedUIDThatIsNoneIsRefused(t *testing.T) {
-	_, err := StatusMessage(&batchv1.JobStatus{UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Failed: []types.UID{"x"}}})
-	if err == nil {
-		t.Error("no error")
+// The API server takes any text as an uncounted UID. None of these can be a pod's.
+func TestUncountedUIDsThatNoPodCanHaveAreLeftOut(t *testing.T) {
+	const real = types.UID("0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0")
+	in := &batchv1.JobStatus{UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{
+		Succeeded: []types.UID{"x"}, Failed: []types.UID{types.UID(strings.ToUpper(string(real))), real},
+	}}
+	got, err := StatusMessage(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &jobpolicyv1.UncountedTerminatedPods{Failed: [][]byte{{0x0f, 0x1e, 0x2d, 0x3c, 0x4b, 0x5a, 0x69, 0x78, 0x87, 0x96, 0xa5, 0xb4, 0xc3, 0xd2, 0xe1, 0xf0}}}
+	if diff := cmp.Diff(want, got.GetUncounted(), protocmp.Transform()); diff != "" {
+		t.Errorf("uncounted (-want +got):\n%s", diff)
+	}
+	view, err := tracker.New().View(tracker.Question{Uncounted: in.UncountedTerminatedPods})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Failed, view.Confirmed); diff != "" {
+		t.Errorf("confirmed (-want +got):\n%s", diff)
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // ErrUID says that a UID is not one the contract can carry: 16 bytes, written
-// as 8-4-4-4-12 hexadecimal digits.
+// as 8-4-4-4-12 hexadecimal digits in lower case. An API server gives out no
+// others, but takes any text in places that refer to a UID.
 var ErrUID = errors.New("not a UID of 16 bytes")
 
 // UIDBytes returns the 16 bytes of a UID.
@@ -19,14 +21,13 @@ func UIDBytes(uid types.UID) ([]byte, error) {
 		return nil, fmt.Errorf("%q: %w", s, ErrUID)
 	}
 	b, err := hex.DecodeString(s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:])
-	if err != nil {
+	if err != nil || strings.ToLower(s) != s {
 		return nil, fmt.Errorf("%q: %w", s, ErrUID)
 	}
 	return b, nil
 }
 
-// UIDString is the reverse of UIDBytes, in lower case, as the API server writes
-// UIDs.
+// UIDString is the reverse of UIDBytes.
 func UIDString(b []byte) (types.UID, error) {
 	if len(b) != 16 {
 		return "", fmt.Errorf("%d bytes: %w", len(b), ErrUID)

@@ -52,11 +52,10 @@ func (t *Tracker) View(q Question) (View, error) {
 		Retry:    t.facts.message(),
 		Observed: formatVersion(t.observed),
 		Written:  formatVersion(t.written),
+
+		Confirmed: t.confirmed(uncounted),
 	}
 	var err error
-	if v.Confirmed, err = t.confirmed(uncounted); err != nil {
-		return View{}, err
-	}
 	if v.Unaccounted, v.Unlisted, err = t.rows(uncounted, q.MaxRows); err != nil {
 		return View{}, err
 	}
@@ -91,21 +90,19 @@ func (q Question) uncounted() map[types.UID]bool {
 
 // confirmed returns the UIDs whose pod is seen without the finalizer, or is not
 // there. Pods are known in full from before the first View on, so a pod that is
-// not known is not there.
-func (t *Tracker) confirmed(uncounted map[types.UID]bool) ([][]byte, error) {
+// not known is not there. A UID that no pod can have is not told of.
+func (t *Tracker) confirmed(uncounted map[types.UID]bool) [][]byte {
 	var out [][]byte
 	for uid := range uncounted {
 		if r, known := t.pods[uid]; known && HoldsFinalizer(r.pod) {
 			continue
 		}
-		b, err := UIDBytes(uid)
-		if err != nil {
-			return nil, err
+		if b, err := UIDBytes(uid); err == nil {
+			out = append(out, b)
 		}
-		out = append(out, b)
 	}
 	slices.SortFunc(out, bytes.Compare)
-	return out, nil
+	return out
 }
 
 func (t *Tracker) inFlight() *jobpolicyv1.InFlight {

@@ -214,8 +214,8 @@ func (w *walker) readBack(after *jobpolicyv1.JobStatus) error {
 	return nil
 }
 
-// read is a status as the conversion gives it: with ranges joined, and without
-// what is empty.
+// read is a status as the conversion gives it: with ranges joined, without what
+// is empty, and with one condition of each type that rules are about.
 func read(s *jobpolicyv1.JobStatus) *jobpolicyv1.JobStatus {
 	out := proto.CloneOf(s)
 	out.CompletedIndexes, out.FailedIndexes = joined(s.GetCompletedIndexes()), joined(s.GetFailedIndexes())
@@ -224,6 +224,17 @@ func read(s *jobpolicyv1.JobStatus) *jobpolicyv1.JobStatus {
 	}
 	if len(s.GetUncounted().GetSucceeded())+len(s.GetUncounted().GetFailed()) == 0 {
 		out.Uncounted = nil
+	}
+	out.Conditions = nil
+	for _, c := range s.GetConditions() {
+		at := slices.IndexFunc(out.Conditions, func(o *jobpolicyv1.JobCondition) bool { return o.GetType() == c.GetType() })
+		switch {
+		case c.GetType() == other:
+		case at < 0:
+			out.Conditions = append(out.Conditions, c)
+		case c.GetStatus() == isTrue && !is(out, c.GetType()):
+			out.Conditions[at] = c
+		}
 	}
 	return out
 }

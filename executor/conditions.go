@@ -1,0 +1,112 @@
+package executor
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Limits of the contract on a condition's texts, in bytes.
+const (
+	maxReasonBytes  = 1024
+	maxMessageBytes = 32768
+)
+
+// decided reports whether conditions of this type are the engine's to write.
+func decided(t batchv1.JobConditionType) bool {
+	switch t {
+	case batchv1.JobSuspended, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget, batchv1.JobComplete, batchv1.JobFailed:
+		return true
+	}
+	return false
+}
+
+// conditionMessages converts the conditions that are the engine's, one of each
+// type. The API server takes several: one that is true counts before others.
+func conditionMessages(in []batchv1.JobCondition) []*jobpolicyv1.JobCondition {
+	var out []*jobpolicyv1.JobCondition
+	place := map[batchv1.JobConditionType]int{}
+	for i := range in {
+		c := &in[i]
+		at, again := place[c.Type]
+		switch {
+		case !decided(c.Type):
+		case !again:
+			place[c.Type] = len(out)
+			out = append(out, conditionMessage(c))
+		case c.Status == corev1.ConditionTrue && apiConditionStatus(out[at].GetStatus()) != corev1.ConditionTrue:
+			out[at] = conditionMessage(c)
+		}
+	}
+	return out
+}
+
+// withOtherConditions returns the conditions that were decided on, with those of
+// the Job that are not the engine's where they were.
+func withOtherConditions(had, next []batchv1.JobCondition) []batchv1.JobCondition {
+	left := slices.Clone(next)
+	var out []batchv1.JobCondition
+	for _, c := range had {
+		if !decided(c.Type) {
+			out = append(out, c)
+			continue
+		}
+		at := slices.IndexFunc(left, func(l batchv1.JobCondition) bool { return l.Type == c.Type })
+		if at >= 0 {
+			out = append(out, left[at])
+			left = slices.Delete(left, at, at+1)
+		}
+	}
+	return append(out, left...)
+}
+
+func conditionMessage(c *batchv1.JobCondition) *jobpolicyv1.JobCondition {
+	return &jobpolicyv1.JobCondition{
+		Type:               string(c.Type),
+		Status:             conditionStatusMessage(c.Status),
+		Reason:             tracker.Text(c.Reason, maxReasonBytes),
+		Message:            tracker.Text(c.Message, maxMessageBytes),
+		LastProbeTime:      timeMessage(&c.LastProbeTime),
+		LastTransitionTime: timeMessage(&c.LastTransitionTime),
+	}
+}
+
+func apiCondition(c *jobpolicyv1.JobCondition) batchv1.JobCondition {
+	out := batchv1.JobCondition{
+		Type: batchv1.JobConditionType(c.GetType()), Status: apiConditionStatus(c.GetStatus()),
+		Reason: c.GetReason(), Message: c.GetMessage(),
+	}
+	if at := apiTime(c.GetLastProbeTime()); at != nil {
+		out.LastProbeTime = *at
+	}
+	if at := apiTime(c.GetLastTransitionTime()); at != nil {
+		out.LastTransitionTime = *at
+	}
+	return out
+}
+
+func conditionStatusMessage(s corev1.ConditionStatus) jobpolicyv1.ConditionStatus {
+	switch s {
+	case corev1.ConditionTrue:
+		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
+	case corev1.ConditionFalse:
+		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE
+	default:
+		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_UNKNOWN
+	}
+}
+
+func apiConditionStatus(s jobpolicyv1.ConditionStatus) corev1.ConditionStatus {
+	switch s {
+	case jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE:
+		return corev1.ConditionTrue
+	case jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE:
+		return corev1.ConditionFalse
+	default:
+		return corev1.ConditionUnknown
+	}
+}
