@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -60,13 +61,7 @@ func (c *Controller) suspended(cron *batchv1.CronJob) bool {
 }
 
 func options(cron *batchv1.CronJob) *jobpolicyv1.CronJobOptions {
-	as := func(name string) *string {
-		text, ok := cron.Annotations[name]
-		if !ok {
-			return nil
-		}
-		return &text
-	}
+	as := func(name string) *string { return tracker.Annotation(cron.Annotations, name) }
 	return &jobpolicyv1.CronJobOptions{
 		StartJitterSeconds:   as(annotationStartJitter),
 		DstRepeatedHour:      as(annotationRepeatedHour),

@@ -341,6 +341,39 @@ func TestASnapshotHoldsWhatTheCronJobAndItsJobsSay(t *testing.T) {
 	}
 }
 
+// The API server takes any references in the active list, any annotations and
+// any times. None of them may keep a CronJob from being decided on.
+func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
+	long, beyond := strings.Repeat("0", 5000), metav1.NewTime(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC))
+	real := corev1.ObjectReference{Name: "cron-0", UID: testUID(7)}
+	cron := testCron(func(c *batchv1.CronJob) {
+		c.Annotations = map[string]string{annotationStartJitter: long}
+		c.Status.LastScheduleTime = &beyond
+		c.Status.Active = []corev1.ObjectReference{
+			{}, {Name: "cron-1"}, {UID: testUID(8)}, {Name: long, UID: testUID(9)}, {Name: "cron-2", UID: "no"}, real,
+		}
+	})
+	job := testJob(7, "cron-0", testUID(1))
+	job.Annotations = map[string]string{annotationRunNow: long, batchv1.CronJobScheduledTimestampAnnotation: "9999-12-31T23:59:59-23:00"}
+	s := newServer(cron, job)
+	incomplete := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE}
+	}
+	d := &script{answers: []answer{incomplete}}
+	start(t, s, d)
+	got := d.await(t, 2) // with the absent ones looked for
+	if diff := cmp.Diff([]*jobpolicyv1.ActiveJob{{Uid: uidBytes(t, 7), Name: "cron-0"}}, got.GetStatus().GetActive(), protocmp.Transform()); diff != "" {
+		t.Errorf("active (-want +got):\n%s", diff)
+	}
+	cut := long[:4093] + "…"
+	if jitter, run := got.GetSpec().GetOptions().GetStartJitterSeconds(), got.GetJobs()[0].GetRunNow(); jitter != cut || run != cut {
+		t.Errorf("annotations of %d and %d bytes, want %d that end in an ellipsis", len(jitter), len(run), len(cut))
+	}
+	if last, at := got.GetStatus().GetLastScheduleTime(), got.GetJobs()[0].GetScheduledTime(); !last.IsValid() || !at.IsValid() {
+		t.Errorf("the times %v and %v are not both valid", last, at)
+	}
+}
+
 func TestTheTableSaysWhenEachCronJobRunsNext(t *testing.T) {
 	s := newServer(testCron(), testCron(func(c *batchv1.CronJob) { c.Name, c.UID = "another", testUID(2) }))
 	explaining := func(req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -140,8 +139,9 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 	}
 	var absent [][]byte
 	for _, ref := range snap.cron.Status.Active {
-		if seen[ref.UID] {
-			continue
+		uid, err := jobUID(&ref)
+		if err != nil || seen[ref.UID] {
+			continue // It is not part of the question.
 		}
 		job, err := c.liveJob(ctx, snap.cron.Namespace, ref.Name)
 		if err != nil {
@@ -150,10 +150,6 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 		if job != nil && job.UID == ref.UID && controllingUID(job) == s.uid {
 			s.madeJob(job)
 			continue
-		}
-		uid, err := tracker.UIDBytes(ref.UID)
-		if err != nil {
-			return nil, fmt.Errorf("active job %s: %w", ref.Name, err)
 		}
 		absent = append(absent, uid)
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/tracker"
@@ -43,13 +44,11 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 			Uid: uid, Namespace: cron.Namespace, Name: cron.Name, Generation: cron.Generation,
 		},
 		Spec:      c.specMessage(cron),
+		Status:    statusMessage(&cron.Status),
 		NameTaken: taken,
 	}
 	if !notBefore.IsZero() {
 		req.CreateNotBefore = timestamppb.New(notBefore)
-	}
-	if req.Status, err = statusMessage(&cron.Status); err != nil {
-		return snapshot{}, fmt.Errorf("status: %w", err)
 	}
 	for _, job := range jobs {
 		m, err := jobMessage(job)
@@ -72,7 +71,7 @@ func (c *Controller) specMessage(cron *batchv1.CronJob) *jobpolicyv1.CronJobSpec
 		SuccessfulJobsHistoryLimit: in.SuccessfulJobsHistoryLimit,
 		FailedJobsHistoryLimit:     in.FailedJobsHistoryLimit,
 		Deleting:                   cron.DeletionTimestamp != nil,
-		CreationTime:               timestamppb.New(cron.CreationTimestamp.Time),
+		CreationTime:               tracker.Timestamp(cron.CreationTimestamp.Time),
 		LocalTimeZone:              c.cfg.TimeZone,
 		Options:                    options(cron),
 	}
@@ -89,26 +88,34 @@ func concurrencyMessage(p batchv1.ConcurrencyPolicy) jobpolicyv1.ConcurrencyPoli
 	}
 }
 
-func statusMessage(in *batchv1.CronJobStatus) (*jobpolicyv1.CronJobStatus, error) {
+// statusMessage leaves out of the active list what cannot be a Job: whoever may
+// write the status can put any reference there, and the contract holds no others.
+func statusMessage(in *batchv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
 	out := &jobpolicyv1.CronJobStatus{
 		LastScheduleTime:   timestamp(in.LastScheduleTime),
 		LastSuccessfulTime: timestamp(in.LastSuccessfulTime),
 	}
 	for _, ref := range in.Active {
-		uid, err := tracker.UIDBytes(ref.UID)
-		if err != nil {
-			return nil, fmt.Errorf("active job %s: %w", ref.Name, err)
+		if uid, err := jobUID(&ref); err == nil {
+			out.Active = append(out.Active, &jobpolicyv1.ActiveJob{Uid: uid, Name: ref.Name})
 		}
-		out.Active = append(out.Active, &jobpolicyv1.ActiveJob{Uid: uid, Name: ref.Name})
 	}
-	return out, nil
+	return out
+}
+
+// jobUID is the UID of a reference to a Job; an error if there can be no such Job.
+func jobUID(ref *corev1.ObjectReference) ([]byte, error) {
+	if problems := validation.IsDNS1123Subdomain(ref.Name); len(problems) > 0 {
+		return nil, fmt.Errorf("%q is no job: %s", ref.Name, problems[0])
+	}
+	return tracker.UIDBytes(ref.UID)
 }
 
 func timestamp(t *metav1.Time) *timestamppb.Timestamp {
 	if t == nil {
 		return nil
 	}
-	return timestamppb.New(t.Time)
+	return tracker.Timestamp(t.Time)
 }
 
 func jobMessage(job *batchv1.Job) (*jobpolicyv1.OwnedJob, error) {
@@ -122,13 +129,15 @@ func jobMessage(job *batchv1.Job) (*jobpolicyv1.OwnedJob, error) {
 		StartTime:      timestamp(job.Status.StartTime),
 		CompletionTime: timestamp(job.Status.CompletionTime),
 		Deleting:       job.DeletionTimestamp != nil,
-		RunNow:         job.Annotations[annotationRunNow],
+	}
+	if text := tracker.Annotation(job.Annotations, annotationRunNow); text != nil {
+		m.RunNow = *text
 	}
 	if condition := executor.FinishedCondition(job); condition != nil {
-		m.FinishTime = timestamppb.New(condition.LastTransitionTime.Time)
+		m.FinishTime = tracker.Timestamp(condition.LastTransitionTime.Time)
 	}
 	if at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation]); err == nil {
-		m.ScheduledTime = timestamppb.New(at)
+		m.ScheduledTime = tracker.Timestamp(at)
 	}
 	return m, nil
 }

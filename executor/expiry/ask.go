@@ -76,22 +76,14 @@ func (c *Controller) request(job *batchv1.Job) (*jobpolicyv1.DecideJobRequest, e
 
 func (c *Controller) options(job *batchv1.Job) *jobpolicyv1.TtlOptions {
 	o := &jobpolicyv1.TtlOptions{
-		SecondsAfterComplete: text(job.Annotations, AnnotationAfterComplete),
-		SecondsAfterFailed:   text(job.Annotations, AnnotationAfterFailed),
+		SecondsAfterComplete: tracker.Annotation(job.Annotations, AnnotationAfterComplete),
+		SecondsAfterFailed:   tracker.Annotation(job.Annotations, AnnotationAfterFailed),
 	}
 	obj, ok, err := c.namespaces.GetStore().GetByKey(job.Namespace)
 	if err == nil && ok {
-		o.NamespaceDefault = text(obj.(*corev1.Namespace).Annotations, AnnotationDefault)
+		o.NamespaceDefault = tracker.Annotation(obj.(*corev1.Namespace).Annotations, AnnotationDefault)
 	}
 	return o
-}
-
-func text(annotations map[string]string, name string) *string {
-	value, ok := annotations[name]
-	if !ok {
-		return nil
-	}
-	return &value
 }
 
 // TracerName is the instrumentation scope of this package's spans.

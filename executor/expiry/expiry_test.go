@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -215,7 +216,9 @@ func TestWhoseJobsAreLookedAt(t *testing.T) {
 }
 
 func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{AnnotationDefault: "7"}}}
+	// What is longer than the contract takes, nobody is to take for a number.
+	long := strings.Repeat("0", 5000)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{AnnotationDefault: long}}}
 	job := testJob(func(j *batchv1.Job) {
 		j.Annotations = map[string]string{AnnotationAfterComplete: "1 minute", AnnotationAfterFailed: ""}
 	})
@@ -223,7 +226,7 @@ func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
 	d := &due{at: ended.Add(time.Hour)}
 	start(t, client, d)
 	eventually(t, "question", func() bool { return len(d.questions()) > 0 })
-	want := &jobpolicyv1.TtlOptions{SecondsAfterComplete: new("1 minute"), SecondsAfterFailed: new(""), NamespaceDefault: new("7")}
+	want := &jobpolicyv1.TtlOptions{SecondsAfterComplete: new("1 minute"), SecondsAfterFailed: new(""), NamespaceDefault: new(long[:4093] + "…")}
 	if diff := cmp.Diff(want, d.questions()[0].GetSpec().GetTtlOptions(), protocmp.Transform()); diff != "" {
 		t.Errorf("ttl_options (-want +got):\n%s", diff)
 	}

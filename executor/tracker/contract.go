@@ -50,3 +50,17 @@ func Text(s string, most int) string {
 	}
 	return s[:end] + ellipsis
 }
+
+// maxAnnotationBytes is the contract's limit on the annotations that it carries.
+const maxAnnotationBytes = 4096
+
+// Annotation is an annotation as the contract carries it; nil if there is none.
+// Whether it says anything is for the engine to tell, and no valid one is cut.
+func Annotation(annotations map[string]string, name string) *string {
+	text, ok := annotations[name]
+	if !ok {
+		return nil
+	}
+	text = Text(text, maxAnnotationBytes)
+	return &text
+}
