@@ -1,6 +1,8 @@
 package cronjob
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -89,12 +91,20 @@ func (s *snapshot) readSchedule() {
 	s.schedule, s.scheduleErr = schedule.Parse(s.spec.GetSchedule(), inZone, s.opts.clock)
 }
 
-// scheduleSeen is the schedule as observed_schedule keeps it.
+// maxSeenBytes leaves room for the time that observed_schedule begins with.
+const maxSeenBytes = maxTextBytes - len(time.RFC3339) - 1
+
+// scheduleSeen is the schedule as observed_schedule keeps it: one that would not
+// fit into the next request, by its digest.
 func (s *snapshot) scheduleSeen() string {
-	if s.spec.TimeZone == nil {
-		return "- " + s.spec.GetSchedule()
+	seen := "- " + s.spec.GetSchedule()
+	if s.spec.TimeZone != nil {
+		seen = s.spec.GetTimeZone() + " " + s.spec.GetSchedule()
 	}
-	return s.spec.GetTimeZone() + " " + s.spec.GetSchedule()
+	if len(seen) > maxSeenBytes {
+		return fmt.Sprintf("sha256 %x", sha256.Sum256([]byte(seen)))
+	}
+	return seen
 }
 
 // isNews reports whether what has been true since then is still to be told.

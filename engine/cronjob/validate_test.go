@@ -119,3 +119,29 @@ func TestRuleNamesAreTheOrderOfTheRules(t *testing.T) {
 		t.Errorf("rules asked for a run that is due (-names +asked):\n%s", diff)
 	}
 }
+
+// What a decision asks to keep comes back in the next request, and must not make
+// it invalid: whatever the schedule's length, one that was observed is known.
+func TestAnObservedScheduleOfAnyLengthIsKnown(t *testing.T) {
+	for _, length := range []int{4000, 4096} {
+		req := newCluster().req
+		req.Spec.Schedule = "0" + strings.Repeat(",0", (length-9)/2) + " * * * *"
+		req.Spec.Options = &jobpolicyv1.CronJobOptions{MissedBeforeEdit: proto.String("Skip")}
+		first, err := cronjob.Decide(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := first.GetEdits().GetObservedSchedule()
+		if seen == "" {
+			t.Fatalf("the first decision keeps nothing of a schedule of %d bytes", length)
+		}
+		req.Spec.Options.ObservedSchedule = &seen
+		second, err := cronjob.Decide(req)
+		if err != nil {
+			t.Fatalf("a schedule of %d bytes: %v", length, err)
+		}
+		if again := second.GetEdits().GetObservedSchedule(); again != "" {
+			t.Errorf("a schedule of %d bytes is taken for another one: %q", length, again)
+		}
+	}
+}
