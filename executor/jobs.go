@@ -85,7 +85,7 @@ func (s *jobState) observe(job *batchv1.Job, own bool) observation {
 	if o.first {
 		s.adopt(job)
 	} else {
-		if replacesFailedOnly(job) != replacesFailedOnly(s.job) {
+		if countsOtherwise(job, s.job) {
 			s.pods.SetPolicy(podPolicy(job))
 		}
 		o.specChanged = job.Generation != s.job.Generation
@@ -120,11 +120,18 @@ func selectorOf(job *batchv1.Job) (selector labels.Selector, ok bool) {
 	return selector, job.Spec.Selector != nil
 }
 
-// podPolicy is how the Job's pods count. Of what it is made of, the API server
-// lets podReplacementPolicy alone be changed.
+// countsOtherwise reports whether podPolicy differs between two versions of a Job.
+// Of what it is made of, the API server lets podReplacementPolicy be changed, and
+// completions of an Indexed Job.
+func countsOtherwise(a, b *batchv1.Job) bool {
+	return replacesFailedOnly(a) != replacesFailedOnly(b) || valueOr(a.Spec.Completions, 0) != valueOr(b.Spec.Completions, 0)
+}
+
+// podPolicy is how the Job's pods count.
 func podPolicy(job *batchv1.Job) tracker.Policy {
 	policy := tracker.Policy{
 		Indexed:           indexed(job),
+		Completions:       valueOr(job.Spec.Completions, 0),
 		ReplaceFailedOnly: replacesFailedOnly(job),
 		Failures:          job.Spec.PodFailurePolicy,
 	}

@@ -35,3 +35,26 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 		}
 	}
 }
+
+// The API server lets completions of an Indexed Job be changed together with
+// parallelism. A pod beyond them delays no retry, one within does.
+func TestChangedCompletionsAreFollowed(t *testing.T) {
+	s := &jobState{uid: testUID(1), pods: tracker.New()}
+	mode := batchv1.IndexedCompletion
+	s.pods.Observe(testPod(2, failedPhase, func(p *corev1.Pod) {
+		p.ResourceVersion, p.Annotations = "1", map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}
+	}), tracker.Watch)
+	for i, completions := range []int32{3, 4} {
+		s.observe(testJob(func(j *batchv1.Job) {
+			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
+			j.Spec.CompletionMode, j.Spec.Completions = &mode, &completions
+		}), false)
+		view, err := s.pods.View(tracker.Question{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(view.Retry.GetRecentFailures()); got != i {
+			t.Errorf("with %d completions the failure of index 3 makes %d failures, want %d", completions, got, i)
+		}
+	}
+}

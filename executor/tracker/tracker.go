@@ -37,6 +37,9 @@ const (
 type Policy struct {
 	// Indexed: pods have a completion index.
 	Indexed bool
+	// Completions is how many indexes an Indexed Job asks for. A pod of another
+	// index says nothing about when to try again.
+	Completions int32
 	// ReplaceFailedOnly: a pod that is being deleted has not failed before it
 	// ends.
 	ReplaceFailedOnly bool
@@ -91,6 +94,7 @@ type absence struct {
 type Tracker struct {
 	mu      sync.Mutex
 	policy  Policy
+	told    bool // SetPolicy was called.
 	pods    map[types.UID]*record
 	unseen  map[types.UID]*record
 	strays  map[types.UID]*record
@@ -130,11 +134,14 @@ func New() *Tracker {
 }
 
 // SetPolicy says how pods count. It goes through all pods once, because pods may
-// be seen before their Job.
+// be seen before their Job. What was learned without a policy is learned anew.
 func (t *Tracker) SetPolicy(p Policy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.policy = p
+	if !t.told {
+		t.facts = retryFacts{}
+	}
+	t.policy, t.told = p, true
 	for _, r := range t.pods {
 		t.unsettle(r)
 		t.settle(r, true)
@@ -366,7 +373,7 @@ func (t *Tracker) learn(r *record, first bool) {
 	if !held && !byItself {
 		return
 	}
-	if t.policy.Indexed && r.share.index == NoIndex {
+	if t.policy.Indexed && (r.share.index == NoIndex || r.share.index >= t.policy.Completions) {
 		return
 	}
 	at := finishedTime(r.pod, r.deletedAt)

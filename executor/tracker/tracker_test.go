@@ -380,9 +380,9 @@ func TestRetryFacts(t *testing.T) {
 	}
 	cases := map[string]struct {
 		policy       Policy
-		do           func(*Tracker)
-		wantFailures []int // seconds
-		wantSuccess  int   // seconds; 0: never
+		early, do    func(*Tracker) // before and after the policy is known
+		wantFailures []int          // seconds
+		wantSuccess  int            // seconds; 0: never
 	}{
 		"failures outlive their pods": {
 			do: func(tr *Tracker) {
@@ -429,6 +429,32 @@ func TestRetryFacts(t *testing.T) {
 				tr.Observe(podOf(1, 3, inPhase(corev1.PodFailed), endedAt(at(4), 143), deletedAt(at(3), 0)), Watch)
 			},
 		},
+		"pods of indexes that the Job does not ask for, or of none, say nothing": {
+			policy: Policy{Indexed: true, Completions: 2},
+			do: func(tr *Tracker) {
+				tr.Observe(fails(1, 1, 3, withIndex("1")), Watch)
+				tr.Observe(fails(2, 1, 4, withIndex("2")), Watch)
+				tr.Observe(fails(3, 1, 5), Watch)
+				tr.Observe(podOf(4, 1, held, inPhase(corev1.PodSucceeded), endedAt(at(6), 0), withIndex("2")), Watch)
+			},
+			wantFailures: []int{3},
+		},
+		"an index that the Job asks for from now on says something": {
+			policy: Policy{Indexed: true, Completions: 2},
+			do: func(tr *Tracker) {
+				tr.Observe(fails(1, 1, 3, withIndex("2")), Watch)
+				tr.SetPolicy(Policy{Indexed: true, Completions: 3})
+			},
+			wantFailures: []int{3},
+		},
+		"pods that are seen before their Job count as the Job says": {
+			policy: Policy{ReplaceFailedOnly: true},
+			early: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, held, deletedAt(at(2), 0)), Watch)
+				tr.Observe(fails(2, 1, 4), Watch)
+			},
+			wantFailures: []int{4},
+		},
 		"after a restart, failures are read from the pods that are left": {
 			do:           func(tr *Tracker) { tr.Observe(podOf(1, 9, inPhase(corev1.PodFailed), endedAt(at(8), 1)), Watch) },
 			wantFailures: []int{8},
@@ -437,8 +463,13 @@ func TestRetryFacts(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tr := New()
+			if tc.early != nil {
+				tc.early(tr)
+			}
 			tr.SetPolicy(tc.policy)
-			tc.do(tr)
+			if tc.do != nil {
+				tc.do(tr)
+			}
 			var want *jobpolicyv1.RetryFacts
 			if tc.wantSuccess != 0 || len(tc.wantFailures) > 0 {
 				want = &jobpolicyv1.RetryFacts{}
