@@ -106,6 +106,7 @@ func (e *Executor) updateStatus(ctx context.Context, s *jobState, job *batchv1.J
 		updated.ManagedFields = nil
 		s.observe(updated, true)
 		s.spaceStatuses(e.cfg.StatusPeriod)
+		s.progressed()
 		return updated, nil
 	case apierrors.IsNotFound(err):
 		return nil, errJobGone

@@ -136,6 +136,7 @@ func (e *Executor) createPod(ctx context.Context, s *jobState, job *batchv1.Job,
 	switch {
 	case err == nil:
 		inFlight.Created(trimPod(pod))
+		s.progressed()
 		annotate(ctx, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 		e.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", pod.Name)
 		return nil

@@ -45,6 +45,7 @@ func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job,
 	})
 	if err == nil {
 		s.pods.Deleted(uid, time.Now())
+		s.progressed()
 		e.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
 		return nil
 	}

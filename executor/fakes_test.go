@@ -192,13 +192,20 @@ func testConfig(client *server, decider Decider) Config {
 	}
 }
 
-// start runs an Executor for the length of the test.
+// start makes an Executor and runs it for the length of the test.
 func start(t *testing.T, cfg Config) *Executor {
 	t.Helper()
 	e, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	run(t, e)
+	return e
+}
+
+// run runs an Executor for the length of the test.
+func run(t *testing.T, e *Executor) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
@@ -208,7 +215,6 @@ func start(t *testing.T, cfg Config) *Executor {
 			t.Errorf("run: %v", err)
 		}
 	})
-	return e
 }
 
 // eventually waits until the condition holds.

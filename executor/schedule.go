@@ -187,8 +187,16 @@ func (s *jobState) succeeded() {
 	s.failures, s.notBefore, s.engineAway, s.lastRound = 0, time.Time{}, false, time.Now()
 }
 
-// backOff makes the Job due again after a delay that grows with each failed
-// round. It has nothing to do with the delay after failed pods, which is the
+// progressed takes in that an own write took effect. If the round fails all the
+// same, the next one does not wait longer for it: what is left to do gets less.
+func (s *jobState) progressed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures = 0
+}
+
+// backOff makes the Job due again after a delay that grows with each round that
+// failed and changed nothing. It has nothing to do with the delay after failed pods, which is the
 // engine's.
 func (e *Executor) backOff(ctx context.Context, s *jobState, err error) {
 	s.mu.Lock()

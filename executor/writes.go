@@ -81,6 +81,9 @@ func (e *Executor) patchPod(ctx context.Context, s *jobState, pod *corev1.Pod, p
 	s.pods.BeginCall()
 	defer s.pods.EndCall()
 	patched, err := e.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err == nil {
+		s.progressed()
+	}
 	if err == nil && !wentWith(patched) {
 		e.absorb(s, patched)
 		return false, nil
