@@ -165,7 +165,7 @@ func (e *Executor) engineAnswered(ctx context.Context) {
 		return
 	}
 	for _, s := range e.jobs.all() {
-		if s.retryNow(true) {
+		if s.engineBack(e.cfg.MaxAPIBackoff) {
 			e.wake(s, CauseRetry, true)
 		}
 	}

@@ -9,12 +9,15 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -347,6 +350,47 @@ func TestTheEngineBeingAwayLosesNothing(t *testing.T) {
 	decider := &script{answers: []answer{away, away, away, applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
 	eventually(t, "creation once the engine is back", func() bool { return slices.Contains(s.done(), "create pods") })
+}
+
+// about is a Decider that answers about one Job as if it were never settled, and
+// never about another one.
+type about struct {
+	mu    sync.Mutex
+	asked map[string]int // By the Job's name.
+}
+
+func (a *about) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked[req.GetJob().GetName()]++
+	if req.GetJob().GetName() == "poison" {
+		return nil, status.Error(codes.Internal, "broken")
+	}
+	return &jobpolicyv1.DecideJobResponse{
+		RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RecheckTime: timestamppb.Now(),
+	}, nil
+}
+
+func (a *about) times(name string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.asked[name]
+}
+
+// An answer about another Job is no sign that a Job which the engine cannot cope
+// with may be asked about again: with each of them, it would be.
+func TestAJobThatTheEngineNeverAnswersAboutBacksOff(t *testing.T) {
+	s := newServer(testJob(), testJob(func(j *batchv1.Job) { j.Name, j.UID = "poison", testUID(9) }))
+	decider := &about{asked: map[string]int{}}
+	cfg := testConfig(s, decider)
+	cfg.APIBackoff, cfg.MaxAPIBackoff = time.Hour, time.Hour
+	start(t, cfg)
+	eventually(t, "both are asked about", func() bool { return decider.times("poison") > 0 && decider.times("job") > 0 })
+	before := decider.times("job")
+	eventually(t, "questions about the other Job", func() bool { return decider.times("job") > before+50 })
+	if n := decider.times("poison"); n > 2 {
+		t.Errorf("asked %d times about a Job in its back-off, want the first time and one more", n)
+	}
 }
 
 func TestARejectedJobIsToldOnce(t *testing.T) {

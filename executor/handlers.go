@@ -107,7 +107,7 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 		return
 	}
 	if o.specChanged {
-		s.retryNow(false)
+		s.retryNow()
 	}
 	e.wake(s, CauseJobEvent, o.first || o.specChanged)
 }

@@ -38,7 +38,8 @@ type jobState struct {
 	claimDue, readDue, listDue bool
 
 	// engineAway: the last round failed because the engine did not answer.
-	engineAway bool
+	engineAway   bool
+	retriedEarly time.Time // When the engine's return last ended the back-off.
 	// createNotBefore holds creation back after it failed createFailures times
 	// in a row; what else there is to do goes on.
 	createNotBefore time.Time

@@ -223,17 +223,31 @@ func (s *jobState) awaitEngine() {
 	s.engineAway = true
 }
 
-// retryNow ends the back-off after failed rounds; with onlyEngine, only if the
-// engine was the cause. It reports whether there was one.
-func (s *jobState) retryNow(onlyEngine bool) bool {
+// retryNow ends the back-off after failed rounds.
+func (s *jobState) retryNow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.notBefore.IsZero() || (onlyEngine && !s.engineAway) {
+	s.endBackOff()
+}
+
+// engineBack ends a back-off of which the engine's absence was the cause, and
+// reports whether there was one. It does so once in a period: there may be a Job
+// that the engine never answers about, and each answer about another one looks as
+// if the engine had come back.
+func (s *jobState) engineBack(period time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if s.notBefore.IsZero() || !s.engineAway || now.Sub(s.retriedEarly) < period {
 		return false
 	}
-	s.notBefore, s.failures, s.engineAway = time.Time{}, 0, false
+	s.retriedEarly = now
+	s.endBackOff()
 	return true
 }
+
+// endBackOff needs s.mu.
+func (s *jobState) endBackOff() { s.notBefore, s.failures, s.engineAway = time.Time{}, 0, false }
 
 // exponential is base doubled n times, at most limit.
 func exponential(base, limit time.Duration, n int) time.Duration {
