@@ -17,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/workqueue"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -212,6 +214,27 @@ func TestBackOffGrowsToItsLimit(t *testing.T) {
 		got = append(got, exponential(time.Second, time.Minute, n).String())
 	}
 	if diff := cmp.Diff("1s 2s 4s 8s 16s 32s 1m0s 1m0s", strings.Join(got, " ")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// delays is a queue that notes how long it is to keep things.
+type delays struct {
+	workqueue.TypedDelayingInterface[types.UID]
+	noted []time.Duration
+}
+
+func (d *delays) AddAfter(_ types.UID, delay time.Duration) { d.noted = append(d.noted, delay) }
+
+// A Job with a deadline in a year may be done in a minute. What is planned for it
+// must not be kept for a year.
+func TestNoRoundIsPlannedFarAhead(t *testing.T) {
+	planned := &delays{}
+	e := &Executor{queue: planned}
+	for _, delay := range []time.Duration{time.Minute, 1000 * time.Hour} {
+		e.wakeAfter(&jobState{}, delay)
+	}
+	if diff := cmp.Diff([]time.Duration{time.Minute, maxWait}, planned.noted); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -15,6 +15,9 @@ const (
 	maxImmediateRounds = 10
 	// maxOpenRounds bounds how many Jobs' decisions are carried out at once.
 	maxOpenRounds = 256
+	// maxWait bounds how far ahead a round is planned. The queue keeps a planned
+	// one until its time, although its Job may be gone long before.
+	maxWait = time.Hour
 )
 
 // wake makes a Job due. The first event of a quiet Job is acted on at once;
@@ -80,7 +83,7 @@ func latest(a, b time.Time) time.Time {
 
 // wakeAfter makes a Job due later, at the latest.
 func (e *Executor) wakeAfter(s *jobState, delay time.Duration) {
-	e.queue.AddAfter(s.uid, delay)
+	e.queue.AddAfter(s.uid, min(delay, maxWait))
 }
 
 // wakeUp is what woke a Job, and when. wait is above 0 when it is too early for

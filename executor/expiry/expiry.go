@@ -43,6 +43,9 @@ const (
 	// apiTimeout bounds one call of the API server, waiting for the client's rate
 	// limit included.
 	apiTimeout = 60 * time.Second
+	// maxWait bounds how far ahead a look is planned. The queue keeps a planned one
+	// until its time, although its Job may be gone long before.
+	maxWait = 24 * time.Hour
 	// namespaceIndex finds finished Jobs by namespace.
 	namespaceIndex = "jobpolicy.dev/finished-in-namespace"
 )
@@ -312,7 +315,7 @@ func (c *Controller) later(d *jobpolicyv1.DecideJobResponse) time.Duration {
 	if d.GetRecheckTime() == nil {
 		return 0
 	}
-	return max(d.GetRecheckTime().AsTime().Sub(c.now()), time.Millisecond)
+	return min(max(d.GetRecheckTime().AsTime().Sub(c.now()), time.Millisecond), maxWait)
 }
 
 // now is the earlier of the two clocks.

@@ -189,6 +189,25 @@ func TestTheEarlierOfTwoClocksCounts(t *testing.T) {
 	}
 }
 
+// A Job with a long time to live may be deleted long before by somebody else. What
+// is planned for it must not be kept that long.
+func TestNoLookIsPlannedFarAhead(t *testing.T) {
+	c := &Controller{cfg: Config{Now: func() time.Time { return ended }}}
+	cases := map[string]struct{ in, want time.Duration }{
+		"soon":        {time.Minute, time.Minute},
+		"over":        {-time.Minute, time.Millisecond},
+		"in 50 years": {50 * 365 * 24 * time.Hour, maxWait},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := c.later(&jobpolicyv1.DecideJobResponse{RecheckTime: timestamppb.New(ended.Add(tc.in))})
+			if got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestWhoseJobsAreLookedAt(t *testing.T) {
 	foreign := "example.com/other"
 	now := metav1.NewTime(ended)
