@@ -238,3 +238,27 @@ func TestNoRoundIsPlannedFarAhead(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// An admission webhook that hangs on the pods of one Job.
+func TestAClaimThatHangsKeepsNoOtherJobWaiting(t *testing.T) {
+	hanging, end := make(chan struct{}), make(chan struct{})
+	s := newServer(testJob(), testPod(2, func(p *corev1.Pod) { p.Labels = nil }))
+	s.failures["patch pods"] = func(int) error {
+		close(hanging)
+		<-end
+		return nil
+	}
+	decider := &script{}
+	cfg := testConfig(s, decider)
+	cfg.Workers = 1
+	start(t, cfg)
+	defer close(end)
+	<-hanging
+	other := testJob(func(j *batchv1.Job) { j.Name, j.UID, j.ResourceVersion = "other", testUID(9), "900" })
+	if err := s.Tracker().Add(other); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a question about the other Job", func() bool {
+		return slices.ContainsFunc(decider.requests(), func(req *jobpolicyv1.DecideJobRequest) bool { return req.GetJob().GetName() == "other" })
+	})
+}

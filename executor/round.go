@@ -94,16 +94,12 @@ func actionOf(d *jobpolicyv1.DecideJobResponse) string {
 	}
 }
 
-// judge holds one of the worker slots: it brings the view up to date and asks.
-// decision is nil when there is no Job of ours left to decide on.
-func (e *Executor) judge(ctx context.Context, s *jobState) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
-	select {
-	case e.judging <- struct{}{}:
-		defer func() { <-e.judging }()
-	case <-ctx.Done():
-		return snapshot{}, nil, ctx.Err()
-	}
-	if err := e.refresh(ctx, s); err != nil {
+// judge brings the view up to date and asks. decision is nil when there is no Job
+// of ours left to decide on. Pods are claimed without one of the worker slots: a
+// webhook that hangs on the pods of one namespace must not keep the others' Jobs
+// from being judged.
+func (e *Executor) judge(ctx context.Context, s *jobState) (snap snapshot, d *jobpolicyv1.DecideJobResponse, err error) {
+	if err := e.inSlot(ctx, func() error { return e.refresh(ctx, s) }); err != nil {
 		return snapshot{}, nil, err
 	}
 	job := s.current()
@@ -113,7 +109,22 @@ func (e *Executor) judge(ctx context.Context, s *jobState) (snapshot, *jobpolicy
 	if err := e.claim(ctx, s, job); err != nil {
 		return snapshot{}, nil, fmt.Errorf("claiming pods: %w", err)
 	}
-	return e.decide(ctx, s)
+	err = e.inSlot(ctx, func() error {
+		snap, d, err = e.decide(ctx, s)
+		return err
+	})
+	return snap, d, err
+}
+
+// inSlot calls f in one of the worker slots.
+func (e *Executor) inSlot(ctx context.Context, f func() error) error {
+	select {
+	case e.judging <- struct{}{}:
+		defer func() { <-e.judging }()
+		return f()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // refresh makes good for what is not known: the outcome of own writes, or what
