@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -48,9 +49,12 @@ type Program struct {
 // Main runs the program and ends the process. SIGTERM and SIGINT ask it to drain;
 // a second signal ends it at once.
 func (p *Program) Main() {
+	spare := headroom()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	context.AfterFunc(ctx, stop)
-	os.Exit(p.Start(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	code := p.Start(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	runtime.KeepAlive(spare)
+	os.Exit(code)
 }
 
 // Start runs the program and returns its exit code.
