@@ -138,7 +138,7 @@ func (e *Executor) createPod(ctx context.Context, s *jobState, job *batchv1.Job,
 		inFlight.Created(trimPod(pod))
 		s.progressed()
 		annotate(ctx, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
-		e.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", pod.Name)
+		e.podEvent(s, job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", pod.Name)
 		return nil
 	case namespaceTerminating(err):
 		inFlight.Refused()
@@ -149,7 +149,7 @@ func (e *Executor) createPod(ctx context.Context, s *jobState, job *batchv1.Job,
 	default:
 		inFlight.Refused()
 	}
-	e.recorder.Eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+	e.podEvent(s, job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 	return err
 }
 

@@ -46,7 +46,7 @@ func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job,
 	if err == nil {
 		s.pods.Deleted(uid, time.Now())
 		s.progressed()
-		e.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
+		e.podEvent(s, job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
 		return nil
 	}
 	gone, err := e.isGone(ctx, pod, err)
@@ -54,6 +54,6 @@ func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job,
 		s.pods.Gone(uid, tracker.Response)
 		return nil
 	}
-	e.recorder.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+	e.podEvent(s, job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
 	return err
 }

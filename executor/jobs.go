@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"jobpolicy.dev/executor/tracker"
 )
@@ -62,6 +63,8 @@ type jobState struct {
 	rejected int64
 	maxRows  int
 	last     *decisionRecord
+	// podEvents is how many events about pods there may still be, by reason.
+	podEvents map[string]flowcontrol.PassiveRateLimiter
 }
 
 // observation says what a newly seen version of a Job changed.
