@@ -22,7 +22,8 @@ func trimPodObject(obj any) (any, error) {
 }
 
 // trimPod keeps of a pod what policy or the executor reads, in a new object, so
-// that nothing else stays in memory. Every pod of the cluster is cached.
+// that nothing else stays in memory. Every pod of the cluster is cached. What is
+// kept here, package leanpods decodes.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -8,14 +8,21 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
+
+	"jobpolicy.dev/executor/leanpods"
 )
 
 // Options say how to reach the API server. Names and defaults of the flags are
@@ -73,21 +80,50 @@ func (o *Options) base() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// A Client also knows the time at the API server.
+// A Client also knows the time at the API server. Of pods it knows only what
+// package leanpods decodes.
 type Client struct {
 	kubernetes.Interface
 	Clock *Clock
+	core  typedcorev1.CoreV1Interface
 }
+
+// CoreV1 implements kubernetes.Interface.
+func (c *Client) CoreV1() typedcorev1.CoreV1Interface { return c.core }
 
 // New returns a client for cfg.
 func New(cfg *rest.Config) (*Client, error) {
 	own, clock := rest.CopyConfig(cfg), &Clock{}
 	clock.Watch(own)
-	client, err := kubernetes.NewForConfig(own)
+	if own.RateLimiter == nil && own.QPS > 0 { // else each of the two below makes one
+		own.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(own.QPS, own.Burst)
+	}
+	transport, err := rest.HTTPClientFor(own)
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	return &Client{client, clock}, nil
+	client, err := kubernetes.NewForConfigAndClient(own, transport)
+	if err != nil {
+		return nil, fmt.Errorf("API client: %w", err)
+	}
+	core, err := leanCore(own, transport)
+	if err != nil {
+		return nil, fmt.Errorf("API client: %w", err)
+	}
+	return &Client{client, clock, core}, nil
+}
+
+// leanCore is what the clientset has, but for how it decodes: the clientset
+// overwrites the configured decoder with its own.
+func leanCore(cfg *rest.Config, transport *http.Client) (typedcorev1.CoreV1Interface, error) {
+	own := rest.CopyConfig(cfg)
+	own.APIPath, own.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	own.NegotiatedSerializer = leanpods.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())
+	client, err := rest.RESTClientForConfigAndClient(own, transport)
+	if err != nil {
+		return nil, err
+	}
+	return typedcorev1.New(client), nil
 }
 
 // NewForLease returns a client with a rate limit of its own, whose requests end
