@@ -21,7 +21,8 @@ const (
 	maxGenerateName = 58
 )
 
-// newPod makes a pod of the Job's template. index is tracker.NoIndex unless the
+// newPod makes a pod of the Job's template, to be sent and not to be changed: it
+// shares with the template what is the same in all pods. index is tracker.NoIndex unless the
 // Job is Indexed; failures is what the pod inherits from the one before it, nil
 // if the Job does not limit failures by index.
 func newPod(job *batchv1.Job, index int32, failures *jobpolicyv1.IndexFailureCount) *corev1.Pod {
@@ -35,7 +36,7 @@ func newPod(job *batchv1.Job, index int32, failures *jobpolicyv1.IndexFailureCou
 			Finalizers:      withFinalizer(template.Finalizers),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
 		},
-		Spec: *template.Spec.DeepCopy(),
+		Spec: template.Spec,
 	}
 	if index != tracker.NoIndex {
 		setIndex(pod, job.Name, index)
@@ -68,12 +69,8 @@ func setIndex(pod *corev1.Pod, jobName string, index int32) {
 	pod.Labels[batchv1.JobCompletionIndexAnnotation] = number
 	pod.GenerateName = indexedGenerateName(jobName, number)
 	pod.Spec.Hostname = jobName + "-" + number
-	for i := range pod.Spec.InitContainers {
-		setIndexEnv(&pod.Spec.InitContainers[i])
-	}
-	for i := range pod.Spec.Containers {
-		setIndexEnv(&pod.Spec.Containers[i])
-	}
+	pod.Spec.InitContainers = withIndexEnv(pod.Spec.InitContainers)
+	pod.Spec.Containers = withIndexEnv(pod.Spec.Containers)
 }
 
 func indexedGenerateName(jobName, number string) string {
@@ -81,17 +78,24 @@ func indexedGenerateName(jobName, number string) string {
 	return jobName[:min(len(jobName), maxGenerateName-len(suffix))] + suffix
 }
 
-// setIndexEnv leaves a variable of that name alone which the template sets.
-func setIndexEnv(c *corev1.Container) {
-	if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == completionIndexEnv }) {
-		return
+var indexEnv = corev1.EnvVar{
+	Name: completionIndexEnv,
+	ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+		FieldPath: fmt.Sprintf("metadata.labels['%s']", batchv1.JobCompletionIndexAnnotation),
+	}},
+}
+
+// withIndexEnv returns copies of the containers that know their index. It leaves
+// a variable of that name alone which the template sets.
+func withIndexEnv(containers []corev1.Container) []corev1.Container {
+	containers = slices.Clone(containers)
+	for i := range containers {
+		c := &containers[i]
+		if !slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == completionIndexEnv }) {
+			c.Env = append(slices.Clip(c.Env), indexEnv)
+		}
 	}
-	c.Env = append(c.Env, corev1.EnvVar{
-		Name: completionIndexEnv,
-		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
-			FieldPath: fmt.Sprintf("metadata.labels['%s']", batchv1.JobCompletionIndexAnnotation),
-		}},
-	})
+	return containers
 }
 
 func setFailureCounts(pod *corev1.Pod, failures *jobpolicyv1.IndexFailureCount) {
