@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -98,19 +99,23 @@ func TestEngineServesOverMutualTLSAndDrains(t *testing.T) {
 			if _, err := remote.DecideJob(t.Context(), testenv.FailedSnapshot()); err != nil {
 				t.Fatal(err)
 			}
-			_, metrics, err := testprocess.Get("http://" + httpAddress + "/metrics")
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, want := range []string{
-				`jobpolicy_engine_decisions_total{disposition="apply",rule="backoffLimitExceeded"} 1`,
-				`grpc_server_handled_total{grpc_code="OK",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 1`,
-				"jobpolicy_build_info{", "go_goroutines ", "process_cpu_seconds_total ",
-			} {
-				if !strings.Contains(metrics, want) {
-					t.Errorf("/metrics lacks %q", want)
+			// A call counts as handled a moment after its answer is sent.
+			testenv.Eventually(t, func() error {
+				_, metrics, err := testprocess.Get("http://" + httpAddress + "/metrics")
+				if err != nil {
+					return err
 				}
-			}
+				for _, want := range []string{
+					`jobpolicy_engine_decisions_total{disposition="apply",rule="backoffLimitExceeded"} 1`,
+					`grpc_server_handled_total{grpc_code="OK",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 1`,
+					"jobpolicy_build_info{", "go_goroutines ", "process_cpu_seconds_total ",
+				} {
+					if !strings.Contains(metrics, want) {
+						return fmt.Errorf("/metrics lacks %q", want)
+					}
+				}
+				return nil
+			})
 
 			p.Signal(t, sig)
 			testprocess.Readyz(t, httpAddress, http.StatusServiceUnavailable, "draining")
