@@ -43,8 +43,8 @@ func namespaceTerminating(err error) bool {
 
 // parallel runs f for 0 to n-1 with the writes that one Job may have in flight.
 // It returns one of the errors, and how many there are. As many goroutines take
-// one after the other: a stack that has grown to the depth of a request serves the
-// next one, and growing one for each write took a tenth of all CPU time.
+// one after the other: a stack that has grown to the depth of a request serves
+// the next one.
 func (e *Executor) parallel(n int, f func(i int) error) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
