@@ -18,6 +18,9 @@ import (
 // otherwise.
 const ManagedBy = "jobpolicy.dev/executor"
 
+// DefaultJobWrites is the default of Config.MaxJobWrites.
+const DefaultJobWrites = 16
+
 // Decider answers what is to become of a Job. Errors carry a gRPC status code,
 // read with status.Code; the contract says what each of them asks of a caller.
 type Decider interface {
@@ -41,8 +44,10 @@ type Config struct {
 	// whose decision is being carried out do not count.
 	Workers int
 	// MaxWrites is how many API writes are in flight at the same time, over all
-	// Jobs. Default 64; one Job gets at most half of them.
-	MaxWrites int
+	// Jobs. Default 64. MaxJobWrites is how many of them one Job gets. Default
+	// DefaultJobWrites: more only queue at the API server, in front of everybody
+	// else's.
+	MaxWrites, MaxJobWrites int
 
 	// PodFailureBackoff and MaxPodFailureBackoff are handed to the engine.
 	// 0: the engine's defaults, 10 s and 10 min.
@@ -95,6 +100,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("no client: %w", ErrConfig)
 	case c.Decider == nil:
 		return fmt.Errorf("no decider: %w", ErrConfig)
+	case c.MaxWrites < 0 || c.MaxJobWrites < 0:
+		return fmt.Errorf("negative number of writes: %w", ErrConfig)
 	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0:
 		return fmt.Errorf("negative limit: %w", ErrConfig)
 	case c.PodFailureBackoff < 0 || c.MaxPodFailureBackoff < 0 || c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
@@ -107,6 +114,7 @@ func (c *Config) setDefaults() {
 	setDefault(&c.ManagedBy, ManagedBy)
 	setDefault(&c.Workers, 5)
 	setDefault(&c.MaxWrites, 64)
+	setDefault(&c.MaxJobWrites, DefaultJobWrites)
 	setDefault(&c.SyncBatchPeriod, 200*time.Millisecond)
 	setDefault(&c.StatusPeriod, time.Second)
 	setDefault(&c.APIBackoff, time.Second)

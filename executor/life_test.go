@@ -183,6 +183,7 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 		"no client":         func(c *Config) { c.Client = nil },
 		"no decider":        func(c *Config) { c.Decider = nil },
 		"a negative limit":  func(c *Config) { c.MaxUncountedPods = -1 },
+		"negative writes":   func(c *Config) { c.MaxJobWrites = -1 },
 		"a negative period": func(c *Config) { c.SyncBatchPeriod = -1 },
 	}
 	for name, spoil := range cases {

@@ -67,7 +67,7 @@ func (e *Executor) parallel(n int, f func(i int) error) error {
 			mu.Unlock()
 		}
 	}
-	for range min(n, max(1, e.cfg.MaxWrites/2)) {
+	for range min(n, e.cfg.MaxJobWrites) {
 		wg.Go(work)
 	}
 	wg.Wait()

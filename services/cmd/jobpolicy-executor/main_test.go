@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/program"
 	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testengine"
@@ -162,4 +163,12 @@ func TestReplicasLeadInTurn(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestAJobsWritesFollowTheRateLimit(t *testing.T) {
+	for qps, want := range map[float32]int{0.5: 2, 20: 4, 100: 12, 1e6: executor.DefaultJobWrites} {
+		if got := jobWrites(qps); got != want {
+			t.Errorf("%g requests per second: %d writes, want %d", qps, got, want)
+		}
+	}
 }

@@ -100,6 +100,7 @@ func (o *options) newExecutor(client kubernetes.Interface, d executor.Decider, t
 		ManagedBy:            o.jobs.managedBy,
 		ReplaceBuiltin:       o.jobs.replaceBuiltin,
 		Workers:              o.jobs.concurrentSyncs,
+		MaxJobWrites:         jobWrites(o.kube.QPS),
 		PodFailureBackoff:    o.jobs.podFailureBackoff,
 		MaxPodFailureBackoff: o.jobs.maxPodFailureBackoff,
 		MaxPodChangesPerSync: o.jobs.maxPodChanges,
@@ -114,6 +115,14 @@ func (o *options) newExecutor(client kubernetes.Interface, d executor.Decider, t
 		Logger:                 log,
 		TracerProvider:         tracing.Provider,
 	})
+}
+
+// jobWrites is how many writes one Job may have in flight. Those that wait for the
+// client's rate limit wait in front of other Jobs', so it is enough that the limit
+// is always used: one call that waits, and those that are on their way in the
+// 100 ms that an answer may take.
+func jobWrites(qps float32) int {
+	return int(min(executor.DefaultJobWrites, 2+qps/10))
 }
 
 // lead returns what to run, under leader election if that is on, and the check
