@@ -13,13 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// shapes are the different pods that were created, and the Job, each as JSON
-// without what differs by nature.
+// shapes are the different pods that the controller created, and the Job, each as
+// JSON without what differs by nature.
 func (s *side) shapes(namespace string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sc, set := s.scene(namespace), map[string]bool{}
 	for _, p := range sc.pods {
+		// Pods that the case adds become the Job's in a second write, and a watch
+		// that breaks off may show only what is then.
+		if p.first.GenerateName == added {
+			continue
+		}
 		set[sc.shape(p.first)] = true
 	}
 	list := slices.Sorted(maps.Keys(set))
