@@ -37,8 +37,19 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 	if pub.status.GetSucceeded() < s.status.GetSucceeded() {
 		return false
 	}
+	// That all pods are up is what others wait for to go on.
+	if allUp(pub.status) && !allUp(s.status) {
+		return false
+	}
 	return proto.Equal(pub.status.GetStartTime(), s.status.GetStartTime()) &&
 		slices.EqualFunc(pub.status.GetConditions(), s.status.GetConditions(), func(a, b *jobpolicyv1.JobCondition) bool { return proto.Equal(a, b) })
+}
+
+// allUp reports whether all pods are ready and none has ended yet.
+func allUp(status *jobpolicyv1.JobStatus) bool {
+	ended := status.GetSucceeded() + status.GetFailed()
+	uncounted := len(status.GetUncounted().GetSucceeded()) + len(status.GetUncounted().GetFailed())
+	return status.GetActive() > 0 && status.GetReady() == status.GetActive() && ended == 0 && uncounted == 0
 }
 
 // putOff leaves the status as it is. Only pods that it records already are

@@ -174,6 +174,8 @@ func (e *Executor) ownedPodSeen(pod *corev1.Pod, ref *metav1.OwnerReference) {
 		e.wake(s, CausePodEvent, s.pods.Idle())
 	case news == tracker.Change:
 		e.wake(s, CausePodEvent, s.pods.Idle())
+	case news == tracker.AllReady:
+		e.wake(s, CausePodEvent, false)
 	case news == tracker.Detail:
 		e.wakeLazily(s, CausePodEvent)
 	}

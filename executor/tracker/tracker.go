@@ -29,6 +29,8 @@ const (
 	// Detail is how many pods are ready, something of an active pod that is read
 	// only if there is another reason to act, or what a call under way was to do.
 	Detail
+	// AllReady: the last active pod has become ready.
+	AllReady
 	// Change is anything else.
 	Change
 )
@@ -184,6 +186,9 @@ func (t *Tracker) observe(pod *corev1.Pod, source Source) News {
 	}
 	t.settle(r, !known)
 	if known && r.share.actsAs(before) {
+		if r.share.ready && !before.ready && t.ready == t.active {
+			return AllReady
+		}
 		return Detail
 	}
 	if t.ownDoing(known, before, r.share) {

@@ -350,8 +350,9 @@ type DecideJobRequest struct {
 	// Set by the caller to write fewer statuses of a busy Job: before this time, a
 	// status that only brings counts up to date, or records finished pods while
 	// others are still active, waits. Pods are created and deleted meanwhile. What
-	// says that the Job begins, ends, is suspended or resumed never waits, nor does
-	// a ledger that is full. Absent, or not later than now: nothing waits.
+	// says that the Job begins, that all its pods are ready for the first time, that
+	// it ends, is suspended or resumed never waits, nor does a ledger that is full.
+	// Absent, or not later than now: nothing waits.
 	StatusNotBefore *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=status_not_before,json=statusNotBefore,proto3" json:"status_not_before,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

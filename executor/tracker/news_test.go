@@ -1,0 +1,50 @@
+package tracker
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestNews(t *testing.T) {
+	running := inPhase(corev1.PodRunning)
+	cases := map[string]struct {
+		before func(*Tracker)
+		pod    *corev1.Pod
+		want   News
+	}{
+		"a pod that was not known": {func(*Tracker) {}, podOf(1, 1, held), Change},
+		"the echo of an own write": {func(tr *Tracker) { tr.Observe(podOf(1, 1, held), Response) }, podOf(1, 1, held), Nothing},
+		"an older version":         {func(tr *Tracker) { tr.Observe(podOf(1, 5, held), Watch) }, podOf(1, 4, held, running), Nothing},
+		"a pod that begins to run": {func(tr *Tracker) { tr.Observe(podOf(1, 1, held), Watch) }, podOf(1, 2, held, running), Detail},
+		"a pod of two is ready": {func(tr *Tracker) {
+			tr.Observe(podOf(1, 1, held), Watch)
+			tr.Observe(podOf(2, 2, held), Watch)
+		}, podOf(1, 3, held, running, isReady), Detail},
+		"the last pod is ready": {func(tr *Tracker) {
+			tr.Observe(podOf(1, 1, held), Watch)
+			tr.Observe(podOf(2, 2, held, running, isReady), Watch)
+		}, podOf(1, 3, held, running, isReady), AllReady},
+		"a ready pod changes otherwise": {func(tr *Tracker) {
+			tr.Observe(podOf(1, 1, held, running, isReady), Watch)
+		}, podOf(1, 2, held, running, isReady), Detail},
+		"a container restarts":      {func(tr *Tracker) { tr.Observe(podOf(1, 1, held, running), Watch) }, podOf(1, 2, held, running, restarted(1)), Change},
+		"a pod ends":                {func(tr *Tracker) { tr.Observe(podOf(1, 1, held), Watch) }, podOf(1, 2, held, inPhase(corev1.PodFailed)), Change},
+		"an ended pod changes":      {func(tr *Tracker) { tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed)), Watch) }, podOf(1, 2, held, inPhase(corev1.PodFailed)), Change},
+		"somebody else releases it": {func(tr *Tracker) { tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed)), Watch) }, podOf(1, 2, inPhase(corev1.PodFailed)), Change},
+		"a call under way releases it": {func(tr *Tracker) {
+			tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed)), Watch)
+			tr.BeginCall()
+		}, podOf(1, 2, inPhase(corev1.PodFailed)), Detail},
+		"a pod comes while one is being created": {func(tr *Tracker) { tr.BeginCreate(NoIndex) }, podOf(1, 1, held), Detail},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New()
+			tc.before(tr)
+			if got := tr.Observe(tc.pod, Watch); got != tc.want {
+				t.Errorf("news %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
