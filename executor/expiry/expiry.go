@@ -209,6 +209,13 @@ func (c *Controller) inCare(job *batchv1.Job) bool {
 	return c.cfg.ReplaceBuiltin || (job.Spec.ManagedBy != nil && *job.Spec.ManagedBy == c.cfg.ManagedBy)
 }
 
+// timed reports whether anything says how long the Job lives. Most finished Jobs
+// are kept for ever, and there is nothing to ask about them.
+func (c *Controller) timed(job *batchv1.Job) bool {
+	o := c.options(job)
+	return job.Spec.TTLSecondsAfterFinished != nil || o.SecondsAfterComplete != nil || o.SecondsAfterFailed != nil || o.NamespaceDefault != nil
+}
+
 func (c *Controller) seen(job *batchv1.Job) {
 	if c.inCare(job) {
 		c.queue.Add(jobKey{job.Namespace, job.Name, job.UID})
@@ -294,7 +301,7 @@ func (c *Controller) round(ctx context.Context, key jobKey) (after time.Duration
 		return 0, err
 	}
 	job := obj.(*batchv1.Job)
-	if job.UID != key.uid || !c.inCare(job) {
+	if job.UID != key.uid || !c.inCare(job) || !c.timed(job) {
 		return 0, nil
 	}
 	if d, err := c.ask(ctx, job); err != nil || d.GetDeleteJob() == nil {

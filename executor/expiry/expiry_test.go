@@ -274,3 +274,28 @@ func TestConfigNamesWhatIsMissing(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestNothingIsAskedAboutAJobThatNothingLimits(t *testing.T) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", ResourceVersion: "1"}}
+	kept := testJob(func(j *batchv1.Job) {
+		j.Name, j.UID, j.Spec.TTLSecondsAfterFinished = "a-kept", "00000000-0000-0000-0000-00000000000a", nil
+	})
+	client := fake.NewClientset(kept, testJob(), ns)
+	d := &due{at: ended.Add(time.Hour)}
+	start(t, client, d, func(cfg *Config) { cfg.Workers = 1 })
+	eventually(t, "a question", func() bool { return len(d.questions()) > 0 })
+	changed := ns.DeepCopy()
+	changed.ResourceVersion, changed.Annotations = "2", map[string]string{AnnotationDefault: "7"}
+	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a question about each", func() bool { return len(d.questions()) == 3 })
+	if got := d.questions()[0].GetJob().GetName(); got != "job" {
+		t.Errorf("the first question is about %s", got)
+	}
+	for _, q := range d.questions()[1:] {
+		if got := q.GetSpec().GetTtlOptions().GetNamespaceDefault(); got != "7" {
+			t.Errorf("about %s before anything limits it", q.GetJob().GetName())
+		}
+	}
+}
