@@ -309,9 +309,11 @@ type PodFailure struct {
 	// for this pod.
 	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// Terminated containers with an exit code other than 0: app containers
-	// first, then init containers, each in the order of the status. At most 1000.
+	// first, then init containers, each in the order of the status. Those that no
+	// rule of the policy can match may be left out. At most 1000.
 	ContainerExits []*ContainerExit `protobuf:"bytes,2,rep,name=container_exits,json=containerExits,proto3" json:"container_exits,omitempty"`
-	// The pod's conditions, at most 100.
+	// The pod's conditions, at most 100. Those that no rule of the policy names may
+	// be left out.
 	Conditions    []*PodConditionPattern `protobuf:"bytes,3,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
