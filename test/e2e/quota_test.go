@@ -26,14 +26,14 @@ func TestQuotaDelaysButLosesNothing(t *testing.T) {
 		return err == nil && len(q.Status.Hard) > 0, ""
 	})
 	createJob(t, namespace, "squeezed", batchv1.JobSpec{
-		Completions: ptr[int32](3), Parallelism: ptr[int32](3), Template: shell("sleep 0.5", corev1.RestartPolicyNever),
+		Completions: ptr[int32](10), Parallelism: ptr[int32](3), Template: shell("sleep 0.5", corev1.RestartPolicyNever),
 	})
 	waitJob(t, namespace, "squeezed", "a pod is counted before all were created", func(job *batchv1.Job) bool {
-		return job.Status.Succeeded >= 1 && len(jobPods(t, job)) < 3
+		return job.Status.Succeeded >= 1 && len(jobPods(t, job)) < 10
 	})
 	job := waitFinished(t, namespace, "squeezed")
-	if pods := jobPods(t, job); len(pods) != 3 || job.Status.Succeeded != 3 || job.Status.Failed != 0 {
-		t.Errorf("%d pods were made for 3 completions: %s", len(pods), describe(job))
+	if pods := jobPods(t, job); len(pods) != 10 || job.Status.Succeeded != 10 || job.Status.Failed != 0 {
+		t.Errorf("%d pods were made for 10 completions: %s", len(pods), describe(job))
 	}
 	waitEvents(t, job, "FailedCreate", "SuccessfulCreate", "Completed")
 }
