@@ -35,7 +35,7 @@ func TestCronJobsAndTTLs(t *testing.T) {
 	if err := ours.runOurs(ctx, clock); err != nil {
 		t.Fatal(err)
 	}
-	known, events := map[string]int{}, map[string]int{}
+	known, events, crowded := map[string]int{}, map[string]int{}, 0
 	for i := range *worldsFlag {
 		w := newWorld(*seedFlag+uint64(i), *cronsFlag, *ttlsFlag, builtin, ours, clock, ttlClock)
 		w.run(ctx, *jumpsFlag)
@@ -46,12 +46,15 @@ func TestCronJobsAndTTLs(t *testing.T) {
 			for name := range f.known {
 				known[name]++
 			}
+			if f.crowded {
+				crowded++
+			}
 			for _, line := range slices.Concat(builtin.view(f.namespace), ours.view(f.namespace)) {
 				countEvent(events, line)
 			}
 		}
 	}
-	report(t, known, events)
+	report(t, known, events, crowded)
 }
 
 func startSides(t *testing.T) (builtin, ours *side) {

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -82,6 +83,9 @@ func (w *world) before(ctx context.Context, f *fate, next time.Time) error {
 	f.log = append(f.log, "somebody else makes a job "+name)
 	return w.both(func(s *side) error {
 		_, err := s.client.BatchV1().Jobs(f.namespace).Create(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec()}, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil // The CronJob was faster.
+		}
 		return err
 	})
 }
@@ -192,10 +196,16 @@ func (w *world) edit(ctx context.Context, f *fate) error {
 	)
 	f.log = append(f.log, "edit "+change)
 	f.mark(schedule)
-	return w.both(func(s *side) error {
+	err := w.both(func(s *side) error {
 		_, err := s.client.BatchV1().CronJobs(f.namespace).Patch(ctx, cronName, types.MergePatchType, []byte(`{"spec":`+change+`}`), metav1.PatchOptions{})
 		return err
 	})
+	if err != nil || !strings.HasPrefix(change, `{"schedule"`) && !strings.HasPrefix(change, `{"timeZone"`) {
+		return err
+	}
+	// After an edit of the schedule the built-in controller looks again only when
+	// the next run is due, or when something else happens.
+	return w.poke(ctx, f)
 }
 
 // beginJob makes a Job with a time to live, or without, that has finished.

@@ -21,13 +21,14 @@ func countEvent(events map[string]int, line string) {
 	}
 }
 
-func report(t *testing.T, known, events map[string]int) {
+func report(t *testing.T, known, events map[string]int, crowded int) {
 	t.Helper()
 	var out strings.Builder
 	fmt.Fprintf(&out, "%-24s %s\n", "event", "different texts seen")
 	for _, reason := range slices.Sorted(maps.Keys(events)) {
 		fmt.Fprintf(&out, "%-24s %d\n", reason, events[reason])
 	}
+	fmt.Fprintf(&out, "%-24s %d\n", "too many to compare", crowded)
 	for _, d := range differences() {
 		fmt.Fprintf(&out, "\ndeliberate difference %q: seen in %d cases\n  %s\n", d.name, known[d.name], d.reason)
 	}

@@ -42,6 +42,26 @@ func (s *side) view(namespace string) []string {
 	return append(lines, slices.Sorted(maps.Keys(seen))...)
 }
 
+// eventAllowance is how many events of one object client-go sends in a short time;
+// it drops what comes then (the spam filter of its event correlator).
+const eventAllowance = 25
+
+// crowded reports whether the allowance of a namespace's object is used up, or
+// nearly so: an event may be on its way.
+func (s *side) crowded(namespace string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var sent int32
+	for _, ev := range s.events[namespace] {
+		sent += max(1, ev.Count)
+	}
+	return sent >= eventAllowance-2
+}
+
+func withoutEvents(view []string) []string {
+	return slices.DeleteFunc(view, func(line string) bool { return strings.HasPrefix(line, "event ") })
+}
+
 func jobLine(job *batchv1.Job) string {
 	var owners []string
 	for _, ref := range job.OwnerReferences {
