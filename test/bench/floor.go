@@ -38,8 +38,10 @@ const floorWriters = 64
 // its own restart.
 type floor struct {
 	client kubernetes.Interface
-	todo   *backlog
-	broken context.CancelCauseFunc
+	// large is the work for Jobs of many pods, small that for Jobs of one, which
+	// waits behind nothing.
+	large, small *backlog
+	broken       context.CancelCauseFunc
 
 	mu   sync.Mutex
 	jobs map[types.UID]*floorJob
@@ -81,7 +83,7 @@ func RunFloor(args []string) error {
 	}
 	go func() { broken(http.Serve(listener, nil)) }()
 	f := &floor{
-		client: client, todo: newBacklog(floorWriters), broken: broken,
+		client: client, large: newBacklog(floorWriters), small: newBacklog(floorWriters), broken: broken,
 		jobs: map[types.UID]*floorJob{}, pods: map[types.UID]bool{},
 	}
 	f.run(ctx)
@@ -100,7 +102,16 @@ func (f *floor) run(ctx context.Context) {
 		follow(ctx, f.client, f.client.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{}, func(p *corev1.Pod, gone bool) { f.seePod(ctx, p, gone) })
 	})
 	both.Wait()
-	f.todo.close()
+	f.large.close()
+	f.small.close()
+}
+
+// todo is where the work for a Job goes; nil is one that is gone.
+func (f *floor) todo(job *floorJob) *backlog {
+	if job != nil && *job.Spec.Completions == 1 {
+		return f.small
+	}
+	return f.large
 }
 
 func (f *floor) seeJob(ctx context.Context, job *batchv1.Job, gone bool) {
@@ -122,7 +133,7 @@ func (f *floor) fill(ctx context.Context, job *floorJob) {
 		pod := floorPod(job.Job, job.created)
 		job.created++
 		job.active++
-		f.todo.add(func() {
+		f.todo(job).add(func() {
 			if _, err := f.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 				f.broken(fmt.Errorf("create pod: %w", err))
 			}
@@ -142,12 +153,14 @@ func (f *floor) seePod(ctx context.Context, p *corev1.Pod, gone bool) {
 		return
 	}
 	f.pods[p.UID] = true
-	f.todo.add(func() { f.release(ctx, p) })
-	owner := metav1.GetControllerOfNoCopy(p)
-	if owner == nil || f.jobs[owner.UID] == nil {
+	var job *floorJob
+	if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
+		job = f.jobs[owner.UID]
+	}
+	f.todo(job).add(func() { f.release(ctx, p) })
+	if job == nil {
 		return
 	}
-	job := f.jobs[owner.UID]
 	job.active--
 	f.fill(ctx, job)
 }
