@@ -57,6 +57,7 @@ type Executor struct {
 
 	judging chan struct{} // Slots for rounds that are being judged.
 	writing chan struct{} // Slots for API writes, over all Jobs.
+	open    chan struct{} // Slots for Jobs that are at work.
 	rounds  sync.WaitGroup
 
 	broadcaster record.EventBroadcaster
@@ -81,6 +82,7 @@ func New(cfg Config) (*Executor, error) {
 		jobs:     newJobs(),
 		judging:  make(chan struct{}, cfg.Workers),
 		writing:  make(chan struct{}, cfg.MaxWrites),
+		open:     make(chan struct{}, maxOpenRounds),
 	}
 	if err := e.metrics.register(cfg.Registerer); err != nil {
 		return nil, err

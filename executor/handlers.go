@@ -175,9 +175,9 @@ func (e *Executor) ownedPodSeen(pod *corev1.Pod, ref *metav1.OwnerReference) {
 	case news == tracker.Change:
 		e.wake(s, CausePodEvent, s.pods.Idle())
 	case news == tracker.AllReady:
-		e.wake(s, CausePodEvent, false)
+		e.wakeLazily(s, CausePodEvent, 0)
 	case news == tracker.Detail:
-		e.wakeLazily(s, CausePodEvent)
+		e.wakeLazily(s, CausePodEvent, e.cfg.StatusPeriod)
 	}
 }
 

@@ -15,6 +15,8 @@ const (
 	maxImmediateRounds = 10
 	// maxOpenRounds bounds how many Jobs' decisions are carried out at once.
 	maxOpenRounds = 256
+	// maxDeferral is how long what is not pressing waits for a busy API server.
+	maxDeferral = 10 * time.Second
 	// maxWait bounds how far ahead a round is planned. The queue keeps a planned
 	// one until its time, although its Job may be gone long before.
 	maxWait = time.Hour
@@ -39,9 +41,10 @@ func (e *Executor) wake(s *jobState, cause string, urgent bool) {
 	e.queue.AddAfter(s.uid, delay)
 }
 
-// wakeLazily makes a Job due a status period later: for news that nothing but a
-// routine status follows from.
-func (e *Executor) wakeLazily(s *jobState, cause string) {
+// wakeLazily makes a Job due after a delay, or as soon as it may be: for news that
+// nothing but a status follows from, which leaves the API server to others while
+// it is busy.
+func (e *Executor) wakeLazily(s *jobState, cause string, delay time.Duration) {
 	now := time.Now()
 	s.mu.Lock()
 	if s.job == nil || !e.inCare(s.job) {
@@ -51,7 +54,7 @@ func (e *Executor) wakeLazily(s *jobState, cause string) {
 	if s.wakeCause == "" {
 		s.wakeCause, s.wokenAt, s.lazy = cause, now, true
 	}
-	delay := max(s.early(now, e.cfg.SyncBatchPeriod), e.cfg.StatusPeriod)
+	delay = max(s.early(now, e.cfg.SyncBatchPeriod), delay)
 	s.mu.Unlock()
 	e.queue.AddAfter(s.uid, delay)
 }
@@ -94,14 +97,20 @@ type wakeUp struct {
 	wait  time.Duration
 }
 
+// busy reports whether the API server has enough to do: all write slots are taken,
+// or as many Jobs are at work as one Job may have writes in flight.
+func (e *Executor) busy() bool {
+	return len(e.writing) == cap(e.writing) || len(e.open) > e.cfg.MaxJobWrites
+}
+
 // takeWake begins a round, or says how long the Job has to wait for it. What is
-// not pressing leaves the API server to others while all write slots are taken.
+// not pressing leaves the API server to others while it is busy, for some time.
 func (e *Executor) takeWake(s *jobState) wakeUp {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	wait := s.early(now, e.cfg.SyncBatchPeriod)
-	if s.lazy && len(e.writing) == cap(e.writing) {
+	if s.lazy && e.busy() && now.Sub(s.wokenAt) < maxDeferral {
 		wait = max(wait, e.cfg.StatusPeriod)
 	}
 	if wait > 0 {
@@ -122,7 +131,6 @@ func (e *Executor) takeWake(s *jobState) wakeUp {
 // dispatch hands due Jobs to goroutines until the queue is shut down. A Job's
 // rounds never overlap: the queue does not give a key out twice.
 func (e *Executor) dispatch(stopped <-chan struct{}, work context.Context) {
-	open := make(chan struct{}, maxOpenRounds)
 	for {
 		uid, shutdown := e.queue.Get()
 		if shutdown {
@@ -132,10 +140,10 @@ func (e *Executor) dispatch(stopped <-chan struct{}, work context.Context) {
 		case <-stopped:
 			e.queue.Done(uid)
 			continue
-		case open <- struct{}{}:
+		case e.open <- struct{}{}:
 		}
 		e.rounds.Go(func() {
-			defer func() { <-open; e.queue.Done(uid) }()
+			defer func() { <-e.open; e.queue.Done(uid) }()
 			e.process(work, stopped, uid)
 		})
 	}

@@ -143,6 +143,7 @@ func measured(m Measurement) string {
 		}
 	}
 	fmt.Fprintf(&out, "Measured by %s, on %s.\n\n", strings.Join(sources, ", "), m.Machine)
+	out.WriteString("The two services' ratio to the built-in controller; bold is clearly less:\n\n" + Glance(m.Results) + "\n")
 	for _, p := range plotted {
 		fmt.Fprintf(&out, "![%s](%s)\n", textOf(p.Figure).title, p.file)
 	}

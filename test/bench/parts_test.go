@@ -180,20 +180,39 @@ func sample() []Result {
 	return []Result{result(BuiltIn, 10, 1), result(Services, 7, 0.6), result(Embedded, 7.5, 0.5), result(Floor, 6.4, 0.2)}
 }
 
-func TestTableShowsWhichBarsAreMet(t *testing.T) {
-	var got [][]string
-	for line := range strings.Lines(Table(sample())) {
+// cellsOf reads a table's rows below the head.
+func cellsOf(table string) [][]string {
+	var rows [][]string
+	for line := range strings.Lines(table) {
 		var cells []string
 		for _, cell := range strings.Split(strings.Trim(line, "|\n"), "|") {
 			cells = append(cells, strings.TrimSpace(cell))
 		}
-		got = append(got, cells)
+		rows = append(rows, cells)
 	}
+	return rows[2:]
+}
+
+func TestGlanceShowsTheRatiosOfTheTwoServices(t *testing.T) {
+	behind := result(Services, 13, 1.2)
+	behind.Scenario = "S9"
+	alone := result(BuiltIn, 10, 1)
+	alone.Scenario = "S9"
+	want := [][]string{
+		{"S2-x", "**0.70**", "", "**0.60**", "", "", "2 of 3"},
+		{"S9", "1.30", "", "1.20", "", "", ""},
+	}
+	if diff := cmp.Diff(want, cellsOf(Glance(append(sample(), alone, behind)))); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+func TestTableShowsWhichBarsAreMet(t *testing.T) {
 	want := [][]string{
 		{"S2-x", "makespan, s", "10.00", "7.00", "0.70", "7.50", "0.75", "6.40", "≤ 0.8 × built-in; ≤ 1.15 × floor", "met; met", "met; NOT met (1.17 ×)"},
 		{"", "CPU a pod, ms", "1.000", "0.600", "0.60", "0.500", "0.50", "0.200", "≤ 0.5 × built-in", "NOT met (0.60 ×)", "met"},
 	}
-	if diff := cmp.Diff(want, got[2:]); diff != "" {
+	if diff := cmp.Diff(want, cellsOf(Table(sample()))); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -47,6 +48,52 @@ func Table(results []Result) string {
 		}
 	}
 	return markdown(rows, 2)
+}
+
+// Glance renders the ratios of the two services to the built-in controller: one row
+// a scenario, one column a plotted figure, what is clearly less in bold, and how many
+// bars are met.
+func Glance(results []Result) string {
+	const clearly = 0.95
+	head := []string{"scenario"}
+	for _, p := range plotted {
+		title, _, _ := strings.Cut(textOf(p.Figure).title, ",")
+		head = append(head, title)
+	}
+	rows := [][]string{append(head, "bars met")}
+	for _, g := range grouped(results) {
+		row := []string{g.name}
+		for _, p := range plotted {
+			cell := g.ratio(p.Figure, Services)
+			if ratio, err := strconv.ParseFloat(cell, 64); err == nil && ratio < clearly {
+				cell = "**" + cell + "**"
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, append(row, g.barsMet()))
+	}
+	return markdown(rows, 1)
+}
+
+// barsMet says how many of the scenario's bars the two services meet; empty without
+// any.
+func (g scenarioResults) barsMet() string {
+	met, all := 0, 0
+	for _, text := range figureTexts {
+		for _, b := range barsFor(g.name, text.Figure) {
+			switch b.judge(g.by, Services) {
+			case "":
+				continue
+			case "met":
+				met++
+			}
+			all++
+		}
+	}
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", met, all)
 }
 
 // rows are those of the figures that any contender has.
