@@ -5,10 +5,9 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/leanpods"
 )
 
 // claim settles who controls which pod: pods that nothing controls and the
@@ -41,9 +40,9 @@ func (e *Executor) claim(ctx context.Context, s *jobState, job *batchv1.Job) err
 }
 
 func (e *Executor) adoptAll(ctx context.Context, s *jobState, job *batchv1.Job) error {
-	var wanted []*corev1.Pod
+	var wanted []*leanpods.Pod
 	for _, pod := range e.loosePods(job.Namespace) {
-		if _, known := s.pods.Pod(pod.UID); !known && pod.DeletionTimestamp == nil && s.matches(pod) {
+		if _, known := s.pods.Pod(pod.UID); !known && !pod.Deleting && s.matches(pod) {
 			wanted = append(wanted, pod)
 		}
 	}
@@ -59,7 +58,7 @@ func (e *Executor) adoptAll(ctx context.Context, s *jobState, job *batchv1.Job) 
 	return e.parallel(len(wanted), func(i int) error { return e.adopt(ctx, s, job, wanted[i]) })
 }
 
-func (e *Executor) adopt(ctx context.Context, s *jobState, job *batchv1.Job, pod *corev1.Pod) (err error) {
+func (e *Executor) adopt(ctx context.Context, s *jobState, job *batchv1.Job, pod *leanpods.Pod) (err error) {
 	ctx, end := e.span(ctx, SpanPodClaimed, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
 	ref := metav1.NewControllerRef(job, jobKind)
@@ -76,15 +75,15 @@ func (e *Executor) adopt(ctx context.Context, s *jobState, job *batchv1.Job, pod
 	return nil
 }
 
-func (e *Executor) releaseStray(ctx context.Context, s *jobState, pod *corev1.Pod) error {
-	if !tracker.HoldsFinalizer(pod) {
+func (e *Executor) releaseStray(ctx context.Context, s *jobState, pod *leanpods.Pod) error {
+	if !pod.Held {
 		return nil
 	}
 	_, err := e.release(ctx, s, pod)
 	return err
 }
 
-func (e *Executor) letGo(ctx context.Context, s *jobState, job *batchv1.Job, pod *corev1.Pod) (err error) {
+func (e *Executor) letGo(ctx context.Context, s *jobState, job *batchv1.Job, pod *leanpods.Pod) (err error) {
 	ctx, end := e.span(ctx, SpanPodClaimed, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
 	_, err = e.patchPod(ctx, s, pod, patchMeta{

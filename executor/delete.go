@@ -29,7 +29,7 @@ func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job,
 	}
 	ctx, end := e.span(ctx, SpanPodDeleted, AttrPodName.String(pod.Name), AttrPodUID.String(string(uid)))
 	defer func() { end(err) }()
-	if d.GetReleaseFirst() && tracker.HoldsFinalizer(pod) {
+	if d.GetReleaseFirst() && pod.Held {
 		gone, err := e.releaseRunning(ctx, s, pod)
 		if err != nil {
 			return fmt.Errorf("releasing before deletion: %w", err)
@@ -40,7 +40,7 @@ func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job,
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	err = e.cfg.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+	err = e.cfg.Client.CoreV1().Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid},
 	})
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/leanpods"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -138,7 +138,7 @@ func TestPodsAreReleasedHoweverAndWheneverTheirJobIsDeleted(t *testing.T) {
 				}
 				start(t, testConfig(s, decider))
 				for _, pod := range []string{"pod-2", "pod-3"} {
-					eventually(t, pod+" is released", func() bool { return !tracker.HoldsFinalizer(s.pod(t, pod)) })
+					eventually(t, pod+" is released", func() bool { return !holdsFinalizer(s.pod(t, pod)) })
 				}
 			})
 		}
@@ -151,7 +151,7 @@ func TestAJobBeingDeletedReleasesPodsItDoesNotSelect(t *testing.T) {
 	stray := func(p *corev1.Pod) { p.Labels = map[string]string{"job": "2"} }
 	s := newServer(beingDeleted(testJob()), beingDeleted(testPod(2, stray)))
 	start(t, testConfig(s, &script{}))
-	eventually(t, "the pod is released", func() bool { return !tracker.HoldsFinalizer(s.pod(t, "pod-2")) })
+	eventually(t, "the pod is released", func() bool { return !holdsFinalizer(s.pod(t, "pod-2")) })
 	if metav1.GetControllerOf(s.pod(t, "pod-2")) == nil {
 		t.Error("the pod does not belong to its Job any more")
 	}
@@ -165,7 +165,7 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	decider := &script{}
 	e, err := New(testConfig(s, decider))
 	must(err)
-	must(e.podInformer.GetStore().Add(s.pod(t, "pod-2")))
+	must(e.podInformer.GetStore().Add(leanpods.From(s.pod(t, "pod-2"))))
 	cached := testJob()
 	cached.ResourceVersion = "1"
 	st := e.jobs.with("ns", cached.UID, func(st *jobState) { st.observe(cached, false) })
@@ -191,12 +191,12 @@ func TestPodsOfADeletedForeignJobAreReleasedInReplaceMode(t *testing.T) {
 	cfg := testConfig(s, &script{})
 	cfg.ReplaceBuiltin = true
 	start(t, cfg)
-	eventually(t, "the orphan is released", func() bool { return !tracker.HoldsFinalizer(s.pod(t, "pod-3")) })
-	if !tracker.HoldsFinalizer(s.pod(t, "pod-2")) {
+	eventually(t, "the orphan is released", func() bool { return !holdsFinalizer(s.pod(t, "pod-3")) })
+	if !holdsFinalizer(s.pod(t, "pod-2")) {
 		t.Error("the pod was released while its Job was there")
 	}
 	must(s.Tracker().Delete(jobResource, "ns", "job"))
-	eventually(t, "the pod is released", func() bool { return !tracker.HoldsFinalizer(s.pod(t, "pod-2")) })
+	eventually(t, "the pod is released", func() bool { return !holdsFinalizer(s.pod(t, "pod-2")) })
 }
 
 // A Job may be replaced by another one of its name before anybody has looked.
@@ -218,7 +218,7 @@ func TestAForeignJobOfTheSameNameIsLeftAlone(t *testing.T) {
 	eventually(t, "the first Job's last pod is created and released", func() bool {
 		pods, err := s.CoreV1().Pods("ns").List(t.Context(), metav1.ListOptions{})
 		must(err)
-		if len(pods.Items) != 1 || tracker.HoldsFinalizer(&pods.Items[0]) {
+		if len(pods.Items) != 1 || holdsFinalizer(&pods.Items[0]) {
 			return false
 		}
 		created = string(metav1.GetControllerOf(&pods.Items[0]).UID)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/leanpods"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -108,7 +109,7 @@ func (e *Executor) buildInformers() error {
 	if err := e.jobInformer.SetTransform(trimJobObject); err != nil {
 		return fmt.Errorf("job transform: %w", err)
 	}
-	if err := e.podInformer.SetTransform(trimPodObject); err != nil {
+	if err := e.podInformer.SetTransform(keepLean); err != nil {
 		return fmt.Errorf("pod transform: %w", err)
 	}
 	if err := e.buildGangs(); err != nil {
@@ -134,11 +135,11 @@ func consistentRead(options *metav1.ListOptions) {
 }
 
 func indexOrphans(obj any) ([]string, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok || metav1.GetControllerOfNoCopy(pod) != nil {
+	pod, ok := obj.(*leanpods.Pod)
+	if !ok || controlled(pod) {
 		return nil, nil
 	}
-	return []string{pod.Namespace}, nil
+	return []string{pod.Namespace()}, nil
 }
 
 // Ready is nil once the caches are synced and ErrNotReady before.

@@ -125,7 +125,7 @@ func TestNothingComesAfterAStepThatFails(t *testing.T) {
 			if diff := cmp.Diff(tc.want, s.done()); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
-			if !tracker.HoldsFinalizer(s.pod(t, "pod-2")) {
+			if !holdsFinalizer(s.pod(t, "pod-2")) {
 				t.Error("the pod lost its finalizer")
 			}
 		})
@@ -302,7 +302,7 @@ func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 				return nil
 			}
 			start(t, testConfig(tc.server, &script{}))
-			eventually(t, "release in spite of failures", func() bool { return !tracker.HoldsFinalizer(tc.server.pod(t, "pod-2")) })
+			eventually(t, "release in spite of failures", func() bool { return !holdsFinalizer(tc.server.pod(t, "pod-2")) })
 		})
 	}
 }
@@ -314,7 +314,7 @@ func TestALoosePodOfAForeignJobIsReleased(t *testing.T) {
 	cfg := testConfig(s, &script{})
 	cfg.ReplaceBuiltin = true
 	start(t, cfg)
-	eventually(t, "release", func() bool { return !tracker.HoldsFinalizer(s.pod(t, "pod-2")) })
+	eventually(t, "release", func() bool { return !holdsFinalizer(s.pod(t, "pod-2")) })
 }
 
 func TestPodsAreClaimed(t *testing.T) {
@@ -327,13 +327,13 @@ func TestPodsAreClaimed(t *testing.T) {
 		return metav1.GetControllerOf(s.pod(t, "pod-2")) != nil && metav1.GetControllerOf(s.pod(t, "pod-3")) == nil
 	})
 	adopted := s.pod(t, "pod-2")
-	if !tracker.HoldsFinalizer(adopted) {
+	if !holdsFinalizer(adopted) {
 		t.Error("the adopted pod has no tracking finalizer")
 	}
 	if diff := cmp.Diff(testPod(2).OwnerReferences, adopted.OwnerReferences); diff != "" {
 		t.Errorf("owner (-want +got):\n%s", diff)
 	}
-	if tracker.HoldsFinalizer(s.pod(t, "pod-3")) {
+	if holdsFinalizer(s.pod(t, "pod-3")) {
 		t.Error("the pod that was let go keeps the tracking finalizer")
 	}
 	eventually(t, "a question", func() bool { return len(decider.requests()) > 0 })

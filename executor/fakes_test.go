@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"jobpolicy.dev/executor/leanpods"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -183,6 +184,13 @@ func testPod(n int, change ...func(*corev1.Pod)) *corev1.Pod {
 	}
 	return pod
 }
+
+// leanPod is what is kept of testPod.
+func leanPod(n int, change ...func(*corev1.Pod)) *leanpods.Pod {
+	return leanpods.From(testPod(n, change...))
+}
+
+func holdsFinalizer(pod *corev1.Pod) bool { return leanpods.From(pod).Held }
 
 func testConfig(client *server, decider Decider) Config {
 	return Config{

@@ -1,13 +1,10 @@
 package executor
 
 import (
-	"maps"
-
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -15,15 +12,15 @@ var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
 // jobRef returns the reference to the Job that controls the pod. other is true
 // when something that is no batch/v1 Job controls it.
-func jobRef(pod *corev1.Pod) (ref *metav1.OwnerReference, other bool) {
-	ref = metav1.GetControllerOfNoCopy(pod)
-	if ref == nil {
+func jobRef(pod *leanpods.Pod) (ref *leanpods.Owner, other bool) {
+	owner, controlled := pod.Controller()
+	if !controlled {
 		return nil, false
 	}
-	if ref.Kind != jobKind.Kind || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
+	if owner.Kind != jobKind.Kind || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
 		return nil, true
 	}
-	return ref, false
+	return &owner, false
 }
 
 // ours reports whether this executor manages the Job.
@@ -63,12 +60,12 @@ func (e *Executor) jobHandler() cache.ResourceEventHandler {
 
 func (e *Executor) podHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { e.podSeen(nil, obj.(*corev1.Pod)) },
+		AddFunc: func(obj any) { e.podSeen(nil, obj.(*leanpods.Pod)) },
 		UpdateFunc: func(old, obj any) {
-			e.podSeen(old.(*corev1.Pod), obj.(*corev1.Pod))
+			e.podSeen(old.(*leanpods.Pod), obj.(*leanpods.Pod))
 		},
 		DeleteFunc: func(obj any) {
-			if pod, ok := deletedObject[*corev1.Pod](obj); ok {
+			if pod, ok := deletedObject[*leanpods.Pod](obj); ok {
 				e.podDeleted(pod)
 			}
 		},
@@ -122,7 +119,7 @@ func (e *Executor) jobDeleted(job *batchv1.Job) {
 	e.jobs.dropUnused(job.Namespace, job.UID)
 }
 
-func (e *Executor) podSeen(old, pod *corev1.Pod) {
+func (e *Executor) podSeen(old, pod *leanpods.Pod) {
 	if old != nil && old.UID != pod.UID {
 		e.podDeleted(old)
 		old = nil
@@ -146,7 +143,7 @@ func (e *Executor) podSeen(old, pod *corev1.Pod) {
 }
 
 // leaveOldJob tells the Job that controlled the pod before.
-func (e *Executor) leaveOldJob(old, pod *corev1.Pod, ref *metav1.OwnerReference) {
+func (e *Executor) leaveOldJob(old, pod *leanpods.Pod, ref *leanpods.Owner) {
 	oldRef, _ := jobRef(old)
 	if oldRef == nil || (ref != nil && ref.UID == oldRef.UID) {
 		return
@@ -158,18 +155,18 @@ func (e *Executor) leaveOldJob(old, pod *corev1.Pod, ref *metav1.OwnerReference)
 	if s.pods.Left(pod, tracker.Watch) {
 		e.wake(s, CausePodEvent, false)
 	}
-	e.jobs.dropUnused(pod.Namespace, oldRef.UID)
+	e.jobs.dropUnused(pod.Namespace(), oldRef.UID)
 }
 
-func (e *Executor) ownedPodSeen(pod *corev1.Pod, ref *metav1.OwnerReference) {
+func (e *Executor) ownedPodSeen(pod *leanpods.Pod, ref *leanpods.Owner) {
 	var news tracker.News
-	s := e.jobs.with(pod.Namespace, ref.UID, func(s *jobState) { news = s.pods.Observe(pod, tracker.Watch) })
+	s := e.jobs.with(pod.Namespace(), ref.UID, func(s *jobState) { news = s.pods.Observe(pod, tracker.Watch) })
 	job := s.current()
-	if tracker.HoldsFinalizer(pod) && !e.inCare(job) {
+	if pod.Held && !e.inCare(job) {
 		e.orphans.add(pod)
 	}
 	switch {
-	case news == tracker.Change && ended(pod):
+	case news == tracker.Change && pod.Ended():
 		s.mayCreate()
 		e.wake(s, CausePodEvent, s.pods.Idle())
 	case news == tracker.Change:
@@ -183,12 +180,11 @@ func (e *Executor) ownedPodSeen(pod *corev1.Pod, ref *metav1.OwnerReference) {
 
 // orphanSeen handles a pod that nothing controls: a Job may want it, and if it
 // holds the finalizer, somebody must release it.
-func (e *Executor) orphanSeen(old, pod *corev1.Pod) {
-	if tracker.HoldsFinalizer(pod) {
+func (e *Executor) orphanSeen(old, pod *leanpods.Pod) {
+	if pod.Held {
 		e.orphans.add(pod)
 	}
-	changed := old == nil || !maps.Equal(old.Labels, pod.Labels) || metav1.GetControllerOfNoCopy(old) != nil
-	if !changed {
+	if old != nil && old.Labels.Equal(pod.Labels) && !controlled(old) {
 		return
 	}
 	for _, s := range e.jobs.selecting(pod) {
@@ -197,7 +193,7 @@ func (e *Executor) orphanSeen(old, pod *corev1.Pod) {
 	}
 }
 
-func (e *Executor) podDeleted(pod *corev1.Pod) {
+func (e *Executor) podDeleted(pod *leanpods.Pod) {
 	e.countTracking(pod, nil)
 	ref, _ := jobRef(pod)
 	if ref == nil {
@@ -211,11 +207,11 @@ func (e *Executor) podDeleted(pod *corev1.Pod) {
 		s.mayCreate()
 		e.wake(s, CausePodEvent, s.pods.Idle())
 	}
-	e.jobs.dropUnused(pod.Namespace, ref.UID)
+	e.jobs.dropUnused(pod.Namespace(), ref.UID)
 }
 
 // countTracking counts terminated pods that get or lose the finalizer.
-func (e *Executor) countTracking(old, pod *corev1.Pod) {
+func (e *Executor) countTracking(old, pod *leanpods.Pod) {
 	before, after := terminatedAndHeld(old), terminatedAndHeld(pod)
 	if !before && after {
 		e.metrics.tracking.WithLabelValues("add").Inc()
@@ -225,10 +221,11 @@ func (e *Executor) countTracking(old, pod *corev1.Pod) {
 	}
 }
 
-func terminatedAndHeld(pod *corev1.Pod) bool {
-	return pod != nil && tracker.HoldsFinalizer(pod) && ended(pod)
+func terminatedAndHeld(pod *leanpods.Pod) bool {
+	return pod != nil && pod.Held && pod.Ended()
 }
 
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+func controlled(pod *leanpods.Pod) bool {
+	_, ok := pod.Controller()
+	return ok
 }

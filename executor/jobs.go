@@ -6,13 +6,13 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -140,7 +140,7 @@ func podPolicy(job *batchv1.Job) tracker.Policy {
 		Failures:          job.Spec.PodFailurePolicy,
 	}
 	if selector, ok := selectorOf(job); ok {
-		policy.Matches = func(pod *corev1.Pod) bool { return selector.Matches(labels.Set(pod.Labels)) }
+		policy.Matches = func(pod *leanpods.Pod) bool { return selector.Matches(pod.Labels) }
 	}
 	return policy
 }
@@ -181,10 +181,10 @@ func (s *jobState) deleted(foreign bool) {
 	s.job, s.gone, s.foreign, s.last = nil, true, foreign, nil
 }
 
-func (s *jobState) matches(pod *corev1.Pod) bool {
+func (s *jobState) matches(pod *leanpods.Pod) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.job != nil && s.selector.Matches(labels.Set(pod.Labels))
+	return s.job != nil && s.selector.Matches(pod.Labels)
 }
 
 func (s *jobState) due(claim, read, list bool) {
@@ -263,11 +263,11 @@ func (j *jobs) dropUnused(namespace string, uid types.UID) {
 
 // selecting returns the existing Jobs of the namespace whose selector matches
 // the pod.
-func (j *jobs) selecting(pod *corev1.Pod) []*jobState {
+func (j *jobs) selecting(pod *leanpods.Pod) []*jobState {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	var out []*jobState
-	for _, s := range j.byNamespace[pod.Namespace] {
+	for _, s := range j.byNamespace[pod.Namespace()] {
 		if s.matches(pod) {
 			out = append(out, s)
 		}

@@ -22,7 +22,7 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
 			j.Spec.PodReplacementPolicy = &v.policy
 		}), false)
-		s.pods.Observe(testPod(2, func(p *corev1.Pod) {
+		s.pods.Observe(leanPod(2, func(p *corev1.Pod) {
 			now := metav1.Now()
 			p.ResourceVersion, p.DeletionTimestamp = string(rune('1'+i)), &now
 		}), tracker.Watch)
@@ -41,7 +41,7 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 func TestChangedCompletionsAreFollowed(t *testing.T) {
 	s := &jobState{uid: testUID(1), pods: tracker.New()}
 	mode := batchv1.IndexedCompletion
-	s.pods.Observe(testPod(2, failedPhase, func(p *corev1.Pod) {
+	s.pods.Observe(leanPod(2, failedPhase, func(p *corev1.Pod) {
 		p.ResourceVersion, p.Annotations = "1", map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}
 	}), tracker.Watch)
 	for i, completions := range []int32{3, 4} {

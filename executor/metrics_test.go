@@ -273,24 +273,24 @@ func TestTerminatedPodsWithTheFinalizerAreCountedAsTheyComeAndGo(t *testing.T) {
 		want map[string]float64
 	}{
 		"a running pod does not count": {
-			see: func(e *Executor) { e.podSeen(nil, testPod(2)) }, want: map[string]float64{},
+			see: func(e *Executor) { e.podSeen(nil, leanPod(2)) }, want: map[string]float64{},
 		},
 		"a pod ends": {
-			see:  func(e *Executor) { e.podSeen(testPod(2), testPod(2, failedPhase, version("2"))) },
+			see:  func(e *Executor) { e.podSeen(leanPod(2), leanPod(2, failedPhase, version("2"))) },
 			want: map[string]float64{add: 1},
 		},
 		"a pod is seen when it has ended": {
-			see: func(e *Executor) { e.podSeen(nil, testPod(2, failedPhase)) }, want: map[string]float64{add: 1},
+			see: func(e *Executor) { e.podSeen(nil, leanPod(2, failedPhase)) }, want: map[string]float64{add: 1},
 		},
 		"an ended pod is released": {
-			see:  func(e *Executor) { e.podSeen(testPod(2, failedPhase), testPod(2, failedPhase, free, version("2"))) },
+			see:  func(e *Executor) { e.podSeen(leanPod(2, failedPhase), leanPod(2, failedPhase, free, version("2"))) },
 			want: map[string]float64{del: 1},
 		},
 		"an ended pod goes with its finalizer": {
-			see: func(e *Executor) { e.podDeleted(testPod(2, failedPhase)) }, want: map[string]float64{del: 1},
+			see: func(e *Executor) { e.podDeleted(leanPod(2, failedPhase)) }, want: map[string]float64{del: 1},
 		},
 		"whoever owns it": {
-			see: func(e *Executor) { e.podSeen(nil, testPod(2, failedPhase, foreign)) }, want: map[string]float64{add: 1},
+			see: func(e *Executor) { e.podSeen(nil, leanPod(2, failedPhase, foreign)) }, want: map[string]float64{add: 1},
 		},
 	}
 	for name, tc := range cases {

@@ -8,12 +8,11 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/leanpods"
 )
 
 // orphanDelay is how long a pod waits whose Job is not known: its Job's own
@@ -39,8 +38,8 @@ func newOrphanQueue(base, limit time.Duration, metrics workqueue.MetricsProvider
 	})}
 }
 
-func (q orphanQueue) add(pod *corev1.Pod) {
-	q.Add(orphanKey{pod.Namespace, pod.Name, pod.UID})
+func (q orphanQueue) add(pod *leanpods.Pod) {
+	q.Add(orphanKey{pod.Namespace(), pod.Name, pod.UID})
 }
 
 // releaseLeftovers queues the pods of a Job that no round will care for any
@@ -55,7 +54,7 @@ func (e *Executor) releaseLeftovers(s *jobState, job *batchv1.Job) {
 		return
 	}
 	for _, pod := range e.loosePods(job.Namespace) {
-		if tracker.HoldsFinalizer(pod) {
+		if pod.Held {
 			e.orphans.add(pod)
 		}
 	}
@@ -63,14 +62,14 @@ func (e *Executor) releaseLeftovers(s *jobState, job *batchv1.Job) {
 
 // loosePods returns the pods of the namespace that nothing controls, as far as
 // the cache shows them.
-func (e *Executor) loosePods(namespace string) []*corev1.Pod {
+func (e *Executor) loosePods(namespace string) []*leanpods.Pod {
 	found, err := e.podInformer.GetIndexer().ByIndex(orphanIndex, namespace)
 	if err != nil {
 		panic(fmt.Sprintf("the informer lacks the index it was made with: %v", err))
 	}
-	pods := make([]*corev1.Pod, 0, len(found))
+	pods := make([]*leanpods.Pod, 0, len(found))
 	for _, obj := range found {
-		if pod, ok := obj.(*corev1.Pod); ok {
+		if pod, ok := obj.(*leanpods.Pod); ok {
 			pods = append(pods, pod)
 		}
 	}
@@ -92,7 +91,7 @@ func (e *Executor) orphanWorker(ctx context.Context) {
 // needs it. Until that has succeeded, the pod comes back to the queue.
 func (e *Executor) releaseOrphan(ctx context.Context, key orphanKey) {
 	pod, ok := e.storedPod(key.namespace, key.name)
-	if !ok || pod.UID != key.uid || !tracker.HoldsFinalizer(pod) {
+	if !ok || pod.UID != key.uid || !pod.Held {
 		e.orphans.Forget(key)
 		return
 	}
@@ -112,7 +111,7 @@ func (e *Executor) releaseOrphan(ctx context.Context, key orphanKey) {
 	}
 }
 
-func (e *Executor) patchOrphan(ctx context.Context, pod *corev1.Pod) (err error) {
+func (e *Executor) patchOrphan(ctx context.Context, pod *leanpods.Pod) (err error) {
 	ctx, end := e.span(ctx, SpanOrphanReleased, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
 	e.writing <- struct{}{}
@@ -125,7 +124,7 @@ func (e *Executor) patchOrphan(ctx context.Context, pod *corev1.Pod) (err error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	_, err = e.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
+	_, err = e.cfg.Client.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
 	if err == nil {
 		return nil
 	}
@@ -147,7 +146,7 @@ const (
 // take it away. Pods of other controllers, and of Jobs that somebody else
 // manages, are left alone (invariant I9). When a Job of somebody else is gone,
 // its pods are the business of whoever stands in for the built-in controller.
-func (e *Executor) orphaned(ctx context.Context, pod *corev1.Pod) (orphanVerdict, error) {
+func (e *Executor) orphaned(ctx context.Context, pod *leanpods.Pod) (orphanVerdict, error) {
 	ref, other := jobRef(pod)
 	switch {
 	case other:
@@ -175,7 +174,7 @@ func (e *Executor) orphaned(ctx context.Context, pod *corev1.Pod) (orphanVerdict
 // looseOrphaned judges a pod that nothing controls. A Job that selects it may
 // adopt it. One that is not ours may have plans of its own, unless this executor
 // stands in for the built-in controller, which lets such a pod go.
-func (e *Executor) looseOrphaned(pod *corev1.Pod) orphanVerdict {
+func (e *Executor) looseOrphaned(pod *leanpods.Pod) orphanVerdict {
 	for _, s := range e.jobs.selecting(pod) {
 		job := s.current()
 		if job == nil || FinishedCondition(job) != nil {
@@ -189,7 +188,7 @@ func (e *Executor) looseOrphaned(pod *corev1.Pod) orphanVerdict {
 		}
 		// The cache may not show yet that the Job is going away, and has left
 		// its pods behind.
-		if job.DeletionTimestamp == nil && pod.DeletionTimestamp == nil {
+		if job.DeletionTimestamp == nil && !pod.Deleting {
 			return orphanUnsure
 		}
 	}
@@ -198,9 +197,9 @@ func (e *Executor) looseOrphaned(pod *corev1.Pod) orphanVerdict {
 
 // goneLive asks the API server whether a Job that the cache does not hold
 // exists.
-func (e *Executor) goneLive(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerReference, s *jobState) (orphanVerdict, error) {
+func (e *Executor) goneLive(ctx context.Context, pod *leanpods.Pod, ref *leanpods.Owner, s *jobState) (orphanVerdict, error) {
 	var job *batchv1.Job
-	job, err := e.liveJob(ctx, pod.Namespace, ref.Name, ref.UID)
+	job, err := e.liveJob(ctx, pod.Namespace(), ref.Name, ref.UID)
 	switch {
 	case errors.Is(err, errJobGone):
 		if s != nil {

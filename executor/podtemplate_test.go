@@ -80,33 +80,3 @@ func TestALongJobNameLeavesTheIndexInThePodName(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
-
-func TestTrimmedPodsKeepWhatPolicyReads(t *testing.T) {
-	always := corev1.ContainerRestartPolicyAlways
-	grace := int64(30)
-	now := metav1.Now()
-	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, FinishedAt: now, Message: "long"}}
-	kept := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, FinishedAt: now}}
-	pod := testPod(2, func(p *corev1.Pod) {
-		p.ResourceVersion, p.CreationTimestamp, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = "5", now, &now, &grace
-		p.Annotations = map[string]string{"batch.kubernetes.io/job-completion-index": "4", "kubectl/last": "big"}
-		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
-		p.Spec = corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c"}}, InitContainers: []corev1.Container{
-			{Name: "side", RestartPolicy: &always, Image: "i"}, {Name: "init"},
-		}}
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now, Message: "long"}}
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 2, Ready: true, State: ended, ImageID: "long"}}
-		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: ended}}
-	})
-	want := testPod(2, func(p *corev1.Pod) {
-		p.ResourceVersion, p.CreationTimestamp, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = "5", now, &now, &grace
-		p.Annotations = map[string]string{"batch.kubernetes.io/job-completion-index": "4"}
-		p.Spec = corev1.PodSpec{NodeName: "n", InitContainers: []corev1.Container{{Name: "side", RestartPolicy: &always}}}
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}}
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 2, Ready: true, State: kept}}
-		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: kept}}
-	})
-	if diff := cmp.Diff(want, trimPod(pod)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -78,10 +79,11 @@ func (e *Executor) listPods(ctx context.Context, s *jobState, job *batchv1.Job) 
 		list.Cancel()
 		return fmt.Errorf("listing pods: %w", err)
 	}
-	var owned []*corev1.Pod
+	var owned []*leanpods.Pod
 	for i := range pods.Items {
-		if ref, _ := jobRef(&pods.Items[i]); ref != nil && ref.UID == s.uid {
-			owned = append(owned, trimPod(&pods.Items[i]))
+		pod := leanpods.From(&pods.Items[i])
+		if ref, _ := jobRef(pod); ref != nil && ref.UID == s.uid {
+			owned = append(owned, pod)
 		}
 	}
 	list.End(owned, pods.ResourceVersion)
@@ -89,38 +91,38 @@ func (e *Executor) listPods(ctx context.Context, s *jobState, job *batchv1.Job) 
 }
 
 // livePod reads one of the Job's pods from the API server, and takes it in.
-func (e *Executor) livePod(ctx context.Context, s *jobState, pod *corev1.Pod) (*corev1.Pod, error) {
+func (e *Executor) livePod(ctx context.Context, s *jobState, pod *leanpods.Pod) (*leanpods.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	s.pods.BeginCall()
 	defer s.pods.EndCall()
-	live, err := e.cfg.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	live, err := e.cfg.Client.CoreV1().Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading pod: %w", err)
 	}
-	e.absorb(s, live)
-	return live, nil
+	return e.absorb(s, live), nil
 }
 
-func (e *Executor) storedPod(namespace, name string) (*corev1.Pod, bool) {
+func (e *Executor) storedPod(namespace, name string) (*leanpods.Pod, bool) {
 	obj, ok, err := e.podInformer.GetStore().GetByKey(namespace + "/" + name)
 	if err != nil || !ok {
 		return nil, false
 	}
-	pod, ok := obj.(*corev1.Pod)
+	pod, ok := obj.(*leanpods.Pod)
 	return pod, ok
 }
 
-// absorb takes in a pod from the response to an own write.
-func (e *Executor) absorb(s *jobState, pod *corev1.Pod) {
-	pod = trimPod(pod)
+// absorb takes in a pod from the answer to an own call.
+func (e *Executor) absorb(s *jobState, answer *corev1.Pod) *leanpods.Pod {
+	pod := leanpods.From(answer)
 	ref, _ := jobRef(pod)
 	if ref != nil && ref.UID == s.uid {
 		// The watch will show nothing new any more.
 		if s.pods.Observe(pod, tracker.Response) == tracker.Change {
 			e.wake(s, CausePodEvent, false)
 		}
-		return
+		return pod
 	}
 	s.pods.Left(pod, tracker.Response)
+	return pod
 }

@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -63,9 +63,9 @@ func releasePatch(uid types.UID) []byte {
 // releaseRunning removes the finalizer from a pod that is about to be deleted
 // and is not to be counted. If the pod has ended meanwhile, it is to be counted
 // after all (invariant I1): errEnded, and the next round knows.
-func (e *Executor) releaseRunning(ctx context.Context, s *jobState, pod *corev1.Pod) (gone bool, err error) {
+func (e *Executor) releaseRunning(ctx context.Context, s *jobState, pod *leanpods.Pod) (gone bool, err error) {
 	for range releaseTries {
-		if ended(pod) {
+		if pod.Ended() {
 			return false, fmt.Errorf("pod %s: %w", pod.Name, errEnded)
 		}
 		gone, err = e.releaseWith(ctx, s, pod, patchMeta{
@@ -92,7 +92,7 @@ func (e *Executor) releasePods(ctx context.Context, s *jobState, uids [][]byte) 
 			return fmt.Errorf("release: %w", err)
 		}
 		pod, known := s.pods.Pod(uid)
-		if !known || !tracker.HoldsFinalizer(pod) {
+		if !known || !pod.Held {
 			return nil
 		}
 		_, err = e.release(ctx, s, pod)
@@ -102,11 +102,11 @@ func (e *Executor) releasePods(ctx context.Context, s *jobState, uids [][]byte) 
 
 // release removes the finalizer from one pod. gone: there is no such pod, which
 // is as good.
-func (e *Executor) release(ctx context.Context, s *jobState, pod *corev1.Pod) (gone bool, err error) {
+func (e *Executor) release(ctx context.Context, s *jobState, pod *leanpods.Pod) (gone bool, err error) {
 	return e.releaseWith(ctx, s, pod, releasePatch(pod.UID))
 }
 
-func (e *Executor) releaseWith(ctx context.Context, s *jobState, pod *corev1.Pod, patch []byte) (gone bool, err error) {
+func (e *Executor) releaseWith(ctx context.Context, s *jobState, pod *leanpods.Pod, patch []byte) (gone bool, err error) {
 	ctx, end := e.span(ctx, SpanFinalizerReleased, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
 	gone, err = e.patchPod(ctx, s, pod, patch)

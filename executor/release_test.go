@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -44,7 +43,7 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 			start(t, testConfig(s, decider))
 			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 			pod, err := s.CoreV1().Pods("ns").Get(context.Background(), "pod-2", metav1.GetOptions{})
-			if held := err == nil && tracker.HoldsFinalizer(pod); held != tc.wantHeld {
+			if held := err == nil && holdsFinalizer(pod); held != tc.wantHeld {
 				t.Errorf("the pod holds its finalizer: %v, want %v (%v)", held, tc.wantHeld, err)
 			}
 			if rows := decider.requests()[1].GetUnaccountedPods(); tc.wantHeld && len(rows) != 1 {

@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -152,8 +153,8 @@ func (e *Executor) refresh(ctx context.Context, s *jobState) error {
 		}
 	}
 	store := e.podInformer.GetStore()
-	s.pods.Sweep(tracker.ResourceVersion(store.LastStoreSyncResourceVersion()), func(pod *corev1.Pod) bool {
-		stored, ok := e.storedPod(pod.Namespace, pod.Name)
+	s.pods.Sweep(tracker.ResourceVersion(store.LastStoreSyncResourceVersion()), func(pod *leanpods.Pod) bool {
+		stored, ok := e.storedPod(pod.Namespace(), pod.Name)
 		return ok && stored.UID == pod.UID
 	})
 	return nil

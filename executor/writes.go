@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -80,12 +81,12 @@ func (e *Executor) parallel(n int, f func(i int) error) error {
 // patchPod sends a strategic merge patch that carries the pod's UID, so that it
 // cannot hit another pod of the same name, and takes the answer in. gone is
 // true when the pod does not exist any more.
-func (e *Executor) patchPod(ctx context.Context, s *jobState, pod *corev1.Pod, patch []byte) (gone bool, err error) {
+func (e *Executor) patchPod(ctx context.Context, s *jobState, pod *leanpods.Pod, patch []byte) (gone bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	s.pods.BeginCall()
 	defer s.pods.EndCall()
-	patched, err := e.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	patched, err := e.cfg.Client.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err == nil {
 		s.progressed()
 	}
@@ -114,14 +115,14 @@ func wentWith(pod *corev1.Pod) bool {
 
 // isGone works out whether a write failed because its pod does not exist any
 // more. If not, it returns the error.
-func (e *Executor) isGone(ctx context.Context, pod *corev1.Pod, err error) (bool, error) {
+func (e *Executor) isGone(ctx context.Context, pod *leanpods.Pod, err error) (bool, error) {
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
 	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
 		return false, err
 	}
-	live, readErr := e.cfg.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	live, readErr := e.cfg.Client.CoreV1().Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(readErr) {
 		return true, nil
 	}

@@ -1,10 +1,12 @@
-// Package leanpods decodes of pods only what the executor keeps of them.
+// Package leanpods decodes and keeps of pods only what the executor reads of them.
 //
 // A pod on the wire is mostly its containers, its volumes, and who owns which of
 // its fields; in memory that is hundreds of objects. Whoever watches every pod of
 // a cluster to keep a few fields of each spends more time on making these objects
-// and throwing them away than on anything else that is its own. So the rest is cut
-// out of the bytes before they are decoded.
+// and throwing them away than on anything else that is its own. So Serializer cuts
+// the rest out of the bytes before they are decoded, and From turns what is left,
+// of which an API object would still need some kilobytes, into a Pod of less than
+// one.
 package leanpods
 
 import (

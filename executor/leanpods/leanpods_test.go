@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	"pgregory.net/rapid"
 )
 
 func testMeta() metav1.ObjectMeta {
@@ -52,7 +53,7 @@ func leanPod() *corev1.Pod {
 	return p
 }
 
-func serializer(t testing.TB, of runtime.NegotiatedSerializer, mediaType string) runtime.Serializer {
+func serializer(t rapid.TB, of runtime.NegotiatedSerializer, mediaType string) runtime.Serializer {
 	t.Helper()
 	info, ok := runtime.SerializerInfoForMediaType(of.SupportedMediaTypes(), mediaType)
 	if !ok {
@@ -61,7 +62,7 @@ func serializer(t testing.TB, of runtime.NegotiatedSerializer, mediaType string)
 	return info.Serializer
 }
 
-func encode(t testing.TB, mediaType string, obj runtime.Object) []byte {
+func encode(t rapid.TB, mediaType string, obj runtime.Object) []byte {
 	t.Helper()
 	gv := corev1.SchemeGroupVersion
 	if _, ok := obj.(*batchv1.Job); ok {

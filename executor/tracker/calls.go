@@ -5,8 +5,9 @@ import (
 	"math"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/leanpods"
 )
 
 // Creation is a pod creation whose outcome is not known yet. It counts as in
@@ -58,7 +59,7 @@ func (t *Tracker) BeginCreate(index int32) *Creation {
 }
 
 // Created ends the creation with the pod that it made.
-func (c *Creation) Created(pod *corev1.Pod) {
+func (c *Creation) Created(pod *leanpods.Pod) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	delete(c.t.creates, c)
@@ -121,7 +122,7 @@ func (l *List) Cancel() { l.t.EndCall() }
 
 // End takes in the list's pods that are controlled by the Job. A pod that is
 // not among them, and was last seen at or before the list's version, is gone.
-func (l *List) End(pods []*corev1.Pod, resourceVersion string) {
+func (l *List) End(pods []*leanpods.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()
 	defer t.mu.Unlock()

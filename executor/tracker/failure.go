@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/leanpods"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -19,18 +20,17 @@ const (
 
 // podFailure is how a pod failed, as far as the policy asks: anybody who may
 // write a pod's status can put any number of conditions there.
-func podFailure(pod *corev1.Pod, policy *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailure {
+func podFailure(pod *leanpods.Pod, policy *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailure {
 	f := &jobpolicyv1.PodFailure{PodName: pod.Name}
-	f.ContainerExits = appendExits(f.ContainerExits, pod.Status.ContainerStatuses, policy)
-	f.ContainerExits = appendExits(f.ContainerExits, pod.Status.InitContainerStatuses, policy)
-	for i := range pod.Status.Conditions {
-		f.Conditions = appendCondition(f.Conditions, &pod.Status.Conditions[i], policy)
+	for i := range pod.Exits {
+		f.ContainerExits = appendExit(f.ContainerExits, &pod.Exits[i], policy)
 	}
+	pod.EachCondition(func(c leanpods.Condition) { f.Conditions = appendCondition(f.Conditions, c, policy) })
 	return f
 }
 
 // appendCondition appends a condition that a rule names.
-func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c *corev1.PodCondition, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.PodConditionPattern {
+func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c leanpods.Condition, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.PodConditionPattern {
 	pattern := batchv1.PodFailurePolicyOnPodConditionsPattern{Type: c.Type, Status: c.Status}
 	status := conditionStatus(c.Status)
 	named := slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
@@ -45,24 +45,20 @@ func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c *corev1.Po
 	return append(conditions, &jobpolicyv1.PodConditionPattern{Type: string(c.Type), Status: status})
 }
 
-// appendExits appends the failures of containers that a rule may match: of a
-// container that a rule names, and the first with each exit code for rules that
-// name none.
-func appendExits(exits []*jobpolicyv1.ContainerExit, statuses []corev1.ContainerStatus, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.ContainerExit {
-	for i := range statuses {
-		ended := statuses[i].State.Terminated
-		if ended == nil || ended.ExitCode == 0 || len(exits) == maxContainerExits {
-			continue
-		}
-		byName, byAny := asksForExits(policy, statuses[i].Name)
-		sameCode := func(m *jobpolicyv1.ContainerExit) bool { return m.ExitCode == ended.ExitCode }
-		if byName || (byAny && !slices.ContainsFunc(exits, sameCode)) {
-			exits = append(exits, &jobpolicyv1.ContainerExit{
-				ContainerName: Text(statuses[i].Name, maxContainerNameBytes), ExitCode: ended.ExitCode,
-			})
-		}
+// appendExit appends the failure of a container that a rule may match: of one
+// that a rule names, and the first with each exit code for rules that name none.
+func appendExit(exits []*jobpolicyv1.ContainerExit, failed *leanpods.Exit, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.ContainerExit {
+	if len(exits) == maxContainerExits {
+		return exits
 	}
-	return exits
+	byName, byAny := asksForExits(policy, failed.Container)
+	sameCode := func(m *jobpolicyv1.ContainerExit) bool { return m.ExitCode == failed.Code }
+	if !byName && (!byAny || slices.ContainsFunc(exits, sameCode)) {
+		return exits
+	}
+	return append(exits, &jobpolicyv1.ContainerExit{
+		ContainerName: Text(failed.Container, maxContainerNameBytes), ExitCode: failed.Code,
+	})
 }
 
 // asksForExits reports whether a rule on exit codes names the container, and

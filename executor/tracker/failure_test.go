@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/leanpods"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -103,7 +104,7 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 // invalid.
 func TestAFailureKeepsWithinTheContract(t *testing.T) {
 	policy := &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{onCodes("")}}
-	pod := podOf(1, 1, held, inPhase(corev1.PodFailed))
+	pod := &corev1.Pod{}
 	for n := range int32(2000) {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, exited(strings.Repeat("c", 300), n))
 	}
@@ -112,7 +113,7 @@ func TestAFailureKeepsWithinTheContract(t *testing.T) {
 		policy.Rules = append(policy.Rules, onCondition(kind, corev1.ConditionTrue))
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue})
 	}
-	got := podFailure(pod, policy)
+	got := podFailure(leanpods.From(pod), policy)
 	if n := len(got.Conditions); n != maxPodConditions {
 		t.Errorf("%d conditions, want %d", n, maxPodConditions)
 	}

@@ -4,13 +4,15 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/executor/leanpods"
 )
 
 func TestNews(t *testing.T) {
 	running := inPhase(corev1.PodRunning)
 	cases := map[string]struct {
 		before func(*Tracker)
-		pod    *corev1.Pod
+		pod    *leanpods.Pod
 		want   News
 	}{
 		"a pod that was not known": {func(*Tracker) {}, podOf(1, 1, held), Change},

@@ -7,15 +7,17 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
+
+	"jobpolicy.dev/executor/leanpods"
 )
 
 // Any order of any subset of observations, with the last one of each pod among
 // them, ends in the state that the last ones alone give.
 func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := Policy{Indexed: rapid.Bool().Draw(t, "indexed"), Matches: func(pod *corev1.Pod) bool { return pod.Labels["stray"] == "" }}
+		policy := Policy{Indexed: rapid.Bool().Draw(t, "indexed"), Matches: func(pod *leanpods.Pod) bool { return !pod.Labels.Has("stray") }}
 		type step struct {
-			pod  *corev1.Pod
+			pod  *leanpods.Pod
 			gone bool
 		}
 		var steps []step
@@ -65,24 +67,25 @@ func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 	})
 }
 
-func drawPod(t *rapid.T, n, rv int) *corev1.Pod {
-	pod := podOf(n, rv,
+func drawPod(t *rapid.T, n, rv int) *leanpods.Pod {
+	options := []option{
 		inPhase(rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown, ""}).Draw(t, "phase")),
 		withIndex(rapid.SampledFrom([]string{"0", "1", "63", "64", "4096", "no"}).Draw(t, "index")),
-		restarted(rapid.Int32Range(0, 3).Draw(t, "restarts")))
+		restarted(rapid.Int32Range(0, 3).Draw(t, "restarts")),
+	}
 	if rapid.Bool().Draw(t, "held") {
-		held(pod)
+		options = append(options, held)
 	}
 	if rapid.Bool().Draw(t, "ready") {
-		isReady(pod)
+		options = append(options, isReady)
 	}
 	if rapid.Bool().Draw(t, "deleting") {
-		deletedAt(epoch, 1)(pod)
+		options = append(options, deletedAt(epoch, 1))
 	}
 	if rapid.IntRange(0, 4).Draw(t, "stray") == 0 {
-		pod.Labels = map[string]string{"stray": "yes"}
+		options = append(options, func(pod *corev1.Pod) { pod.Labels = map[string]string{"stray": "yes"} })
 	}
-	return pod
+	return podOf(n, rv, options...)
 }
 
 func TestIndexSetsEqualThoseOfAPlainMap(t *testing.T) {

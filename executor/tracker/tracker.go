@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/leanpods"
 )
 
 // Source is where an observation of a pod comes from.
@@ -50,7 +52,7 @@ type Policy struct {
 	Failures *batchv1.PodFailurePolicy
 	// Matches is the Job's selector; nil matches every pod. A pod of the Job
 	// that it does not match is a stray: it is to be released and counts nowhere.
-	Matches func(*corev1.Pod) bool
+	Matches func(*leanpods.Pod) bool
 }
 
 // share is a pod's share in the Job's counts.
@@ -70,7 +72,7 @@ func (s share) actsAs(before share) bool {
 
 // record is what is known of one pod.
 type record struct {
-	pod   *corev1.Pod
+	pod   *leanpods.Pod
 	rv    uint64
 	share share
 	// seen: the watch has shown the pod, so the watch will also show its end.
@@ -80,7 +82,7 @@ type record struct {
 	deletedAt time.Time
 }
 
-func (r *record) deleting() bool { return r.pod.DeletionTimestamp != nil || !r.deletedAt.IsZero() }
+func (r *record) deleting() bool { return r.pod.Deleting || !r.deletedAt.IsZero() }
 
 // absence is what is known of a pod that is not the Job's any more.
 type absence struct {
@@ -151,13 +153,13 @@ func (t *Tracker) SetPolicy(p Policy) {
 }
 
 // Observe takes in a pod that is controlled by the Job, and says what changed.
-func (t *Tracker) Observe(pod *corev1.Pod, source Source) News {
+func (t *Tracker) Observe(pod *leanpods.Pod, source Source) News {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.observe(pod, source)
 }
 
-func (t *Tracker) observe(pod *corev1.Pod, source Source) News {
+func (t *Tracker) observe(pod *leanpods.Pod, source Source) News {
 	rv := ResourceVersion(pod.ResourceVersion)
 	t.note(rv, source)
 	if a, ok := t.gone[pod.UID]; ok && (rv <= a.until || a.until == math.MaxUint64) {
@@ -225,7 +227,7 @@ func (t *Tracker) Gone(uid types.UID, source Source) bool {
 
 // Left takes in that the pod, seen at this version, is not controlled by the
 // Job any more.
-func (t *Tracker) Left(pod *corev1.Pod, source Source) bool {
+func (t *Tracker) Left(pod *leanpods.Pod, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rv := ResourceVersion(pod.ResourceVersion)
@@ -272,7 +274,7 @@ func (t *Tracker) Deleted(uid types.UID, at time.Time) {
 // passed over: they came and went while it was interrupted. watched is the
 // version up to which the informer's store is complete; stored reports whether
 // the store holds the pod.
-func (t *Tracker) Sweep(watched uint64, stored func(*corev1.Pod) bool) {
+func (t *Tracker) Sweep(watched uint64, stored func(*leanpods.Pod) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for uid, r := range t.unseen {
@@ -311,18 +313,18 @@ func (t *Tracker) shareOf(r *record) share {
 	if t.policy.Matches != nil && !t.policy.Matches(r.pod) {
 		return share{stray: true, index: NoIndex}
 	}
-	ended, deleting, held := terminal(r.pod), r.deleting(), HoldsFinalizer(r.pod)
+	ended, deleting, held := r.pod.Ended(), r.deleting(), r.pod.Held
 	s := share{
 		active:      !ended && !deleting,
 		terminating: !ended && deleting,
 		unaccounted: held && (ended || deleting),
 		index:       NoIndex,
-		restarts:    restarts(r.pod),
+		restarts:    r.pod.Restarts,
 	}
-	s.ready = s.active && ready(r.pod)
+	s.ready = s.active && r.pod.Ready
 	s.trackedActive = s.active && held
 	if t.policy.Indexed {
-		s.index = CompletionIndex(r.pod)
+		s.index = r.pod.Index
 	}
 	return s
 }
@@ -345,7 +347,7 @@ func (t *Tracker) count(s *share, sign int32) {
 }
 
 func (t *Tracker) countPending(r *record, sign int32) {
-	if r.pod.Status.Phase != corev1.PodSucceeded {
+	if r.pod.Phase() != corev1.PodSucceeded {
 		return
 	}
 	t.pendingSucceeded += sign
@@ -373,8 +375,8 @@ func (s *indexes) change(ix, sign int32) {
 // it counts if it ended by itself. A deletion that releases the pod first is no
 // failure.
 func (t *Tracker) learn(r *record, first bool) {
-	held := HoldsFinalizer(r.pod)
-	byItself := first && terminal(r.pod) && r.pod.DeletionTimestamp == nil
+	held := r.pod.Held
+	byItself := first && r.pod.Ended() && !r.pod.Deleting
 	if !held && !byItself {
 		return
 	}
@@ -382,11 +384,11 @@ func (t *Tracker) learn(r *record, first bool) {
 		return
 	}
 	at := finishedTime(r.pod, r.deletedAt)
-	if r.pod.Status.Phase == corev1.PodSucceeded {
+	if r.pod.Phase() == corev1.PodSucceeded {
 		t.facts.succeeded(at)
 		return
 	}
-	if !terminal(r.pod) && (t.policy.ReplaceFailedOnly || !r.deleting()) {
+	if !r.pod.Ended() && (t.policy.ReplaceFailedOnly || !r.deleting()) {
 		return
 	}
 	fact := failure{uid: r.pod.UID, finished: at}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/leanpods"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -94,7 +95,7 @@ func (q Question) uncounted() map[types.UID]bool {
 func (t *Tracker) confirmed(uncounted map[types.UID]bool) [][]byte {
 	var out [][]byte
 	for uid := range uncounted {
-		if r, known := t.pods[uid]; known && HoldsFinalizer(r.pod) {
+		if r, known := t.pods[uid]; known && r.pod.Held {
 			continue
 		}
 		if b, err := UIDBytes(uid); err == nil {
@@ -158,10 +159,10 @@ func (t *Tracker) row(r *record) (*jobpolicyv1.UnaccountedPod, error) {
 		Deleting:                 r.deleting(),
 		Index:                    indexField(r.share.index),
 		FinishedTime:             Timestamp(finishedTime(r.pod, r.deletedAt)),
-		IndexFailureCount:        failureCount(r.pod, batchv1.JobIndexFailureCountAnnotation),
-		IndexIgnoredFailureCount: failureCount(r.pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
+		IndexFailureCount:        r.pod.IndexFailures,
+		IndexIgnoredFailureCount: r.pod.IndexIgnoredFailures,
 	}
-	if t.policy.Failures != nil && r.pod.Status.Phase != corev1.PodSucceeded {
+	if t.policy.Failures != nil && r.pod.Phase() != corev1.PodSucceeded {
 		row.Failure = podFailure(r.pod, t.policy.Failures)
 	}
 	return row, nil
@@ -217,27 +218,20 @@ func activeRow(r *record) (*jobpolicyv1.ActivePod, error) {
 	}
 	row := &jobpolicyv1.ActivePod{
 		Uid: uid, Phase: phase(r.pod), Index: indexField(r.share.index),
-		Scheduled: r.pod.Spec.NodeName != "", Ready: r.share.ready, Tracked: r.share.trackedActive,
+		Scheduled: r.pod.Scheduled, Ready: r.share.ready, Tracked: r.share.trackedActive,
+		MaxRestarts: r.pod.MaxRestarts, MaxSidecarRestarts: r.pod.MaxSidecarRestarts,
 	}
-	if c := readyCondition(r.pod); row.Ready && !c.LastTransitionTime.IsZero() {
-		row.ReadySince = Timestamp(c.LastTransitionTime.Time)
+	if row.Ready && !r.pod.ReadyChanged.IsZero() {
+		row.ReadySince = Timestamp(r.pod.ReadyChanged)
 	}
-	if !r.pod.CreationTimestamp.IsZero() {
-		row.CreatedTime = Timestamp(r.pod.CreationTimestamp.Time)
-	}
-	for _, s := range r.pod.Status.ContainerStatuses {
-		row.MaxRestarts = max(row.MaxRestarts, s.RestartCount)
-	}
-	for _, s := range r.pod.Status.InitContainerStatuses {
-		if restartable(r.pod, s.Name) {
-			row.MaxSidecarRestarts = max(row.MaxSidecarRestarts, s.RestartCount)
-		}
+	if !r.pod.Created.IsZero() {
+		row.CreatedTime = Timestamp(r.pod.Created)
 	}
 	return row, nil
 }
 
 // Pod returns what was last seen of a pod.
-func (t *Tracker) Pod(uid types.UID) (*corev1.Pod, bool) {
+func (t *Tracker) Pod(uid types.UID) (*leanpods.Pod, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, known := t.pods[uid]
@@ -248,10 +242,10 @@ func (t *Tracker) Pod(uid types.UID) (*corev1.Pod, bool) {
 }
 
 // Strays returns the pods that the Job controls and its selector does not match.
-func (t *Tracker) Strays() []*corev1.Pod {
+func (t *Tracker) Strays() []*leanpods.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make([]*corev1.Pod, 0, len(t.strays))
+	out := make([]*leanpods.Pod, 0, len(t.strays))
 	for _, r := range t.strays {
 		out = append(out, r.pod)
 	}
@@ -259,12 +253,12 @@ func (t *Tracker) Strays() []*corev1.Pod {
 }
 
 // Held returns the pods that hold the finalizer.
-func (t *Tracker) Held() []*corev1.Pod {
+func (t *Tracker) Held() []*leanpods.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []*corev1.Pod
+	var out []*leanpods.Pod
 	for _, r := range t.pods {
-		if HoldsFinalizer(r.pod) {
+		if r.pod.Held {
 			out = append(out, r.pod)
 		}
 	}
