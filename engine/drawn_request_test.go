@@ -44,6 +44,9 @@ func drawRequest(t *rapid.T) *request {
 	if rapid.IntRange(0, 3).Draw(t, "quiet") == 0 {
 		req.StatusNotBefore = drawTime(t, "no status before")
 	}
+	if rapid.IntRange(0, 3).Draw(t, "records sooner") == 0 {
+		req.RecordNotBefore = drawTime(t, "no record before")
+	}
 	req.Retry = &jobpolicyv1.RetryFacts{}
 	if rapid.Bool().Draw(t, "success") {
 		req.Retry.LastSuccessTime = drawTime(t, "last success")

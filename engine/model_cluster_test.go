@@ -31,6 +31,8 @@ type cluster struct {
 	notBefore time.Time
 	// quietUntil is before when the executor wants no routine status.
 	quietUntil time.Time
+	// recordsUntil is before when it wants no pods recorded.
+	recordsUntil time.Time
 	// written counts the executor's writes of the Job; known is how many of
 	// them it knows to have succeeded, and observed how many its view shows.
 	// previous is the status before the last write.
@@ -171,6 +173,7 @@ func (c *cluster) observe() *jobpolicyv1.DecideJobRequest {
 	}
 	if !c.quietUntil.IsZero() {
 		req.StatusNotBefore = timestamppb.New(c.quietUntil)
+		req.RecordNotBefore = timestamppb.New(c.recordsUntil)
 	}
 	if c.observed < c.written {
 		req.Status = proto.CloneOf(c.previous)

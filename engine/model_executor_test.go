@@ -180,7 +180,7 @@ func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, next *jobpolicyv1.Job
 	c.written++
 	c.known = c.written
 	if rapid.Bool().Draw(c.t, "pause") {
-		c.quietUntil = c.now.Add(1500 * time.Millisecond)
+		c.recordsUntil, c.quietUntil = c.now.Add(time.Second), c.now.Add(1500*time.Millisecond)
 	}
 	if c.goesWrong("answer to status write lost") {
 		c.observed = c.written // Not knowing, the executor reads the Job anew.

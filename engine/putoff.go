@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,8 +18,7 @@ import (
 // such write yet. It is routine if it decides nothing and most pods are still
 // active.
 func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
-	at := s.req.GetStatusNotBefore()
-	if at == nil || !at.AsTime().After(s.now) || sameStatus(pub.status, s.status) {
+	if !nextStatus(s, l).After(s.now) || sameStatus(pub.status, s.status) {
 		return false
 	}
 	if v.reached() || s.spec.GetDeleting() || s.spec.GetSuspend() {
@@ -45,6 +45,28 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 		slices.EqualFunc(pub.status.GetConditions(), s.status.GetConditions(), func(a, b *jobpolicyv1.JobCondition) bool { return proto.Equal(a, b) })
 }
 
+// nextStatus is when the caller wants the next routine status; zero if at once.
+func nextStatus(s *snapshot, l ledger) time.Time {
+	at := s.req.GetStatusNotBefore()
+	if record := s.req.GetRecordNotBefore(); record != nil && len(l.release) > len(recorded(s, l)) {
+		at = record
+	}
+	if at == nil {
+		return time.Time{}
+	}
+	return at.AsTime()
+}
+
+// recorded is what may be released without another status.
+func recorded(s *snapshot, l ledger) (release [][]byte) {
+	for _, uid := range l.release {
+		if s.recordedSucceeded[string(uid)] || s.recordedFailed[string(uid)] {
+			release = append(release, uid)
+		}
+	}
+	return release
+}
+
 // allUp reports whether all pods are ready and none has ended yet.
 func allUp(status *jobpolicyv1.JobStatus) bool {
 	ended := status.GetSucceeded() + status.GetFailed()
@@ -55,13 +77,10 @@ func allUp(status *jobpolicyv1.JobStatus) bool {
 // putOff leaves the status as it is. Only pods that it records already are
 // released (invariant I1).
 func putOff(s *snapshot, l ledger) (ledger, publication) {
-	known := ledger{uncounted: s.status.GetUncounted(), succeeded: s.status.GetSucceeded(), failed: s.status.GetFailed()}
-	for _, uid := range l.release {
-		if s.recordedSucceeded[string(uid)] || s.recordedFailed[string(uid)] {
-			known.release = append(known.release, uid)
-		}
+	known := ledger{
+		uncounted: s.status.GetUncounted(), succeeded: s.status.GetSucceeded(), failed: s.status.GetFailed(), release: recorded(s, l),
 	}
-	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_STATUS_PERIOD, s.req.GetStatusNotBefore().AsTime(),
+	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_STATUS_PERIOD, nextStatus(s, l),
 		"the next status has time; finished pods that it will record: %d", len(l.release)-len(known.release))
 	return known, publication{status: s.status, waits: []*jobpolicyv1.Wait{w}}
 }

@@ -44,6 +44,7 @@ func newScene() *scene {
 //	row a k=v…       a row of an active pod; rows: none at all; norows: not asked
 //	hold 30s         no pods are to be created before that time
 //	quiet 30s        no routine status is to be written before that time
+//	records 10s      none that records pods before that time
 //	unlisted, inflight, fresh, retry, settings k=v…
 func (s *scene) tell(line string) error {
 	name, args, err := datadriven.ParseLine(line)
@@ -57,7 +58,7 @@ func (s *scene) tell(line string) error {
 	lines := map[string]func([]datadriven.CmdArg) error{
 		"spec": s.spec, "ttl": s.ttl, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
-		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows, "hold": s.hold, "quiet": s.quiet,
+		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows, "hold": s.hold, "quiet": s.quiet, "records": s.records,
 		"unlisted": s.unlisted, "inflight": s.inflight, "fresh": s.fresh, "retry": s.retry, "settings": s.settings,
 	}
 	tell, ok := lines[name]
@@ -161,6 +162,12 @@ func (s *scene) hold(args []datadriven.CmdArg) error {
 func (s *scene) quiet(args []datadriven.CmdArg) error {
 	d, err := time.ParseDuration(args[0].Key)
 	s.req.StatusNotBefore = at(d)
+	return err
+}
+
+func (s *scene) records(args []datadriven.CmdArg) error {
+	d, err := time.ParseDuration(args[0].Key)
+	s.req.RecordNotBefore = at(d)
 	return err
 }
 

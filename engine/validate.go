@@ -106,6 +106,7 @@ func validate(req *jobpolicyv1.DecideJobRequest) error {
 	c.settings(req.GetSettings())
 	c.optionalTime("create_not_before", req.GetCreateNotBefore())
 	c.optionalTime("status_not_before", req.GetStatusNotBefore())
+	c.optionalTime("record_not_before", req.GetRecordNotBefore())
 	if len(c.violations) > 0 {
 		return &InvalidRequestError{Violations: c.violations}
 	}

@@ -55,7 +55,9 @@ type jobState struct {
 	lazy      bool // Nothing but a routine status is due.
 	lastRound time.Time
 	notBefore time.Time
-	// statusDue is when the next routine status may be written.
+	// statusDue is when the next routine status may be written that records finished
+	// pods. One that only counts waits half a period more: the next pod to finish
+	// may bring its own.
 	statusDue time.Time
 	failures  int
 	sequence  uint64

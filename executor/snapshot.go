@@ -66,7 +66,8 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 		req.CreateNotBefore = timestamppb.New(notBefore)
 	}
 	if !statusDue.IsZero() {
-		req.StatusNotBefore = timestamppb.New(statusDue)
+		req.RecordNotBefore = timestamppb.New(statusDue)
+		req.StatusNotBefore = timestamppb.New(statusDue.Add(e.cfg.StatusPeriod / 2))
 	}
 	return snapshot{job: job, req: req}, nil
 }
