@@ -44,9 +44,8 @@ type Config struct {
 	// whose decision is being carried out do not count.
 	Workers int
 	// MaxWrites is how many API writes are in flight at the same time, over all
-	// Jobs. Default 64. MaxJobWrites is how many of them one Job gets. Default
-	// DefaultJobWrites: more only queue at the API server, in front of everybody
-	// else's.
+	// Jobs. Default 64. MaxJobWrites is how many of them one Job gets at most, and
+	// gets unless the API server takes longer for it. Default DefaultJobWrites.
 	MaxWrites, MaxJobWrites int
 
 	// PodFailureBackoff and MaxPodFailureBackoff are handed to the engine.

@@ -3,11 +3,8 @@ package executor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,42 +37,6 @@ func quotaExceeded(err error) bool {
 
 func namespaceTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-}
-
-// parallel runs f for 0 to n-1 with the writes that one Job may have in flight.
-// It returns one of the errors, and how many there are. As many goroutines take
-// one after the other: a stack that has grown to the depth of a request serves
-// the next one.
-func (e *Executor) parallel(n int, f func(i int) error) error {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var first error
-	failed := 0
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			e.writing <- struct{}{}
-			err := f(i)
-			<-e.writing
-			if err == nil {
-				continue
-			}
-			mu.Lock()
-			failed++
-			if first == nil {
-				first = err
-			}
-			mu.Unlock()
-		}
-	}
-	for range min(n, e.cfg.MaxJobWrites) {
-		wg.Go(work)
-	}
-	wg.Wait()
-	if failed > 1 {
-		return fmt.Errorf("%d of %d failed, one of them: %w", failed, n, first)
-	}
-	return first
 }
 
 // patchPod sends a strategic merge patch that carries the pod's UID, so that it
