@@ -132,7 +132,7 @@ func (r *runner) play(ctx context.Context, h *heat) error {
 	if err != nil {
 		return err
 	}
-	if h.crew, err = h.contender.start(ctx, h.plane, kubeconfig, h.scenario.QPS); err != nil {
+	if h.crew, err = h.contender.start(ctx, h.plane, kubeconfig, h.scenario); err != nil {
 		return err
 	}
 	if err := h.run(ctx); err != nil {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,8 @@ const (
 // A contender is who takes care of the Jobs.
 type contender struct {
 	name string
-	// start starts its processes with a kubeconfig file and a limit of requests
-	// per second.
-	start func(ctx context.Context, p *plane, kubeconfig string, qps int) (*crew, error)
+	// start starts its processes with a kubeconfig file, for a scenario.
+	start func(ctx context.Context, p *plane, kubeconfig string, s *Scenario) (*crew, error)
 	// writesStatus is false for the floor: Jobs under it never end.
 	writesStatus bool
 }
@@ -81,7 +81,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-func startBuiltIn(_ context.Context, p *plane, kubeconfig string, qps int) (*crew, error) {
+func startBuiltIn(_ context.Context, p *plane, kubeconfig string, s *Scenario) (*crew, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -90,19 +90,19 @@ func startBuiltIn(_ context.Context, p *plane, kubeconfig string, qps int) (*cre
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{"kube-controller-manager"}, limits(qps)...)
+	args := append([]string{"kube-controller-manager"}, limits(s.QPS)...)
 	args = append(args, "--kubeconfig="+kubeconfig, "--controllers=job-controller",
 		"--leader-elect=false", "--use-service-account-credentials=false", fmt.Sprintf("--concurrent-job-syncs=%d", jobSyncs),
 		"--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir=", "--authorization-always-allow-paths=/healthz,/metrics,/debug/pprof/*")
 	return launch(kubeconfig, filepath.Join(p.binaries, cluster.LocalBinary), "https://"+address, "/healthz", args)
 }
 
-func startServices(ctx context.Context, p *plane, kubeconfig string, qps int) (*crew, error) {
+func startServices(ctx context.Context, p *plane, kubeconfig string, s *Scenario) (*crew, error) {
 	if err := p.StartComponent(ctx, cluster.Engine); err != nil {
 		return nil, err
 	}
 	keys := p.EnginePKI()
-	c, err := startExecutor(p, kubeconfig, qps, "--engine="+p.EngineAddress(), "--engine-server-name=localhost",
+	c, err := startExecutor(p, kubeconfig, s, "--engine="+p.EngineAddress(), "--engine-server-name=localhost",
 		"--engine-ca-file="+keys.CAFile, "--engine-cert-file="+keys.CertFile, "--engine-key-file="+keys.KeyFile)
 	if err != nil {
 		return nil, errors.Join(err, p.Kill(cluster.Engine))
@@ -117,22 +117,22 @@ func startServices(ctx context.Context, p *plane, kubeconfig string, qps int) (*
 	return c, err
 }
 
-func startEmbedded(_ context.Context, p *plane, kubeconfig string, qps int) (*crew, error) {
-	return startExecutor(p, kubeconfig, qps, "--engine=embedded")
+func startEmbedded(_ context.Context, p *plane, kubeconfig string, s *Scenario) (*crew, error) {
+	return startExecutor(p, kubeconfig, s, "--engine=embedded")
 }
 
-func startExecutor(p *plane, kubeconfig string, qps int, engine ...string) (*crew, error) {
+func startExecutor(p *plane, kubeconfig string, s *Scenario, engine ...string) (*crew, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	args := append(limits(qps), "--kubeconfig="+kubeconfig, "--replace-builtin", "--leader-elect=false",
+	args := append(limits(s.QPS), "--kubeconfig="+kubeconfig, "--replace-builtin", "--leader-elect=false",
 		fmt.Sprintf("--concurrent-job-syncs=%d", jobSyncs), "--http-address="+address, "--profiling")
 	return launch(kubeconfig, filepath.Join(p.binaries, cluster.ExecutorBinary), "http://"+address, "/readyz", append(args, engine...))
 }
 
 // startFloor starts this program once more, in the part of the floor.
-func startFloor(_ context.Context, _ *plane, kubeconfig string, qps int) (*crew, error) {
+func startFloor(_ context.Context, _ *plane, kubeconfig string, s *Scenario) (*crew, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -141,7 +141,8 @@ func startFloor(_ context.Context, _ *plane, kubeconfig string, qps int) (*crew,
 	if err != nil {
 		return nil, err
 	}
-	args := append(limits(qps), "--kubeconfig="+kubeconfig, "--http-address="+address)
+	args := append(limits(s.QPS), "--kubeconfig="+kubeconfig, "--http-address="+address,
+		fmt.Sprintf("--large-job-writes=%d", cmp.Or(s.FloorWrites, floorWriters)))
 	p, err := startProcess(kubeconfig+".log", program, []string{floorEnv + "=1"}, args...)
 	if err != nil {
 		return nil, err

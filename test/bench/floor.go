@@ -61,6 +61,7 @@ func RunFloor(args []string) error {
 	qps := flags.Float64("kube-api-qps", 0, "requests per second")
 	burst := flags.Int("kube-api-burst", 0, "requests at once")
 	address := flags.String("http-address", "", "host:port for profiles")
+	writes := flags.Int("large-job-writes", floorWriters, "writes in flight for Jobs of many pods")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func RunFloor(args []string) error {
 	}
 	go func() { broken(http.Serve(listener, nil)) }()
 	f := &floor{
-		client: client, large: newBacklog(floorWriters), small: newBacklog(floorWriters), broken: broken,
+		client: client, large: newBacklog(*writes), small: newBacklog(floorWriters), broken: broken,
 		jobs: map[types.UID]*floorJob{}, pods: map[types.UID]bool{},
 	}
 	f.run(ctx)

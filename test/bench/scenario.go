@@ -22,6 +22,9 @@ type Scenario struct {
 	Latency string
 	// QPS limits the contender's requests per second; 0: no limit.
 	QPS int
+	// FloorWrites is how many writes the floor has in flight for Jobs of many pods;
+	// 0: floorWriters.
+	FloorWrites int
 	// Pods is how many pods there are in all.
 	Pods int
 

@@ -10,11 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// beside (S6): one-pod Jobs, first alone, then while a Job of n pods runs.
+// beside (S6): one-pod Jobs, first alone, then while a Job of n pods runs. The
+// floor works on that with two writes in flight, so as to be least in the way.
 func beside(n, parallelism, singles int, perSecond float64) *Scenario {
 	return &Scenario{
 		Name: "S6", Title: fmt.Sprintf("%d one-pod Jobs alone, and %d while a Job of %d pods runs", singles, singles, n), Latency: ofJobs + ", of the one-pod Jobs beside the large one",
 		Pods: n + 2*singles, script: script{run: time.Second, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
+		FloorWrites: 2,
 		play: func(ctx context.Context, h *heat) error {
 			if err := h.createAtRate(ctx, "alone", singles, perSecond); err != nil {
 				return err
