@@ -47,14 +47,15 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 
 // nextStatus is when the caller wants the next routine status; zero if at once.
 func nextStatus(s *snapshot, l ledger) time.Time {
-	at := s.req.GetStatusNotBefore()
-	if record := s.req.GetRecordNotBefore(); record != nil && len(l.release) > len(recorded(s, l)) {
-		at = record
-	}
-	if at == nil {
+	if s.req.GetStatusNotBefore() == nil {
 		return time.Time{}
 	}
-	return at.AsTime()
+	at := s.req.GetStatusNotBefore().AsTime()
+	record := s.req.GetRecordNotBefore()
+	if record != nil && record.AsTime().Before(at) && len(l.release) > len(recorded(s, l)) {
+		return record.AsTime()
+	}
+	return at
 }
 
 // recorded is what may be released without another status.

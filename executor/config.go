@@ -67,9 +67,10 @@ type Config struct {
 	// SyncBatchPeriod is the shortest time between two rounds of a busy Job.
 	// Default 200 ms. The first event of a quiet Job is acted on at once.
 	SyncBatchPeriod time.Duration
-	// StatusPeriod is the time between two routine status writes of a busy Job, on
-	// average; what decides something is written at once. Default 1 s, that of the
-	// built-in controller.
+	// StatusPeriod is the time between two status writes that record finished pods
+	// of a busy Job, on average; what only counts may wait half a period more, and
+	// what decides something is written at once. Default 1 s, that of the built-in
+	// controller.
 	StatusPeriod time.Duration
 	// APIBackoff and MaxAPIBackoff bound the delay after a round failed, Job by
 	// Job. Defaults 1 s and 1 min.

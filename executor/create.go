@@ -37,7 +37,7 @@ func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d
 	for size := 1; len(plan) > 0; size *= 2 {
 		batch := plan[:min(size, len(plan))]
 		plan = plan[len(batch):]
-		err := e.parallel(ctx, e.creating, len(batch), func(ctx context.Context, i int) error {
+		err := e.parallel(ctx, &s.creating, len(batch), func(ctx context.Context, i int) error {
 			if stop.Load() {
 				return errSkipped
 			}

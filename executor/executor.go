@@ -61,8 +61,6 @@ type Executor struct {
 	open    chan struct{} // Slots for Jobs that are at work.
 	rounds  sync.WaitGroup
 
-	creating, patching, deleting *pace // Of one Job's writes.
-
 	broadcaster record.EventBroadcaster
 	recorder    record.EventRecorder
 
@@ -86,7 +84,6 @@ func New(cfg Config) (*Executor, error) {
 		judging:  make(chan struct{}, cfg.Workers),
 		writing:  make(chan struct{}, cfg.MaxWrites),
 		open:     make(chan struct{}, maxOpenRounds),
-		creating: newPace(cfg.MaxJobWrites), patching: newPace(cfg.MaxJobWrites), deleting: newPace(cfg.MaxJobWrites),
 	}
 	if err := e.metrics.register(cfg.Registerer); err != nil {
 		return nil, err

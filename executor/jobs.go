@@ -67,6 +67,8 @@ type jobState struct {
 	last     *decisionRecord
 	// podEvents is how many events about pods there may still be, by reason.
 	podEvents map[string]flowcontrol.PassiveRateLimiter
+
+	creating, patching, deleting pace // They have locks of their own.
 }
 
 // observation says what a newly seen version of a Job changed.

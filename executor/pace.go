@@ -9,9 +9,13 @@ import (
 )
 
 const (
-	// A batch of more writes than may be in flight begins with a few of them, fewInFlight
-	// at a time, to learn what one takes that has the API server nearly to itself.
-	fewWrites, fewInFlight = 4, 2
+	// fewInFlight is how many writes of a batch are few: what one of them takes is
+	// what the API server needs for it, beside what it does for others.
+	fewInFlight = 2
+	// A batch begins with so many writes, few at a time, if what one of few takes
+	// was not learned for so long.
+	fewWrites = 4
+	fewPeriod = 5 * time.Second
 	// patience is how many times longer a write may take for being one of many.
 	patience = 2
 )
@@ -19,14 +23,15 @@ const (
 // A pace is how many writes of one kind a Job has in flight, of the many that it
 // has to make: about as many as the API server works on at the same time, which
 // is told by how long the answers take. What is beyond that waits there, in front
-// of everybody else's writes, and nothing is done sooner for it.
+// of everybody else's writes, and nothing is done sooner for it. Every Job has its
+// own, because what a write takes depends on its namespace's admission, too. The
+// zero value is as wide as it may be.
 type pace struct {
-	limit int
-
 	mu sync.Mutex
-	// width is between fewInFlight and limit.
-	width     float64
+	// narrower is how many fewer writes there are than there may be.
+	narrower  float64
 	few, many mean
+	fewAt     time.Time // when few was learned
 }
 
 // mean is a mean duration of which the newest count most; 0 before the first.
@@ -40,35 +45,45 @@ func (m *mean) add(d time.Duration) {
 	*m += (mean(d) - *m) / 16
 }
 
-func newPace(limit int) *pace { return &pace{limit: limit, width: float64(limit)} }
-
-// now is how many writes a Job may have in flight.
-func (p *pace) now() int {
+// width is how many writes the Job may have in flight, of at most limit.
+func (p *pace) width(limit int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return int(p.width)
+	return limit - int(p.narrower)
 }
 
 // learn takes in how long a write took: few says that it was one of few.
-func (p *pace) learn(took time.Duration, few bool) {
+func (p *pace) learn(took time.Duration, few bool, limit int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	slow := false
 	if few {
 		p.few.add(took)
-		return
+		p.fewAt = time.Now()
+	} else {
+		p.many.add(took)
+		slow = p.few > 0 && p.many/patience > p.few
 	}
-	p.many.add(took)
-	step := 1 / p.width
-	if p.many > patience*p.few {
+	step := 1 / (float64(limit) - p.narrower)
+	if !slow {
 		step = -step
 	}
-	p.width = min(max(p.width+step, min(fewInFlight, float64(p.limit))), float64(p.limit))
+	p.narrower = min(max(0, p.narrower+step), max(0, float64(limit-fewInFlight)))
+}
+
+// stale reports whether it is long ago that few was learned.
+func (p *pace) stale() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.fewAt) > fewPeriod
 }
 
 // parallel runs f for 0 to n-1 with the writes that one Job may have in flight.
 // It returns one of the errors, and how many there are.
 func (e *Executor) parallel(ctx context.Context, p *pace, n int, f func(ctx context.Context, i int) error) error {
-	b := &batch{ctx: ctx, slots: e.writing, pace: p, n: n, write: f}
+	b := &batch{ctx: ctx, slots: e.writing, pace: p, limit: e.cfg.MaxJobWrites, n: n, write: f}
+	b.large = n > b.limit
+	b.probing = b.large && p.stale()
 	b.running = 1
 	b.wg.Go(b.work)
 	b.wg.Wait()
@@ -82,42 +97,43 @@ func (e *Executor) parallel(ctx context.Context, p *pace, n int, f func(ctx cont
 // take one after the other: a stack that has grown to the depth of a request
 // serves the next one.
 type batch struct {
-	ctx   context.Context
-	slots chan struct{}
-	pace  *pace
-	n     int
-	write func(ctx context.Context, i int) error
+	ctx      context.Context
+	slots    chan struct{}
+	pace     *pace
+	limit, n int
+	write    func(ctx context.Context, i int) error
+	// large: there are more writes than may be in flight. Only these are timed, and
+	// only these are slowed down.
+	large bool
 
-	wg            sync.WaitGroup
-	mu            sync.Mutex
-	next, running int
-	failed        int
-	first         error
+	wg          sync.WaitGroup
+	mu          sync.Mutex
+	probing     bool
+	next, ended int
+	running     int // goroutines
+	failed      int
+	first       error
 }
 
 func (b *batch) work() {
-	for i, ok := b.take(); ok; i, ok = b.take() {
+	for i, few, ok := b.take(); ok; i, few, ok = b.take() {
 		b.slots <- struct{}{}
 		took, err := b.timed(i)
 		<-b.slots
-		if took > 0 {
-			b.pace.learn(took, i < fewWrites)
-		}
-		if err != nil {
-			b.fail(err)
-		}
+		b.end(took, few, err)
 	}
 }
 
-// take gives out the next write, and ends the goroutine that asks when there are
-// more than may write. It starts others when there are fewer.
-func (b *batch) take() (i int, ok bool) {
+// take gives out the next write, and says whether it is one of few. It ends the
+// goroutine that asks when there are more than may write, and starts others when
+// there are fewer.
+func (b *batch) take() (i int, few, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	width := b.width()
 	if b.next == b.n || b.running > width {
 		b.running--
-		return 0, false
+		return 0, false, false
 	}
 	i = b.next
 	b.next++
@@ -125,58 +141,81 @@ func (b *batch) take() (i int, ok bool) {
 		b.running++
 		b.wg.Go(b.work)
 	}
-	return i, true
+	return i, b.running <= fewInFlight, true
 }
 
 // width is how many of the batch may be in flight. b.mu must be held.
 func (b *batch) width() int {
 	switch {
-	case !b.large():
+	case !b.large:
 		return b.n
-	case b.next < fewWrites:
-		return min(fewInFlight, b.pace.limit)
+	case b.probing && b.ended < fewWrites:
+		return min(fewInFlight, b.limit)
 	default:
-		return b.pace.now()
+		return b.pace.width(b.limit)
 	}
 }
 
-// large: there are more writes than may be in flight. Only these are timed: what
-// the few writes of small Jobs take says how busy others keep the API server.
-func (b *batch) large() bool { return b.n > b.pace.limit }
-
-// timed makes a write, and says how long the API server took to answer. What the
-// write waits for the client's own rate limit does not count. 0: it is not known.
-func (b *batch) timed(i int) (time.Duration, error) {
-	if !b.large() {
-		return 0, b.write(b.ctx, i)
-	}
-	var mu sync.Mutex
-	var sent, answered time.Time
-	ctx := httptrace.WithClientTrace(b.ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) {
-			mu.Lock()
-			defer mu.Unlock()
-			if sent.IsZero() {
-				sent = time.Now()
-			}
-		},
-		GotFirstResponseByte: func() {
-			mu.Lock()
-			defer mu.Unlock()
-			answered = time.Now()
-		},
-	})
-	err := b.write(ctx, i)
-	mu.Lock()
-	defer mu.Unlock()
-	return answered.Sub(sent), err
-}
-
-func (b *batch) fail(err error) {
+// end takes in how a write ended. It was one of few if it was so from its
+// beginning to its end.
+func (b *batch) end(took time.Duration, few bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.ended++
+	if took > 0 {
+		b.pace.learn(took, few && b.running <= fewInFlight, b.limit)
+	}
+	if err == nil {
+		return
+	}
 	b.failed++
 	if b.first == nil {
 		b.first = err
+	}
+}
+
+// timed makes a write, and says how long the API server took to answer the last
+// request of it, or has not answered it. What the request waited for the client's
+// own rate limit does not count. 0: it is not known.
+func (b *batch) timed(i int) (time.Duration, error) {
+	if !b.large {
+		return 0, b.write(b.ctx, i)
+	}
+	var c clock
+	err := b.write(httptrace.WithClientTrace(b.ctx, &httptrace.ClientTrace{
+		GotConn:              func(httptrace.GotConnInfo) { c.sent() },
+		GotFirstResponseByte: c.answered,
+	}), i)
+	return c.took(), err
+}
+
+// A clock times the last of some requests.
+type clock struct {
+	mu         sync.Mutex
+	start, end time.Time
+}
+
+func (c *clock) sent() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.start, c.end = time.Now(), time.Time{}
+}
+
+func (c *clock) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end = time.Now()
+}
+
+func (c *clock) took() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.start.IsZero():
+		return 0
+	case c.end.IsZero():
+		return time.Since(c.start)
+	default:
+		return c.end.Sub(c.start)
 	}
 }

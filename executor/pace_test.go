@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
@@ -25,45 +27,68 @@ func TestAPaceFindsHowManyWritesTheAPIServerWorksOn(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := newPace(tc.limit)
-			takes := func(inFlight int) time.Duration {
-				return max(each, each*time.Duration(inFlight)/time.Duration(tc.processors))
-			}
+			var p pace
 			for i := range 5000 {
-				if few := i%100 < fewWrites; few {
-					p.learn(takes(fewInFlight), few)
-				} else {
-					p.learn(takes(p.now()), few)
+				inFlight := p.width(tc.limit)
+				if i%100 < fewWrites {
+					inFlight = min(inFlight, fewInFlight)
 				}
+				took := max(each, each*time.Duration(inFlight)/time.Duration(tc.processors))
+				p.learn(took, inFlight <= fewInFlight, tc.limit)
 			}
-			if w := p.now(); w < tc.min || w > tc.max {
+			if w := p.width(tc.limit); w < tc.min || w > tc.max {
 				t.Errorf("%d writes in flight, want %d to %d", w, tc.min, tc.max)
 			}
 		})
 	}
 }
 
-// A write that is answered after the server has asked to try again later counts
-// from when it was sent first.
-func TestAPaceSlowsDownForASlowServerAndRecovers(t *testing.T) {
-	p := newPace(16)
-	p.learn(time.Millisecond, true)
-	for range 200 {
-		p.learn(time.Second, false)
+func TestAPaceFollowsTheServer(t *testing.T) {
+	const limit = 16
+	cases := map[string]struct {
+		learn func(*pace)
+		want  int
+	}{
+		"nothing is known": {func(*pace) {}, limit},
+		"nothing is known of few": {func(p *pace) {
+			for range 500 {
+				p.learn(time.Second, false, limit)
+			}
+		}, limit},
+		"the server gets slow": {func(p *pace) {
+			p.learn(time.Millisecond, true, limit)
+			for range 500 {
+				p.learn(time.Second, false, limit)
+			}
+		}, fewInFlight},
+		"it is fast again": {func(p *pace) {
+			p.learn(time.Millisecond, true, limit)
+			for range 500 {
+				p.learn(time.Second, false, limit)
+			}
+			for range 500 {
+				p.learn(time.Millisecond, false, limit)
+			}
+		}, limit},
+		"it stays slow, however few writes there are": {func(p *pace) {
+			p.learn(time.Millisecond, true, limit)
+			for range 5000 {
+				p.learn(time.Second, p.width(limit) <= fewInFlight, limit)
+			}
+		}, limit},
 	}
-	if w := p.now(); w != fewInFlight {
-		t.Errorf("beside a slow server %d writes in flight, want %d", w, fewInFlight)
-	}
-	for range 500 {
-		p.learn(time.Millisecond, false)
-	}
-	if w := p.now(); w != 16 {
-		t.Errorf("when it is fast again %d writes in flight, want 16", w)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var p pace
+			tc.learn(&p)
+			if got := p.width(limit); got != tc.want {
+				t.Errorf("%d writes in flight, want %d", got, tc.want)
+			}
+		})
 	}
 }
 
-// counted answers writes as an HTTP client does, and counts how many are in
-// flight.
+// counted makes writes as an HTTP client does, and counts how many are in flight.
 type counted struct {
 	inFlight, most atomic.Int64
 	mu             sync.Mutex
@@ -76,7 +101,7 @@ func (c *counted) write(ctx context.Context, i int) error {
 	for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
 	}
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil {
-		trace.WroteRequest(httptrace.WroteRequestInfo{})
+		trace.GotConn(httptrace.GotConnInfo{})
 		time.Sleep(100 * time.Microsecond)
 		trace.GotFirstResponseByte()
 	}
@@ -94,13 +119,17 @@ func (c *counted) write(ctx context.Context, i int) error {
 
 var errOdd = errors.New("odd")
 
+// writer has what parallel needs of an Executor.
+func writer(jobWrites int) *Executor {
+	return &Executor{writing: make(chan struct{}, 64), cfg: Config{MaxJobWrites: jobWrites}}
+}
+
 func TestParallelMakesEveryWriteOnceAndKeepsItsWidth(t *testing.T) {
 	for _, n := range []int{0, 1, 5, 8, 9, 400} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			e := &Executor{writing: make(chan struct{}, 64)}
 			var c counted
-			p := newPace(8)
-			err := e.parallel(t.Context(), p, n, c.write)
+			var p pace
+			err := writer(8).parallel(t.Context(), &p, n, c.write)
 			if len(c.seen) != n {
 				t.Errorf("%d writes were made, want %d", len(c.seen), n)
 			}
@@ -124,21 +153,20 @@ func TestParallelMakesEveryWriteOnceAndKeepsItsWidth(t *testing.T) {
 
 // A batch follows its pace while it is under way.
 func TestABatchFollowsItsPace(t *testing.T) {
-	e := &Executor{writing: make(chan struct{}, 64)}
-	p := newPace(16)
-	p.learn(time.Nanosecond, true)
-	for p.now() > fewInFlight {
-		p.learn(time.Hour, false)
-	}
+	const limit = 16
+	p := pace{narrower: limit - fewInFlight, few: 1, many: mean(1000 * time.Hour), fewAt: time.Now()}
 	var narrow, wide counted
-	err := e.parallel(t.Context(), p, 60, func(ctx context.Context, i int) error {
+	err := writer(limit).parallel(t.Context(), &p, 60, func(ctx context.Context, i int) error {
 		if i == 30 {
 			p.mu.Lock()
-			p.few, p.width = mean(time.Hour), 16
+			p.narrower, p.few = 0, mean(1000*time.Hour)
 			p.mu.Unlock()
 		}
 		if i < 30 {
-			return ignoreOdd(narrow.write(ctx, i))
+			// Not timed, so that the pace stays as it is.
+			return ignoreOdd(narrow.write(httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
+				GotConn: func(httptrace.GotConnInfo) {}, GotFirstResponseByte: func() {},
+			}), i))
 		}
 		return ignoreOdd(wide.write(ctx, i))
 	})
@@ -146,7 +174,7 @@ func TestABatchFollowsItsPace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if narrow.most.Load() > fewInFlight || wide.most.Load() <= fewInFlight {
-		t.Errorf("at most %d in flight while the pace was %d, and %d when it was 16", narrow.most.Load(), fewInFlight, wide.most.Load())
+		t.Errorf("at most %d in flight while the pace was %d, and %d when it was %d", narrow.most.Load(), fewInFlight, wide.most.Load(), limit)
 	}
 }
 
@@ -155,4 +183,77 @@ func ignoreOdd(err error) error {
 		return nil
 	}
 	return err
+}
+
+func TestWhatAWriteTakes(t *testing.T) {
+	const slow = 200 * time.Millisecond
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			select {
+			case <-r.Context().Done():
+			case <-time.After(slow):
+			}
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	get := func(ctx context.Context, path string) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			return err
+		}
+		if resp.ProtoMajor != 2 {
+			t.Errorf("the server speaks %s", resp.Proto)
+		}
+		return resp.Body.Close()
+	}
+	cases := map[string]struct {
+		write    func(ctx context.Context) error
+		min, max time.Duration
+	}{
+		"no request":  {func(context.Context) error { return nil }, 0, 0},
+		"one request": {func(ctx context.Context) error { return get(ctx, "/slow") }, slow, time.Hour},
+		"one without an answer": {func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, slow/2)
+			defer cancel()
+			if err := get(ctx, "/slow"); !errors.Is(err, context.DeadlineExceeded) {
+				return fmt.Errorf("not timed out: %w", err)
+			}
+			return nil
+		}, 1, time.Hour},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := &batch{ctx: t.Context(), large: true, write: func(ctx context.Context, _ int) error { return tc.write(ctx) }}
+			took, err := b.timed(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took < tc.min || took > tc.max {
+				t.Errorf("took %v, want %v to %v", took, tc.min, tc.max)
+			}
+		})
+	}
+}
+
+// A write that was sent again, or that takes two requests, took what the last one
+// took.
+func TestTheLastRequestIsTimed(t *testing.T) {
+	var c clock
+	c.sent()
+	c.start = c.start.Add(-time.Hour)
+	c.answered()
+	if took := c.took(); took < time.Hour {
+		t.Errorf("the first took %v, want an hour", took)
+	}
+	c.sent()
+	c.answered()
+	if took := c.took(); took >= time.Hour {
+		t.Errorf("with the first, the second took %v", took)
+	}
 }

@@ -60,11 +60,13 @@ func (e *Executor) wakeLazily(s *jobState, cause string, delay time.Duration) {
 }
 
 // spaceStatuses takes in that a status was written. Routine ones are a period
-// apart on average; of a Job that was quiet, two may follow each other.
+// apart on average; of a Job that was quiet, two may follow each other. However
+// many that are not routine were written, the next one is due within a period.
 func (s *jobState) spaceStatuses(period time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.statusDue = latest(s.statusDue, time.Now().Add(-period)).Add(period)
+	now := time.Now()
+	s.statusDue = earliest(latest(s.statusDue, now.Add(-period)).Add(period), now.Add(period))
 }
 
 // early is how long the Job has to wait for its next round; 0 when it is due.
@@ -79,6 +81,13 @@ func (s *jobState) early(now time.Time, batch time.Duration) time.Duration {
 
 func latest(a, b time.Time) time.Time {
 	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
 		return b
 	}
 	return a

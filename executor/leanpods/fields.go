@@ -52,7 +52,6 @@ var (
 	containerStatus = message{
 		1: whole,          // name
 		2: containerState, // state
-		4: whole,          // ready
 		5: whole,          // restartCount
 	}
 	containerState = message{

@@ -54,6 +54,14 @@ func fillWhatAJobReads(t *rapid.T, pod *corev1.Pod) {
 		Type:   corev1.PodReady,
 		Status: rapid.SampledFrom([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse}).Draw(t, "ready"), LastTransitionTime: metav1.Unix(1, 0),
 	})
+	if rapid.Bool().Draw(t, "sidecar") {
+		always := corev1.ContainerRestartPolicyAlways
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: "side", RestartPolicy: &always})
+		pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, corev1.ContainerStatus{
+			Name: "side", RestartCount: rapid.Int32Range(0, 3).Draw(t, "restarts"),
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Unix(3, 0)}},
+		})
+	}
 	if rapid.Bool().Draw(t, "containers ended") {
 		for i := range pod.Status.ContainerStatuses {
 			pod.Status.ContainerStatuses[i].State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Unix(2, 0)}

@@ -49,7 +49,8 @@ type Pod struct {
 
 	Created, DeletionAsked, ReadyChanged time.Time
 	// ContainersEnded is the latest end of the pod's containers, restartable init
-	// containers included, which end after the others; zero while one of them runs.
+	// containers included, which end after the others; zero while one of them runs,
+	// and if one does not say when it ended.
 	ContainersEnded time.Time
 
 	// Exits are the ends of containers with a code other than 0, those of init

@@ -141,6 +141,9 @@ func TestInformersKnowAPod(t *testing.T) {
 	if err != nil || !ok || stored.(*Pod).Name != "p" {
 		t.Errorf("got %v, %v, %v", stored, ok, err)
 	}
+	if rv := store.LastStoreSyncResourceVersion(); rv != "7" {
+		t.Errorf("the store is at version %q, want 7", rv)
+	}
 }
 
 func TestLabelsAreMatchedAsThePodsOwn(t *testing.T) {

@@ -357,7 +357,7 @@ type DecideJobRequest struct {
 	// Set by the caller to let a status that records finished pods go earlier than
 	// one that only brings counts up to date: their finalizers wait for it, and the
 	// next one that records pods brings the counts of these up to date as well.
-	// Absent: the same as status_not_before.
+	// Absent, or later than status_not_before: the same as that.
 	RecordNotBefore *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=record_not_before,json=recordNotBefore,proto3" json:"record_not_before,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
