@@ -43,6 +43,10 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	}
 	l := keepLedger(s, t, v, p)
 	pub := publish(s, t, v, p, l)
+	if recordsFirst(s, p, l) {
+		p = p.later(s, l)
+		pub = publish(s, t, v, p, l)
+	}
 	if mayWait(s, v, p, l, pub) {
 		l, pub = putOff(s, l)
 	}

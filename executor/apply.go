@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,7 +43,12 @@ func (e *Executor) apply(ctx context.Context, s *jobState, snap snapshot, d *job
 	for _, a := range d.GetPodFailureActions() {
 		e.metrics.failurePolicy.WithLabelValues(actionLabel(a.GetAction())).Add(float64(a.GetCount()))
 	}
-	if err := e.releasePods(ctx, s, d.GetRelease()); err != nil {
+	begun := time.Now()
+	err = e.releasePods(ctx, s, d.GetRelease())
+	if d.GetStatus() != nil && len(d.GetRelease()) > e.cfg.MaxJobWrites {
+		s.postponeStatus(time.Since(begun))
+	}
+	if err != nil {
 		// The status is written and will not be decided on again: its events go
 		// out now or never.
 		e.recordEvents(snap.job, d.GetEvents())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -248,6 +249,9 @@ func (e *Executor) mayAdvance(s *jobState, snap snapshot, d *jobpolicyv1.DecideJ
 	if int(d.GetCreate().GetCount()) >= limit || len(d.GetDelete()) >= limit || snap.req.GetUnlistedPods() != nil {
 		return true
 	}
+	if creationIsNext(d) {
+		return true
+	}
 	if d.GetCreate() != nil || len(d.GetDelete()) > 0 {
 		return false
 	}
@@ -256,6 +260,13 @@ func (e *Executor) mayAdvance(s *jobState, snap snapshot, d *jobpolicyv1.DecideJ
 	}
 	moved := d.GetStatus() != nil || len(d.GetRelease()) > 0
 	return moved && s.pods.Idle()
+}
+
+// creationIsNext reports whether the decision left creation to the next one.
+func creationIsNext(d *jobpolicyv1.DecideJobResponse) bool {
+	return slices.ContainsFunc(d.GetExplanation().GetWaits(), func(w *jobpolicyv1.Wait) bool {
+		return w.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_RECORDING
+	})
 }
 
 func (e *Executor) remember(s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) {

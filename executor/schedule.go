@@ -86,6 +86,15 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
+// postponeStatus makes the next routine status later by what the releases after
+// the last one have taken: while many pods were released, others have ended, and
+// one status is to record as many as it may.
+func (s *jobState) postponeStatus(by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.statusDue = s.statusDue.Add(by)
+}
+
 func earliest(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

@@ -3,6 +3,11 @@ package executor
 import (
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // While many Jobs are at work, one of which only a status is to be told leaves the
@@ -53,5 +58,67 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 	record, status := snap.req.GetRecordNotBefore(), snap.req.GetStatusNotBefore()
 	if !record.AsTime().Equal(s.statusDue) || status.AsTime().Sub(record.AsTime()) != cfg.StatusPeriod/2 {
 		t.Errorf("records from %v, counts from %v; a status is due at %v", record.AsTime(), status.AsTime(), s.statusDue)
+	}
+}
+
+// A decision may leave the creation of pods to the next one, which nothing else
+// may call for.
+func TestCreationThatIsNextIsNotWaitedFor(t *testing.T) {
+	for reason, again := range map[jobpolicyv1.WaitReason]bool{
+		jobpolicyv1.WaitReason_WAIT_REASON_RECORDING:     true,
+		jobpolicyv1.WaitReason_WAIT_REASON_STATUS_PERIOD: false,
+	} {
+		e, err := New(testConfig(newServer(testJob()), &script{}))
+		must(err)
+		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), false) })
+		snap, err := e.snapshot(s, false)
+		must(err)
+		n, err := e.carryOut(t.Context(), s, snap, &jobpolicyv1.DecideJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+			Explanation: &jobpolicyv1.Explanation{Waits: []*jobpolicyv1.Wait{{Reason: reason}}},
+		})
+		must(err)
+		if n.again != again {
+			t.Errorf("%v: another round at once: %v, want %v", reason, n.again, again)
+		}
+	}
+}
+
+// While many pods are released, others end: one status is to record as many as it
+// may. Few are released at once, and nothing waits for that.
+func TestAStatusWaitsForLongReleases(t *testing.T) {
+	for pods, waits := range map[int]bool{2: false, 5: true} {
+		var objects []runtime.Object
+		d := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Status: &jobpolicyv1.JobStatus{Ready: new(int32)}}
+		for n := range pods {
+			objects = append(objects, testPod(2+n, failedPhase))
+			uid, err := tracker.UIDBytes(testUID(2 + n))
+			must(err)
+			d.Release = append(d.Release, uid)
+		}
+		server := newServer(append(objects, testJob())...)
+		var released time.Time
+		server.failures["patch pods"] = func(n int) error {
+			if n == 1 {
+				released = time.Now()
+				time.Sleep(200 * time.Millisecond)
+			}
+			return nil
+		}
+		cfg := testConfig(server, &script{})
+		cfg.MaxJobWrites, cfg.StatusPeriod = 3, time.Minute
+		e, err := New(cfg)
+		must(err)
+		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), false) })
+		for n := range pods {
+			s.pods.Observe(leanPod(2+n, failedPhase), tracker.Watch)
+		}
+		snap, err := e.snapshot(s, false)
+		must(err)
+		must(e.apply(t.Context(), s, snap, d))
+		// Of a Job that was quiet, the next status is due when one was written.
+		if got := s.statusDue.After(released); got != waits {
+			t.Errorf("with %d releases the next status is due %v after the first of them; waits: want %v", pods, s.statusDue.Sub(released), waits)
+		}
 	}
 }

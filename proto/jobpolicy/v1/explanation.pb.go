@@ -68,6 +68,8 @@ const (
 	WaitReason_WAIT_REASON_CONCURRENCY_POLICY WaitReason = 19
 	// The caller wants no routine status before that time.
 	WaitReason_WAIT_REASON_STATUS_PERIOD WaitReason = 20
+	// Many finished pods are recorded and released before many others are created.
+	WaitReason_WAIT_REASON_RECORDING WaitReason = 21
 )
 
 // Enum value maps for WaitReason.
@@ -94,6 +96,7 @@ var (
 		18: "WAIT_REASON_STALE_CRON_JOB",
 		19: "WAIT_REASON_CONCURRENCY_POLICY",
 		20: "WAIT_REASON_STATUS_PERIOD",
+		21: "WAIT_REASON_RECORDING",
 	}
 	WaitReason_value = map[string]int32{
 		"WAIT_REASON_UNSPECIFIED":         0,
@@ -117,6 +120,7 @@ var (
 		"WAIT_REASON_STALE_CRON_JOB":      18,
 		"WAIT_REASON_CONCURRENCY_POLICY":  19,
 		"WAIT_REASON_STATUS_PERIOD":       20,
+		"WAIT_REASON_RECORDING":           21,
 	}
 )
 
@@ -501,7 +505,7 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\rwanted_active\x18\x05 \x01(\x05H\x00R\fwantedActive\x88\x01\x01\x12+\n" +
 	"\x11completed_indexes\x18\x06 \x01(\x05R\x10completedIndexes\x12%\n" +
 	"\x0efailed_indexes\x18\a \x01(\x05R\rfailedIndexesB\x10\n" +
-	"\x0e_wanted_active*\x90\x05\n" +
+	"\x0e_wanted_active*\xab\x05\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -525,7 +529,8 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x0fWAIT_REASON_TTL\x10\x11\x12\x1e\n" +
 	"\x1aWAIT_REASON_STALE_CRON_JOB\x10\x12\x12\"\n" +
 	"\x1eWAIT_REASON_CONCURRENCY_POLICY\x10\x13\x12\x1d\n" +
-	"\x19WAIT_REASON_STATUS_PERIOD\x10\x14B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x19WAIT_REASON_STATUS_PERIOD\x10\x14\x12\x19\n" +
+	"\x15WAIT_REASON_RECORDING\x10\x15B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_explanation_proto_rawDescOnce sync.Once

@@ -1,0 +1,29 @@
+package engine
+
+import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+
+// manyPods is how many finished pods, and how many new ones, are worth a round
+// each: a fifth of what a round may change. Pods are created before a status that
+// counts them is written, and who creates many takes long over it: finished pods
+// wait for that status, and those that finish meanwhile for the one after it.
+func (s *snapshot) manyPods() int { return max(1, s.maxPodChanges/5) }
+
+// recordsFirst reports whether this round records many finished pods and leaves
+// the creation of many to the next. Only a caller that wants a pause after a
+// status is made to come twice: the next round will not write another one.
+func recordsFirst(s *snapshot, p plan, l ledger) bool {
+	if s.req.GetStatusNotBefore() == nil || nextStatus(s, l).After(s.now) {
+		return false
+	}
+	many := s.manyPods()
+	return int(p.create.GetCount()) >= many && len(l.release)-len(recorded(s, l)) >= many
+}
+
+// later is the plan without what it creates.
+func (p plan) later(s *snapshot, l ledger) plan {
+	p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_RECORDING,
+		"finished pods are recorded before others are created: %d", len(l.release)-len(recorded(s, l))))
+	p.active -= p.create.GetCount()
+	p.create = nil
+	return p
+}

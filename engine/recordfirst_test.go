@@ -1,0 +1,80 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
+	const parallelism = 1000
+	request := func(finished int, change func(*jobpolicyv1.DecideJobRequest)) *jobpolicyv1.DecideJobRequest {
+		s := newScene()
+		s.req.Now = at(10 * time.Second)
+		s.req.Spec.Parallelism = parallelism
+		completions := int32(10_000)
+		s.req.Spec.Completions = &completions
+		s.req.Status = &jobpolicyv1.JobStatus{StartTime: at(0), Active: parallelism}
+		s.req.Pods = &jobpolicyv1.PodSummary{Active: int32(parallelism - finished)}
+		s.req.StatusNotBefore = at(10 * time.Second)
+		for n := range finished {
+			s.req.UnaccountedPods = append(s.req.UnaccountedPods, &jobpolicyv1.UnaccountedPod{
+				Uid: uid(fmt.Sprintf("%03d", n)), Phase: jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, FinishedTime: at(9 * time.Second),
+			})
+		}
+		if change != nil {
+			change(s.req)
+		}
+		return s.req
+	}
+	waitsForStatus := func(at *timestamppb.Timestamp) func(*jobpolicyv1.DecideJobRequest) {
+		return func(r *jobpolicyv1.DecideJobRequest) { r.StatusNotBefore = at }
+	}
+	cases := map[string]struct {
+		request        *jobpolicyv1.DecideJobRequest
+		create, active int32
+		releases       int
+	}{
+		"many of both":                  {request(300, nil), 0, 700, 300},
+		"few":                           {request(99, nil), 99, parallelism, 99},
+		"the status has time":           {request(300, waitsForStatus(at(11*time.Second))), 300, parallelism, 0},
+		"the caller spaces no statuses": {request(300, waitsForStatus(nil)), 300, parallelism, 300},
+		"what records pods may go earlier": {request(300, func(r *jobpolicyv1.DecideJobRequest) {
+			r.StatusNotBefore, r.RecordNotBefore = at(11*time.Second), at(10*time.Second)
+		}), 0, 700, 300},
+		"pods that are recorded already": {request(300, func(r *jobpolicyv1.DecideJobRequest) {
+			r.Status.Uncounted = &jobpolicyv1.UncountedTerminatedPods{}
+			for _, pod := range r.GetUnaccountedPods() {
+				r.Status.Uncounted.Succeeded = append(r.Status.Uncounted.Succeeded, pod.GetUid())
+			}
+		}), 300, parallelism, 300},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := engine.DecideJob(tc.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			active := got.GetStatus().GetActive()
+			if got.GetStatus() == nil {
+				active = tc.request.GetStatus().GetActive()
+			}
+			if got.GetCreate().GetCount() != tc.create || active != tc.active || len(got.GetRelease()) != tc.releases {
+				t.Errorf("creates %d, active %d, releases %d; want %d, %d, %d\n%s",
+					got.GetCreate().GetCount(), active, len(got.GetRelease()), tc.create, tc.active, tc.releases, got.GetExplanation().GetSummary())
+			}
+			later := false
+			for _, w := range got.GetExplanation().GetWaits() {
+				later = later || w.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_RECORDING
+			}
+			if want := tc.create == 0; later != want {
+				t.Errorf("creation waits: %v, want %v", later, want)
+			}
+		})
+	}
+}
