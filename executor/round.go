@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -249,24 +248,17 @@ func (e *Executor) mayAdvance(s *jobState, snap snapshot, d *jobpolicyv1.DecideJ
 	if int(d.GetCreate().GetCount()) >= limit || len(d.GetDelete()) >= limit || snap.req.GetUnlistedPods() != nil {
 		return true
 	}
-	if creationIsNext(d) {
-		return true
-	}
 	if d.GetCreate() != nil || len(d.GetDelete()) > 0 {
 		return false
+	}
+	if len(d.GetRelease()) >= limit/5 {
+		return true // Creation may have been left to the next round.
 	}
 	if len(d.GetStatus().GetConditions()) > len(snap.req.GetStatus().GetConditions()) {
 		return true // A verdict is announced; what follows from it is due.
 	}
 	moved := d.GetStatus() != nil || len(d.GetRelease()) > 0
 	return moved && s.pods.Idle()
-}
-
-// creationIsNext reports whether the decision left creation to the next one.
-func creationIsNext(d *jobpolicyv1.DecideJobResponse) bool {
-	return slices.ContainsFunc(d.GetExplanation().GetWaits(), func(w *jobpolicyv1.Wait) bool {
-		return w.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_RECORDING
-	})
 }
 
 func (e *Executor) remember(s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) {

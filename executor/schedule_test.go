@@ -61,25 +61,26 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 	}
 }
 
-// A decision may leave the creation of pods to the next one, which nothing else
-// may call for.
-func TestCreationThatIsNextIsNotWaitedFor(t *testing.T) {
-	for reason, again := range map[jobpolicyv1.WaitReason]bool{
-		jobpolicyv1.WaitReason_WAIT_REASON_RECORDING:     true,
-		jobpolicyv1.WaitReason_WAIT_REASON_STATUS_PERIOD: false,
-	} {
-		e, err := New(testConfig(newServer(testJob()), &script{}))
+// A decision that releases many pods may leave the creation of others to the next
+// one, which nothing else may call for.
+func TestCreationThatMayBeNextIsNotWaitedFor(t *testing.T) {
+	for releases, again := range map[int]bool{4: true, 3: false} {
+		cfg := testConfig(newServer(testJob()), &script{})
+		cfg.MaxPodChangesPerSync = 20
+		e, err := New(cfg)
 		must(err)
 		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), false) })
+		s.pods.Observe(leanPod(2), tracker.Watch)
+		d := &jobpolicyv1.DecideJobResponse{}
+		for n := range releases {
+			uid, err := tracker.UIDBytes(testUID(3 + n))
+			must(err)
+			d.Release = append(d.Release, uid)
+		}
 		snap, err := e.snapshot(s, false)
 		must(err)
-		n, err := e.carryOut(t.Context(), s, snap, &jobpolicyv1.DecideJobResponse{
-			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
-			Explanation: &jobpolicyv1.Explanation{Waits: []*jobpolicyv1.Wait{{Reason: reason}}},
-		})
-		must(err)
-		if n.again != again {
-			t.Errorf("%v: another round at once: %v, want %v", reason, n.again, again)
+		if got := e.mayAdvance(s, snap, d); got != again {
+			t.Errorf("with %d releases another round at once: %v, want %v", releases, got, again)
 		}
 	}
 }
