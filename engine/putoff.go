@@ -52,7 +52,7 @@ func nextStatus(s *snapshot, l ledger) time.Time {
 	}
 	at := s.req.GetStatusNotBefore().AsTime()
 	record := s.req.GetRecordNotBefore()
-	if record != nil && record.AsTime().Before(at) && len(l.release) > len(recorded(s, l)) {
+	if record != nil && record.AsTime().Before(at) && unrecorded(s, l) > 0 {
 		return record.AsTime()
 	}
 	return at
@@ -68,6 +68,9 @@ func recorded(s *snapshot, l ledger) (release [][]byte) {
 	return release
 }
 
+// unrecorded is how many pods are released with the next status, and not before.
+func unrecorded(s *snapshot, l ledger) int { return len(l.release) - len(recorded(s, l)) }
+
 // allUp reports whether all pods are ready and none has ended yet.
 func allUp(status *jobpolicyv1.JobStatus) bool {
 	ended := status.GetSucceeded() + status.GetFailed()
@@ -82,6 +85,6 @@ func putOff(s *snapshot, l ledger) (ledger, publication) {
 		uncounted: s.status.GetUncounted(), succeeded: s.status.GetSucceeded(), failed: s.status.GetFailed(), release: recorded(s, l),
 	}
 	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_STATUS_PERIOD, nextStatus(s, l),
-		"the next status has time; finished pods that it will record: %d", len(l.release)-len(known.release))
+		"the next status has time; finished pods that it will record: %d", unrecorded(s, l))
 	return known, publication{status: s.status, waits: []*jobpolicyv1.Wait{w}}
 }

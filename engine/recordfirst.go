@@ -12,17 +12,17 @@ func (s *snapshot) manyPods() int { return max(1, s.maxPodChanges/5) }
 // the creation of many to the next. Only a caller that wants a pause after a
 // status is made to come twice: the next round will not write another one.
 func recordsFirst(s *snapshot, p plan, l ledger) bool {
-	if s.req.GetStatusNotBefore() == nil || nextStatus(s, l).After(s.now) {
+	many := s.manyPods()
+	if s.req.GetStatusNotBefore() == nil || int(p.create.GetCount()) < many || unrecorded(s, l) < many {
 		return false
 	}
-	many := s.manyPods()
-	return int(p.create.GetCount()) >= many && len(l.release)-len(recorded(s, l)) >= many
+	return !nextStatus(s, l).After(s.now)
 }
 
 // later is the plan without what it creates.
 func (p plan) later(s *snapshot, l ledger) plan {
 	p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_RECORDING,
-		"finished pods are recorded before others are created: %d", len(l.release)-len(recorded(s, l))))
+		"finished pods are recorded before others are created: %d", unrecorded(s, l)))
 	p.active -= p.create.GetCount()
 	p.create = nil
 	return p

@@ -45,6 +45,12 @@ func TestAPaceFindsHowManyWritesTheAPIServerWorksOn(t *testing.T) {
 
 func TestAPaceFollowsTheServer(t *testing.T) {
 	const limit = 16
+	getSlow := func(p *pace) {
+		p.learn(time.Millisecond, true, limit)
+		for range 500 {
+			p.learn(time.Second, false, limit)
+		}
+	}
 	cases := map[string]struct {
 		learn func(*pace)
 		want  int
@@ -55,17 +61,9 @@ func TestAPaceFollowsTheServer(t *testing.T) {
 				p.learn(time.Second, false, limit)
 			}
 		}, limit},
-		"the server gets slow": {func(p *pace) {
-			p.learn(time.Millisecond, true, limit)
-			for range 500 {
-				p.learn(time.Second, false, limit)
-			}
-		}, fewInFlight},
+		"the server gets slow": {getSlow, fewInFlight},
 		"it is fast again": {func(p *pace) {
-			p.learn(time.Millisecond, true, limit)
-			for range 500 {
-				p.learn(time.Second, false, limit)
-			}
+			getSlow(p)
 			for range 500 {
 				p.learn(time.Millisecond, false, limit)
 			}

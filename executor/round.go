@@ -251,7 +251,7 @@ func (e *Executor) mayAdvance(s *jobState, snap snapshot, d *jobpolicyv1.DecideJ
 	if d.GetCreate() != nil || len(d.GetDelete()) > 0 {
 		return false
 	}
-	if len(d.GetRelease()) >= limit/5 {
+	if len(d.GetRelease()) >= max(1, limit/5) {
 		return true // Creation may have been left to the next round.
 	}
 	if len(d.GetStatus().GetConditions()) > len(snap.req.GetStatus().GetConditions()) {

@@ -64,23 +64,26 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 // A decision that releases many pods may leave the creation of others to the next
 // one, which nothing else may call for.
 func TestCreationThatMayBeNextIsNotWaitedFor(t *testing.T) {
-	for releases, again := range map[int]bool{4: true, 3: false} {
+	for _, tc := range []struct {
+		limit, releases int
+		again           bool
+	}{{20, 4, true}, {20, 3, false}, {4, 1, true}, {4, 0, false}} {
 		cfg := testConfig(newServer(testJob()), &script{})
-		cfg.MaxPodChangesPerSync = 20
+		cfg.MaxPodChangesPerSync = tc.limit
 		e, err := New(cfg)
 		must(err)
 		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), false) })
 		s.pods.Observe(leanPod(2), tracker.Watch)
 		d := &jobpolicyv1.DecideJobResponse{}
-		for n := range releases {
+		for n := range tc.releases {
 			uid, err := tracker.UIDBytes(testUID(3 + n))
 			must(err)
 			d.Release = append(d.Release, uid)
 		}
 		snap, err := e.snapshot(s, false)
 		must(err)
-		if got := e.mayAdvance(s, snap, d); got != again {
-			t.Errorf("with %d releases another round at once: %v, want %v", releases, got, again)
+		if got := e.mayAdvance(s, snap, d); got != tc.again {
+			t.Errorf("with %d releases, of %d changes at most, another round at once: %v, want %v", tc.releases, tc.limit, got, tc.again)
 		}
 	}
 }

@@ -234,18 +234,24 @@ func deletionAsked(pod *corev1.Pod) time.Time {
 }
 
 func containersEnded(pod *corev1.Pod) (latest time.Time) {
-	statuses := slices.Clone(pod.Status.ContainerStatuses)
-	for _, s := range pod.Status.InitContainerStatuses {
-		if restartable(pod, s.Name) {
-			statuses = append(statuses, s)
-		}
-	}
-	for _, s := range statuses {
+	ended := func(s *corev1.ContainerStatus) bool {
 		if s.State.Terminated == nil || s.State.Terminated.FinishedAt.IsZero() {
-			return time.Time{}
+			return false
 		}
 		if at := s.State.Terminated.FinishedAt.Time; at.After(latest) {
 			latest = at
+		}
+		return true
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if !ended(&pod.Status.ContainerStatuses[i]) {
+			return time.Time{}
+		}
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		s := &pod.Status.InitContainerStatuses[i]
+		if restartable(pod, s.Name) && !ended(s) {
+			return time.Time{}
 		}
 	}
 	return latest
