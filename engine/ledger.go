@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -38,7 +39,7 @@ func keepLedger(s *snapshot, t tally, v verdict, p plan) ledger {
 	if s.indexed {
 		l.succeeded = succeededIndexes(s, t)
 	}
-	for _, r := range t.rows {
+	for _, r := range oldestFirst(t.rows) {
 		l.enter(s, v, r, heldForReplacement(t, r))
 	}
 	for _, pod := range leaving(s, v, p) {
@@ -46,6 +47,17 @@ func keepLedger(s *snapshot, t tally, v verdict, p plan) ledger {
 	}
 	slices.SortFunc(l.release, bytes.Compare)
 	return l
+}
+
+// oldestFirst orders rows by when the pods finished. While more pods end than a
+// status may record, none waits for ever behind later ones.
+func oldestFirst(rows []podRow) []podRow {
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b podRow) int {
+		x, y := a.pod.GetFinishedTime(), b.pod.GetFinishedTime()
+		return cmp.Or(cmp.Compare(x.GetSeconds(), y.GetSeconds()), cmp.Compare(x.GetNanos(), y.GetNanos()))
+	})
+	return rows
 }
 
 // countConfirmed moves confirmed UIDs from the lists into the counters (I2).

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,6 +78,8 @@ type record struct {
 	share share
 	// seen: the watch has shown the pod, so the watch will also show its end.
 	seen bool
+	// queued: the record is in the tracker's queue.
+	queued bool
 	// deletedAt is set when this process has deleted the pod: from then on it
 	// counts as being deleted, although no observation may say so yet.
 	deletedAt time.Time
@@ -93,6 +96,9 @@ type absence struct {
 	settled bool
 }
 
+// staleQueue is how much of the queue may be stale however short it is.
+const staleQueue = 64
+
 // Tracker holds the facts about the pods of one Job. It is safe for use by
 // many goroutines.
 type Tracker struct {
@@ -103,6 +109,9 @@ type Tracker struct {
 	unseen  map[types.UID]*record
 	strays  map[types.UID]*record
 	pending map[types.UID]*record // Unaccounted: finished or being deleted, and holding the finalizer.
+	// queue holds the pending records in the order in which they became so, and
+	// some that are not pending any more.
+	queue []*record
 	// gone holds pods that are not the Job's any more and that an older
 	// observation could still bring back: a late response, or a watch that lags
 	// behind what was learned otherwise. A pod counted a second time because of
@@ -296,6 +305,7 @@ func (t *Tracker) settle(r *record, first bool) {
 	if r.share.unaccounted {
 		t.pending[r.pod.UID] = r
 		t.countPending(r, 1)
+		t.enqueue(r)
 	}
 	t.learn(r, first)
 }
@@ -308,6 +318,28 @@ func (t *Tracker) unsettle(r *record) {
 	}
 	delete(t.strays, r.pod.UID)
 }
+
+// enqueue puts a record at the end of the queue, unless it has a place.
+func (t *Tracker) enqueue(r *record) {
+	if r.queued {
+		return
+	}
+	r.queued = true
+	t.queue = append(t.queue, r)
+}
+
+// tidyQueue drops what is not pending any more once that is most of the queue.
+func (t *Tracker) tidyQueue() {
+	if len(t.queue) <= 2*len(t.pending)+staleQueue {
+		return
+	}
+	t.queue = slices.DeleteFunc(t.queue, func(r *record) bool {
+		r.queued = t.isPending(r)
+		return !r.queued
+	})
+}
+
+func (t *Tracker) isPending(r *record) bool { return t.pending[r.pod.UID] == r }
 
 func (t *Tracker) shareOf(r *record) share {
 	if t.policy.Matches != nil && !t.policy.Matches(r.pod) {

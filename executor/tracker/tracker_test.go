@@ -520,6 +520,57 @@ func TestActiveRowsAreCutAndSaySo(t *testing.T) {
 	}
 }
 
+func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
+	tr := New()
+	succeeded := inPhase(corev1.PodSucceeded)
+	for _, n := range []int{7, 2, 9, 4, 1} {
+		tr.Observe(podOf(n, 1, held, succeeded), Watch)
+	}
+	listed := func(q Question) []string {
+		v := mustView(t, tr, q)
+		if missing := v.Unlisted.GetSucceeded(); int(missing)+len(v.Unaccounted) != len(tr.pending) {
+			t.Errorf("%d listed and %d not, of %d", len(v.Unaccounted), missing, len(tr.pending))
+		}
+		var names []string
+		for _, row := range v.Unaccounted {
+			names = append(names, strconv.Itoa(int(row.Uid[15])))
+		}
+		return names
+	}
+	for _, step := range []struct {
+		change func()
+		ask    Question
+		want   []string // In order of UID.
+	}{
+		{ask: Question{MaxRows: 3}, want: []string{"2", "7", "9"}},
+		{ask: Question{MaxRows: 2, Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}, want: []string{"1", "7"}},
+		// A newer version of a pod keeps its place; a released or deleted pod has none.
+		{change: func() { tr.Observe(podOf(7, 2, held, succeeded, isReady), Watch) }, ask: Question{MaxRows: 1}, want: []string{"7"}},
+		{change: func() { tr.Observe(podOf(7, 3, succeeded), Watch); tr.Gone(uidOf(2), Watch) }, ask: Question{MaxRows: 2}, want: []string{"4", "9"}},
+		{change: func() { tr.SetPolicy(Policy{}) }, ask: Question{MaxRows: 1}, want: []string{"9"}},
+	} {
+		if step.change != nil {
+			step.change()
+		}
+		if diff := cmp.Diff(step.want, listed(step.ask)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", step.ask, diff)
+		}
+	}
+}
+
+func TestTheQueueDropsWhatIsNotPending(t *testing.T) {
+	tr := New()
+	for n := range 1000 {
+		tr.Observe(podOf(n, 1, held, inPhase(corev1.PodFailed)), Watch)
+	}
+	for n := range 990 {
+		tr.Gone(uidOf(n), Watch)
+	}
+	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 10 || len(tr.queue) != 10 {
+		t.Errorf("%d rows from a queue of %d, want 10 of 10", len(v.Unaccounted), len(tr.queue))
+	}
+}
+
 func TestUIDsConvertBothWays(t *testing.T) {
 	const uid = types.UID("0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0")
 	b, err := UIDBytes(uid)

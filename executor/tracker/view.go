@@ -120,7 +120,8 @@ func (t *Tracker) inFlight() *jobpolicyv1.InFlight {
 }
 
 // rows lists unaccounted pods, at most limit and all that the status has
-// recorded: those are counted there already, and their release frees room.
+// recorded: those are counted there already, and their release frees room. Of
+// the others, those that have waited longest are listed.
 func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
 	var listed []*record
 	for uid := range recorded {
@@ -128,11 +129,12 @@ func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.U
 			listed = append(listed, r)
 		}
 	}
-	for uid, r := range t.pending {
+	t.tidyQueue()
+	for _, r := range t.queue {
 		if len(listed) >= limit {
 			break
 		}
-		if !recorded[uid] {
+		if t.isPending(r) && !recorded[r.pod.UID] {
 			listed = append(listed, r)
 		}
 	}
