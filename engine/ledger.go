@@ -39,7 +39,7 @@ func keepLedger(s *snapshot, t tally, v verdict, p plan) ledger {
 	if s.indexed {
 		l.succeeded = succeededIndexes(s, t)
 	}
-	for _, r := range oldestFirst(t.rows) {
+	for _, r := range oldestFirst(s, t.rows) {
 		l.enter(s, v, r, heldForReplacement(t, r))
 	}
 	for _, pod := range leaving(s, v, p) {
@@ -49,13 +49,16 @@ func keepLedger(s *snapshot, t tally, v verdict, p plan) ledger {
 	return l
 }
 
-// oldestFirst orders rows by when the pods finished. While more pods end than a
-// status may record, none waits for ever behind later ones.
-func oldestFirst(rows []podRow) []podRow {
+// oldestFirst orders rows by when the pods finished if they may be more than the
+// status may record, so that none waits for ever behind later ones.
+func oldestFirst(s *snapshot, rows []podRow) []podRow {
+	if len(rows) <= s.maxUncountedPods {
+		return rows
+	}
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b podRow) int {
+	slices.SortFunc(rows, func(a, b podRow) int {
 		x, y := a.pod.GetFinishedTime(), b.pod.GetFinishedTime()
-		return cmp.Or(cmp.Compare(x.GetSeconds(), y.GetSeconds()), cmp.Compare(x.GetNanos(), y.GetNanos()))
+		return cmp.Or(cmp.Compare(x.GetSeconds(), y.GetSeconds()), cmp.Compare(x.GetNanos(), y.GetNanos()), byIndex(a, b))
 	})
 	return rows
 }

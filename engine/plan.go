@@ -129,10 +129,11 @@ func planCreation(s *snapshot, t tally, p plan) plan {
 		p.waits = append(p.waits, hold)
 		return p
 	}
-	n := int32(min(room, int64(s.maxPodChanges)))
+	limit := s.maxCreations()
+	n := int32(min(room, int64(limit)))
 	if room > int64(n) {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
-			"still to be created: %d; one round creates at most %d", room-int64(n), s.maxPodChanges))
+			"still to be created: %d; one round creates at most %d", room-int64(n), limit))
 	}
 	if s.indexed {
 		return planIndexes(s, t, p, n)

@@ -8,6 +8,17 @@ import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 // wait for that status, and those that finish meanwhile for the one after it.
 func (s *snapshot) manyPods() int { return max(1, s.maxPodChanges/5) }
 
+// maxCreations is how many pods a round creates. A status that lists finished pods
+// by UID costs by their number, so that two of half the length are no dearer: such a
+// Job's rounds are shorter, and its pods wait less. In an INDEXED Job a status costs
+// the same however many pods it records.
+func (s *snapshot) maxCreations() int {
+	if s.indexed || s.req.GetStatusNotBefore() == nil {
+		return s.maxPodChanges
+	}
+	return max(1, s.maxPodChanges/2)
+}
+
 // recordsFirst reports whether this round records many finished pods and leaves
 // the creation of many to the next. Only a caller that wants a pause after a
 // status is made to come twice: the next round will not write another one.
@@ -16,7 +27,7 @@ func recordsFirst(s *snapshot, p plan, l ledger) bool {
 	if s.req.GetStatusNotBefore() == nil || int(p.create.GetCount()) < many || unrecorded(s, l) < many {
 		return false
 	}
-	return !nextStatus(s, l).After(s.now)
+	return l.full || !nextStatus(s, l).After(s.now)
 }
 
 // later is the plan without what it creates.

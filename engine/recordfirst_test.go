@@ -42,7 +42,8 @@ func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
 	}{
 		"many of both":                  {request(300, nil), 0, 700, 300},
 		"few":                           {request(99, nil), 99, parallelism, 99},
-		"the status has time":           {request(300, waitsForStatus(at(11*time.Second))), 300, parallelism, 0},
+		"the status has time":           {request(300, waitsForStatus(at(11*time.Second))), 250, parallelism, 0},
+		"more than a status may record": {request(600, waitsForStatus(at(11*time.Second))), 0, 400, 500},
 		"the caller spaces no statuses": {request(300, waitsForStatus(nil)), 300, parallelism, 300},
 		"what records pods may go earlier": {request(300, func(r *jobpolicyv1.DecideJobRequest) {
 			r.StatusNotBefore, r.RecordNotBefore = at(11*time.Second), at(10*time.Second)
@@ -52,7 +53,16 @@ func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
 			for _, pod := range r.GetUnaccountedPods() {
 				r.Status.Uncounted.Succeeded = append(r.Status.Uncounted.Succeeded, pod.GetUid())
 			}
-		}), 300, parallelism, 300},
+		}), 250, 950, 300},
+		"a status costs the same however many it records": {request(300, func(r *jobpolicyv1.DecideJobRequest) {
+			r.StatusNotBefore = at(11 * time.Second)
+			r.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
+			r.Pods.ActiveIndexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 300, Last: parallelism - 1}}}
+			for n, pod := range r.GetUnaccountedPods() {
+				index := int32(n)
+				pod.Index = &index
+			}
+		}), 300, parallelism, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

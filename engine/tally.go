@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -106,13 +107,16 @@ func readRows(s *snapshot) []podRow {
 	for _, pod := range s.req.GetUnaccountedPods() {
 		rows = append(rows, readRow(s, pod))
 	}
-	slices.SortFunc(rows, func(a, b podRow) int {
-		if a.pod.GetIndex() != b.pod.GetIndex() {
-			return int(int64(a.pod.GetIndex()) - int64(b.pod.GetIndex()))
-		}
-		return bytes.Compare(a.pod.GetUid(), b.pod.GetUid())
-	})
+	slices.SortFunc(rows, byIndex)
 	return rows
+}
+
+// byIndex orders rows by index, then UID.
+func byIndex(a, b podRow) int {
+	if c := cmp.Compare(a.pod.GetIndex(), b.pod.GetIndex()); c != 0 {
+		return c
+	}
+	return bytes.Compare(a.pod.GetUid(), b.pod.GetUid())
 }
 
 func readRow(s *snapshot, pod *jobpolicyv1.UnaccountedPod) podRow {

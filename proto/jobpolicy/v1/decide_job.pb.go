@@ -521,10 +521,12 @@ type Settings struct {
 	// The longest delay. Absent: 10 min. pod_failure_backoff to 24 h.
 	MaxPodFailureBackoff *durationpb.Duration `protobuf:"bytes,2,opt,name=max_pod_failure_backoff,json=maxPodFailureBackoff,proto3" json:"max_pod_failure_backoff,omitempty"`
 	// How many pods may stand in status.uncounted (plus newly completed indexes)
-	// at once; keeps the status small. Absent or 0: 500. At most 100000.
+	// at once; keeps the status small. Those that finished first come first.
+	// Absent or 0: 500. At most 100000.
 	MaxUncountedPods int32 `protobuf:"varint,3,opt,name=max_uncounted_pods,json=maxUncountedPods,proto3" json:"max_uncounted_pods,omitempty"`
-	// How many pods may be created or deleted in one round. Absent or 0: 500.
-	// At most 100000.
+	// How many pods may be created or deleted in one round. With
+	// status_not_before, half as many of a NONINDEXED Job may be created, so that
+	// finished pods wait less for their status. Absent or 0: 500. At most 100000.
 	MaxPodChanges int32 `protobuf:"varint,4,opt,name=max_pod_changes,json=maxPodChanges,proto3" json:"max_pod_changes,omitempty"`
 	// Keep status.startTime when a Job is suspended, as Kubernetes did before the
 	// gate MutableSchedulingDirectivesForSuspendedJobs (on since v1.36).

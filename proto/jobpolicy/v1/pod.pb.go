@@ -429,7 +429,8 @@ func (x *ContainerExit) GetExitCode() int32 {
 // out because the list was cut. They are decided on in a later round; until
 // then they count towards limits so that nothing is created or finished early.
 // A caller that cuts the list keeps the rows of all pods whose UID stands in
-// status.uncounted: those are counted there already.
+// status.uncounted: those are counted there already. Of the others it best keeps
+// those that finished first.
 type UnlistedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pods in phase Succeeded.
