@@ -20,12 +20,9 @@ import (
 // namespaces, not a failure that a person should read about.
 var errNamespaceTerminating = errors.New("namespace is terminating")
 
-// errSkipped is a creation that was not tried because others had failed.
-var errSkipped = errors.New("not tried")
-
-// createPods creates pods, members of the PodGroup if one is named, in batches of
-// 1, 2, 4, … as long as all of a batch succeed: what would fail a thousand
-// times, such as a quota, fails a few times only.
+// createPods creates pods, members of the PodGroup if one is named. It begins with
+// one and stops at the first failure: what would fail a thousand times, such as
+// a quota, fails a few times only.
 func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse, podGroup string) error {
 	if d.GetCreate().GetCount() == 0 {
 		return nil
@@ -33,32 +30,19 @@ func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d
 	job := inPodGroup(e.template(s, snap), podGroup)
 	plan := creationPlan(job, d.GetCreate())
 	reason := creationReason(job, d.GetExplanation().GetFacts(), snap.req.GetPods().GetTerminating())
-	var stop, some atomic.Bool
-	for size := 1; len(plan) > 0; size *= 2 {
-		batch := plan[:min(size, len(plan))]
-		plan = plan[len(batch):]
-		err := e.parallel(ctx, &s.creating, len(batch), func(ctx context.Context, i int) error {
-			if stop.Load() {
-				return errSkipped
-			}
-			err := e.createPod(ctx, s, job, batch[i])
-			if quotaExceeded(err) || errors.Is(err, errNamespaceTerminating) {
-				stop.Store(true)
-			}
-			if err == nil {
-				some.Store(true)
-			}
-			e.countCreation(reason, err)
-			return err
-		})
-		if err != nil && some.Load() {
-			s.mayCreate()
+	var some atomic.Bool
+	err := e.cautiously(ctx, &s.creating, len(plan), func(ctx context.Context, i int) error {
+		err := e.createPod(ctx, s, job, plan[i])
+		if err == nil {
+			some.Store(true)
 		}
-		if err != nil {
-			return err
-		}
+		e.countCreation(reason, err)
+		return err
+	})
+	if err != nil && some.Load() {
+		s.mayCreate()
 	}
-	return nil
+	return err
 }
 
 // holdCreation keeps pods from being created for a while, because it has just

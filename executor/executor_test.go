@@ -89,17 +89,6 @@ func TestNothingComesAfterAStepThatFails(t *testing.T) {
 			},
 			want: []string{"create pods"},
 		},
-		"slow start stops at the first batch that fails": {
-			write: "create pods",
-			fail: func(n int) error {
-				if n == 1 {
-					return nil
-				}
-				return apierrors.NewBadRequest("no")
-			},
-			answer: &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 50}, Status: recorded(t, 2)},
-			want:   []string{"create pods", "create pods", "create pods"},
-		},
 		"a deletion that fails keeps the status from being written": {
 			write:  "delete pods",
 			fail:   func(int) error { return apierrors.NewInternalError(errors.New("boom")) },

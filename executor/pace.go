@@ -81,21 +81,27 @@ func (p *pace) stale() bool {
 // parallel runs f for 0 to n-1 with the writes that one Job may have in flight.
 // It returns one of the errors, and how many there are.
 func (e *Executor) parallel(ctx context.Context, p *pace, n int, f func(ctx context.Context, i int) error) error {
+	return e.batch(ctx, p, n, f).run()
+}
+
+// cautiously is like parallel, but begins with one write, has one more in flight
+// for each that succeeded, and begins none after one that failed.
+func (e *Executor) cautiously(ctx context.Context, p *pace, n int, f func(ctx context.Context, i int) error) error {
+	b := e.batch(ctx, p, n, f)
+	b.cautious = true
+	return b.run()
+}
+
+func (e *Executor) batch(ctx context.Context, p *pace, n int, f func(ctx context.Context, i int) error) *batch {
 	b := &batch{ctx: ctx, slots: e.writing, pace: p, limit: e.cfg.MaxJobWrites, n: n, write: f}
 	b.large = n > b.limit
 	b.probing = b.large && p.stale()
-	b.running = 1
-	b.wg.Go(b.work)
-	b.wg.Wait()
-	if b.failed > 1 {
-		return fmt.Errorf("%d of %d failed, one of them: %w", b.failed, n, b.first)
-	}
-	return b.first
+	return b
 }
 
-// A batch is the writes of one call of parallel. As many goroutines as may write
-// take one after the other: a stack that has grown to the depth of a request
-// serves the next one.
+// A batch is the writes of one call of parallel or cautiously. As many goroutines
+// as may write take one after the other: a stack that has grown to the depth of a
+// request serves the next one.
 type batch struct {
 	ctx      context.Context
 	slots    chan struct{}
@@ -105,6 +111,8 @@ type batch struct {
 	// large: there are more writes than may be in flight. Only these are timed, and
 	// only these are slowed down.
 	large bool
+	// cautious: see cautiously.
+	cautious bool
 
 	wg          sync.WaitGroup
 	mu          sync.Mutex
@@ -113,6 +121,20 @@ type batch struct {
 	running     int // goroutines
 	failed      int
 	first       error
+}
+
+func (b *batch) run() error {
+	b.running = 1
+	b.wg.Go(b.work)
+	b.wg.Wait()
+	switch {
+	case b.next < b.n:
+		return fmt.Errorf("%d of %d failed and %d were not tried; one failed with: %w", b.failed, b.n, b.n-b.next, b.first)
+	case b.failed > 1:
+		return fmt.Errorf("%d of %d failed, one of them: %w", b.failed, b.n, b.first)
+	default:
+		return b.first
+	}
 }
 
 func (b *batch) work() {
@@ -131,7 +153,7 @@ func (b *batch) take() (i int, few, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	width := b.width()
-	if b.next == b.n || b.running > width {
+	if b.next == b.n || b.running > width || b.cautious && b.first != nil {
 		b.running--
 		return 0, false, false
 	}
@@ -146,14 +168,17 @@ func (b *batch) take() (i int, few, ok bool) {
 
 // width is how many of the batch may be in flight. b.mu must be held.
 func (b *batch) width() int {
+	width := b.n
 	switch {
-	case !b.large:
-		return b.n
 	case b.probing && b.ended < fewWrites:
-		return min(fewInFlight, b.limit)
-	default:
-		return b.pace.width(b.limit)
+		width = min(fewInFlight, b.limit)
+	case b.large:
+		width = b.pace.width(b.limit)
 	}
+	if b.cautious {
+		width = min(width, 1+b.ended)
+	}
+	return width
 }
 
 // end takes in how a write ended. It was one of few if it was so from its

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -116,6 +117,48 @@ func (c *counted) write(ctx context.Context, i int) error {
 }
 
 var errOdd = errors.New("odd")
+
+// As many are in flight as have succeeded, and one; none begins after a failure.
+func TestCautiousWritesBeginWithOneAndStopAtAFailure(t *testing.T) {
+	const limit, bad = 8, 20
+	var p pace
+	var mu sync.Mutex
+	begun, ended := 0, 0
+	err := writer(limit).cautiously(t.Context(), &p, 100, func(_ context.Context, i int) error {
+		mu.Lock()
+		begun++
+		if inFlight := begun - ended; inFlight > 1+ended || inFlight > limit {
+			t.Errorf("%d in flight after %d have ended", inFlight, ended)
+		}
+		mu.Unlock()
+		time.Sleep(time.Millisecond)
+		mu.Lock()
+		defer mu.Unlock()
+		ended++
+		if i == bad {
+			return errOdd
+		}
+		return nil
+	})
+	if !errors.Is(err, errOdd) {
+		t.Errorf("error %v, want %v", err, errOdd)
+	}
+	if begun <= bad || begun > bad+2*limit {
+		t.Errorf("%d were tried, and write %d failed", begun, bad)
+	}
+	if want := fmt.Sprintf("1 of 100 failed and %d were not tried", 100-begun); !strings.Contains(err.Error(), want) {
+		t.Errorf("error %q does not say %q", err, want)
+	}
+}
+
+func TestACautiousWriteThatFailsIsTheOnlyOne(t *testing.T) {
+	var p pace
+	tried := 0
+	err := writer(8).cautiously(t.Context(), &p, 5, func(context.Context, int) error { tried++; return errOdd })
+	if tried != 1 || !errors.Is(err, errOdd) {
+		t.Errorf("%d were tried, error %v", tried, err)
+	}
+}
 
 // writer has what parallel needs of an Executor.
 func writer(jobWrites int) *Executor {

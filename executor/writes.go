@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,11 +27,6 @@ func outcomeUnknown(err error) bool {
 		return true
 	}
 	return status.Status().Code >= http.StatusInternalServerError || status.Status().Reason == metav1.StatusReasonTimeout
-}
-
-// quotaExceeded: there is no use in trying to create more pods now.
-func quotaExceeded(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 }
 
 func namespaceTerminating(err error) bool {
