@@ -42,6 +42,9 @@ type Program struct {
 	// Summary stands above the flags in the help.
 	Summary string
 	Options Options
+	// Headroom is how many bytes the heap may grow to, beyond what it would anyway,
+	// before it is collected.
+	Headroom int
 	// Run serves until the context is done, and then drains. Nil means success.
 	Run func(context.Context, *slog.Logger) error
 }
@@ -49,7 +52,7 @@ type Program struct {
 // Main runs the program and ends the process. SIGTERM and SIGINT ask it to drain;
 // a second signal ends it at once.
 func (p *Program) Main() {
-	spare := headroom()
+	spare := headroom(p.Headroom)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	context.AfterFunc(ctx, stop)
 	code := p.Start(ctx, os.Args[1:], os.Stdout, os.Stderr)
