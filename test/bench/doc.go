@@ -20,7 +20,8 @@
 // # What is counted
 //
 // API calls: from the API server's audit log, by user. CPU time and memory: of
-// the contender's processes, from /proc (Linux). Times: what the observer and
+// the contender's processes, from /proc (Linux); CPU time also of the processes
+// that serve it. Times: what the observer and
 // the kubelet see through watches of their own. Decisions and bytes: from the
 // contender's metrics.
 //

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"math"
+	"runtime"
 	"time"
 )
 
@@ -22,6 +23,9 @@ const (
 	StatusWrites    Figure = "status_writes"
 	Events          Figure = "events"
 	CPUPerPod       Figure = "cpu_per_pod_ms"
+	ServerCPU       Figure = "server_cpu_per_pod_ms"
+	KubeletCPU      Figure = "kubelet_cpu_per_pod_ms"
+	OthersTime      Figure = "others_cpu_time_s"
 	PeakMemory      Figure = "peak_rss_mib"
 	Decisions       Figure = "decisions"
 	DecisionsPerS   Figure = "decisions_per_s"
@@ -60,6 +64,9 @@ var figureTexts = []figureText{
 	{StatusWrites, "status writes", 0},
 	{Events, "event writes", 0},
 	{CPUPerPod, "CPU a pod, ms", 3},
+	{ServerCPU, "API server and etcd: CPU a pod, ms", 3},
+	{KubeletCPU, "simulated kubelet: CPU a pod, ms", 3},
+	{OthersTime, "both of these ÷ processors, s", 2},
 	{PeakMemory, "peak memory, MiB", 1},
 	{HeldMemory, "memory with all pods running, MiB", 1},
 	{Decisions, "decisions (syncs)", 0},
@@ -105,6 +112,9 @@ func (h *heat) takeAccount(before, after reading) {
 	f[StatusWrites] = float64(h.calls.sum("update jobs/status", "patch jobs/status"))
 	f[Events] = float64(h.calls.sum("create events", "patch events", "update events"))
 	f[CPUPerPod] = milliseconds(after.cpu-before.cpu) / pods
+	server, kubelet := after.server-before.server, after.kubelet-before.kubelet
+	f[ServerCPU], f[KubeletCPU] = milliseconds(server)/pods, milliseconds(kubelet)/pods
+	f[OthersTime] = (server + kubelet).Seconds() / float64(runtime.NumCPU())
 	f[PeakMemory] = mebibytes(after.peak)
 	if n := decisions(seen); n > 0 {
 		f[Decisions], f[DecisionsPerS] = n, n/span.Seconds()

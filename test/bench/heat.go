@@ -47,6 +47,7 @@ type heat struct {
 type reading struct {
 	at time.Time
 	usage
+	surroundings
 	calls
 	metrics
 }
@@ -58,6 +59,9 @@ func (h *heat) read() (reading, error) {
 		return r, err
 	}
 	if r.calls, err = h.audit.read(user(h.account)); err != nil {
+		return r, err
+	}
+	if r.surroundings, err = h.plane.surroundings(); err != nil {
 		return r, err
 	}
 	for _, url := range h.crew.metrics {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -116,6 +117,24 @@ func (p *plane) prepare(ctx context.Context) error {
 	p.following.Go(func() { p.kubelet.run(following) })
 	p.following.Go(func() { p.observer.run(following) })
 	return nil
+}
+
+// surroundings is the CPU time of what serves all contenders alike.
+type surroundings struct {
+	// server is of etcd and the API server, kubelet of this process.
+	server, kubelet time.Duration
+}
+
+func (p *plane) surroundings() (surroundings, error) {
+	own, err := usageOf(os.Getpid())
+	s := surroundings{kubelet: own.cpu}
+	for _, name := range []string{cluster.Etcd, cluster.APIServer} {
+		pid, pidErr := p.PID(name)
+		used, usageErr := usageOf(pid)
+		s.server += used.cpu
+		err = errors.Join(err, pidErr, usageErr)
+	}
+	return s, err
 }
 
 // stop ends everything and deletes all files of the control plane.
