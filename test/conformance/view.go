@@ -33,8 +33,8 @@ type facts struct {
 	behind bool
 	// unstarted: pods that the node starts by itself have not been started yet.
 	unstarted bool
-	// restless: the Job does not have the pods that it should have, so that
-	// something is likely to happen still.
+	// restless: the Job does not have the pods that it should have, or has some
+	// that are not counted, so that something is likely to happen still.
 	restless bool
 	// remaining is how many successes are missing; -1 for a work queue.
 	remaining               int32
@@ -133,8 +133,7 @@ func (p *seenPod) class() string {
 	if p.DeletionTimestamp != nil && !p.gone {
 		words = append(words, "deleting")
 	}
-	// The last that is seen of a pod that goes with its finalizer holds it still.
-	if !p.gone && slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) {
+	if p.tracked() {
 		words = append(words, "tracked")
 	}
 	if podReady(p.Pod) {
@@ -158,6 +157,12 @@ func (p *seenPod) class() string {
 		words = append(words, "owned by "+owner.Kind)
 	}
 	return strings.Join(words, " ")
+}
+
+// tracked: the last that is seen of a pod that goes with its finalizer holds it
+// still.
+func (p *seenPod) tracked() bool {
+	return !p.gone && slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer)
 }
 
 func indexSuffix(pod *corev1.Pod) string {
@@ -207,11 +212,14 @@ func (sc *scene) facts() facts {
 		f.finished = finished(sc.job)
 		f.suspended = sc.job.Spec.Suspend != nil && *sc.job.Spec.Suspend
 	}
+	uncounted := false
 	for _, p := range sc.pods {
 		h := handle{seenPod: p, index: indexOf(p.Pod), class: p.class()}
 		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		switch {
-		case p.gone || over:
+		case p.gone:
+		case over:
+			uncounted = uncounted || p.tracked()
 		case p.DeletionTimestamp != nil:
 			f.ending = append(f.ending, h)
 		case p.Status.Phase == corev1.PodRunning:
@@ -222,7 +230,8 @@ func (sc *scene) facts() facts {
 		}
 	}
 	f.behind = sc.job != nil && sc.job.Generation < sc.wrote
-	f.restless = sc.job != nil && restless(sc.job, len(f.active)+len(f.pending), len(f.ending))
+	f.restless = sc.job != nil && restless(sc.job, len(f.active)+len(f.pending), len(f.ending)) ||
+		uncounted && f.exists && !f.finished && !foreign(sc.job)
 	for _, handles := range [][]handle{f.active, f.pending, f.ending} {
 		slices.SortFunc(handles, func(a, b handle) int {
 			if a.index != b.index {
