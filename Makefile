@@ -86,7 +86,7 @@ BENCH_ARGS = -bench.repeat=$(or $(REPEAT),1) -bench.scenarios='$(SCENARIOS)' -be
 RUN_BENCH = go -C test test -count=1 -timeout 0 -v ./bench -run TestBenchmark -args $(BENCH_ARGS)
 
 .PHONY: bench
-bench: build ## measure beside the built-in controller (minutes; SCENARIOS=S2 CONTENDERS=floor DOCS=1)
+bench: build ## measure beside the built-in controller (minutes; SCENARIOS=S2 CONTENDERS=floor)
 	@$(RUN_BENCH) -bench.size=small
 
 .PHONY: bench-full

@@ -71,7 +71,11 @@ func (p *promises) creation() {
 	room := int64(wanted.GetWantedActive()) - int64(p.req.GetPods().GetActive()) - int64(p.req.GetInFlight().GetCreates())
 	p.expect(c.GetCount() > 0 && int64(c.GetCount()) <= room, "I6: creates %d pods with room for %d", c.GetCount(), room)
 	p.expect(wanted.GetWantedActive() <= p.req.GetSpec().GetParallelism(), "wants %d pods", wanted.GetWantedActive())
-	p.expect(int(c.GetCount()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "creates %d pods in a round", c.GetCount())
+	most := atMost(p.req.GetSettings().GetMaxPodChanges())
+	if p.req.GetStatusNotBefore() != nil && p.req.GetSpec().GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
+		most = max(1, most/2)
+	}
+	p.expect(int(c.GetCount()) <= most, "creates %d pods in a round", c.GetCount())
 	p.expect(len(p.resp.GetDelete()) == 0, "creates and deletes")
 	if at := p.req.GetCreateNotBefore(); at != nil {
 		p.expect(!at.AsTime().After(p.req.GetNow().AsTime()), "creates before it may")

@@ -20,8 +20,9 @@ func (s *snapshot) maxCreations() int {
 }
 
 // recordsFirst reports whether this round records many finished pods and leaves
-// the creation of many to the next. Only a caller that wants a pause after a
-// status is made to come twice: the next round will not write another one.
+// the creation of many to a later one: the next, as only callers that want a pause
+// after a status are made to come again; or, while more pods have finished than
+// one status may record, the one that has made up for that.
 func recordsFirst(s *snapshot, p plan, l ledger) bool {
 	many := s.manyPods()
 	if s.req.GetStatusNotBefore() == nil || int(p.create.GetCount()) < many || unrecorded(s, l) < many {

@@ -121,6 +121,32 @@ func TestNothingComesAfterAStepThatFails(t *testing.T) {
 	}
 }
 
+// One more is in flight once the first has succeeded: up to two fail.
+func TestNothingComesAfterACreationThatFailsInPart(t *testing.T) {
+	s := newServer(testJob(), testPod(2, failedPhase))
+	s.failures["create pods"] = func(n int) error {
+		if n == 1 {
+			return nil
+		}
+		return apierrors.NewBadRequest("no")
+	}
+	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+		Create: &jobpolicyv1.CreatePods{Count: 50}, Status: recorded(t, 2), Release: uidsOf(t, 2),
+	})}}
+	start(t, testConfig(s, decider))
+	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	done := s.done()
+	if others := slices.DeleteFunc(slices.Clone(done), func(w string) bool { return w == "create pods" }); len(others) > 0 {
+		t.Errorf("after the failure came %v", others)
+	}
+	if len(done) < 2 || len(done) > 3 {
+		t.Errorf("%d creations were tried, want 2 or 3", len(done))
+	}
+	if at := decider.requests()[1].GetCreateNotBefore(); at == nil {
+		t.Error("the next creation may follow at once")
+	}
+}
+
 func TestWritesThatCouldHitAnotherPodCarryItsUID(t *testing.T) {
 	s := newServer(testJob(), testPod(2), testPod(3, failedPhase))
 	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{

@@ -128,8 +128,8 @@ func (b *batch) run() error {
 	b.wg.Go(b.work)
 	b.wg.Wait()
 	switch {
-	case b.next < b.n:
-		return fmt.Errorf("%d of %d failed and %d were not tried; one failed with: %w", b.failed, b.n, b.n-b.next, b.first)
+	case b.ended < b.n:
+		return fmt.Errorf("%d of %d failed and %d were not tried; one failed with: %w", b.failed, b.n, b.n-b.ended, b.first)
 	case b.failed > 1:
 		return fmt.Errorf("%d of %d failed, one of them: %w", b.failed, b.n, b.first)
 	default:
@@ -140,6 +140,10 @@ func (b *batch) run() error {
 func (b *batch) work() {
 	for i, few, ok := b.take(); ok; i, few, ok = b.take() {
 		b.slots <- struct{}{}
+		if b.stopped() { // Another has failed while this one waited for its slot.
+			<-b.slots
+			continue
+		}
 		took, err := b.timed(i)
 		<-b.slots
 		b.end(took, few, err)
@@ -153,7 +157,7 @@ func (b *batch) take() (i int, few, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	width := b.width()
-	if b.next == b.n || b.running > width || b.cautious && b.first != nil {
+	if b.next == b.n || b.running > width || b.failing() {
 		b.running--
 		return 0, false, false
 	}
@@ -164,6 +168,15 @@ func (b *batch) take() (i int, few, ok bool) {
 		b.wg.Go(b.work)
 	}
 	return i, b.running <= fewInFlight, true
+}
+
+// failing reports that no more writes are to be begun. b.mu must be held.
+func (b *batch) failing() bool { return b.cautious && b.first != nil }
+
+func (b *batch) stopped() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failing()
 }
 
 // width is how many of the batch may be in flight. b.mu must be held.

@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -120,34 +122,54 @@ var errOdd = errors.New("odd")
 
 // As many are in flight as have succeeded, and one; none begins after a failure.
 func TestCautiousWritesBeginWithOneAndStopAtAFailure(t *testing.T) {
-	const limit, bad = 8, 20
-	var p pace
-	var mu sync.Mutex
-	begun, ended := 0, 0
-	err := writer(limit).cautiously(t.Context(), &p, 100, func(_ context.Context, i int) error {
-		mu.Lock()
-		begun++
-		if inFlight := begun - ended; inFlight > 1+ended || inFlight > limit {
-			t.Errorf("%d in flight after %d have ended", inFlight, ended)
+	synctest.Test(t, func(t *testing.T) {
+		const limit, bad = 8, 40
+		var p pace
+		var mu sync.Mutex
+		var inFlight []int // after the first, the second, … has begun
+		ended := 0
+		err := writer(limit).cautiously(t.Context(), &p, 100, func(_ context.Context, i int) error {
+			mu.Lock()
+			n := len(inFlight) + 1 - ended
+			if n > 1+ended {
+				t.Errorf("%d in flight after %d have ended", n, ended)
+			}
+			inFlight = append(inFlight, n)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			ended++
+			if i == bad {
+				return errOdd
+			}
+			return nil
+		})
+		if begun := len(inFlight); begun <= bad || begun > bad+2*limit {
+			t.Errorf("%d were tried, and write %d failed", begun, bad)
 		}
-		mu.Unlock()
-		time.Sleep(time.Millisecond)
-		mu.Lock()
-		defer mu.Unlock()
-		ended++
-		if i == bad {
+		if most := slices.Max(inFlight); most != limit {
+			t.Errorf("at most %d in flight, want %d", most, limit)
+		}
+		if want := fmt.Sprintf("1 of 100 failed and %d were not tried", 100-len(inFlight)); !errors.Is(err, errOdd) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %v and %q", err, errOdd, want)
+		}
+	})
+}
+
+// What waits for one of all Jobs' slots while another fails is not tried.
+func TestACautiousWriteThatWaitsForItsSlotLooksAgain(t *testing.T) {
+	e := &Executor{writing: make(chan struct{}, 1), cfg: Config{MaxJobWrites: 8}}
+	var p pace
+	tried := 0
+	err := e.cautiously(t.Context(), &p, 20, func(context.Context, int) error {
+		if tried++; tried == 10 {
 			return errOdd
 		}
 		return nil
 	})
-	if !errors.Is(err, errOdd) {
-		t.Errorf("error %v, want %v", err, errOdd)
-	}
-	if begun <= bad || begun > bad+2*limit {
-		t.Errorf("%d were tried, and write %d failed", begun, bad)
-	}
-	if want := fmt.Sprintf("1 of 100 failed and %d were not tried", 100-begun); !strings.Contains(err.Error(), want) {
-		t.Errorf("error %q does not say %q", err, want)
+	if tried != 10 || !errors.Is(err, errOdd) {
+		t.Errorf("%d were tried one after the other, and the 10th failed: %v", tried, err)
 	}
 }
 

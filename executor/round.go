@@ -242,10 +242,11 @@ func (e *Executor) recheck(d *jobpolicyv1.DecideJobResponse) time.Duration {
 }
 
 // mayAdvance reports whether the next round may do something although no event
-// comes: the Job may be able to finish, or a limit of one round was reached.
+// comes: the Job may be able to finish, or a limit of one round was reached. One
+// of a NonIndexed Job may create half as many pods.
 func (e *Executor) mayAdvance(s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) bool {
 	limit := e.cfg.maxChanges()
-	if int(d.GetCreate().GetCount()) >= limit || len(d.GetDelete()) >= limit || snap.req.GetUnlistedPods() != nil {
+	if int(d.GetCreate().GetCount()) >= max(1, limit/2) || len(d.GetDelete()) >= limit || snap.req.GetUnlistedPods() != nil {
 		return true
 	}
 	if d.GetCreate() != nil || len(d.GetDelete()) > 0 {

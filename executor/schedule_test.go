@@ -61,13 +61,22 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 	}
 }
 
-// A decision that releases many pods may leave the creation of others to the next
-// one, which nothing else may call for.
+// A decision that releases or creates many pods may leave the creation of others to
+// the next one, which nothing else may call for.
 func TestCreationThatMayBeNextIsNotWaitedFor(t *testing.T) {
 	for _, tc := range []struct {
-		limit, releases int
-		again           bool
-	}{{20, 4, true}, {20, 3, false}, {4, 1, true}, {4, 0, false}} {
+		limit, creates, releases int
+		again                    bool
+	}{
+		{20, 0, 4, true},
+		{20, 0, 3, false},
+		{4, 0, 1, true},
+		{4, 0, 0, false},
+		{20, 20, 0, true},
+		{20, 10, 0, true}, // As many as a NonIndexed Job gets.
+		{20, 9, 0, false},
+		{1, 1, 0, true},
+	} {
 		cfg := testConfig(newServer(testJob()), &script{})
 		cfg.MaxPodChangesPerSync = tc.limit
 		e, err := New(cfg)
@@ -75,6 +84,9 @@ func TestCreationThatMayBeNextIsNotWaitedFor(t *testing.T) {
 		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), false) })
 		s.pods.Observe(leanPod(2), tracker.Watch)
 		d := &jobpolicyv1.DecideJobResponse{}
+		if tc.creates > 0 {
+			d.Create = &jobpolicyv1.CreatePods{Count: int32(tc.creates)}
+		}
 		for n := range tc.releases {
 			uid, err := tracker.UIDBytes(testUID(3 + n))
 			must(err)
@@ -83,7 +95,8 @@ func TestCreationThatMayBeNextIsNotWaitedFor(t *testing.T) {
 		snap, err := e.snapshot(s, false)
 		must(err)
 		if got := e.mayAdvance(s, snap, d); got != tc.again {
-			t.Errorf("with %d releases, of %d changes at most, another round at once: %v, want %v", tc.releases, tc.limit, got, tc.again)
+			t.Errorf("with %d creates and %d releases, of %d changes at most, another round at once: %v, want %v",
+				tc.creates, tc.releases, tc.limit, got, tc.again)
 		}
 	}
 }

@@ -97,7 +97,7 @@ type absence struct {
 }
 
 // staleQueue is how much of the queue may be stale however short it is.
-const staleQueue = 64
+const staleQueue = 16
 
 // Tracker holds the facts about the pods of one Job. It is safe for use by
 // many goroutines.
@@ -260,6 +260,7 @@ func (t *Tracker) drop(uid types.UID, until uint64, settled bool) bool {
 		return false
 	}
 	t.unsettle(r)
+	t.tidyQueue()
 	delete(t.pods, uid)
 	delete(t.unseen, uid)
 	return true
@@ -328,8 +329,14 @@ func (t *Tracker) enqueue(r *record) {
 	t.queue = append(t.queue, r)
 }
 
-// tidyQueue drops what is not pending any more once that is most of the queue.
+// tidyQueue drops what is not pending any more: what stands in front, and all of it
+// once that is most of the queue.
 func (t *Tracker) tidyQueue() {
+	for len(t.queue) > 0 && !t.isPending(t.queue[0]) {
+		t.queue[0].queued = false
+		t.queue[0] = nil
+		t.queue = t.queue[1:]
+	}
 	if len(t.queue) <= 2*len(t.pending)+staleQueue {
 		return
 	}

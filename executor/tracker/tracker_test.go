@@ -563,11 +563,36 @@ func TestTheQueueDropsWhatIsNotPending(t *testing.T) {
 	for n := range 1000 {
 		tr.Observe(podOf(n, 1, held, inPhase(corev1.PodFailed)), Watch)
 	}
-	for n := range 990 {
+	for n := range 495 {
 		tr.Gone(uidOf(n), Watch)
+		tr.Gone(uidOf(999-n), Watch)
 	}
-	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 10 || len(tr.queue) != 10 {
-		t.Errorf("%d rows from a queue of %d, want 10 of 10", len(v.Unaccounted), len(tr.queue))
+	if most := 2*10 + staleQueue; len(tr.queue) > most {
+		t.Errorf("a queue of %d for 10 pods, want at most %d", len(tr.queue), most)
+	}
+	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 10 {
+		t.Errorf("%d rows, want 10", len(v.Unaccounted))
+	}
+	for n := range 10 {
+		tr.Observe(podOf(495+n, 2, inPhase(corev1.PodFailed)), Watch)
+	}
+	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 || len(tr.queue) != 0 {
+		t.Errorf("%d rows from a queue of %d after the last release", len(v.Unaccounted), len(tr.queue))
+	}
+}
+
+// A pod that is being deleted may take long to end; it does not keep those from
+// being listed that can be counted.
+func TestPodsThatCanBeCountedAreListedFirst(t *testing.T) {
+	for replaceFailedOnly, want := range map[bool]string{false: "1", true: "2"} {
+		tr := New()
+		tr.SetPolicy(Policy{ReplaceFailedOnly: replaceFailedOnly})
+		tr.Observe(podOf(1, 1, held, inPhase(corev1.PodRunning), deletedAt(epoch, 3600)), Watch)
+		tr.Observe(podOf(2, 1, held, inPhase(corev1.PodSucceeded)), Watch)
+		rows := mustView(t, tr, Question{MaxRows: 1}).Unaccounted
+		if len(rows) != 1 || strconv.Itoa(int(rows[0].Uid[15])) != want {
+			t.Errorf("replacing failed pods only: %v: rows %v, want pod %s", replaceFailedOnly, rows, want)
+		}
 	}
 }
 

@@ -37,7 +37,8 @@ type View struct {
 }
 
 // View returns the facts as they are now. Its cost grows with the rows that it
-// lists and with the number of index ranges, not with the pods. err is an
+// lists and with the number of index ranges, and with pods only where more are
+// unaccounted for than it lists. err is an
 // ErrUID.
 func (t *Tracker) View(q Question) (View, error) {
 	t.mu.Lock()
@@ -121,7 +122,8 @@ func (t *Tracker) inFlight() *jobpolicyv1.InFlight {
 
 // rows lists unaccounted pods, at most limit and all that the status has
 // recorded: those are counted there already, and their release frees room. Of
-// the others, those that have waited longest are listed.
+// the others, those that have waited longest are listed, and those that have not
+// ended and so cannot be recorded yet after all that can.
 func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
 	var listed []*record
 	for uid := range recorded {
@@ -130,12 +132,14 @@ func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.U
 		}
 	}
 	t.tidyQueue()
-	for _, r := range t.queue {
-		if len(listed) >= limit {
-			break
-		}
-		if t.isPending(r) && !recorded[r.pod.UID] {
-			listed = append(listed, r)
+	for _, countable := range []bool{true, false} {
+		for _, r := range t.queue {
+			if len(listed) >= limit {
+				break
+			}
+			if t.isPending(r) && t.countable(r) == countable && !recorded[r.pod.UID] {
+				listed = append(listed, r)
+			}
 		}
 	}
 	rows := make([]*jobpolicyv1.UnaccountedPod, 0, len(listed))
@@ -148,6 +152,12 @@ func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.U
 	}
 	slices.SortFunc(rows, func(a, b *jobpolicyv1.UnaccountedPod) int { return bytes.Compare(a.Uid, b.Uid) })
 	return rows, t.unlisted(listed), nil
+}
+
+// countable reports whether a pending pod can be recorded: it has ended, or being
+// deleted is as good.
+func (t *Tracker) countable(r *record) bool {
+	return r.pod.Ended() || !t.policy.ReplaceFailedOnly
 }
 
 func (t *Tracker) row(r *record) (*jobpolicyv1.UnaccountedPod, error) {

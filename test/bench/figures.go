@@ -65,7 +65,7 @@ var figureTexts = []figureText{
 	{Events, "event writes", 0},
 	{CPUPerPod, "CPU a pod, ms", 3},
 	{ServerCPU, "API server and etcd: CPU a pod, ms", 3},
-	{KubeletCPU, "simulated kubelet: CPU a pod, ms", 3},
+	{KubeletCPU, "simulated kubelet and observer: CPU a pod, ms", 3},
 	{OthersTime, "both of these ÷ processors, s", 2},
 	{PeakMemory, "peak memory, MiB", 1},
 	{HeldMemory, "memory with all pods running, MiB", 1},

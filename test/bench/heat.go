@@ -58,10 +58,11 @@ func (h *heat) read() (reading, error) {
 	if r.usage, err = h.crew.usage(); err != nil {
 		return r, err
 	}
-	if r.calls, err = h.audit.read(user(h.account)); err != nil {
+	// Before the audit log is read, which takes longer the more calls were made.
+	if r.surroundings, err = h.plane.surroundings(); err != nil {
 		return r, err
 	}
-	if r.surroundings, err = h.plane.surroundings(); err != nil {
+	if r.calls, err = h.audit.read(user(h.account)); err != nil {
 		return r, err
 	}
 	for _, url := range h.crew.metrics {

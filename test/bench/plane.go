@@ -121,7 +121,8 @@ func (p *plane) prepare(ctx context.Context) error {
 
 // surroundings is the CPU time of what serves all contenders alike.
 type surroundings struct {
-	// server is of etcd and the API server, kubelet of this process.
+	// server is of etcd and the API server, kubelet of this process, which is the
+	// observer, too.
 	server, kubelet time.Duration
 }
 

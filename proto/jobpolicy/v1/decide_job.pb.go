@@ -349,10 +349,12 @@ type DecideJobRequest struct {
 	CreateNotBefore *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=create_not_before,json=createNotBefore,proto3" json:"create_not_before,omitempty"`
 	// Set by the caller to write fewer statuses of a busy Job: before this time, a
 	// status that only brings counts up to date, or records finished pods while
-	// others are still active, waits. Pods are created and deleted meanwhile. What
+	// others are still active, waits. Pods are created and deleted meanwhile, but
+	// many are not created in a round that records many finished ones
+	// (WAIT_REASON_RECORDING): the caller asks again when these are released. What
 	// says that the Job begins, that all its pods are ready for the first time, that
 	// it ends, is suspended or resumed never waits, nor does a ledger that is full.
-	// Absent, or not later than now: nothing waits.
+	// Not later than now: no status waits. Absent: nothing waits.
 	StatusNotBefore *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=status_not_before,json=statusNotBefore,proto3" json:"status_not_before,omitempty"`
 	// Set by the caller to let a status that records finished pods go earlier than
 	// one that only brings counts up to date: their finalizers wait for it, and the
@@ -525,7 +527,7 @@ type Settings struct {
 	// Absent or 0: 500. At most 100000.
 	MaxUncountedPods int32 `protobuf:"varint,3,opt,name=max_uncounted_pods,json=maxUncountedPods,proto3" json:"max_uncounted_pods,omitempty"`
 	// How many pods may be created or deleted in one round. With
-	// status_not_before, half as many of a NONINDEXED Job may be created, so that
+	// status_not_before, half as many of a NON_INDEXED Job may be created, so that
 	// finished pods wait less for their status. Absent or 0: 500. At most 100000.
 	MaxPodChanges int32 `protobuf:"varint,4,opt,name=max_pod_changes,json=maxPodChanges,proto3" json:"max_pod_changes,omitempty"`
 	// Keep status.startTime when a Job is suspended, as Kubernetes did before the
