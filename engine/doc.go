@@ -32,7 +32,9 @@
 //     flight until you have looked; one that was refused is none. After a refusal
 //     of pods (quota, admission), set create_not_before.
 //  5. Start the next round when a pod or the Job changes, when something that
-//     was in flight becomes known, and at recheck_time.
+//     was in flight becomes known, and at recheck_time; and at once after a
+//     decision that created or deleted as many pods as a round may, or that left
+//     creation to the next one (WAIT_REASON_RECORDING).
 //
 // A request that breaks the contract is refused with every violation at once
 // (InvalidRequestError), and a spec with fields of a newer contract by the name

@@ -8,6 +8,7 @@
 // next View without waiting for the watch to echo it.
 //
 // An event costs O(1): the old record's share in the counts is taken away, and
-// the new one's added. A View costs O(finished pods not yet accounted for, and
-// index ranges), never O(pods), unless rows of active pods are asked for.
+// the new one's added. A View costs O(rows listed, and index ranges), and O(pods)
+// only if rows of active pods are asked for or more pods are unaccounted for than
+// it lists.
 package tracker

@@ -79,7 +79,7 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	o.election.AddFlags(s.Group("Leader election"), name)
 
 	serving := s.Group("Serving")
-	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics and /debug/decisions on, in plaintext. The last names Jobs and says what they wait for. Empty: do not.")
+	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions and /debug/cronjobs on, in plaintext. The last two name Jobs and CronJobs and say what they wait for. Empty: do not.")
 	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to whoever asks.")
 	serving.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second, "Time that rounds in progress get to end after a signal.")
 }
@@ -92,13 +92,13 @@ func (o *engineOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.managedBy, "managed-by", executor.ManagedBy, "Value of spec.managedBy of the Jobs to manage.")
-	fs.BoolVar(&o.replaceBuiltin, "replace-builtin", false, "Manage also the Jobs that the built-in controller would. Only where that is switched off.")
+	fs.StringVar(&o.managedBy, "managed-by", executor.ManagedBy, "Value of spec.managedBy of the Jobs to manage, and of the annotation of CronJobs.")
+	fs.BoolVar(&o.replaceBuiltin, "replace-builtin", false, "Manage also the Jobs, CronJobs and times to live that the built-in controllers would. Only where those are switched off.")
 	fs.IntVar(&o.concurrentSyncs, "concurrent-job-syncs", 5, "Jobs that are judged at the same time.")
 	fs.DurationVar(&o.podFailureBackoff, "pod-failure-backoff", 10*time.Second, "Delay before the first failed pod is replaced; doubled with each further one in a row. 1ms to 24h.")
 	fs.DurationVar(&o.maxPodFailureBackoff, "max-pod-failure-backoff", 10*time.Minute, "The longest such delay. --pod-failure-backoff to 24h.")
 	fs.DurationVar(&o.syncBatchPeriod, "sync-batch-period", 200*time.Millisecond, "Least time between two rounds of a busy Job, in which its events are gathered. The first event of a quiet Job is acted on at once.")
-	fs.IntVar(&o.maxPodChanges, "max-pod-changes-per-sync", 500, "Pods that one round may create or delete. 1 to 100000.")
+	fs.IntVar(&o.maxPodChanges, "max-pod-changes-per-sync", 500, "Pods that one round may create or delete; of a busy NonIndexed Job, half as many are created. 1 to 100000.")
 	fs.IntVar(&o.maxUncountedPods, "max-uncounted-pods", 500, "Finished pods that a Job's status may list at once. 1 to 100000.")
 	fs.Var(&o.gates, "feature-gates", gatesUsage())
 }

@@ -38,7 +38,7 @@ var upstreamSource = rejection{
 }
 
 // moduleRules is the architecture. Arrows run one way: services → executor, engine, proto; executor → proto;
-// engine → proto; nothing imports deploy/local or test.
+// engine → proto; only test imports deploy/local, and nothing imports test.
 var moduleRules = []moduleRule{
 	{
 		dir:    "proto",
