@@ -18,8 +18,11 @@ import (
 // otherwise.
 const ManagedBy = "jobpolicy.dev/executor"
 
-// DefaultJobWrites is the default of Config.MaxJobWrites.
-const DefaultJobWrites = 16
+// Defaults of Config.MaxJobWrites and Config.LoneJobWrites.
+const (
+	DefaultJobWrites     = 16
+	DefaultLoneJobWrites = 48
+)
 
 // Decider answers what is to become of a Job. Errors carry a gRPC status code,
 // read with status.Code; the contract says what each of them asks of a caller.
@@ -46,7 +49,9 @@ type Config struct {
 	// MaxWrites is how many API writes are in flight at the same time, over all
 	// Jobs. Default 64. MaxJobWrites is how many of them one Job gets at most, and
 	// gets unless the API server takes longer for it. Default DefaultJobWrites.
-	MaxWrites, MaxJobWrites int
+	// LoneJobWrites is how many it gets while no other Job is at work, if that is
+	// more. Default DefaultLoneJobWrites.
+	MaxWrites, MaxJobWrites, LoneJobWrites int
 
 	// PodFailureBackoff and MaxPodFailureBackoff are handed to the engine.
 	// 0: the engine's defaults, 10 s and 10 min.
@@ -100,7 +105,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("no client: %w", ErrConfig)
 	case c.Decider == nil:
 		return fmt.Errorf("no decider: %w", ErrConfig)
-	case c.MaxWrites < 0 || c.MaxJobWrites < 0:
+	case c.MaxWrites < 0 || c.MaxJobWrites < 0 || c.LoneJobWrites < 0:
 		return fmt.Errorf("negative number of writes: %w", ErrConfig)
 	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0:
 		return fmt.Errorf("negative limit: %w", ErrConfig)
@@ -115,6 +120,7 @@ func (c *Config) setDefaults() {
 	setDefault(&c.Workers, 5)
 	setDefault(&c.MaxWrites, 64)
 	setDefault(&c.MaxJobWrites, DefaultJobWrites)
+	setDefault(&c.LoneJobWrites, DefaultLoneJobWrites)
 	setDefault(&c.SyncBatchPeriod, 200*time.Millisecond)
 	setDefault(&c.StatusPeriod, time.Second)
 	setDefault(&c.APIBackoff, time.Second)

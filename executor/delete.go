@@ -14,7 +14,7 @@ import (
 )
 
 func (e *Executor) deletePods(ctx context.Context, s *jobState, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
-	return e.parallel(ctx, &s.deleting, len(deletes), func(ctx context.Context, i int) error { return e.deletePod(ctx, s, job, deletes[i]) })
+	return e.parallel(ctx, s, &s.deleting, len(deletes), func(ctx context.Context, i int) error { return e.deletePod(ctx, s, job, deletes[i]) })
 }
 
 // deletePod deletes one pod. A pod that does not exist any more is deleted.

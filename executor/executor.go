@@ -58,6 +58,7 @@ type Executor struct {
 
 	judging chan struct{} // Slots for rounds that are being judged.
 	writing chan struct{} // Slots for API writes, over all Jobs.
+	turns   turns
 	open    chan struct{} // Slots for Jobs that are at work.
 	rounds  sync.WaitGroup
 

@@ -6,6 +6,8 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -21,11 +23,11 @@ const (
 )
 
 // A pace is how many writes of one kind a Job has in flight, of the many that it
-// has to make: about as many as the API server works on at the same time, which
-// is told by how long the answers take. What is beyond that waits there, in front
-// of everybody else's writes, and nothing is done sooner for it. Every Job has its
-// own, because what a write takes depends on its namespace's admission, too. The
-// zero value is as wide as it may be.
+// has to make, while other Jobs are at work, too: about as many as the API server
+// works on at the same time, which is told by how long the answers take. What is
+// beyond that waits there in front of the others' writes. Every Job has its own,
+// because what a write takes depends on its namespace's admission, too. The zero
+// value is as wide as it may be.
 type pace struct {
 	mu sync.Mutex
 	// narrower is how many fewer writes there are than there may be.
@@ -78,22 +80,65 @@ func (p *pace) stale() bool {
 	return time.Since(p.fewAt) > fewPeriod
 }
 
+// turns says who has been at work lately.
+type turns struct {
+	mu sync.Mutex
+	// last had the last round, and other the last one of any other Job.
+	last, other turn
+}
+
+type turn struct {
+	job types.UID
+	at  time.Time
+}
+
+// lonePeriod is how long no other Job may have had a round for one to be alone.
+const lonePeriod = 5 * time.Second
+
+func (t *turns) take(job types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last.job != job {
+		t.other = t.last
+	}
+	t.last = turn{job: job, at: time.Now()}
+}
+
+// alone reports whether no other Job is at work. There is nobody then whose writes
+// would wait, and many at once cost the API server less each: it reads, commits
+// and tells of several at a time.
+func (t *turns) alone(job types.UID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	others := t.last
+	if others.job == job {
+		others = t.other
+	}
+	return others.job == "" || time.Since(others.at) > lonePeriod
+}
+
 // parallel runs f for 0 to n-1 with the writes that one Job may have in flight.
 // It returns one of the errors, and how many there are.
-func (e *Executor) parallel(ctx context.Context, p *pace, n int, f func(ctx context.Context, i int) error) error {
-	return e.batch(ctx, p, n, f).run()
+func (e *Executor) parallel(ctx context.Context, s *jobState, p *pace, n int, f func(ctx context.Context, i int) error) error {
+	return e.batch(ctx, s, p, n, f).run()
 }
 
 // cautiously is like parallel, but begins with one write, has one more in flight
 // for each that succeeded, and begins none after one that failed.
-func (e *Executor) cautiously(ctx context.Context, p *pace, n int, f func(ctx context.Context, i int) error) error {
-	b := e.batch(ctx, p, n, f)
+func (e *Executor) cautiously(ctx context.Context, s *jobState, p *pace, n int, f func(ctx context.Context, i int) error) error {
+	b := e.batch(ctx, s, p, n, f)
 	b.cautious = true
 	return b.run()
 }
 
-func (e *Executor) batch(ctx context.Context, p *pace, n int, f func(ctx context.Context, i int) error) *batch {
+func (e *Executor) batch(ctx context.Context, s *jobState, p *pace, n int, f func(ctx context.Context, i int) error) *batch {
 	b := &batch{ctx: ctx, slots: e.writing, pace: p, limit: e.cfg.MaxJobWrites, n: n, write: f}
+	b.lone = func() int {
+		if e.turns.alone(s.uid) {
+			return e.cfg.LoneJobWrites
+		}
+		return 0
+	}
 	b.large = n > b.limit
 	b.probing = b.large && p.stale()
 	return b
@@ -108,6 +153,8 @@ type batch struct {
 	pace     *pace
 	limit, n int
 	write    func(ctx context.Context, i int) error
+	// lone is how many the Job may have in flight while no other is at work, else 0.
+	lone func() int
 	// large: there are more writes than may be in flight. Only these are timed, and
 	// only these are slowed down.
 	large bool
@@ -186,7 +233,7 @@ func (b *batch) width() int {
 	case b.probing && b.ended < fewWrites:
 		width = min(fewInFlight, b.limit)
 	case b.large:
-		width = b.pace.width(b.limit)
+		width = max(b.pace.width(b.limit), b.lone())
 	}
 	if b.cautious {
 		width = min(width, 1+b.ended)

@@ -128,7 +128,7 @@ func TestCautiousWritesBeginWithOneAndStopAtAFailure(t *testing.T) {
 		var mu sync.Mutex
 		var inFlight []int // after the first, the second, … has begun
 		ended := 0
-		err := writer(limit).cautiously(t.Context(), &p, 100, func(_ context.Context, i int) error {
+		err := writer(limit).cautiously(t.Context(), &jobState{}, &p, 100, func(_ context.Context, i int) error {
 			mu.Lock()
 			n := len(inFlight) + 1 - ended
 			if n > 1+ended {
@@ -162,7 +162,7 @@ func TestACautiousWriteThatWaitsForItsSlotLooksAgain(t *testing.T) {
 	e := &Executor{writing: make(chan struct{}, 1), cfg: Config{MaxJobWrites: 8}}
 	var p pace
 	tried := 0
-	err := e.cautiously(t.Context(), &p, 20, func(context.Context, int) error {
+	err := e.cautiously(t.Context(), &jobState{}, &p, 20, func(context.Context, int) error {
 		if tried++; tried == 10 {
 			return errOdd
 		}
@@ -173,10 +173,47 @@ func TestACautiousWriteThatWaitsForItsSlotLooksAgain(t *testing.T) {
 	}
 }
 
+// Nobody waits behind a Job that is alone. Once another has its turn, no more begin
+// until fewer are in flight.
+func TestAJobThatIsAloneHasMoreWritesInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, lone = 8, 20
+		e := &Executor{writing: make(chan struct{}, 64), cfg: Config{MaxJobWrites: limit, LoneJobWrites: lone}}
+		s := &jobState{uid: testUID(1)}
+		most := func() int64 {
+			var c counted
+			if err := e.parallel(t.Context(), s, &s.patching, 100, func(ctx context.Context, _ int) error {
+				n := c.inFlight.Add(1)
+				defer c.inFlight.Add(-1)
+				c.most.Store(max(n, c.most.Load()))
+				time.Sleep(time.Millisecond)
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+			return c.most.Load()
+		}
+		e.turns.take(s.uid)
+		if got := most(); got != lone {
+			t.Errorf("%d in flight of a Job that is alone, want %d", got, lone)
+		}
+		e.turns.take(testUID(2))
+		e.turns.take(s.uid)
+		if got := most(); got != limit {
+			t.Errorf("%d in flight beside another Job, want %d", got, limit)
+		}
+		time.Sleep(lonePeriod)
+		e.turns.take(s.uid)
+		if got := most(); got != lone {
+			t.Errorf("%d in flight after the other Job, want %d", got, lone)
+		}
+	})
+}
+
 func TestACautiousWriteThatFailsIsTheOnlyOne(t *testing.T) {
 	var p pace
 	tried := 0
-	err := writer(8).cautiously(t.Context(), &p, 5, func(context.Context, int) error { tried++; return errOdd })
+	err := writer(8).cautiously(t.Context(), &jobState{}, &p, 5, func(context.Context, int) error { tried++; return errOdd })
 	if tried != 1 || !errors.Is(err, errOdd) {
 		t.Errorf("%d were tried, error %v", tried, err)
 	}
@@ -192,7 +229,7 @@ func TestParallelMakesEveryWriteOnceAndKeepsItsWidth(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			var c counted
 			var p pace
-			err := writer(8).parallel(t.Context(), &p, n, c.write)
+			err := writer(8).parallel(t.Context(), &jobState{}, &p, n, c.write)
 			if len(c.seen) != n {
 				t.Errorf("%d writes were made, want %d", len(c.seen), n)
 			}
@@ -219,7 +256,7 @@ func TestABatchFollowsItsPace(t *testing.T) {
 	const limit = 16
 	p := pace{narrower: limit - fewInFlight, few: 1, many: mean(1000 * time.Hour), fewAt: time.Now()}
 	var narrow, wide counted
-	err := writer(limit).parallel(t.Context(), &p, 60, func(ctx context.Context, i int) error {
+	err := writer(limit).parallel(t.Context(), &jobState{}, &p, 60, func(ctx context.Context, i int) error {
 		if i == 30 {
 			p.mu.Lock()
 			p.narrower, p.few = 0, mean(1000*time.Hour)

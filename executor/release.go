@@ -86,7 +86,7 @@ func (e *Executor) releaseRunning(ctx context.Context, s *jobState, pod *leanpod
 // releasePods removes the tracking finalizer from the pods. What is confirmed
 // by the API server is confirmed in the next snapshot.
 func (e *Executor) releasePods(ctx context.Context, s *jobState, uids [][]byte) error {
-	return e.parallel(ctx, &s.patching, len(uids), func(ctx context.Context, i int) error {
+	return e.parallel(ctx, s, &s.patching, len(uids), func(ctx context.Context, i int) error {
 		uid, err := tracker.UIDString(uids[i])
 		if err != nil {
 			return fmt.Errorf("release: %w", err)

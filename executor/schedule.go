@@ -182,6 +182,7 @@ func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid typ
 	if job == nil {
 		return
 	}
+	e.turns.take(uid)
 	ctx, root := e.tracer().Start(ctx, SpanJobWoken, trace.WithNewRoot(), trace.WithTimestamp(woken.at), trace.WithAttributes(
 		AttrJobNamespace.String(job.Namespace), AttrJobName.String(job.Name), AttrJobUID.String(string(uid)), AttrCause.String(woken.cause)))
 	defer root.End()

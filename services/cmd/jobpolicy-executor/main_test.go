@@ -171,4 +171,9 @@ func TestAJobsWritesFollowTheRateLimit(t *testing.T) {
 			t.Errorf("%g requests per second: %d writes, want %d", qps, got, want)
 		}
 	}
+	for qps, want := range map[float32]int{20: 4, 139: 15, 140: executor.DefaultLoneJobWrites} {
+		if got := loneJobWrites(qps); got != want {
+			t.Errorf("%g requests per second: %d writes of a Job that is alone, want %d", qps, got, want)
+		}
+	}
 }

@@ -101,6 +101,7 @@ func (o *options) newExecutor(client kubernetes.Interface, d executor.Decider, t
 		ReplaceBuiltin:       o.jobs.replaceBuiltin,
 		Workers:              o.jobs.concurrentSyncs,
 		MaxJobWrites:         jobWrites(o.kube.QPS),
+		LoneJobWrites:        loneJobWrites(o.kube.QPS),
 		PodFailureBackoff:    o.jobs.podFailureBackoff,
 		MaxPodFailureBackoff: o.jobs.maxPodFailureBackoff,
 		MaxPodChangesPerSync: o.jobs.maxPodChanges,
@@ -123,6 +124,16 @@ func (o *options) newExecutor(client kubernetes.Interface, d executor.Decider, t
 // 100 ms that an answer may take.
 func jobWrites(qps float32) int {
 	return int(min(executor.DefaultJobWrites, 2+qps/10))
+}
+
+// loneJobWrites is how many it may have in flight while no other Job is at work.
+// Where the rate limit is what it waits for, more would only be in front of the
+// next Job's.
+func loneJobWrites(qps float32) int {
+	if n := jobWrites(qps); n < executor.DefaultJobWrites {
+		return n
+	}
+	return executor.DefaultLoneJobWrites
 }
 
 // lead returns what to run, under leader election if that is on, and the check
