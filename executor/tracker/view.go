@@ -38,8 +38,7 @@ type View struct {
 
 // View returns the facts as they are now. Its cost grows with the rows that it
 // lists and with the number of index ranges, and with pods only where more are
-// unaccounted for than it lists. err is an
-// ErrUID.
+// unaccounted for than it lists. err is an ErrUID.
 func (t *Tracker) View(q Question) (View, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

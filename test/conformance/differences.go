@@ -28,8 +28,8 @@ func Differences() []Difference {
 	}, {
 		Name: "a recreated Job starts at once",
 		Reason: "The built-in controller keeps what it expects to see by the Job's name. If a Job is deleted and created again before it has " +
-			"seen all pods of the first one come or go, the second one waits for up to five minutes (kubernetes/kubernetes#142142), " +
-			"and pods of it that end meanwhile keep their finalizers. Here everything is kept by UID.",
+			"seen all pods of the first one come or go, the second one waits for up to five minutes (kubernetes/kubernetes#142142). " +
+			"Here everything is kept by UID.",
 		explain: explainRecreated,
 	}, {
 		Name: "a pod that the controller deletes fails no Job",
@@ -53,17 +53,13 @@ func explainOwnDeletion(builtin, ours []string) []string {
 	return slices.Clone(builtin)
 }
 
-// explainRecreated: the built-in Job has done nothing yet but to start, or has left
-// ended pods as they are for as long as both sides were waited for.
+// explainRecreated: the built-in Job has done nothing yet but to start.
 func explainRecreated(builtin, ours []string) []string {
 	ofPods := func(line string) bool {
 		return strings.HasPrefix(line, "active=") || strings.HasPrefix(line, "pod") || strings.HasPrefix(line, "event: Normal SuccessfulCreate")
 	}
 	waits := withPrefix(builtin, "Jobs of this name so far: ") && withPrefix(builtin, "active=0 ready=0 terminating=0 succeeded=0 failed=0") &&
 		!contains(builtin, " tracked") && contains(ours, " tracked")
-	if withPrefix(builtin, "Jobs of this name so far: ") && leavesEnded(builtin) && !leavesEnded(ours) {
-		return slices.Clone(builtin)
-	}
 	if !waits {
 		return ours
 	}
@@ -73,13 +69,7 @@ func explainRecreated(builtin, ours []string) []string {
 	return slices.Clone(builtin)
 }
 
-// leavesEnded: pods of an unfinished Job have ended and hold the finalizer.
-func leavesEnded(lines []string) bool {
-	return !slices.ContainsFunc(lines, terminal.MatchString) && slices.ContainsFunc(lines, endedPod.MatchString)
-}
-
 var (
-	endedPod  = regexp.MustCompile(`^pod.* (Succeeded|Failed) tracked`)
 	terminal  = regexp.MustCompile(`^condition \d: (Complete|Failed)=True (\w+) `)
 	startTime = regexp.MustCompile(`^startTime=true completionTime=.*`)
 )

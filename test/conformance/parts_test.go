@@ -31,10 +31,6 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"job: present finalizers=[]", "active=1 ready=1 terminating=0 succeeded=0 failed=0", "Jobs of this name so far: 2",
 		"pod Running tracked ready: 1", "pods created: 3",
 	}
-	leaving := []string{
-		"job: present finalizers=[]", "active=1 ready=1 terminating=0 succeeded=1 failed=0", "Jobs of this name so far: 2",
-		"pod Running tracked ready: 1", "pod Succeeded tracked: 1",
-	}
 	idle := []string{`condition 1: Suspended=True JobSuspended "Job suspended"`, `event: Normal SuccessfulDelete "Deleted pod: <pod>"`}
 	failing := []string{"startTime=false completionTime=false", `condition 1: FailureTarget=True BackoffLimitExceeded "x"`}
 	failed := []string{
@@ -53,10 +49,6 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"a recreated Job that waits":          {waiting, running, "a recreated Job starts at once", true},
 		"a recreated Job that waits on ours":  {running, waiting, "", false},
 		"a first Job that waits":              {slices.Delete(slices.Clone(waiting), 2, 3), slices.Delete(slices.Clone(running), 2, 3), "", false},
-		"a recreated Job that leaves pods":    {leaving, completes, "a recreated Job starts at once", true},
-		"one that leaves pods on ours":        {completes, leaving, "", false},
-		"one that leaves pods on both":        {leaving, append(slices.Clone(leaving), "failed=1"), "", false},
-		"a first Job that leaves pods":        {slices.Delete(slices.Clone(leaving), 2, 3), completes, "", false},
 		"a failure without a start time":      {failing, failed, "a suspended Job finishes", true},
 		"a start time is all that differs":    {failing, append([]string{"startTime=true completionTime=false"}, failing[1:]...), "", false},
 		"doomed by a pod that was deleted":    {doomed, idle, "a pod that the controller deletes fails no Job", true},
