@@ -38,6 +38,10 @@ const (
 	connectTimeout      = 3 * time.Second
 	pingAfter           = 20 * time.Second
 	pingTimeout         = 5 * time.Second
+	// So many bytes of one message, and of all, may be on their way unread. gRPC
+	// would learn what is best by a ping with every message.
+	streamWindow     = 1 << 20
+	connectionWindow = 4 << 20
 )
 
 // serviceConfig spreads calls over all addresses of the target, leaves out those
@@ -103,6 +107,8 @@ func dialOptions(cfg RemoteConfig) []grpc.DialOption {
 		grpc.WithTransportCredentials(cfg.Credentials),
 		grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.MaxCallSendMsgSize(maxMessageBytes)),
+		grpc.WithStaticStreamWindowSize(streamWindow),
+		grpc.WithStaticConnWindowSize(connectionWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{

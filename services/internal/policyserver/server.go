@@ -33,6 +33,10 @@ const (
 	pingTimeout = 20 * time.Second
 	// After its age is reached, a connection's calls get this long to end.
 	connectionAgeGrace = time.Minute
+	// So many bytes of one message, and of all on a connection, may be on their way
+	// unread. gRPC would learn what is best by a ping with every message.
+	streamWindow     = 1 << 20
+	connectionWindow = 4 << 20
 )
 
 // ServiceName is the name under which health is told, beside the empty one.
@@ -80,6 +84,8 @@ func New(cfg Config) (*Server, error) {
 		grpc.MaxRecvMsgSize(MaxMessageBytes),
 		grpc.MaxSendMsgSize(MaxMessageBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge:      cfg.MaxConnectionAge,
