@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -17,29 +19,29 @@ import (
 const maxDecisionsListed = 5000
 
 // decisionRecord is the last decision on a Job. It is kept with the Job, and
-// goes with it.
+// goes with it. The explanations are encoded, because every finished Job has them
+// and hardly anybody reads them.
 type decisionRecord struct {
-	namespace, name, uid string
-	time                 time.Time
-	explanation          *jobpolicyv1.Explanation
+	time        time.Time
+	explanation []byte
 	// verdict is the explanation that says how the Job ends, and why; nil: it
 	// does not end yet.
-	verdict *jobpolicyv1.Explanation
+	verdict []byte
 }
 
-// verdictAfter finds the explanation of a Job's end. Once a verdict is declared,
-// a decision only repeats it; what led to it is said by an earlier one, which
-// nobody knows any more after a restart.
-func verdictAfter(last *decisionRecord, now *jobpolicyv1.Explanation) *jobpolicyv1.Explanation {
-	switch now.GetDecidingRule() {
-	case "":
-		return nil
-	case ruleSuccessAlreadyDeclared, ruleFailureAlreadyDeclared:
-		if last != nil && last.verdict != nil {
-			return last.verdict
-		}
+// recordAfter makes the record of a decision by the rule, "" if none ends the Job.
+// Once a verdict is declared, a decision only repeats it; what led to it is said by
+// an earlier one, which nobody knows any more after a restart.
+func recordAfter(last *decisionRecord, at time.Time, rule string, explanation []byte) *decisionRecord {
+	r := &decisionRecord{time: at, explanation: explanation}
+	repeated := rule == ruleSuccessAlreadyDeclared || rule == ruleFailureAlreadyDeclared
+	switch {
+	case repeated && last != nil && last.verdict != nil:
+		r.verdict = last.verdict
+	case rule != "":
+		r.verdict = explanation
 	}
-	return now
+	return r
 }
 
 // Names of engine rules that repeat a verdict. They are part of the contract.
@@ -85,29 +87,45 @@ func (e *Executor) DecisionsHandler() http.Handler {
 }
 
 func (e *Executor) decisions() []decisionJSON {
-	var records []*decisionRecord
+	type decided struct {
+		*decisionRecord
+		job *batchv1.Job
+	}
+	var records []decided
 	for _, s := range e.jobs.all() {
 		s.mu.Lock()
-		last := s.last
-		s.mu.Unlock()
-		if last != nil {
-			records = append(records, last)
+		if s.last != nil && s.job != nil {
+			records = append(records, decided{s.last, s.job})
 		}
+		s.mu.Unlock()
 	}
-	slices.SortFunc(records, func(a, b *decisionRecord) int { return b.time.Compare(a.time) })
+	slices.SortFunc(records, func(a, b decided) int { return b.time.Compare(a.time) })
 	records = records[:min(len(records), maxDecisionsListed)]
-	slices.SortFunc(records, func(a, b *decisionRecord) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name), cmp.Compare(a.uid, b.uid))
+	slices.SortFunc(records, func(a, b decided) int {
+		return cmp.Or(cmp.Compare(a.job.Namespace, b.job.Namespace), cmp.Compare(a.job.Name, b.job.Name), cmp.Compare(a.job.UID, b.job.UID))
 	})
 	out := make([]decisionJSON, 0, len(records))
 	for _, r := range records {
+		explanation := decoded(r.explanation)
 		out = append(out, decisionJSON{
-			Namespace: r.namespace, Name: r.name, UID: r.uid, Time: r.time,
-			Rule: r.explanation.GetDecidingRule(), Reason: r.explanation.GetSummary(),
-			Waiting: len(r.explanation.GetWaits()) > 0, Explanation: explanationJSON(r.explanation), Verdict: explanationJSON(r.verdict),
+			Namespace: r.job.Namespace, Name: r.job.Name, UID: string(r.job.UID), Time: r.time,
+			Rule: explanation.GetDecidingRule(), Reason: explanation.GetSummary(),
+			Waiting: len(explanation.GetWaits()) > 0, Explanation: explanationJSON(explanation), Verdict: explanationJSON(decoded(r.verdict)),
 		})
 	}
 	return out
+}
+
+// decoded returns nil for nil.
+func decoded(explanation []byte) *jobpolicyv1.Explanation {
+	if explanation == nil {
+		return nil
+	}
+	e := &jobpolicyv1.Explanation{}
+	if err := proto.Unmarshal(explanation, e); err != nil {
+		return nil
+	}
+	return e
 }
 
 func explanationJSON(e *jobpolicyv1.Explanation) json.RawMessage {

@@ -2,6 +2,9 @@ package executor
 
 import (
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -24,10 +27,14 @@ func TestVerdictIsTheDecisionThatCameFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var last *decisionRecord
 			for _, explanation := range tc.decisions {
-				last = &decisionRecord{explanation: explanation, verdict: verdictAfter(last, explanation)}
+				encoded, err := proto.Marshal(explanation)
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = recordAfter(last, time.Now(), explanation.GetDecidingRule(), encoded)
 			}
-			if last.verdict != tc.want {
-				t.Errorf("the verdict is explained by %v, want %v", last.verdict, tc.want)
+			if got := decoded(last.verdict); !proto.Equal(got, tc.want) {
+				t.Errorf("the verdict is explained by %v, want %v", got, tc.want)
 			}
 		})
 	}

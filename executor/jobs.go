@@ -87,6 +87,9 @@ func (s *jobState) observe(job *batchv1.Job, own bool) observation {
 		s.written = max(s.written, rv)
 	}
 	if s.gone || (s.job != nil && rv != 0 && rv <= s.rv) {
+		if !own && !s.gone && rv == s.rv {
+			s.job = job // The informer keeps this one anyway; the answer need not be kept, too.
+		}
 		return observation{job: s.job}
 	}
 	o := observation{news: !s.writingThat(job), first: s.job == nil, job: job}

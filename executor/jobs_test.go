@@ -58,3 +58,22 @@ func TestChangedCompletionsAreFollowed(t *testing.T) {
 		}
 	}
 }
+
+// Of a version that an answer has shown before the watch, only the watch's copy is
+// kept: the informer keeps that one in any case.
+func TestOneCopyOfAJobIsKept(t *testing.T) {
+	s := &jobState{uid: testUID(1), pods: tracker.New()}
+	version := func(rv string) *batchv1.Job {
+		return testJob(func(j *batchv1.Job) { j.ResourceVersion = rv })
+	}
+	s.observe(version("4"), false)
+	answer, watched, older := version("5"), version("5"), version("4")
+	for _, v := range []struct {
+		job, want *batchv1.Job
+		own       bool
+	}{{answer, answer, true}, {watched, watched, false}, {older, watched, false}, {version("5"), watched, true}} {
+		if got := s.observe(v.job, v.own).job; got != v.want || s.current() != v.want {
+			t.Errorf("after version %s (own %t) another copy is kept than was wanted", v.job.ResourceVersion, v.own)
+		}
+	}
+}

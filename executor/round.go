@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -77,7 +78,7 @@ func (e *Executor) pass(ctx context.Context, s *jobState) (action string, n next
 		return noAction, next{}, nil
 	}
 	describeDecision(trace.SpanFromContext(ctx), decision)
-	e.remember(s, snap, decision)
+	e.remember(ctx, s, snap, decision)
 	n, err = e.carryOut(ctx, s, snap, decision)
 	return actionOf(decision), n, err
 }
@@ -262,16 +263,16 @@ func (e *Executor) mayAdvance(s *jobState, snap snapshot, d *jobpolicyv1.DecideJ
 	return moved && s.pods.Idle()
 }
 
-func (e *Executor) remember(s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) {
-	r := &decisionRecord{
-		namespace: snap.job.Namespace, name: snap.job.Name, uid: string(snap.job.UID),
-		time: snap.req.GetNow().AsTime(), explanation: d.GetExplanation(),
+func (e *Executor) remember(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) {
+	explanation, err := proto.Marshal(d.GetExplanation())
+	if err != nil {
+		e.log.ErrorContext(ctx, "the explanation of a decision does not marshal", slog.Any("error", err))
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.gone {
-		r.verdict = verdictAfter(s.last, r.explanation)
-		s.last = r
+		s.last = recordAfter(s.last, snap.req.GetNow().AsTime(), d.GetExplanation().GetDecidingRule(), explanation)
 	}
 }
 

@@ -50,3 +50,19 @@ func TestNews(t *testing.T) {
 		})
 	}
 }
+
+// Of a version that an answer has shown before the watch, only the watch's copy is
+// kept: the informer keeps that one in any case.
+func TestOneCopyOfAPodIsKept(t *testing.T) {
+	tr := New()
+	answer, watched := podOf(1, 2, held), podOf(1, 2, held)
+	for _, v := range []struct {
+		pod, want *leanpods.Pod
+		source    Source
+	}{{answer, answer, Response}, {watched, watched, Watch}, {podOf(1, 2, held), watched, Response}, {podOf(1, 1, held), watched, Watch}} {
+		tr.Observe(v.pod, v.source)
+		if got := tr.pods[v.pod.UID].pod; got != v.want {
+			t.Errorf("after version %s from %d another copy is kept than was wanted", v.pod.ResourceVersion, v.source)
+		}
+	}
+}

@@ -181,6 +181,9 @@ func (t *Tracker) observe(pod *leanpods.Pod, source Source) News {
 		delete(t.unseen, pod.UID)
 	}
 	if known && rv != 0 && rv <= r.rv {
+		if source == Watch && rv == r.rv {
+			r.pod = pod // The informer keeps this one anyway; the answer need not be kept, too.
+		}
 		return Nothing
 	}
 	if !known {
