@@ -126,7 +126,8 @@ func startExecutor(p *plane, kubeconfig string, s *Scenario, engine ...string) (
 	if err != nil {
 		return nil, err
 	}
-	args := append(limits(s.QPS), "--kubeconfig="+kubeconfig, "--replace-builtin", "--leader-elect=false",
+	args := append(limits(s.QPS), "--kubeconfig="+kubeconfig, "--controllers=job-controller",
+		"--replace-builtin", "--leader-elect=false",
 		fmt.Sprintf("--concurrent-job-syncs=%d", jobSyncs), "--http-address="+address, "--profiling")
 	return launch(kubeconfig, filepath.Join(p.binaries, cluster.ExecutorBinary), "http://"+address, "/readyz", append(args, engine...))
 }

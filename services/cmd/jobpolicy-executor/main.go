@@ -17,7 +17,7 @@ func newProgram() *program.Program {
 		Name:     name,
 		Summary:  summary,
 		Options:  o,
-		Headroom: 32 << 20,
+		Headroom: 8 << 20,
 		Run:      func(ctx context.Context, log *slog.Logger) error { return run(ctx, o, log) },
 	}
 }
