@@ -18,16 +18,17 @@ const (
 	// was not learned for so long.
 	fewWrites = 4
 	fewPeriod = 5 * time.Second
-	// patience is how many times longer a write may take for being one of many.
-	patience = 2
+	// waiting is how many of a Job's own writes may wait at the API server.
+	waiting = 2
 )
 
 // A pace is how many writes of one kind a Job has in flight, of the many that it
-// has to make, while other Jobs are at work, too: about as many as the API server
-// works on at the same time, which is told by how long the answers take. What is
-// beyond that waits there in front of the others' writes. Every Job has its own,
-// because what a write takes depends on its namespace's admission, too. The zero
-// value is as wide as it may be.
+// has to make, while other Jobs are at work, too: so many that about two of them
+// wait at the API server, in front of the others' writes. How many wait is told by
+// how long the answers take: what one of many takes beyond one of few, it waits
+// (TCP Vegas tells by the same how full a path is). Every Job has its own, because
+// what a write takes depends on its namespace's admission, too. The zero value is
+// as wide as it may be.
 type pace struct {
 	mu sync.Mutex
 	// narrower is how many fewer writes there are than there may be.
@@ -51,22 +52,22 @@ func (m *mean) add(d time.Duration) {
 func (p *pace) width(limit int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return limit - int(p.narrower)
+	return int(float64(limit) - p.narrower)
 }
 
 // learn takes in how long a write took: few says that it was one of few.
 func (p *pace) learn(took time.Duration, few bool, limit int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	slow := false
+	slow, width := false, float64(limit)-p.narrower
 	if few {
 		p.few.add(took)
 		p.fewAt = time.Now()
 	} else {
 		p.many.add(took)
-		slow = p.few > 0 && p.many/patience > p.few
+		slow = p.few > 0 && width*float64(p.many-p.few) > waiting*float64(p.many)
 	}
-	step := 1 / (float64(limit) - p.narrower)
+	step := 1 / width
 	if !slow {
 		step = -step
 	}
