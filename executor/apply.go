@@ -110,7 +110,7 @@ func (e *Executor) updateStatus(ctx context.Context, s *jobState, job *batchv1.J
 	switch {
 	case err == nil:
 		updated.ManagedFields = nil
-		s.observe(updated, true)
+		s.observe(updated, jobWritten)
 		s.spaceStatuses(e.cfg.StatusPeriod)
 		s.progressed()
 		return updated, nil

@@ -168,7 +168,7 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	must(e.podInformer.GetStore().Add(leanpods.From(s.pod(t, "pod-2"))))
 	cached := testJob()
 	cached.ResourceVersion = "1"
-	st := e.jobs.with("ns", cached.UID, func(st *jobState) { st.observe(cached, false) })
+	st := e.jobs.with("ns", cached.UID, func(st *jobState) { st.observe(cached, jobWatched) })
 	if _, err := e.round(t.Context(), st); err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 		e.metrics.external.WithLabelValues(*job.Spec.ManagedBy).Inc()
 	}
 	var o observation
-	s := e.jobs.with(job.Namespace, job.UID, func(s *jobState) { o = s.observe(job, false) })
+	s := e.jobs.with(job.Namespace, job.UID, func(s *jobState) { o = s.observe(job, jobWatched) })
 	if o.first && e.podsSynced() && !emptyLedger(&job.Status) {
 		// A Job with a past that appears out of order: its pods may be known less
 		// well than its status.
@@ -119,16 +119,28 @@ func (e *Executor) jobDeleted(job *batchv1.Job) {
 	e.jobs.dropUnused(job.Namespace, job.UID)
 }
 
+// keepCopy makes the Job's tracker hold the informer's copy of a pod after a new
+// list, so that there is one.
+func (e *Executor) keepCopy(pod *leanpods.Pod, ref *leanpods.Owner) {
+	if ref == nil {
+		return
+	}
+	if s, ok := e.jobs.find(ref.UID); ok {
+		s.pods.Keep(pod)
+	}
+}
+
 func (e *Executor) podSeen(old, pod *leanpods.Pod) {
 	if old != nil && old.UID != pod.UID {
 		e.podDeleted(old)
 		old = nil
 	}
+	ref, other := jobRef(pod)
 	if old != nil && old.ResourceVersion == pod.ResourceVersion && pod.ResourceVersion != "" {
-		return // A resync; it tells nothing.
+		e.keepCopy(pod, ref)
+		return // A new list; it tells nothing.
 	}
 	e.countTracking(old, pod)
-	ref, other := jobRef(pod)
 	if old != nil {
 		e.leaveOldJob(old, pod, ref)
 	}

@@ -77,18 +77,27 @@ type observation struct {
 	job                      *batchv1.Job
 }
 
-// observe takes in a version of the Job from the watch, a read or a response.
-// Versions that are not newer than what is known change nothing.
-func (s *jobState) observe(job *batchv1.Job, own bool) observation {
+// jobSource is where a version of a Job comes from.
+type jobSource int
+
+const (
+	jobWatched jobSource = iota
+	jobRead
+	jobWritten // The answer to an own status write.
+)
+
+// observe takes in a version of the Job. Versions that are not newer than what is
+// known change nothing.
+func (s *jobState) observe(job *batchv1.Job, source jobSource) observation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rv := tracker.ResourceVersion(job.ResourceVersion)
-	if own {
+	if source == jobWritten {
 		s.written = max(s.written, rv)
 	}
 	if s.gone || (s.job != nil && rv != 0 && rv <= s.rv) {
-		if !own && !s.gone && rv == s.rv {
-			s.job = job // The informer keeps this one anyway; the answer need not be kept, too.
+		if source == jobWatched && !s.gone && rv == s.rv {
+			s.job = job // The informer keeps this copy in any case.
 		}
 		return observation{job: s.job}
 	}
@@ -100,7 +109,7 @@ func (s *jobState) observe(job *batchv1.Job, own bool) observation {
 			s.pods.SetPolicy(podPolicy(job))
 		}
 		o.specChanged = job.Generation != s.job.Generation
-		expected := own || sameLedger(&job.Status, &s.job.Status) || (s.writing != nil && sameLedger(&job.Status, s.writing))
+		expected := source == jobWritten || sameLedger(&job.Status, &s.job.Status) || (s.writing != nil && sameLedger(&job.Status, s.writing))
 		// Somebody else keeps this Job's books. What is known of its pods may be
 		// older than what they have counted already.
 		s.listDue = s.listDue || !expected

@@ -21,7 +21,7 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 		s.observe(testJob(func(j *batchv1.Job) {
 			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
 			j.Spec.PodReplacementPolicy = &v.policy
-		}), false)
+		}), jobWatched)
 		s.pods.Observe(leanPod(2, func(p *corev1.Pod) {
 			now := metav1.Now()
 			p.ResourceVersion, p.DeletionTimestamp = string(rune('1'+i)), &now
@@ -48,7 +48,7 @@ func TestChangedCompletionsAreFollowed(t *testing.T) {
 		s.observe(testJob(func(j *batchv1.Job) {
 			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
 			j.Spec.CompletionMode, j.Spec.Completions = &mode, &completions
-		}), false)
+		}), jobWatched)
 		view, err := s.pods.View(tracker.Question{})
 		if err != nil {
 			t.Fatal(err)
@@ -66,14 +66,20 @@ func TestOneCopyOfAJobIsKept(t *testing.T) {
 	version := func(rv string) *batchv1.Job {
 		return testJob(func(j *batchv1.Job) { j.ResourceVersion = rv })
 	}
-	s.observe(version("4"), false)
+	s.observe(version("4"), jobWatched)
 	answer, watched, older := version("5"), version("5"), version("4")
 	for _, v := range []struct {
 		job, want *batchv1.Job
-		own       bool
-	}{{answer, answer, true}, {watched, watched, false}, {older, watched, false}, {version("5"), watched, true}} {
-		if got := s.observe(v.job, v.own).job; got != v.want || s.current() != v.want {
-			t.Errorf("after version %s (own %t) another copy is kept than was wanted", v.job.ResourceVersion, v.own)
+		source    jobSource
+	}{
+		{answer, answer, jobWritten},
+		{watched, watched, jobWatched},
+		{older, watched, jobWatched},
+		{version("5"), watched, jobWritten},
+		{version("5"), watched, jobRead},
+	} {
+		if got := s.observe(v.job, v.source).job; got != v.want || s.current() != v.want {
+			t.Errorf("after version %s from %d another copy is kept than was wanted", v.job.ResourceVersion, v.source)
 		}
 	}
 }

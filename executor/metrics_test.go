@@ -217,7 +217,7 @@ func TestARoundCountsItselfAndWhatItDid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			st := e.jobs.with("ns", testUID(1), func(st *jobState) { st.observe(testJob(), false) })
+			st := e.jobs.with("ns", testUID(1), func(st *jobState) { st.observe(testJob(), jobWatched) })
 			if _, err := e.round(t.Context(), st); err != nil {
 				t.Fatal(err)
 			}

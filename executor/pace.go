@@ -18,8 +18,8 @@ const (
 	// was not learned for so long.
 	fewWrites = 4
 	fewPeriod = 5 * time.Second
-	// waiting is how many of a Job's own writes may wait at the API server.
-	waiting = 2
+	// mayWait is how many of a Job's own writes may wait at the API server.
+	mayWait = 2
 )
 
 // A pace is how many writes of one kind a Job has in flight, of the many that it
@@ -31,7 +31,8 @@ const (
 // as wide as it may be.
 type pace struct {
 	mu sync.Mutex
-	// narrower is how many fewer writes there are than there may be.
+	// narrower is how many fewer writes there are than there may be. A fraction
+	// counts as one, so that they get down to few and few is learned anew.
 	narrower  float64
 	few, many mean
 	fewAt     time.Time // when few was learned
@@ -59,16 +60,16 @@ func (p *pace) width(limit int) int {
 func (p *pace) learn(took time.Duration, few bool, limit int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	slow, width := false, float64(limit)-p.narrower
+	crowded, width := false, float64(limit)-p.narrower
 	if few {
 		p.few.add(took)
 		p.fewAt = time.Now()
 	} else {
 		p.many.add(took)
-		slow = p.few > 0 && width*float64(p.many-p.few) > waiting*float64(p.many)
+		crowded = p.few > 0 && width*float64(p.many-p.few) > mayWait*float64(p.many)
 	}
 	step := 1 / width
-	if !slow {
+	if !crowded {
 		step = -step
 	}
 	p.narrower = min(max(0, p.narrower+step), max(0, float64(limit-fewInFlight)))

@@ -23,7 +23,7 @@ func (e *Executor) readJob(ctx context.Context, s *jobState, job *batchv1.Job) (
 	if err != nil {
 		return nil, err
 	}
-	s.observe(fresh, false)
+	s.observe(fresh, jobRead)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readDue = false

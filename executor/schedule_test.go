@@ -51,7 +51,7 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 	cfg.StatusPeriod = time.Minute
 	e, err := New(cfg)
 	must(err)
-	s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), false) })
+	s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
 	s.spaceStatuses(cfg.StatusPeriod)
 	snap, err := e.snapshot(s, false)
 	must(err)
@@ -81,7 +81,7 @@ func TestCreationThatMayBeNextIsNotWaitedFor(t *testing.T) {
 		cfg.MaxPodChangesPerSync = tc.limit
 		e, err := New(cfg)
 		must(err)
-		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), false) })
+		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
 		s.pods.Observe(leanPod(2), tracker.Watch)
 		d := &jobpolicyv1.DecideJobResponse{}
 		if tc.creates > 0 {
@@ -126,7 +126,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		cfg.MaxJobWrites, cfg.StatusPeriod = 3, time.Minute
 		e, err := New(cfg)
 		must(err)
-		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), false) })
+		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
 		for n := range pods {
 			s.pods.Observe(leanPod(2+n, failedPhase), tracker.Watch)
 		}

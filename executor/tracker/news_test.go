@@ -65,4 +65,14 @@ func TestOneCopyOfAPodIsKept(t *testing.T) {
 			t.Errorf("after version %s from %d another copy is kept than was wanted", v.pod.ResourceVersion, v.source)
 		}
 	}
+	listed := podOf(1, 2, held)
+	tr.Keep(listed)
+	tr.Keep(podOf(1, 1, held))
+	if got := tr.pods[watched.UID].pod; got != listed {
+		t.Errorf("after a new list the copy of version %s is not the list's", got.ResourceVersion)
+	}
+	tr.Keep(podOf(2, 3, held))
+	if tr.Len() != 1 {
+		t.Errorf("%d pods are known, want 1", tr.Len())
+	}
 }

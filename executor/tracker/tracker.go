@@ -181,8 +181,8 @@ func (t *Tracker) observe(pod *leanpods.Pod, source Source) News {
 		delete(t.unseen, pod.UID)
 	}
 	if known && rv != 0 && rv <= r.rv {
-		if source == Watch && rv == r.rv {
-			r.pod = pod // The informer keeps this one anyway; the answer need not be kept, too.
+		if source == Watch {
+			t.keep(pod)
 		}
 		return Nothing
 	}
@@ -209,6 +209,20 @@ func (t *Tracker) observe(pod *leanpods.Pod, source Source) News {
 		return Detail
 	}
 	return Change
+}
+
+// Keep makes the tracker hold this copy of a version that it knows: the one that
+// the informer keeps in any case.
+func (t *Tracker) Keep(pod *leanpods.Pod) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keep(pod)
+}
+
+func (t *Tracker) keep(pod *leanpods.Pod) {
+	if r, known := t.pods[pod.UID]; known && pod.ResourceVersion == r.pod.ResourceVersion {
+		r.pod = pod
+	}
 }
 
 // ownDoing reports whether the change is likely to be what a call under way has

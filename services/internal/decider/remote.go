@@ -38,8 +38,9 @@ const (
 	connectTimeout      = 3 * time.Second
 	pingAfter           = 20 * time.Second
 	pingTimeout         = 5 * time.Second
-	// So many bytes of one message, and of all, may be on their way unread. gRPC
-	// would learn what is best by a ping with every message.
+	// So many bytes of a call may be sent before anybody reads them, and of all
+	// calls before they arrive. Were they not said, gRPC would learn them by pings,
+	// about one with each small message.
 	streamWindow     = 1 << 20
 	connectionWindow = 4 << 20
 )

@@ -33,8 +33,9 @@ const (
 	pingTimeout = 20 * time.Second
 	// After its age is reached, a connection's calls get this long to end.
 	connectionAgeGrace = time.Minute
-	// So many bytes of one message, and of all on a connection, may be on their way
-	// unread. gRPC would learn what is best by a ping with every message.
+	// So many bytes of a call may be sent before anybody reads them, and of a
+	// connection's calls before they arrive. Were they not said, gRPC would learn
+	// them by pings, about one with each small message.
 	streamWindow     = 1 << 20
 	connectionWindow = 4 << 20
 )
