@@ -20,10 +20,13 @@ import (
 const (
 	pokeAnnotation = "test/poke"
 	cronName       = "cron"
-	// settle is how long nothing may happen for both sides to be at rest, and
-	// patience how long they may take to be alike.
-	settle   = 400 * time.Millisecond
-	patience = 8 * time.Second
+	// settle is how long nothing may happen for both sides to be at rest, patience how
+	// long they may take to be alike before they are taken to have parted, and
+	// longPatience before that is a failure: after errors of its API server the built-in
+	// controller waits for twice as long each time, seen for 10 s.
+	settle       = 400 * time.Millisecond
+	patience     = 8 * time.Second
+	longPatience = 45 * time.Second
 )
 
 // A world is both sides and the time.
@@ -271,7 +274,7 @@ func (w *world) rest(ctx context.Context) {
 // compare holds the views against each other. One that differs gets some time to
 // become alike.
 func (w *world) compare() {
-	deadline := time.Now().Add(patience)
+	begun := time.Now()
 	w.each(func(f *fate) error {
 		for {
 			builtin, ours := w.builtin.view(f.namespace), w.ours.view(f.namespace)
@@ -287,11 +290,11 @@ func (w *world) compare() {
 				}
 				return nil
 			}
-			if name := parting(f, builtin, ours); name != "" && time.Now().After(deadline) {
+			if name := parting(f, builtin, ours); name != "" && time.Since(begun) > patience {
 				f.known[name], f.parted = true, true
 				return nil
 			}
-			if time.Now().After(deadline) {
+			if time.Since(begun) > longPatience {
 				return fmt.Errorf("(-built-in +ours):\n%s", difference(builtin, ours))
 			}
 			time.Sleep(100 * time.Millisecond)
