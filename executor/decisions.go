@@ -30,8 +30,9 @@ type decisionRecord struct {
 }
 
 // recordAfter makes the record of a decision. rule is the one that says how the Job
-// ends, "" if it does not end yet. Once a verdict is declared, a decision only repeats it; what led to it is said by
-// an earlier one, which nobody knows any more after a restart.
+// ends, "" if it does not end yet. Once a verdict is declared, a decision only
+// repeats it; what led to it is said by an earlier one, which nobody knows any more
+// after a restart.
 func recordAfter(last *decisionRecord, at time.Time, rule string, explanation []byte) *decisionRecord {
 	r := &decisionRecord{time: at, explanation: explanation}
 	repeated := rule == ruleSuccessAlreadyDeclared || rule == ruleFailureAlreadyDeclared
