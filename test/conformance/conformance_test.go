@@ -39,6 +39,7 @@ func TestConformance(t *testing.T) {
 	o := startSides(t)
 	started := time.Now()
 	results := playAll(t.Context(), o, cases)
+	o.replayRaces(t.Context(), results)
 	err = o.ours.audit.read()
 	if err == nil {
 		err = o.builtin.audit.read()

@@ -16,7 +16,9 @@
 // retries failed pods after three seconds instead of ten.
 //
 // A view that differs is a bug, or one of the deliberate differences, which
-// stand with name and reason in differences.go.
+// stand with name and reason in differences.go, or the outcome of a race that
+// neither controller decides: a case with a difference is played again, and
+// passes if the built-in side then shows what ours has shown (see races.go).
 //
 // Some cases run while the controllers are killed (SIGKILL) and started again: at
 // random moments, and where a step says so. Events are not compared in them,

@@ -11,6 +11,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func TestWhatIsARace(t *testing.T) {
+	first := result{problem: "differs", parted: &parting{when: "after step 1", builtin: []string{"succeeded=0"}, ours: []string{"succeeded=1"}}}
+	asOurs, asBefore := map[string][]string{"after step 1": {"succeeded=1"}}, map[string][]string{"after step 1": {"succeeded=0"}}
+	cases := map[string]struct {
+		again result
+		want  bool
+	}{
+		"the built-in side does as ours did":   {result{shown: asOurs}, true},
+		"it does as it did":                    {result{shown: asBefore}, false},
+		"something else differs then":          {result{shown: asOurs, problem: "differs"}, false},
+		"the replay does not get to the place": {result{}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := ranAsOurs(first, tc.again); got != tc.want {
+				t.Errorf("ranAsOurs = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 	stuck := []string{
 		"startTime=false completionTime=false", "uncounted: -",

@@ -55,8 +55,15 @@ type result struct {
 	problem string
 	// unfit: the problem is the script's, not that of a side.
 	unfit bool
+	// parted is where the sides came to rest with different views, if that is all
+	// that is wrong.
+	parted *parting
+	// race is the problem of an earlier play, if it was one (see races.go).
+	race string
 	// known are the deliberate differences that were seen.
 	known []string
+	// shown is what the built-in side showed, by when.
+	shown map[string][]string
 	end   string
 	took  time.Duration
 }
@@ -72,21 +79,23 @@ type run struct {
 	// whether the Job is told to have finished before it goes is one, too.
 	loose, orphaning, deleting bool
 	known                      map[string]bool
+	shown                      map[string][]string
 }
 
 // play runs one case on both sides in a namespace of its own.
 func (o oracle) play(ctx context.Context, c *Case, namespace string) result {
 	started := time.Now()
-	r := &run{oracle: o, c: c, namespace: namespace, known: map[string]bool{}}
+	r := &run{oracle: o, c: c, namespace: namespace, known: map[string]bool{}, shown: map[string][]string{}}
 	problem := ""
 	err := r.script(ctx)
+	parted, _ := errors.AsType[*parting](err)
 	if err != nil {
 		problem = err.Error()
 	}
-	if problem == "" {
-		problem = r.refused()
+	if refused := r.refused(); refused != "" {
+		problem, parted = strings.TrimSpace(problem+"\n  "+refused), nil
 	}
-	res := result{c: c, problem: problem, unfit: errors.Is(err, errUnfit), end: r.end(), took: time.Since(started)}
+	res := result{c: c, problem: problem, unfit: errors.Is(err, errUnfit), parted: parted, shown: r.shown, end: r.end(), took: time.Since(started)}
 	for name := range r.known {
 		res.known = append(res.known, name)
 	}

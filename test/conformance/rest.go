@@ -26,6 +26,7 @@ func (r *run) rest(ctx context.Context, when string, finish bool) ([2]view, erro
 		late := time.Since(begun) > patience
 		builtin, ours := r.comparable(views)
 		if still && slices.Equal(builtin, ours) {
+			r.shown[when] = builtin
 			return views, nil
 		}
 		if still || late {
@@ -34,11 +35,12 @@ func (r *run) rest(ctx context.Context, when string, finish bool) ([2]view, erro
 				for _, name := range known {
 					r.known[name] = true
 				}
+				r.shown[when] = builtin
 				return views, nil
 			}
 		}
 		if late {
-			return views, fmt.Errorf("%s (-built-in +ours):\n%s", when, lineDiff(builtin, ours))
+			return views, &parting{when: when, builtin: builtin, ours: ours}
 		}
 		select {
 		case <-ctx.Done():

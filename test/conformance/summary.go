@@ -12,8 +12,11 @@ import (
 // summary is the table of what was covered: each feature by each end.
 func summary(results []result) string {
 	features, ends, known := map[string]map[string]int{}, map[string]bool{}, map[string]int{}
-	failed := 0
+	failed, races := 0, 0
 	for _, r := range results {
+		if r.race != "" {
+			races++
+		}
 		if r.problem != "" {
 			failed++
 		}
@@ -32,7 +35,8 @@ func summary(results []result) string {
 		}
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d cases, %d with differences that are not on the list\n\n", len(results), failed)
+	fmt.Fprintf(&out, "%d cases, %d with differences that are not on the list, %d with a race that the built-in side ran our way when played again\n\n",
+		len(results), failed, races)
 	columns := slices.Sorted(maps.Keys(ends))
 	for i, end := range columns {
 		fmt.Fprintf(&out, "  (%c) %s\n", 'a'+i, end)
