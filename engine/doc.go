@@ -25,12 +25,13 @@
 //     from the rows.
 //  3. Call DecideJob. On DISPOSITION_INCOMPLETE, add what requirements asks for
 //     and call again; the second answer is never INCOMPLETE for the same need.
-//  4. Carry the decision out in the order of DecideJobResponse: create and
-//     delete pods, then write the status, then release finalizers, then record
-//     events. If a step fails in part, stop there and start a new round. A
+//  4. Carry the decision out in the order of DecideJobResponse: make the gang,
+//     create and delete pods, then write the status, then release finalizers,
+//     then delete the Job if delete_job says so, then record events. If a step fails in part, stop there and start a new round. A
 //     creation or write of which you do not know whether it took effect is in
 //     flight until you have looked; one that was refused is none. After a refusal
-//     of pods (quota, admission), set create_not_before.
+//     of pods (quota, admission), set create_not_before; after one of deletions,
+//     delete_not_before.
 //  5. Start the next round when a pod or the Job changes, when something that
 //     was in flight becomes known, and at recheck_time; and at once after a
 //     decision that created or deleted as many pods as a round may, or that left

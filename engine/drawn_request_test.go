@@ -27,8 +27,10 @@ func drawRequest(t *rapid.T) *request {
 	drawPods(t, req, names)
 	if rapid.Bool().Draw(t, "unlisted") {
 		set := drawIndexSet(t, "unlisted indexes")
+		failed := drawCount(t, "unlisted failed")
 		req.UnlistedPods = &jobpolicyv1.UnlistedPods{
-			Succeeded: drawAtLeast(t, "unlisted succeeded", set), Failed: drawCount(t, "unlisted failed"), SucceededIndexes: set,
+			Succeeded: drawAtLeast(t, "unlisted succeeded", set), Failed: failed, SucceededIndexes: set,
+			Ending: rapid.Int32Range(0, failed).Draw(t, "unlisted ending"),
 		}
 	}
 	if rapid.Bool().Draw(t, "in flight") {
@@ -40,6 +42,9 @@ func drawRequest(t *rapid.T) *request {
 	}
 	if rapid.IntRange(0, 5).Draw(t, "hold") == 0 {
 		req.CreateNotBefore = drawTime(t, "not before")
+	}
+	if rapid.IntRange(0, 5).Draw(t, "hold deletions") == 0 {
+		req.DeleteNotBefore = drawTime(t, "no deletion before")
 	}
 	if rapid.IntRange(0, 3).Draw(t, "quiet") == 0 {
 		req.StatusNotBefore = drawTime(t, "no status before")

@@ -92,8 +92,15 @@ func (p plan) remove(s *snapshot, excess int, reason jobpolicyv1.DeleteReason) p
 	return p.limited(s)
 }
 
-// limited cuts the removals to what one round may do, and adjusts the counts.
+// limited cuts the removals to what one round may do, nothing while the caller
+// holds off, and adjusts the counts.
 func (p plan) limited(s *snapshot) plan {
+	if at := s.req.GetDeleteNotBefore(); len(p.removals) > 0 && at != nil && at.AsTime().After(s.now) {
+		p.waits = append(p.waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DELETION_FAILED, at.AsTime(),
+			"to be deleted: %d; pods could not be deleted, the caller tries again later", len(p.removals)))
+		p.removals = nil
+		return p
+	}
 	if left := len(p.removals) - s.maxPodChanges; left > 0 {
 		p.removals = p.removals[:s.maxPodChanges]
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
@@ -158,7 +165,7 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 			"pods could not be created; the caller tries again later")
 	}
 	// An unlisted failure may turn out to fail the Job or its index.
-	if failed := s.req.GetUnlistedPods().GetFailed(); failed > 0 && !s.unlistedFailuresCount() {
+	if failed := s.unlistedFailures(); failed > 0 && !s.unlistedFailuresCount() {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished pods that have to be looked at first: %d", failed)
 	}
 	if s.perIndex() {

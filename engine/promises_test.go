@@ -120,6 +120,8 @@ func (p *promises) deletion() {
 	}
 	p.expect(len(p.resp.GetDelete()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes %d pods in a round", len(p.resp.GetDelete()))
 	p.expect(len(p.resp.GetDelete()) == 0 || !p.req.GetSpec().GetDeleting(), "deletes pods of a Job that is being deleted")
+	held := p.req.GetDeleteNotBefore() != nil && p.req.GetDeleteNotBefore().AsTime().After(p.req.GetNow().AsTime())
+	p.expect(len(p.resp.GetDelete()) == 0 || !held, "deletes before it may")
 	for _, d := range p.resp.GetDelete() {
 		pod, listed := rows[string(d.GetUid())]
 		p.expect(listed, "deletes %x, which is no active pod or twice", d.GetUid())

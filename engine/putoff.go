@@ -30,7 +30,7 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 		return false
 	}
 	// A ledger that takes no more, or that has not seen all, holds others up.
-	if l.full || s.req.GetUnlistedPods() != nil {
+	if l.full || s.req.GetUnlistedPods().GetSucceeded() > 0 || s.unlistedFailures() > 0 {
 		return false
 	}
 	// Indexes that were given up go with the spec of now; see succeededIndexes.

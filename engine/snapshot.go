@@ -128,6 +128,16 @@ func (s *snapshot) unlistedFailuresCount() bool {
 	return !s.indexed && !s.replaceFailedOnly()
 }
 
+// unlistedFailures is how many unlisted pods have failed already. Those that are
+// being deleted and have not ended say nothing before they do.
+func (s *snapshot) unlistedFailures() int32 {
+	u := s.req.GetUnlistedPods()
+	if !s.replaceFailedOnly() {
+		return u.GetFailed()
+	}
+	return u.GetFailed() - u.GetEnding()
+}
+
 // inRange reports whether a pod's index is one the Job asks for. Pods of a
 // NON_INDEXED Job have no index and are always in range.
 func (s *snapshot) inRange(index *int32) bool {

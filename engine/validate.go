@@ -105,6 +105,7 @@ func validate(req *jobpolicyv1.DecideJobRequest) error {
 	c.retry(req.GetRetry())
 	c.settings(req.GetSettings())
 	c.optionalTime("create_not_before", req.GetCreateNotBefore())
+	c.optionalTime("delete_not_before", req.GetDeleteNotBefore())
 	c.optionalTime("status_not_before", req.GetStatusNotBefore())
 	c.optionalTime("record_not_before", req.GetRecordNotBefore())
 	if len(c.violations) > 0 {

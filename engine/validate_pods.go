@@ -143,6 +143,7 @@ func (c *checker) index(index *int32) {
 func (c *checker) unlisted(u *jobpolicyv1.UnlistedPods) {
 	c.notNegative("unlisted_pods.succeeded", int64(u.GetSucceeded()))
 	c.notNegative("unlisted_pods.failed", int64(u.GetFailed()))
+	c.between("unlisted_pods.ending", int64(u.GetEnding()), 0, int64(max(0, u.GetFailed())))
 	set := c.indexSet("unlisted_pods.succeeded_indexes", u.GetSucceededIndexes())
 	c.require(set.Len() <= int64(u.GetSucceeded()), "unlisted_pods.succeeded_indexes",
 		"must not have more indexes than unlisted_pods.succeeded (%d), has %d", u.GetSucceeded(), set.Len())

@@ -14,8 +14,12 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// errCreation: not all pods were created. Creation is held back from now on.
-var errCreation = errors.New("pods not created")
+var (
+	// errCreation: not all pods were created. Creation is held back from now on.
+	errCreation = errors.New("pods not created")
+	// errDeletion: not all pods were deleted. Deletion is held back from now on.
+	errDeletion = errors.New("pods not deleted")
+)
 
 // apply carries a decision out in the contract's order: gang, create or delete,
 // status, release, events. It stops at the first step that does not
@@ -31,11 +35,12 @@ func (e *Executor) apply(ctx context.Context, s *jobState, snap snapshot, d *job
 		err = e.createPods(ctx, s, snap, d, podGroup)
 	}
 	if err != nil {
-		e.holdCreation(ctx, s, snap.job, err)
+		e.hold(ctx, s, &s.createHold, snap.job, "pods not created", err)
 		return fmt.Errorf("%w: %w", errCreation, err)
 	}
 	if err := e.deletePods(ctx, s, snap.job, d.GetDelete()); err != nil {
-		return fmt.Errorf("deleting pods: %w", err)
+		e.hold(ctx, s, &s.deleteHold, snap.job, "pods not deleted", err)
+		return fmt.Errorf("%w: %w", errDeletion, err)
 	}
 	if err := e.writeStatus(ctx, s, snap, d); err != nil {
 		return fmt.Errorf("writing status: %w", err)

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -30,6 +31,10 @@ var (
 // not decide on.
 const EventPolicyRejected = "PolicyRejected"
 
+// largeRequest is the size in bytes from which on a request may be larger than an
+// engine, or what is before it, accepts. The contract's own limit is 16 MiB.
+const largeRequest = 1 << 20
+
 // engineLogPeriod is how often an engine that stays away is logged again.
 const engineLogPeriod = 30 * time.Second
 
@@ -48,6 +53,7 @@ func (e *Executor) ask(ctx context.Context, s *jobState, snap snapshot) (*jobpol
 		return nil, e.engineFailed(ctx, s, snap, err)
 	}
 	e.engineAnswered(ctx)
+	s.sendAll(len(snap.req.GetUnaccountedPods()))
 	label := dispositionLabel(d.GetDisposition())
 	e.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
 	e.metrics.decisions.WithLabelValues(label, cmp.Or(d.GetExplanation().GetDecidingRule(), "none")).Inc()
@@ -91,14 +97,18 @@ func setSize(set *jobpolicyv1.IndexSet) int64 {
 
 func (e *Executor) engineFailed(ctx context.Context, s *jobState, snap snapshot, err error) error {
 	code := status.Code(err)
-	e.metrics.engineErrors.WithLabelValues(code.String()).Inc()
+	e.metrics.engineErrors.Count(err)
 	switch code {
 	case codes.InvalidArgument, codes.Unimplemented:
 		e.engineAnswered(ctx)
 		e.tellRejected(s, snap.job, err)
 		return fmt.Errorf("%w: %w", errRejected, err)
 	case codes.ResourceExhausted:
-		s.sendLess(len(snap.req.GetUnaccountedPods()))
+		// Either the message is too large or the engine has too much to do. Only a
+		// large one can be the former.
+		if proto.Size(snap.req) > largeRequest {
+			s.sendLess(len(snap.req.GetUnaccountedPods()))
+		}
 	case codes.Canceled:
 		return fmt.Errorf("%w: %w", errEngine, err)
 	}
@@ -123,7 +133,16 @@ func (e *Executor) tellRejected(s *jobState, job *batchv1.Job, err error) {
 func (s *jobState) sendLess(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.maxRows = max(1, n/2)
+	s.maxRows = max(minRows, n/2)
+}
+
+// sendAll ends what sendLess began, once there are fewer pods to list: n.
+func (s *jobState) sendAll(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n < s.maxRows {
+		s.maxRows = 0
+	}
 }
 
 // engineHealth turns many failed calls into few log lines.

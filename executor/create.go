@@ -3,12 +3,12 @@ package executor
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"sync/atomic"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/leanpods"
@@ -40,31 +40,9 @@ func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d
 		return err
 	})
 	if err != nil && some.Load() {
-		s.mayCreate()
+		s.end(&s.createHold)
 	}
 	return err
-}
-
-// holdCreation keeps pods from being created for a while, because it has just
-// failed. The next round does what is left to do: finished pods are counted and
-// released however long a quota stays exhausted.
-func (e *Executor) holdCreation(ctx context.Context, s *jobState, job *batchv1.Job, err error) {
-	s.mu.Lock()
-	delay := exponential(e.cfg.APIBackoff, e.cfg.MaxAPIBackoff, s.createFailures)
-	s.createFailures++
-	s.createNotBefore = time.Now().Add(delay)
-	s.mu.Unlock()
-	if worthLogging(err) {
-		e.log.WarnContext(ctx, "pods not created", append(jobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
-	}
-}
-
-// mayCreate ends what holdCreation began: pods were created after all, or one
-// ended and made room for another.
-func (s *jobState) mayCreate() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.createNotBefore, s.createFailures = time.Time{}, 0
 }
 
 // namespaceGoes takes in that the Job's namespace is being deleted.
@@ -127,6 +105,9 @@ func (e *Executor) createPod(ctx context.Context, s *jobState, job *batchv1.Job,
 		return nil
 	case namespaceTerminating(err):
 		inFlight.Refused()
+		if err := e.confirmTerminating(ctx, job.Namespace); err != nil {
+			return err
+		}
 		s.namespaceGoes()
 		return errNamespaceTerminating
 	case outcomeUnknown(err):
@@ -136,6 +117,21 @@ func (e *Executor) createPod(ctx context.Context, s *jobState, job *batchv1.Job,
 	}
 	e.podEvent(s, job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 	return err
+}
+
+// confirmTerminating is nil if the namespace is being deleted, or is gone. The API
+// server that refused a pod may have meant one of that name before it.
+func (e *Executor) confirmTerminating(ctx context.Context, name string) error {
+	namespace, err := e.cfg.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading namespace %s, which is said to be terminating: %w", name, err)
+	case namespace.DeletionTimestamp == nil:
+		return fmt.Errorf("namespace %s was said to be terminating and is not", name)
+	}
+	return nil
 }
 
 // countCreation counts a creation that was tried. One in a namespace that is

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,8 +14,21 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
+// deletePods deletes pods. One that cannot be deleted does not keep the others
+// from it.
 func (e *Executor) deletePods(ctx context.Context, s *jobState, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
-	return e.parallel(ctx, s, &s.deleting, len(deletes), func(ctx context.Context, i int) error { return e.deletePod(ctx, s, job, deletes[i]) })
+	var some atomic.Bool
+	err := e.parallel(ctx, s, &s.deleting, len(deletes), func(ctx context.Context, i int) error {
+		err := e.deletePod(ctx, s, job, deletes[i])
+		if err == nil {
+			some.Store(true)
+		}
+		return err
+	})
+	if some.Load() {
+		s.end(&s.deleteHold)
+	}
+	return err
 }
 
 // deletePod deletes one pod. A pod that does not exist any more is deleted.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/metering"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -76,23 +77,24 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	cfg.setDefaults()
+	metrics, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, err
+	}
 	e := &Executor{
 		cfg:      cfg,
 		settings: cfg.settings(),
 		log:      cfg.Logger,
-		metrics:  newMetrics(),
+		metrics:  metrics,
 		jobs:     newJobs(),
 		judging:  make(chan struct{}, cfg.Workers),
 		writing:  make(chan struct{}, cfg.MaxWrites),
 		open:     make(chan struct{}, maxOpenRounds),
 	}
-	if err := e.metrics.register(cfg.Registerer); err != nil {
-		return nil, err
-	}
 	e.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{
-		Name: jobQueue, MetricsProvider: &e.metrics.queues,
+		Name: metering.JobQueue, MetricsProvider: e.metrics.queues,
 	})
-	e.orphans = newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff, &e.metrics.queues)
+	e.orphans = newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff, e.metrics.queues)
 	e.broadcaster = newBroadcaster()
 	e.recorder = e.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})
 	if err := e.buildInformers(); err != nil {

@@ -3,13 +3,19 @@ package executor
 import (
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -22,16 +28,16 @@ func TestCreationIsHeldBackLongerOnlyWhileNothingIsCreated(t *testing.T) {
 	s := &jobState{}
 	hold := func() time.Duration {
 		before := time.Now()
-		e.holdCreation(t.Context(), s, &batchv1.Job{}, errors.New("exceeded quota"))
-		return s.createNotBefore.Sub(before).Round(time.Second)
+		e.hold(t.Context(), s, &s.createHold, &batchv1.Job{}, "pods not created", errors.New("exceeded quota"))
+		return s.createHold.notBefore.Sub(before).Round(time.Second)
 	}
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if got := hold(); got != want {
 			t.Errorf("held back for %v, want %v", got, want)
 		}
 	}
-	s.mayCreate()
-	if !s.createNotBefore.IsZero() {
+	s.end(&s.createHold)
+	if !s.createHold.notBefore.IsZero() {
 		t.Error("creation is still held back after a pod was created or has ended")
 	}
 	if got := hold(); got != time.Second {
@@ -54,14 +60,6 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 		want     []int
 	}{
 		"one of two releases fails": {release, "patch pods", 2, []int{0, 1, 1, 1}},
-		"one of two deletions fails": {
-			func(k int) *jobpolicyv1.DecideJobResponse {
-				uids := uidsOf(t, 2*k+2, 2*k+3)
-				return &jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uids[0]}, {Uid: uids[1]}}}
-			},
-			"delete pods", 2,
-			[]int{0, 1, 1, 1},
-		},
 		"the status is written, and every release fails": {
 			func(k int) *jobpolicyv1.DecideJobResponse {
 				d := release(k)
@@ -114,6 +112,122 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 			eventually(t, "all rounds", func() bool { return len(decider.requests()) > rounds })
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("failed rounds in a row, as each round found them (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// An engine with too much to do gives the code of one that a message is too large
+// for. Only a large message can be the latter.
+func TestOnlyALargeRequestIsCut(t *testing.T) {
+	overloaded := status.Error(codes.ResourceExhausted, "too many calls")
+	ask := func(text string) *jobState {
+		refusing := &script{answers: []answer{func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, overloaded }}}
+		e, err := New(testConfig(newServer(), refusing))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &jobState{}
+		req := &jobpolicyv1.DecideJobRequest{RequestId: text, UnaccountedPods: make([]*jobpolicyv1.UnaccountedPod, 3*minRows)}
+		for i := range req.UnaccountedPods {
+			req.UnaccountedPods[i] = &jobpolicyv1.UnaccountedPod{}
+		}
+		if _, err := e.ask(t.Context(), s, snapshot{job: testJob(), req: req}); !errors.Is(err, errEngine) {
+			t.Errorf("ask() = %v, want %v", err, errEngine)
+		}
+		return s
+	}
+	if s := ask("small"); s.maxRows != 0 {
+		t.Errorf("after a small request was refused, %d pods are listed at most", s.maxRows)
+	}
+	s := ask(strings.Repeat("x", largeRequest))
+	if s.maxRows != 3*minRows/2 {
+		t.Errorf("after a large request was refused, %d pods are listed at most, want half of %d", s.maxRows, 3*minRows)
+	}
+	s.sendLess(minRows)
+	if s.maxRows != minRows {
+		t.Errorf("%d pods are listed at most, want no fewer than %d", s.maxRows, minRows)
+	}
+	s.sendAll(minRows)
+	if s.maxRows != minRows {
+		t.Error("the list is as long as it may be, and is not cut any more")
+	}
+	s.sendAll(minRows - 1)
+	if s.maxRows != 0 {
+		t.Error("the list is shorter than it may be, and is still cut")
+	}
+}
+
+// A pod that a webhook keeps from being deleted holds up no other: what is
+// finished is counted and released, and deletion is tried again later.
+func TestAPodThatCannotBeDeletedHoldsUpNothingElse(t *testing.T) {
+	s := newServer(testJob(), testPod(2), testPod(3), testPod(4, failedPhase))
+	s.failures["delete pods"] = func(n int) error {
+		if n == 1 {
+			return apierrors.NewInternalError(errors.New("admission webhook denied the request"))
+		}
+		return nil
+	}
+	uids := uidsOf(t, 2, 3)
+	decider := &script{answers: []answer{
+		applying(&jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uids[0]}, {Uid: uids[1]}}, Status: recorded(t, 9)}),
+		applying(&jobpolicyv1.DecideJobResponse{Status: recorded(t, 4), Release: uidsOf(t, 4)}),
+	}}
+	e, err := New(testConfig(s, decider))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, e)
+	eventually(t, "third question", func() bool { return len(decider.requests()) >= 3 })
+	requests := decider.requests()
+	if requests[0].GetDeleteNotBefore() != nil {
+		t.Error("deletion is held back before any failed")
+	}
+	if at := requests[1].GetDeleteNotBefore(); at == nil || !at.AsTime().After(requests[0].GetNow().AsTime()) {
+		t.Errorf("after a failed deletion, delete_not_before = %v", at)
+	}
+	if diff := cmp.Diff([]string{"delete pods", "delete pods", "update jobs/status", "patch pods"}, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	state, _ := e.jobs.find(testUID(1))
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	if state.failures != 0 {
+		t.Errorf("%d failed rounds in a row, want none: the Job is not held up", state.failures)
+	}
+}
+
+// The API server may refuse a pod because of a namespace that was deleted and is
+// there again.
+func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
+	now := metav1.Now()
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("namespace ns is being terminated"))
+	refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	cases := map[string]struct {
+		namespace *corev1.Namespace
+		want      bool
+	}{
+		"it is gone":               {nil, true},
+		"it is being deleted":      {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", DeletionTimestamp: &now, Finalizers: []string{"kubernetes"}}}, true},
+		"it is another one by now": {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{testJob()}
+			if tc.namespace != nil {
+				objects = append(objects, tc.namespace)
+			}
+			s := newServer(objects...)
+			s.failures["create pods"] = func(int) error { return refused }
+			decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+			start(t, testConfig(s, decider))
+			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			second := decider.requests()[1]
+			if got := second.GetSpec().GetDeleting(); got != tc.want {
+				t.Errorf("the Job goes with its namespace: %t, want %t", got, tc.want)
+			}
+			if second.GetCreateNotBefore() == nil {
+				t.Error("creation is not held back")
 			}
 		})
 	}

@@ -41,10 +41,9 @@ type jobState struct {
 	// engineAway: the last round failed because the engine did not answer.
 	engineAway   bool
 	retriedEarly time.Time // When the engine's return last ended the back-off.
-	// createNotBefore holds creation back after it failed createFailures times
-	// in a row; what else there is to do goes on.
-	createNotBefore time.Time
-	createFailures  int
+	// createHold and deleteHold hold pods back from being created or deleted after
+	// that has failed; what else there is to do goes on.
+	createHold, deleteHold hold
 	// namespaceGoing: the API server has refused a pod because the namespace is
 	// being deleted. The Job goes with it, but only when its pods are gone.
 	namespaceGoing bool

@@ -1,12 +1,10 @@
 package executor
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/executor/metering"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -45,75 +43,53 @@ type metrics struct {
 	staleSkips       *prometheus.CounterVec
 	decisionDuration *prometheus.HistogramVec
 	decisions        *prometheus.CounterVec
-	engineErrors     *prometheus.CounterVec
-	queues           queueMetrics
+	engineErrors     metering.EngineErrors
+	queues           *metering.Queues
 }
 
-func newMetrics() *metrics {
-	return &metrics{
+// newMetrics returns the metrics, registered. r may be nil.
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
 		syncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Subsystem: subsystem, Name: "job_sync_duration_seconds",
 			Help:    "The time it took to run a round of a Job.",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
 		}, []string{"completion_mode", "result", "action"}),
-		syncs:           counter(subsystem, "job_syncs_total", "Rounds of Jobs.", "completion_mode", "result", "action"),
-		jobsFinished:    counter(subsystem, "jobs_finished_total", "Jobs that finished.", "completion_mode", "result", "reason"),
-		podsFinished:    counter(subsystem, "job_pods_finished_total", "Finished pods that are fully accounted for.", "completion_mode", "result"),
-		failurePolicy:   counter(subsystem, "pod_failures_handled_by_failure_policy_total", "Failed pods, by the action of the pod failure policy.", "action"),
-		tracking:        counter(subsystem, "terminated_pods_tracking_finalizer_total", "Terminated pods that got (add) or lost (delete) the tracking finalizer, whoever owns them.", "event"),
-		finishedIndexes: counter(subsystem, "job_finished_indexes_total", "Finished indexes.", "status", "backoffLimit"),
-		creations:       counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
-		external:        counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages.", "controller_name"),
-		staleSkips:      counter(subsystem, "stale_sync_skips_total", "Rounds given up because the view was older than an own write.", "group", "resource"),
+		syncs:           metering.Counter(subsystem, "job_syncs_total", "Rounds of Jobs.", "completion_mode", "result", "action"),
+		jobsFinished:    metering.Counter(subsystem, "jobs_finished_total", "Jobs that finished.", "completion_mode", "result", "reason"),
+		podsFinished:    metering.Counter(subsystem, "job_pods_finished_total", "Finished pods that are fully accounted for.", "completion_mode", "result"),
+		failurePolicy:   metering.Counter(subsystem, "pod_failures_handled_by_failure_policy_total", "Failed pods, by the action of the pod failure policy.", "action"),
+		tracking:        metering.Counter(subsystem, "terminated_pods_tracking_finalizer_total", "Terminated pods that got (add) or lost (delete) the tracking finalizer, whoever owns them.", "event"),
+		finishedIndexes: metering.Counter(subsystem, "job_finished_indexes_total", "Finished indexes.", "status", "backoffLimit"),
+		creations:       metering.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
+		external:        metering.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages.", "controller_name"),
+		staleSkips:      metering.Counter(subsystem, "stale_sync_skips_total", "Rounds given up because the view was older than an own write.", "group", "resource"),
 		decisionDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Subsystem: "jobpolicy", Name: "decision_duration_seconds",
 			Help:    "The time it took the engine to answer, as seen from here.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}, []string{"disposition"}),
-		decisions:    counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
-		engineErrors: counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code"),
-		queues:       newQueueMetrics(),
-	}
-}
-
-func counter(sub, name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: sub, Name: name, Help: help}, labels)
-}
-
-// register registers all metrics. Those that are registered already, by an
-// Executor before this one, are used on.
-func (m *metrics) register(r prometheus.Registerer) error {
-	if r == nil {
-		return nil
+		decisions: metering.Counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
 	}
 	for _, c := range []**prometheus.CounterVec{
 		&m.syncs, &m.jobsFinished, &m.podsFinished, &m.failurePolicy, &m.tracking, &m.finishedIndexes,
-		&m.creations, &m.external, &m.staleSkips, &m.decisions, &m.engineErrors,
+		&m.creations, &m.external, &m.staleSkips, &m.decisions,
 	} {
-		if err := registerOne(r, c); err != nil {
-			return err
+		if err := metering.Register(r, c); err != nil {
+			return nil, err
 		}
 	}
 	for _, c := range []**prometheus.HistogramVec{&m.syncDuration, &m.decisionDuration} {
-		if err := registerOne(r, c); err != nil {
-			return err
+		if err := metering.Register(r, c); err != nil {
+			return nil, err
 		}
 	}
-	return m.queues.register(r)
-}
-
-func registerOne[C prometheus.Collector](r prometheus.Registerer, c *C) error {
-	err := r.Register(*c)
-	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if existing, ok := already.ExistingCollector.(C); ok {
-			*c = existing
-			return nil
-		}
+	var err error
+	if m.engineErrors, err = metering.NewEngineErrors(r); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	return nil
+	m.queues, err = metering.NewQueues(r)
+	return m, err
 }
 
 func completionModeLabel(job *batchv1.Job) string {

@@ -118,8 +118,9 @@ func TestAStatusWriteCountsWhatItMadeTrue(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			registry, m := prometheus.NewRegistry(), newMetrics()
-			if err := m.register(registry); err != nil {
+			registry := prometheus.NewRegistry()
+			m, err := newMetrics(registry)
+			if err != nil {
 				t.Fatal(err)
 			}
 			m.statusWritten(tc.before, tc.after)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/metering"
 )
 
 // orphanDelay is how long a pod waits whose Job is not known: its Job's own
@@ -34,7 +35,7 @@ type orphanQueue struct {
 func newOrphanQueue(base, limit time.Duration, metrics workqueue.MetricsProvider) orphanQueue {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[orphanKey](base, limit)
 	return orphanQueue{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[orphanKey]{
-		Name: orphanPodQueue, MetricsProvider: metrics,
+		Name: metering.OrphanPodQueue, MetricsProvider: metrics,
 	})}
 }
 

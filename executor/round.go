@@ -59,11 +59,15 @@ func (e *Executor) round(ctx context.Context, s *jobState) (next, error) {
 		e.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action).Observe(time.Since(started).Seconds())
 		e.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
 	}
-	if errors.Is(err, errCreation) {
-		return n, nil // Creation is held back; what else there is to do is not.
+	if heldBack(err) {
+		return n, nil // What else there is to do is not.
 	}
 	return n, err
 }
+
+// heldBack reports whether a round stopped because of what is held back from now
+// on.
+func heldBack(err error) bool { return errors.Is(err, errCreation) || errors.Is(err, errDeletion) }
 
 // noAction is that of a pass which ends before anything is decided: there is no
 // Job to care for any more, or the view is stale. It is no sync.
@@ -201,13 +205,13 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 		return next{after: e.recheck(d)}, nil
 	}
 	switch err := e.apply(ctx, s, snap, d); {
-	case errors.Is(err, errCreation):
+	case heldBack(err):
 		return next{again: true}, err
 	case err != nil:
 		return next{}, err
 	}
 	if d.GetCreate() != nil {
-		s.mayCreate()
+		s.end(&s.createHold)
 	}
 	if e.mayAdvance(s, snap, d) {
 		return next{again: true}, nil

@@ -37,7 +37,8 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	s.mu.Lock()
 	job, written := s.job, s.written
 	s.sequence++
-	sequence, maxRows, notBefore, going := s.sequence, s.maxRows, s.createNotBefore, s.namespaceGoing
+	sequence, maxRows, going := s.sequence, s.maxRows, s.namespaceGoing
+	createNotBefore, deleteNotBefore := s.createHold.notBefore, s.deleteHold.notBefore
 	statusDue := s.statusDue
 	s.mu.Unlock()
 	if job == nil {
@@ -62,8 +63,11 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	req.Freshness.JobWritten = formatVersion(written)
 	// A pod that waits for its replacement would keep the namespace from going.
 	req.Spec.Deleting = req.Spec.Deleting || going
-	if !notBefore.IsZero() {
-		req.CreateNotBefore = timestamppb.New(notBefore)
+	if !createNotBefore.IsZero() {
+		req.CreateNotBefore = timestamppb.New(createNotBefore)
+	}
+	if !deleteNotBefore.IsZero() {
+		req.DeleteNotBefore = timestamppb.New(deleteNotBefore)
 	}
 	if !statusDue.IsZero() {
 		req.RecordNotBefore = timestamppb.New(statusDue)

@@ -62,11 +62,14 @@ func (c *Controller) apply(ctx context.Context, s *cronState, snap snapshot, d *
 	if err := c.edit(ctx, s, snap, d.GetEdits()); err != nil {
 		return errors.Is(err, errChanged), ignore(err, errChanged)
 	}
-	if err := c.writeStatus(ctx, s, snap, d.GetStatus()); err != nil {
+	written, err := c.writeStatus(ctx, s, snap, d.GetStatus())
+	if err != nil {
 		return errors.Is(err, errChanged), ignore(err, errChanged)
 	}
 	c.recordEvents(snap.cron, events)
-	return true, nil // What else is due follows in the next decisions.
+	// What else is due follows in the next decisions. A status that is the same in
+	// the API's words would be decided on again for ever (invariant I11).
+	return written || d.GetStatus() == nil || d.GetEdits() != nil, nil
 }
 
 func ignore(err, what error) error {
@@ -250,17 +253,18 @@ func (c *Controller) editPatch(cron *batchv1.CronJob, edits *jobpolicyv1.CronJob
 	return json.Marshal(patch)
 }
 
-// writeStatus replaces the status of the very version that was judged.
-func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapshot, m *jobpolicyv1.CronJobStatus) (err error) {
+// writeStatus replaces the status of the very version that was judged. written:
+// that made a new version of the CronJob.
+func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapshot, m *jobpolicyv1.CronJobStatus) (written bool, err error) {
 	if m == nil {
-		return nil
+		return false, nil
 	}
 	status, err := snap.apiStatus(m)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if apiequality.Semantic.DeepEqual(status, &snap.cron.Status) {
-		return nil
+		return false, nil
 	}
 	ctx, end := c.span(ctx, SpanStatusWritten)
 	defer func() { end(err) }()
@@ -273,11 +277,10 @@ func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapsho
 	}
 	updated, err := c.cfg.Client.BatchV1().CronJobs(cron.Namespace).UpdateStatus(ctx, cron, metav1.UpdateOptions{})
 	if err != nil {
-		return c.writeFailed(ctx, s, err)
+		return false, c.writeFailed(ctx, s, err)
 	}
 	updated.ManagedFields = nil
-	s.observe(updated)
-	return nil
+	return s.observe(updated), nil
 }
 
 // writeFailed brings the view up to date after a write that was refused because

@@ -44,6 +44,8 @@ type Config struct {
 	APIBackoff, MaxAPIBackoff time.Duration
 	// DecisionTimeout bounds one call of the Decider. Default 10 s.
 	DecisionTimeout time.Duration
+	// DrainPeriod bounds how long Run waits for rounds in progress. Default 20 s.
+	DrainPeriod time.Duration
 	// Now tells the time. Default time.Now.
 	Now func() time.Time
 
@@ -81,6 +83,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.MaxAPIBackoff == 0 {
 		c.MaxAPIBackoff = time.Minute
+	}
+	if c.DrainPeriod == 0 {
+		c.DrainPeriod = 20 * time.Second
 	}
 	if c.DecisionTimeout == 0 {
 		c.DecisionTimeout = 10 * time.Second

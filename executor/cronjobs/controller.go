@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
+
+	"jobpolicy.dev/executor/metering"
 )
 
 const (
@@ -58,15 +60,17 @@ func New(cfg Config) (*Controller, error) {
 		return nil, err
 	}
 	cfg.setDefaults()
+	metrics, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, err
+	}
 	c := &Controller{
-		cfg: cfg, log: cfg.Logger, metrics: newMetrics(),
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](cfg.APIBackoff, cfg.MaxAPIBackoff)),
+		cfg: cfg, log: cfg.Logger, metrics: metrics,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](cfg.APIBackoff, cfg.MaxAPIBackoff),
+			workqueue.TypedRateLimitingQueueConfig[types.UID]{Name: metering.CronJobQueue, MetricsProvider: metrics.queues}),
 		broadcaster: record.NewBroadcaster(),
 		crons:       map[types.UID]*cronState{},
-	}
-	if err := c.metrics.register(cfg.Registerer); err != nil {
-		return nil, err
 	}
 	c.recorder = c.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})
 	if err := c.attach(); err != nil {
@@ -125,10 +129,11 @@ func (c *Controller) Ready() error {
 	return ErrNotReady
 }
 
-// Run runs CronJobs until ctx ends, lets the rounds in progress finish, and
-// returns nil.
+// Run runs CronJobs until ctx ends, then lets the rounds in progress finish for at
+// most Config.DrainPeriod, and returns nil.
 func (c *Controller) Run(ctx context.Context) error {
-	work := context.WithoutCancel(ctx)
+	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
 	events := c.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.cfg.Client.CoreV1().Events("")})
 	defer c.broadcaster.Shutdown()
 	defer events.Stop()
@@ -142,19 +147,29 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.log.InfoContext(ctx, "cron job controller started", slog.Int("cronJobs", len(c.informer.GetStore().ListKeys())))
 	for range c.cfg.Workers {
-		working.Go(func() { c.worker(work) })
+		working.Go(func() { c.worker(ctx.Done(), work) })
 	}
 	<-ctx.Done()
+	c.queue.ShutDown()
+	patience := time.AfterFunc(c.cfg.DrainPeriod, abandon)
+	defer patience.Stop()
+	working.Wait()
 	return nil
 }
 
-func (c *Controller) worker(ctx context.Context) {
+// worker works until the queue is shut down. What is still queued when stop is
+// closed is left to the next leader.
+func (c *Controller) worker(stop <-chan struct{}, ctx context.Context) {
 	for {
 		uid, stopped := c.queue.Get()
 		if stopped {
 			return
 		}
-		c.serve(ctx, uid)
+		select {
+		case <-stop:
+		default:
+			c.serve(ctx, uid)
+		}
 		c.queue.Done(uid)
 	}
 }

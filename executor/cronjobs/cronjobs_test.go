@@ -394,3 +394,63 @@ ns          cron      * * * * *   UTC        false     0        -               
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 }
+
+// What the API keeps of a status may be what it has: then there is nothing to do
+// at once (invariant I11).
+func TestAStatusThatIsTheSameIsNotDecidedOnForEver(t *testing.T) {
+	scheduled := func(fraction string) *batchv1.Job {
+		job := testJob(7, "cron-1", testUID(1))
+		job.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: "2026-05-04T10:01:00" + fraction + "Z"}
+		return job
+	}
+	at := metav1.NewTime(created.Add(time.Minute))
+	s := newServer(testCron(func(c *batchv1.CronJob) { c.Status.LastScheduleTime = &at }), scheduled(".5"))
+	same := applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(at.Time)}})
+	d := &script{answers: []answer{same, same, same, same, same, same, same, same}}
+	start(t, s, d)
+	first := d.await(t, 1)
+	if got := first.GetJobs()[0].GetScheduledTime().AsTime(); !got.Equal(at.Time) {
+		t.Errorf("scheduled_time = %v, want %v: whole seconds, as the API keeps times", got, at)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if n := len(d.requests()); n > 4 {
+		t.Errorf("%d questions about a CronJob that nothing happens to", n)
+	}
+	if writes := s.done(); len(writes) > 0 {
+		t.Errorf("writes %v, want none", writes)
+	}
+}
+
+// The list of active Jobs may name a Job wrongly.
+func TestAReferenceIsTheJobsByUIDAndName(t *testing.T) {
+	wrong := corev1.ObjectReference{Kind: "Job", Name: "other", UID: testUID(7)}
+	snap := snapshot{cron: testCron(func(c *batchv1.CronJob) { c.Status.Active = []corev1.ObjectReference{wrong} })}
+	if got := snap.reference(testUID(7), "other"); got != wrong {
+		t.Errorf("reference = %v, want the one of the list: %v", got, wrong)
+	}
+	if got := snap.reference(testUID(7), "cron-1"); got.Name != "cron-1" || got.APIVersion != "batch/v1" {
+		t.Errorf("reference = %v, want one of cron-1", got)
+	}
+}
+
+// A finalizer may keep a deleted Job for long. Once the watch shows that it is
+// being deleted, it is part of the question again.
+func TestADeletedJobThatStaysIsShownAsDeleting(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-1", testUID(1)))
+	s.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		now := metav1.NewTime(created)
+		job := testJob(7, "cron-1", testUID(1))
+		job.DeletionTimestamp, job.Finalizers = &now, []string{"example.com/hook"}
+		s.mu.Lock()
+		s.stamp(job)
+		s.mu.Unlock()
+		return true, nil, s.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), job, namespace)
+	})
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})}}
+	start(t, s, d)
+	eventually(t, "a question with the Job that is being deleted", func() bool {
+		return slices.ContainsFunc(d.requests(), func(req *jobpolicyv1.DecideCronJobRequest) bool {
+			return len(req.GetJobs()) == 1 && req.GetJobs()[0].GetDeleting()
+		})
+	})
+}

@@ -137,7 +137,7 @@ func jobMessage(job *batchv1.Job) (*jobpolicyv1.OwnedJob, error) {
 		m.FinishTime = tracker.Timestamp(condition.LastTransitionTime.Time)
 	}
 	if at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation]); err == nil {
-		m.ScheduledTime = tracker.Timestamp(at)
+		m.ScheduledTime = tracker.Timestamp(at.Truncate(time.Second)) // as the API keeps times
 	}
 	return m, nil
 }
@@ -173,7 +173,7 @@ func (snap *snapshot) apiStatus(m *jobpolicyv1.CronJobStatus) (*batchv1.CronJobS
 
 func (snap *snapshot) reference(uid types.UID, name string) corev1.ObjectReference {
 	for _, ref := range snap.cron.Status.Active {
-		if ref.UID == uid {
+		if ref.UID == uid && ref.Name == name {
 			return ref
 		}
 	}

@@ -84,6 +84,10 @@ func (s *cronState) jobs(store cache.SharedIndexInformer) []*batchv1.Job {
 	for _, obj := range objects {
 		job := obj.(*batchv1.Job)
 		stored[job.UID] = true
+		if job.DeletionTimestamp != nil {
+			// The watch shows the deletion; a finalizer may keep the Job for long.
+			delete(s.unmade, job.UID)
+		}
 		if !s.unmade[job.UID] {
 			out = append(out, job)
 		}

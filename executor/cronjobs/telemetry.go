@@ -2,8 +2,6 @@ package cronjobs
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel"
@@ -12,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/executor/metering"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -79,32 +78,28 @@ func describeDecision(ctx context.Context, d *jobpolicyv1.DecideCronJobResponse)
 	}
 }
 
-// metrics are upstream's CronJob controller metrics by their names.
-type metrics struct{ skew prometheus.Histogram }
+// metrics are upstream's CronJob controller metrics by their names, and what all
+// controllers measure.
+type metrics struct {
+	skew         prometheus.Histogram
+	queues       *metering.Queues
+	engineErrors metering.EngineErrors
+}
 
-func newMetrics() *metrics {
-	return &metrics{skew: prometheus.NewHistogram(prometheus.HistogramOpts{
+// newMetrics returns the metrics, registered. r may be nil.
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	m := &metrics{skew: prometheus.NewHistogram(prometheus.HistogramOpts{
 		Subsystem: "cronjob_controller", Name: "job_creation_skew_duration_seconds",
 		Help:    "The time from when a run of a CronJob was due to when its Job was created.",
 		Buckets: prometheus.ExponentialBuckets(1, 2, 10),
 	})}
-}
-
-// register registers the metrics. One that is registered already, by a Controller
-// before this one, is used on.
-func (m *metrics) register(r prometheus.Registerer) error {
-	if r == nil {
-		return nil
+	if err := metering.Register(r, &m.skew); err != nil {
+		return nil, err
 	}
-	err := r.Register(m.skew)
-	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if existing, ok := already.ExistingCollector.(prometheus.Histogram); ok {
-			m.skew = existing
-			return nil
-		}
+	var err error
+	if m.engineErrors, err = metering.NewEngineErrors(r); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	return nil
+	m.queues, err = metering.NewQueues(r)
+	return m, err
 }

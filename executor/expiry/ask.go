@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/metering"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -33,6 +34,7 @@ func (c *Controller) ask(ctx context.Context, job *batchv1.Job) (*jobpolicyv1.De
 	defer cancel()
 	d, err := c.cfg.Decider.DecideJob(ctx, req)
 	if err != nil {
+		c.metrics.engineErrors.Count(err)
 		return nil, fmt.Errorf("no decision from the policy engine: %w", err)
 	}
 	if d.GetRequestId() != req.GetRequestId() {
@@ -108,26 +110,27 @@ func (c *Controller) span(ctx context.Context, job *batchv1.Job, d *jobpolicyv1.
 	}
 }
 
-// registerMetric registers upstream's metric by its name. One that is registered
-// already, by a Controller before this one, is used on.
-func (c *Controller) registerMetric() error {
-	c.deletion = prometheus.NewHistogram(prometheus.HistogramOpts{
+// metrics are upstream's metric by its name, and what all controllers measure.
+type metrics struct {
+	deletion     prometheus.Histogram
+	queues       *metering.Queues
+	engineErrors metering.EngineErrors
+}
+
+// newMetrics returns the metrics, registered. r may be nil.
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	m := &metrics{deletion: prometheus.NewHistogram(prometheus.HistogramOpts{
 		Subsystem: "ttl_after_finished_controller", Name: "job_deletion_duration_seconds",
 		Help:    "The time from when a finished Job was due to be deleted to when it was.",
 		Buckets: prometheus.ExponentialBuckets(0.1, 2, 14),
-	})
-	if c.cfg.Registerer == nil {
-		return nil
+	})}
+	if err := metering.Register(r, &m.deletion); err != nil {
+		return nil, err
 	}
-	err := c.cfg.Registerer.Register(c.deletion)
-	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if existing, ok := already.ExistingCollector.(prometheus.Histogram); ok {
-			c.deletion = existing
-			return nil
-		}
+	var err error
+	if m.engineErrors, err = metering.NewEngineErrors(r); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	return nil
+	m.queues, err = metering.NewQueues(r)
+	return m, err
 }

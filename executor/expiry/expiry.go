@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/metering"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -79,6 +80,8 @@ type Config struct {
 	APIBackoff, MaxAPIBackoff time.Duration
 	// DecisionTimeout bounds one call of the Decider. Default 10 s.
 	DecisionTimeout time.Duration
+	// DrainPeriod bounds how long Run waits for deletions in progress. Default 20 s.
+	DrainPeriod time.Duration
 	// Now tells the time. Default time.Now.
 	Now func() time.Time
 	// ServerNow tells the API server's time, as of its last answer; the zero time
@@ -112,6 +115,9 @@ func (c *Config) complete() error {
 	if c.DecisionTimeout == 0 {
 		c.DecisionTimeout = 10 * time.Second
 	}
+	if c.DrainPeriod == 0 {
+		c.DrainPeriod = 20 * time.Second
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -123,9 +129,9 @@ func (c *Config) complete() error {
 
 // Controller deletes Jobs. It is made by New and run once.
 type Controller struct {
-	cfg      Config
-	log      *slog.Logger
-	deletion prometheus.Histogram
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
 
 	namespaces                 cache.SharedIndexInformer
 	jobsReady, namespacesReady cache.ResourceEventHandlerRegistration
@@ -140,22 +146,24 @@ type jobKey struct {
 	uid             types.UID
 }
 
-// New checks the configuration (ErrConfig), registers the metric and attaches
+// New checks the configuration (ErrConfig), registers the metrics and attaches
 // itself to Config.Jobs. Nothing runs before Run.
 func New(cfg Config) (*Controller, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+	metrics, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, err
+	}
 	c := &Controller{
-		cfg: cfg, log: cfg.Logger,
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[jobKey](cfg.APIBackoff, cfg.MaxAPIBackoff)),
+		cfg: cfg, log: cfg.Logger, metrics: metrics,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[jobKey](cfg.APIBackoff, cfg.MaxAPIBackoff),
+			workqueue.TypedRateLimitingQueueConfig[jobKey]{Name: metering.TTLQueue, MetricsProvider: metrics.queues}),
 		broadcaster: record.NewBroadcaster(),
 	}
 	c.recorder = c.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})
-	if err := c.registerMetric(); err != nil {
-		return nil, err
-	}
 	return c, c.attach()
 }
 
@@ -175,6 +183,8 @@ func (c *Controller) attach() error {
 		return fmt.Errorf("job handler: %w", err)
 	}
 	if c.namespacesReady, err = c.namespaces.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		// Its Jobs may have finished before the namespace was seen.
+		AddFunc:    func(obj any) { c.namespaceChanged(&corev1.Namespace{}, obj.(*corev1.Namespace)) },
 		UpdateFunc: func(old, obj any) { c.namespaceChanged(old.(*corev1.Namespace), obj.(*corev1.Namespace)) },
 	}); err != nil {
 		return fmt.Errorf("namespace handler: %w", err)
@@ -246,10 +256,11 @@ func (c *Controller) Ready() error {
 	return ErrNotReady
 }
 
-// Run deletes Jobs until ctx ends, lets deletions in progress finish, and returns
-// nil.
+// Run deletes Jobs until ctx ends, then lets deletions in progress finish for at
+// most Config.DrainPeriod, and returns nil.
 func (c *Controller) Run(ctx context.Context) error {
-	work := context.WithoutCancel(ctx)
+	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
 	events := c.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.cfg.Client.CoreV1().Events("")})
 	defer c.broadcaster.Shutdown()
 	defer events.Stop()
@@ -262,19 +273,29 @@ func (c *Controller) Run(ctx context.Context) error {
 		return nil
 	}
 	for range c.cfg.Workers {
-		working.Go(func() { c.worker(work) })
+		working.Go(func() { c.worker(ctx.Done(), work) })
 	}
 	<-ctx.Done()
+	c.queue.ShutDown()
+	patience := time.AfterFunc(c.cfg.DrainPeriod, abandon)
+	defer patience.Stop()
+	working.Wait()
 	return nil
 }
 
-func (c *Controller) worker(ctx context.Context) {
+// worker works until the queue is shut down. What is still queued when stop is
+// closed is left to the next leader.
+func (c *Controller) worker(stop <-chan struct{}, ctx context.Context) {
 	for {
 		key, stopped := c.queue.Get()
 		if stopped {
 			return
 		}
-		c.serve(ctx, key)
+		select {
+		case <-stop:
+		default:
+			c.serve(ctx, key)
+		}
 		c.queue.Done(key)
 	}
 }
@@ -370,7 +391,7 @@ func (c *Controller) delete(ctx context.Context, job *batchv1.Job, d *jobpolicyv
 		return fmt.Errorf("deleting job: %w", err)
 	}
 	if due := d.GetDeleteJob().GetDueTime(); due != nil {
-		c.deletion.Observe(c.now().Sub(due.AsTime()).Seconds())
+		c.metrics.deletion.Observe(c.now().Sub(due.AsTime()).Seconds())
 	}
 	c.log.InfoContext(ctx, "finished job deleted", slog.String("namespace", job.Namespace), slog.String("job", job.Name),
 		slog.String("reason", d.GetExplanation().GetSummary()))

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -297,5 +299,51 @@ func TestNothingIsAskedAboutAJobThatNothingLimits(t *testing.T) {
 		if got := q.GetSpec().GetTtlOptions().GetNamespaceDefault(); got != "7" {
 			t.Errorf("about %s before anything limits it", q.GetJob().GetName())
 		}
+	}
+}
+
+// A namespace may be seen only after its Jobs have finished.
+func TestANamespaceThatComesLateIsHeeded(t *testing.T) {
+	client := fake.NewClientset(testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }))
+	d := &due{at: ended.Add(time.Minute)}
+	start(t, client, d)
+	time.Sleep(50 * time.Millisecond)
+	if n := len(d.questions()); n > 0 {
+		t.Fatalf("%d questions about a Job that nothing says how long to keep", n)
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{AnnotationDefault: "60"}}}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "deletion", func() bool { return len(deletions(client)) > 0 })
+}
+
+// slow is a Decider that takes its time, or until it is told to stop.
+type slow struct{ begun atomic.Int32 }
+
+func (d *slow) DecideJob(ctx context.Context, _ *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d.begun.Add(1)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// At its end a Controller leaves to the next one what it has not begun, and gives
+// up what takes too long.
+func TestABacklogDoesNotHoldUpTheEnd(t *testing.T) {
+	var jobs []runtime.Object
+	for n := range 50 {
+		jobs = append(jobs, testJob(func(j *batchv1.Job) {
+			j.Name, j.UID = fmt.Sprintf("job-%d", n), types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n+1))
+		}))
+	}
+	d := &slow{}
+	t.Run("run", func(t *testing.T) {
+		start(t, fake.NewClientset(jobs...), d, func(c *Config) {
+			c.Workers, c.DecisionTimeout, c.DrainPeriod = 2, time.Minute, 10*time.Millisecond
+		})
+		eventually(t, "work", func() bool { return d.begun.Load() == 2 })
+	}) // ends the Controller
+	if n := d.begun.Load(); n != 2 {
+		t.Errorf("%d Jobs were looked at, want the 2 that were in work when it was to end", n)
 	}
 }

@@ -121,6 +121,7 @@ type Tracker struct {
 	// What the pending pods add up to, so that those which a view does not list
 	// need not be looked at one by one.
 	pendingSucceeded        int32
+	pendingNotEnded         int32
 	pendingSucceededIndexes indexes
 
 	active, ready, terminating, trackedActive int32
@@ -403,6 +404,7 @@ func (t *Tracker) count(s *share, sign int32) {
 }
 
 func (t *Tracker) countPending(r *record, sign int32) {
+	countIf(&t.pendingNotEnded, !r.pod.Ended(), sign)
 	if r.pod.Phase() != corev1.PodSucceeded {
 		return
 	}

@@ -164,6 +164,13 @@ func TestPodsCountByTheirState(t *testing.T) {
 			},
 		},
 	}
+	ending := cases["rows beyond the limit are counted instead"]
+	ending.policy.ReplaceFailedOnly, ending.maxRows = true, 2
+	ending.pods = append(ending.pods, podOf(4, 1, held, inPhase(corev1.PodFailed), deletedAt(epoch, 0), withIndex("7")))
+	ending.want = &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}}
+	ending.wantRows = 2
+	ending.wantUnlisted = &jobpolicyv1.UnlistedPods{Failed: 2, Ending: 1}
+	cases["of those, what is still to end is told where only failed pods are replaced"] = ending
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tr := New()

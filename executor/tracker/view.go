@@ -199,6 +199,9 @@ func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
 		Failed:           int32(len(t.pending)-len(listed)) - t.pendingSucceeded,
 		SucceededIndexes: t.pendingSucceededIndexes.set(),
 	}
+	if t.policy.ReplaceFailedOnly {
+		m.Ending = t.pendingNotEnded
+	}
 	for _, r := range listed {
 		t.countPending(r, 1)
 	}

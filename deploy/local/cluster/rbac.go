@@ -31,12 +31,12 @@ func executorRules() []rbacv1.PolicyRule {
 		{
 			APIGroups: []string{"batch"},
 			Resources: []string{"jobs"},
-			Verbs:     []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+			Verbs:     []string{"get", "list", "watch", "create", "delete"},
 		},
 		{
 			APIGroups: []string{"batch"},
 			Resources: []string{"jobs/status"},
-			Verbs:     []string{"update", "patch"},
+			Verbs:     []string{"update"},
 		},
 		{
 			APIGroups: []string{"batch"},
@@ -64,7 +64,7 @@ func executorRules() []rbacv1.PolicyRule {
 			Verbs:     []string{"get", "list", "watch", "create", "delete", "patch"},
 		},
 		{
-			APIGroups: []string{"", "events.k8s.io"},
+			APIGroups: []string{""},
 			Resources: []string{"events"},
 			Verbs:     []string{"create", "patch", "update"},
 		},

@@ -35,11 +35,16 @@ func TestExecutorMayDoWhatTheBuiltInControllersMay(t *testing.T) {
 	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
 		features.GenericWorkload: true, features.WorkloadWithJob: true,
 	})
+	// It writes events by the older API, no Job but its status, and patches CronJobs.
+	rule := func(group, resource, verb string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}}
+	}
+	events := []rbacv1.PolicyRule{rule("events.k8s.io", "events", "create"), rule("events.k8s.io", "events", "patch"), rule("events.k8s.io", "events", "update")}
+	jobs := []rbacv1.PolicyRule{rule("batch", "jobs", "patch"), rule("batch", "jobs", "update")}
 	cases := map[string]struct{ notNeeded []rbacv1.PolicyRule }{
-		"job-controller":                {},
-		"ttl-after-finished-controller": {},
-		// The executor patches CronJobs.
-		"cronjob-controller": {[]rbacv1.PolicyRule{{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"update"}}}},
+		"job-controller":                {slices.Concat(jobs, events)},
+		"ttl-after-finished-controller": {events},
+		"cronjob-controller":            {slices.Concat([]rbacv1.PolicyRule{rule("batch", "cronjobs", "update")}, jobs, events)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,6 +62,7 @@ func TestExecutorMayNotDoMoreThanItsWork(t *testing.T) {
 	}
 	cases := map[string]rbacv1.PolicyRule{
 		"read secrets":       rule("", "secrets", "get"),
+		"change Jobs":        rule("batch", "jobs", "patch"),
 		"create CronJobs":    rule("batch", "cronjobs", "create"),
 		"delete CronJobs":    rule("batch", "cronjobs", "delete"),
 		"change namespaces":  rule("", "namespaces", "patch"),

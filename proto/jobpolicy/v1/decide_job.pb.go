@@ -31,7 +31,7 @@ const (
 	Disposition_DISPOSITION_UNSPECIFIED Disposition = 0
 	// Carry out the fields that are set, in the order of DecideJobResponse.
 	Disposition_DISPOSITION_APPLY Disposition = 1
-	// There is nothing to do now.
+	// There is nothing to carry out now but events, if there are any.
 	Disposition_DISPOSITION_SETTLED Disposition = 2
 	// The view is too old to decide on. Do nothing; ask again when it is fresh.
 	Disposition_DISPOSITION_WAIT Disposition = 3
@@ -361,6 +361,11 @@ type DecideJobRequest struct {
 	// next one that records pods brings the counts of these up to date as well.
 	// Absent, or later than status_not_before: the same as that.
 	RecordNotBefore *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=record_not_before,json=recordNotBefore,proto3" json:"record_not_before,omitempty"`
+	// Set by the caller after it could not delete pods (admission, a failing API
+	// server): none are deleted before this time, while everything else goes on.
+	// How long to hold off is the caller's choice. Absent, or not later than now:
+	// deletion is not held back.
+	DeleteNotBefore *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=delete_not_before,json=deleteNotBefore,proto3" json:"delete_not_before,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -510,6 +515,13 @@ func (x *DecideJobRequest) GetStatusNotBefore() *timestamppb.Timestamp {
 func (x *DecideJobRequest) GetRecordNotBefore() *timestamppb.Timestamp {
 	if x != nil {
 		return x.RecordNotBefore
+	}
+	return nil
+}
+
+func (x *DecideJobRequest) GetDeleteNotBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DeleteNotBefore
 	}
 	return nil
 }
@@ -1117,8 +1129,11 @@ func (x *DeleteJob) GetDueTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// JobEvent is a Kubernetes event to record on the Job. Sent once, with the
-// status that makes it true.
+// JobEvent is a Kubernetes event to record on the Job or CronJob. One that tells
+// of a change comes once, with the status that makes it true. One that tells of
+// a fault in the object comes with every answer while the fault is there, also
+// with one that settles: record it as Kubernetes' recorders do, which count
+// repetitions instead of storing them.
 type JobEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Normal, or Warning.
@@ -1420,7 +1435,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xad\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xf5\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1441,7 +1456,8 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x12F\n" +
 	"\x11create_not_before\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x0fcreateNotBefore\x12F\n" +
 	"\x11status_not_before\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\x0fstatusNotBefore\x12F\n" +
-	"\x11record_not_before\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x0frecordNotBefore\"\xe2\x02\n" +
+	"\x11record_not_before\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x0frecordNotBefore\x12F\n" +
+	"\x11delete_not_before\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\x0fdeleteNotBefore\"\xe2\x02\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
@@ -1594,35 +1610,36 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	18, // 12: jobpolicy.v1.DecideJobRequest.create_not_before:type_name -> google.protobuf.Timestamp
 	18, // 13: jobpolicy.v1.DecideJobRequest.status_not_before:type_name -> google.protobuf.Timestamp
 	18, // 14: jobpolicy.v1.DecideJobRequest.record_not_before:type_name -> google.protobuf.Timestamp
-	29, // 15: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	29, // 16: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	0,  // 17: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	9,  // 18: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	11, // 19: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	21, // 20: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	18, // 21: jobpolicy.v1.DecideJobResponse.recheck_time:type_name -> google.protobuf.Timestamp
-	13, // 22: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	1,  // 23: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	30, // 24: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	14, // 25: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	8,  // 26: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	12, // 27: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	31, // 28: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	10, // 29: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	2,  // 30: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	3,  // 31: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	18, // 32: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	4,  // 33: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	32, // 34: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	5,  // 35: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	17, // 36: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	7,  // 37: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	33, // 38: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	18, // 15: jobpolicy.v1.DecideJobRequest.delete_not_before:type_name -> google.protobuf.Timestamp
+	29, // 16: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	29, // 17: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	0,  // 18: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	9,  // 19: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	11, // 20: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	21, // 21: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	18, // 22: jobpolicy.v1.DecideJobResponse.recheck_time:type_name -> google.protobuf.Timestamp
+	13, // 23: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	1,  // 24: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	30, // 25: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	14, // 26: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	8,  // 27: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	12, // 28: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	31, // 29: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	10, // 30: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	2,  // 31: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	3,  // 32: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	18, // 33: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	4,  // 34: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	32, // 35: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	5,  // 36: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
+	17, // 37: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
+	7,  // 38: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
+	33, // 39: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }

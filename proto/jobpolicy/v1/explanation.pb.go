@@ -70,6 +70,8 @@ const (
 	WaitReason_WAIT_REASON_STATUS_PERIOD WaitReason = 20
 	// Many finished pods are recorded and released before many others are created.
 	WaitReason_WAIT_REASON_RECORDING WaitReason = 21
+	// The caller could not delete pods and holds off.
+	WaitReason_WAIT_REASON_DELETION_FAILED WaitReason = 22
 )
 
 // Enum value maps for WaitReason.
@@ -97,6 +99,7 @@ var (
 		19: "WAIT_REASON_CONCURRENCY_POLICY",
 		20: "WAIT_REASON_STATUS_PERIOD",
 		21: "WAIT_REASON_RECORDING",
+		22: "WAIT_REASON_DELETION_FAILED",
 	}
 	WaitReason_value = map[string]int32{
 		"WAIT_REASON_UNSPECIFIED":         0,
@@ -121,6 +124,7 @@ var (
 		"WAIT_REASON_CONCURRENCY_POLICY":  19,
 		"WAIT_REASON_STATUS_PERIOD":       20,
 		"WAIT_REASON_RECORDING":           21,
+		"WAIT_REASON_DELETION_FAILED":     22,
 	}
 )
 
@@ -505,7 +509,7 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\rwanted_active\x18\x05 \x01(\x05H\x00R\fwantedActive\x88\x01\x01\x12+\n" +
 	"\x11completed_indexes\x18\x06 \x01(\x05R\x10completedIndexes\x12%\n" +
 	"\x0efailed_indexes\x18\a \x01(\x05R\rfailedIndexesB\x10\n" +
-	"\x0e_wanted_active*\xab\x05\n" +
+	"\x0e_wanted_active*\xcc\x05\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -530,7 +534,8 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x1aWAIT_REASON_STALE_CRON_JOB\x10\x12\x12\"\n" +
 	"\x1eWAIT_REASON_CONCURRENCY_POLICY\x10\x13\x12\x1d\n" +
 	"\x19WAIT_REASON_STATUS_PERIOD\x10\x14\x12\x19\n" +
-	"\x15WAIT_REASON_RECORDING\x10\x15B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x15WAIT_REASON_RECORDING\x10\x15\x12\x1f\n" +
+	"\x1bWAIT_REASON_DELETION_FAILED\x10\x16B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_explanation_proto_rawDescOnce sync.Once

@@ -439,8 +439,13 @@ type UnlistedPods struct {
 	Failed int32 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
 	// Indexes of the succeeded ones, not more than succeeded. INDEXED only.
 	SucceededIndexes *IndexSet `protobuf:"bytes,3,opt,name=succeeded_indexes,json=succeededIndexes,proto3" json:"succeeded_indexes,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Those of failed that are being deleted and have not ended, where such pods
+	// are judged by how they end: with the pod replacement policy FAILED or a pod
+	// failure policy. Not more than failed. Pods are created without waiting for
+	// them to be listed: they count as terminating until they end.
+	Ending        int32 `protobuf:"varint,4,opt,name=ending,proto3" json:"ending,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UnlistedPods) Reset() {
@@ -492,6 +497,13 @@ func (x *UnlistedPods) GetSucceededIndexes() *IndexSet {
 		return x.SucceededIndexes
 	}
 	return nil
+}
+
+func (x *UnlistedPods) GetEnding() int32 {
+	if x != nil {
+		return x.Ending
+	}
+	return 0
 }
 
 // ActivePod describes one active pod. Sent only when the engine asked for it
@@ -959,11 +971,12 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"conditions\"S\n" +
 	"\rContainerExit\x12%\n" +
 	"\x0econtainer_name\x18\x01 \x01(\tR\rcontainerName\x12\x1b\n" +
-	"\texit_code\x18\x02 \x01(\x05R\bexitCode\"\x89\x01\n" +
+	"\texit_code\x18\x02 \x01(\x05R\bexitCode\"\xa1\x01\n" +
 	"\fUnlistedPods\x12\x1c\n" +
 	"\tsucceeded\x18\x01 \x01(\x05R\tsucceeded\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12C\n" +
-	"\x11succeeded_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10succeededIndexes\"\x8f\x03\n" +
+	"\x11succeeded_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10succeededIndexes\x12\x16\n" +
+	"\x06ending\x18\x04 \x01(\x05R\x06ending\"\x8f\x03\n" +
 	"\tActivePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x19\n" +

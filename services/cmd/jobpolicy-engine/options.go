@@ -40,7 +40,7 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	serving := s.Group("Serving")
 	serving.StringVar(&o.grpcAddress, "grpc-address", ":8443", "`Address` (host:port) to serve gRPC on.")
 	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8081", "`Address` (host:port) to serve /healthz, /readyz and /metrics on, in plaintext. Empty: do not.")
-	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to whoever asks.")
+	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients of the same machine.")
 	serving.IntVar(&o.maxConcurrentCalls, "max-concurrent-calls", callsPerProcessor*runtime.GOMAXPROCS(0), "Calls that are decided on at a time. Others wait for a second, then get RESOURCE_EXHAUSTED. Default: 4 for each processor.")
 	serving.DurationVar(&o.maxConnectionAge, "max-connection-age", 30*time.Minute, "Time after which a client is asked to connect anew, so that clients spread over replicas and certificates are checked again.")
 

@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/cronjobs"
 	"jobpolicy.dev/executor/expiry"
@@ -65,7 +65,8 @@ func (o *controllerOptions) validate() error {
 	if o.ttlWorkers < 1 {
 		errs = append(errs, fmt.Errorf("--concurrent-ttl-after-finished-syncs must be at least 1, is %d", o.ttlWorkers))
 	}
-	if _, err := time.LoadLocation(o.timeZone); err != nil || o.timeZone == "Local" || o.timeZone == "" {
+	// The engine's database, and not the machine's: the engine is who reads it.
+	if _, err := zone.Load(o.timeZone); err != nil || o.timeZone == "" {
 		errs = append(errs, fmt.Errorf("--cron-job-time-zone must be an IANA name such as Europe/Berlin, is %q", o.timeZone))
 	}
 	return errors.Join(errs...)
@@ -103,8 +104,8 @@ func (o *options) newControllers(client *kubeclient.Client, jobs *executor.Execu
 			Client: client, Decider: d, Jobs: jobs.Jobs(),
 			ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
 			Workers: o.controllers.cronWorkers, TimeZone: o.controllers.timeZone,
-			DecisionTimeout: o.engine.timeout + decisionMargin,
-			Registerer:      r, Logger: log, TracerProvider: tracing.Provider,
+			DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout,
+			Registerer: r, Logger: log, TracerProvider: tracing.Provider,
 		})
 		if err != nil {
 			return nil, err
@@ -117,8 +118,8 @@ func (o *options) newControllers(client *kubeclient.Client, jobs *executor.Execu
 			Client: client, Decider: d, Jobs: jobs.Jobs(),
 			ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
 			Workers: o.controllers.ttlWorkers, ServerNow: client.Clock.Now,
-			DecisionTimeout: o.engine.timeout + decisionMargin,
-			Registerer:      r, Logger: log, TracerProvider: tracing.Provider,
+			DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout,
+			Registerer: r, Logger: log, TracerProvider: tracing.Provider,
 		})
 		if err != nil {
 			return nil, err

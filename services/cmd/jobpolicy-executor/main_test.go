@@ -108,8 +108,25 @@ func assertDebugAndMetrics(t *testing.T, address string) {
 		t.Errorf("/debug/decisions = %d %q, %v; want an empty list", code, body, err)
 	}
 	code, body, err = testprocess.Get("http://" + address + "/metrics")
-	if err != nil || code != http.StatusOK || !strings.Contains(body, `program="jobpolicy-executor"`) || !strings.Contains(body, "go_goroutines ") {
+	if err != nil || code != http.StatusOK {
 		t.Errorf("/metrics = %d, %v:\n%s", code, err, body)
+	}
+	for _, want := range []string{
+		`program="jobpolicy-executor"`, "go_goroutines ",
+		`workqueue_depth{name="job"}`, `workqueue_depth{name="job_orphan_pod"}`, `workqueue_depth{name="cronjob"}`, `workqueue_depth{name="ttl_jobs_to_delete"}`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("/metrics lacks %s:\n%s", want, body)
+		}
+	}
+}
+
+// assertLeads reads from the metrics whether a replica leads: 1 or 0.
+func assertLeads(t *testing.T, address, want string) {
+	t.Helper()
+	_, body, err := testprocess.Get("http://" + address + "/metrics")
+	if line := `leader_election_master_status{name="jobpolicy-executor"} ` + want; err != nil || !strings.Contains(body, line) {
+		t.Errorf("/metrics lacks %s, %v:\n%s", line, err, body)
 	}
 }
 
@@ -140,18 +157,22 @@ func TestReplicasLeadInTurn(t *testing.T) {
 		"--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=100ms",
 	}
 	first := testprocess.Start(t, nil, args...)
-	testprocess.Readyz(t, first.Logged(t, "service started", "http"), http.StatusOK, "")
+	firstAddress := first.Logged(t, "service started", "http")
+	testprocess.Readyz(t, firstAddress, http.StatusOK, "")
+	assertLeads(t, firstAddress, "1")
 	holder := api.Holder()
 
 	second := testprocess.Start(t, nil, args...)
 	secondAddress := second.Logged(t, "service started", "http")
-	testprocess.Readyz(t, secondAddress, http.StatusServiceUnavailable, "standing by, "+holder+" leads")
+	testprocess.Readyz(t, secondAddress, http.StatusOK, "standing by, "+holder+" leads")
+	assertLeads(t, secondAddress, "0")
 
 	first.Signal(t, syscall.SIGTERM)
 	if code := first.ExitCode(t); code != 0 {
 		t.Errorf("exit code of the leader = %d, want 0", code)
 	}
-	testprocess.Readyz(t, secondAddress, http.StatusOK, "")
+	testprocess.Readyz(t, secondAddress, http.StatusOK, "[+] caches: ok")
+	assertLeads(t, secondAddress, "1")
 
 	api.RefuseRenewals.Store(true)
 	if code := second.ExitCode(t); code != program.ExitFailed {

@@ -79,8 +79,8 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	o.election.AddFlags(s.Group("Leader election"), name)
 
 	serving := s.Group("Serving")
-	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions and /debug/cronjobs on, in plaintext. The last two name Jobs and CronJobs and say what they wait for. Empty: do not.")
-	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to whoever asks.")
+	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions and /debug/cronjobs on, in plaintext; the last two, which name Jobs and CronJobs, only to clients of the same machine. Empty: do not.")
+	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients of the same machine.")
 	serving.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second, "Time that rounds in progress get to end after a signal.")
 }
 

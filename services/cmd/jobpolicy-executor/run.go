@@ -68,7 +68,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	work, ready, err := o.lead(api, all, log)
+	work, ready, err := o.lead(api, all, registry, log)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		Logger:    log,
 		Profiling: o.profiling,
 		Ready:     []probes.Check{ready, engine.check},
-		Extra:     all.pages,
+		Debug:     all.pages,
 	})
 	return serve(ctx, o, work, web, log)
 }
@@ -138,7 +138,7 @@ func loneJobWrites(qps float32) int {
 
 // lead returns what to run, under leader election if that is on, and the check
 // that it is running.
-func (o *options) lead(api *rest.Config, all *controllers, log *slog.Logger) (func(context.Context) error, probes.Check, error) {
+func (o *options) lead(api *rest.Config, all *controllers, r prometheus.Registerer, log *slog.Logger) (func(context.Context) error, probes.Check, error) {
 	caches := all.caches()
 	if !o.election.Enabled {
 		return all.Run, caches, nil
@@ -148,14 +148,16 @@ func (o *options) lead(api *rest.Config, all *controllers, log *slog.Logger) (fu
 		return nil, caches, err
 	}
 	election, err := leading.New(o.election, client, log)
+	if err == nil {
+		err = r.Register(election.Metric())
+	}
 	if err != nil {
 		return nil, caches, err
 	}
-	caches.Run = func(context.Context) error {
-		if leader, standby := election.Standby(); standby {
-			return fmt.Errorf("not filled: standing by, %s leads", leader)
-		}
-		return all.Ready()
+	// A replica that could lead is ready: it has nothing to fill before it does.
+	caches.Idle = func() (string, bool) {
+		leader, standby := election.Standby()
+		return "standing by, " + leader + " leads", standby
 	}
 	return func(ctx context.Context) error { return election.Run(ctx, all.Run) }, caches, nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
@@ -99,6 +100,21 @@ func (e *Election) Standby() (leader string, standby bool) {
 		return "", false
 	}
 	return *current, true
+}
+
+// Metric says by its value whether this replica leads, under the name that
+// Kubernetes components use.
+func (e *Election) Metric() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Subsystem: "leader_election", Name: "master_status",
+		Help:        "1 in the replica that leads, 0 in the others.",
+		ConstLabels: prometheus.Labels{"name": e.opts.Name},
+	}, func() float64 {
+		if leader := e.leader.Load(); leader != nil && *leader == e.lock.Identity() {
+			return 1
+		}
+		return 0
+	})
 }
 
 // Run waits for the lease and calls lead, at most once. It returns

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,9 @@ type Check struct {
 	Name string
 	// Run returns nil when it is so, else what is missing.
 	Run func(context.Context) error
+	// Idle reports that the check does not apply for now, and why. nil: it always
+	// applies.
+	Idle func() (why string, idle bool)
 }
 
 // Config is what a Server needs.
@@ -40,8 +44,9 @@ type Config struct {
 	Ready []Check
 	// Profiling serves /debug/pprof/ too.
 	Profiling bool
-	// Extra holds further handlers, by pattern of http.ServeMux.
-	Extra map[string]http.Handler
+	// Debug holds further handlers, by pattern of http.ServeMux. They answer only
+	// to clients of the same machine.
+	Debug map[string]http.Handler
 }
 
 // Server answers /healthz, /readyz, /metrics, and what its Config adds.
@@ -61,13 +66,13 @@ func New(cfg Config) *Server {
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 	}))
 	if cfg.Profiling {
-		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.Handle("GET /debug/pprof/", local(http.HandlerFunc(pprof.Index)))
+		mux.Handle("GET /debug/pprof/profile", local(http.HandlerFunc(pprof.Profile)))
+		mux.Handle("GET /debug/pprof/symbol", local(http.HandlerFunc(pprof.Symbol)))
+		mux.Handle("GET /debug/pprof/trace", local(http.HandlerFunc(pprof.Trace)))
 	}
-	for pattern, h := range cfg.Extra {
-		mux.Handle(pattern, h)
+	for pattern, h := range cfg.Debug {
+		mux.Handle(pattern, local(h))
 	}
 	s.http = &http.Server{
 		Handler:           mux,
@@ -76,6 +81,23 @@ func New(cfg Config) *Server {
 	}
 	return s
 }
+
+// local serves only clients that come over the loopback interface. What the pages
+// say is not for everybody who can reach the probes and metrics; of a pod, kubectl
+// port-forward comes that way.
+func local(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil || !from.Addr().Unmap().IsLoopback() {
+			http.Error(w, "only for clients of the same machine: use kubectl port-forward", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// Handler is what the Server answers with.
+func (s *Server) Handler() http.Handler { return s.http.Handler }
 
 // Drain makes /readyz answer 503 from now on.
 func (s *Server) Drain() { s.draining.Store(true) }
@@ -115,6 +137,12 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		report("shutdown", errDraining)
 	}
 	for _, c := range s.checks {
+		if c.Idle != nil {
+			if why, idle := c.Idle(); idle {
+				fmt.Fprintf(&body, "[.] %s: not needed: %s\n", c.Name, why)
+				continue
+			}
+		}
 		report(c.Name, c.Run(r.Context()))
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -128,7 +156,7 @@ func Cached(c Check, ttl, timeout time.Duration) Check {
 	var mu sync.Mutex
 	var asked time.Time
 	var last error
-	return Check{Name: c.Name, Run: func(ctx context.Context) error {
+	return Check{Name: c.Name, Idle: c.Idle, Run: func(ctx context.Context) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if !asked.IsZero() && time.Since(asked) < ttl {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -71,6 +72,16 @@ func TestReadyzSaysWhatIsMissing(t *testing.T) {
 			false,
 			http.StatusServiceUnavailable, "[-] caches: pods not listed yet\n[+] engine: ok\n",
 		},
+		"what is missing is not needed for now": {
+			[]probes.Check{{Name: "caches", Run: missing, Idle: func() (string, bool) { return "standing by", true }}, {Name: "engine", Run: fine}},
+			false,
+			http.StatusOK, "[.] caches: not needed: standing by\n[+] engine: ok\n",
+		},
+		"it is needed again": {
+			[]probes.Check{{Name: "caches", Run: missing, Idle: func() (string, bool) { return "", false }}},
+			false,
+			http.StatusServiceUnavailable, "[-] caches: pods not listed yet\n",
+		},
 		"the service drains": {
 			[]probes.Check{{Name: "caches", Run: fine}},
 			true,
@@ -94,18 +105,49 @@ func TestReadyzSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestMetricsAndExtraHandlersAreServed(t *testing.T) {
+// A pod's probes and metrics are reached from the network, its debug pages are
+// not.
+func TestDebugPagesAreForTheSameMachine(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") })
+	server := probes.New(probes.Config{
+		Gatherer: prometheus.NewRegistry(), Logger: (&testenv.Log{}).Logger(), Profiling: true,
+		Debug: map[string]http.Handler{"GET /debug/x": page},
+	})
+	for _, tc := range []struct {
+		from, path string
+		want       int
+	}{
+		{"127.0.0.1:1234", "/debug/x", http.StatusOK},
+		{"[::1]:1234", "/debug/x", http.StatusOK},
+		{"[::ffff:127.0.0.1]:1234", "/debug/x", http.StatusOK},
+		{"10.0.0.7:1234", "/debug/x", http.StatusForbidden},
+		{"10.0.0.7:1234", "/debug/pprof/heap", http.StatusForbidden},
+		{"not an address", "/debug/x", http.StatusForbidden},
+		{"10.0.0.7:1234", "/healthz", http.StatusOK},
+		{"10.0.0.7:1234", "/metrics", http.StatusOK},
+	} {
+		request := httptest.NewRequest(http.MethodGet, tc.path, nil)
+		request.RemoteAddr = tc.from
+		answer := httptest.NewRecorder()
+		server.Handler().ServeHTTP(answer, request)
+		if answer.Code != tc.want {
+			t.Errorf("%s from %s = %d, want %d", tc.path, tc.from, answer.Code, tc.want)
+		}
+	}
+}
+
+func TestMetricsAndDebugPagesAreServed(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "seen_total", Help: "Seen."})
 	registry.MustRegister(counter)
 	counter.Inc()
-	extra := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "extra") })
-	_, base := serve(t, probes.Config{Gatherer: registry, Extra: map[string]http.Handler{"GET /debug/x": extra}})
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") })
+	_, base := serve(t, probes.Config{Gatherer: registry, Debug: map[string]http.Handler{"GET /debug/x": page}})
 
 	if code, body := get(t, base+"/metrics"); code != http.StatusOK || body != "# HELP seen_total Seen.\n# TYPE seen_total counter\nseen_total 1\n" {
 		t.Errorf("/metrics = %d %q", code, body)
 	}
-	if code, body := get(t, base+"/debug/x"); code != http.StatusOK || body != "extra" {
+	if code, body := get(t, base+"/debug/x"); code != http.StatusOK || body != "page" {
 		t.Errorf("/debug/x = %d %q", code, body)
 	}
 	if code, _ := get(t, base+"/nothing"); code != http.StatusNotFound {

@@ -47,9 +47,11 @@ const (
 //	RESOURCE_EXHAUSTED  the message is larger than the server  send less (cut unaccounted_pods), or
 //	                    accepts, or the server is overloaded   wait with growing delay
 //	DEADLINE_EXCEEDED   no answer in time                      ask again with a fresh snapshot
-//	UNAVAILABLE         the server is away or draining         ask again with growing delay
-//	UNAUTHENTICATED,    the client's certificate is missing or mend the configuration; retry slowly
-//	PERMISSION_DENIED   not accepted
+//	UNAVAILABLE         the server is away or draining, or     ask again with growing delay; if it
+//	                    the two do not accept each other's     lasts, look at the certificates: a
+//	                    certificates                           refused one is told by TLS, not by a code
+//	UNAUTHENTICATED,    something before the server (a proxy,  mend the configuration; retry slowly
+//	PERMISSION_DENIED   a mesh) refuses the caller
 //	INTERNAL            a defect of the engine; nothing leaks  retry slowly; report it
 //
 // A call never has side effects, so any call may be repeated.
@@ -146,9 +148,11 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 //	RESOURCE_EXHAUSTED  the message is larger than the server  send less (cut unaccounted_pods), or
 //	                    accepts, or the server is overloaded   wait with growing delay
 //	DEADLINE_EXCEEDED   no answer in time                      ask again with a fresh snapshot
-//	UNAVAILABLE         the server is away or draining         ask again with growing delay
-//	UNAUTHENTICATED,    the client's certificate is missing or mend the configuration; retry slowly
-//	PERMISSION_DENIED   not accepted
+//	UNAVAILABLE         the server is away or draining, or     ask again with growing delay; if it
+//	                    the two do not accept each other's     lasts, look at the certificates: a
+//	                    certificates                           refused one is told by TLS, not by a code
+//	UNAUTHENTICATED,    something before the server (a proxy,  mend the configuration; retry slowly
+//	PERMISSION_DENIED   a mesh) refuses the caller
 //	INTERNAL            a defect of the engine; nothing leaks  retry slowly; report it
 //
 // A call never has side effects, so any call may be repeated.

@@ -1,0 +1,48 @@
+// Package metering has the metrics that the controllers of this module have in
+// common, and how they register theirs.
+package metering
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/status"
+)
+
+// Counter returns a counter that is not registered yet.
+func Counter(subsystem, name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
+}
+
+// Register registers a metric. One that is registered already, by another
+// controller or by one before this, takes its place. Without a Registerer (nil)
+// the metric is kept but not exported.
+func Register[C prometheus.Collector](r prometheus.Registerer, c *C) error {
+	if r == nil {
+		return nil
+	}
+	err := r.Register(*c)
+	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if existing, ok := already.ExistingCollector.(C); ok {
+			*c = existing
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return nil
+}
+
+// EngineErrors counts the decisions that the engine did not give.
+type EngineErrors struct{ byCode *prometheus.CounterVec }
+
+// NewEngineErrors returns the counter of all controllers, registered. r may be nil.
+func NewEngineErrors(r prometheus.Registerer) (EngineErrors, error) {
+	m := EngineErrors{Counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code")}
+	return m, Register(r, &m.byCode)
+}
+
+// Count counts an error of a Decider by its gRPC status code.
+func (m EngineErrors) Count(err error) { m.byCode.WithLabelValues(status.Code(err).String()).Inc() }
