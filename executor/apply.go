@@ -70,7 +70,7 @@ func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, 
 	if d.GetStatus() == nil {
 		return nil
 	}
-	status, err := apiStatus(d.GetStatus())
+	status, err := APIStatus(d.GetStatus())
 	if err != nil {
 		return err
 	}

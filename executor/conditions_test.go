@@ -99,7 +99,7 @@ func TestAStartTimeThatNoMessageCanHoldStays(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			next, err := apiStatus(tc.decided)
+			next, err := APIStatus(tc.decided)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -138,8 +138,10 @@ func uidMessages(uids []types.UID) [][]byte {
 	return out
 }
 
-// apiStatus converts a decided status for the API server.
-func apiStatus(in *jobpolicyv1.JobStatus) (batchv1.JobStatus, error) {
+// APIStatus converts a decided status for the API server: the reverse of
+// StatusMessage. Conditions of other types than the engine writes are not in it;
+// put back those that the Job has. It fails for a UID that is not one of 16 bytes.
+func APIStatus(in *jobpolicyv1.JobStatus) (batchv1.JobStatus, error) {
 	out := batchv1.JobStatus{
 		StartTime:        apiTime(in.GetStartTime()),
 		CompletionTime:   apiTime(in.GetCompletionTime()),

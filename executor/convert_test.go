@@ -65,7 +65,7 @@ func TestStatusesSurviveTheRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := apiStatus(message)
+		out, err := APIStatus(message)
 		if err != nil {
 			t.Fatal(err)
 		}
