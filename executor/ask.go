@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -75,6 +76,11 @@ func (e *Executor) check(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.Decid
 		return fmt.Errorf("disposition %v: %w", d.GetDisposition(), errBadAnswer)
 	case create != nil && len(d.GetDelete()) > 0:
 		return fmt.Errorf("creates and deletes at once: %w", errBadAnswer)
+	case create != nil && later(req.GetCreateNotBefore(), req.GetNow()):
+		return fmt.Errorf("creates before %s: %w", req.GetCreateNotBefore().AsTime(), errBadAnswer)
+	case len(d.GetDelete()) > 0 && later(req.GetDeleteNotBefore(), req.GetNow()):
+		// An engine that does not know the field yet.
+		return fmt.Errorf("deletes before %s: %w", req.GetDeleteNotBefore().AsTime(), errBadAnswer)
 	case int(create.GetCount()) > e.cfg.maxChanges() || len(d.GetDelete()) > e.cfg.maxChanges():
 		return fmt.Errorf("%d creations and %d deletions are above the limit of %d: %w",
 			create.GetCount(), len(d.GetDelete()), e.cfg.maxChanges(), errBadAnswer)
@@ -85,6 +91,11 @@ func (e *Executor) check(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.Decid
 		return fmt.Errorf("a gang of %d, with gangs asked for: %t: %w", d.GetGang().GetMinCount(), e.cfg.WorkloadWithJob, errBadAnswer)
 	}
 	return nil
+}
+
+// later reports whether a time is given and is after another.
+func later(at, than *timestamppb.Timestamp) bool {
+	return at != nil && at.AsTime().After(than.AsTime())
 }
 
 func setSize(set *jobpolicyv1.IndexSet) int64 {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -230,5 +231,32 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 				t.Error("creation is not held back")
 			}
 		})
+	}
+}
+
+// An engine older than the field would have the same pods deleted at once, over
+// and over.
+func TestWhatIsHeldBackIsNotDoneHoweverTheEngineAnswers(t *testing.T) {
+	e, err := New(testConfig(newServer(), &script{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	apply := jobpolicyv1.Disposition_DISPOSITION_APPLY
+	deletes := &jobpolicyv1.DecideJobResponse{Disposition: apply, Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0]}}}
+	creates := &jobpolicyv1.DecideJobResponse{Disposition: apply, Create: &jobpolicyv1.CreatePods{Count: 1}}
+	for held, refused := range map[time.Duration]bool{time.Second: true, 0: false, -time.Second: false} {
+		until := timestamppb.New(now.Add(held))
+		req := &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), DeleteNotBefore: until}
+		if err := e.check(req, deletes); errors.Is(err, errBadAnswer) != refused {
+			t.Errorf("deletions %v before they may: %v", held, err)
+		}
+		req = &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), CreateNotBefore: until}
+		if err := e.check(req, creates); errors.Is(err, errBadAnswer) != refused {
+			t.Errorf("creations %v before they may: %v", held, err)
+		}
+	}
+	if err := e.check(&jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now)}, deletes); err != nil {
+		t.Errorf("deletions that nothing holds back: %v", err)
 	}
 }

@@ -40,8 +40,9 @@ type EngineErrors struct{ byCode *prometheus.CounterVec }
 
 // NewEngineErrors returns the counter of all controllers, registered. r may be nil.
 func NewEngineErrors(r prometheus.Registerer) (EngineErrors, error) {
-	m := EngineErrors{Counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code")}
-	return m, Register(r, &m.byCode)
+	byCode := Counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code")
+	err := Register(r, &byCode)
+	return EngineErrors{byCode}, err
 }
 
 // Count counts an error of a Decider by its gRPC status code.

@@ -31,7 +31,9 @@ func (o oracle) replayRaces(ctx context.Context, results []result) {
 			continue
 		}
 		c := *first.c
-		c.next = nil // its steps are known by now
+		if c.next != nil {
+			c.next = func(facts) string { return "" } // Its steps are known by now.
+		}
 		for n := range maxReplays {
 			again := o.play(ctx, &c, fmt.Sprintf("again-%d-%d", i, n))
 			if ranAsOurs(first, again) {
