@@ -306,16 +306,18 @@ func TestNothingIsAskedAboutAJobThatNothingLimits(t *testing.T) {
 func TestANamespaceThatComesLateIsHeeded(t *testing.T) {
 	client := fake.NewClientset(testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }))
 	d := &due{at: ended.Add(time.Minute)}
-	start(t, client, d)
-	time.Sleep(50 * time.Millisecond)
-	if n := len(d.questions()); n > 0 {
-		t.Fatalf("%d questions about a Job that nothing says how long to keep", n)
+	start(t, client, d, func(c *Config) { c.Workers = 1 })
+	// A Job that comes later is looked at later.
+	later := testJob(func(j *batchv1.Job) { j.Namespace, j.UID = "other", "00000000-0000-0000-0000-000000000002" })
+	if _, err := client.BatchV1().Jobs("other").Create(t.Context(), later, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
+	eventually(t, "deletion of the later Job", func() bool { return len(deletions(client)) == 1 })
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{AnnotationDefault: "60"}}}
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "deletion", func() bool { return len(deletions(client)) > 0 })
+	eventually(t, "deletion", func() bool { return len(deletions(client)) == 2 })
 }
 
 // slow is a Decider that takes its time, or until it is told to stop.
