@@ -207,6 +207,7 @@ func TestInvalidRequests(t *testing.T) {
 		"negative unlisted succeeded":         {func(r *request) { r.UnlistedPods.Succeeded = -1 }, "unlisted_pods.succeeded", "must not be negative"},
 		"negative unlisted failed":            {func(r *request) { r.UnlistedPods.Failed = -1 }, "unlisted_pods.failed", "must not be negative"},
 		"more unlisted indexes than pods":     {func(r *request) { r.UnlistedPods.SucceededIndexes = ranges(0, 4) }, "unlisted_pods.succeeded_indexes", "more indexes than unlisted_pods.succeeded (1), has 5"},
+		"more unlisted ending than failed":    {func(r *request) { r.UnlistedPods.Ending = r.UnlistedPods.Failed + 1 }, "unlisted_pods.ending", "must be between 0 and"},
 		"negative creations":                  {func(r *request) { r.InFlight.Creates = -1 }, "in_flight.creates", "must not be negative"},
 		"more indexes than creations":         {func(r *request) { r.InFlight.CreateIndexes = ranges(0, 4) }, "in_flight.create_indexes", "more indexes than in_flight.creates (1), has 5"},
 		"a version that is no number":         {func(r *request) { r.Freshness.JobWritten = "abc" }, "freshness.job_written", "decimal number below 2^64"},

@@ -35,11 +35,11 @@ func (e *Executor) apply(ctx context.Context, s *jobState, snap snapshot, d *job
 		err = e.createPods(ctx, s, snap, d, podGroup)
 	}
 	if err != nil {
-		e.hold(ctx, s, &s.createHold, snap.job, "pods not created", err)
+		e.holdBack(ctx, s, &s.createHold, snap.job, "pods not created", err)
 		return fmt.Errorf("%w: %w", errCreation, err)
 	}
 	if err := e.deletePods(ctx, s, snap.job, d.GetDelete()); err != nil {
-		e.hold(ctx, s, &s.deleteHold, snap.job, "pods not deleted", err)
+		e.holdBack(ctx, s, &s.deleteHold, snap.job, "pods not deleted", err)
 		return fmt.Errorf("%w: %w", errDeletion, err)
 	}
 	if err := e.writeStatus(ctx, s, snap, d); err != nil {

@@ -108,7 +108,7 @@ func setSize(set *jobpolicyv1.IndexSet) int64 {
 
 func (e *Executor) engineFailed(ctx context.Context, s *jobState, snap snapshot, err error) error {
 	code := status.Code(err)
-	e.metrics.engineErrors.Count(err)
+	e.metrics.shared.EngineFailed(err)
 	switch code {
 	case codes.InvalidArgument, codes.Unimplemented:
 		e.engineAnswered(ctx)

@@ -40,7 +40,7 @@ func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d
 		return err
 	})
 	if err != nil && some.Load() {
-		s.end(&s.createHold)
+		s.endHold(&s.createHold)
 	}
 	return err
 }

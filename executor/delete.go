@@ -26,7 +26,7 @@ func (e *Executor) deletePods(ctx context.Context, s *jobState, job *batchv1.Job
 		return err
 	})
 	if some.Load() {
-		s.end(&s.deleteHold)
+		s.endHold(&s.deleteHold)
 	}
 	return err
 }

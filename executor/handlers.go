@@ -179,7 +179,7 @@ func (e *Executor) ownedPodSeen(pod *leanpods.Pod, ref *leanpods.Owner) {
 	}
 	switch {
 	case news == tracker.Change && pod.Ended():
-		s.end(&s.createHold)
+		s.endHold(&s.createHold)
 		e.wake(s, CausePodEvent, s.pods.Idle())
 	case news == tracker.Change:
 		e.wake(s, CausePodEvent, s.pods.Idle())
@@ -216,7 +216,7 @@ func (e *Executor) podDeleted(pod *leanpods.Pod) {
 		return
 	}
 	if s.pods.Gone(pod.UID, tracker.Watch) {
-		s.end(&s.createHold)
+		s.endHold(&s.createHold)
 		e.wake(s, CausePodEvent, s.pods.Idle())
 	}
 	e.jobs.dropUnused(pod.Namespace(), ref.UID)

@@ -24,8 +24,8 @@ func (h *hold) begin(base, most time.Duration) time.Duration {
 	return delay
 }
 
-// hold begins one of the Job's holds; what says in the log what was not done.
-func (e *Executor) hold(ctx context.Context, s *jobState, h *hold, job *batchv1.Job, what string, err error) {
+// holdBack begins one of the Job's holds; what says in the log what was not done.
+func (e *Executor) holdBack(ctx context.Context, s *jobState, h *hold, job *batchv1.Job, what string, err error) {
 	s.mu.Lock()
 	delay := h.begin(e.cfg.APIBackoff, e.cfg.MaxAPIBackoff)
 	s.mu.Unlock()
@@ -34,9 +34,9 @@ func (e *Executor) hold(ctx context.Context, s *jobState, h *hold, job *batchv1.
 	}
 }
 
-// end ends one of the Job's holds: some of it was done after all, or, of
+// endHold ends one of the Job's holds: some of it was done after all, or, of
 // creation, a pod has ended and made room for another.
-func (s *jobState) end(h *hold) {
+func (s *jobState) endHold(h *hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*h = hold{}

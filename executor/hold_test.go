@@ -29,7 +29,7 @@ func TestCreationIsHeldBackLongerOnlyWhileNothingIsCreated(t *testing.T) {
 	s := &jobState{}
 	hold := func() time.Duration {
 		before := time.Now()
-		e.hold(t.Context(), s, &s.createHold, &batchv1.Job{}, "pods not created", errors.New("exceeded quota"))
+		e.holdBack(t.Context(), s, &s.createHold, &batchv1.Job{}, "pods not created", errors.New("exceeded quota"))
 		return s.createHold.notBefore.Sub(before).Round(time.Second)
 	}
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
@@ -37,7 +37,7 @@ func TestCreationIsHeldBackLongerOnlyWhileNothingIsCreated(t *testing.T) {
 			t.Errorf("held back for %v, want %v", got, want)
 		}
 	}
-	s.end(&s.createHold)
+	s.endHold(&s.createHold)
 	if !s.createHold.notBefore.IsZero() {
 		t.Error("creation is still held back after a pod was created or has ended")
 	}

@@ -43,8 +43,7 @@ type metrics struct {
 	staleSkips       *prometheus.CounterVec
 	decisionDuration *prometheus.HistogramVec
 	decisions        *prometheus.CounterVec
-	engineErrors     metering.EngineErrors
-	queues           *metering.Queues
+	shared           *metering.Shared
 }
 
 // newMetrics returns the metrics, registered. r may be nil.
@@ -85,10 +84,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	var err error
-	if m.engineErrors, err = metering.NewEngineErrors(r); err != nil {
-		return nil, err
-	}
-	m.queues, err = metering.NewQueues(r)
+	m.shared, err = metering.NewShared(r)
 	return m, err
 }
 

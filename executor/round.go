@@ -211,7 +211,7 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 		return next{}, err
 	}
 	if d.GetCreate() != nil {
-		s.end(&s.createHold)
+		s.endHold(&s.createHold)
 	}
 	if e.mayAdvance(s, snap, d) {
 		return next{again: true}, nil

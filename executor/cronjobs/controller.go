@@ -68,7 +68,7 @@ func New(cfg Config) (*Controller, error) {
 		cfg: cfg, log: cfg.Logger, metrics: metrics,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](cfg.APIBackoff, cfg.MaxAPIBackoff),
-			workqueue.TypedRateLimitingQueueConfig[types.UID]{Name: metering.CronJobQueue, MetricsProvider: metrics.queues}),
+			workqueue.TypedRateLimitingQueueConfig[types.UID]{Name: metering.CronJobQueue, MetricsProvider: metrics.shared.Queues}),
 		broadcaster: record.NewBroadcaster(),
 		crons:       map[types.UID]*cronState{},
 	}

@@ -179,7 +179,7 @@ func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (_ *j
 	defer cancel()
 	d, err := c.cfg.Decider.DecideCronJob(ctx, snap.req)
 	if err != nil {
-		c.metrics.engineErrors.Count(err)
+		c.metrics.shared.EngineFailed(err)
 		c.refused(s, snap.cron, err)
 		return nil, fmt.Errorf("no decision from the policy engine: %w", err)
 	}

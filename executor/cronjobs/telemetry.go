@@ -81,9 +81,8 @@ func describeDecision(ctx context.Context, d *jobpolicyv1.DecideCronJobResponse)
 // metrics are upstream's CronJob controller metrics by their names, and what all
 // controllers measure.
 type metrics struct {
-	skew         prometheus.Histogram
-	queues       *metering.Queues
-	engineErrors metering.EngineErrors
+	skew   prometheus.Histogram
+	shared *metering.Shared
 }
 
 // newMetrics returns the metrics, registered. r may be nil.
@@ -97,9 +96,6 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		return nil, err
 	}
 	var err error
-	if m.engineErrors, err = metering.NewEngineErrors(r); err != nil {
-		return nil, err
-	}
-	m.queues, err = metering.NewQueues(r)
+	m.shared, err = metering.NewShared(r)
 	return m, err
 }

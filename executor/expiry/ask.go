@@ -34,7 +34,7 @@ func (c *Controller) ask(ctx context.Context, job *batchv1.Job) (*jobpolicyv1.De
 	defer cancel()
 	d, err := c.cfg.Decider.DecideJob(ctx, req)
 	if err != nil {
-		c.metrics.engineErrors.Count(err)
+		c.metrics.shared.EngineFailed(err)
 		return nil, fmt.Errorf("no decision from the policy engine: %w", err)
 	}
 	if d.GetRequestId() != req.GetRequestId() {
@@ -112,9 +112,8 @@ func (c *Controller) span(ctx context.Context, job *batchv1.Job, d *jobpolicyv1.
 
 // metrics are upstream's metric by its name, and what all controllers measure.
 type metrics struct {
-	deletion     prometheus.Histogram
-	queues       *metering.Queues
-	engineErrors metering.EngineErrors
+	deletion prometheus.Histogram
+	shared   *metering.Shared
 }
 
 // newMetrics returns the metrics, registered. r may be nil.
@@ -128,9 +127,6 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		return nil, err
 	}
 	var err error
-	if m.engineErrors, err = metering.NewEngineErrors(r); err != nil {
-		return nil, err
-	}
-	m.queues, err = metering.NewQueues(r)
+	m.shared, err = metering.NewShared(r)
 	return m, err
 }

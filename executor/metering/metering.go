@@ -35,15 +35,23 @@ func Register[C prometheus.Collector](r prometheus.Registerer, c *C) error {
 	return nil
 }
 
-// EngineErrors counts the decisions that the engine did not give.
-type EngineErrors struct{ byCode *prometheus.CounterVec }
-
-// NewEngineErrors returns the counter of all controllers, registered. r may be nil.
-func NewEngineErrors(r prometheus.Registerer) (EngineErrors, error) {
-	byCode := Counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code")
-	err := Register(r, &byCode)
-	return EngineErrors{byCode}, err
+// Shared are the metrics that every controller has.
+type Shared struct {
+	Queues       *Queues
+	engineErrors *prometheus.CounterVec
 }
 
-// Count counts an error of a Decider by its gRPC status code.
-func (m EngineErrors) Count(err error) { m.byCode.WithLabelValues(status.Code(err).String()).Inc() }
+// NewShared returns the metrics that every controller has, registered. r may be
+// nil.
+func NewShared(r prometheus.Registerer) (*Shared, error) {
+	m := &Shared{
+		Queues:       newQueues(),
+		engineErrors: Counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code"),
+	}
+	return m, errors.Join(m.Queues.register(r), Register(r, &m.engineErrors))
+}
+
+// EngineFailed counts an error of a Decider by its gRPC status code.
+func (m *Shared) EngineFailed(err error) {
+	m.engineErrors.WithLabelValues(status.Code(err).String()).Inc()
+}

@@ -24,8 +24,7 @@ type Queues struct {
 	waited, worked             *prometheus.HistogramVec
 }
 
-// NewQueues returns the metrics of work queues, registered. r may be nil.
-func NewQueues(r prometheus.Registerer) (*Queues, error) {
+func newQueues() *Queues {
 	const subsystem = "workqueue"
 	gauge := func(name, help string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: name, Help: help}, []string{"name"})
@@ -35,7 +34,7 @@ func NewQueues(r prometheus.Registerer) (*Queues, error) {
 			Subsystem: subsystem, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(10e-9, 10, 10),
 		}, []string{"name"})
 	}
-	m := &Queues{
+	return &Queues{
 		depth:      gauge("depth", "Items that are due and not yet worked on."),
 		adds:       Counter(subsystem, "adds_total", "Items that became due.", "name"),
 		waited:     histogram("queue_duration_seconds", "The time from when an item is due until it is worked on."),
@@ -44,7 +43,10 @@ func NewQueues(r prometheus.Registerer) (*Queues, error) {
 		longest:    gauge("longest_running_processor_seconds", "The time that the longest work in progress has taken so far."),
 		retries:    Counter(subsystem, "retries_total", "Items that were put back, or put off.", "name"),
 	}
-	return m, errors.Join(
+}
+
+func (m *Queues) register(r prometheus.Registerer) error {
+	return errors.Join(
 		Register(r, &m.depth), Register(r, &m.adds), Register(r, &m.waited), Register(r, &m.worked),
 		Register(r, &m.unfinished), Register(r, &m.longest), Register(r, &m.retries))
 }
