@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/kubernetes"
 
+	"jobpolicy.dev/executor/wallclock"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -59,6 +60,9 @@ type Config struct {
 	// MaxPodChangesPerSync and MaxUncountedPods are handed to the engine.
 	// 0: the engine's defaults, 500 each.
 	MaxPodChangesPerSync, MaxUncountedPods int
+	// MaxRows is how many finished pods one request lists at most. Default: enough
+	// for two rounds of the ledger, and 100,000 of a Job with limits per index.
+	MaxRows int
 
 	// KeepStartTimeOnSuspend is handed to the engine: the start time of a Job
 	// stays when it is suspended, as in a cluster without the gate
@@ -88,6 +92,11 @@ type Config struct {
 	// Resync makes every Job due this often even if nothing happens. 0: never.
 	Resync time.Duration
 
+	// Now tells wall time: what is compared with times of the cluster and sent to
+	// the engine. Default time.Now. How long something takes or waits is not
+	// measured by it, so it may be set back and forward. Called concurrently.
+	Now func() time.Time
+
 	// Registerer takes the metrics. nil: they are kept but not exported.
 	Registerer prometheus.Registerer
 	// Logger is used with its Context methods only. Default: slog.Default().
@@ -107,7 +116,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("no decider: %w", ErrConfig)
 	case c.MaxWrites < 0 || c.MaxJobWrites < 0 || c.LoneJobWrites < 0:
 		return fmt.Errorf("negative number of writes: %w", ErrConfig)
-	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0:
+	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0 || c.MaxRows < 0:
 		return fmt.Errorf("negative limit: %w", ErrConfig)
 	case c.PodFailureBackoff < 0 || c.MaxPodFailureBackoff < 0 || c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
 		return fmt.Errorf("negative duration: %w", ErrConfig)
@@ -127,6 +136,7 @@ func (c *Config) setDefaults() {
 	setDefault(&c.MaxAPIBackoff, time.Minute)
 	setDefault(&c.DecisionTimeout, 10*time.Second)
 	setDefault(&c.DrainPeriod, 20*time.Second)
+	c.Now = wallclock.New(c.Now)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

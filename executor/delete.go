@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -58,7 +57,7 @@ func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job,
 		Preconditions: &metav1.Preconditions{UID: &uid},
 	})
 	if err == nil {
-		s.pods.Deleted(uid, time.Now())
+		s.pods.Deleted(uid, e.cfg.Now())
 		s.progressed()
 		e.podEvent(s, job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
 		return nil

@@ -197,12 +197,12 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 		e.metrics.staleSkips.WithLabelValues(staleResource(snap.req)...).Inc()
 		s.due(false, true, false)
 		after := e.cfg.APIBackoff
-		if recheck := e.recheck(d); recheck > 0 {
+		if recheck := e.recheck(snap, d); recheck > 0 {
 			after = min(after, recheck)
 		}
 		return next{after: after}, nil
 	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
-		return next{after: e.recheck(d)}, nil
+		return next{after: e.recheck(snap, d)}, nil
 	}
 	switch err := e.apply(ctx, s, snap, d); {
 	case heldBack(err):
@@ -223,7 +223,7 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 	if len(d.GetRelease()) > 0 || len(d.GetDelete()) > 0 {
 		after = e.cfg.StatusPeriod
 	}
-	if recheck := e.recheck(d); recheck > 0 {
+	if recheck := e.recheck(snap, d); recheck > 0 {
 		after = min(after, recheck)
 	}
 	return next{after: after}, nil
@@ -237,13 +237,14 @@ func staleResource(req *jobpolicyv1.DecideJobRequest) []string {
 	return []string{"", "pods"}
 }
 
-// recheck is how long until the decision's recheck time; 0 if it has none. A
-// time that is not in the future counts as a batch period (invariant I11).
-func (e *Executor) recheck(d *jobpolicyv1.DecideJobResponse) time.Duration {
+// recheck is how long until the decision's recheck time, as seen from the request
+// whose clock it was decided by; 0 if it has none. A time that is not in the future counts as a batch period (invariant I11).
+func (e *Executor) recheck(snap snapshot, d *jobpolicyv1.DecideJobResponse) time.Duration {
 	if d.GetRecheckTime() == nil {
 		return 0
 	}
-	return max(time.Until(d.GetRecheckTime().AsTime()), e.cfg.SyncBatchPeriod)
+	ahead := d.GetRecheckTime().AsTime().Sub(snap.req.GetNow().AsTime())
+	return max(ahead-time.Since(snap.made), e.cfg.SyncBatchPeriod)
 }
 
 // mayAdvance reports whether the next round may do something although no event

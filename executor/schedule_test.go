@@ -2,6 +2,7 @@ package executor
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,18 +48,21 @@ func TestWhatIsNotPressingWaitsWhileTheAPIServerIsBusy(t *testing.T) {
 // A status that records finished pods may go sooner than one that only counts:
 // half a period, in which the next pod may finish.
 func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
-	cfg := testConfig(newServer(), &script{})
-	cfg.StatusPeriod = time.Minute
-	e, err := New(cfg)
-	must(err)
-	s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
-	s.spaceStatuses(cfg.StatusPeriod)
-	snap, err := e.snapshot(s, false)
-	must(err)
-	record, status := snap.req.GetRecordNotBefore(), snap.req.GetStatusNotBefore()
-	if !record.AsTime().Equal(s.statusDue) || status.AsTime().Sub(record.AsTime()) != cfg.StatusPeriod/2 {
-		t.Errorf("records from %v, counts from %v; a status is due at %v", record.AsTime(), status.AsTime(), s.statusDue)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig(newServer(), &script{})
+		cfg.StatusPeriod = time.Minute
+		e, err := New(cfg)
+		must(err)
+		defer discard(e)
+		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
+		s.spaceStatuses(cfg.StatusPeriod)
+		snap, err := e.snapshot(s, false)
+		must(err)
+		record, status := snap.req.GetRecordNotBefore(), snap.req.GetStatusNotBefore()
+		if !record.AsTime().Equal(s.statusDue) || status.AsTime().Sub(record.AsTime()) != cfg.StatusPeriod/2 {
+			t.Errorf("records from %v, counts from %v; a status is due at %v", record.AsTime(), status.AsTime(), s.statusDue)
+		}
+	})
 }
 
 // A decision that releases or creates many pods may leave the creation of others to

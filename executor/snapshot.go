@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wallclock"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -26,10 +27,12 @@ const (
 	maxChangesDefault = 500
 )
 
-// snapshot is a request, and the version of the Job it was made from.
+// snapshot is a request, the version of the Job it was made from, and the moment,
+// in monotonic time, that the request calls now.
 type snapshot struct {
-	job *batchv1.Job
-	req *jobpolicyv1.DecideJobRequest
+	job  *batchv1.Job
+	req  *jobpolicyv1.DecideJobRequest
+	made time.Time
 }
 
 // snapshot builds a request. activeRows asks for rows of active pods.
@@ -55,7 +58,8 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	req, err := e.request(job, view)
+	made, now := time.Now(), e.cfg.Now()
+	req, err := e.request(job, view, now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
@@ -64,28 +68,33 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	// A pod that waits for its replacement would keep the namespace from going.
 	req.Spec.Deleting = req.Spec.Deleting || going
 	if !createNotBefore.IsZero() {
-		req.CreateNotBefore = timestamppb.New(createNotBefore)
+		req.CreateNotBefore = timestamppb.New(wallclock.Of(createNotBefore, now))
 	}
 	if !deleteNotBefore.IsZero() {
-		req.DeleteNotBefore = timestamppb.New(deleteNotBefore)
+		req.DeleteNotBefore = timestamppb.New(wallclock.Of(deleteNotBefore, now))
 	}
 	if !statusDue.IsZero() {
-		req.RecordNotBefore = timestamppb.New(statusDue)
-		req.StatusNotBefore = timestamppb.New(statusDue.Add(e.cfg.StatusPeriod / 2))
+		record := wallclock.Of(statusDue, now)
+		req.RecordNotBefore = timestamppb.New(record)
+		req.StatusNotBefore = timestamppb.New(record.Add(e.cfg.StatusPeriod / 2))
 	}
-	return snapshot{job: job, req: req}, nil
+	return snapshot{job: job, req: req, made: made}, nil
 }
 
 // rowLimit is how many unaccounted pods are listed: enough to fill two rounds of
 // the ledger, so that the cost of a round does not grow with the Job.
 func (e *Executor) rowLimit(job *batchv1.Job) int {
+	limit := max(minRows, 2*int(e.settings.GetMaxUncountedPods()))
 	if job.Spec.BackoffLimitPerIndex != nil {
-		return maxRowsPerIndex
+		limit = maxRowsPerIndex
 	}
-	return max(minRows, 2*int(e.settings.GetMaxUncountedPods()))
+	if e.cfg.MaxRows > 0 {
+		limit = min(limit, e.cfg.MaxRows)
+	}
+	return limit
 }
 
-func (e *Executor) request(job *batchv1.Job, view tracker.View) (*jobpolicyv1.DecideJobRequest, error) {
+func (e *Executor) request(job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {
 	uid, err := tracker.UIDBytes(job.UID)
 	if err != nil {
 		return nil, fmt.Errorf("job uid: %w", err)
@@ -99,7 +108,7 @@ func (e *Executor) request(job *batchv1.Job, view tracker.View) (*jobpolicyv1.De
 		return nil, fmt.Errorf("status: %w", err)
 	}
 	return &jobpolicyv1.DecideJobRequest{
-		Now:               timestamppb.New(time.Now()),
+		Now:               timestamppb.New(now),
 		Job:               &jobpolicyv1.JobRef{Uid: uid, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation},
 		Spec:              spec,
 		Status:            status,

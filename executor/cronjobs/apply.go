@@ -201,7 +201,7 @@ func (c *Controller) holdCreation(ctx context.Context, s *cronState, cause error
 	s.mu.Lock()
 	delay := min(c.cfg.APIBackoff<<min(s.createFailures, 20), c.cfg.MaxAPIBackoff)
 	s.createFailures++
-	s.createNotBefore = c.cfg.Now().Add(delay)
+	s.createNotBefore = time.Now().Add(delay)
 	s.mu.Unlock()
 	c.log.WarnContext(ctx, "job of a run not created", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
 		slog.Duration("retryAfter", delay), slog.Any("error", cause))

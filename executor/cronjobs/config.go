@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/wallclock"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -46,7 +47,7 @@ type Config struct {
 	DecisionTimeout time.Duration
 	// DrainPeriod bounds how long Run waits for rounds in progress. Default 20 s.
 	DrainPeriod time.Duration
-	// Now tells the time. Default time.Now.
+	// Now tells wall time, and may be set back and forward. Default time.Now.
 	Now func() time.Time
 
 	// Registerer takes the metrics. nil: they are kept but not exported.
@@ -90,9 +91,7 @@ func (c *Config) setDefaults() {
 	if c.DecisionTimeout == 0 {
 		c.DecisionTimeout = 10 * time.Second
 	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
+	c.Now = wallclock.New(c.Now)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

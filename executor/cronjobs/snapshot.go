@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wallclock"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -37,9 +38,10 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, fmt.Errorf("uid: %w", err)
 	}
+	now := c.cfg.Now()
 	req := &jobpolicyv1.DecideCronJobRequest{
 		RequestId: string(cron.UID) + "-" + strconv.FormatUint(sequence, 10),
-		Now:       timestamppb.New(c.cfg.Now()),
+		Now:       timestamppb.New(now),
 		CronJob: &jobpolicyv1.CronJobRef{
 			Uid: uid, Namespace: cron.Namespace, Name: cron.Name, Generation: cron.Generation,
 		},
@@ -48,7 +50,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		NameTaken: taken,
 	}
 	if !notBefore.IsZero() {
-		req.CreateNotBefore = timestamppb.New(notBefore)
+		req.CreateNotBefore = timestamppb.New(wallclock.Of(notBefore, now))
 	}
 	for _, job := range jobs {
 		m, err := jobMessage(job)

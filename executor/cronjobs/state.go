@@ -29,7 +29,7 @@ type cronState struct {
 	unmade map[types.UID]bool
 
 	nameTaken       string
-	createNotBefore time.Time
+	createNotBefore time.Time // Monotonic: the clock may be set meanwhile.
 	createFailures  int
 	sequence        uint64
 	// told are the generation and the text that were last told about in an event

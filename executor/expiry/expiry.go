@@ -25,6 +25,7 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/metering"
+	"jobpolicy.dev/executor/wallclock"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -82,7 +83,7 @@ type Config struct {
 	DecisionTimeout time.Duration
 	// DrainPeriod bounds how long Run waits for deletions in progress. Default 20 s.
 	DrainPeriod time.Duration
-	// Now tells the time. Default time.Now.
+	// Now tells wall time, and may be set back and forward. Default time.Now.
 	Now func() time.Time
 	// ServerNow tells the API server's time, as of its last answer; the zero time
 	// while nothing is known of it. nil: only Now counts.
@@ -118,9 +119,7 @@ func (c *Config) complete() error {
 	if c.DrainPeriod == 0 {
 		c.DrainPeriod = 20 * time.Second
 	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
+	c.Now = wallclock.New(c.Now)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -1,0 +1,153 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// wallClock is a clock that can be set.
+type wallClock struct{ off atomic.Int64 }
+
+func (c *wallClock) now() time.Time { return time.Now().Add(time.Duration(c.off.Load())) }
+
+func (c *wallClock) set(by time.Duration) { c.off.Add(int64(by)) }
+
+// inBubble runs an Executor in virtual time while f runs.
+func inBubble(t *testing.T, cfg Config, f func(t *testing.T, e *Executor)) {
+	synctest.Test(t, func(t *testing.T) {
+		e, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+		f(t, e)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+}
+
+// discard ends what New has begun, for an Executor that is not run.
+func discard(e *Executor) {
+	e.queue.ShutDown()
+	e.orphans.ShutDown()
+	e.broadcaster.Shutdown()
+}
+
+// What waits for a pause after a status or after a failure waits for as long as it
+// would have, however the clock is set meanwhile.
+func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
+	for name, step := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour, "not": 0} {
+		t.Run(name, func(t *testing.T) {
+			clock := &wallClock{}
+			cfg := testConfig(newServer(), &script{})
+			cfg.Now, cfg.StatusPeriod = clock.now, time.Second
+			synctest.Test(t, func(t *testing.T) {
+				e, err := New(cfg)
+				must(err)
+				defer discard(e)
+				s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
+				s.spaceStatuses(cfg.StatusPeriod)
+				s.createHold.begin(2*time.Second, time.Minute)
+				s.deleteHold.begin(3*time.Second, time.Minute)
+				clock.set(step)
+				snap, err := e.snapshot(s, false)
+				must(err)
+				ahead := func(at *timestamppb.Timestamp) time.Duration { return at.AsTime().Sub(snap.req.GetNow().AsTime()) }
+				for what, wait := range map[string]struct{ got, want time.Duration }{
+					"create": {ahead(snap.req.GetCreateNotBefore()), 2 * time.Second},
+					"delete": {ahead(snap.req.GetDeleteNotBefore()), 3 * time.Second},
+					"status": {ahead(snap.req.GetStatusNotBefore()), cfg.StatusPeriod / 2},
+					"record": {ahead(snap.req.GetRecordNotBefore()), 0},
+				} {
+					if wait.got != wait.want {
+						t.Errorf("%s waits %v, want %v", what, wait.got, wait.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A look that was planned comes when it was planned for, although the clock was
+// set between the question and the plan.
+func TestAClockThatIsSetMovesNoRecheck(t *testing.T) {
+	for name, step := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			clock := &wallClock{}
+			var asked []time.Time
+			question := func(answer *jobpolicyv1.DecideJobResponse) answer {
+				return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+					asked = append(asked, time.Now())
+					clock.set(step)
+					answer.RequestId, answer.Disposition = req.GetRequestId(), jobpolicyv1.Disposition_DISPOSITION_SETTLED
+					answer.RecheckTime = timestamppb.New(req.GetNow().AsTime().Add(time.Minute))
+					return answer, nil
+				}
+			}
+			decider := &script{answers: []answer{question(&jobpolicyv1.DecideJobResponse{}), question(&jobpolicyv1.DecideJobResponse{})}}
+			cfg := testConfig(newServer(testJob()), decider)
+			cfg.Now = clock.now
+			inBubble(t, cfg, func(t *testing.T, _ *Executor) {
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+			})
+			if len(asked) != 2 || asked[1].Sub(asked[0]) != time.Minute {
+				t.Errorf("asked at %v, want twice, a minute apart", asked)
+			}
+		})
+	}
+}
+
+// A quota that is exhausted once holds creation back for the API back-off, also
+// when the clock is set back by an hour right then.
+func TestAClockSetBackHoldsNoCreation(t *testing.T) {
+	clock := &wallClock{}
+	var created time.Time
+	server := newServer(testJob())
+	server.failures["create pods"] = func(n int) error {
+		if n == 1 {
+			clock.set(-time.Hour)
+			return apierrors.NewInternalError(errors.New("exceeded quota"))
+		}
+		created = time.Now()
+		return nil
+	}
+	cfg := testConfig(server, creatingOnce{})
+	cfg.Now, cfg.APIBackoff, cfg.MaxAPIBackoff = clock.now, time.Second, time.Minute
+	inBubble(t, cfg, func(t *testing.T, _ *Executor) {
+		begun := time.Now()
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if created.IsZero() || created.Sub(begun) > 5*time.Second {
+			t.Errorf("begun at %v, the pod was created at %v", begun, created)
+		}
+	})
+}
+
+// creatingOnce wants one pod, and respects create_not_before.
+type creatingOnce struct{}
+
+func (creatingOnce) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	switch {
+	case req.GetPods().GetActive() > 0 || req.GetInFlight().GetCreates() > 0:
+	case later(req.GetCreateNotBefore(), req.GetNow()):
+		d.RecheckTime = req.GetCreateNotBefore()
+	default:
+		d.Disposition, d.Create = jobpolicyv1.Disposition_DISPOSITION_APPLY, &jobpolicyv1.CreatePods{Count: 1}
+	}
+	return d, nil
+}
