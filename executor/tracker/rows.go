@@ -1,0 +1,136 @@
+package tracker
+
+import (
+	"bytes"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// rows lists unaccounted pods, at most limit and all that the status has
+// recorded: those are counted there already, and their release frees room. Of
+// the others, those that have waited longest are listed, and those that have not
+// ended and so cannot be recorded yet after all that can.
+func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
+	var listed []*record
+	for uid := range recorded {
+		if r, ok := t.pending[uid]; ok {
+			listed = append(listed, r)
+		}
+	}
+	t.tidyQueue()
+	for _, countable := range []bool{true, false} {
+		for _, r := range t.queue {
+			if len(listed) >= limit {
+				break
+			}
+			if t.isPending(r) && t.countable(r) == countable && !recorded[r.pod.UID] {
+				listed = append(listed, r)
+			}
+		}
+	}
+	rows := make([]*jobpolicyv1.UnaccountedPod, 0, len(listed))
+	for _, r := range listed {
+		row, err := t.row(r)
+		if err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b *jobpolicyv1.UnaccountedPod) int { return bytes.Compare(a.Uid, b.Uid) })
+	return rows, t.unlisted(listed), nil
+}
+
+// countable reports whether a pending pod can be recorded: it has ended, or being
+// deleted is as good.
+func (t *Tracker) countable(r *record) bool {
+	return r.pod.Ended() || !t.policy.ReplaceFailedOnly
+}
+
+func (t *Tracker) row(r *record) (*jobpolicyv1.UnaccountedPod, error) {
+	uid, err := UIDBytes(r.pod.UID)
+	if err != nil {
+		return nil, err
+	}
+	row := &jobpolicyv1.UnaccountedPod{
+		Uid:                      uid,
+		Phase:                    phase(r.pod),
+		Deleting:                 r.deleting(),
+		Index:                    indexField(r.share.index),
+		FinishedTime:             Timestamp(finishedTime(r.pod, r.deletedAt)),
+		IndexFailureCount:        r.pod.IndexFailures,
+		IndexIgnoredFailureCount: r.pod.IndexIgnoredFailures,
+	}
+	if t.policy.Failures != nil && r.pod.Phase() != corev1.PodSucceeded {
+		row.Failure = podFailure(r.pod, t.policy.Failures)
+	}
+	return row, nil
+}
+
+func indexField(ix int32) *int32 {
+	if ix == NoIndex {
+		return nil
+	}
+	return &ix
+}
+
+// unlisted is what the pending pods add up to without the listed ones.
+func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
+	if len(listed) == len(t.pending) {
+		return nil
+	}
+	for _, r := range listed {
+		t.countPending(r, -1)
+	}
+	m := &jobpolicyv1.UnlistedPods{
+		Succeeded:        t.pendingSucceeded,
+		Failed:           int32(len(t.pending)-len(listed)) - t.pendingSucceeded,
+		SucceededIndexes: t.pendingSucceededIndexes.set(),
+	}
+	if t.policy.ReplaceFailedOnly {
+		m.Ending = t.pendingNotEnded
+	}
+	for _, r := range listed {
+		t.countPending(r, 1)
+	}
+	return m
+}
+
+func (t *Tracker) activeRows(limit int) (*jobpolicyv1.ActivePods, error) {
+	m := &jobpolicyv1.ActivePods{Truncated: int(t.active) > limit}
+	for _, r := range t.pods {
+		if !r.share.active {
+			continue
+		}
+		row, err := activeRow(r)
+		if err != nil {
+			return nil, err
+		}
+		m.Pods = append(m.Pods, row)
+	}
+	slices.SortFunc(m.Pods, func(a, b *jobpolicyv1.ActivePod) int { return bytes.Compare(a.Uid, b.Uid) })
+	m.Pods = m.Pods[:min(len(m.Pods), limit)]
+	return m, nil
+}
+
+func activeRow(r *record) (*jobpolicyv1.ActivePod, error) {
+	uid, err := UIDBytes(r.pod.UID)
+	if err != nil {
+		return nil, err
+	}
+	row := &jobpolicyv1.ActivePod{
+		Uid: uid, Phase: phase(r.pod), Index: indexField(r.share.index),
+		Scheduled: r.pod.Scheduled, Ready: r.share.ready, Tracked: r.share.trackedActive,
+		MaxRestarts: r.pod.MaxRestarts, MaxSidecarRestarts: r.pod.MaxSidecarRestarts,
+	}
+	if row.Ready && !r.pod.ReadyChanged.IsZero() {
+		row.ReadySince = Timestamp(r.pod.ReadyChanged)
+	}
+	if !r.pod.Created.IsZero() {
+		row.CreatedTime = Timestamp(r.pod.Created)
+	}
+	return row, nil
+}
