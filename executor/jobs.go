@@ -54,6 +54,8 @@ type jobState struct {
 	lazy      bool // Nothing but a routine status is due.
 	lastRound time.Time
 	notBefore time.Time
+	// planned is when a round is due even if no event comes; zero: never.
+	planned time.Time
 	// statusDue is when the next routine status may be written that records finished
 	// pods. One that only counts waits half a period more: the next pod to finish
 	// may bring its own.

@@ -233,7 +233,7 @@ func TestNoRoundIsPlannedFarAhead(t *testing.T) {
 	planned := &delays{}
 	e := &Executor{queue: planned}
 	for _, delay := range []time.Duration{time.Minute, 1000 * time.Hour} {
-		e.wakeAfter(&jobState{}, delay)
+		e.plan(&jobState{}, delay)
 	}
 	if diff := cmp.Diff([]time.Duration{time.Minute, maxWait}, planned.noted); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

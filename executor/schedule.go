@@ -102,9 +102,13 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// wakeAfter makes a Job due later, at the latest.
-func (e *Executor) wakeAfter(s *jobState, delay time.Duration) {
-	e.queue.AddAfter(s.uid, min(delay, maxWait))
+// plan makes a Job due later, at the latest.
+func (e *Executor) plan(s *jobState, delay time.Duration) {
+	delay = min(delay, maxWait)
+	s.mu.Lock()
+	s.planned = time.Now().Add(delay)
+	s.mu.Unlock()
+	e.queue.AddAfter(s.uid, delay)
 }
 
 // wakeUp is what woke a Job, and when. wait is above 0 when it is too early for
@@ -121,21 +125,30 @@ func (e *Executor) busy() bool {
 	return len(e.writing) == cap(e.writing) || len(e.open) > e.cfg.MaxJobWrites
 }
 
-// takeWake begins a round, or says how long the Job has to wait for it. What is
-// not pressing leaves the API server to others while it is busy, for some time.
+// deferral is how long what is not pressing leaves a busy API server to others: not
+// for ever, and not beyond the time for which a round was planned before such news
+// came. s.mu must be held.
+func (e *Executor) deferral(s *jobState, now time.Time) time.Duration {
+	if !s.lazy || now.Sub(s.wokenAt) >= maxDeferral || !e.busy() {
+		return 0
+	}
+	if s.planned.IsZero() {
+		return e.cfg.StatusPeriod
+	}
+	return min(e.cfg.StatusPeriod, s.planned.Sub(now))
+}
+
+// takeWake begins a round, or says how long the Job has to wait for it.
 func (e *Executor) takeWake(s *jobState) wakeUp {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	wait := s.early(now, e.cfg.SyncBatchPeriod)
-	if s.lazy && e.busy() && now.Sub(s.wokenAt) < maxDeferral {
-		wait = max(wait, e.cfg.StatusPeriod)
-	}
+	wait := max(s.early(now, e.cfg.SyncBatchPeriod), e.deferral(s, now))
 	if wait > 0 {
 		return wakeUp{wait: wait}
 	}
 	w := wakeUp{cause: s.wakeCause, at: s.wokenAt}
-	s.wakeCause, s.urgent, s.lazy, s.lastRound = "", false, false, now
+	s.wakeCause, s.urgent, s.lazy, s.lastRound, s.planned = "", false, false, now, time.Time{}
 	if w.cause != "" {
 		return w
 	}
@@ -175,7 +188,7 @@ func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid typ
 	}
 	woken := e.takeWake(s)
 	if woken.wait > 0 {
-		e.wakeAfter(s, woken.wait)
+		e.queue.AddAfter(uid, woken.wait)
 		return
 	}
 	job := s.current()
@@ -205,7 +218,7 @@ func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid typ
 			next.after = e.cfg.SyncBatchPeriod
 		}
 		if next.after > 0 {
-			e.wakeAfter(s, next.after)
+			e.plan(s, next.after)
 		}
 		return
 	}
@@ -237,6 +250,7 @@ func (e *Executor) backOff(ctx context.Context, s *jobState, err error) {
 	s.failures++
 	now := time.Now()
 	s.notBefore, s.lastRound = now.Add(delay), now
+	s.planned = s.notBefore
 	job := s.job
 	s.mu.Unlock()
 	e.queue.AddAfter(s.uid, delay)

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"jobpolicy.dev/executor/tracker"
@@ -18,6 +19,7 @@ func TestWhatIsNotPressingWaitsWhileTheAPIServerIsBusy(t *testing.T) {
 		lazy     bool
 		open     int
 		wokenAgo time.Duration
+		planned  time.Duration // ahead; 0: nothing is
 		want     time.Duration
 	}{
 		"pressing":                    {lazy: false, open: 3, want: 0},
@@ -25,23 +27,64 @@ func TestWhatIsNotPressingWaitsWhileTheAPIServerIsBusy(t *testing.T) {
 		"many are at work":            {lazy: true, open: 3, want: time.Minute},
 		"many are at work for long":   {lazy: true, open: 3, wokenAgo: maxDeferral, want: 0},
 		"pressing although it is old": {lazy: false, open: 3, wokenAgo: maxDeferral, want: 0},
+		"a planned round is due":      {lazy: true, open: 3, planned: -1, want: 0},
+		"a planned round is near":     {lazy: true, open: 3, planned: time.Second, want: time.Second},
+		"a planned round is far":      {lazy: true, open: 3, planned: time.Hour, want: time.Minute},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			cfg := testConfig(newServer(), &script{})
-			cfg.MaxJobWrites, cfg.StatusPeriod = 2, time.Minute
-			e, err := New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range tc.open {
-				e.open <- struct{}{}
-			}
-			s := &jobState{wakeCause: CausePodEvent, wokenAt: time.Now().Add(-tc.wokenAgo), lazy: tc.lazy}
-			if got := e.takeWake(s).wait; got != tc.want {
-				t.Errorf("waits %v, want %v", got, tc.want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				cfg := testConfig(newServer(), &script{})
+				cfg.MaxJobWrites, cfg.StatusPeriod = 2, time.Minute
+				e, err := New(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer discard(e)
+				for range tc.open {
+					e.open <- struct{}{}
+				}
+				s := &jobState{wakeCause: CausePodEvent, wokenAt: time.Now().Add(-tc.wokenAgo), lazy: tc.lazy}
+				if tc.planned != 0 {
+					s.planned = time.Now().Add(tc.planned)
+				}
+				if got := e.takeWake(s).wait; got != tc.want {
+					t.Errorf("waits %v, want %v", got, tc.want)
+				}
+			})
 		})
+	}
+}
+
+// A round that was planned for a time, such as a deadline or the end of a retry
+// delay, comes then, whatever that is not pressing has come before it.
+func TestAPlannedRoundIsOnTimeAlthoughOthersAreAtWork(t *testing.T) {
+	var asked []time.Duration
+	cfg := testConfig(newServer(testJob()), nil)
+	begun := time.Time{}
+	cfg.Decider = &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		asked, begun = append(asked, 0), time.Now()
+		return &jobpolicyv1.DecideJobResponse{
+			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
+			RecheckTime: timestamppb.New(req.GetNow().AsTime().Add(2 * time.Second)),
+		}, nil
+	}, func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		asked = append(asked, time.Since(begun))
+		return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
+	}}}
+	cfg.MaxJobWrites = 2
+	inBubble(t, cfg, func(t *testing.T, e *Executor) {
+		time.Sleep(time.Second)
+		for range 3 {
+			e.open <- struct{}{}
+		}
+		s, _ := e.jobs.find(testUID(1))
+		e.wakeLazily(s, CausePodEvent, 0)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+	})
+	if len(asked) != 2 || asked[1] != 2*time.Second {
+		t.Errorf("asked after %v, want at once and after 2s", asked)
 	}
 }
 
