@@ -10,7 +10,6 @@ import (
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/kubeclient"
-	"jobpolicy.dev/services/internal/leading"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
@@ -42,7 +41,7 @@ type options struct {
 	engine      engineOptions
 	controllers controllerOptions
 	jobs        jobOptions
-	election    leading.Options
+	election    electionOptions
 
 	httpAddress     string
 	profiling       bool
@@ -76,7 +75,7 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	o.engine.addFlags(s.Group("Policy engine"))
 	o.controllers.addFlags(s.Group("Controllers"))
 	o.jobs.addFlags(s.Group("Jobs"))
-	o.election.AddFlags(s.Group("Leader election"), name)
+	o.election.addFlags(s.Group("Leader election"))
 
 	serving := s.Group("Serving")
 	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions and /debug/cronjobs on, in plaintext; the last two, which name Jobs and CronJobs, only to clients of the same machine. Empty: do not.")
@@ -105,7 +104,7 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 
 // Validate implements program.Options.
 func (o *options) Validate() error {
-	errs := []error{o.kube.Validate(), o.engine.validate(), o.controllers.validate(), o.jobs.validate(), o.election.Validate()}
+	errs := []error{o.kube.Validate(), o.engine.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate()}
 	if o.shutdownTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("--shutdown-timeout must be above 0s, is %s", o.shutdownTimeout))
 	}

@@ -11,12 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/leaderelection"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/kubeclient"
-	"jobpolicy.dev/services/internal/leading"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
 )
@@ -40,7 +39,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	}
 	// Who has lost the lease must be gone before somebody else acts.
 	defer func() {
-		if !errors.Is(err, leading.ErrLost) {
+		if !errors.Is(err, leaderelection.ErrLost) {
 			err = errors.Join(err, flush(tracing))
 		}
 	}()
@@ -56,6 +55,10 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
+	election, err := o.election.newElection(api, registry, log)
+	if err != nil {
+		return err
+	}
 	client, err := kubeclient.New(api)
 	if err != nil {
 		return err
@@ -68,10 +71,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	work, ready, err := o.lead(api, all, registry, log)
-	if err != nil {
-		return err
-	}
+	work, ready := lead(election, all)
 	web := probes.New(probes.Config{
 		Gatherer:  registry,
 		Logger:    log,
@@ -136,30 +136,19 @@ func loneJobWrites(qps float32) int {
 	return executor.DefaultLoneJobWrites
 }
 
-// lead returns what to run, under leader election if that is on, and the check
+// lead returns what to run, under leader election if there is one, and the check
 // that it is running.
-func (o *options) lead(api *rest.Config, all *controllers, r prometheus.Registerer, log *slog.Logger) (func(context.Context) error, probes.Check, error) {
+func lead(election *leaderelection.Election, all *controllers) (func(context.Context) error, probes.Check) {
 	caches := all.caches()
-	if !o.election.Enabled {
-		return all.Run, caches, nil
-	}
-	client, err := kubeclient.NewForLease(api, o.election.RenewDeadline)
-	if err != nil {
-		return nil, caches, err
-	}
-	election, err := leading.New(o.election, client, log)
-	if err == nil {
-		err = r.Register(election.Metric())
-	}
-	if err != nil {
-		return nil, caches, err
+	if election == nil {
+		return all.Run, caches
 	}
 	// A replica that could lead is ready: it has nothing to fill before it does.
 	caches.Idle = func() (string, bool) {
 		leader, standby := election.Standby()
 		return "standing by, " + leader + " leads", standby
 	}
-	return func(ctx context.Context) error { return election.Run(ctx, all.Run) }, caches, nil
+	return func(ctx context.Context) error { return election.Run(ctx, all.Run) }, caches
 }
 
 // serve works until the context is done. /readyz says no before the work ends.
@@ -195,6 +184,6 @@ func serve(ctx context.Context, o *options, work func(context.Context) error, we
 		return nil
 	})
 	log.Info("service started", "version", service().Version, "http", httpAddress, "engine", o.engine.target,
-		"managedBy", o.jobs.managedBy, "replaceBuiltin", o.jobs.replaceBuiltin, "leaderElection", o.election.Enabled)
+		"managedBy", o.jobs.managedBy, "replaceBuiltin", o.jobs.replaceBuiltin, "leaderElection", o.election.enabled)
 	return group.Wait()
 }

@@ -1,0 +1,193 @@
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestLeaseIsHeldUntilLeadingHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &leases{}
+		r := start(t, config(api, "first"))
+		<-r.began
+		r.ask()
+		<-r.asked
+		time.Sleep(time.Minute) // many leases long
+		if got := api.holder(); got != "first" {
+			t.Errorf("holder while draining = %q, want first", got)
+		}
+		if err := r.tenure.check(); err != nil {
+			t.Errorf("a write while draining: %v, want nil", err)
+		}
+		want := errors.New("as leading ended")
+		r.end <- want
+		if err := <-r.outcome; !errors.Is(err, want) {
+			t.Errorf("Run() = %v, want what leading returned", err)
+		}
+		if got := api.holder(); got != "" {
+			t.Errorf("holder afterwards = %q, want none", got)
+		}
+		if err := r.tenure.check(); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("a write after the lease was given up: %v, want ErrNotLeading", err)
+		}
+	})
+}
+
+func TestNextReplicaTakesOverAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &leases{}
+		first := start(t, config(api, "first"))
+		<-first.began
+		second := start(t, config(api, "second"))
+		synctest.Wait()
+		if leader, standby := second.Standby(); !standby || leader != "first" {
+			t.Errorf("Standby() = %q, %v; want the first replica to lead", leader, standby)
+		}
+		if _, standby := first.Standby(); standby {
+			t.Error("the leader takes itself for a standby")
+		}
+		given := time.Now()
+		first.ask()
+		first.end <- nil
+		if err := <-first.outcome; err != nil {
+			t.Errorf("Run() = %v, want nil", err)
+		}
+		<-second.began
+		cfg := config(api, "")
+		if waited, most := time.Since(given), time.Duration((1+JitterFactor)*float64(cfg.RetryPeriod)); waited > most {
+			t.Errorf("the second replica waited %s, want at most %s", waited, most)
+		}
+	})
+}
+
+func TestStandbyEndsWithoutLeading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &leases{}
+		leader := start(t, config(api, "first"))
+		<-leader.began
+		standby := start(t, config(api, "second"))
+		standby.ask()
+		if err := <-standby.outcome; err != nil {
+			t.Errorf("Run() = %v, want nil", err)
+		}
+		if standby.leads() {
+			t.Error("the standby led")
+		}
+		if got := api.holder(); got != "first" {
+			t.Errorf("holder = %q, want still the first", got)
+		}
+	})
+}
+
+func TestReplicaThatIsAskedToEndBeforeItLeadsLeavesNoLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		api := &leases{onWrite: cancel} // while the lease is being acquired
+		election, err := New(config(api, "first"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		led := false
+		err = election.Run(ctx, func(context.Context) error { led = true; return nil })
+		if err != nil || led {
+			t.Errorf("Run() = %v, led = %v; want nil, without leading", err, led)
+		}
+		if got := api.holder(); got != "" {
+			t.Errorf("the lease is left to %q", got)
+		}
+	})
+}
+
+func TestLostLeaseIsReportedWithoutWaitingForLeadingToEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &leases{}
+		r := start(t, config(api, "first"))
+		<-r.began
+		api.setAway(true)
+		if err := <-r.outcome; !errors.Is(err, ErrLost) {
+			t.Errorf("Run() = %v, want ErrLost", err)
+		}
+		<-r.asked // and leading is asked to end
+		if err := r.tenure.check(); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("a write after that: %v, want ErrNotLeading", err)
+		}
+	})
+}
+
+func TestLostLeaseIsReportedHoweverFastLeadingEnds(t *testing.T) {
+	for range 5 { // who is first, leading or the election, is not said
+		synctest.Test(t, func(t *testing.T) {
+			api := &leases{}
+			election, err := New(config(api, "first"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = election.Run(t.Context(), func(leading context.Context) error {
+				api.setAway(true)
+				<-leading.Done()
+				return nil
+			})
+			if !errors.Is(err, ErrLost) {
+				t.Errorf("Run() = %v, want ErrLost", err)
+			}
+		})
+	}
+}
+
+func TestAnotherHolderEndsTheTermAtOnce(t *testing.T) {
+	for _, holder := range []string{"second", ""} { // "": it has come and gone
+		synctest.Test(t, func(t *testing.T) {
+			api := &leases{}
+			r := start(t, config(api, "first"))
+			<-r.began
+			api.take(holder)
+			taken := time.Now()
+			if err := <-r.outcome; !errors.Is(err, ErrLost) {
+				t.Errorf("Run() = %v, want ErrLost", err)
+			}
+			if passed := time.Since(taken); passed > config(api, "").RetryPeriod {
+				t.Errorf("the term ended after %s, want at the next renewal", passed)
+			}
+			if got := api.holder(); got != holder {
+				t.Errorf("holder = %q, want still %q", got, holder)
+			}
+			if err := r.tenure.check(); !errors.Is(err, ErrNotLeading) {
+				t.Errorf("a write after that: %v, want ErrNotLeading", err)
+			}
+		})
+	}
+}
+
+func TestConfigurationIsChecked(t *testing.T) {
+	cases := map[string]func(*Config){
+		"no client":              func(c *Config) { c.Client = nil },
+		"no name":                func(c *Config) { c.Name = "" },
+		"a lease below a second": func(c *Config) { c.LeaseDuration = time.Second - 1 },
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(&leases{}, "first")
+			change(&cfg)
+			if _, err := New(cfg); !errors.Is(err, ErrConfig) {
+				t.Errorf("New() = %v, want ErrConfig", err)
+			}
+		})
+	}
+}
+
+func TestTwoReplicasOfOneHostHaveTwoNames(t *testing.T) {
+	one, err := New(config(&leases{}, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := New(config(&leases{}, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one.cfg.Identity == other.cfg.Identity {
+		t.Errorf("both are called %q", one.cfg.Identity)
+	}
+}

@@ -1,0 +1,154 @@
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typed "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+// leases is an API server that has one Lease.
+type leases struct {
+	typed.LeaseInterface
+
+	mu      sync.Mutex
+	stored  *coordinationv1.Lease
+	version int
+	away    bool          // refuses all
+	onWrite func()        // called before a write takes effect
+	latency time.Duration // of the answer to a write
+}
+
+func (l *leases) Leases(string) typed.LeaseInterface { return l }
+
+func (l *leases) setAway(away bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = away
+}
+
+func (l *leases) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.away:
+		return nil, errors.New("the API server is away")
+	case l.stored == nil:
+		return nil, apierrors.NewNotFound(coordinationv1.Resource("leases"), name)
+	}
+	return l.stored.DeepCopy(), nil
+}
+
+func (l *leases) Create(_ context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	return l.write(lease, "")
+}
+
+func (l *leases) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	return l.write(lease, lease.ResourceVersion)
+}
+
+func (l *leases) write(lease *coordinationv1.Lease, version string) (*coordinationv1.Lease, error) {
+	if l.onWrite != nil {
+		l.onWrite()
+	}
+	defer time.Sleep(l.latency)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.away:
+		return nil, errors.New("the API server is away")
+	case l.stored != nil && l.stored.ResourceVersion != version:
+		return nil, apierrors.NewConflict(coordinationv1.Resource("leases"), lease.Name, errors.New("it has changed"))
+	}
+	l.version++
+	l.stored = lease.DeepCopy()
+	l.stored.ResourceVersion = strconv.Itoa(l.version)
+	return l.stored.DeepCopy(), nil
+}
+
+// take makes somebody else the holder.
+func (l *leases) take(holder string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.version++
+	l.stored = l.stored.DeepCopy()
+	l.stored.ResourceVersion = strconv.Itoa(l.version)
+	l.stored.Spec.HolderIdentity = &holder
+}
+
+func (l *leases) holder() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stored == nil || l.stored.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *l.stored.Spec.HolderIdentity
+}
+
+// config has kube-controller-manager's durations.
+func config(client typed.LeasesGetter, identity string) Config {
+	return Config{
+		Client: client, Namespace: "kube-system", Name: "jobpolicy-executor", Identity: identity,
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// replica is an Election that runs. It leads until it is told to end.
+type replica struct {
+	*Election
+	ask     func()        // as SIGTERM would
+	began   chan struct{} // closed when it leads
+	asked   chan struct{} // closed when its leading context is done
+	end     chan error    // what leading is to return
+	outcome chan error    // what Run returned
+}
+
+func start(t *testing.T, cfg Config) *replica {
+	t.Helper()
+	election, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &replica{
+		Election: election, ask: cancel,
+		began: make(chan struct{}), asked: make(chan struct{}), end: make(chan error, 1), outcome: make(chan error, 1),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.outcome <- r.Run(ctx, func(leading context.Context) error {
+			close(r.began)
+			<-leading.Done()
+			close(r.asked)
+			return <-r.end
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case r.end <- nil:
+		default:
+		}
+		<-done
+	})
+	return r
+}
+
+func (r *replica) leads() bool {
+	select {
+	case <-r.began:
+		return true
+	default:
+		return false
+	}
+}

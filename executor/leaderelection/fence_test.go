@@ -1,0 +1,194 @@
+package leaderelection
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// wire is a transport that reads the body of a request, at once or later.
+type wire struct {
+	beforeBody func()
+	received   []string // bodies that came whole
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := ""
+	if r.Body != nil {
+		if w.beforeBody != nil {
+			w.beforeBody()
+		}
+		read, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		body = string(read)
+	}
+	w.received = append(w.received, r.Method+" "+body)
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+func send(t *testing.T, rt http.RoundTripper, method, body string) error {
+	t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://api/pods", reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := rt.RoundTrip(r)
+	if err == nil {
+		_ = resp.Body.Close() // there is none
+	}
+	return err
+}
+
+// wallClock is a clock that can be set.
+type wallClock struct{ ahead time.Duration }
+
+func (c *wallClock) now() time.Time { return time.Now().Add(c.ahead) }
+
+func TestFenceLetsWritesPassOnlyWhileTheLeaseIsCertain(t *testing.T) {
+	const write, refused = true, false
+	cases := map[string]struct {
+		before func(api *leases, clock *wallClock) // with the lease renewed a moment ago
+		want   bool
+	}{
+		"renewed in time":                     {func(*leases, *wallClock) { time.Sleep(time.Minute) }, write},
+		"not renewed, but not over":           {func(api *leases, _ *wallClock) { api.setAway(true); time.Sleep(9 * time.Second) }, write},
+		"the wall clock jumps over the lease": {func(_ *leases, c *wallClock) { c.ahead = 15 * time.Second }, refused},
+		"the wall clock jumps, and the lease is renewed": {func(_ *leases, c *wallClock) {
+			c.ahead = time.Hour
+			time.Sleep(3 * time.Second)
+		}, write},
+		"the wall clock is set back":                  {func(_ *leases, c *wallClock) { c.ahead = -time.Hour }, write},
+		"set back, and not renewed":                   {func(api *leases, c *wallClock) { c.ahead = -time.Hour; api.setAway(true); time.Sleep(15 * time.Second) }, refused},
+		"another replica holds it, unseen by us":      {func(api *leases, _ *wallClock) { api.take("second") }, write},
+		"another replica was seen to hold it":         {func(api *leases, _ *wallClock) { api.take("second"); time.Sleep(3 * time.Second) }, refused},
+		"another replica came and went":               {func(api *leases, _ *wallClock) { api.take(""); time.Sleep(3 * time.Second) }, refused},
+		"another replica was seen, and we hold again": {func(api *leases, _ *wallClock) { api.take("second"); time.Sleep(3 * time.Second); api.take("first") }, refused},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api, clock := &leases{}, &wallClock{}
+				cfg := config(api, "first")
+				cfg.Now = clock.now
+				r := start(t, cfg)
+				<-r.began
+				synctest.Wait()
+				tc.before(api, clock)
+				net := &wire{}
+				rt := r.Fence()(net)
+				err := send(t, rt, http.MethodPost, "pod")
+				if passed := err == nil && len(net.received) == 1; passed != tc.want {
+					t.Errorf("the write passed: %v (%v), want %v", passed, err, tc.want)
+				}
+				if err != nil && !errors.Is(err, ErrNotLeading) {
+					t.Errorf("%v, want ErrNotLeading", err)
+				}
+				if err := send(t, rt, http.MethodGet, ""); err != nil {
+					t.Errorf("a read: %v, want nil", err)
+				}
+			})
+		})
+	}
+}
+
+func TestNothingIsWrittenBeforeTheLeaseIsHeld(t *testing.T) {
+	net := &wire{}
+	election, err := New(config(&leases{}, "first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := election.Fence()(net)
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		for _, body := range []string{"body", ""} {
+			if err := send(t, rt, method, body); !errors.Is(err, ErrNotLeading) {
+				t.Errorf("%s: %v, want ErrNotLeading", method, err)
+			}
+		}
+	}
+	if err := send(t, rt, http.MethodHead, ""); err != nil {
+		t.Errorf("HEAD: %v, want nil", err)
+	}
+	if len(net.received) != 1 {
+		t.Errorf("sent: %q, want HEAD alone", net.received)
+	}
+}
+
+// TestARenewalCountsFromWhenItWasSent: other replicas may have seen it any time
+// after that.
+func TestARenewalCountsFromWhenItWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &leases{}
+		r := start(t, config(api, "first"))
+		<-r.began
+		api.latency = 4 * time.Second
+		time.Sleep(3 * time.Second) // the next renewal is on its way
+		sent := r.tenure.renewed.monotonic.Add(2 * time.Second)
+		time.Sleep(4 * time.Second)
+		if got := r.tenure.renewed.monotonic; !got.Equal(sent) {
+			t.Errorf("renewed at %s, want at %s", got, sent)
+		}
+	})
+}
+
+// TestABodyIsNotSentOnceTheLeaseIsOver: the process may have been frozen after
+// the headers were sent, or wait for a connection.
+func TestABodyIsNotSentOnceTheLeaseIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, clock := &leases{}, &wallClock{}
+		cfg := config(api, "first")
+		cfg.Now = clock.now
+		r := start(t, cfg)
+		<-r.began
+		net := &wire{beforeBody: func() { clock.ahead = time.Minute }}
+		if err := send(t, r.Fence()(net), http.MethodDelete, "options"); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("%v, want ErrNotLeading", err)
+		}
+		if len(net.received) != 0 {
+			t.Errorf("sent: %q, want nothing", net.received)
+		}
+	})
+}
+
+// again is a transport that sends the body anew, as net/http does when a kept
+// connection turns out to be closed.
+type again struct{ wire }
+
+func (a *again) RoundTrip(r *http.Request) (*http.Response, error) {
+	_ = r.Body.Close()
+	a.beforeBody()
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	second := *r
+	second.Body = body
+	a.beforeBody = nil
+	return a.wire.RoundTrip(&second)
+}
+
+func TestABodyThatIsSentAgainIsCheckedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, clock := &leases{}, &wallClock{}
+		cfg := config(api, "first")
+		cfg.Now = clock.now
+		r := start(t, cfg)
+		<-r.began
+		net := &again{wire{beforeBody: func() { clock.ahead = time.Minute }}}
+		if err := send(t, r.Fence()(net), http.MethodPost, "pod"); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("%v, want ErrNotLeading", err)
+		}
+		if len(net.received) != 0 {
+			t.Errorf("sent: %q, want nothing", net.received)
+		}
+	})
+}

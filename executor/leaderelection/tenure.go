@@ -1,0 +1,129 @@
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// ErrNotLeading is why a fenced client refuses a write.
+var ErrNotLeading = errors.New("not the leader")
+
+// A tenure is what a replica knows of its own hold on the lease. Others may think
+// that it holds it for longer, but never for shorter.
+type tenure struct {
+	duration time.Duration
+	wall     func() time.Time
+	lost     context.Context // Done once another holder was seen.
+	lose     context.CancelFunc
+
+	mu      sync.Mutex
+	renewed *instant // When the last renewal that succeeded was sent. nil: never, or given up.
+	holder  string   // Who took the lease from us; "nobody" if it was found free.
+}
+
+// An instant is read from two clocks. The monotonic clock stands still while the
+// machine is suspended; the wall clock can be set.
+type instant struct{ monotonic, wall time.Time }
+
+func newTenure(duration time.Duration, wall func() time.Time) *tenure {
+	t := &tenure{duration: duration, wall: wall}
+	t.lost, t.lose = context.WithCancel(context.Background())
+	return t
+}
+
+func (t *tenure) now() instant {
+	return instant{monotonic: time.Now(), wall: t.wall().Round(0)}
+}
+
+// since is the time that has passed by the clock that shows more of it.
+func (t *tenure) since(i instant) time.Duration {
+	now := t.now()
+	return max(now.monotonic.Sub(i.monotonic), now.wall.Sub(i.wall))
+}
+
+// check is nil while this replica is certain that nobody else leads.
+func (t *tenure) check() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.holder != "":
+		return fmt.Errorf("the lease was taken by %s: %w", t.holder, ErrNotLeading)
+	case t.renewed == nil:
+		return fmt.Errorf("the lease is not held: %w", ErrNotLeading)
+	}
+	if passed := t.since(*t.renewed); passed >= t.duration {
+		return fmt.Errorf("the lease was renewed %s ago, it lasts %s: %w", passed, t.duration, ErrNotLeading)
+	}
+	return nil
+}
+
+// renewedAt notes that a renewal sent at that time has succeeded.
+func (t *tenure) renewedAt(sent instant) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.renewed = &sent
+}
+
+// seen notes who holds the lease. Somebody else after us ends the tenure, even
+// if that one is gone by now: what this replica plans to write is older.
+func (t *tenure) seen(holder, self string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if holder == self || t.renewed == nil || t.holder != "" {
+		return
+	}
+	if t.holder = holder; holder == "" {
+		t.holder = "nobody"
+	}
+	t.lose()
+}
+
+// end gives the lease up.
+func (t *tenure) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.renewed = nil
+}
+
+// A lock tells the tenure what it learns of the lease.
+type lock struct {
+	*resourcelock.LeaseLock
+	tenure *tenure
+}
+
+// Get implements resourcelock.Interface.
+func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.LeaseLock.Get(ctx)
+	if err == nil {
+		l.tenure.seen(record.HolderIdentity, l.Identity())
+	}
+	return record, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(func() error { return l.LeaseLock.Create(ctx, record) })
+}
+
+// Update implements resourcelock.Interface.
+func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(func() error { return l.LeaseLock.Update(ctx, record) })
+}
+
+// write renews the lease, or acquires it, but never after it was lost.
+func (l *lock) write(send func() error) error {
+	if l.tenure.lost.Err() != nil {
+		return ErrLost
+	}
+	sent := l.tenure.now()
+	if err := send(); err != nil {
+		return err
+	}
+	l.tenure.renewedAt(sent)
+	return nil
+}

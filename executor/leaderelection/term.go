@@ -1,0 +1,62 @@
+package leaderelection
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// A term is the time that a replica leads; there is at most one.
+type term struct {
+	ctx     context.Context // of the caller of Election.Run
+	stop    func()          // ends the election
+	lead    func(context.Context) error
+	lost    context.Context // done when another replica was seen to hold the lease
+	outcome chan error      // what lead returned
+	elected atomic.Bool
+	started atomic.Bool
+}
+
+// run leads. The context is done when the lease is lost. Either run sees that
+// the caller's context is done, or withdraw sees that a leader was elected.
+func (t *term) run(held context.Context) {
+	t.elected.Store(true)
+	if t.ctx.Err() != nil {
+		t.stop()
+		return
+	}
+	t.started.Store(true)
+	leading, cancel := context.WithCancel(held)
+	defer cancel()
+	defer context.AfterFunc(t.ctx, cancel)()
+	err := t.lead(leading)
+	// Only the loss of the lease ends the context before stop does.
+	if held.Err() != nil {
+		err = ErrLost
+	}
+	t.outcome <- err
+	t.stop()
+}
+
+// result is how the term ended, once the election has. If leading has not ended
+// by then, it is because the lease was lost.
+func (t *term) result() error {
+	if t.lost.Err() != nil {
+		return ErrLost
+	}
+	select {
+	case err := <-t.outcome:
+		return err
+	default:
+	}
+	if t.started.Load() {
+		return ErrLost
+	}
+	return nil
+}
+
+// withdraw ends the candidacy of a replica that does not lead.
+func (t *term) withdraw() {
+	if !t.elected.Load() {
+		t.stop()
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"jobpolicy.dev/executor/leaderelection"
+	"jobpolicy.dev/services/internal/kubeclient"
+)
+
+// electionOptions say whether and how to elect a leader. Names and defaults of
+// the flags are those of kube-controller-manager.
+type electionOptions struct {
+	enabled       bool
+	leaseDuration time.Duration
+	renewDeadline time.Duration
+	retryPeriod   time.Duration
+	namespace     string
+	name          string
+}
+
+func (o *electionOptions) addFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.enabled, "leader-elect", true, "Elect a leader among replicas by a Lease, and act only while leading. Turn off only where there is one replica.")
+	fs.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "Time that another replica waits after the last renewal before it takes over. A leader that has not renewed for that long writes nothing.")
+	fs.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "Time that the leader tries to renew before it gives up and exits. Less than --leader-elect-lease-duration.")
+	fs.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 2*time.Second, "Time between two tries to acquire or renew.")
+	fs.StringVar(&o.namespace, "leader-elect-resource-namespace", "kube-system", "`Namespace` of the Lease.")
+	fs.StringVar(&o.name, "leader-elect-resource-name", name, "`Name` of the Lease.")
+}
+
+// validate checks that the times go together. Errors name flags.
+func (o *electionOptions) validate() error {
+	if !o.enabled {
+		return nil
+	}
+	var errs []error
+	if o.leaseDuration < time.Second {
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration must be at least 1s, is %s", o.leaseDuration))
+	}
+	if o.leaseDuration <= o.renewDeadline {
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration (%s) must be longer than --leader-elect-renew-deadline (%s)", o.leaseDuration, o.renewDeadline))
+	}
+	if o.retryPeriod <= 0 {
+		errs = append(errs, fmt.Errorf("--leader-elect-retry-period must be longer than 0s, is %s", o.retryPeriod))
+	}
+	if float64(o.renewDeadline) <= leaderelection.JitterFactor*float64(o.retryPeriod) {
+		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline (%s) must be longer than %g times --leader-elect-retry-period (%s)", o.renewDeadline, leaderelection.JitterFactor, o.retryPeriod))
+	}
+	if o.namespace == "" || o.name == "" {
+		errs = append(errs, errors.New("--leader-elect-resource-namespace and --leader-elect-resource-name must not be empty"))
+	}
+	return errors.Join(errs...)
+}
+
+// newElection returns nil if there is none. With one, every client made of api
+// from now on writes only while this replica leads.
+func (o *electionOptions) newElection(api *rest.Config, r prometheus.Registerer, log *slog.Logger) (*leaderelection.Election, error) {
+	if !o.enabled {
+		return nil, nil
+	}
+	client, err := kubeclient.NewForLease(api, o.renewDeadline)
+	if err != nil {
+		return nil, err
+	}
+	election, err := leaderelection.New(leaderelection.Config{
+		Client:    client.CoordinationV1(),
+		Namespace: o.namespace, Name: o.name,
+		LeaseDuration: o.leaseDuration, RenewDeadline: o.renewDeadline, RetryPeriod: o.retryPeriod,
+		Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	api.Wrap(election.Fence())
+	return election, r.Register(election.Metric())
+}
