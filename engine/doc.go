@@ -18,7 +18,8 @@
 //  2. Count the Job's pods, by controller reference and UID, never by name:
 //     active, ready, terminating; for Indexed Jobs also the sets of indexes.
 //     Write a row in unaccounted_pods for each pod that holds the finalizer
-//     batch.kubernetes.io/job-tracking and has finished or is being deleted.
+//     batch.kubernetes.io/job-tracking and has finished or is being deleted; if
+//     there are too many, say in unlisted_pods what the others add up to.
 //     List in confirmed_releases the UIDs of status.uncounted whose pods no
 //     longer hold it, or no longer exist. Say in retry when pods last succeeded
 //     and failed, accounted for or not: the retry delay is computed from that and

@@ -32,6 +32,11 @@ func drawRequest(t *rapid.T) *request {
 			Succeeded: drawAtLeast(t, "unlisted succeeded", set), Failed: failed, SucceededIndexes: set,
 			Ending: rapid.Int32Range(0, failed).Draw(t, "unlisted ending"),
 		}
+		if rapid.Bool().Draw(t, "unlisted failures have indexes") {
+			set := drawIndexSet(t, "unlisted failed indexes")
+			req.UnlistedPods.FailedIndexes = set
+			req.UnlistedPods.Failed = max(failed, drawAtLeast(t, "unlisted failed by index", set))
+		}
 	}
 	if rapid.Bool().Draw(t, "in flight") {
 		set := drawIndexSet(t, "in flight indexes")

@@ -27,6 +27,18 @@ func (c *cluster) checkDecision(req *jobpolicyv1.DecideJobRequest, resp *jobpoli
 	}
 }
 
+// checkUnlisted compares with the decision on all rows: a Job that fails there
+// does not succeed because rows were left out.
+func (c *cluster) checkUnlisted(whole, req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) {
+	if req.GetUnlistedPods() == nil || !is(resp.GetStatus(), criteriaMet) || is(c.status, criteriaMet) {
+		return
+	}
+	whole.ActivePods = req.GetActivePods()
+	if full := c.ask(whole); is(full.GetStatus(), failureTarget) {
+		c.t.Fatalf("succeeds without having seen all:\n%s\nbut with all rows:\n%s", render(resp), render(full))
+	}
+}
+
 // checkCreate holds I6 against the truth: no more pods run than may, and no
 // work is done twice.
 func (c *cluster) checkCreate(create *jobpolicyv1.CreatePods) {

@@ -38,6 +38,8 @@ type cluster struct {
 	// previous is the status before the last write.
 	written, known, observed int
 	previous                 *jobpolicyv1.JobStatus
+	// rowLimit is how many finished pods the executor lists; 0: all.
+	rowLimit int
 	// faulty lets things go wrong.
 	faulty bool
 	// counted holds the UIDs that went into the counters, and the verdict.

@@ -1,13 +1,13 @@
 package engine_test
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -15,9 +15,8 @@ import (
 // the decision it tried to carry out.
 func (c *cluster) round() *jobpolicyv1.DecideJobResponse {
 	req := c.observe()
-	if c.faulty && rapid.IntRange(0, 9).Draw(c.t, "cut") == 0 {
-		c.cutRows(req)
-	}
+	whole := proto.CloneOf(req)
+	c.cut(req)
 	resp := c.ask(req)
 	if resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
 		req = c.withRows(req)
@@ -28,6 +27,7 @@ func (c *cluster) round() *jobpolicyv1.DecideJobResponse {
 	}
 	c.logf("%s %s", resp.GetDisposition(), resp.GetExplanation().GetSummary())
 	c.checkDecision(req, resp)
+	c.checkUnlisted(whole, req, resp)
 	c.carryOut(req, resp)
 	return resp
 }
@@ -57,31 +57,53 @@ func (c *cluster) ask(req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.DecideJobR
 
 // cutRows leaves rows out of the request, as an executor with too many may. It
 // keeps those that the status lists.
-func (c *cluster) cutRows(req *jobpolicyv1.DecideJobRequest) {
-	listed := map[string]bool{}
-	for _, uids := range [][][]byte{req.GetStatus().GetUncounted().GetSucceeded(), req.GetStatus().GetUncounted().GetFailed()} {
-		for _, uid := range uids {
-			listed[string(uid)] = true
-		}
+func (c *cluster) cutRows(req *jobpolicyv1.DecideJobRequest, keep func() bool) {
+	recorded := map[string]bool{}
+	for _, uid := range slices.Concat(req.GetStatus().GetUncounted().GetSucceeded(), req.GetStatus().GetUncounted().GetFailed()) {
+		recorded[string(uid)] = true
 	}
-	req.UnlistedPods = &jobpolicyv1.UnlistedPods{}
-	var kept []*jobpolicyv1.UnaccountedPod
-	var succeeded []int32
+	var kept, left []*jobpolicyv1.UnaccountedPod
 	for _, row := range req.GetUnaccountedPods() {
-		switch {
-		case listed[string(row.GetUid())] || rapid.Bool().Draw(c.t, "keep"):
+		if recorded[string(row.GetUid())] || keep() {
 			kept = append(kept, row)
-		case row.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED:
-			req.UnlistedPods.Succeeded++
-			succeeded = appendIndex(succeeded, &modelPod{index: row.Index})
-		default:
-			req.UnlistedPods.Failed++
+			continue
 		}
+		left = append(left, row)
 	}
-	req.UnaccountedPods = kept
-	if c.indexed() {
-		req.UnlistedPods.SucceededIndexes = indexMessage(indexset.Of(succeeded...))
+	req.UnaccountedPods, req.UnlistedPods = kept, unlisted(left)
+	if c.replaceFailedOnly() {
+		req.UnlistedPods.Ending = notEnded(left)
 	}
+	if !c.indexed() {
+		req.UnlistedPods.SucceededIndexes, req.UnlistedPods.FailedIndexes = nil, nil
+	}
+}
+
+func notEnded(rows []*jobpolicyv1.UnaccountedPod) (n int32) {
+	for _, row := range rows {
+		n += count(row.GetPhase() != jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED && row.GetPhase() != jobpolicyv1.PodPhase_POD_PHASE_FAILED)
+	}
+	return n
+}
+
+// cut draws how many rows the request holds.
+func (c *cluster) cut(req *jobpolicyv1.DecideJobRequest) {
+	if c.faulty && rapid.IntRange(0, 9).Draw(c.t, "cut") == 0 {
+		c.cutRows(req, func() bool { return rapid.Bool().Draw(c.t, "keep") })
+		if rapid.IntRange(0, 3).Draw(c.t, "indexes not known") == 0 {
+			req.UnlistedPods.FailedIndexes = nil
+		}
+		return
+	}
+	if c.rowLimit == 0 || len(req.GetUnaccountedPods()) <= c.rowLimit {
+		return
+	}
+	// As the executor does it: what can be recorded goes first.
+	slices.SortStableFunc(req.UnaccountedPods, func(a, b *jobpolicyv1.UnaccountedPod) int {
+		return int(notEnded([]*jobpolicyv1.UnaccountedPod{a}) - notEnded([]*jobpolicyv1.UnaccountedPod{b}))
+	})
+	room := c.rowLimit
+	c.cutRows(req, func() bool { room--; return room >= 0 })
 }
 
 // carryOut follows the order of the contract and stops where something fails.

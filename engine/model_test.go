@@ -32,6 +32,7 @@ func newCluster(t *rapid.T) *cluster {
 	return &cluster{
 		t: t, now: epoch, status: &jobpolicyv1.JobStatus{}, faulty: true, intact: true,
 		spec: drawSpec(t), settings: drawSettings(t), counted: map[string]string{},
+		rowLimit: rapid.IntRange(0, 3).Draw(t, "rowLimit"),
 	}
 }
 

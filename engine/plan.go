@@ -164,8 +164,8 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 		return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_CREATION_FAILED, at.AsTime(),
 			"pods could not be created; the caller tries again later")
 	}
-	// An unlisted failure may turn out to fail the Job or its index.
-	if failed := s.unlistedFailures(); failed > 0 && !s.unlistedFailuresCount() {
+	// With limits per index, planIndexes leaves out the indexes of these.
+	if failed := s.uncertainFailures(); failed > 0 && !(s.perIndex() && s.knowsUnlistedIndexes()) {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished pods that have to be looked at first: %d", failed)
 	}
 	if s.perIndex() {
@@ -182,11 +182,18 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 
 // planIndexes plans pods for the lowest n indexes that are neither done nor
 // taken. With limits per index, those whose own retry delay has not passed are
-// left out, but keep their place among the n, as upstream has it.
+// left out, but keep their place among the n, as upstream has it. Those with an
+// unlisted failure lose it: the listed ones may have to be replaced, and so
+// released, before others can be listed.
 func planIndexes(s *snapshot, t tally, p plan, n int32) plan {
 	taken := t.succeededIndexes.Union(t.failedIndexes).Union(s.active).Union(s.inFlight)
 	if s.replaceFailedOnly() {
 		taken = taken.Union(s.terminating)
+	}
+	if unlisted := s.unlistedFailed.Minus(taken); s.perIndex() && !unlisted.Empty() {
+		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS,
+			"indexes whose failed pods have to be looked at first: %d", unlisted.Len()))
+		taken = taken.Union(unlisted)
 	}
 	create := &jobpolicyv1.CreatePods{}
 	var indexes []int32

@@ -320,6 +320,7 @@ func (s *scene) unlisted(args []datadriven.CmdArg) error {
 		"failed":    func(v value) { u.Failed = v.int32() },
 		"ending":    func(v value) { u.Ending = v.int32() },
 		"indexes":   func(v value) { u.SucceededIndexes = v.set() },
+		"failing":   func(v value) { u.FailedIndexes = v.set() },
 	})
 }
 

@@ -39,7 +39,9 @@ type snapshot struct {
 	// what spec.completions allows, because a Job may have been scaled down.
 	completed, failedIndexes      indexset.Set
 	active, terminating, inFlight indexset.Set
-	unlistedSucceeded             indexset.Set
+	// Indexes of pods without a row. Those of failed ones matter only with limits
+	// per index.
+	unlistedSucceeded, unlistedFailed indexset.Set
 	// exitCodes are the values of each rule of the pod failure policy, in
 	// ascending order: a request may hold millions of exits to look up.
 	exitCodes                       [][]int32
@@ -107,6 +109,7 @@ func (s *snapshot) readSets() {
 	s.terminating = readSet(s.pods.GetTerminatingIndexes()).Below(completions)
 	s.inFlight = readSet(s.req.GetInFlight().GetCreateIndexes()).Below(completions)
 	s.unlistedSucceeded = readSet(s.req.GetUnlistedPods().GetSucceededIndexes()).Below(completions)
+	s.unlistedFailed = readSet(s.req.GetUnlistedPods().GetFailedIndexes()).Below(completions)
 }
 
 // perIndex reports whether failures are limited index by index.
@@ -119,23 +122,6 @@ func (s *snapshot) perIndex() bool { return s.spec.BackoffLimitPerIndex != nil }
 func (s *snapshot) replaceFailedOnly() bool {
 	return s.spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
 		s.spec.GetPodFailurePolicy() != nil
-}
-
-// unlistedFailuresCount reports whether every unlisted pod that did not succeed
-// is known to count as failed. It is not where such a pod may yet succeed, be
-// ignored by the failure policy, or have an index that the Job does not ask for.
-func (s *snapshot) unlistedFailuresCount() bool {
-	return !s.indexed && !s.replaceFailedOnly()
-}
-
-// unlistedFailures is how many unlisted pods have failed already. Those that are
-// being deleted and have not ended say nothing before they do.
-func (s *snapshot) unlistedFailures() int32 {
-	u := s.req.GetUnlistedPods()
-	if !s.replaceFailedOnly() {
-		return u.GetFailed()
-	}
-	return u.GetFailed() - u.GetEnding()
 }
 
 // inRange reports whether a pod's index is one the Job asks for. Pods of a

@@ -18,7 +18,7 @@ func successPolicyMet(f facts) answer {
 	}
 	for i, rule := range rules {
 		if successRuleMet(f, rule) {
-			return success(reasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", i),
+			return succeedIfSeen(f, reasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", i),
 				fmt.Sprintf("rule met: the one at index %d; succeeded indexes: %d", i, f.tally.succeeded))
 		}
 	}

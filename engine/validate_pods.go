@@ -147,6 +147,9 @@ func (c *checker) unlisted(u *jobpolicyv1.UnlistedPods) {
 	set := c.indexSet("unlisted_pods.succeeded_indexes", u.GetSucceededIndexes())
 	c.require(set.Len() <= int64(u.GetSucceeded()), "unlisted_pods.succeeded_indexes",
 		"must not have more indexes than unlisted_pods.succeeded (%d), has %d", u.GetSucceeded(), set.Len())
+	set = c.indexSet("unlisted_pods.failed_indexes", u.GetFailedIndexes())
+	c.require(set.Len() <= int64(u.GetFailed()), "unlisted_pods.failed_indexes",
+		"must not have more indexes than unlisted_pods.failed (%d), has %d", u.GetFailed(), set.Len())
 }
 
 // terminal reports whether a pod in this phase has ended for good.

@@ -49,7 +49,8 @@ type rule struct {
 
 // verdictRules returns the rules in the order in which they are asked; the
 // first verdict stands. This order is the specification. It is upstream's
-// (syncJob, v1.36): what was declared before, then failure, then success.
+// (syncJob, v1.36): what was declared before, then failure, then success. What a
+// rule makes of pods that the request does not list stands in unlisted.go.
 func verdictRules() []rule {
 	return []rule{
 		{"successAlreadyDeclared", successAlreadyDeclared},             // SuccessCriteriaMet was written before.

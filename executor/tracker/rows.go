@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -89,6 +90,9 @@ func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
 		Succeeded:        t.pendingSucceeded,
 		Failed:           int32(len(t.pending)-len(listed)) - t.pendingSucceeded,
 		SucceededIndexes: t.pendingSucceededIndexes.set(),
+	}
+	if t.policy.Indexed {
+		m.FailedIndexes = cmp.Or(t.pendingOtherIndexes.set(), &jobpolicyv1.IndexSet{})
 	}
 	if t.policy.ReplaceFailedOnly {
 		m.Ending = t.pendingNotEnded

@@ -105,12 +105,13 @@ func (t *Tracker) count(s *share, sign int32) {
 
 func (t *Tracker) countPending(r *record, sign int32) {
 	countIf(&t.pendingNotEnded, !r.pod.Ended(), sign)
-	if r.pod.Phase() != corev1.PodSucceeded {
-		return
+	of := &t.pendingOtherIndexes
+	if r.pod.Phase() == corev1.PodSucceeded {
+		t.pendingSucceeded += sign
+		of = &t.pendingSucceededIndexes
 	}
-	t.pendingSucceeded += sign
 	if r.share.index != NoIndex {
-		t.pendingSucceededIndexes.change(r.share.index, sign)
+		of.change(r.share.index, sign)
 	}
 }
 

@@ -75,6 +75,7 @@ type Tracker struct {
 	pendingSucceeded        int32
 	pendingNotEnded         int32
 	pendingSucceededIndexes indexes
+	pendingOtherIndexes     indexes
 
 	active, ready, terminating, trackedActive int32
 	restarts                                  int64

@@ -161,6 +161,7 @@ func TestPodsCountByTheirState(t *testing.T) {
 			wantUnlisted: &jobpolicyv1.UnlistedPods{
 				Succeeded: 1, Failed: 1,
 				SucceededIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 5, Last: 5}}},
+				FailedIndexes:    &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}},
 			},
 		},
 	}
@@ -169,7 +170,10 @@ func TestPodsCountByTheirState(t *testing.T) {
 	ending.pods = append(ending.pods, podOf(4, 1, held, inPhase(corev1.PodFailed), deletedAt(epoch, 0), withIndex("7")))
 	ending.want = &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}}
 	ending.wantRows = 2
-	ending.wantUnlisted = &jobpolicyv1.UnlistedPods{Failed: 2, Ending: 1}
+	ending.wantUnlisted = &jobpolicyv1.UnlistedPods{
+		Failed: 2, Ending: 1,
+		FailedIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 7}}},
+	}
 	cases["of those, what is still to end is told where only failed pods are replaced"] = ending
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

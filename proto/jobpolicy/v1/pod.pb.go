@@ -443,7 +443,12 @@ type UnlistedPods struct {
 	// are judged by how they end: with the pod replacement policy FAILED or a pod
 	// failure policy. Not more than failed. Pods are created without waiting for
 	// them to be listed: they count as terminating until they end.
-	Ending        int32 `protobuf:"varint,4,opt,name=ending,proto3" json:"ending,omitempty"`
+	Ending int32 `protobuf:"varint,4,opt,name=ending,proto3" json:"ending,omitempty"`
+	// Indexes of failed, as far as they have one; INDEXED only. Not more than
+	// failed. With backoff_limit_per_index, these indexes get no pod before theirs
+	// are listed, and the others do. Absent: not known; with backoff_limit_per_index
+	// no index gets a pod while failed pods are unlisted.
+	FailedIndexes *IndexSet `protobuf:"bytes,5,opt,name=failed_indexes,json=failedIndexes,proto3" json:"failed_indexes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -504,6 +509,13 @@ func (x *UnlistedPods) GetEnding() int32 {
 		return x.Ending
 	}
 	return 0
+}
+
+func (x *UnlistedPods) GetFailedIndexes() *IndexSet {
+	if x != nil {
+		return x.FailedIndexes
+	}
+	return nil
 }
 
 // ActivePod describes one active pod. Sent only when the engine asked for it
@@ -971,12 +983,13 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"conditions\"S\n" +
 	"\rContainerExit\x12%\n" +
 	"\x0econtainer_name\x18\x01 \x01(\tR\rcontainerName\x12\x1b\n" +
-	"\texit_code\x18\x02 \x01(\x05R\bexitCode\"\xa1\x01\n" +
+	"\texit_code\x18\x02 \x01(\x05R\bexitCode\"\xe0\x01\n" +
 	"\fUnlistedPods\x12\x1c\n" +
 	"\tsucceeded\x18\x01 \x01(\x05R\tsucceeded\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12C\n" +
 	"\x11succeeded_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10succeededIndexes\x12\x16\n" +
-	"\x06ending\x18\x04 \x01(\x05R\x06ending\"\x8f\x03\n" +
+	"\x06ending\x18\x04 \x01(\x05R\x06ending\x12=\n" +
+	"\x0efailed_indexes\x18\x05 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rfailedIndexes\"\x8f\x03\n" +
 	"\tActivePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x19\n" +
@@ -1059,20 +1072,21 @@ var file_jobpolicy_v1_pod_proto_depIdxs = []int32{
 	4,  // 5: jobpolicy.v1.PodFailure.container_exits:type_name -> jobpolicy.v1.ContainerExit
 	14, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
 	12, // 7: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	0,  // 8: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
-	13, // 9: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
-	13, // 10: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
-	6,  // 11: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
-	12, // 12: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 13: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
-	11, // 14: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
-	13, // 15: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
-	3,  // 16: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	12, // 8: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	0,  // 9: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
+	13, // 10: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
+	13, // 11: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
+	6,  // 12: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
+	12, // 13: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 14: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
+	11, // 15: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
+	13, // 16: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
+	3,  // 17: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_pod_proto_init() }
