@@ -90,12 +90,14 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 		e.metrics.external.WithLabelValues(*job.Spec.ManagedBy).Inc()
 	}
 	var o observation
-	s := e.jobs.with(job.Namespace, job.UID, func(s *jobState) { o = s.observe(job, jobWatched) })
-	if o.first && e.podsSynced() && !emptyLedger(&job.Status) {
-		// A Job with a past that appears out of order: its pods may be known less
-		// well than its status.
-		s.due(false, false, true)
-	}
+	s := e.jobs.with(job.Namespace, job.UID, func(s *jobState) {
+		if s.current() == nil && e.podsSynced() && !emptyLedger(&job.Status) {
+			// A Job with a past that appears out of order: its pods may be known less
+			// well than its status.
+			s.due(false, false, true)
+		}
+		o = s.observe(job, jobWatched)
+	})
 	if FinishedCondition(job) != nil && (old == nil || FinishedCondition(old) == nil) {
 		e.releaseLeftovers(s, job)
 	}
@@ -163,6 +165,11 @@ func (e *Executor) leaveOldJob(old, pod *leanpods.Pod, ref *leanpods.Owner) {
 	s, ok := e.jobs.find(oldRef.UID)
 	if !ok {
 		return
+	}
+	if !controlled(pod) && s.matches(pod) {
+		// The Job will adopt it again. Between the two, nothing is decided: a pod
+		// that is not the Job's would pass for one without the finalizer.
+		s.due(true, false, false)
 	}
 	if s.pods.Left(pod, tracker.Watch) {
 		e.wake(s, CausePodEvent, false)

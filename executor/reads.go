@@ -14,6 +14,49 @@ import (
 	"jobpolicy.dev/executor/tracker"
 )
 
+// refresh makes good for what is not known: the outcome of own writes, or what
+// somebody else has done.
+func (e *Executor) refresh(ctx context.Context, s *jobState) error {
+	s.mu.Lock()
+	read, list, job := s.readDue, s.listDue, s.job
+	s.mu.Unlock()
+	if job == nil {
+		return errJobGone
+	}
+	if read {
+		fresh, err := e.readJob(ctx, s, job)
+		if err != nil {
+			return err
+		}
+		job = fresh
+	}
+	s.mu.Lock()
+	list = list || s.listDue
+	s.mu.Unlock()
+	if list || s.pods.Unsettled() {
+		if err := e.listPods(ctx, s, job); err != nil {
+			return err
+		}
+	}
+	store := e.podInformer.GetStore()
+	more := s.pods.Sweep(tracker.ResourceVersion(store.LastStoreSyncResourceVersion()), func(pod *leanpods.Pod) bool {
+		stored, ok := e.storedPod(pod.Namespace(), pod.Name)
+		return ok && stored.UID == pod.UID
+	})
+	if more {
+		e.queue.AddAfter(s.uid, missedEvent)
+	}
+	return nil
+}
+
+// overdue reports whether something has to be done before the next decision. A Job
+// that is being deleted claims no pods.
+func (s *jobState) overdue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.readDue || s.listDue || (s.claimDue && s.job != nil && s.job.DeletionTimestamp == nil)
+}
+
 // readJob reads the Job from the API server and takes it in. errJobGone: it
 // does not exist any more.
 func (e *Executor) readJob(ctx context.Context, s *jobState, job *batchv1.Job) (_ *batchv1.Job, err error) {

@@ -13,7 +13,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -76,6 +75,8 @@ const noAction = ""
 func (e *Executor) pass(ctx context.Context, s *jobState) (action string, n next, err error) {
 	snap, decision, err := e.judge(ctx, s)
 	switch {
+	case errors.Is(err, errOverdue):
+		return noAction, next{again: true}, nil
 	case err != nil:
 		return actionReconciling, next{}, err
 	case decision == nil:
@@ -133,41 +134,9 @@ func (e *Executor) inSlot(ctx context.Context, f func() error) error {
 	}
 }
 
-// refresh makes good for what is not known: the outcome of own writes, or what
-// somebody else has done.
-func (e *Executor) refresh(ctx context.Context, s *jobState) error {
-	s.mu.Lock()
-	read, list, job := s.readDue, s.listDue, s.job
-	s.mu.Unlock()
-	if job == nil {
-		return errJobGone
-	}
-	if read {
-		fresh, err := e.readJob(ctx, s, job)
-		if err != nil {
-			return err
-		}
-		job = fresh
-	}
-	s.mu.Lock()
-	list = list || s.listDue
-	s.mu.Unlock()
-	if list || s.pods.Unsettled() {
-		if err := e.listPods(ctx, s, job); err != nil {
-			return err
-		}
-	}
-	store := e.podInformer.GetStore()
-	s.pods.Sweep(tracker.ResourceVersion(store.LastStoreSyncResourceVersion()), func(pod *leanpods.Pod) bool {
-		stored, ok := e.storedPod(pod.Namespace(), pod.Name)
-		return ok && stored.UID == pod.UID
-	})
-	return nil
-}
-
 // decide asks, and asks once more if the engine wants rows of active pods.
 func (e *Executor) decide(ctx context.Context, s *jobState) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
-	snap, err := e.snapshot(s, false)
+	snap, err := e.currentSnapshot(s, false)
 	if err != nil {
 		return snapshot{}, nil, err
 	}
@@ -178,7 +147,7 @@ func (e *Executor) decide(ctx context.Context, s *jobState) (snapshot, *jobpolic
 	if decision.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
 		return snap, decision, nil
 	}
-	if snap, err = e.snapshot(s, true); err != nil {
+	if snap, err = e.currentSnapshot(s, true); err != nil {
 		return snapshot{}, nil, err
 	}
 	if decision, err = e.ask(ctx, s, snap); err != nil {

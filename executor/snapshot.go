@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -33,6 +34,20 @@ type snapshot struct {
 	job  *batchv1.Job
 	req  *jobpolicyv1.DecideJobRequest
 	made time.Time
+}
+
+// errOverdue: while a snapshot was made, something came up that has to be done
+// before the next decision.
+var errOverdue = errors.New("not brought up to date")
+
+// currentSnapshot is snapshot for a decision. errOverdue: what is known of the pods
+// may be older than what the Job's status says of them.
+func (e *Executor) currentSnapshot(s *jobState, activeRows bool) (snapshot, error) {
+	snap, err := e.snapshot(s, activeRows)
+	if err == nil && s.overdue() {
+		return snapshot{}, errOverdue
+	}
+	return snap, err
 }
 
 // snapshot builds a request. activeRows asks for rows of active pods.

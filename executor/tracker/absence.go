@@ -8,6 +8,10 @@ import (
 	"jobpolicy.dev/executor/leanpods"
 )
 
+// forEver is a resource version after all others: a pod that does not exist any
+// more never comes back under its UID.
+const forEver = math.MaxUint64
+
 // absence is what is known of a pod that is not the Job's any more.
 type absence struct {
 	// until is the resource version up to which that is certain.
@@ -17,11 +21,34 @@ type absence struct {
 	settled bool
 }
 
+// missing reports whether a list that was made after this version of the pod did
+// not hold it: the pod is gone, or had other labels or another owner by then.
+func (r *record) missing() bool { return r.unlisted > 0 && r.rv <= r.unlisted }
+
+// miss takes in that a list of this version did not hold the pod. What became of
+// it, the watch will show; until then it counts nowhere, and a finalizer that it
+// held is not known to be gone.
+func (t *Tracker) miss(r *record, at uint64) {
+	t.unsettle(r)
+	r.unlisted = at
+	t.settle(r, false)
+	t.await(r)
+}
+
+// await notes whether the watch has yet to show what there is of the pod.
+func (t *Tracker) await(r *record) {
+	if r.seen && !r.missing() {
+		delete(t.awaited, r.pod.UID)
+		return
+	}
+	t.awaited[r.pod.UID] = r
+}
+
 // Gone takes in that the pod does not exist any more.
 func (t *Tracker) Gone(uid types.UID, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.drop(uid, math.MaxUint64, source == Watch)
+	return t.drop(uid, forEver, source == Watch)
 }
 
 // Left takes in that the pod, seen at this version, is not controlled by the
@@ -52,20 +79,26 @@ func (t *Tracker) drop(uid types.UID, until uint64, settled bool) bool {
 	t.unsettle(r)
 	t.tidyQueue()
 	delete(t.pods, uid)
-	delete(t.unseen, uid)
+	delete(t.awaited, uid)
 	return true
 }
 
-// Sweep drops pods that only own responses have shown and that the watch has
-// passed over: they came and went while it was interrupted. watched is the
-// version up to which the informer's store is complete; stored reports whether
-// the store holds the pod.
-func (t *Tracker) Sweep(watched uint64, stored func(*leanpods.Pod) bool) {
+// Sweep drops pods that only own responses have shown, or that a list did not
+// hold, if the watch has passed them over: they are gone. watched is the version
+// up to which the informer's store is complete; stored reports whether the store
+// holds the pod. The handler may be behind the store, so it may still show such a
+// pod; its absence is certain until the handler has shown its end, or for as long
+// as the Job is there if the watch never saw the pod.
+//
+// It returns whether the watch has yet to show something. If the watch missed
+// what became of that, no event will tell, but another Sweep.
+func (t *Tracker) Sweep(watched uint64, stored func(*leanpods.Pod) bool) (more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for uid, r := range t.unseen {
-		if r.rv != 0 && r.rv <= watched && !stored(r.pod) {
-			t.drop(uid, math.MaxUint64, true)
+	for uid, r := range t.awaited {
+		if at := max(r.rv, r.unlisted); at != 0 && at <= watched && !stored(r.pod) {
+			t.drop(uid, forEver, false)
 		}
 	}
+	return len(t.awaited) > 0
 }

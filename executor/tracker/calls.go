@@ -1,10 +1,6 @@
 package tracker
 
 import (
-	"maps"
-	"math"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/leanpods"
@@ -120,8 +116,9 @@ func (t *Tracker) BeginList() *List {
 // Cancel ends a list that failed.
 func (l *List) Cancel() { l.t.EndCall() }
 
-// End takes in the list's pods that are controlled by the Job. A pod that is
-// not among them, and was last seen at or before the list's version, is gone.
+// End takes in the list's pods that are controlled by the Job. A pod that is not
+// among them, and was last seen at or before the list's version, counts nowhere
+// until the watch shows what became of it.
 func (l *List) End(pods []*leanpods.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()
@@ -133,9 +130,12 @@ func (l *List) End(pods []*leanpods.Pod, resourceVersion string) {
 		t.observe(pod, Response)
 	}
 	at := ResourceVersion(resourceVersion)
-	for _, uid := range slices.Collect(maps.Keys(t.pods)) {
-		if r := t.pods[uid]; at != 0 && r.rv <= at && !listed[uid] && !r.share.stray {
-			t.drop(uid, math.MaxUint64, false)
+	for uid, r := range t.pods {
+		switch {
+		case listed[uid] && r.unlisted > 0:
+			t.miss(r, 0)
+		case at != 0 && r.rv <= at && !listed[uid] && !r.share.stray:
+			t.miss(r, at)
 		}
 	}
 	for _, c := range l.settles {

@@ -49,6 +49,9 @@ func (t *Tracker) settle(r *record, first bool) {
 		t.strays[r.pod.UID] = r
 		return
 	}
+	if r.missing() {
+		return
+	}
 	if r.share.unaccounted {
 		t.pending[r.pod.UID] = r
 		t.countPending(r, 1)
@@ -69,6 +72,9 @@ func (t *Tracker) unsettle(r *record) {
 func (t *Tracker) shareOf(r *record) share {
 	if t.policy.Matches != nil && !t.policy.Matches(r.pod) {
 		return share{stray: true, index: NoIndex}
+	}
+	if r.missing() {
+		return share{index: NoIndex}
 	}
 	ended, deleting, held := r.pod.Ended(), r.deleting(), r.pod.Held
 	s := share{

@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"math"
 	"sync"
 	"time"
 
@@ -42,6 +41,8 @@ type record struct {
 	share share
 	// seen: the watch has shown the pod, so the watch will also show its end.
 	seen bool
+	// unlisted is the version of the last list if that did not hold the pod; 0: it did.
+	unlisted uint64
 	// queued: the record is in the tracker's queue.
 	queued bool
 	// deletedAt is set when this process has deleted the pod: from then on it
@@ -54,11 +55,13 @@ func (r *record) deleting() bool { return r.pod.Deleting || !r.deletedAt.IsZero(
 // Tracker holds the facts about the pods of one Job. It is safe for use by
 // many goroutines.
 type Tracker struct {
-	mu      sync.Mutex
-	policy  Policy
-	told    bool // SetPolicy was called.
-	pods    map[types.UID]*record
-	unseen  map[types.UID]*record
+	mu     sync.Mutex
+	policy Policy
+	told   bool // SetPolicy was called.
+	pods   map[types.UID]*record
+	// awaited holds the pods of which the watch has yet to show something: those
+	// that only responses have shown, and those that a list did not hold.
+	awaited map[types.UID]*record
 	strays  map[types.UID]*record
 	pending map[types.UID]*record // Unaccounted: finished or being deleted, and holding the finalizer.
 	// queue holds the pending records in the order in which they became so, and
@@ -92,7 +95,7 @@ type Tracker struct {
 func New() *Tracker {
 	return &Tracker{
 		pods:    map[types.UID]*record{},
-		unseen:  map[types.UID]*record{},
+		awaited: map[types.UID]*record{},
 		strays:  map[types.UID]*record{},
 		pending: map[types.UID]*record{},
 		gone:    map[types.UID]absence{},
@@ -125,14 +128,14 @@ func (t *Tracker) Observe(pod *leanpods.Pod, source Source) News {
 func (t *Tracker) observe(pod *leanpods.Pod, source Source) News {
 	rv := ResourceVersion(pod.ResourceVersion)
 	t.note(rv, source)
-	if a, ok := t.gone[pod.UID]; ok && (rv <= a.until || a.until == math.MaxUint64) {
+	if a, ok := t.gone[pod.UID]; ok && rv <= a.until {
 		return Nothing
 	}
 	delete(t.gone, pod.UID)
 	r, known := t.pods[pod.UID]
 	if source == Watch && known {
 		r.seen = true
-		delete(t.unseen, pod.UID)
+		t.await(r)
 	}
 	if known && rv != 0 && rv <= r.rv {
 		if source == Watch {
@@ -149,9 +152,7 @@ func (t *Tracker) observe(pod *leanpods.Pod, source Source) News {
 		t.unsettle(r)
 	}
 	r.pod, r.rv = pod, rv
-	if !r.seen {
-		t.unseen[pod.UID] = r
-	}
+	t.await(r)
 	t.settle(r, !known)
 	if known && r.share.actsAs(before) {
 		if r.share.ready && !before.ready && t.ready == t.active {

@@ -371,14 +371,18 @@ func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
 	}
 }
 
-func TestAListDropsPodsItDoesNotHold(t *testing.T) {
+func TestPodsThatAListDoesNotHoldCountNowhere(t *testing.T) {
 	tr := New()
 	tr.Observe(podOf(1, 10, held), Response)
 	list := tr.BeginList()
 	tr.Observe(podOf(2, 30, held), Response) // Created while the list was under way.
 	list.End(nil, "20")
+	if active := mustView(t, tr, Question{}).Pods.Active; active != 1 {
+		t.Errorf("%d pods are active, want the one that is newer than the list", active)
+	}
+	tr.Gone(uidOf(1), Watch)
 	if _, known := tr.Pod(uidOf(1)); known {
-		t.Error("a pod older than the list and not in it is still known")
+		t.Error("a pod older than the list and not in it is still known when the watch has shown its end")
 	}
 	if _, known := tr.Pod(uidOf(2)); !known {
 		t.Error("a pod newer than the list was dropped")

@@ -1,0 +1,152 @@
+package tracker
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/leanpods"
+)
+
+func stray(pod *corev1.Pod) { pod.Labels = map[string]string{"stray": "yes"} }
+
+// selecting is a policy whose selector does not match strays.
+var selecting = Policy{Matches: func(pod *leanpods.Pod) bool { return !pod.Labels.Has("stray") }}
+
+// A list by selector does not hold a pod that was relabelled or given to another
+// owner before it, although the pod exists and may hold the finalizer.
+func TestAPodThatAListDoesNotHoldIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
+	succeeded := inPhase(corev1.PodSucceeded)
+	notStored, isStored := func(*leanpods.Pod) bool { return false }, func(*leanpods.Pod) bool { return true }
+	cases := map[string]struct {
+		then          func(*Tracker)
+		wantActive    int32
+		wantRows      int
+		wantStrays    int
+		wantConfirmed bool
+		wantKnown     bool
+	}{
+		"nothing else is known yet": {
+			then: func(*Tracker) {}, wantKnown: true,
+		},
+		"it was deleted": {
+			then: func(tr *Tracker) { tr.Gone(uidOf(1), Watch) }, wantConfirmed: true,
+		},
+		"the watch shows what it was before": {
+			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, held, succeeded), Watch) }, wantKnown: true,
+		},
+		"it was relabelled": {
+			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, held, stray), Watch) }, wantStrays: 1, wantKnown: true,
+		},
+		"it was relabelled twice, and deleted later": {
+			then: func(tr *Tracker) {
+				tr.Observe(podOf(1, 20, held, stray), Watch)
+				tr.Observe(podOf(1, 30, held), Watch)
+			},
+			wantKnown: true,
+		},
+		"it was relabelled, and is back since": {
+			then: func(tr *Tracker) {
+				tr.Observe(podOf(1, 20, held, stray), Watch)
+				tr.Observe(podOf(1, 60, held), Watch)
+			},
+			wantActive: 1, wantKnown: true,
+		},
+		"it is back since, and what was between was missed": {
+			then: func(tr *Tracker) { tr.Observe(podOf(1, 60, held, succeeded), Watch) }, wantRows: 1, wantKnown: true,
+		},
+		"it had another owner, and is back since": {
+			then: func(tr *Tracker) {
+				tr.Left(podOf(1, 20, held), Watch)
+				tr.Observe(podOf(1, 60, held), Watch)
+			},
+			wantActive: 1, wantKnown: true,
+		},
+		"it had another owner and was adopted again, which the answer shows before the watch": {
+			then: func(tr *Tracker) {
+				tr.Observe(podOf(1, 60, held), Response)
+				tr.Observe(podOf(1, 20, held, succeeded), Watch)
+			},
+			wantActive: 1, wantKnown: true,
+		},
+		"a later list holds it": {
+			then:       func(tr *Tracker) { tr.BeginList().End([]*leanpods.Pod{podOf(1, 60, held)}, "70") },
+			wantActive: 1, wantKnown: true,
+		},
+		"the watch has passed the list and does not hold it": {
+			then: func(tr *Tracker) { tr.Sweep(50, notStored) }, wantConfirmed: true,
+		},
+		"the watch has not reached the list": {
+			then: func(tr *Tracker) { tr.Sweep(49, notStored) }, wantKnown: true,
+		},
+		"the watch has passed the list and holds it": {
+			then: func(tr *Tracker) { tr.Sweep(50, isStored) }, wantKnown: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New()
+			tr.SetPolicy(selecting)
+			tr.Observe(podOf(1, 10, held), Watch)
+			tr.BeginList().End(nil, "50")
+			tc.then(tr)
+			// The UID is recorded unless the pod is back.
+			q := Question{}
+			if tc.wantActive+int32(tc.wantRows) == 0 {
+				q.Uncounted = &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}
+			}
+			v := mustView(t, tr, q)
+			if v.Pods.Active != tc.wantActive || len(v.Unaccounted) != tc.wantRows || len(tr.Strays()) != tc.wantStrays {
+				t.Errorf("active %d, rows %d, strays %d; want %d, %d, %d",
+					v.Pods.Active, len(v.Unaccounted), len(tr.Strays()), tc.wantActive, tc.wantRows, tc.wantStrays)
+			}
+			if confirmed := len(v.Confirmed) == 1; confirmed != tc.wantConfirmed {
+				t.Errorf("the release is confirmed: %v, want %v", confirmed, tc.wantConfirmed)
+			}
+			if _, known := tr.Pod(uidOf(1)); known != tc.wantKnown {
+				t.Errorf("the pod is known: %v, want %v", known, tc.wantKnown)
+			}
+		})
+	}
+}
+
+// The informer's store is ahead of its handlers: what the store does not hold any
+// more, the handler may show all the same, with its end behind it.
+func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
+	tr := New()
+	tr.Observe(podOf(1, 5, held, inPhase(corev1.PodSucceeded)), Response)
+	tr.Sweep(7, func(*leanpods.Pod) bool { return false })
+	tr.Observe(podOf(1, 5, held, inPhase(corev1.PodSucceeded)), Watch)
+	tr.Observe(podOf(1, 6, held, inPhase(corev1.PodSucceeded)), Watch)
+	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 {
+		t.Errorf("a pod that is gone is a row again: %v", v.Unaccounted)
+	}
+	tr.Gone(uidOf(1), Watch)
+	if len(tr.gone) != 0 {
+		t.Errorf("%d absences are kept that nothing can undo", len(tr.gone))
+	}
+}
+
+// Whoever looks is to look again while something may have been missed.
+func TestSweepSaysWhetherTheWatchHasYetToShowSomething(t *testing.T) {
+	never := func(*leanpods.Pod) bool { return false }
+	tr := New()
+	tr.Observe(podOf(1, 5, held), Watch)
+	if tr.Sweep(5, never) {
+		t.Error("a pod that the watch has shown is waited for")
+	}
+	tr.Observe(podOf(2, 6, held), Response)
+	if !tr.Sweep(5, never) {
+		t.Error("a pod that the watch has yet to reach is not waited for")
+	}
+	tr.Observe(podOf(2, 6, held), Watch)
+	tr.BeginList().End([]*leanpods.Pod{podOf(2, 6, held)}, "8")
+	if !tr.Sweep(7, never) {
+		t.Error("a pod that the list did not hold is not waited for")
+	}
+	if tr.Sweep(8, never) {
+		t.Error("a pod that is gone is waited for")
+	}
+}
