@@ -1,0 +1,190 @@
+package world
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// defaultLag is how old what an executor acts on may be, unless judgeOptions say
+// otherwise: the watch is late, a decision is slow, a round is long.
+const defaultLag = 2 * time.Minute
+
+// A breach is one broken rule.
+type breach struct {
+	at time.Time
+	// rule is an invariant, I1 to I12, or one of deletion, verdict, status,
+	// liveness, rest, writes, cron, ttl.
+	rule string
+	key  types.NamespacedName
+	uid  types.UID
+	text string
+}
+
+func (b breach) String() string {
+	return fmt.Sprintf("%s %s %s (%s): %s", b.at.UTC().Format(time.RFC3339Nano), b.rule, b.key, b.uid, b.text)
+}
+
+type judgeOptions struct {
+	// executors reports whether a writer is an executor of ours. Each process
+	// has a name of its own: what it knows ends with it.
+	executors func(by string) bool
+	// managed reports whether ours manages a Job.
+	managed func(*batchv1.Job) bool
+	// lag is how old what an executor acts on may be, own writes apart.
+	// Default: defaultLag.
+	lag time.Duration
+}
+
+// A judge holds the invariants against what was written. It knows nothing but
+// the stream of writes: kubelets' writes to pods show what really became of
+// them, and no executor is taken at its word.
+type judge struct {
+	judgeOptions
+	now   time.Time
+	found []breach
+	// said holds the rules that were reported of an object: one that is broken
+	// at every write is told once.
+	said map[said]bool
+
+	jobs       map[types.UID]*jobRecord
+	pods       map[types.UID]*podRecord
+	crons      map[types.UID]*cronRecord
+	quotas     map[types.UID]*corev1.ResourceQuota
+	namespaces map[string]*corev1.Namespace
+	writers    map[string]*writer
+	// calmSince is when the last fault ended; zero while there may be more.
+	calmSince time.Time
+}
+
+type said struct {
+	rule, what string
+	uid        types.UID
+}
+
+// A writer is an executor that has written something.
+type writer struct {
+	first, last time.Time
+	// ahead is how far its clock was ahead at most.
+	ahead time.Duration
+}
+
+func newJudge(options judgeOptions) *judge {
+	options.lag = cmp.Or(options.lag, defaultLag)
+	return &judge{
+		judgeOptions: options,
+		said:         map[said]bool{},
+		jobs:         map[types.UID]*jobRecord{},
+		pods:         map[types.UID]*podRecord{},
+		crons:        map[types.UID]*cronRecord{},
+		quotas:       map[types.UID]*corev1.ResourceQuota{},
+		namespaces:   map[string]*corev1.Namespace{},
+		writers:      map[string]*writer{},
+	}
+}
+
+// wrote takes in a committed write. Writes must come in order.
+func (j *judge) wrote(w apiserver.Write) {
+	j.now = w.Time
+	ours := j.executors(w.By)
+	if ours {
+		by := j.writer(w.By)
+		by.last = w.Time
+	}
+	switch w.Resource {
+	case "jobs":
+		j.jobWritten(w, ours)
+	case "pods":
+		j.podWritten(w, ours)
+	case "cronjobs":
+		j.cronWritten(w, ours)
+	case "resourcequotas":
+		keep(j.quotas, w.UID, w)
+	case "namespaces":
+		keep(j.namespaces, w.Key.Name, w)
+	}
+}
+
+// keep holds the newest version of an object, or forgets it.
+func keep[K comparable, T any](all map[K]T, key K, w apiserver.Write) {
+	object, ok := w.New.(T)
+	if !ok {
+		delete(all, key)
+		return
+	}
+	all[key] = object
+}
+
+func (j *judge) writer(by string) *writer {
+	known, ok := j.writers[by]
+	if !ok {
+		known = &writer{first: j.now, last: j.now}
+		j.writers[by] = known
+	}
+	return known
+}
+
+// refused takes in that the API server refused a request as invalid (422). A
+// status of ours passes its validation, always.
+func (j *judge) refused(by, verb, resource, message string) {
+	if !j.executors(by) || resource != "jobs/status" {
+		return
+	}
+	j.breach("I5", types.NamespacedName{}, types.UID(message),
+		"%s sent a status (%s) that the API server refuses, and every status must pass its validation: %s", by, verb, message)
+}
+
+// clockAhead takes in that an executor's clock is ahead of the API server's.
+// What it does at a time of its own may then be early by so much.
+func (j *judge) clockAhead(by string, ahead time.Duration) {
+	known := j.writer(by)
+	known.ahead = max(known.ahead, ahead)
+}
+
+// faultsEnded takes in that nobody disturbs from now on.
+func (j *judge) faultsEnded(now time.Time) { j.now, j.calmSince = now, now }
+
+// breaches are what was found, in order.
+func (j *judge) breaches() []breach { return j.found }
+
+func (j *judge) breach(rule string, key types.NamespacedName, uid types.UID, format string, args ...any) {
+	once := said{rule, format, uid}
+	if j.said[once] {
+		return
+	}
+	j.said[once] = true
+	j.found = append(j.found, breach{at: j.now, rule: rule, key: key, uid: uid, text: fmt.Sprintf(format, args...)})
+}
+
+// bothActive reports whether another executor wrote shortly before, and after
+// this one had begun: the loss of a lease may leave two for a moment.
+func (j *judge) bothActive(by string) bool {
+	mine := j.writer(by)
+	for name, other := range j.writers {
+		if name != by && !other.last.Before(mine.first) && j.now.Sub(other.last) <= j.lag {
+			return true
+		}
+	}
+	return false
+}
+
+// old reports whether every view shows what happened then.
+func (j *judge) old(at time.Time) bool { return j.now.Sub(at) > j.lag }
+
+// sortedUIDs lists a map's keys in order, so that breaches come in the same
+// order in every run.
+func sortedUIDs[T any](all map[types.UID]T) []types.UID {
+	uids := make([]types.UID, 0, len(all))
+	for uid := range all {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	return uids
+}

@@ -1,0 +1,108 @@
+package world
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// judgeCreation holds a pod that an executor made against I6, I8 and I12.
+func (j *judge) judgeCreation(w apiserver.Write, pod *corev1.Pod) {
+	r := j.jobs[controllerUID(pod)]
+	if r == nil {
+		j.breach("I8", w.Key, w.UID, "%s created a pod for a Job that never was (UID %q)", w.By, controllerUID(pod))
+		return
+	}
+	if !holds(pod) {
+		j.breach("I1", w.Key, w.UID, "%s created a pod without the tracking finalizer, and its end could go uncounted", w.By)
+	}
+	if text := j.idle(w, r); text != "" {
+		j.breach("I6", r.key, r.uid, "%s created pod %s for a Job that %s", w.By, w.Key.Name, text)
+		return
+	}
+	room := j.room(w, r)
+	if room < 1 && !j.bothActive(w.By) {
+		j.breach("I6", r.key, r.uid, "%s created pod %s, and with it there are %d more pods than the Job wants", w.By, w.Key.Name, 1-room)
+	}
+	if isIndexed(r.job) {
+		j.judgeIndex(w, r, pod)
+	}
+	if !j.bothActive(w.By) {
+		j.judgeDelay(w, r, pod, int(room)-1)
+	}
+}
+
+// idle says why the Job wants no pods at all; empty if it does.
+func (j *judge) idle(w apiserver.Write, r *jobRecord) string {
+	switch {
+	case r.gone && j.old(r.goneAt):
+		return "is gone"
+	case !r.deletedAt.IsZero() && j.old(r.deletedAt):
+		return "is being deleted"
+	case !r.finishedAt.IsZero() && (r.finishedBy == w.By || j.old(r.finishedAt)):
+		return sprint("is %s", finished(r.job))
+	case !r.decidedAt.IsZero() && (r.decidedBy == w.By || j.old(r.decidedAt)):
+		return sprint("has the condition %s", decided(r.job))
+	case j.always(r, suspended):
+		return "is suspended"
+	}
+	return ""
+}
+
+// room is how many more pods the Job may have: what the most generous recent
+// version of it wants, less what the executor must know to be there.
+func (j *judge) room(w apiserver.Write, r *jobRecord) int64 {
+	var busy int64
+	waits := j.always(r, replacesFailedOnly)
+	for _, p := range r.live {
+		if j.shown(p, w.By) && r.selects(p.pod) && (p.active() || (waits && p.terminating())) {
+			busy++
+		}
+	}
+	return j.wanted(r) - busy
+}
+
+// wanted is how many pods the most generous recent version of the Job wants at a
+// time. Successes count that every view shows.
+func (j *judge) wanted(r *jobRecord) (most int64) {
+	succeeded := r.succeeded(func(p *podRecord) bool { return r.accounts(p) || j.old(p.dueAt) })
+	for _, job := range j.recent(r) {
+		want := int64(valueOr(job.Spec.Parallelism, 1))
+		switch {
+		case suspended(job):
+			want = 0
+		case job.Spec.Completions != nil:
+			want = min(want, int64(*job.Spec.Completions)-succeeded)
+		case succeeded > 0:
+			want = 0 // A work queue in which a pod succeeded starts no more.
+		}
+		most = max(most, want)
+	}
+	return most
+}
+
+// judgeIndex holds I6 for one index: it has one live pod, and none when it is done.
+func (j *judge) judgeIndex(w apiserver.Write, r *jobRecord, pod *corev1.Pod) {
+	ix := podIndex(pod)
+	if j.always(r, func(job *batchv1.Job) bool { return !inRange(job, pod) }) {
+		j.breach("I6", r.key, r.uid, "%s created pod %s with index %d, which the Job does not ask for", w.By, w.Key.Name, ix)
+		return
+	}
+	if r.completed.Has(ix) || r.failed.Has(ix) {
+		j.breach("I6", r.key, r.uid, "%s created pod %s with index %d, which is done by the stored status", w.By, w.Key.Name, ix)
+	}
+	if j.bothActive(w.By) {
+		return
+	}
+	waits := j.always(r, replacesFailedOnly)
+	for _, uid := range sortedUIDs(r.live) {
+		p := r.live[uid]
+		if podIndex(p.pod) != ix || !j.shown(p, w.By) || !r.selects(p.pod) {
+			continue
+		}
+		if p.active() || (waits && p.terminating()) {
+			j.breach("I6", r.key, r.uid, "%s created pod %s with index %d, which pod %s still has", w.By, w.Key.Name, ix, p.key.Name)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package world
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/cronjobs"
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// annotationRunNow asks for a run outside of the schedule.
+const annotationRunNow = "jobpolicy.dev/run-now"
+
+// managedByUs is the value that hands a CronJob or Job to the executors.
+const managedByUs = "jobpolicy.dev/executor"
+
+// A cronRecord is what happened to one CronJob.
+type cronRecord struct {
+	uid     types.UID
+	key     types.NamespacedName
+	cron    *batchv1.CronJob
+	earlier []earlierCron
+	gone    bool
+	created time.Time
+	// jobs are the Jobs that it controls or controlled; runs are the scheduled
+	// times that were started.
+	jobs         map[types.UID]*jobRecord
+	runs         map[int64]string
+	lastStimulus time.Time
+	lastRun      time.Time
+}
+
+type earlierCron struct {
+	cron  *batchv1.CronJob
+	until time.Time
+}
+
+func (j *judge) cronWritten(w apiserver.Write, ours bool) {
+	next, _ := w.New.(*batchv1.CronJob)
+	c := j.crons[w.UID]
+	if c == nil {
+		if next != nil {
+			j.crons[w.UID] = &cronRecord{
+				uid: w.UID, key: w.Key, cron: next, created: w.Time, lastStimulus: w.Time,
+				jobs: map[types.UID]*jobRecord{}, runs: map[int64]string{},
+			}
+		}
+		return
+	}
+	if ours && !j.cronOurs(c) {
+		j.breach("I9", c.key, c.uid, "%s wrote a CronJob that somebody else runs, and must leave it alone", w.By)
+	}
+	if !ours {
+		c.lastStimulus = w.Time
+	}
+	if next == nil {
+		c.gone = true
+		return
+	}
+	c.earlier = append(c.earlier, earlierCron{c.cron, w.Time})
+	for len(c.earlier) > 1 && j.old(c.earlier[0].until) {
+		c.earlier = c.earlier[1:]
+	}
+	c.cron = next
+}
+
+// recentCrons are the versions that an executor may go by.
+func (j *judge) recentCrons(c *cronRecord) []*batchv1.CronJob {
+	versions := []*batchv1.CronJob{c.cron}
+	for _, e := range c.earlier {
+		if !j.old(e.until) {
+			versions = append(versions, e.cron)
+		}
+	}
+	return versions
+}
+
+func (j *judge) cronLately(c *cronRecord, so func(*batchv1.CronJob) bool) bool {
+	for _, cron := range j.recentCrons(c) {
+		if so(cron) {
+			return true
+		}
+	}
+	return false
+}
+
+// cronOurs reports whether the executors run a CronJob.
+func (j *judge) cronOurs(c *cronRecord) bool {
+	return j.cronLately(c, func(cron *batchv1.CronJob) bool {
+		manager, named := cron.Annotations[cronjobs.AnnotationManagedBy]
+		return (!named || manager == managedByUs) && (named || j.replacesBuiltin())
+	})
+}
+
+// cronSuspended is what the CronJob's user means.
+func cronSuspended(cron *batchv1.CronJob) bool {
+	if cron.Annotations[cronjobs.AnnotationManagedBy] == managedByUs {
+		text, ok := cron.Annotations[cronjobs.AnnotationSuspend]
+		return ok && text != "false"
+	}
+	return valueOr(cron.Spec.Suspend, false)
+}
+
+// cron is the UID of the CronJob that controls the Job; empty if none does.
+func (r *jobRecord) cron() types.UID {
+	ref := metav1.GetControllerOfNoCopy(r.job)
+	if ref == nil || ref.Kind != "CronJob" {
+		return ""
+	}
+	return ref.UID
+}
+
+// scheduled is the time for which a Job was started; zero if it does not say.
+func scheduled(job *batchv1.Job) time.Time {
+	at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// cronJobStarted takes in a new Job, and holds it against its CronJob if an
+// executor made it.
+func (j *judge) cronJobStarted(w apiserver.Write, ours bool, r *jobRecord) {
+	c := j.crons[r.cron()]
+	if c == nil {
+		if ours {
+			j.breach("I9", r.key, r.uid, "%s created a Job that no CronJob asks for", w.By)
+		}
+		return
+	}
+	at := scheduled(r.job)
+	if ours {
+		j.judgeRun(w, c, r, at)
+	}
+	c.jobs[r.uid] = r
+	if ours && !at.IsZero() {
+		c.runs[at.Unix()] = r.key.Name
+		c.lastRun = latest(c.lastRun, at)
+	}
+}
+
+// judgeRun holds a run against its CronJob: due, once, and allowed beside others.
+func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time.Time) {
+	runNow := j.cronLately(c, func(cron *batchv1.CronJob) bool { return cron.Annotations[annotationRunNow] != "" })
+	switch {
+	case !j.cronOurs(c):
+		j.breach("I9", r.key, r.uid, "%s started a run of a CronJob that somebody else runs", w.By)
+	case c.gone || (c.cron.DeletionTimestamp != nil && j.old(c.cron.DeletionTimestamp.Time)):
+		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which is deleted", w.By, c.key.Name)
+	case runNow:
+	case at.IsZero():
+		j.breach("cron", r.key, r.uid, "%s started a run that does not say for which scheduled time, and nobody asked for one now", w.By)
+	case !j.cronLately(c, func(cron *batchv1.CronJob) bool { return !cronSuspended(cron) }):
+		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which is suspended", w.By, c.key.Name)
+	case at.After(j.now.Add(j.writer(w.By).ahead)):
+		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: before its time", w.By, at, j.now)
+	case c.runs[at.Unix()] != "":
+		j.breach("cron", r.key, r.uid, "%s started the run of %s a second time; the first was Job %s", w.By, at, c.runs[at.Unix()])
+	case at.Before(c.lastRun):
+		j.breach("cron", r.key, r.uid, "%s started the run of %s after that of %s, and runs that were passed over are lost", w.By, at, c.lastRun)
+	}
+	j.judgeConcurrency(w, c, r)
+}
+
+// judgeConcurrency: with Forbid and Replace, a run starts when no other is active.
+func (j *judge) judgeConcurrency(w apiserver.Write, c *cronRecord, r *jobRecord) {
+	if j.cronLately(c, func(cron *batchv1.CronJob) bool { return cron.Spec.ConcurrencyPolicy == batchv1.AllowConcurrent }) {
+		return
+	}
+	for _, uid := range sortedUIDs(c.jobs) {
+		other := c.jobs[uid]
+		if other.gone || finished(other.job) != "" || other.cron() != c.uid || !isRun(other) || other.job.DeletionTimestamp != nil {
+			continue
+		}
+		j.breach("cron", r.key, r.uid, "%s started a run while Job %s was active, and the concurrency policy is %s", w.By, other.key.Name, c.cron.Spec.ConcurrencyPolicy)
+	}
+}
+
+// isRun tells a CronJob's runs from Jobs that somebody made of its template.
+func isRun(r *jobRecord) bool {
+	return !scheduled(r.job).IsZero() || r.job.Annotations[annotationRunNow] != ""
+}
+
+// cronDeletes reports whether a CronJob asks for its Job's deletion: by its
+// history limits, or to make room for another run.
+func (j *judge) cronDeletes(_ apiserver.Write, r *jobRecord) bool {
+	c := j.crons[r.cron()]
+	if c == nil {
+		return false
+	}
+	outcome := finished(r.job)
+	if outcome == "" {
+		return j.cronLately(c, func(cron *batchv1.CronJob) bool { return cron.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent })
+	}
+	kept := 0
+	for _, other := range c.jobs {
+		if !other.gone && other.job.DeletionTimestamp == nil && finished(other.job) == outcome {
+			kept++
+		}
+	}
+	return j.cronLately(c, func(cron *batchv1.CronJob) bool { return kept > historyLimit(cron, outcome) })
+}
+
+func historyLimit(cron *batchv1.CronJob, outcome batchv1.JobConditionType) int {
+	if outcome == batchv1.JobComplete {
+		return int(valueOr(cron.Spec.SuccessfulJobsHistoryLimit, 3))
+	}
+	return int(valueOr(cron.Spec.FailedJobsHistoryLimit, 1))
+}

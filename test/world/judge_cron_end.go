@@ -1,0 +1,116 @@
+package world
+
+import (
+	"time"
+
+	"github.com/robfig/cron/v3"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// judgeCronEnd holds a CronJob at rest against its Jobs.
+func (j *judge) judgeCronEnd(c *cronRecord) {
+	if c.gone || c.cron.DeletionTimestamp != nil || !j.cronOurs(c) {
+		return
+	}
+	last := c.lastStimulus
+	for _, r := range c.jobs {
+		last = latest(last, latest(r.lastStimulus, r.finishedAt))
+	}
+	if !j.settled(last) {
+		j.judgeRunMissing(c)
+		return
+	}
+	j.judgeActive(c)
+	j.judgeHistory(c)
+	j.judgeRunMissing(c)
+}
+
+// judgeActive: status.active lists the runs that are not finished, and
+// lastScheduleTime is not before that of any run.
+func (j *judge) judgeActive(c *cronRecord) {
+	listed := map[types.UID]bool{}
+	for _, ref := range c.cron.Status.Active {
+		r := c.jobs[ref.UID]
+		if r == nil || r.gone || finished(r.job) != "" || r.cron() != c.uid {
+			j.breach("cron", c.key, c.uid, "status.active lists Job %s, which is not an active one of the CronJob", ref.Name)
+		}
+		listed[ref.UID] = true
+	}
+	var newest time.Time
+	for _, uid := range sortedUIDs(c.jobs) {
+		r := c.jobs[uid]
+		if r.gone || r.cron() != c.uid {
+			continue
+		}
+		if !listed[uid] && finished(r.job) == "" && isRun(r) {
+			j.breach("cron", c.key, c.uid, "status.active does not list Job %s, which is active", r.key.Name)
+		}
+		if at := scheduled(r.job); !at.After(r.created) {
+			newest = latest(newest, at)
+		}
+	}
+	if at := c.cron.Status.LastScheduleTime; !newest.IsZero() && (at == nil || at.Time.Before(newest)) {
+		j.breach("cron", c.key, c.uid, "status.lastScheduleTime is %v, and there is a run of %s", at, newest)
+	}
+	if at := c.cron.Status.LastScheduleTime; at != nil && at.After(j.now.Add(j.mostAhead())) {
+		j.breach("cron", c.key, c.uid, "status.lastScheduleTime is %v, which is yet to come", at)
+	}
+}
+
+func (j *judge) mostAhead() (most time.Duration) {
+	for _, by := range j.writers {
+		most = max(most, by.ahead)
+	}
+	return most
+}
+
+// judgeHistory: no more finished Jobs are kept than the limits say.
+func (j *judge) judgeHistory(c *cronRecord) {
+	kept := map[batchv1.JobConditionType]int{}
+	for _, r := range c.jobs {
+		if !r.gone && r.job.DeletionTimestamp == nil && r.cron() == c.uid {
+			kept[finished(r.job)]++
+		}
+	}
+	for _, outcome := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		if limit := historyLimit(c.cron, outcome); kept[outcome] > limit {
+			j.breach("cron", c.key, c.uid, "%d Jobs that are %s are kept, and the history limit is %d", kept[outcome], outcome, limit)
+		}
+	}
+}
+
+// longestLook bounds how far back runs are looked for that should have started.
+const longestLook = 48 * time.Hour
+
+// judgeRunMissing: the latest run that was due in calm is started, if nothing
+// speaks against it.
+func (j *judge) judgeRunMissing(c *cronRecord) {
+	schedule, err := cron.ParseStandard(c.cron.Spec.Schedule)
+	utc := c.cron.Spec.TimeZone == nil || *c.cron.Spec.TimeZone == "Etc/UTC" || *c.cron.Spec.TimeZone == "UTC"
+	jitter := c.cron.Annotations["jobpolicy.dev/start-jitter-seconds"] != ""
+	if err != nil || !utc || jitter || j.calmSince.IsZero() || cronSuspended(c.cron) || j.mostAhead() > 0 || j.runsStill(c) {
+		return
+	}
+	from := latest(latest(j.calmSince, c.lastStimulus), latest(c.created, j.now.Add(-longestLook)))
+	var due time.Time
+	for at := schedule.Next(from.UTC()); !at.IsZero() && at.Before(j.now.Add(-settles)); at = schedule.Next(at) {
+		due = at
+	}
+	if !due.IsZero() && c.lastRun.Before(due) {
+		j.breach("cron", c.key, c.uid, "the run of %s was not started; the last one was that of %s", due, c.lastRun)
+	}
+}
+
+// runsStill reports whether a run keeps others from being started.
+func (j *judge) runsStill(c *cronRecord) bool {
+	if c.cron.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
+		return false
+	}
+	for _, r := range c.jobs {
+		if isRun(r) && (!r.gone && finished(r.job) == "" || !j.settled(latest(r.finishedAt, r.goneAt))) {
+			return true
+		}
+	}
+	return false
+}

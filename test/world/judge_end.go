@@ -1,0 +1,280 @@
+package world
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// settles is how long after the last thing that happened to a Job, once faults
+// have ended, its status says what is so, its pods are released, and what it wants
+// is done but for what a retry delay holds back: the longest back-off after failed
+// rounds, twice, and slack for late views.
+const settles = 2*time.Minute + defaultLag
+
+// end is the last look, at what is there now. The server is asked for nothing: the
+// stream has told it all.
+func (j *judge) end(now time.Time, _ *apiserver.Server) {
+	j.now = now
+	for _, uid := range sortedUIDs(j.jobs) {
+		j.judgeEnd(j.jobs[uid])
+	}
+	for _, uid := range sortedUIDs(j.pods) {
+		j.judgeLeftover(j.pods[uid])
+	}
+	for _, uid := range sortedUIDs(j.crons) {
+		j.judgeCronEnd(j.crons[uid])
+	}
+}
+
+// settled reports whether what happened last is long enough ago.
+func (j *judge) settled(last time.Time) bool {
+	return !j.calmSince.IsZero() && j.now.Sub(latest(last, j.calmSince)) > settles
+}
+
+func (j *judge) judgeEnd(r *jobRecord) {
+	j.judgeExpired(r)
+	if r.gone || r.tampered || !j.managed(r.job) || !j.settled(r.lastStimulus) || j.namespaceGoes(r) {
+		return
+	}
+	j.judgeBooks(r)
+	j.judgePodCounts(r)
+	switch {
+	case finished(r.job) != "":
+	case r.job.DeletionTimestamp != nil:
+	case decided(r.job) != "":
+		j.judgeStuck(r)
+	default:
+		j.judgeUndecided(r)
+		j.judgeMissing(r)
+	}
+}
+
+func (j *judge) namespaceGoes(r *jobRecord) bool {
+	namespace := j.namespaces[r.key.Namespace]
+	return namespace != nil && namespace.DeletionTimestamp != nil
+}
+
+// judgeBooks: each pod that ended is counted, by how it ended, and released; and
+// the counters add up to that.
+func (j *judge) judgeBooks(r *jobRecord) {
+	for _, p := range r.ends {
+		if !r.accounts(p) && p.excuse == "" && j.uncountable(r, p) == "" && !r.awaits(p) && (ended(p.pod) || p.gone) {
+			j.breach("status", r.key, r.uid, "pod %s ended (%s) and is not accounted for, and each pod that ended counts", p.key.Name, p.version().Status.Phase)
+		}
+	}
+	if n := len(uncounted(&r.job.Status)); n > 0 {
+		j.breach("status", r.key, r.uid, "%d pods are recorded and not counted at rest, and all are counted in the end", n)
+	}
+	var failed, succeeded int32
+	for _, e := range r.entries {
+		switch {
+		case !e.counted:
+		case e.as == asFailed:
+			failed++
+		default:
+			succeeded++
+		}
+	}
+	s := &r.job.Status
+	if s.Failed != failed {
+		j.breach("status", r.key, r.uid, "status.failed is %d, and %d pods were counted as failed", s.Failed, failed)
+	}
+	if isIndexed(r.job) {
+		succeeded = int32(r.completed.Len())
+		if valueOr(r.job.Spec.Completions, 0) != valueOr(r.job.Spec.Parallelism, 1) {
+			return // Shrunk and changed again, the Job keeps its count.
+		}
+	}
+	if s.Succeeded != succeeded {
+		j.breach("status", r.key, r.uid, "status.succeeded is %d, and %d were counted as succeeded", s.Succeeded, succeeded)
+	}
+}
+
+// awaits reports whether a failed pod keeps its finalizer until its index has
+// another one.
+func (r *jobRecord) awaits(p *podRecord) bool {
+	return perIndex(r.job) && finished(r.job) == "" && r.lastFailure(podIndex(p.pod)) == p
+}
+
+// judgePodCounts: active, ready and terminating are the pods that are.
+func (j *judge) judgePodCounts(r *jobRecord) {
+	var active, ready, terminating int32
+	for _, p := range r.live {
+		switch {
+		case !r.selects(p.pod):
+			return // Its deletion keeps the Job from letting the pod go.
+		case p.active():
+			active++
+			if podReady(p.pod) {
+				ready++
+			}
+		case p.terminating():
+			terminating++
+		}
+	}
+	s := &r.job.Status
+	if s.Active != active || valueOr(s.Ready, 0) != ready || valueOr(s.Terminating, 0) != terminating {
+		j.breach("status", r.key, r.uid, "the status says %d active, %d ready, %d terminating pods, and there are %d, %d and %d",
+			s.Active, valueOr(s.Ready, 0), valueOr(s.Terminating, 0), active, ready, terminating)
+	}
+}
+
+// judgeStuck: a Job with a verdict finishes when its pods have gone.
+func (j *judge) judgeStuck(r *jobRecord) {
+	for _, p := range r.live {
+		if p.terminating() {
+			return
+		}
+	}
+	j.breach("liveness", r.key, r.uid, "the Job has had the condition %s for %s and is not finished, and nothing of it is left to wait for", decided(r.job), j.now.Sub(r.decidedAt))
+}
+
+// judgeUndecided: at rest, a cause has its verdict.
+func (j *judge) judgeUndecided(r *jobRecord) {
+	if cause := j.undecided(r); cause != "" {
+		j.breach("liveness", r.key, r.uid, "the Job goes on, and it should have ended: %s", cause)
+	}
+	if is := isTrue(r.job, batchv1.JobSuspended); is != suspended(r.job) {
+		j.breach("status", r.key, r.uid, "the condition Suspended is %t and spec.suspend is %t", is, suspended(r.job))
+	}
+	if !suspended(r.job) && r.job.Status.StartTime == nil {
+		j.breach("status", r.key, r.uid, "the Job is not suspended and has no start time")
+	}
+}
+
+// undecided says why the Job should have ended; empty if it should not.
+func (j *judge) undecided(r *jobRecord) string {
+	var active int
+	for _, p := range r.live {
+		if p.active() {
+			active++
+		}
+	}
+	succeeded, failures := r.succeeded(func(*podRecord) bool { return true }), r.failures()
+	for _, p := range r.ends {
+		if p.failed() && !p.flipped && p.excuse == "" && r.selects(p.pod) && policyAction(r.job, p.first) == batchv1.PodFailurePolicyActionFailJob {
+			return sprint("pod %s failed in a way that fails the Job", p.key.Name)
+		}
+	}
+	if at, ok := r.deadline(); ok && j.settled(at) {
+		return sprint("its deadline passed at %s", at)
+	}
+	switch limit := int64(valueOr(r.job.Spec.BackoffLimit, 6)); {
+	case failures > limit:
+		return sprint("%d pods failed of %d that may", failures, limit)
+	case r.job.Spec.MaxFailedIndexes != nil && r.failed.Len() > int64(*r.job.Spec.MaxFailedIndexes):
+		return sprint("%d indexes failed of %d that may", r.failed.Len(), *r.job.Spec.MaxFailedIndexes)
+	case perIndex(r.job) && failedIndexesMissing(r.job) == "":
+		return "all indexes are done, and some failed"
+	case r.job.Spec.SuccessPolicy != nil && successPolicyMissing(r, r.job) == "":
+		return "its success policy is met"
+	case active == 0 && r.job.Spec.Completions != nil && succeeded >= int64(*r.job.Spec.Completions):
+		return sprint("%d of %d succeeded", succeeded, *r.job.Spec.Completions)
+	case active == 0 && r.job.Spec.Completions == nil && succeeded > 0:
+		return "a pod of the work queue succeeded, and none is left"
+	}
+	return ""
+}
+
+// judgeMissing: at rest, as many pods run as the Job wants, but for what a retry
+// delay, a quota or pods that are still ending hold back.
+func (j *judge) judgeMissing(r *jobRecord) {
+	var active, terminating int64
+	for _, p := range r.live {
+		switch {
+		case p.active():
+			active++
+		case p.terminating():
+			terminating++
+		}
+	}
+	wanted := j.wanted(r)
+	switch {
+	case suspended(r.job) && active > 0:
+		j.breach("liveness", r.key, r.uid, "the Job is suspended, and %d pods run", active)
+	case active > wanted && (r.job.Spec.Completions != nil || wanted > 0):
+		j.breach("liveness", r.key, r.uid, "%d pods run, and the Job wants %d", active, wanted)
+	case active+terminating >= wanted || j.delayed(r) || j.outOfQuota(r):
+	default:
+		j.breach("liveness", r.key, r.uid, "%d pods run, the Job wants %d, and nothing holds the others back", active, wanted)
+	}
+}
+
+// delayed reports whether a retry delay still holds pods back, or did lately.
+func (j *judge) delayed(r *jobRecord) bool {
+	if !perIndex(r.job) {
+		count, last := inARow(r.delaying(func(*podRecord) bool { return true }))
+		return !j.settled(last.Add(delayAfter(count)))
+	}
+	for _, p := range r.ends {
+		if !r.awaits(p) {
+			continue
+		}
+		n := countOf(p.pod, batchv1.JobIndexFailureCountAnnotation) + countOf(p.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
+		if !j.settled(finishTime(p.version()).Add(delayAfter(int(n) + 1))) {
+			return true
+		}
+	}
+	return false
+}
+
+// outOfQuota reports whether a quota of the namespace leaves no room for a pod.
+func (j *judge) outOfQuota(r *jobRecord) bool {
+	for _, quota := range j.quotas {
+		if quota.Namespace != r.key.Namespace {
+			continue
+		}
+		for _, name := range []corev1.ResourceName{corev1.ResourcePods, "count/pods"} {
+			if most, ok := quota.Spec.Hard[name]; ok && j.podsIn(r.key.Namespace) >= most.Value() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (j *judge) podsIn(namespace string) (n int64) {
+	for _, p := range j.pods {
+		if !p.gone && p.key.Namespace == namespace && !ended(p.pod) {
+			n++
+		}
+	}
+	return n
+}
+
+// judgeLeftover: at rest, no pod holds the tracking finalizer for nothing.
+func (j *judge) judgeLeftover(p *podRecord) {
+	if p.gone || !holds(p.pod) || p.claimedBy == "" {
+		return
+	}
+	r := p.job
+	switch {
+	case r == nil:
+		if !j.selected(p.pod) && j.settled(latest(p.claimedAt, p.endedAt)) && j.replacesBuiltin() {
+			j.breach("orphans", p.key, p.uid, "the pod holds the tracking finalizer, and no Job controls or selects it")
+		}
+		return
+	case !j.managed(r.job):
+		if !r.gone || !j.replacesBuiltin() {
+			return
+		}
+	}
+	last := latest(latest(r.lastStimulus, r.goneAt), latest(r.finishedAt, p.endedAt))
+	if !j.settled(last) || r.tampered || j.namespaceGoes(r) {
+		return
+	}
+	switch {
+	case r.gone:
+		j.breach("orphans", p.key, p.uid, "the pod holds the tracking finalizer, and its Job %s is gone", r.key.Name)
+	case finished(r.job) != "":
+		j.breach("status", p.key, p.uid, "the pod holds the tracking finalizer, and its Job %s is finished", r.key.Name)
+	case r.job.DeletionTimestamp != nil:
+		j.breach("status", p.key, p.uid, "the pod holds the tracking finalizer, and its Job %s is being deleted", r.key.Name)
+	case ended(p.pod) && !r.awaits(p):
+		j.breach("status", p.key, p.uid, "the pod has ended and holds the tracking finalizer at rest, and Job %s has no reason to keep it", r.key.Name)
+	}
+}

@@ -1,0 +1,105 @@
+package world
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+func sprint(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// failJobMissing: some pod must have failed, with its finalizer on, in a way that
+// a FailJob rule matches.
+func (r *jobRecord) failJobMissing() string {
+	for _, p := range r.ends {
+		if p.flipped || (p.failed() && policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionFailJob) {
+			return ""
+		}
+		if policyAction(r.job, p.pod) == batchv1.PodFailurePolicyActionFailJob {
+			return ""
+		}
+	}
+	return "no pod has failed in a way that a FailJob rule matches"
+}
+
+// failuresMissing: more pods must have failed than backoffLimit, or the containers
+// have restarted as often.
+func (r *jobRecord) failuresMissing() string {
+	limit := int64(valueOr(r.job.Spec.BackoffLimit, 6))
+	failed := max(r.failures(), int64(r.job.Status.Failed))
+	if failed > limit {
+		return ""
+	}
+	if r.job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
+		return sprint("%d pods have failed of %d that may", failed, limit)
+	}
+	var restarts int64
+	for _, p := range r.live {
+		restarts += p.restarts
+	}
+	if restarts < max(limit, 1) {
+		return sprint("%d pods have failed of %d that may, and containers have restarted %d times", failed, limit, restarts)
+	}
+	return ""
+}
+
+// failures is how many pods count as failed by what became of them, recorded or
+// not yet.
+func (r *jobRecord) failures() (n int64) {
+	for _, p := range r.ends {
+		e := r.entries[p.uid]
+		switch {
+		case e != nil && e.as == asFailed:
+			n++
+		case e != nil || p.excuse != "" || p.succeeded() || !inRange(r.job, p.pod):
+		case r.fails(p):
+			n++
+		}
+	}
+	return n
+}
+
+// deadlineMissing: the Job must have been active for as long as it may.
+func (j *judge) deadlineMissing(w apiserver.Write, r *jobRecord) string {
+	var shortest *int64
+	for _, job := range j.recent(r) {
+		if d := job.Spec.ActiveDeadlineSeconds; d != nil && (shortest == nil || *d < *shortest) {
+			shortest = d
+		}
+	}
+	if shortest == nil {
+		return "the Job has no deadline"
+	}
+	start := r.job.Status.StartTime
+	if start == nil {
+		if *shortest == 0 {
+			return ""
+		}
+		return "the Job has no start time"
+	}
+	active := j.now.Add(j.writer(w.By).ahead).Sub(start.Time)
+	if active < time.Duration(*shortest)*time.Second {
+		return sprint("the Job was active for %s of %d s", active, *shortest)
+	}
+	return ""
+}
+
+func tooManyMissing(next *batchv1.Job) string {
+	failed := failedIndexes(&next.Status).Len()
+	if most := next.Spec.MaxFailedIndexes; most == nil || failed <= int64(*most) {
+		return sprint("%d indexes have failed of %d that may", failed, valueOr(most, valueOr(next.Spec.Completions, 0)))
+	}
+	return ""
+}
+
+func failedIndexesMissing(next *batchv1.Job) string {
+	failed, completed := failedIndexes(&next.Status), completedIndexes(&next.Status)
+	if n := int64(valueOr(next.Spec.Completions, 0)); failed.Empty() || failed.Union(completed).Len() < n {
+		return sprint("%d indexes have failed and %d are completed of %d", failed.Len(), completed.Len(), n)
+	}
+	return ""
+}

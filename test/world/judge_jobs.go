@@ -1,0 +1,297 @@
+package world
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// An outcome is what a pod was recorded as.
+type outcome string
+
+const (
+	asSucceeded outcome = "succeeded"
+	asFailed    outcome = "failed"
+)
+
+// An entry is a pod that stands or stood in a status's lists.
+type entry struct {
+	as      outcome
+	counted bool
+}
+
+// A jobRecord is what happened to one Job, by its UID (I8).
+type jobRecord struct {
+	uid types.UID
+	key types.NamespacedName
+	// job is the newest version, or the last one if the Job is gone. earlier are
+	// versions with another spec that were the newest until then, in order.
+	job      *batchv1.Job
+	earlier  []earlierSpec
+	selector labels.Selector
+	gone     bool
+	goneAt   time.Time
+
+	// live are the pods in the storage that the Job controls; ends are those that
+	// were due to be counted, in the order in which they were.
+	live map[types.UID]*podRecord
+	ends []*podRecord
+
+	entries           map[types.UID]*entry
+	completed, failed indexset.Set
+	// tampered: somebody else has written the status.
+	tampered bool
+
+	decidedAt, finishedAt time.Time // The interim and the terminal condition.
+	decidedBy, finishedBy string
+
+	created, deletedAt time.Time
+	ourWrites          int
+	// stimuli are writes by others, and what else makes writes of ours
+	// necessary; lastStimulus is when the last one was.
+	stimuli      int
+	lastStimulus time.Time
+}
+
+type earlierSpec struct {
+	job   *batchv1.Job
+	until time.Time
+}
+
+func (j *judge) jobWritten(w apiserver.Write, ours bool) {
+	r, known := j.jobs[w.UID]
+	next, _ := w.New.(*batchv1.Job)
+	if !known {
+		if next == nil {
+			return
+		}
+		r = newJobRecord(w, next)
+		j.jobs[w.UID] = r
+		j.adoptKnownPods(w, r)
+		j.cronJobStarted(w, ours, r)
+		return
+	}
+	if ours {
+		j.judgeJobWrite(w, r, next)
+	}
+	if next == nil {
+		r.gone, r.goneAt = true, w.Time
+		j.countJobWrite(w, ours, r, false)
+		return
+	}
+	old := r.job
+	if w.Subresource == "status" {
+		r.observeStatus(w, ours, next)
+	}
+	specChanged := old.Generation != next.Generation
+	if specChanged {
+		r.earlier = append(r.earlier, earlierSpec{old, w.Time})
+	}
+	if r.deletedAt.IsZero() && next.DeletionTimestamp != nil {
+		r.deletedAt = w.Time
+	}
+	r.job = next
+	if specChanged {
+		r.observeAgain(w)
+	}
+	j.countJobWrite(w, ours, r, specChanged)
+}
+
+func newJobRecord(w apiserver.Write, job *batchv1.Job) *jobRecord {
+	r := &jobRecord{
+		uid: w.UID, key: w.Key, job: job, created: w.Time, lastStimulus: w.Time,
+		live: map[types.UID]*podRecord{}, entries: map[types.UID]*entry{},
+	}
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil || job.Spec.Selector == nil {
+		selector = labels.Nothing()
+	}
+	r.selector = selector
+	return r
+}
+
+// adoptKnownPods finds the pods that named the Job before it was there.
+func (j *judge) adoptKnownPods(w apiserver.Write, r *jobRecord) {
+	for _, uid := range sortedUIDs(j.pods) {
+		p := j.pods[uid]
+		if p.gone || controllerUID(p.pod) != r.uid {
+			continue
+		}
+		p.job, p.claimedAt, p.claimedBy = r, w.Time, w.By
+		r.live[uid] = p
+		r.observePod(w, p)
+	}
+}
+
+// observeAgain looks at the pods anew: how they count may have changed.
+func (r *jobRecord) observeAgain(w apiserver.Write) {
+	for _, uid := range sortedUIDs(r.live) {
+		r.observePod(w, r.live[uid])
+	}
+}
+
+// observeStatus takes in what a status says; what is wrong with it is found by
+// judgeStatus.
+func (r *jobRecord) observeStatus(w apiserver.Write, ours bool, next *batchv1.Job) {
+	if !ours && !sameBooks(&r.job.Status, &next.Status) {
+		r.tampered = true
+	}
+	listed := uncounted(&next.Status)
+	for uid := range uncounted(&r.job.Status) {
+		if e := r.entries[uid]; e != nil && listed[uid] == "" {
+			e.counted = true
+		}
+	}
+	for uid, as := range listed {
+		if r.entries[uid] == nil {
+			r.entries[uid] = &entry{as: as}
+		}
+	}
+	r.completed, r.failed = completedIndexes(&next.Status), failedIndexes(&next.Status)
+	if r.decidedAt.IsZero() && decided(next) != "" {
+		r.decidedAt, r.decidedBy = w.Time, w.By
+	}
+	if r.finishedAt.IsZero() && finished(next) != "" {
+		r.finishedAt, r.finishedBy = w.Time, w.By
+	}
+}
+
+func sameBooks(a, b *batchv1.JobStatus) bool {
+	return a.Succeeded == b.Succeeded && a.Failed == b.Failed && a.CompletedIndexes == b.CompletedIndexes &&
+		len(uncounted(a)) == len(uncounted(b))
+}
+
+// uncounted maps the UIDs in a status's lists to the list that they stand in.
+func uncounted(s *batchv1.JobStatus) map[types.UID]outcome {
+	if s.UncountedTerminatedPods == nil {
+		return nil
+	}
+	all := map[types.UID]outcome{}
+	for _, uid := range s.UncountedTerminatedPods.Succeeded {
+		all[uid] = asSucceeded
+	}
+	for _, uid := range s.UncountedTerminatedPods.Failed {
+		all[uid] = asFailed
+	}
+	return all
+}
+
+// recent are the versions whose spec an executor may go by: the newest, and
+// those that it was not long ago.
+func (j *judge) recent(r *jobRecord) []*batchv1.Job {
+	versions := []*batchv1.Job{r.job}
+	for i := len(r.earlier) - 1; i >= 0 && !j.old(r.earlier[i].until); i-- {
+		versions = append(versions, r.earlier[i].job)
+	}
+	return versions
+}
+
+// always reports whether all recent versions of the Job are so.
+func (j *judge) always(r *jobRecord, so func(*batchv1.Job) bool) bool {
+	for _, job := range j.recent(r) {
+		if !so(job) {
+			return false
+		}
+	}
+	return true
+}
+
+// lately reports whether a recent version of the Job is so.
+func (j *judge) lately(r *jobRecord, so func(*batchv1.Job) bool) bool {
+	return !j.always(r, func(job *batchv1.Job) bool { return !so(job) })
+}
+
+func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
+
+func isIndexed(job *batchv1.Job) bool {
+	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
+}
+
+func perIndex(job *batchv1.Job) bool { return job.Spec.BackoffLimitPerIndex != nil }
+
+func replacesFailedOnly(job *batchv1.Job) bool {
+	policy := job.Spec.PodReplacementPolicy
+	return (policy != nil && *policy == batchv1.Failed) || job.Spec.PodFailurePolicy != nil
+}
+
+// inRange reports whether the Job asks for a pod's index.
+func inRange(job *batchv1.Job, pod *corev1.Pod) bool {
+	ix := podIndex(pod)
+	return !isIndexed(job) || (ix != noIndex && ix < valueOr(job.Spec.Completions, 0))
+}
+
+func valueOr[T any](p *T, other T) T {
+	if p == nil {
+		return other
+	}
+	return *p
+}
+
+func isTrue(job *batchv1.Job, kind batchv1.JobConditionType) bool {
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		if job.Status.Conditions[i].Type == kind {
+			return &job.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// decided is the interim condition that is true; finished the terminal one.
+func decided(job *batchv1.Job) batchv1.JobConditionType {
+	return firstTrue(job, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget)
+}
+
+func finished(job *batchv1.Job) batchv1.JobConditionType {
+	return firstTrue(job, batchv1.JobComplete, batchv1.JobFailed)
+}
+
+func firstTrue(job *batchv1.Job, kinds ...batchv1.JobConditionType) batchv1.JobConditionType {
+	for _, kind := range kinds {
+		if isTrue(job, kind) {
+			return kind
+		}
+	}
+	return ""
+}
+
+func completedIndexes(s *batchv1.JobStatus) indexset.Set { return readIndexes(s.CompletedIndexes) }
+
+func failedIndexes(s *batchv1.JobStatus) indexset.Set {
+	return readIndexes(valueOr(s.FailedIndexes, ""))
+}
+
+// readIndexes reads Kubernetes' notation of index sets, such as "1,3-5".
+func readIndexes(text string) indexset.Set {
+	var ranges []indexset.Range
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		first, err1 := strconv.ParseInt(from, 10, 32)
+		last, err2 := strconv.ParseInt(to, 10, 32)
+		if err1 == nil && err2 == nil {
+			ranges = append(ranges, indexset.Range{First: int32(first), Last: int32(last)})
+		}
+	}
+	set, _ := indexset.FromRanges(ranges)
+	return set
+}

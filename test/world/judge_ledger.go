@@ -1,0 +1,151 @@
+package world
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// judgeLedger holds an executor's status against I2 and I3: each pod is recorded
+// once, with one verdict, and counted once, when its finalizer is gone.
+func (j *judge) judgeLedger(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
+	old := &r.job.Status
+	j.judgeLists(w, r, next)
+	before, after := uncounted(old), uncounted(&next.Status)
+	counted := map[outcome]int32{}
+	for _, uid := range sortedUIDs(before) {
+		as := before[uid]
+		switch after[uid] {
+		case "":
+			counted[as]++
+			j.judgeCounted(w, r, uid)
+		case as:
+		default:
+			j.breach("I3", r.key, r.uid, "%s moved pod %s from the list of those that %s to the other one, and the first verdict must stay", w.By, j.podName(uid), as)
+		}
+	}
+	for _, uid := range sortedUIDs(after) {
+		if before[uid] == "" {
+			j.judgeRecorded(w, r, next, uid, after[uid])
+		}
+	}
+	j.judgeCounters(w, r, next, counted)
+	if isIndexed(next) {
+		j.judgeIndexes(w, r, next)
+	}
+}
+
+// judgeLists holds I3: no UID stands in both lists, or twice in one.
+func (j *judge) judgeLists(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
+	if next.Status.UncountedTerminatedPods == nil {
+		return
+	}
+	lists := next.Status.UncountedTerminatedPods
+	seen := map[types.UID]bool{}
+	for _, list := range [][]types.UID{lists.Succeeded, lists.Failed} {
+		for _, uid := range list {
+			if seen[uid] {
+				j.breach("I3", r.key, r.uid, "%s wrote pod %s into the lists of uncounted pods twice, and it may stand there once", w.By, j.podName(uid))
+			}
+			seen[uid] = true
+		}
+	}
+}
+
+// judgeCounted holds I2 where a UID leaves the lists for a counter.
+func (j *judge) judgeCounted(w apiserver.Write, r *jobRecord, uid types.UID) {
+	if p := j.pods[uid]; p != nil && !p.gone && holds(p.pod) && p.job == r {
+		j.breach("I2", r.key, r.uid, "%s counted pod %s while it held the finalizer, and a pod is counted only when that is gone", w.By, p.key.Name)
+	}
+	if e := r.entries[uid]; e != nil && e.counted {
+		j.breach("I2", r.key, r.uid, "%s counted pod %s a second time, and each pod counts once", w.By, j.podName(uid))
+	}
+}
+
+// judgeRecorded holds a new entry against what became of the pod.
+func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job, uid types.UID, as outcome) {
+	if e := r.entries[uid]; e != nil {
+		j.breach("I2", r.key, r.uid, "%s recorded pod %s again after it was counted, and each pod counts once", w.By, j.podName(uid))
+		return
+	}
+	p := j.pods[uid]
+	if p == nil || (p.job != r && !r.had(p)) {
+		j.breach("I8", r.key, r.uid, "%s recorded pod %s, which is none of this Job's", w.By, j.podName(uid))
+		return
+	}
+	if text := j.wrongEntry(r, next, p, as); text != "" {
+		j.breach("I2", r.key, r.uid, "%s recorded pod %s as %s, and %s", w.By, p.key.Name, as, text)
+	}
+}
+
+// had reports whether a pod was due to be counted by the Job.
+func (r *jobRecord) had(p *podRecord) bool {
+	for _, end := range r.ends {
+		if end == p {
+			return true
+		}
+	}
+	return false
+}
+
+// wrongEntry says what is wrong with recording a pod; empty if nothing is.
+func (j *judge) wrongEntry(r *jobRecord, next *batchv1.Job, p *podRecord, as outcome) string {
+	switch {
+	case !p.releasedAt.IsZero() && !holds(p.pod) && j.old(p.releasedAt):
+		return "its finalizer was gone long before: a pod is recorded while it holds it"
+	case j.always(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }):
+		return "the Job does not ask for its index"
+	case as == asSucceeded && isIndexed(next):
+		return "in an Indexed Job the index says that"
+	case as == asSucceeded && !p.succeeded() && !p.flipped:
+		return fmt.Sprintf("it has not succeeded: its phase is %q", p.pod.Status.Phase)
+	case as == asFailed && p.succeeded() && !p.flipped && !j.deletedBefore(r, p):
+		return "it has succeeded"
+	case as == asFailed && p.first == nil && !j.asGoodAsFailed(r, next, p):
+		return "it has not ended, and nothing makes that as good as failed"
+	case as == asFailed && p.failed() && !r.fails(p) && !p.flipped:
+		return "the pod failure policy ignores its failure"
+	}
+	return ""
+}
+
+// deletedBefore reports whether the pod's deletion made it fail before it
+// succeeded: for some time somebody could see it so.
+func (j *judge) deletedBefore(r *jobRecord, p *podRecord) bool {
+	waits := j.always(r, replacesFailedOnly) && !isTrue(r.job, batchv1.JobFailureTarget)
+	return !p.deletedAt.IsZero() && !waits && (p.deletedAt.Before(p.endedAt) || !j.old(p.endedAt))
+}
+
+// asGoodAsFailed reports whether a pod counts as failed that has not ended: it is
+// being deleted and is replaced at once, or its Job has failed.
+func (j *judge) asGoodAsFailed(r *jobRecord, next *batchv1.Job, p *podRecord) bool {
+	if isTrue(next, batchv1.JobFailureTarget) || isTrue(r.job, batchv1.JobFailureTarget) {
+		return true
+	}
+	return (p.gone || p.pod.DeletionTimestamp != nil) && j.lately(r, func(job *batchv1.Job) bool { return !replacesFailedOnly(job) })
+}
+
+// judgeCounters holds I2: a counter grows by what left the lists, and by nothing
+// else.
+func (j *judge) judgeCounters(w apiserver.Write, r *jobRecord, next *batchv1.Job, counted map[outcome]int32) {
+	old := &r.job.Status
+	if grown := next.Status.Failed - old.Failed; grown != counted[asFailed] {
+		j.breach("I2", r.key, r.uid, "%s raised status.failed by %d, and %d pods left the list of failed ones", w.By, grown, counted[asFailed])
+	}
+	if isIndexed(next) {
+		return
+	}
+	if grown := next.Status.Succeeded - old.Succeeded; grown != counted[asSucceeded] {
+		j.breach("I2", r.key, r.uid, "%s raised status.succeeded by %d, and %d pods left the list of succeeded ones", w.By, grown, counted[asSucceeded])
+	}
+}
+
+func (j *judge) podName(uid types.UID) string {
+	if p := j.pods[uid]; p != nil {
+		return p.key.Name
+	}
+	return string(uid)
+}

@@ -1,0 +1,159 @@
+package world
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// judgeRelease holds I1 where an executor takes the tracking finalizer away: the
+// status as stored accounts for the pod, or the pod needs no counting. Whoever is
+// asked is the Job that controlled the pod before this write.
+func (j *judge) judgeRelease(w apiserver.Write, p *podRecord, next *corev1.Pod) {
+	r := p.job
+	if r == nil {
+		return // Whether that was an executor's to do is for judgeOwnership.
+	}
+	if r.accounts(p) {
+		return
+	}
+	if p.excuse = j.uncountable(r, p); p.excuse != "" {
+		return
+	}
+	if ended(p.pod) {
+		j.breach("I1", p.key, p.uid, "%s took the finalizer from a pod that had ended (%s) before any stored status of Job %s accounted for it, and a status must do so first",
+			w.By, p.version().Status.Phase, r.key.Name)
+		return
+	}
+	if p.excuse = j.giveUp(r, p); p.excuse != "" {
+		return
+	}
+	j.breach("I1", p.key, p.uid, "%s took the finalizer from a pod of Job %s that may still run, and nothing asks for its end: not its Job's suspension, scale, end or deletion",
+		w.By, r.key.Name)
+	_ = next
+}
+
+// accounts reports whether the stored status accounts for a pod: its UID is or was
+// in a list, or its index stands there as completed.
+func (r *jobRecord) accounts(p *podRecord) bool {
+	if r.entries[p.uid] != nil {
+		return true
+	}
+	if !isIndexed(r.job) || !p.succeeded() {
+		return false
+	}
+	// An index that failed for good stays failed, whatever succeeds later.
+	ix := podIndex(p.pod)
+	return r.completed.Has(ix) || r.failed.Has(ix)
+}
+
+// uncountable says why an ended pod counts nowhere; empty if it must be counted.
+func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
+	// A pod that ended while the decision to let it go was on its way may still
+	// have been running for whoever decided.
+	lateEnd := !ended(p.pod) || !j.old(p.endedAt)
+	switch {
+	case r.gone:
+		return "its Job is gone"
+	case !r.finishedAt.IsZero():
+		return "its Job is finished"
+	case !r.deletedAt.IsZero() && lateEnd:
+		return "its Job is being deleted"
+	case isTrue(r.job, batchv1.JobSuccessCriteriaMet) && lateEnd:
+		return "its Job has succeeded without it"
+	case !p.strayAt.IsZero() && (!r.selects(p.pod) || !j.old(p.strayAt)):
+		return "its Job does not select it"
+	case j.lately(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }):
+		return "its Job does not ask for its index"
+	case j.ignored(r, p):
+		return "the pod failure policy ignores it"
+	}
+	return ""
+}
+
+// ignored reports whether the pod failure policy ignores the pod's failure, as it
+// ended or as it says now.
+func (j *judge) ignored(r *jobRecord, p *podRecord) bool {
+	if p.succeeded() {
+		return false
+	}
+	return policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionIgnore ||
+		policyAction(r.job, p.pod) == batchv1.PodFailurePolicyActionIgnore
+}
+
+// giveUp says why a running pod may be ended uncounted; empty if nothing asks
+// for it.
+func (j *judge) giveUp(r *jobRecord, p *podRecord) string {
+	switch {
+	case j.lately(r, suspended):
+		return "its Job is suspended"
+	case j.lately(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }):
+		return "its Job does not ask for its index"
+	case j.shared(r, p):
+		return "another pod has its index"
+	case j.surplus(r):
+		return "there are more pods than wanted"
+	}
+	return ""
+}
+
+// shared reports whether another pod of the index is there or was lately.
+func (j *judge) shared(r *jobRecord, p *podRecord) bool {
+	ix := podIndex(p.pod)
+	if !isIndexed(r.job) {
+		return false
+	}
+	if r.completed.Has(ix) || r.failed.Has(ix) {
+		return true
+	}
+	for _, other := range r.live {
+		if other != p && podIndex(other.pod) == ix && (other.active() || other.succeeded() || !j.old(other.endedAt)) {
+			return true
+		}
+	}
+	return false
+}
+
+// surplus reports whether more pods run, or did lately, than some recent version
+// of the Job wants.
+func (j *judge) surplus(r *jobRecord) bool {
+	var running, succeeded int64
+	for _, p := range r.live {
+		if p.active() || !j.old(p.endedAt) || !j.old(p.deletedAt) {
+			running++
+		}
+	}
+	succeeded = r.succeeded(func(*podRecord) bool { return true })
+	for _, job := range j.recent(r) {
+		want := int64(valueOr(job.Spec.Parallelism, 1))
+		if job.Spec.Completions != nil {
+			want = min(want, max(0, int64(*job.Spec.Completions)-succeeded))
+		}
+		if running > want {
+			return true
+		}
+	}
+	return false
+}
+
+// succeeded is how many pods, or for an Indexed Job how many indexes in range,
+// have succeeded to be counted, of those that a view shows.
+func (r *jobRecord) succeeded(shown func(*podRecord) bool) (n int64) {
+	indexes := map[int32]bool{}
+	for _, p := range r.ends {
+		if !p.succeeded() || p.excuse != "" || !shown(p) {
+			continue
+		}
+		if e := r.entries[p.uid]; e != nil && e.as == asFailed {
+			continue
+		}
+		if ix := podIndex(p.pod); isIndexed(r.job) && (!inRange(r.job, p.pod) || indexes[ix] || r.failed.Has(ix)) {
+			continue
+		} else if isIndexed(r.job) {
+			indexes[ix] = true
+		}
+		n++
+	}
+	return n
+}

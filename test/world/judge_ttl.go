@@ -1,0 +1,78 @@
+package world
+
+import (
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/executor/expiry"
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// expires is when a finished Job's time to live is over: by the annotation for
+// its outcome, else its spec, else its namespace. ok is false if it is kept.
+func (j *judge) expires(job *batchv1.Job) (at time.Time, ok bool) {
+	terminal := condition(job, finished(job))
+	if terminal == nil || terminal.LastTransitionTime.IsZero() {
+		return time.Time{}, false
+	}
+	ttl, ok := j.timeToLive(job)
+	return terminal.LastTransitionTime.Add(ttl), ok
+}
+
+func (j *judge) timeToLive(job *batchv1.Job) (time.Duration, bool) {
+	name := expiry.AnnotationAfterComplete
+	if finished(job) == batchv1.JobFailed {
+		name = expiry.AnnotationAfterFailed
+	}
+	if ttl, ok := readSeconds(job.Annotations, name); ok {
+		return ttl, true
+	}
+	if s := job.Spec.TTLSecondsAfterFinished; s != nil {
+		return time.Duration(*s) * time.Second, true
+	}
+	if namespace := j.namespaces[job.Namespace]; namespace != nil {
+		return readSeconds(namespace.Annotations, expiry.AnnotationDefault)
+	}
+	return 0, false
+}
+
+func readSeconds(annotations map[string]string, name string) (time.Duration, bool) {
+	n, err := strconv.ParseInt(annotations[name], 10, 64)
+	if err != nil || n < 0 || n > 1<<31-1 {
+		return 0, false
+	}
+	return time.Duration(n) * time.Second, true
+}
+
+// expiryMissing says why the Job's time to live does not let it be deleted now;
+// empty if it does. The deletion hits the very version that was judged, and an
+// executor's clock that is ahead deletes nothing early.
+func (j *judge) expiryMissing(_ apiserver.Write, r *jobRecord) string {
+	if finished(r.job) == "" {
+		return "it is not finished"
+	}
+	if !j.managed(r.job) && !j.replacesBuiltin() {
+		return "somebody else manages it"
+	}
+	at, ok := j.expires(r.job)
+	if !ok {
+		return "nothing limits its time to live"
+	}
+	if left := at.Sub(j.now); left > 0 {
+		return sprint("it has %s left to live", left)
+	}
+	return ""
+}
+
+// judgeExpired: at the end, a Job past its time to live is gone.
+func (j *judge) judgeExpired(r *jobRecord) {
+	if r.gone || r.job.DeletionTimestamp != nil || (!j.managed(r.job) && !j.replacesBuiltin()) {
+		return
+	}
+	at, ok := j.expires(r.job)
+	if over := j.now.Sub(latest(latest(at, j.calmSince), r.lastStimulus)); ok && over > settles {
+		j.breach("ttl", r.key, r.uid, "the Job is still there %s after its time to live was over", over)
+	}
+}
