@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -42,12 +41,11 @@ func (e *Executor) apply(ctx context.Context, s *jobState, snap snapshot, d *job
 		e.holdBack(ctx, s, &s.deleteHold, snap.job, "pods not deleted", err)
 		return fmt.Errorf("%w: %w", errDeletion, err)
 	}
-	if err := e.writeStatus(ctx, s, snap, d); err != nil {
+	said, err := e.writeStatus(ctx, s, snap, d)
+	if err != nil {
 		return fmt.Errorf("writing status: %w", err)
 	}
-	for _, a := range d.GetPodFailureActions() {
-		e.metrics.failurePolicy.WithLabelValues(actionLabel(a.GetAction())).Add(float64(a.GetCount()))
-	}
+	e.countActions(said.actions)
 	begun := time.Now()
 	err = e.releasePods(ctx, s, d.GetRelease())
 	if d.GetStatus() != nil && len(d.GetRelease()) > e.cfg.MaxJobWrites {
@@ -56,41 +54,40 @@ func (e *Executor) apply(ctx context.Context, s *jobState, snap snapshot, d *job
 	if err != nil {
 		// The status is written and will not be decided on again: its events go
 		// out now or never.
-		e.recordEvents(snap.job, d.GetEvents())
+		e.recordEvents(snap.job, said.events)
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}
-	e.recordEvents(snap.job, d.GetEvents())
+	e.recordEvents(snap.job, said.events)
 	return nil
 }
 
 // writeStatus replaces the status of the very version of the Job that was
 // judged: if anything has changed since, the API server refuses, and the Job is
-// judged again.
-func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) (err error) {
+// judged again. It returns what is left to be told.
+func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ announcement, err error) {
+	said := announcement{job: snap.job, events: d.GetEvents(), actions: d.GetPodFailureActions()}
 	if d.GetStatus() == nil {
-		return nil
+		return said, nil
 	}
 	status, err := APIStatus(d.GetStatus())
 	if err != nil {
-		return err
+		return said, err
 	}
 	keepUndecided(&status, &snap.job.Status)
 	if sameStatus(&status, &snap.job.Status) {
-		return nil
+		return said, nil
 	}
+	said.status = status
 	ctx, end := e.span(ctx, SpanStatusWritten)
 	defer func() { end(err) }()
-	job := snap.job.DeepCopy()
-	job.Status = status
-	updated, err := e.updateStatus(ctx, s, job)
-	if err != nil {
-		return err
+	if err := e.updateStatus(ctx, s, &said); err != nil {
+		return said, err
 	}
-	e.metrics.statusWritten(snap.job, updated)
-	if c := FinishedCondition(updated); c != nil {
-		e.log.InfoContext(ctx, "job finished", append(jobAttrs(updated), slog.String("result", string(c.Type)), slog.String("reason", c.Reason))...)
+	if !s.tell(&said) {
+		return announcement{}, nil // The watch has shown the write before its answer came.
 	}
-	return nil
+	e.countWritten(ctx, &said)
+	return said, nil
 }
 
 // keepUndecided puts back what a decided status does not hold although it is not
@@ -103,7 +100,8 @@ func keepUndecided(status, had *batchv1.JobStatus) {
 	}
 }
 
-func (e *Executor) updateStatus(ctx context.Context, s *jobState, job *batchv1.Job) (*batchv1.Job, error) {
+func (e *Executor) updateStatus(ctx context.Context, s *jobState, said *announcement) error {
+	job := said.written()
 	s.expect(&job.Status)
 	defer s.expect(nil)
 	limited, cancel := context.WithTimeout(ctx, apiTimeout)
@@ -115,18 +113,23 @@ func (e *Executor) updateStatus(ctx context.Context, s *jobState, job *batchv1.J
 	switch {
 	case err == nil:
 		updated.ManagedFields = nil
+		s.answered(said)
 		s.observe(updated, jobWritten)
 		s.spaceStatuses(e.cfg.StatusPeriod)
 		s.progressed()
-		return updated, nil
+		return nil
 	case apierrors.IsNotFound(err):
-		return nil, errJobGone
-	case apierrors.IsConflict(err), outcomeUnknown(err):
+		return errJobGone
+	case outcomeUnknown(err):
+		s.answerMissing(said)
+		e.settleUnanswered(ctx, s)
+		s.due(false, true, false)
+	case apierrors.IsConflict(err):
 		// Read the Job before deciding again: the cache may be behind what is in
-		// the way, and nobody knows whether an unanswered write took effect.
+		// the way.
 		s.due(false, true, false)
 	}
-	return nil, err
+	return err
 }
 
 // statusWithoutAnswer returns the Job if a status write that got no answer took

@@ -21,12 +21,15 @@ func (c *wallClock) now() time.Time { return time.Now().Add(time.Duration(c.off.
 
 func (c *wallClock) set(by time.Duration) { c.off.Add(int64(by)) }
 
-// inBubble runs an Executor in virtual time while f runs.
-func inBubble(t *testing.T, cfg Config, f func(t *testing.T, e *Executor)) {
+// inBubble runs an Executor in virtual time while f runs. prepare may be nil.
+func inBubble(t *testing.T, cfg Config, prepare func(*Executor), f func(t *testing.T, e *Executor)) {
 	synctest.Test(t, func(t *testing.T) {
 		e, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if prepare != nil {
+			prepare(e)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -100,7 +103,7 @@ func TestAClockThatIsSetMovesNoRecheck(t *testing.T) {
 			decider := &script{answers: []answer{question(&jobpolicyv1.DecideJobResponse{}), question(&jobpolicyv1.DecideJobResponse{})}}
 			cfg := testConfig(newServer(testJob()), decider)
 			cfg.Now = clock.now
-			inBubble(t, cfg, func(t *testing.T, _ *Executor) {
+			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
 			})
@@ -127,7 +130,7 @@ func TestAClockSetBackHoldsNoCreation(t *testing.T) {
 	}
 	cfg := testConfig(server, creatingOnce{})
 	cfg.Now, cfg.APIBackoff, cfg.MaxAPIBackoff = clock.now, time.Second, time.Minute
-	inBubble(t, cfg, func(t *testing.T, _ *Executor) {
+	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 		begun := time.Now()
 		time.Sleep(30 * time.Second)
 		synctest.Wait()

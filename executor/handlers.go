@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"context"
+
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -98,6 +100,7 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 		}
 		o = s.observe(job, jobWatched)
 	})
+	e.settleUnanswered(context.Background(), s)
 	if FinishedCondition(job) != nil && (old == nil || FinishedCondition(old) == nil) {
 		e.releaseLeftovers(s, job)
 	}
@@ -116,7 +119,8 @@ func (e *Executor) jobDeleted(job *batchv1.Job) {
 	if !ok {
 		return
 	}
-	s.deleted(!e.ours(job) && !e.cfg.ReplaceBuiltin)
+	e.settleBy(context.Background(), s, job)
+	s.deleted(job, !e.ours(job) && !e.cfg.ReplaceBuiltin)
 	e.releaseLeftovers(s, job)
 	e.jobs.dropUnused(job.Namespace, job.UID)
 }

@@ -31,6 +31,12 @@ type jobState struct {
 	// writing is the status of a write under way, to tell its echo from a write
 	// by somebody else.
 	writing *batchv1.JobStatus
+	// unanswered are status writes of which it is not known yet whether they took
+	// effect; told is the last version of which a replacement was announced; final
+	// is the last version of a Job that was deleted while a write was under way.
+	unanswered []*announcement
+	told       uint64
+	final      *batchv1.Job
 	// gone: the Job is certain not to exist any more. foreign: the built-in
 	// controller, which runs beside this executor, cleans up after it.
 	gone, foreign bool
@@ -191,10 +197,13 @@ func (s *jobState) current() *batchv1.Job {
 	return s.job
 }
 
-// deleted takes in that the Job does not exist any more.
-func (s *jobState) deleted(foreign bool) {
+// deleted takes in that the Job does not exist any more. final is its last version.
+func (s *jobState) deleted(final *batchv1.Job, foreign bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.writing != nil && final != nil {
+		s.final = final
+	}
 	s.job, s.gone, s.foreign, s.last = nil, true, foreign, nil
 }
 

@@ -204,7 +204,7 @@ func (e *Executor) goneLive(ctx context.Context, pod *leanpods.Pod, ref *leanpod
 	switch {
 	case errors.Is(err, errJobGone):
 		if s != nil {
-			s.deleted(false)
+			s.deleted(nil, false)
 		}
 		return orphanYes, nil
 	case err != nil:

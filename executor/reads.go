@@ -67,6 +67,7 @@ func (e *Executor) readJob(ctx context.Context, s *jobState, job *batchv1.Job) (
 		return nil, err
 	}
 	s.observe(fresh, jobRead)
+	e.settleUnanswered(ctx, s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readDue = false

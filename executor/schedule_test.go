@@ -73,7 +73,7 @@ func TestAPlannedRoundIsOnTimeAlthoughOthersAreAtWork(t *testing.T) {
 		return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
 	}}}
 	cfg.MaxJobWrites = 2
-	inBubble(t, cfg, func(t *testing.T, e *Executor) {
+	inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 		time.Sleep(time.Second)
 		for range 3 {
 			e.open <- struct{}{}

@@ -1,0 +1,170 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+var jobsResource = batchv1.SchemeGroupVersion.WithResource("jobs")
+
+// finishing is a Decider that lets a Job fail at once.
+type finishing struct{}
+
+func (finishing) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	if len(req.GetStatus().GetConditions()) == 0 {
+		d.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+		d.Status = &jobpolicyv1.JobStatus{StartTime: req.GetNow(), Conditions: []*jobpolicyv1.JobCondition{{
+			Type: string(batchv1.JobFailed), Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: "BackoffLimitExceeded",
+			Message: "too many", LastTransitionTime: req.GetNow(), LastProbeTime: req.GetNow(),
+		}}}
+		d.Events = []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_WARNING, Reason: "BackoffLimitExceeded", Message: "too many"}}
+	}
+	return d, nil
+}
+
+// underWay is what the newest write wants to write.
+func (s *server) underWay() *batchv1.Job {
+	return s.actions[len(s.actions)-1].(clienttesting.UpdateAction).GetObject().(*batchv1.Job).DeepCopy()
+}
+
+// take lets the newest write take effect.
+func (s *server) take() *batchv1.Job {
+	job := s.underWay()
+	s.put(job)
+	return job
+}
+
+// put is a change by somebody else.
+func (s *server) put(job *batchv1.Job) {
+	s.stamp(job)
+	must(s.Tracker().Update(jobsResource, job.DeepCopy(), job.Namespace))
+}
+
+// foreign is what another controller writes into a status.
+func foreign(job *batchv1.Job) *batchv1.Job {
+	job = job.DeepCopy()
+	job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: "example.com/Seen", Status: corev1.ConditionTrue})
+	return job
+}
+
+// A Job's end is told once, whatever becomes of the write that says so.
+func TestTheEndIsToldOnceWhateverBecomesOfTheAnswer(t *testing.T) {
+	lost := errors.New("connection reset by peer")
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "job", errors.New("changed"))
+	var late *batchv1.Job
+	cases := map[string]struct {
+		write func(s *server, n int) error // n counts the tries.
+		read  func(n int) error
+		want  int
+	}{
+		"it is answered": {want: 1},
+		"no answer, and it took effect": {
+			write: func(s *server, _ int) error { s.take(); return lost }, want: 1,
+		},
+		"no answer, it took effect, and somebody changes the status": {
+			write: func(s *server, _ int) error { s.put(foreign(s.take())); return lost }, want: 1,
+		},
+		"no answer, it took effect, somebody changes the status, and reads fail": {
+			write: func(s *server, _ int) error { s.put(foreign(s.take())); return lost },
+			read: func(n int) error {
+				if n < 3 {
+					return lost
+				}
+				return nil
+			}, want: 1,
+		},
+		"no answer, it took effect, and the Job is deleted": {
+			write: func(s *server, _ int) error {
+				job := s.take()
+				must(s.Tracker().Delete(jobsResource, job.Namespace, job.Name))
+				return lost
+			}, want: 1,
+		},
+		"no answer, and it was lost": {
+			write: func(_ *server, n int) error {
+				if n < 3 {
+					return lost
+				}
+				return nil
+			}, want: 1,
+		},
+		"no answer, it was lost, and somebody changes the status": {
+			write: func(s *server, n int) error {
+				if n == 1 {
+					s.put(foreign(testJob()))
+					return lost
+				}
+				return nil
+			}, want: 1,
+		},
+		"no answer, and it takes effect when it is tried again": {
+			write: func(s *server, n int) error {
+				if n == 1 {
+					late = s.underWay()
+					return lost
+				}
+				s.put(foreign(late))
+				return conflict
+			}, want: 1,
+		},
+		"a conflict each time": {
+			write: func(*server, int) error { return conflict }, want: 0,
+		},
+		"it is refused": {
+			write: func(*server, int) error {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", nil)
+			}, want: 0,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server := newServer(testJob())
+			if tc.write != nil {
+				server.failures["update jobs/status"] = func(n int) error { return tc.write(server, n) }
+			}
+			reads := 0
+			server.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+				reads++
+				if tc.read == nil {
+					return false, nil, nil
+				}
+				err := tc.read(reads)
+				return err != nil, nil, err
+			})
+			cfg, registry := testConfig(server, finishing{}), prometheus.NewRegistry()
+			cfg.Registerer, cfg.APIBackoff, cfg.MaxAPIBackoff = registry, time.Second, time.Minute
+			told := record.NewFakeRecorder(100)
+			inBubble(t, cfg, func(e *Executor) { e.recorder = told }, func(t *testing.T, _ *Executor) {
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+			})
+			if got := len(told.Events); got != tc.want {
+				t.Errorf("%d events, want %d", got, tc.want)
+			}
+			finished := samples(t, registry, "job_controller_jobs_finished_total")
+			want := map[string]float64{}
+			if tc.want > 0 {
+				want["{completion_mode=NonIndexed reason=BackoffLimitExceeded result=failed}"] = float64(tc.want)
+			}
+			if diff := cmp.Diff(want, finished); diff != "" {
+				t.Errorf("jobs finished (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
