@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
@@ -63,6 +64,40 @@ func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 		got.Observed, want.Observed, got.Written, want.Written = "", "", "", ""
 		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 			t.Errorf("(-from scratch +tracked):\n%s", diff)
+		}
+	})
+}
+
+// The contract lets no pod be both a row and confirmed, and wants as many active
+// rows as there are active pods, unless it is told otherwise.
+func TestAPodIsToldOfOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tr := New()
+		recorded := &batchv1.UncountedTerminatedPods{}
+		for n := range rapid.IntRange(0, 5).Draw(t, "pods") {
+			tr.Observe(drawPod(t, n, 1), Watch)
+			if rapid.Bool().Draw(t, "recorded") {
+				recorded.Failed = append(recorded.Failed, uidOf(n))
+			}
+		}
+		v := mustView(t, tr, Question{Uncounted: recorded, ActiveRows: rapid.IntRange(1, 5).Draw(t, "limit")})
+		told := map[string]int{}
+		for _, uid := range v.Confirmed {
+			told[string(uid)]++
+		}
+		for _, row := range v.Unaccounted {
+			told[string(row.Uid)]++
+		}
+		for _, row := range v.Active.Pods {
+			told[string(row.Uid)]++
+		}
+		for uid, times := range told {
+			if times > 1 {
+				t.Errorf("pod %x is told of %d times", uid, times)
+			}
+		}
+		if cut := len(v.Active.Pods) < int(v.Pods.Active); cut != v.Active.Truncated {
+			t.Errorf("%d rows of %d active pods, truncated %v", len(v.Active.Pods), v.Pods.Active, v.Active.Truncated)
 		}
 	})
 }

@@ -103,10 +103,13 @@ func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
 	return m
 }
 
-func (t *Tracker) activeRows(limit int) (*jobpolicyv1.ActivePods, error) {
-	m := &jobpolicyv1.ActivePods{Truncated: int(t.active) > limit}
-	for _, r := range t.pods {
-		if !r.share.active {
+// activeRows lists active pods, at most limit, without those whose release is
+// confirmed: they are accounted for, however they go on (I3). From the next round on
+// they are active pods like others.
+func (t *Tracker) activeRows(recorded map[types.UID]bool, limit int) (*jobpolicyv1.ActivePods, error) {
+	m := &jobpolicyv1.ActivePods{}
+	for uid, r := range t.pods {
+		if !r.share.active || (recorded[uid] && !r.pod.Held) {
 			continue
 		}
 		row, err := activeRow(r)
@@ -117,6 +120,7 @@ func (t *Tracker) activeRows(limit int) (*jobpolicyv1.ActivePods, error) {
 	}
 	slices.SortFunc(m.Pods, func(a, b *jobpolicyv1.ActivePod) int { return bytes.Compare(a.Uid, b.Uid) })
 	m.Pods = m.Pods[:min(len(m.Pods), limit)]
+	m.Truncated = len(m.Pods) < int(t.active)
 	return m, nil
 }
 

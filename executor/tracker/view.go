@@ -60,7 +60,7 @@ func (t *Tracker) View(q Question) (View, error) {
 		return View{}, err
 	}
 	if q.ActiveRows > 0 {
-		if v.Active, err = t.activeRows(q.ActiveRows); err != nil {
+		if v.Active, err = t.activeRows(uncounted, q.ActiveRows); err != nil {
 			return View{}, err
 		}
 	}

@@ -37,7 +37,11 @@ func maybe[T any](d *drawer, label string, choices ...T) *T {
 
 func (d *drawer) uid() types.UID {
 	d.uids++
-	return types.UID(fmt.Sprintf("00000000-0000-0000-%04x-%012x", d.uids, d.n))
+	return d.uidOf(d.uids)
+}
+
+func (d *drawer) uidOf(number int) types.UID {
+	return types.UID(fmt.Sprintf("00000000-0000-0000-%04x-%012x", number, d.n))
 }
 
 func (d *drawer) namespace() string { return fmt.Sprintf("ns-%d", d.n) }
@@ -160,6 +164,9 @@ func (d *drawer) status() batchv1.JobStatus {
 		status.StartTime = new(d.time("start"))
 	}
 	odd := []types.UID{"x", "ABCDEFAB-0000-0000-0000-000000000001", "abcdefab-0000-0000-0000-000000000001", d.uid()}
+	for ahead := range 4 {
+		odd = append(odd, d.uidOf(d.uids+1+ahead)) // Of a pod, perhaps.
+	}
 	for _, uid := range odd {
 		switch pick(d, "uncounted", "no", "succeeded", "failed") {
 		case "succeeded":

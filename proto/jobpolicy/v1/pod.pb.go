@@ -652,7 +652,8 @@ type ActivePods struct {
 	// At most 100000 rows; as many as PodSummary.active, or fewer if truncated.
 	Pods []*ActivePod `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
 	// True when there are more active pods than rows. Then the engine chooses
-	// among the rows it has.
+	// among the rows it has. A pod that stands in confirmed_releases and is active
+	// all the same has no row.
 	Truncated     bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
