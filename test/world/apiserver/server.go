@@ -1,7 +1,7 @@
 package apiserver
 
 import (
-	"net/http"
+	"context"
 	"sync"
 	"time"
 
@@ -39,42 +39,49 @@ type Write struct {
 type Server struct {
 	observe func(Write)
 
-	mu sync.Mutex
+	mu        sync.Mutex
+	version   uint64 // of the last write
+	compacted uint64 // what happened before this version is forgotten
+	tables    map[string]*table
+	ordinals  map[string]uint64 // how many UIDs or names were drawn from each root
+	streams   map[*stream]struct{}
 }
 
-// New returns a server that holds the namespaces default, kube-system,
-// kube-public and kube-node-lease, and nothing else.
+// firstVersion is the resource version of an empty server. It is not 0, which
+// has a meaning of its own in requests.
+const firstVersion = 1
+
+// New returns a server that holds the namespaces that every cluster has, and
+// nothing else.
 func New(options Options) *Server {
-	return &Server{observe: options.Observe}
+	s := &Server{
+		version:  firstVersion,
+		tables:   map[string]*table{},
+		ordinals: map[string]uint64{},
+		streams:  map[*stream]struct{}{},
+	}
+	for _, r := range registries().stores {
+		s.tables[r.resource] = newTable(r)
+	}
+	s.createSystemNamespaces()
+	s.observe = options.Observe
+	return s
 }
 
-// Transport speaks the real wire to whoever is named by: JSON and Kubernetes
-// protobuf, lists, watches, bookmarks.
-func (s *Server) Transport(by string) http.RoundTripper { panic("not implemented") }
-
-// Get returns a copy of a stored object.
-func (s *Server) Get(resource string, key types.NamespacedName) (runtime.Object, bool) {
-	panic("not implemented")
+// A caller is what the storage knows of the request that it works for.
+type caller struct {
+	server      *Server
+	by          string
+	verb        string
+	subresource string
 }
 
-// List returns copies of the objects of a namespace, or of all if it is empty,
-// in the order of their keys.
-func (s *Server) List(resource, namespace string) []runtime.Object { panic("not implemented") }
+type callerKey struct{}
 
-// Update runs change on a copy of the stored object and commits the result as a
-// write of by, through the rules of the resource or subresource. It reports
-// false if the object is gone.
-func (s *Server) Update(by, resource, subresource string, key types.NamespacedName, change func(runtime.Object)) bool {
-	panic("not implemented")
+func withCaller(ctx context.Context, c *caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CollectGarbage deletes what has no living owner, advances foreground
-// deletions and empties namespaces that are being deleted. It reports whether
-// it did something.
-func (s *Server) CollectGarbage() bool { panic("not implemented") }
-
-// Compact makes watches and lists from before the version answer 410.
-func (s *Server) Compact(resourceVersion uint64) { panic("not implemented") }
-
-// BreakWatches ends the watches of by.
-func (s *Server) BreakWatches(by string) { panic("not implemented") }
+// callerFrom returns who asks. Registries hand the request's context down to the
+// storage, so it is always there.
+func callerFrom(ctx context.Context) *caller { return ctx.Value(callerKey{}).(*caller) }

@@ -1,0 +1,124 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+// current returns the version of an object that is stored.
+func (s *Server) current(resource string, key types.NamespacedName) *version {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, served := s.tables[resource]
+	if !served {
+		panic("no resource " + resource) // A programming error.
+	}
+	return t.find(t.store.key(key.Namespace, key.Name))
+}
+
+// Get returns a copy of a stored object.
+func (s *Server) Get(resource string, key types.NamespacedName) (runtime.Object, bool) {
+	v := s.current(resource, key)
+	if v == nil {
+		return nil, false
+	}
+	return v.external.DeepCopyObject(), true
+}
+
+// List returns copies of the objects of a namespace, or of all if it is empty,
+// in the order of their keys.
+func (s *Server) List(resource, namespace string) []runtime.Object {
+	var copies []runtime.Object
+	for _, v := range s.versions(resource, namespace) {
+		copies = append(copies, v.external.DeepCopyObject())
+	}
+	return copies
+}
+
+func (s *Server) versions(resource, namespace string) []*version {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, served := s.tables[resource]
+	if !served {
+		panic("no resource " + resource)
+	}
+	prefix := t.store.prefix + "/"
+	if namespace != "" {
+		prefix += namespace + "/"
+	}
+	return append([]*version(nil), t.under(prefix)...)
+}
+
+// Update runs change on a copy of the stored object and commits the result as a
+// write of by, through the rules of the resource or subresource. It reports
+// false if the object is gone. A change that the rules refuse is a mistake of the
+// caller, and panics.
+func (s *Server) Update(by, resource, subresource string, key types.NamespacedName, change func(runtime.Object)) bool {
+	err := s.edit(&caller{server: s, by: by, verb: "update", subresource: subresource}, resource, key, change)
+	if err != nil && !errors.IsNotFound(err) {
+		panic(fmt.Sprintf("%s may not update %s/%s %s: %v", by, resource, subresource, key, err))
+	}
+	return err == nil
+}
+
+func (s *Server) edit(c *caller, resource string, key types.NamespacedName, change func(runtime.Object)) error {
+	e := s.endpoint(resource, c.subresource)
+	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, existing runtime.Object) (runtime.Object, error) {
+		return e.change(existing, change)
+	})
+	_, _, err := e.storage.(rest.Updater).Update(s.as(c, key.Namespace), key.Name, info,
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	return err
+}
+
+// Delete deletes an object as by, as a request would. It reports false if the
+// object is gone.
+func (s *Server) Delete(by, resource string, key types.NamespacedName, options metav1.DeleteOptions) bool {
+	err := s.remove(&caller{server: s, by: by, verb: "delete"}, resource, key, options)
+	if err != nil && !errors.IsNotFound(err) && !errors.IsConflict(err) {
+		panic(fmt.Sprintf("%s may not delete %s %s: %v", by, resource, key, err))
+	}
+	return err == nil
+}
+
+func (s *Server) remove(c *caller, resource string, key types.NamespacedName, options metav1.DeleteOptions) error {
+	deleter := s.endpoint(resource, "").storage.(rest.GracefulDeleter)
+	_, _, err := deleter.Delete(s.as(c, key.Namespace), key.Name, rest.ValidateAllObjectFunc, &options)
+	return err
+}
+
+// as returns the context of a request that does not come over the wire.
+func (s *Server) as(c *caller, namespace string) context.Context {
+	return request.WithNamespace(withCaller(context.Background(), c), namespace)
+}
+
+func (s *Server) endpoint(resource, subresource string) *endpoint {
+	r := registries().store(resource)
+	if r == nil {
+		panic("no resource " + resource)
+	}
+	e, served := registries().endpoints[place{r.kind.Group, r.kind.Version, resource, subresource}]
+	if !served {
+		panic("no subresource " + subresource + " of " + resource)
+	}
+	return e
+}
+
+// change lets the caller change the external form of an internal object.
+func (e *endpoint) change(existing runtime.Object, change func(runtime.Object)) (runtime.Object, error) {
+	external, err := legacyscheme.Scheme.ConvertToVersion(existing, e.kind.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	external = external.DeepCopyObject()
+	change(external)
+	return legacyscheme.Scheme.ConvertToVersion(external, hub(e.kind))
+}

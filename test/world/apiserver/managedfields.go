@@ -1,0 +1,33 @@
+package apiserver
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// noManagedFields returns a field manager to which all objects look empty: the
+// handlers need one, but nobody here asks who set which field, and to find out
+// takes longer than the rest of a request.
+func noManagedFields(kind schema.GroupVersionKind, subresource string) *managedfields.FieldManager {
+	empty := must(typed.DeducedParseableType.FromUnstructured(map[string]any{}))
+	return must(managedfields.NewDefaultFieldManager(
+		emptyObjects{empty}, legacyscheme.Scheme, legacyscheme.Scheme, legacyscheme.Scheme, kind, hub(kind), subresource, nil))
+}
+
+// emptyObjects takes each object for an empty one.
+type emptyObjects struct{ empty *typed.TypedValue }
+
+var errNoApply = errors.New("server-side apply is not served")
+
+// ObjectToTyped implements managedfields.TypeConverter.
+func (e emptyObjects) ObjectToTyped(runtime.Object, ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	return e.empty, nil
+}
+
+// TypedToObject implements managedfields.TypeConverter.
+func (emptyObjects) TypedToObject(*typed.TypedValue) (runtime.Object, error) { return nil, errNoApply }

@@ -1,0 +1,163 @@
+package apiserver
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+func clientOf(t testing.TB, s *Server, by string, protobuf bool) kubernetes.Interface {
+	t.Helper()
+	config := &rest.Config{Host: "http://world", Transport: s.Transport(by), QPS: -1}
+	if protobuf {
+		config.ContentType = runtime.ContentTypeProtobuf
+		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func newPod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "main", Image: "image"}},
+		},
+	}
+}
+
+func newJob(name string) *batchv1.Job {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	job.Spec.Template.Spec = newPod("").Spec
+	return job
+}
+
+func key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "default", Name: name}
+}
+
+// inBubble runs a test in virtual time, over both media types.
+func inBubble(t *testing.T, test func(t *testing.T, s *Server, client kubernetes.Interface)) {
+	t.Helper()
+	for name, protobuf := range map[string]bool{"json": false, "protobuf": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := New(Options{})
+				test(t, s, clientOf(t, s, "test", protobuf))
+			})
+		})
+	}
+}
+
+func TestJobLifecycle(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
+		jobs := client.BatchV1().Jobs("default")
+		ctx := context.Background()
+		job, err := jobs.Create(ctx, newJob("a"), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job.UID == "" || job.Generation != 1 || job.Spec.Selector == nil || *job.Spec.BackoffLimit != 6 {
+			t.Errorf("created %+v", job)
+		}
+		now := metav1.Now()
+		job.Status.StartTime = &now
+		job.Status.Active = 1
+		job, err = jobs.UpdateStatus(ctx, job, metav1.UpdateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job.Status.Active != 1 || job.Generation != 1 {
+			t.Errorf("status %+v", job.Status)
+		}
+		job, err = jobs.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"spec":{"parallelism":3}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *job.Spec.Parallelism != 3 || job.Generation != 2 {
+			t.Errorf("patched %+v", job)
+		}
+		if err := jobs.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := s.Get("jobs", key("a")); got == nil {
+			t.Fatal("the Job is gone, though it was to orphan its pods first")
+		}
+		for s.CollectGarbage() {
+		}
+		if got, ok := s.Get("jobs", key("a")); ok {
+			t.Fatalf("still there: %+v", got)
+		}
+	})
+}
+
+func TestWatchSeesWrites(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
+		ctx, cancel := context.WithCancel(context.Background())
+		w, err := client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{ResourceVersion: "1", TimeoutSeconds: new(int64(60))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.CoreV1().Pods("default").Create(ctx, newPod("a"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		e := <-w.ResultChan()
+		if e.Type != "ADDED" || e.Object.(*corev1.Pod).Name != "a" {
+			t.Errorf("%+v", e)
+		}
+		time.Sleep(2 * time.Minute)
+		if e, open := <-w.ResultChan(); open {
+			t.Errorf("%+v", e)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func BenchmarkCreateGetStatusDelete(b *testing.B) {
+	s := New(Options{})
+	client := clientOf(b, s, "bench", true)
+	ctx := context.Background()
+	jobs := client.BatchV1().Jobs("default")
+	for b.Loop() {
+		job, err := jobs.Create(ctx, newJob("a"), metav1.CreateOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		now := metav1.Now()
+		job.Status.StartTime = &now
+		if _, err = jobs.UpdateStatus(ctx, job, metav1.UpdateOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		pods := client.CoreV1().Pods("default")
+		if _, err := pods.Create(ctx, newPod("a"), metav1.CreateOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		if err := pods.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		policy := metav1.DeletePropagationBackground
+		if err := jobs.Delete(ctx, "a", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		New(Options{})
+	}
+}

@@ -1,0 +1,110 @@
+package apiserver
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// A stream is an open watch on its way to the client: what the handler writes,
+// the client reads (http.ResponseWriter, http.Flusher and the response's body).
+type stream struct {
+	*response
+	server *Server
+	by     string
+	cancel context.CancelFunc
+
+	reader *io.PipeReader
+	writer *io.PipeWriter
+	// begun is closed when the handler has sent its header.
+	begun   chan struct{}
+	flushed sync.Once
+}
+
+// stream serves a watch in a goroutine of its own, which ends with the client's
+// context, when the client closes the body, or when the watch is over.
+func (s *Server) stream(req *http.Request, ctx context.Context, by string) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &stream{response: &response{header: http.Header{}}, server: s, by: by, cancel: cancel, begun: make(chan struct{})}
+	w.reader, w.writer = io.Pipe()
+	s.mu.Lock()
+	s.streams[w] = struct{}{}
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer w.end(req.Context())
+		handle(w, ofServer(req, ctx))
+	}()
+	select {
+	case <-w.begun:
+		return newResponse(req, w.code, w.header, w, -1), nil
+	case <-ended:
+	}
+	select {
+	case <-w.begun: // It began, and was over at once.
+		return newResponse(req, w.code, w.header, w, -1), nil
+	default:
+		return w.result(req), nil
+	}
+}
+
+// end tells the client that nothing more comes.
+func (w *stream) end(client context.Context) {
+	w.cancel()
+	w.server.mu.Lock()
+	delete(w.server.streams, w)
+	w.server.mu.Unlock()
+	_ = w.writer.CloseWithError(client.Err()) // nil: the end of the body.
+}
+
+// Flush implements http.Flusher.
+func (w *stream) Flush() { w.flushed.Do(func() { close(w.begun) }) }
+
+// Write implements http.ResponseWriter. What is written before the header is
+// flushed is an error's text.
+func (w *stream) Write(data []byte) (int, error) {
+	select {
+	case <-w.begun:
+		return w.writer.Write(data)
+	default:
+		return w.response.Write(data)
+	}
+}
+
+// Read implements the response's body.
+func (w *stream) Read(data []byte) (int, error) { return w.reader.Read(data) }
+
+// Close implements the response's body.
+func (w *stream) Close() error {
+	w.cancel()
+	return w.reader.Close()
+}
+
+// BreakWatches ends the watches of by as a lost connection does.
+func (s *Server) BreakWatches(by string) {
+	for _, w := range s.streamsOf(by) {
+		_ = w.writer.CloseWithError(io.ErrUnexpectedEOF)
+		w.cancel()
+	}
+}
+
+func (s *Server) streamsOf(by string) []*stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []*stream
+	for w := range s.streams {
+		if w.by == by {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// Compact makes watches and lists from before the version answer 410.
+func (s *Server) Compact(resourceVersion uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.compacted = max(s.compacted, min(resourceVersion, s.version))
+}

@@ -1,0 +1,125 @@
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+// requestInfo reads what a request is about from its path.
+var requestInfo = &request.RequestInfoFactory{
+	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
+}
+
+// A transport is the server as one of its clients sees it.
+type transport struct {
+	server *Server
+	by     string
+}
+
+// Transport speaks the real wire to whoever is named by: JSON and Kubernetes
+// protobuf, lists, watches, bookmarks.
+func (s *Server) Transport(by string) http.RoundTripper { return &transport{s, by} }
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		defer func() { _ = req.Body.Close() }()
+	}
+	ctx := req.Context()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	info, err := requestInfo.NewRequestInfo(req)
+	if err != nil {
+		return nil, err
+	}
+	ctx = audit.WithAuditContext(request.WithRequestInfo(ctx, info))
+	ctx = withCaller(ctx, &caller{server: t.server, by: t.by, verb: info.Verb, subresource: info.Subresource})
+	if info.Verb == "watch" {
+		return t.server.stream(req, ctx, t.by)
+	}
+	return answer(req, ctx), nil
+}
+
+// answer serves a request that is not a watch, in the client's goroutine.
+func answer(req *http.Request, ctx context.Context) *http.Response {
+	w := &response{header: http.Header{}}
+	handle(w, ofServer(req, ctx))
+	return w.result(req)
+}
+
+// ofServer returns the request as the server gets it.
+func ofServer(req *http.Request, ctx context.Context) *http.Request {
+	req = req.WithContext(ctx)
+	if req.Body == nil {
+		req.Body = http.NoBody
+	}
+	return req
+}
+
+var handle = filters.WithWarningRecorder(http.HandlerFunc(dispatch)).ServeHTTP
+
+// dispatch finds the handler of a request.
+func dispatch(w http.ResponseWriter, req *http.Request) {
+	info, _ := request.RequestInfoFrom(req.Context())
+	at := place{info.APIGroup, info.APIVersion, info.Resource, info.Subresource}
+	e, served := registries().endpoints[at]
+	if !served || !info.IsResourceRequest {
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
+	}
+	serve, can := e.handlers[info.Verb]
+	if !can {
+		resource := schema.GroupResource{Group: at.group, Resource: at.resource}
+		responsewriters.ErrorNegotiated(errors.NewMethodNotSupported(resource, info.Verb), legacyscheme.Codecs,
+			schema.GroupVersion{Group: at.group, Version: at.version}, w, req)
+		return
+	}
+	serve(w, req)
+}
+
+// A response collects what a handler answers (http.ResponseWriter).
+type response struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (w *response) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *response) WriteHeader(code int) {
+	if w.code == 0 {
+		w.code = code
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *response) Write(data []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(data)
+}
+
+func (w *response) result(req *http.Request) *http.Response {
+	w.WriteHeader(http.StatusOK)
+	return newResponse(req, w.code, w.header, io.NopCloser(bytes.NewReader(w.body.Bytes())), int64(w.body.Len()))
+}
+
+func newResponse(req *http.Request, code int, header http.Header, body io.ReadCloser, length int64) *http.Response {
+	return &http.Response{
+		Status: http.StatusText(code), StatusCode: code, Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header: header, Body: body, ContentLength: length, Request: req,
+	}
+}
