@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,47 +18,65 @@ import (
 // largestBody is the limit of a real server on what a request may carry.
 const largestBody = 3 << 20
 
+// shortestWatch is how long a watch lasts at least if the client does not say (up
+// to twice as long, at random).
+const shortestWatch = 30 * time.Minute
+
 // patchKinds are the patches that are understood. Server-side apply is refused:
 // it needs managed fields, which are not kept here.
 var patchKinds = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType)}
 
-// An endpoint is what upstream's handlers make of a resource or subresource, by
-// verb.
+// An endpoint is what upstream's handlers make of a resource or subresource.
 type endpoint struct {
-	kind     schema.GroupVersionKind
-	storage  rest.Storage
-	handlers map[string]http.HandlerFunc
+	kind    schema.GroupVersionKind
+	storage rest.Storage
+	// handlers are made anew for each request: upstream's wrap the admission that
+	// they are given each time they are called.
+	handlers map[string]func() http.HandlerFunc
 }
 
 func newEndpoint(at place, kind schema.GroupVersionKind, storage rest.Storage) *endpoint {
 	scope := newScope(at, kind, storage)
-	verbs := map[string]http.HandlerFunc{}
-	if r, ok := storage.(rest.Getter); ok {
-		verbs["get"] = handlers.GetResource(r, scope)
+	e := &endpoint{kind: kind, storage: storage, handlers: map[string]func() http.HandlerFunc{}}
+	e.read(scope)
+	e.write(scope)
+	e.delete(scope)
+	return e
+}
+
+func (e *endpoint) read(scope *handlers.RequestScope) {
+	if r, ok := e.storage.(rest.Getter); ok {
+		e.handlers["get"] = func() http.HandlerFunc { return handlers.GetResource(r, scope) }
 	}
-	if r, ok := storage.(rest.Lister); ok {
-		list := handlers.ListResource(r, storage.(rest.Watcher), scope, false, 0)
-		verbs["list"], verbs["watch"] = list, list
+	if r, ok := e.storage.(rest.Lister); ok {
+		watcher := e.storage.(rest.Watcher)
+		list := func() http.HandlerFunc { return handlers.ListResource(r, watcher, scope, false, shortestWatch) }
+		e.handlers["list"], e.handlers["watch"] = list, list
 	}
-	switch r := storage.(type) {
+}
+
+func (e *endpoint) write(scope *handlers.RequestScope) {
+	switch r := e.storage.(type) {
 	case rest.NamedCreater:
-		verbs["create"] = handlers.CreateNamedResource(r, scope, admitter{})
+		e.handlers["create"] = func() http.HandlerFunc { return handlers.CreateNamedResource(r, scope, admitter{}) }
 	case rest.Creater:
-		verbs["create"] = handlers.CreateResource(r, scope, admitter{})
+		e.handlers["create"] = func() http.HandlerFunc { return handlers.CreateResource(r, scope, admitter{}) }
 	}
-	if r, ok := storage.(rest.Updater); ok {
-		verbs["update"] = handlers.UpdateResource(r, scope, admitter{})
+	if r, ok := e.storage.(rest.Updater); ok {
+		e.handlers["update"] = func() http.HandlerFunc { return handlers.UpdateResource(r, scope, admitter{}) }
 	}
-	if r, ok := storage.(rest.Patcher); ok {
-		verbs["patch"] = handlers.PatchResource(r, scope, admitter{}, patchKinds)
+	if r, ok := e.storage.(rest.Patcher); ok {
+		e.handlers["patch"] = func() http.HandlerFunc { return handlers.PatchResource(r, scope, admitter{}, patchKinds) }
 	}
-	if r, ok := storage.(rest.GracefulDeleter); ok {
-		verbs["delete"] = handlers.DeleteResource(r, true, scope, admitter{})
+}
+
+func (e *endpoint) delete(scope *handlers.RequestScope) {
+	if r, ok := e.storage.(rest.GracefulDeleter); ok {
+		e.handlers["delete"] = func() http.HandlerFunc { return handlers.DeleteResource(r, true, scope, admitter{}) }
 	}
-	if r, ok := storage.(rest.CollectionDeleter); ok {
-		verbs["deletecollection"] = handlers.DeleteCollection(r, true, scope, admitter{})
+	if r, ok := e.storage.(rest.CollectionDeleter); ok {
+		e.handlers["deletecollection"] = func() http.HandlerFunc { return handlers.DeleteCollection(r, true, scope, admitter{}) }
 	}
-	return &endpoint{kind: kind, storage: storage, handlers: verbs}
 }
 
 func newScope(at place, kind schema.GroupVersionKind, storage rest.Storage) *handlers.RequestScope {

@@ -86,7 +86,7 @@ func dispatch(w http.ResponseWriter, req *http.Request) {
 			schema.GroupVersion{Group: at.group, Version: at.version}, w, req)
 		return
 	}
-	serve(w, req)
+	serve()(w, req)
 }
 
 // A response collects what a handler answers (http.ResponseWriter).
