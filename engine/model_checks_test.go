@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"slices"
-	"time"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -71,7 +70,7 @@ func (c *cluster) checkCreate(create *jobpolicyv1.CreatePods) {
 			c.checkIndexFree(*ix)
 		}
 	}
-	c.checkRetryDelay()
+	c.checkRetryDelays(create)
 }
 
 func (c *cluster) checkIndexFree(ix int32) {
@@ -93,57 +92,6 @@ func (c *cluster) succeeded(p *modelPod) bool {
 	givenUp := p.releasedFirst || p.lateEnd || p.forgotten || c.counted[string(p.uid)] == "failed" ||
 		contains(c.status.GetUncounted().GetFailed(), p.uid)
 	return p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED && !givenUp && c.inRange(p)
-}
-
-// checkRetryDelay recomputes the delay from what is in the cluster.
-func (c *cluster) checkRetryDelay() {
-	flipped := c.podsThat(func(p *modelPod) bool { return p.flipped })
-	if c.spec.BackoffLimitPerIndex != nil || len(flipped) > 0 {
-		return
-	}
-	var lastSuccess, lastFailure time.Time
-	visible := c.podsThat(func(p *modelPod) bool { return p.seen && !p.gone && p.terminal() })
-	for _, p := range visible {
-		if p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED && p.finished.After(lastSuccess) {
-			lastSuccess = p.finished
-		}
-	}
-	failures := 0
-	for _, p := range visible {
-		if p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && !c.ignored(p) && p.finished.After(lastSuccess) {
-			failures++
-			if p.finished.After(lastFailure) {
-				lastFailure = p.finished
-			}
-		}
-	}
-	if failures == 0 {
-		return
-	}
-	delay := 10 * time.Second
-	if d := c.settings.GetPodFailureBackoff(); d != nil {
-		delay = d.AsDuration()
-	}
-	for range min(failures, 40) - 1 {
-		delay *= 2
-	}
-	if due := lastFailure.Add(min(delay, 10*time.Minute)); c.now.Before(due) {
-		c.t.Fatalf("I10: creates pods %s early, after %d failures", due.Sub(c.now), failures)
-	}
-}
-
-// ignored reports whether the failure policy of the model ignores the failure.
-func (c *cluster) ignored(p *modelPod) bool {
-	for _, rule := range c.spec.GetPodFailurePolicy().GetRules() {
-		matches := len(rule.GetOnPodConditions()) > 0 && p.disrupted
-		if codes := rule.GetOnExitCodes(); codes != nil {
-			matches = p.exitCode != 0 && slices.Contains(codes.GetValues(), p.exitCode)
-		}
-		if matches {
-			return rule.GetAction() == jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE
-		}
-	}
-	return false
 }
 
 func (c *cluster) checkDelete(d *jobpolicyv1.DeletePod) {

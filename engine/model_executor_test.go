@@ -57,14 +57,14 @@ func (c *cluster) ask(req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.DecideJobR
 
 // cutRows leaves rows out of the request, as an executor with too many may. It
 // keeps those that the status lists.
-func (c *cluster) cutRows(req *jobpolicyv1.DecideJobRequest, keep func() bool) {
+func (c *cluster) cutRows(req *jobpolicyv1.DecideJobRequest, keep func(*jobpolicyv1.UnaccountedPod) bool) {
 	recorded := map[string]bool{}
 	for _, uid := range slices.Concat(req.GetStatus().GetUncounted().GetSucceeded(), req.GetStatus().GetUncounted().GetFailed()) {
 		recorded[string(uid)] = true
 	}
 	var kept, left []*jobpolicyv1.UnaccountedPod
 	for _, row := range req.GetUnaccountedPods() {
-		if recorded[string(row.GetUid())] || keep() {
+		if recorded[string(row.GetUid())] || keep(row) {
 			kept = append(kept, row)
 			continue
 		}
@@ -89,7 +89,7 @@ func notEnded(rows []*jobpolicyv1.UnaccountedPod) (n int32) {
 // cut draws how many rows the request holds.
 func (c *cluster) cut(req *jobpolicyv1.DecideJobRequest) {
 	if c.faulty && rapid.IntRange(0, 9).Draw(c.t, "cut") == 0 {
-		c.cutRows(req, func() bool { return rapid.Bool().Draw(c.t, "keep") })
+		c.cutRows(req, func(*jobpolicyv1.UnaccountedPod) bool { return rapid.Bool().Draw(c.t, "keep") })
 		if rapid.IntRange(0, 3).Draw(c.t, "indexes not known") == 0 {
 			req.UnlistedPods.FailedIndexes = nil
 		}
@@ -102,8 +102,17 @@ func (c *cluster) cut(req *jobpolicyv1.DecideJobRequest) {
 	slices.SortStableFunc(req.UnaccountedPods, func(a, b *jobpolicyv1.UnaccountedPod) int {
 		return int(notEnded([]*jobpolicyv1.UnaccountedPod{a}) - notEnded([]*jobpolicyv1.UnaccountedPod{b}))
 	})
-	room := c.rowLimit
-	c.cutRows(req, func() bool { room--; return room >= 0 })
+	// And of the pods of an index, all or none.
+	listed, hasIndex := 0, map[int32]bool{}
+	for _, row := range req.GetUnaccountedPods()[:c.rowLimit] {
+		if row.Index != nil {
+			hasIndex[row.GetIndex()] = true
+		}
+	}
+	c.cutRows(req, func(row *jobpolicyv1.UnaccountedPod) bool {
+		listed++
+		return listed <= c.rowLimit || (row.Index != nil && hasIndex[row.GetIndex()])
+	})
 }
 
 // carryOut follows the order of the contract and stops where something fails.

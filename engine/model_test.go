@@ -12,7 +12,7 @@ import (
 
 // TestJobLives runs random Jobs in a model of a cluster, with random faults,
 // random users and random luck. Every decision is checked against the truth
-// (safety: I1 to I7, I10, I11); when the faults stop, the Job must come to its
+// (safety: I1 to I7, I10 to I12); when the faults stop, the Job must come to its
 // end (liveness). Use -rapid.checks=10000 for a long run.
 func TestJobLives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -175,6 +175,9 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 	if !waiting {
 		return nil
 	}
+	if next := t.retry.nextSuccess; !next.IsZero() && next.Before(at) {
+		at = next
+	}
 	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
 		"failures in a row: %d; next try %s after the last one", t.retry.consecutive,
 		retryDelay(t.retry.consecutive, s.podFailureBackoff, s.maxPodFailureBackoff))
@@ -224,13 +227,14 @@ func planIndexes(s *snapshot, t tally, p plan, n int32) plan {
 	return p
 }
 
-// holdIndex says why an index may not be retried yet, if so. A failure that the
-// pod failure policy ignores is no reason to wait, here as in readRetry.
+// holdIndex says why an index may not be retried yet, if so. The delay grows with
+// every failure of the index, also with those that the pod failure policy
+// ignores (upstream getRemainingTimePerIndex, v1.36).
 func holdIndex(s *snapshot, last podRow, retried bool) *jobpolicyv1.Wait {
-	if !retried || !last.match.counts() {
+	if !retried || last.skipsDelay() {
 		return nil
 	}
-	failures := clamp32(int64(last.pod.GetIndexFailureCount()) + 1)
+	failures := clamp32(pastFailures(last.pod) + 1)
 	at, waiting := retryTime(s, failures, last.pod.GetFinishedTime().AsTime())
 	if !waiting {
 		return nil

@@ -345,20 +345,19 @@ func (s *scene) fresh(args []datadriven.CmdArg) error {
 func (s *scene) retry(args []datadriven.CmdArg) error {
 	r := &jobpolicyv1.RetryFacts{}
 	s.req.Retry = r
+	fail := func(v value, why *jobpolicyv1.PodFailure) {
+		for _, offset := range v.list() {
+			r.RecentFailures = append(r.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: at(value{offset}.duration()), Failure: why})
+		}
+	}
 	return each(args, map[string]func(value){
-		"success": func(v value) { r.LastSuccessTime = at(v.duration()) },
-		"failures": func(v value) {
-			for _, offset := range v.list() {
-				r.RecentFailures = append(r.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: at(value{offset}.duration())})
-			}
+		"success":  func(v value) { r.LastSuccessTime = at(v.duration()) },
+		"failures": func(v value) { fail(v, nil) },
+		"disrupted": func(v value) {
+			fail(v, &jobpolicyv1.PodFailure{Conditions: []*jobpolicyv1.PodConditionPattern{pattern("DisruptionTarget")}})
 		},
-		"ignored": func(v value) {
-			for _, offset := range v.list() {
-				r.RecentFailures = append(r.RecentFailures, &jobpolicyv1.PodFailureFact{
-					FinishedTime: at(value{offset}.duration()),
-					Failure:      &jobpolicyv1.PodFailure{PodName: "p", Conditions: []*jobpolicyv1.PodConditionPattern{pattern("DisruptionTarget")}},
-				})
-			}
+		"exits": func(v value) {
+			fail(v, &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "main", ExitCode: 1}}})
 		},
 	})
 }

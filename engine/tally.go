@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -134,58 +133,6 @@ func readRow(s *snapshot, pod *jobpolicyv1.UnaccountedPod) podRow {
 		r.match = matchFailurePolicy(s, pod.GetFailure())
 	}
 	return r
-}
-
-// retryState is what the retry delay grows with.
-type retryState struct {
-	// consecutive counts failed pods since the last success.
-	consecutive int32
-	// last is when the last of them finished.
-	last time.Time
-}
-
-// readRetry counts the failures after the last success. Failures that the pod
-// failure policy ignores do not count: they are no reason to wait (upstream
-// counts them, kubernetes/kubernetes#130881). Nor do pods with an index that the
-// Job does not ask for (upstream getValidPodsWithFilter, v1.36).
-func readRetry(s *snapshot, rows []podRow) retryState {
-	facts := s.req.GetRetry()
-	lastSuccess := time.Time{}
-	if facts.GetLastSuccessTime() != nil {
-		lastSuccess = facts.GetLastSuccessTime().AsTime()
-	}
-	for _, r := range rows {
-		if finished := r.pod.GetFinishedTime().AsTime(); r.succeeded && r.inRange && finished.After(lastSuccess) {
-			lastSuccess = finished
-		}
-	}
-	var fromFacts, fromRows retryState
-	for _, f := range facts.GetRecentFailures() {
-		if matchFailurePolicy(s, f.GetFailure()).counts() {
-			fromFacts.add(f.GetFinishedTime().AsTime(), lastSuccess)
-		}
-	}
-	for _, r := range rows {
-		if r.failed && r.inRange && r.match.counts() {
-			fromRows.add(r.pod.GetFinishedTime().AsTime(), lastSuccess)
-		}
-	}
-	// The two overlap as a rule, but neither need hold all of the other.
-	merged := retryState{consecutive: max(fromRows.consecutive, fromFacts.consecutive), last: fromFacts.last}
-	if fromRows.last.After(merged.last) {
-		merged.last = fromRows.last
-	}
-	return merged
-}
-
-func (r *retryState) add(finished, lastSuccess time.Time) {
-	if !finished.After(lastSuccess) {
-		return
-	}
-	r.consecutive++
-	if finished.After(r.last) {
-		r.last = finished
-	}
 }
 
 // clamp32 brings a count into the range of the API's int32 fields.

@@ -36,7 +36,7 @@ var upstreamBugs = map[string]struct{ happened, scenario string }{
 	"125410": {"a pod that succeeded, then failed, stood in both lists of the status, which is refused", "ledger_protocol"},
 	"130103": {"a Job that was complete got another pod, because its own status was not seen yet", "stale_view"},
 	"130683": {"two pods ran where one was asked for", "creation_inflight"},
-	"130881": {"failures ignored by the pod failure policy delayed the next pod", "failurepolicy_actions"},
+	"130881": {"disruptions ignored by the pod failure policy delayed the next pod", "failurepolicy_actions"},
 	"132144": {"a suspended Job with 0 completions never became Complete", "completions_zero_suspended"},
 	"134521": {"resuming a Job removed its start time, which is refused, for ever", "suspend_resume"},
 	"139281": {"the spec of a suspended Job could not change before its condition was written", "suspend_more"},

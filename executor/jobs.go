@@ -158,6 +158,7 @@ func countsOtherwise(a, b *batchv1.Job) bool {
 func podPolicy(job *batchv1.Job) tracker.Policy {
 	policy := tracker.Policy{
 		Indexed:           indexed(job),
+		LimitedPerIndex:   job.Spec.BackoffLimitPerIndex != nil,
 		Completions:       valueOr(job.Spec.Completions, 0),
 		ReplaceFailedOnly: replacesFailedOnly(job),
 		Failures:          job.Spec.PodFailurePolicy,

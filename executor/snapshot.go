@@ -19,10 +19,11 @@ const (
 	// minRows is how many unaccounted pods are listed at least, if there are as
 	// many.
 	minRows = 1000
-	// maxRowsPerIndex is the contract's limit. With limits per index, failed pods
-	// stay unaccounted until they are replaced: a shorter list could be full of
-	// those, and nothing else would be seen.
-	maxRowsPerIndex = 100000
+	// maxRowsPerIndex is a little less than the contract's limit, as the tracker may
+	// list some more. With limits per index, failed pods stay unaccounted until they
+	// are replaced: a shorter list could be full of those, and nothing else would be
+	// seen.
+	maxRowsPerIndex = 99000
 	maxActiveRows   = 100000
 	// maxChangesDefault is the contract's default of max_pod_changes.
 	maxChangesDefault = 500

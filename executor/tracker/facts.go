@@ -25,25 +25,21 @@ type failure struct {
 // left when it starts again (invariant I10).
 type retryFacts struct {
 	lastSuccess time.Time
-	// In ascending order of finished; at most maxFailures, all after lastSuccess.
+	// In ascending order of finished; at most maxFailures. Those before lastSuccess
+	// are kept, too: that may be the word of a node whose clock is fast.
 	failures []failure
 }
 
 func (f *retryFacts) succeeded(at time.Time) {
-	if !at.After(f.lastSuccess) {
-		return
+	if at.After(f.lastSuccess) {
+		f.lastSuccess = at
 	}
-	f.lastSuccess = at
-	f.failures = slices.DeleteFunc(f.failures, func(old failure) bool { return !old.finished.After(at) })
 }
 
 // failed records a failure. The same pod may fail again with better knowledge
 // of when it ended; the later word counts.
 func (f *retryFacts) failed(fact failure) {
 	f.failures = slices.DeleteFunc(f.failures, func(old failure) bool { return old.uid == fact.uid })
-	if !fact.finished.After(f.lastSuccess) {
-		return
-	}
 	at, _ := slices.BinarySearchFunc(f.failures, fact, func(a, b failure) int {
 		if c := a.finished.Compare(b.finished); c != 0 {
 			return c

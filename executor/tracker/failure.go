@@ -29,11 +29,15 @@ func podFailure(pod *leanpods.Pod, policy *batchv1.PodFailurePolicy) *jobpolicyv
 	return f
 }
 
-// appendCondition appends a condition that a rule names.
+// disruption tells that the pod was ended for reasons that are not its own. A
+// disruption that is ignored does not delay the next pod.
+var disruption = batchv1.PodFailurePolicyOnPodConditionsPattern{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}
+
+// appendCondition appends a condition that a rule names, and a disruption.
 func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c leanpods.Condition, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.PodConditionPattern {
 	pattern := batchv1.PodFailurePolicyOnPodConditionsPattern{Type: c.Type, Status: c.Status}
 	status := conditionStatus(c.Status)
-	named := slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
+	named := pattern == disruption || slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
 		return slices.Contains(rule.OnPodConditions, pattern)
 	})
 	listed := slices.ContainsFunc(conditions, func(m *jobpolicyv1.PodConditionPattern) bool {

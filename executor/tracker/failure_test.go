@@ -76,8 +76,13 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 		},
 		"a policy without rules asks for nothing": {
 			containers: []corev1.ContainerStatus{exited("a", 3)},
-			conditions: []corev1.PodCondition{{Type: "DisruptionTarget", Status: "True"}},
+			conditions: []corev1.PodCondition{{Type: "example.com/Odd", Status: "True"}, {Type: "DisruptionTarget", Status: "False"}},
 			want:       &jobpolicyv1.PodFailure{},
+		},
+		"that the pod was disrupted is told in any case: it need not delay the next pod": {
+			rules:      []batchv1.PodFailurePolicyRule{onCodes("b")},
+			conditions: []corev1.PodCondition{{Type: "DisruptionTarget", Status: "True"}},
+			want:       &jobpolicyv1.PodFailure{Conditions: []*jobpolicyv1.PodConditionPattern{disrupted}},
 		},
 	}
 	for name, tc := range cases {

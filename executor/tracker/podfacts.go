@@ -23,9 +23,21 @@ func ResourceVersion(s string) uint64 {
 	return rv
 }
 
-// finishedTime is UnaccountedPod.finished_time. deletedAt is when this process
-// asked for the pod's deletion; zero if it did not.
+// finishedTime is UnaccountedPod.finished_time. It is never before the pod was
+// created: a node whose clock is slow must not make the retry delay seem over.
+// deletedAt is when this process asked for the pod's deletion; zero if it did not.
 func finishedTime(pod *leanpods.Pod, deletedAt time.Time) time.Time {
+	if at := toldEnd(pod, deletedAt); at.After(pod.Created) {
+		return at
+	}
+	if pod.Created.IsZero() {
+		return time.Unix(0, 0)
+	}
+	return pod.Created
+}
+
+// toldEnd is what is known of when a pod ended; zero if nothing is.
+func toldEnd(pod *leanpods.Pod, deletedAt time.Time) time.Time {
 	switch {
 	case !pod.ContainersEnded.IsZero():
 		return pod.ContainersEnded
@@ -33,12 +45,8 @@ func finishedTime(pod *leanpods.Pod, deletedAt time.Time) time.Time {
 		return pod.ReadyChanged
 	case pod.Deleting:
 		return pod.DeletionAsked
-	case !deletedAt.IsZero():
-		return deletedAt
-	case pod.Created.IsZero():
-		return time.Unix(0, 0)
 	default:
-		return pod.Created
+		return deletedAt
 	}
 }
 

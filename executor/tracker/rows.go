@@ -33,6 +33,7 @@ func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.U
 			}
 		}
 	}
+	listed = t.withSiblings(listed)
 	rows := make([]*jobpolicyv1.UnaccountedPod, 0, len(listed))
 	for _, r := range listed {
 		row, err := t.row(r)
@@ -43,6 +44,27 @@ func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.U
 	}
 	slices.SortFunc(rows, func(a, b *jobpolicyv1.UnaccountedPod) int { return bytes.Compare(a.Uid, b.Uid) })
 	return rows, t.unlisted(listed), nil
+}
+
+// withSiblings adds the pods that share an index with a listed one, where failures
+// are limited by index: the last of them is kept until it is replaced, and which
+// one that is can only be told of all of them. There are few, as each pod of an
+// index but the first replaces another.
+func (t *Tracker) withSiblings(listed []*record) []*record {
+	if !t.policy.LimitedPerIndex || len(listed) == len(t.pending) {
+		return listed
+	}
+	is, hasIndex := map[*record]bool{}, map[int32]bool{}
+	for _, r := range listed {
+		is[r] = true
+		hasIndex[r.share.index] = r.share.index != NoIndex
+	}
+	for _, r := range t.queue {
+		if t.isPending(r) && !is[r] && hasIndex[r.share.index] {
+			listed = append(listed, r)
+		}
+	}
+	return listed
 }
 
 // countable reports whether a pending pod can be recorded: it has ended, or being

@@ -14,6 +14,8 @@ type Policy struct {
 	// Completions is how many indexes an Indexed Job asks for. A pod of another
 	// index says nothing about when to try again.
 	Completions int32
+	// LimitedPerIndex: failures are limited by index.
+	LimitedPerIndex bool
 	// ReplaceFailedOnly: a pod that is being deleted has not failed before it
 	// ends.
 	ReplaceFailedOnly bool
@@ -136,13 +138,12 @@ func (s *indexes) change(ix, sign int32) {
 }
 
 // learn takes a finished pod into the retry facts. A pod counts if it ended
-// while it held the finalizer; a pod that has lost it before this process knew
-// it counts if it ended by itself. A deletion that releases the pod first is no
-// failure.
+// while it held the finalizer; a pod without it counts if it failed by itself, or
+// had succeeded before this process knew it. A deletion that releases the pod
+// first is no failure.
 func (t *Tracker) learn(r *record, first bool) {
-	held := r.pod.Held
-	byItself := first && r.pod.Ended() && !r.pod.Deleting
-	if !held && !byItself {
+	byItself := r.pod.Ended() && !r.deleting() && (first || r.pod.Phase() == corev1.PodFailed)
+	if !r.pod.Held && !byItself {
 		return
 	}
 	if t.policy.Indexed && (r.share.index == NoIndex || r.share.index >= t.policy.Completions) {

@@ -71,6 +71,10 @@ func restarted(n int32) option {
 	}
 }
 
+func createdAt(at time.Time) option {
+	return func(pod *corev1.Pod) { pod.CreationTimestamp = metav1.NewTime(at) }
+}
+
 func endedAt(at time.Time, code int32) option {
 	return func(pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
@@ -165,6 +169,11 @@ func TestPodsCountByTheirState(t *testing.T) {
 			},
 		},
 	}
+	siblings := cases["rows beyond the limit are counted instead"]
+	siblings.policy.LimitedPerIndex = true
+	siblings.pods = append(siblings.pods, podOf(5, 1, held, inPhase(corev1.PodFailed), withIndex("0")))
+	siblings.wantRows = 2
+	cases["of the pods of an index that is limited, all are listed or none"] = siblings
 	ending := cases["rows beyond the limit are counted instead"]
 	ending.policy.ReplaceFailedOnly, ending.maxRows = true, 2
 	ending.pods = append(ending.pods, podOf(4, 1, held, inPhase(corev1.PodFailed), deletedAt(epoch, 0), withIndex("7")))
@@ -417,14 +426,27 @@ func TestRetryFacts(t *testing.T) {
 			},
 			wantFailures: []int{3},
 		},
-		"a success clears the failures up to it, whatever order they are seen in": {
+		// The engine leaves aside what comes before the success, unless the success is
+		// said to lie in the future.
+		"a success is told beside failures, whatever order they are seen in": {
 			do: func(tr *Tracker) {
 				tr.Observe(fails(1, 1, 9), Watch)
 				tr.Observe(podOf(2, 1, held, inPhase(corev1.PodSucceeded), endedAt(at(5), 0)), Watch)
 				tr.Observe(fails(3, 1, 4), Watch)
 				tr.Observe(fails(4, 1, 7), Watch)
 			},
-			wantFailures: []int{7, 9}, wantSuccess: 5,
+			wantFailures: []int{4, 7, 9}, wantSuccess: 5,
+		},
+		"a pod that never held the finalizer and fails by itself is a failure": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, inPhase(corev1.PodRunning)), Watch)
+				tr.Observe(podOf(1, 2, inPhase(corev1.PodFailed), endedAt(at(3), 1)), Watch)
+			},
+			wantFailures: []int{3},
+		},
+		"a pod cannot have failed before it was created, whatever its node's clock says": {
+			do:           func(tr *Tracker) { tr.Observe(fails(1, 1, 3, createdAt(at(60))), Watch) },
+			wantFailures: []int{60},
 		},
 		"a pod being deleted is a failure, and its real end replaces the guess": {
 			do: func(tr *Tracker) {

@@ -16,7 +16,8 @@ import (
 type Question struct {
 	// Uncounted are the UIDs in the status's uncountedTerminatedPods.
 	Uncounted *batchv1.UncountedTerminatedPods
-	// MaxRows is how many rows of unaccounted pods to list at most.
+	// MaxRows is how many rows of unaccounted pods to list at most; a few more
+	// where failures are limited by index.
 	MaxRows int
 	// ActiveRows asks for rows of active pods, at most so many. 0: none.
 	ActiveRows int

@@ -204,7 +204,8 @@ type UnaccountedPod struct {
 	Index *int32 `protobuf:"varint,4,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	// When the pod finished: the latest end of its containers (restartable init
 	// containers included), else when it stopped being ready, else when its
-	// deletion was asked for, else when it was created. Required.
+	// deletion was asked for, else when it was created. Never before it was
+	// created, whatever its node's clock says. Required.
 	FinishedTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=finished_time,json=finishedTime,proto3" json:"finished_time,omitempty"`
 	// Why the pod failed. Needed only with a pod failure policy.
 	Failure *PodFailure `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
@@ -313,7 +314,7 @@ type PodFailure struct {
 	// rule of the policy can match may be left out. At most 1000.
 	ContainerExits []*ContainerExit `protobuf:"bytes,2,rep,name=container_exits,json=containerExits,proto3" json:"container_exits,omitempty"`
 	// The pod's conditions, at most 100. Those that no rule of the policy names may
-	// be left out.
+	// be left out, but DisruptionTarget tells that the next pod need not wait.
 	Conditions    []*PodConditionPattern `protobuf:"bytes,3,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -446,8 +447,9 @@ type UnlistedPods struct {
 	Ending int32 `protobuf:"varint,4,opt,name=ending,proto3" json:"ending,omitempty"`
 	// Indexes of failed, as far as they have one; INDEXED only. Not more than
 	// failed. With backoff_limit_per_index, these indexes get no pod before theirs
-	// are listed, and the others do. Absent: not known; with backoff_limit_per_index
-	// no index gets a pod while failed pods are unlisted.
+	// are listed, and the others do. A caller then lists all failed pods of an index
+	// or none, or that index may wait for ever. Absent: not known; with
+	// backoff_limit_per_index no index gets a pod while failed pods are unlisted.
 	FailedIndexes *IndexSet `protobuf:"bytes,5,opt,name=failed_indexes,json=failedIndexes,proto3" json:"failed_indexes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -842,7 +844,8 @@ func (x *Freshness) GetPodsWritten() string {
 // restart of caller and engine (invariant I10).
 type RetryFacts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When a pod of the Job last succeeded. Absent: never.
+	// When a pod of the Job last succeeded. Absent: never. One that is later than
+	// the request's now does not count.
 	LastSuccessTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=last_success_time,json=lastSuccessTime,proto3" json:"last_success_time,omitempty"`
 	// The most recent failed pods, at most 64, whether accounted for or not, in
 	// any order. Those at or before last_success_time are ignored. Once there
@@ -901,7 +904,9 @@ type PodFailureFact struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As UnaccountedPod.finished_time. Required.
 	FinishedTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=finished_time,json=finishedTime,proto3" json:"finished_time,omitempty"`
-	// Needed only with a pod failure policy: ignored failures do not delay.
+	// Needed only with a pod failure policy: a disruption (condition
+	// DisruptionTarget) that it ignores does not delay. Every other failure does
+	// (invariant I12).
 	Failure       *PodFailure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

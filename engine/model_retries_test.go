@@ -1,0 +1,101 @@
+package engine_test
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Invariant I12 in the model: failed pods are replaced no faster than the retry
+// delay allows, whatever the failure policy says. The delay is worked out anew
+// from what is in the cluster (I10).
+
+func (c *cluster) checkRetryDelays(create *jobpolicyv1.CreatePods) {
+	if c.spec.BackoffLimitPerIndex == nil {
+		c.checkRetryDelay()
+		return
+	}
+	for _, ix := range createdIndexes(create) {
+		c.checkRetryDelayOf(*ix)
+	}
+}
+
+// checkRetryDelay holds a Job's failures since its last success against the time.
+func (c *cluster) checkRetryDelay() {
+	if len(c.podsThat(func(p *modelPod) bool { return p.flipped })) > 0 {
+		return
+	}
+	var lastSuccess, lastFailure time.Time
+	visible := c.podsThat(func(p *modelPod) bool { return p.seen && !p.gone && p.terminal() })
+	for _, p := range visible {
+		if p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED && p.finished.After(lastSuccess) {
+			lastSuccess = p.finished
+		}
+	}
+	failures := 0
+	for _, p := range visible {
+		if c.delays(p) && p.finished.After(lastSuccess) {
+			failures++
+			if p.finished.After(lastFailure) {
+				lastFailure = p.finished
+			}
+		}
+	}
+	c.checkDelay(failures, lastFailure)
+}
+
+// checkRetryDelayOf holds the last failure of an index against the time. Its pod
+// is kept until it is replaced, and carries how many there were before it.
+func (c *cluster) checkRetryDelayOf(ix int32) {
+	kept := c.podsThat(func(p *modelPod) bool {
+		return p.seen && !p.gone && p.tracked && p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && p.index != nil && *p.index == ix
+	})
+	if len(kept) == 0 {
+		return
+	}
+	last := slices.MaxFunc(kept, func(a, b *modelPod) int {
+		return cmp.Or(cmp.Compare(a.failures+a.ignored, b.failures+b.ignored), a.finished.Compare(b.finished))
+	})
+	if c.delays(last) {
+		c.checkDelay(int(last.failures+last.ignored)+1, last.finished)
+	}
+}
+
+// checkDelay wants pods to be created no earlier than so many failures allow.
+func (c *cluster) checkDelay(failures int, last time.Time) {
+	if failures == 0 {
+		return
+	}
+	delay := 10 * time.Second
+	if d := c.settings.GetPodFailureBackoff(); d != nil {
+		delay = d.AsDuration()
+	}
+	for range min(failures, 40) - 1 {
+		delay *= 2
+	}
+	if due := last.Add(min(delay, 10*time.Minute)); c.now.Before(due) {
+		c.t.Fatalf("I12: creates pods %s early, after %d failures", due.Sub(c.now), failures)
+	}
+}
+
+// delays reports whether the next pod has to wait for the failure of this one:
+// unless it was a disruption that the failure policy ignores.
+func (c *cluster) delays(p *modelPod) bool {
+	return p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && !(p.disrupted && c.ignored(p))
+}
+
+// ignored reports whether the failure policy of the model ignores the failure.
+func (c *cluster) ignored(p *modelPod) bool {
+	for _, rule := range c.spec.GetPodFailurePolicy().GetRules() {
+		matches := len(rule.GetOnPodConditions()) > 0 && p.disrupted
+		if codes := rule.GetOnExitCodes(); codes != nil {
+			matches = p.exitCode != 0 && slices.Contains(codes.GetValues(), p.exitCode)
+		}
+		if matches {
+			return rule.GetAction() == jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE
+		}
+	}
+	return false
+}
