@@ -54,7 +54,7 @@ func (e *Executor) ask(ctx context.Context, s *jobState, snap snapshot) (*jobpol
 		return nil, e.engineFailed(ctx, s, snap, err)
 	}
 	e.engineAnswered(ctx)
-	s.sendAll(len(snap.req.GetUnaccountedPods()))
+	s.rowsAccepted(len(snap.req.GetUnaccountedPods()), e.rowLimit(snap.job))
 	label := dispositionLabel(d.GetDisposition())
 	e.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
 	e.metrics.decisions.WithLabelValues(label, cmp.Or(d.GetExplanation().GetDecidingRule(), "none")).Inc()
@@ -118,7 +118,7 @@ func (e *Executor) engineFailed(ctx context.Context, s *jobState, snap snapshot,
 		// Either the message is too large or the engine has too much to do. Only a
 		// large one can be the former.
 		if proto.Size(snap.req) > largeRequest {
-			s.sendLess(len(snap.req.GetUnaccountedPods()))
+			s.rowsRefused(len(snap.req.GetUnaccountedPods()))
 		}
 	case codes.Canceled:
 		return fmt.Errorf("%w: %w", errEngine, err)
@@ -136,23 +136,6 @@ func (e *Executor) tellRejected(s *jobState, job *batchv1.Job, err error) {
 	s.mu.Unlock()
 	if !told {
 		e.recorder.Event(job, corev1.EventTypeWarning, EventPolicyRejected, status.Convert(err).Message())
-	}
-}
-
-// sendLess halves how many pods are listed, because a message with n of them was
-// too large.
-func (s *jobState) sendLess(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.maxRows = max(minRows, n/2)
-}
-
-// sendAll ends what sendLess began, once there are fewer pods to list: n.
-func (s *jobState) sendAll(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n < s.maxRows {
-		s.maxRows = 0
 	}
 }
 

@@ -145,15 +145,15 @@ func TestOnlyALargeRequestIsCut(t *testing.T) {
 	if s.maxRows != 3*minRows/2 {
 		t.Errorf("after a large request was refused, %d pods are listed at most, want half of %d", s.maxRows, 3*minRows)
 	}
-	s.sendLess(minRows)
+	s.rowsRefused(minRows)
 	if s.maxRows != minRows {
 		t.Errorf("%d pods are listed at most, want no fewer than %d", s.maxRows, minRows)
 	}
-	s.sendAll(minRows)
+	s.rowsAccepted(minRows, 3*minRows)
 	if s.maxRows != minRows {
 		t.Error("the list is as long as it may be, and is not cut any more")
 	}
-	s.sendAll(minRows - 1)
+	s.rowsAccepted(minRows-1, 3*minRows)
 	if s.maxRows != 0 {
 		t.Error("the list is shorter than it may be, and is still cut")
 	}

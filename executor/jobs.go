@@ -70,8 +70,11 @@ type jobState struct {
 	sequence  uint64
 	// rejected is the generation that the engine refused; told once.
 	rejected int64
-	maxRows  int
-	last     *decisionRecord
+	// maxRows is how many pods are listed at most, because the engine refused a
+	// message with more at cutAt; 0: it did not.
+	maxRows int
+	cutAt   time.Time
+	last    *decisionRecord
 	// podEvents is how many events about pods there may still be, by reason.
 	podEvents map[string]flowcontrol.PassiveRateLimiter
 

@@ -171,7 +171,7 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 		}
 		return next{after: after}, nil
 	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
-		return next{after: e.recheck(snap, d)}, nil
+		return next{after: e.regrowth(s, snap, e.recheck(snap, d))}, nil
 	}
 	switch err := e.apply(ctx, s, snap, d); {
 	case heldBack(err):

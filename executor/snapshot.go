@@ -16,15 +16,7 @@ import (
 )
 
 const (
-	// minRows is how many unaccounted pods are listed at least, if there are as
-	// many.
-	minRows = 1000
-	// maxRowsPerIndex is a little less than the contract's limit, as the tracker may
-	// list some more. With limits per index, failed pods stay unaccounted until they
-	// are replaced: a shorter list could be full of those, and nothing else would be
-	// seen.
-	maxRowsPerIndex = 99000
-	maxActiveRows   = 100000
+	maxActiveRows = 100000
 	// maxChangesDefault is the contract's default of max_pod_changes.
 	maxChangesDefault = 500
 )
@@ -63,10 +55,10 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	if job == nil {
 		return snapshot{}, errJobGone
 	}
-	if maxRows == 0 {
-		maxRows = e.rowLimit(job)
+	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, MaxRows: e.rowLimit(job)}
+	if maxRows > 0 {
+		question.MaxRows = min(question.MaxRows, maxRows)
 	}
-	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, MaxRows: maxRows}
 	if activeRows {
 		question.ActiveRows = maxActiveRows
 	}
@@ -95,19 +87,6 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 		req.StatusNotBefore = timestamppb.New(record.Add(e.cfg.StatusPeriod / 2))
 	}
 	return snapshot{job: job, req: req, made: made}, nil
-}
-
-// rowLimit is how many unaccounted pods are listed: enough to fill two rounds of
-// the ledger, so that the cost of a round does not grow with the Job.
-func (e *Executor) rowLimit(job *batchv1.Job) int {
-	limit := max(minRows, 2*int(e.settings.GetMaxUncountedPods()))
-	if job.Spec.BackoffLimitPerIndex != nil {
-		limit = maxRowsPerIndex
-	}
-	if e.cfg.MaxRows > 0 {
-		limit = min(limit, e.cfg.MaxRows)
-	}
-	return limit
 }
 
 func (e *Executor) request(job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {

@@ -1,0 +1,102 @@
+package executor
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// narrow is a Decider that refuses messages above a size, the first so many of
+// them; it wants nothing.
+type narrow struct {
+	most, refusals int
+	rows           []int // Of each message that was not refused.
+	unlisted       bool  // The last one did not list all.
+}
+
+func (n *narrow) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	if proto.Size(req) > n.most && n.refusals > 0 {
+		n.refusals--
+		return nil, status.Error(codes.ResourceExhausted, "message too large, or too many calls")
+	}
+	n.rows, n.unlisted = append(n.rows, len(req.GetUnaccountedPods())), req.GetUnlistedPods() != nil
+	return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
+}
+
+// waitingFailures makes an Indexed Job with limits per index known, n failed pods
+// of which wait to be replaced.
+func waitingFailures(e *Executor, n int) {
+	mode := batchv1.IndexedCompletion
+	job := testJob(func(j *batchv1.Job) {
+		j.ResourceVersion = "1"
+		j.Spec.CompletionMode, j.Spec.BackoffLimitPerIndex, j.Spec.Completions = &mode, new(int32(5)), new(int32(n))
+		j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+			Action: batchv1.PodFailurePolicyActionCount, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Values: []int32{1}},
+		}}}
+	})
+	s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(job, jobWatched) })
+	for i := range n {
+		s.pods.Observe(leanPod(i+2, failedPhase, func(p *corev1.Pod) {
+			p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(i)}
+		}), tracker.Watch)
+	}
+}
+
+// One refusal, by an engine that had too much to do, must not shorten the list of
+// a Job's pods for ever: 32,000 failed pods wait for as many replacements, and an
+// index that is not listed gets none. Nor must an engine that takes no more than a
+// certain size be asked in vain all the time.
+func TestAListThatWasCutGrowsAgain(t *testing.T) {
+	const pods = 32000
+	cases := map[string]struct {
+		refusals, maxRows int
+		most              int
+		wantRows          int
+		wantAll           bool
+	}{
+		"refused once":                    {refusals: 1, wantRows: pods, wantAll: true},
+		"refused three times":             {refusals: 3, wantRows: pods, wantAll: true},
+		"the configuration allows fewer":  {refusals: 0, maxRows: 500, wantRows: 500},
+		"refused, and so few are allowed": {refusals: 1, maxRows: 31000, wantRows: 31000},
+		"messages are limited to 1 MiB":   {refusals: 1 << 30, most: largeRequest, wantRows: pods / 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			engine := &narrow{most: tc.most, refusals: tc.refusals}
+			cfg := testConfig(newServer(), engine)
+			cfg.MaxRows, cfg.APIBackoff, cfg.MaxAPIBackoff = tc.maxRows, time.Second, time.Minute
+			inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
+				synctest.Wait()
+				waitingFailures(e, pods)
+				s, _ := e.jobs.find(testUID(1))
+				e.wake(s, CauseJobEvent, true)
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+			})
+			most, asked := 0, len(engine.rows)
+			for _, n := range engine.rows {
+				most = max(most, n)
+			}
+			if most != tc.wantRows || engine.unlisted == tc.wantAll {
+				t.Errorf("lists of %v pods, want one of %d; the last one leaves some out: %t", engine.rows, tc.wantRows, engine.unlisted)
+			}
+			if refused := 1<<30 - engine.refusals; tc.most > 0 && refused > 12 {
+				t.Errorf("asked in vain %d times within 5 minutes", refused)
+			}
+			if asked > 25 {
+				t.Errorf("asked %d times within 5 minutes", asked)
+			}
+		})
+	}
+}
