@@ -41,6 +41,9 @@ type judgeOptions struct {
 	// lag is how old what an executor acts on may be, own writes apart.
 	// Default: defaultLag.
 	lag time.Duration
+	// firstDelay and longestDelay are the retry delay after one failure, and the
+	// longest. Default: upstream's.
+	firstDelay, longestDelay time.Duration
 }
 
 // A judge holds the invariants against what was written. It knows nothing but
@@ -62,6 +65,8 @@ type judge struct {
 	writers    map[string]*writer
 	// calmSince is when the last fault ended; zero while there may be more.
 	calmSince time.Time
+	// ahead is how far executors' clocks were ahead at most.
+	ahead time.Duration
 }
 
 type said struct {
@@ -72,12 +77,12 @@ type said struct {
 // A writer is an executor that has written something.
 type writer struct {
 	first, last time.Time
-	// ahead is how far its clock was ahead at most.
-	ahead time.Duration
 }
 
 func newJudge(options judgeOptions) *judge {
 	options.lag = cmp.Or(options.lag, defaultLag)
+	options.firstDelay = cmp.Or(options.firstDelay, firstDelay)
+	options.longestDelay = cmp.Or(options.longestDelay, max(longestDelay, options.firstDelay))
 	return &judge{
 		judgeOptions: options,
 		said:         map[said]bool{},
@@ -141,12 +146,9 @@ func (j *judge) refused(by, verb, resource, message string) {
 		"%s sent a status (%s) that the API server refuses, and every status must pass its validation: %s", by, verb, message)
 }
 
-// clockAhead takes in that an executor's clock is ahead of the API server's.
-// What it does at a time of its own may then be early by so much.
-func (j *judge) clockAhead(by string, ahead time.Duration) {
-	known := j.writer(by)
-	known.ahead = max(known.ahead, ahead)
-}
+// clocksSet takes in that the clocks by which executors start runs of CronJobs and
+// delete expired Jobs are ahead of the API server's.
+func (j *judge) clocksSet(ahead time.Duration) { j.ahead = max(j.ahead, ahead) }
 
 // faultsEnded takes in that nobody disturbs from now on.
 func (j *judge) faultsEnded(now time.Time) { j.now, j.calmSince = now, now }

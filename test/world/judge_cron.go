@@ -156,7 +156,7 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("cron", r.key, r.uid, "%s started a run that does not say for which scheduled time, and nobody asked for one now", w.By)
 	case !j.cronLately(c, func(cron *batchv1.CronJob) bool { return !cronSuspended(cron) }):
 		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which is suspended", w.By, c.key.Name)
-	case at.After(j.now.Add(j.writer(w.By).ahead)):
+	case at.After(j.now.Add(j.ahead)):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: before its time", w.By, at, j.now)
 	case c.runs[at.Unix()] != "":
 		j.breach("cron", r.key, r.uid, "%s started the run of %s a second time; the first was Job %s", w.By, at, c.runs[at.Unix()])

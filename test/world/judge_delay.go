@@ -17,17 +17,17 @@ const (
 	longestDelay = 10 * time.Minute
 )
 
-func delayAfter(failures int) time.Duration {
+func (j *judge) delayAfter(failures int) time.Duration {
 	if failures <= 0 {
 		return 0
 	}
-	delay := firstDelay
+	delay := j.firstDelay
 	for range failures - 1 {
-		if delay *= 2; delay >= longestDelay {
-			return longestDelay
+		if delay *= 2; delay >= j.longestDelay {
+			break
 		}
 	}
-	return delay
+	return min(delay, j.longestDelay)
 }
 
 // judgeDelay holds I12 (and I10: all it takes is in the cluster): failed pods are
@@ -38,7 +38,7 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 		j.judgeIndexDelay(w, r, pod)
 		return
 	}
-	now := w.Time.Add(j.writer(w.By).ahead)
+	now := w.Time
 	ends := r.delaying(func(p *podRecord) bool { return !j.lost(p, w.By) })
 	seen := max(0, len(ends)-max(0, slack))
 	for i, p := range ends {
@@ -50,7 +50,7 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 	var failures int
 	for n := seen; n <= len(ends); n++ {
 		count, last := inARow(ends[:n])
-		at := last.Add(delayAfter(count))
+		at := last.Add(j.delayAfter(count))
 		if count == 0 || !now.Before(at) {
 			return
 		}
@@ -59,7 +59,7 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 		}
 	}
 	j.breach("I12", r.key, r.uid, "%s created pod %s %s before the retry delay had passed: %d pods had failed in a row, and the next one may come %s after the last",
-		w.By, w.Key.Name, due.Sub(now), failures, delayAfter(failures))
+		w.By, w.Key.Name, due.Sub(now), failures, j.delayAfter(failures))
 }
 
 // delaying are the ends of pods that say something about when to try again.
@@ -123,8 +123,8 @@ func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod
 		return
 	}
 	failures, ignored := countOf(last.pod, batchv1.JobIndexFailureCountAnnotation), countOf(last.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
-	due := finishTime(last.version()).Add(delayAfter(int(failures+ignored) + 1))
-	if now := w.Time.Add(j.writer(w.By).ahead); !disrupted(last.version()) && !disrupted(last.pod) && now.Before(due) {
+	due := finishTime(last.version()).Add(j.delayAfter(int(failures+ignored) + 1))
+	if now := w.Time; !disrupted(last.version()) && !disrupted(last.pod) && now.Before(due) {
 		j.breach("I12", r.key, r.uid, "%s created pod %s of index %d %s before the retry delay of the index had passed: it had failed %d times",
 			w.By, w.Key.Name, ix, due.Sub(now), failures+ignored+1)
 	}

@@ -208,14 +208,14 @@ func (j *judge) judgeMissing(r *jobRecord) {
 func (j *judge) delayed(r *jobRecord) bool {
 	if !perIndex(r.job) {
 		count, last := inARow(r.delaying(func(*podRecord) bool { return true }))
-		return !j.settled(last.Add(delayAfter(count)))
+		return !j.settled(last.Add(j.delayAfter(count)))
 	}
 	for _, p := range r.ends {
 		if !r.awaits(p) {
 			continue
 		}
 		n := countOf(p.pod, batchv1.JobIndexFailureCountAnnotation) + countOf(p.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
-		if !j.settled(finishTime(p.version()).Add(delayAfter(int(n) + 1))) {
+		if !j.settled(finishTime(p.version()).Add(j.delayAfter(int(n) + 1))) {
 			return true
 		}
 	}

@@ -6,8 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"jobpolicy.dev/test/world/apiserver"
 )
 
 func sprint(format string, args ...any) string { return fmt.Sprintf(format, args...) }
@@ -64,7 +62,7 @@ func (r *jobRecord) failures() (n int64) {
 }
 
 // deadlineMissing: the Job must have been active for as long as it may.
-func (j *judge) deadlineMissing(w apiserver.Write, r *jobRecord) string {
+func (j *judge) deadlineMissing(r *jobRecord) string {
 	var shortest *int64
 	for _, job := range j.recent(r) {
 		if d := job.Spec.ActiveDeadlineSeconds; d != nil && (shortest == nil || *d < *shortest) {
@@ -81,7 +79,7 @@ func (j *judge) deadlineMissing(w apiserver.Write, r *jobRecord) string {
 		}
 		return "the Job has no start time"
 	}
-	active := j.now.Add(j.writer(w.By).ahead).Sub(start.Time)
+	active := j.now.Sub(start.Time)
 	if active < time.Duration(*shortest)*time.Second {
 		return sprint("the Job was active for %s of %d s", active, *shortest)
 	}

@@ -92,7 +92,7 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 		p.gone, p.goneAt = true, w.Time
 	}
 	j.observeOwner(w, p, next)
-	p.observeEnd(w, old, next)
+	p.observeEnd(w, ours, old, next)
 	if p.job != nil {
 		p.job.observePod(w, p)
 	}
@@ -119,9 +119,16 @@ func (j *judge) observeOwner(w apiserver.Write, p *podRecord, next *corev1.Pod) 
 	}
 }
 
-func (p *podRecord) observeEnd(w apiserver.Write, old, next *corev1.Pod) {
-	if old != nil && holds(old) && !holds(next) {
+func (p *podRecord) observeEnd(w apiserver.Write, ours bool, old, next *corev1.Pod) {
+	switch {
+	case old == nil:
+	case holds(old) && !holds(next):
 		p.releasedAt = w.Time
+		if !ours {
+			p.excuse = "somebody else took its finalizer"
+		}
+	case !holds(old) && holds(next):
+		p.excuse = ""
 	}
 	if next == nil {
 		return

@@ -142,10 +142,8 @@ func (j *judge) surplus(r *jobRecord) bool {
 func (r *jobRecord) succeeded(shown func(*podRecord) bool) (n int64) {
 	indexes := map[int32]bool{}
 	for _, p := range r.ends {
-		if !p.succeeded() || p.excuse != "" || !shown(p) {
-			continue
-		}
-		if e := r.entries[p.uid]; e != nil && e.as == asFailed {
+		e := r.entries[p.uid]
+		if !shown(p) || (e != nil && e.as == asFailed) || (e == nil && (!p.succeeded() || p.excuse != "")) {
 			continue
 		}
 		if ix := podIndex(p.pod); isIndexed(r.job) && (!inRange(r.job, p.pod) || indexes[ix] || r.failed.Has(ix)) {

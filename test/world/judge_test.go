@@ -176,7 +176,9 @@ func setCondition(s *batchv1.JobStatus, kind batchv1.JobConditionType, reason st
 	s.Conditions = append(s.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.NewTime(at)})
 }
 
-func succeededList(s *batchv1.JobStatus, uids ...types.UID) { s.UncountedTerminatedPods.Succeeded = uids }
+func succeededList(s *batchv1.JobStatus, uids ...types.UID) {
+	s.UncountedTerminatedPods.Succeeded = uids
+}
 
 func failedList(s *batchv1.JobStatus, uids ...types.UID) { s.UncountedTerminatedPods.Failed = uids }
 

@@ -116,7 +116,7 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 	case !succeeds && c.Reason == reasonBackoffLimit:
 		missing = r.failuresMissing()
 	case !succeeds && c.Reason == reasonDeadline:
-		missing = j.deadlineMissing(w, r)
+		missing = j.deadlineMissing(r)
 	case !succeeds && c.Reason == reasonTooManyIndexes:
 		missing = tooManyMissing(next)
 	case !succeeds && c.Reason == reasonFailedIndexes:

@@ -22,7 +22,7 @@ const (
 // comesToRest is how long after the last thing that happened to a Job it may be
 // written without a reason of its own: the longest retry delay, the longest
 // back-off after failed rounds, and slack.
-const comesToRest = longestDelay + time.Minute + 4*time.Minute
+func (j *judge) comesToRest() time.Duration { return j.longestDelay + 5*time.Minute }
 
 // disturbed takes in a fault: an answer that was lost, a process that was killed.
 // What it makes necessary is nobody's hot loop.
@@ -99,9 +99,9 @@ func (j *judge) judgeRest(w apiserver.Write, r *jobRecord) {
 	if at, ok := r.deadline(); ok && !at.After(w.Time) {
 		since = latest(since, at)
 	}
-	if quiet := w.Time.Sub(since); quiet > comesToRest {
+	if quiet := w.Time.Sub(since); quiet > j.comesToRest() {
 		j.breach("rest", r.key, r.uid, "%s wrote (%s %s %s) a Job to which nothing had happened for %s, and it must be at rest after %s",
-			w.By, w.Verb, w.Resource, w.Key.Name, quiet, comesToRest)
+			w.By, w.Verb, w.Resource, w.Key.Name, quiet, j.comesToRest())
 	}
 }
 

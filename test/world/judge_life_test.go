@@ -42,10 +42,14 @@ func starts(tp *tape, job types.UID) {
 	})
 }
 
-// fails lets a pod fail, records it and releases it.
+// fails lets a pod fail, records it, counts those before, and releases it.
 func fails(tp *tape, job, pod types.UID) {
 	tp.ends(pod, 1)
-	tp.status(executorA, job, func(s *batchv1.JobStatus) { s.Active--; failedList(s, pod) })
+	tp.status(executorA, job, func(s *batchv1.JobStatus) {
+		s.Active--
+		s.Failed += int32(len(s.UncountedTerminatedPods.Failed))
+		failedList(s, pod)
+	})
 	tp.release(executorA, pod)
 }
 

@@ -1,0 +1,267 @@
+package world
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// No more pods than wanted, and none where none is wanted (I6).
+func TestCreation(t *testing.T) {
+	create := func(tp *tape, name string, index int32) { tp.pod(executorA, "job-a", name, index) }
+	runStreams(t, map[string]streamCase{
+		"as many as wanted": {play: func(tp *tape) { starts(tp, tp.job("a")) }},
+		"one too many": {want: []string{"I6"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			create(tp, "a-2", noIndex)
+		}},
+		"one too many for what is left": {want: []string{"I6"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 1; succeededList(s, "a-0") })
+			create(tp, "a-2", noIndex)
+		}},
+		"one too many, while another executor is active": {play: func(tp *tape) {
+			tp.job("a")
+			tp.pod(executorB, "job-a", "b-0", noIndex)
+			starts(tp, "job-a")
+			tp.status(executorB, "job-a", func(s *batchv1.JobStatus) { s.Active = 3 })
+			tp.pod(executorB, "job-a", "b-1", noIndex)
+		}},
+		"beside those of an executor that has gone long ago": {want: []string{"I6"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.wait(time.Hour)
+			tp.pod(executorB, "job-a", "b-0", noIndex)
+		}},
+		"in place of one that is being deleted": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.deletes(user, "a-0")
+			tp.wait(10 * time.Second)
+			create(tp, "a-2", noIndex)
+		}},
+		"in place of one that is to end first": {want: []string{"I6"}, play: func(tp *tape) {
+			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = ptr(batchv1.Failed) }))
+			tp.deletes(user, "a-0")
+			tp.wait(10 * time.Second)
+			create(tp, "a-2", noIndex)
+		}},
+		"another one for a work queue that is done": {want: []string{"I6"}, play: func(tp *tape) {
+			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.Completions = nil }))
+			tp.ends("a-0", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0") })
+			create(tp, "a-2", noIndex)
+		}},
+		"for a suspended Job": {want: []string{"I6"}, play: func(tp *tape) {
+			tp.job("a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+			create(tp, "a-0", noIndex)
+		}},
+		"for a Job that was suspended a moment ago": {play: func(tp *tape) {
+			tp.job("a")
+			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+			create(tp, "a-0", noIndex)
+		}},
+		"for a Job that was suspended long ago": {want: []string{"I6"}, play: func(tp *tape) {
+			tp.job("a")
+			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+			tp.wait(time.Hour)
+			create(tp, "a-0", noIndex)
+		}},
+		"for a finished Job": {want: []string{"I6"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			completes(tp, "job-a")
+			create(tp, "a-2", noIndex)
+		}},
+		"for a Job with a verdict": {want: []string{"I6"}, play: func(tp *tape) {
+			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }))
+			fails(tp, "job-a", "a-0")
+			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+			tp.wait(time.Minute)
+			create(tp, "a-2", noIndex)
+		}},
+		"for a Job that is gone": {want: []string{"I6"}, play: func(tp *tape) {
+			tp.job("a")
+			tp.removes(user, "jobs", "job-a")
+			tp.wait(time.Hour)
+			create(tp, "a-0", noIndex)
+		}},
+		"for a Job that never was": {want: []string{"I8"}, play: func(tp *tape) { create(tp, "a-0", noIndex) }},
+		"without the finalizer": {want: []string{"I1"}, play: func(tp *tape) {
+			tp.pod(executorA, tp.job("a"), "a-0", noIndex, func(pod *corev1.Pod) { pod.Finalizers = nil })
+		}},
+		"an index that runs":        {want: []string{"I6"}, play: func(tp *tape) { tp.job("a", indexedJob(2)); create(tp, "a-0", 0); create(tp, "a-1", 0) }},
+		"two indexes":               {play: func(tp *tape) { tp.job("a", indexedJob(2)); create(tp, "a-0", 0); create(tp, "a-1", 1) }},
+		"an index that is too high": {want: []string{"I6"}, play: func(tp *tape) { tp.job("a", indexedJob(2)); create(tp, "a-0", 2) }},
+		"an index that is completed": {want: []string{"I6"}, play: func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			create(tp, "a-0", 0)
+			tp.ends("a-0", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
+			create(tp, "a-1", 0)
+		}},
+		"one more for a Job that was just scaled down": {play: func(tp *tape) {
+			tp.job("a")
+			create(tp, "a-0", noIndex)
+			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
+			create(tp, "a-1", noIndex)
+		}},
+	})
+}
+
+// An executor ends pods only if something asks for it.
+func TestDeletion(t *testing.T) {
+	runStreams(t, map[string]streamCase{
+		"of a pod that nothing asks to end": {want: []string{"deletion"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.deletes(executorA, "a-0")
+		}},
+		"of a suspended Job's pod": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+			tp.release(executorA, "a-0")
+			tp.deletes(executorA, "a-0")
+		}},
+		"of a Job that has failed": {play: func(tp *tape) {
+			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }))
+			tp.ends("a-0", 1)
+			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+			tp.deletes(executorA, "a-1")
+		}},
+		"of one of two pods with an index": {play: func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.pod(user, "job-a", "a-1", 0)
+			tp.release(executorA, "a-1")
+			tp.deletes(executorA, "a-1")
+		}},
+		"of a Job nobody wants gone": {want: []string{"ttl"}, play: func(tp *tape) {
+			tp.job("a")
+			tp.removes(executorA, "jobs", "job-a")
+		}},
+	})
+}
+
+// Failed pods are replaced no faster than the retry delay allows (I12, I10).
+func TestDelay(t *testing.T) {
+	again := func(tp *tape, name string) { tp.pod(executorA, "job-a", name, noIndex) }
+	limited := func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(3)) }
+	index := func(tp *tape, name, failures string) {
+		tp.pod(executorA, "job-a", name, 0, failedBefore(failures))
+	}
+	runStreams(t, map[string]streamCase{
+		"in time": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			tp.wait(10 * time.Second)
+			again(tp, "a-2")
+			fails(tp, "job-a", "a-2")
+			tp.wait(20 * time.Second)
+			again(tp, "a-3")
+		}},
+		"too early": {want: []string{"I12"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			tp.wait(9 * time.Second)
+			again(tp, "a-2")
+		}},
+		"too early after two": {want: []string{"I12"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			tp.wait(10 * time.Second)
+			again(tp, "a-2")
+			fails(tp, "job-a", "a-2")
+			tp.wait(19 * time.Second)
+			again(tp, "a-3")
+		}},
+		"too early after a failure that the policy ignores": {want: []string{"I12"}, play: func(tp *tape) {
+			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
+			tp.ends("a-0", 1)
+			tp.release(executorA, "a-0")
+			again(tp, "a-2")
+		}},
+		"at once after a disruption": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 137, disrupts)
+			again(tp, "a-2")
+		}},
+		"at once after a success": {play: func(tp *tape) {
+			tp.job("a", func(job *batchv1.Job) { job.Spec.Completions = ptr(int32(5)) })
+			starts(tp, "job-a")
+			fails(tp, "job-a", "a-0")
+			tp.wait(time.Second)
+			tp.ends("a-1", 0)
+			again(tp, "a-2")
+		}},
+		"a failure that need not have been seen": {play: func(tp *tape) {
+			tp.job("a")
+			tp.pod(executorA, "job-a", "a-0", noIndex)
+			tp.ends("a-0", 1)
+			tp.pod(executorA, "job-a", "a-1", noIndex)
+		}},
+		"a failure that is gone, to a new executor": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			tp.removes(user, "pods", "a-0")
+			tp.wait(time.Second)
+			tp.pod(executorB, "job-a", "b-0", noIndex)
+		}},
+		"a failure that is gone, to the executor that saw it": {want: []string{"I12"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			tp.removes(user, "pods", "a-0")
+			tp.wait(time.Second)
+			again(tp, "a-2")
+		}},
+		"a failure that a new executor finds": {want: []string{"I12"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			tp.wait(time.Second)
+			tp.pod(executorB, "job-a", "b-0", noIndex)
+		}},
+		"of an index, in time": {play: func(tp *tape) {
+			tp.job("a", indexedJob(2), limited)
+			index(tp, "a-0", "0")
+			tp.ends("a-0", 1)
+			tp.wait(10 * time.Second)
+			index(tp, "a-1", "1")
+		}},
+		"of an index, too early": {want: []string{"I12"}, play: func(tp *tape) {
+			tp.job("a", indexedJob(2), limited)
+			index(tp, "a-0", "0")
+			tp.ends("a-0", 1)
+			tp.wait(9 * time.Second)
+			index(tp, "a-1", "1")
+		}},
+		"of an index that forgets how often it failed": {want: []string{"I10"}, play: func(tp *tape) {
+			tp.job("a", indexedJob(2), limited)
+			index(tp, "a-0", "0")
+			tp.ends("a-0", 1)
+			tp.wait(10 * time.Second)
+			index(tp, "a-1", "0")
+		}},
+		"the delay has a limit": {play: func(tp *tape) {
+			tp.job("a", func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(100)) })
+			for i := range 12 {
+				name := string(rune('a' + i))
+				again(tp, name)
+				tp.ends(types.UID(name), 1)
+				tp.wait(longestDelay)
+			}
+		}},
+	})
+}
+
+func disrupts(pod *corev1.Pod) {
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue})
+}
+
+func TestDelayAfter(t *testing.T) {
+	j := newJudge(judgeOptions{})
+	for failures, want := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 320 * time.Second, 10 * time.Minute, 10 * time.Minute} {
+		if got := j.delayAfter(failures); got != want {
+			t.Errorf("delay after %d failures: %s, want %s", failures, got, want)
+		}
+	}
+}

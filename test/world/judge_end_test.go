@@ -1,0 +1,272 @@
+package world
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// rests ends a tape after an hour of calm.
+func rests(play func(*tape)) func(*tape) {
+	return func(tp *tape) {
+		play(tp)
+		tp.judge.faultsEnded(tp.now)
+		tp.wait(time.Hour)
+		tp.judge.end(tp.now, nil)
+	}
+}
+
+// At rest, the status says what became of the pods, and nothing is left to do.
+func TestEnd(t *testing.T) {
+	active := func(n int32) func(*batchv1.JobStatus) { return func(s *batchv1.JobStatus) { s.Active = n } }
+	once := func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }
+	suspend := func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) }
+	runStreams(t, map[string]streamCase{
+		"two pods run":           {play: rests(func(tp *tape) { starts(tp, tp.job("a")) })},
+		"it says that three run": {want: []string{"status"}, play: rests(func(tp *tape) { starts(tp, tp.job("a")); tp.status(executorA, "job-a", active(3)) })},
+		"the end came a while ago": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 0)
+			tp.judge.faultsEnded(tp.now)
+			tp.wait(time.Second)
+			tp.judge.end(tp.now, nil)
+		}},
+		"an end is not accounted for": {want: []string{"status", "status", "status"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 0)
+		})},
+		"a recorded pod is not counted": {want: []string{"status", "liveness"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+		})},
+		"one pod runs of two": {want: []string{"liveness"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			counts(tp, "job-a")
+		})},
+		"one pod runs of two, and the quota is used up": {play: rests(func(tp *tape) {
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "q", UID: "q"}, Spec: corev1.ResourceQuotaSpec{
+				Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")},
+			}}
+			tp.commit(user, "create", "resourcequotas", "", quota, quota)
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			counts(tp, "job-a")
+		})},
+		"a suspended Job's pod runs": {want: []string{"status", "liveness"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.spec(user, "job-a", suspend)
+		})},
+		"three pods run of two": {want: []string{"liveness"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.pod(user, "job-a", "a-2", noIndex)
+			tp.status(executorA, "job-a", active(3))
+		})},
+		"too many failed, and it goes on": {want: []string{"liveness", "liveness"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a", once))
+			fails(tp, "job-a", "a-0")
+			counts(tp, "job-a")
+		})},
+		"all succeeded, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 0)
+			tp.ends("a-1", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 0; succeededList(s, "a-0", "a-1") })
+			tp.release(executorA, "a-0")
+			tp.release(executorA, "a-1")
+			counts(tp, "job-a")
+		})},
+		"its deadline passed, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(60)) }))
+		})},
+		"a verdict, and nothing to wait for": {want: []string{"status", "liveness"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a", once))
+			fails(tp, "job-a", "a-0")
+			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+		})},
+		"its time to live is over": {want: []string{"ttl"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = ptr(int32(60)) }))
+			completes(tp, "job-a")
+		})},
+		"its time to live is not over": {play: rests(func(tp *tape) {
+			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = ptr(int32(6000)) }))
+			completes(tp, "job-a")
+		})},
+		"a pod of a Job that is gone": {want: []string{"orphans"}, play: rests(func(tp *tape) {
+			tp.pod(user, tp.job("a"), "a-0", noIndex)
+			tp.removes(user, "jobs", "job-a")
+		})},
+		"a pod that waits for its replacement": {play: func(tp *tape) {
+			tp.job("a", indexedJob(1), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(50)) })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
+			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("20"))
+			tp.ends("a-0", 1)
+			tp.judge.faultsEnded(tp.now)
+			tp.wait(settles + time.Minute)
+			tp.judge.end(tp.now, nil)
+		}},
+		"a pod that waits for its replacement too long": {want: []string{"liveness"}, play: rests(func(tp *tape) {
+			tp.job("a", indexedJob(1), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(50)) })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
+			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("20"))
+			tp.ends("a-0", 1)
+		})},
+	})
+}
+
+// A Job is deleted when its time to live is over, and not before.
+func TestTimeToLive(t *testing.T) {
+	deleteAfter := func(d time.Duration, changes ...func(*batchv1.Job)) func(*tape) {
+		return func(tp *tape) {
+			starts(tp, tp.job("a", changes...))
+			completes(tp, "job-a")
+			tp.wait(d)
+			tp.judge.clocksSet(time.Hour)
+			tp.removes(executorA, "jobs", "job-a")
+		}
+	}
+	ttl := func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = ptr(int32(60)) }
+	runStreams(t, map[string]streamCase{
+		"over":          {play: deleteAfter(time.Minute, ttl)},
+		"not over":      {want: []string{"ttl"}, play: deleteAfter(59*time.Second, ttl)},
+		"without limit": {want: []string{"ttl"}, play: deleteAfter(time.Hour)},
+		"over, by its annotation": {play: deleteAfter(time.Second, ttl, func(job *batchv1.Job) {
+			job.Annotations = map[string]string{"jobpolicy.dev/ttl-seconds-after-complete": "1"}
+		})},
+		"over, by its namespace": {play: func(tp *tape) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", UID: "ns", Annotations: map[string]string{"jobpolicy.dev/default-ttl-seconds-after-finished": "1"}}}
+			tp.commit(user, "create", "namespaces", "", namespace, namespace)
+			deleteAfter(time.Second)(tp)
+		}},
+	})
+}
+
+// cron creates a CronJob that runs every minute.
+func (tp *tape) cron(changes ...func(*batchv1.CronJob)) {
+	cron := &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "cron"},
+		Spec:       batchv1.CronJobSpec{Schedule: "* * * * *", ConcurrencyPolicy: batchv1.AllowConcurrent},
+	}
+	for _, change := range changes {
+		change(cron)
+	}
+	tp.commit(user, "create", "cronjobs", "", cron, cron)
+}
+
+// starts a run for a scheduled time.
+func (tp *tape) run(name string, at time.Time) types.UID {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: name, UID: types.UID("job-" + name),
+		Annotations:     map[string]string{batchv1.CronJobScheduledTimestampAnnotation: at.Format(time.RFC3339)},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "CronJob", Name: "c", UID: "cron", Controller: ptr(true)}},
+	}, Spec: batchv1.JobSpec{ManagedBy: ptr(others), Selector: &metav1.LabelSelector{}}}
+	tp.commit(executorA, "create", "jobs", "", job, job)
+	return job.UID
+}
+
+// finishes ends a run.
+func (tp *tape) finishes(uid types.UID) {
+	tp.status("other", uid, func(s *batchv1.JobStatus) { setCondition(s, batchv1.JobComplete, "", tp.now) })
+}
+
+// tells writes the CronJob's status.
+func (tp *tape) tells(at time.Time, active ...types.UID) {
+	cron := tp.stored["cron"].(*batchv1.CronJob).DeepCopy()
+	cron.Status = batchv1.CronJobStatus{LastScheduleTime: ptr(metav1.NewTime(at))}
+	for _, uid := range active {
+		cron.Status.Active = append(cron.Status.Active, corev1.ObjectReference{UID: uid})
+	}
+	tp.commit(executorA, "update", "cronjobs", "status", cron, cron)
+}
+
+func TestCronJobs(t *testing.T) {
+	policy := func(p batchv1.ConcurrencyPolicy) func(*batchv1.CronJob) {
+		return func(cron *batchv1.CronJob) { cron.Spec.ConcurrencyPolicy = p }
+	}
+	suspend := func(cron *batchv1.CronJob) { cron.Spec.Suspend = ptr(true) }
+	runStreams(t, map[string]streamCase{
+		"a run":                 {play: func(tp *tape) { tp.cron(); tp.run("x", tp.now) }},
+		"a run before its time": {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now.Add(time.Minute)) }},
+		"a run before its time by a clock that is ahead": {play: func(tp *tape) {
+			tp.cron()
+			tp.judge.clocksSet(time.Minute)
+			tp.run("x", tp.now.Add(time.Minute))
+		}},
+		"a run of a suspended CronJob": {want: []string{"cron"}, play: func(tp *tape) { tp.cron(suspend); tp.run("x", tp.now) }},
+		"a run twice":                  {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now); tp.run("y", tp.now) }},
+		"an older run":                 {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now); tp.run("y", tp.now.Add(-time.Minute)) }},
+		"a run of somebody else's CronJob": {want: []string{"I9"}, play: func(tp *tape) {
+			tp.cron(func(cron *batchv1.CronJob) { cron.Annotations = map[string]string{"jobpolicy.dev/managed-by": others} })
+			tp.run("x", tp.now)
+		}},
+		"two at once, forbidden": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.cron(policy(batchv1.ForbidConcurrent))
+			tp.run("x", tp.now)
+			tp.wait(time.Minute)
+			tp.run("y", tp.now)
+		}},
+		"one after the other": {play: func(tp *tape) {
+			tp.cron(policy(batchv1.ForbidConcurrent))
+			tp.finishes(tp.run("x", tp.now))
+			tp.wait(time.Minute)
+			tp.run("y", tp.now)
+		}},
+		"one replaces the other": {play: func(tp *tape) {
+			tp.cron(policy(batchv1.ReplaceConcurrent))
+			tp.removes(executorA, "jobs", tp.run("x", tp.now))
+			tp.wait(time.Minute)
+			tp.run("y", tp.now)
+		}},
+		"one deleted that is not to be replaced": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.cron()
+			tp.removes(executorA, "jobs", tp.run("x", tp.now))
+		}},
+		"history": {play: func(tp *tape) {
+			tp.cron()
+			for _, name := range []string{"w", "x", "y", "z"} {
+				tp.finishes(tp.run(name, tp.now))
+				tp.wait(time.Minute)
+			}
+			tp.removes(executorA, "jobs", "job-w")
+		}},
+		"history within the limit": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.cron()
+			tp.finishes(tp.run("x", tp.now))
+			tp.removes(executorA, "jobs", "job-x")
+		}},
+	})
+}
+
+func TestCronJobsAtRest(t *testing.T) {
+	yearly := func(cron *batchv1.CronJob) { cron.Spec.Schedule = "0 0 1 1 *" }
+	runStreams(t, map[string]streamCase{
+		"an active run that is told":     {play: rests(func(tp *tape) { tp.cron(yearly); tp.tells(tp.now, tp.run("x", tp.now)) })},
+		"an active run that is not told": {want: []string{"cron"}, play: rests(func(tp *tape) { tp.cron(yearly); tp.run("x", tp.now); tp.tells(tp.now) })},
+		"a finished run that is told": {want: []string{"cron"}, play: rests(func(tp *tape) {
+			tp.cron(yearly)
+			tp.finishes(tp.run("x", tp.now))
+			tp.tells(tp.now, "job-x")
+		})},
+		"a time that is too early": {want: []string{"cron"}, play: rests(func(tp *tape) {
+			tp.cron(yearly)
+			tp.tells(tp.now.Add(-time.Hour), tp.run("x", tp.now))
+		})},
+		"too much history": {want: []string{"cron"}, play: rests(func(tp *tape) {
+			tp.cron(yearly)
+			for _, name := range []string{"w", "x", "y", "z"} {
+				tp.finishes(tp.run(name, tp.now))
+				tp.wait(time.Second)
+			}
+			tp.tells(tp.now)
+		})},
+		"a run that was not started": {want: []string{"cron"}, play: rests(func(tp *tape) { tp.cron() })},
+		"a suspended CronJob": {play: rests(func(tp *tape) {
+			tp.cron(func(cron *batchv1.CronJob) { cron.Spec.Suspend = ptr(true) })
+		})},
+	})
+}

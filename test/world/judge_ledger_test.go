@@ -1,0 +1,236 @@
+package world
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A release comes after the status that accounts for the pod (I1).
+func TestRelease(t *testing.T) {
+	runStreams(t, map[string]streamCase{
+		"of an ended pod that no status accounts for": {want: []string{"I1"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 0)
+			tp.release(executorA, "a-0")
+		}},
+		"of an ended pod that the status lists": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+		}},
+		"of a pod whose index is completed": {play: func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.ends("a-0", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
+			tp.release(executorA, "a-0")
+		}},
+		"of a failed pod of an index that is completed": {want: []string{"I1"}, play: func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.pod(user, "job-a", "a-1", 0)
+			tp.ends("a-0", 0)
+			tp.ends("a-1", 1)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
+			tp.release(executorA, "a-1")
+		}},
+		"of a running pod that nothing asks to end": {want: []string{"I1"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.release(executorA, "a-0")
+		}},
+		"of a running pod of a suspended Job": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+			tp.release(executorA, "a-0")
+		}},
+		"of a running pod too many": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
+			tp.release(executorA, "a-0")
+		}},
+		"of a pod that the policy ignores": {play: func(tp *tape) {
+			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
+			tp.ends("a-0", 1)
+			tp.release(executorA, "a-0")
+		}},
+		"of a pod that the policy counts": {want: []string{"I1"}, play: func(tp *tape) {
+			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
+			tp.ends("a-0", 2)
+			tp.release(executorA, "a-0")
+		}},
+		"of an ended pod after its Job is gone": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 0)
+			tp.removes(user, "jobs", "job-a")
+			tp.release(executorA, "a-0")
+		}},
+		"of a pod that its Job no longer selects": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.edit(user, "a-0", func(pod *corev1.Pod) { pod.Labels = nil })
+			tp.release(executorA, "a-0")
+		}},
+		"by somebody else": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 0)
+			tp.release(user, "a-0")
+		}},
+	})
+}
+
+// policyOn is a pod failure policy with one rule, on an exit code.
+func policyOn(code int32, action batchv1.PodFailurePolicyAction) func(*batchv1.Job) {
+	return func(job *batchv1.Job) {
+		job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+			Action:      action,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{code}},
+		}}}
+	}
+}
+
+// A pod is recorded once and counted once, when its finalizer is gone (I2, I3).
+func TestLedger(t *testing.T) {
+	runStreams(t, map[string]streamCase{
+		"counted while the finalizer is on": {want: []string{"I2"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 1)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+			counts(tp, "job-a")
+		}},
+		"counted when it is gone": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			counts(tp, "job-a")
+		}},
+		"recorded again after it was counted": {want: []string{"I2"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			counts(tp, "job-a")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+		}},
+		"a counter that grows by nothing": {want: []string{"I2", "I2"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Failed = 1 })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Succeeded = 1 })
+		}},
+		"a pod that leaves a list and no counter grows": {want: []string{"I2"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s) })
+		}},
+		"in both lists": {want: []string{"I3"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0", "a-0") })
+		}},
+		"from one list to the other": {want: []string{"I3"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s); succeededList(s, "a-0") })
+		}},
+		"a running pod recorded as failed": {want: []string{"I2"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+		}},
+		"a deleted pod recorded as failed": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.deletes(user, "a-0")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+		}},
+		"a deleted pod recorded as failed that may yet succeed": {want: []string{"I2"}, play: func(tp *tape) {
+			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = ptr(batchv1.Failed) }))
+			tp.deletes(user, "a-0")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+		}},
+		"a failed pod recorded as succeeded": {want: []string{"I2"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 1)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0") })
+		}},
+		"a succeeded pod recorded as failed": {want: []string{"I2"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+		}},
+		"a pod recorded that the policy ignores": {want: []string{"I2"}, play: func(tp *tape) {
+			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
+			tp.ends("a-0", 1)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+		}},
+		"another Job's pod": {want: []string{"I8"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.job("b")
+			tp.ends("a-0", 1)
+			tp.status(executorA, "job-b", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+		}},
+	})
+}
+
+// failedBefore is the annotation of how often the pod's index has failed.
+func failedBefore(failures string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Annotations[batchv1.JobIndexFailureCountAnnotation] = failures }
+}
+
+// The index sets say what became of the pods.
+func TestIndexes(t *testing.T) {
+	failIndex := func(tp *tape, name types.UID, failures string) {
+		tp.pod(executorA, "job-a", string(name), 0, failedBefore(failures))
+		tp.ends(name, 1)
+	}
+	limited := func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(1)) }
+	runStreams(t, map[string]streamCase{
+		"completed without a success": {want: []string{"verdict"}, play: func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
+		}},
+		"succeeded is not the size of the set": {want: []string{"I2"}, play: func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.ends("a-0", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 2 })
+		}},
+		"an index that goes": {want: []string{"I2"}, play: func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.ends("a-0", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "", 0 })
+		}},
+		"an index that goes with the completions": {play: func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-1", 1)
+			tp.ends("a-1", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "1", 1 })
+			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(1)), ptr(int32(1)) })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "", 0 })
+		}},
+		"failed too early": {want: []string{"verdict"}, play: func(tp *tape) {
+			tp.job("a", indexedJob(2), limited)
+			failIndex(tp, "a-0", "0")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = ptr("0"); failedList(s, "a-0") })
+		}},
+		"failed once too often": {play: func(tp *tape) {
+			tp.job("a", indexedJob(2), limited)
+			failIndex(tp, "a-0", "0")
+			tp.wait(10 * time.Second)
+			failIndex(tp, "a-1", "1")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = ptr("0"); failedList(s, "a-0", "a-1") })
+		}},
+		"failed by the policy": {play: func(tp *tape) {
+			tp.job("a", indexedJob(2), limited, policyOn(1, batchv1.PodFailurePolicyActionFailIndex))
+			failIndex(tp, "a-0", "0")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = ptr("0"); failedList(s, "a-0") })
+		}},
+		"both": {want: []string{"I3", "verdict"}, play: func(tp *tape) {
+			tp.job("a", indexedJob(2), limited)
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.ends("a-0", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+				s.CompletedIndexes, s.Succeeded, s.FailedIndexes = "0", 1, ptr("0")
+			})
+		}},
+	})
+}

@@ -1,0 +1,148 @@
+package world
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// foreign is a Job that another controller manages.
+func foreign(job *batchv1.Job) { job.Spec.ManagedBy = ptr(others) }
+
+func loose(pod *corev1.Pod) { pod.OwnerReferences = nil }
+
+// What is not ours is left alone (I9), and nothing goes by names (I8).
+func TestOwnership(t *testing.T) {
+	adopt := func(tp *tape, finalizers ...string) {
+		tp.edit(executorA, "loose", func(pod *corev1.Pod) {
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "a", UID: "job-a", Controller: ptr(true)}}
+			pod.Finalizers = finalizers
+		})
+	}
+	runStreams(t, map[string]streamCase{
+		"a foreign Job's status": {want: []string{"I9"}, play: func(tp *tape) {
+			tp.job("a", foreign)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 1 })
+		}},
+		"a pod for a foreign Job": {want: []string{"I9"}, play: func(tp *tape) {
+			tp.job("a", foreign)
+			tp.pod(executorA, "job-a", "a-0", noIndex)
+		}},
+		"a foreign Job's pod": {want: []string{"I9", "I1"}, play: func(tp *tape) {
+			tp.job("a", foreign)
+			tp.pod("other", "job-a", "a-0", noIndex)
+			tp.release(executorA, "a-0")
+		}},
+		"the finalizer that a foreign Job leaves behind": {play: func(tp *tape) {
+			tp.job("a", foreign)
+			tp.pod("other", "job-a", "a-0", noIndex)
+			tp.removes(user, "jobs", "job-a")
+			tp.release(executorA, "a-0")
+		}},
+		"a pod that a foreign Job leaves behind, deleted": {want: []string{"I9", "deletion"}, play: func(tp *tape) {
+			tp.job("a", foreign)
+			tp.pod("other", "job-a", "a-0", noIndex)
+			tp.removes(user, "jobs", "job-a")
+			tp.deletes(executorA, "a-0")
+		}},
+		"a pod of a ReplicaSet": {want: []string{"I9"}, play: func(tp *tape) {
+			tp.pod("other", "rs", "a-0", noIndex, func(pod *corev1.Pod) { pod.OwnerReferences[0].Kind = "ReplicaSet" })
+			tp.release(executorA, "a-0")
+		}},
+		"a loose pod, adopted": {play: func(tp *tape) {
+			tp.job("a")
+			tp.pod(user, "job-a", "loose", noIndex, loose)
+			adopt(tp, batchv1.JobTrackingFinalizer)
+		}},
+		"a loose pod, adopted without the finalizer": {want: []string{"I1"}, play: func(tp *tape) {
+			tp.job("a")
+			tp.pod(user, "job-a", "loose", noIndex, loose, func(pod *corev1.Pod) { pod.Finalizers = nil })
+			adopt(tp)
+		}},
+		"a loose pod that the Job does not select, adopted": {want: []string{"I8"}, play: func(tp *tape) {
+			tp.job("a")
+			tp.pod(user, "job-b", "loose", noIndex, loose)
+			adopt(tp, batchv1.JobTrackingFinalizer)
+		}},
+		"a loose pod, deleted": {want: []string{"I9"}, play: func(tp *tape) {
+			tp.job("a")
+			tp.pod(user, "job-a", "loose", noIndex, loose)
+			tp.deletes(executorA, "loose")
+		}},
+		"a Job that no CronJob asks for": {want: []string{"I9"}, play: func(tp *tape) {
+			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "x"}}
+			tp.commit(executorA, "create", "jobs", "", job, job)
+		}},
+	})
+}
+
+// Writes are bounded by what happened (I11), and a Job at rest is left alone.
+func TestWrites(t *testing.T) {
+	breathe := func(tp *tape, times int, every time.Duration) {
+		for i := range times {
+			tp.wait(every)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Ready = ptr(int32(i % 2)) })
+		}
+	}
+	runStreams(t, map[string]streamCase{
+		"a hot loop": {want: []string{"writes"}, play: func(tp *tape) {
+			tp.job("a")
+			breathe(tp, 100, time.Millisecond)
+		}},
+		"as much as happens": {play: func(tp *tape) {
+			tp.job("a")
+			tp.pod(executorA, "job-a", "a-0", noIndex)
+			for range 100 {
+				tp.edit(kubelet, "a-0", func(*corev1.Pod) {})
+				breathe(tp, 2, time.Millisecond)
+			}
+		}},
+		"after faults": {play: func(tp *tape) {
+			tp.job("a")
+			for range 20 {
+				tp.judge.disturbed()
+			}
+			breathe(tp, 100, time.Millisecond)
+		}},
+		"one pod again and again": {want: []string{"writes"}, play: func(tp *tape) {
+			tp.job("a")
+			tp.pod(executorA, "job-a", "a-0", noIndex)
+			for range 20 {
+				tp.edit(executorA, "a-0", func(*corev1.Pod) {})
+			}
+		}},
+		"a write at rest": {want: []string{"rest"}, play: func(tp *tape) {
+			tp.job("a")
+			tp.judge.faultsEnded(tp.now)
+			breathe(tp, 1, time.Hour)
+		}},
+		"a write after something happened": {play: func(tp *tape) {
+			tp.job("a")
+			tp.judge.faultsEnded(tp.now)
+			tp.wait(time.Hour)
+			tp.spec(user, "job-a", func(*batchv1.Job) {})
+			breathe(tp, 1, 10*time.Minute)
+		}},
+		"a write when the deadline has passed": {play: func(tp *tape) {
+			tp.job("a", func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(3600)) })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
+			tp.judge.faultsEnded(tp.now)
+			tp.wait(time.Hour)
+			announces(tp, "job-a", batchv1.JobFailureTarget, reasonDeadline)
+		}},
+	})
+}
+
+// A status that the API server refuses is a breach (I5).
+func TestRefused(t *testing.T) {
+	tp := newTape(t)
+	tp.judge.refused(executorA, "update", "jobs/status", "ready > active")
+	tp.judge.refused(user, "update", "jobs/status", "not ours")
+	tp.judge.refused(executorA, "create", "pods", "not a status")
+	if got := tp.judge.breaches(); len(got) != 1 || got[0].rule != "I5" {
+		t.Errorf("breaches: %v, want one of I5", got)
+	}
+}

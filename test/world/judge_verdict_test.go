@@ -1,0 +1,176 @@
+package world
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func announces(tp *tape, job types.UID, kind batchv1.JobConditionType, reason string) {
+	tp.status(executorA, job, func(s *batchv1.JobStatus) { setCondition(s, kind, reason, tp.now) })
+}
+
+// The terminal condition comes last, and a verdict stays (I4).
+func TestConditions(t *testing.T) {
+	finish := func(tp *tape, kind batchv1.JobConditionType) {
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+			s.Active, s.Succeeded, s.UncountedTerminatedPods = 0, 2, &batchv1.UncountedTerminatedPods{}
+			setCondition(s, kind, "", tp.now)
+		})
+	}
+	succeed := func(tp *tape) {
+		starts(tp, tp.job("a"))
+		tp.ends("a-0", 0)
+		tp.ends("a-1", 0)
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0", "a-1") })
+	}
+	runStreams(t, map[string]streamCase{
+		"Complete before SuccessCriteriaMet": {want: []string{"I4"}, play: func(tp *tape) {
+			succeed(tp)
+			tp.release(executorA, "a-0")
+			tp.release(executorA, "a-1")
+			finish(tp, batchv1.JobComplete)
+		}},
+		"Complete with a pod that holds the finalizer": {want: []string{"I2", "I4"}, play: func(tp *tape) {
+			succeed(tp)
+			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
+			tp.release(executorA, "a-0")
+			finish(tp, batchv1.JobComplete)
+		}},
+		"Complete with uncounted pods": {want: []string{"I4"}, play: func(tp *tape) {
+			succeed(tp)
+			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
+			tp.release(executorA, "a-0")
+			tp.release(executorA, "a-1")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 0; setCondition(s, batchv1.JobComplete, "", tp.now) })
+		}},
+		"Complete as active pods are told": {want: []string{"I4"}, play: func(tp *tape) {
+			succeed(tp)
+			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
+			tp.release(executorA, "a-0")
+			tp.release(executorA, "a-1")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+				s.Succeeded, s.UncountedTerminatedPods = 2, &batchv1.UncountedTerminatedPods{}
+				setCondition(s, batchv1.JobComplete, "", tp.now)
+			})
+		}},
+		"Failed after SuccessCriteriaMet": {want: []string{"I4"}, play: func(tp *tape) {
+			succeed(tp)
+			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
+			tp.release(executorA, "a-0")
+			tp.release(executorA, "a-1")
+			finish(tp, batchv1.JobFailed)
+		}},
+		"a status after the end": {want: []string{"I4"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			completes(tp, "job-a")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Ready = ptr(int32(0)) })
+		}},
+		"a verdict taken back": {want: []string{"I4"}, play: func(tp *tape) {
+			succeed(tp)
+			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Conditions = nil })
+		}},
+		"both verdicts": {want: []string{"I4"}, play: func(tp *tape) {
+			succeed(tp)
+			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
+			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+		}},
+		"Complete while a pod runs that is no longer the Job's": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.pod(user, "job-a", "a-2", noIndex, func(pod *corev1.Pod) { pod.Labels = nil })
+			tp.wait(time.Hour)
+			completes(tp, "job-a")
+		}},
+	})
+}
+
+// A verdict has a cause, and failure goes before success.
+func TestVerdicts(t *testing.T) {
+	deadline := func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(60)) }
+	once := func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }
+	onFailure := func(job *batchv1.Job) {
+		job.Spec.BackoffLimit, job.Spec.Template.Spec.RestartPolicy = ptr(int32(3)), corev1.RestartPolicyOnFailure
+	}
+	succeedFirst := func(job *batchv1.Job) {
+		job.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: ptr("0"), SucceededCount: ptr(int32(1))}}}
+	}
+	declare := func(kind batchv1.JobConditionType, reason string, what func(*tape), changes ...func(*batchv1.Job)) func(*tape) {
+		return func(tp *tape) {
+			tp.job("a", changes...)
+			for i, pod := range []string{"a-0", "a-1"} { // Whoever made them: they have been there long enough.
+				tp.pod(user, "job-a", pod, int32(i))
+			}
+			tp.wait(time.Hour)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.StartTime = 2, ptr(metav1.NewTime(tp.now)) })
+			what(tp)
+			announces(tp, "job-a", kind, reason)
+		}
+	}
+	end := func(codes ...int32) func(*tape) {
+		return func(tp *tape) {
+			for i, code := range codes {
+				tp.ends([]types.UID{"a-0", "a-1"}[i], code)
+			}
+		}
+	}
+	restart := func(n int32) func(*tape) {
+		return func(tp *tape) {
+			tp.edit(kubelet, "a-0", func(pod *corev1.Pod) {
+				pod.Status.Phase, pod.Status.ContainerStatuses = corev1.PodRunning, []corev1.ContainerStatus{{RestartCount: n}}
+			})
+		}
+	}
+	passes := func(d time.Duration) func(*tape) { return func(tp *tape) { tp.wait(d) } }
+	success, failure := batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget
+	failJob := policyOn(42, batchv1.PodFailurePolicyActionFailJob)
+	three := func(job *batchv1.Job) { job.Spec.Completions = ptr(int32(3)) }
+	one := func(job *batchv1.Job) { job.Spec.Completions = ptr(int32(1)) }
+	queue := func(job *batchv1.Job) { job.Spec.Completions = nil }
+	broken := []string{"verdict"}
+	runStreams(t, map[string]streamCase{
+		"completions reached":                          {play: declare(success, reasonCompletions, end(0, 0))},
+		"completions not reached":                      {want: broken, play: declare(success, reasonCompletions, end(0, 0), three)},
+		"completions reached, a pod runs":              {want: broken, play: declare(success, reasonCompletions, end(0), one)},
+		"a work queue, one succeeded and one runs":     {want: broken, play: declare(success, reasonCompletions, end(0), queue)},
+		"a work queue, one succeeded and one failed":   {play: declare(success, reasonCompletions, end(0, 1), queue)},
+		"a work queue, all failed":                     {want: broken, play: declare(success, reasonCompletions, end(1, 1), queue)},
+		"success although a failure came before":       {want: broken, play: declare(success, reasonCompletions, end(42, 0), one, failJob)},
+		"success, and a failure after it":              {play: declare(success, reasonCompletions, end(0, 42), one, failJob)},
+		"success although too many failed before":      {want: broken, play: declare(success, reasonCompletions, end(1, 0), one, once)},
+		"a FailJob exit code":                          {play: declare(failure, reasonFailurePolicy, end(42), failJob)},
+		"another exit code":                            {want: broken, play: declare(failure, reasonFailurePolicy, end(41), failJob)},
+		"more failures than allowed":                   {play: declare(failure, reasonBackoffLimit, end(1), once)},
+		"as many failures as allowed":                  {want: broken, play: declare(failure, reasonBackoffLimit, end(1))},
+		"restarts enough":                              {play: declare(failure, reasonBackoffLimit, restart(3), onFailure)},
+		"restarts too few":                             {want: broken, play: declare(failure, reasonBackoffLimit, restart(2), onFailure)},
+		"the deadline passed":                          {play: declare(failure, reasonDeadline, passes(time.Minute), deadline)},
+		"the deadline is yet to pass":                  {want: broken, play: declare(failure, reasonDeadline, passes(59*time.Second), deadline)},
+		"no deadline":                                  {want: broken, play: declare(failure, reasonDeadline, passes(time.Minute))},
+		"no rule of that name":                         {want: broken, play: declare(failure, "Mood", end(1))},
+		"failed indexes, none of them":                 {want: broken, play: declare(failure, reasonFailedIndexes, end(1), indexedJob(2))},
+		"more failed indexes than allowed, no limit":   {want: broken, play: declare(failure, reasonTooManyIndexes, end(1), indexedJob(2))},
+		"the success policy is not met":                {want: broken, play: declare(success, reasonSuccessPolicy, end(), indexedJob(2), succeedFirst)},
+		"a Job without success policy":                 {want: broken, play: declare(success, reasonSuccessPolicy, end(0))},
+		"a deleting pod decides nothing that succeeds": {play: declare(success, reasonCompletions, func(tp *tape) { end(0, 0)(tp); tp.deletes(user, "a-0") })},
+	})
+}
+
+func TestSuccessPolicyMet(t *testing.T) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: batchv1.JobSpec{
+		Completions: ptr(int32(5)),
+		SuccessPolicy: &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{
+			{SucceededIndexes: ptr("0-2"), SucceededCount: ptr(int32(2))}, {SucceededIndexes: ptr("4")}, {SucceededCount: ptr(int32(4))},
+		}},
+	}}
+	for completed, met := range map[string]bool{"": false, "0": false, "0,2": true, "4": true, "0,3": false, "3": false} {
+		job.Status.CompletedIndexes = completed
+		if missing := successPolicyMissing(nil, job); (missing == "") != met {
+			t.Errorf("completed %q: missing %q, met should be %t", completed, missing, met)
+		}
+	}
+}
