@@ -1,78 +1,76 @@
 // Package testapi is as much of a Kubernetes API server as a program needs to
-// start: no Jobs, no CronJobs, no pods, no namespaces, and Leases that can be held.
+// start: Jobs that never change, no CronJobs, no pods, no namespaces, and Leases
+// that can be held.
 package testapi
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-const kubeconfig = `apiVersion: v1
-kind: Config
-clusters: [{name: test, cluster: {server: %q}}]
-contexts: [{name: test, context: {cluster: test}}]
-current-context: test
-`
-
 // Server is the API server. It ends with the test.
 type Server struct {
-	// Kubeconfig names a file.
+	// Kubeconfig names a file. Every Door has one of its own.
 	Kubeconfig string
 	// HoldLists, while true, keeps objects from being listed.
 	HoldLists atomic.Bool
 	// RefuseRenewals, while true, keeps Leases from being written.
 	RefuseRenewals atomic.Bool
 
-	lease atomic.Pointer[coordinationv1.Lease]
+	handler http.Handler
+	jobs    []*batchv1.Job
+
+	mu    sync.Mutex
+	lease *coordinationv1.Lease
 }
 
-// Start starts one.
-func Start(t testing.TB) *Server {
+// Start starts one with these Jobs.
+func Start(t testing.TB, jobs ...*batchv1.Job) *Server {
 	t.Helper()
-	s := &Server{Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	s := &Server{jobs: jobs}
+	items := make([]any, len(jobs))
+	for i, job := range jobs {
+		items[i] = job
+	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /apis/batch/v1/jobs", s.empty("batch/v1", "Job"))
-	mux.HandleFunc("GET /apis/batch/v1/cronjobs", s.empty("batch/v1", "CronJob"))
-	mux.HandleFunc("GET /api/v1/pods", s.empty("v1", "Pod"))
-	mux.HandleFunc("GET /api/v1/namespaces", s.empty("v1", "Namespace"))
+	mux.HandleFunc("GET /apis/batch/v1/jobs", s.list("batch/v1", "Job", items...))
+	mux.HandleFunc("GET /apis/batch/v1/namespaces/{namespace}/jobs/{name}", s.readJob)
+	mux.HandleFunc("GET /apis/batch/v1/cronjobs", s.list("batch/v1", "CronJob"))
+	mux.HandleFunc("GET /api/v1/pods", s.list("v1", "Pod"))
+	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", s.list("v1", "Pod"))
+	mux.HandleFunc("GET /api/v1/namespaces", s.list("v1", "Namespace"))
 	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}", s.readLease)
 	mux.HandleFunc("POST /apis/coordination.k8s.io/v1/namespaces/kube-system/leases", s.writeLease)
 	mux.HandleFunc("PUT /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}", s.writeLease)
-	web := httptest.NewServer(mux)
-	t.Cleanup(func() {
-		web.CloseClientConnections()
-		web.Close()
-	})
-	if err := os.WriteFile(s.Kubeconfig, fmt.Appendf(nil, kubeconfig, web.URL), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	s.handler = mux
+	s.Kubeconfig = s.Door(t).Kubeconfig
 	return s
 }
 
 // Holder is who holds the lease; empty if nobody does.
 func (s *Server) Holder() string {
-	lease := s.lease.Load()
-	if lease == nil || lease.Spec.HolderIdentity == nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease == nil || s.lease.Spec.HolderIdentity == nil {
 		return ""
 	}
-	return *lease.Spec.HolderIdentity
+	return *s.lease.Spec.HolderIdentity
 }
 
-// empty answers lists and watches of a kind of which there is nothing.
-func (s *Server) empty(version, kind string) http.HandlerFunc {
+// list answers lists and watches of objects that never change.
+func (s *Server) list(version, kind string, items ...any) http.HandlerFunc {
 	meta := map[string]any{"resourceVersion": "1"}
-	list := map[string]any{"apiVersion": version, "kind": kind + "List", "metadata": meta, "items": []any{}}
+	list := map[string]any{"apiVersion": version, "kind": kind + "List", "metadata": meta, "items": append([]any{}, items...)}
 	bookmark := map[string]any{"type": "BOOKMARK", "object": map[string]any{
 		"apiVersion": version, "kind": kind,
 		"metadata": map[string]any{
@@ -89,6 +87,9 @@ func (s *Server) empty(version, kind string) http.HandlerFunc {
 		default:
 			w.Header().Set("Content-Type", "application/json")
 			if query.Get("sendInitialEvents") == "true" {
+				for _, item := range items {
+					_ = json.NewEncoder(w).Encode(map[string]any{"type": "ADDED", "object": item})
+				}
 				_ = json.NewEncoder(w).Encode(bookmark)
 			}
 			_ = http.NewResponseController(w).Flush()
@@ -97,13 +98,24 @@ func (s *Server) empty(version, kind string) http.HandlerFunc {
 	}
 }
 
+func (s *Server) readJob(w http.ResponseWriter, r *http.Request) {
+	for _, job := range s.jobs {
+		if job.Namespace == r.PathValue("namespace") && job.Name == r.PathValue("name") {
+			answer(w, http.StatusOK, job)
+			return
+		}
+	}
+	fail(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+}
+
 func (s *Server) readLease(w http.ResponseWriter, _ *http.Request) {
-	lease := s.lease.Load()
-	if lease == nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease == nil {
 		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound)
 		return
 	}
-	answer(w, http.StatusOK, lease)
+	answer(w, http.StatusOK, s.lease)
 }
 
 func (s *Server) writeLease(w http.ResponseWriter, r *http.Request) {
@@ -122,8 +134,18 @@ func (s *Server) writeLease(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, metav1.StatusReasonBadRequest)
 		return
 	}
-	lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
-	s.lease.Store(lease)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version := 0
+	if s.lease != nil {
+		if s.lease.ResourceVersion != lease.ResourceVersion {
+			fail(w, http.StatusConflict, metav1.StatusReasonConflict)
+			return
+		}
+		version, _ = strconv.Atoi(lease.ResourceVersion) // it is ours
+	}
+	lease.APIVersion, lease.Kind, lease.ResourceVersion = "coordination.k8s.io/v1", "Lease", strconv.Itoa(version+1)
+	s.lease = lease
 	answer(w, http.StatusOK, lease)
 }
 

@@ -71,6 +71,9 @@ func (p *Process) Signal(t testing.TB, s os.Signal) {
 	}
 }
 
+// ID is the process's number.
+func (p *Process) ID() int { return p.cmd.Process.Pid }
+
 // ExitCode waits for the end.
 func (p *Process) ExitCode(t testing.TB) int {
 	t.Helper()

@@ -1,0 +1,82 @@
+package testapi
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: test, cluster: {server: %q}}]
+contexts: [{name: test, context: {cluster: test}}]
+current-context: test
+`
+
+// A Door is an address of a Server, to tell by it who sends what. It ends with
+// the test.
+type Door struct {
+	// Kubeconfig names a file.
+	Kubeconfig string
+
+	handler http.Handler
+	release chan struct{}
+
+	mu     sync.Mutex
+	writes []string
+}
+
+// Door opens another one.
+func (s *Server) Door(t testing.TB) *Door {
+	t.Helper()
+	d := &Door{handler: s.handler, Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), release: make(chan struct{})}
+	web := httptest.NewServer(d)
+	t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+	})
+	if err := os.WriteFile(d.Kubeconfig, fmt.Appendf(nil, kubeconfig, web.URL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Writes are the requests to write that were received whole, without those of
+// Leases.
+func (d *Door) Writes() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.writes)
+}
+
+// Answer answers the writes, those that have come and those that are to come.
+func (d *Door) Answer() { close(d.release) }
+
+// ServeHTTP implements http.Handler. Writes wait for Answer, and fail then in a
+// way that makes it worth to try again.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/leases") {
+		d.handler.ServeHTTP(w, r)
+		return
+	}
+	if _, err := io.ReadAll(r.Body); err != nil {
+		return // What did not come whole has no effect.
+	}
+	d.mu.Lock()
+	d.writes = append(d.writes, r.Method+" "+r.URL.Path)
+	d.mu.Unlock()
+	select {
+	case <-d.release:
+		fail(w, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+	case <-r.Context().Done():
+	}
+}
