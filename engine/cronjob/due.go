@@ -56,7 +56,8 @@ func takeDue(s *snapshot, r runs) due {
 // edited.
 func (d *due) skipBeforeEdit(s *snapshot, r runs) {
 	edited := s.opts.observed.since
-	if s.opts.observed.schedule != s.scheduleSeen() || edited.IsZero() {
+	// An edit that is yet to come was seen while the clock was ahead.
+	if s.opts.observed.schedule != s.scheduleSeen() || edited.IsZero() || edited.After(s.now) {
 		isNew := s.opts.observed.since.IsZero() && r.lastScheduled == nil && s.isNews(d.after)
 		edited = s.now.Truncate(time.Second)
 		if isNew {

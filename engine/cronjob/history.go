@@ -21,7 +21,8 @@ type history struct {
 // takeHistory applies the history limits, each to its own kind of finished Jobs,
 // whoever made them: the oldest go first (upstream removeOldestJobs, v1.36).
 // Failed runs that count for suspend_after_failures stay, up to as many as are
-// counted.
+// counted. So do runs that were started before their time, because the clock was
+// ahead: but for their Jobs, they would start once more.
 func takeHistory(s *snapshot, r runs) history {
 	h := history{kept: map[string]string{}}
 	counted := make(map[string]bool)
@@ -54,9 +55,19 @@ func (h *history) limit(s *snapshot, field string, outcome jobpolicyv1.JobOutcom
 			h.keep([]*jobpolicyv1.OwnedJob{job}, "it counts for %s", annotationSuspendAfter)
 			continue
 		}
+		if s.early(job) && s.isScheduled(job) {
+			h.keep([]*jobpolicyv1.OwnedJob{job}, "its scheduled time is yet to come")
+			continue
+		}
 		h.deletes = append(h.deletes, job)
 	}
 	h.keep(finished[over:], "one of the newest %d (%s)", *limit, field)
+}
+
+// isScheduled tells a run of the schedule, which is known by its name, from a Job
+// that somebody annotated.
+func (s *snapshot) isScheduled(job *jobpolicyv1.OwnedJob) bool {
+	return job.GetScheduledTime() != nil && job.GetName() == s.scheduledName(job.GetScheduledTime().AsTime())
 }
 
 func (h *history) keep(jobs []*jobpolicyv1.OwnedJob, format string, args ...any) {

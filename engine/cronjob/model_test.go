@@ -40,8 +40,8 @@ type life struct {
 	*cluster
 	plan plan
 	loc  *time.Location
-	// newest is the scheduled time of the newest run that was created.
-	newest time.Time
+	// started are the scheduled times of the runs that were created.
+	started []time.Time
 }
 
 // TestLifeOfACronJob lets time pass, jump, and people and crashes do what they
@@ -103,7 +103,33 @@ func (l *life) wait(t *rapid.T) {
 
 func (l *life) jump(t *rapid.T) {
 	l.pass(time.Duration(rapid.IntRange(-72, 72).Draw(t, "hours")) * time.Hour)
+	l.forget()
 }
+
+// forget drops the runs that were started before their time, as the clock shows
+// it now, and whose Jobs are gone: nothing in the cluster remembers them.
+func (l *life) forget() {
+	l.started = slices.DeleteFunc(l.started, func(at time.Time) bool {
+		return at.After(l.now()) && !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool {
+			return job.GetScheduledTime() != nil && job.GetScheduledTime().AsTime().Equal(at)
+		})
+	})
+}
+
+// newest is the latest time that was started, of those that have come: behind a
+// clock that was set back the schedule begins anew.
+func (l *life) newest() time.Time {
+	var newest time.Time
+	for _, at := range l.started {
+		if at.After(newest) && !at.After(l.now()) {
+			newest = at
+		}
+	}
+	return newest
+}
+
+// early reports whether a time has not come.
+func (l *life) early(at *timestamppb.Timestamp) bool { return at != nil && at.AsTime().After(l.now()) }
 
 func (l *life) someJob(t *rapid.T, is func(*jobpolicyv1.OwnedJob) bool) *jobpolicyv1.OwnedJob {
 	jobs := slices.DeleteFunc(slices.Clone(l.req.Jobs), func(job *jobpolicyv1.OwnedJob) bool { return !is(job) })
@@ -175,9 +201,10 @@ func statusFirst(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Decide
 // step carries a decision out and remembers what was created.
 func (l *life) step(resp *jobpolicyv1.DecideCronJobResponse) {
 	if at := resp.GetCreate().GetScheduledTime(); at != nil {
-		l.newest = at.AsTime()
+		l.started = append(l.started, at.AsTime())
 	}
 	l.carryOut(resp)
+	l.forget()
 }
 
 // settle looks until nothing is left to do, which must not take long.
@@ -204,14 +231,15 @@ func (l *life) crash(t *rapid.T) {
 	l.step(part)
 }
 
-// due is the latest time of the schedule, found minute by minute.
+// due is the latest time of the schedule, found minute by minute. Where the last
+// run is ahead of the clock, the schedule begins anew.
 func (l *life) due() (time.Time, bool) {
 	after := l.req.GetSpec().GetCreationTime().AsTime()
 	if last := l.req.GetStatus().GetLastScheduleTime(); last != nil {
 		after = last.AsTime()
 	}
 	for _, job := range l.req.Jobs {
-		if at := job.GetScheduledTime(); at != nil && at.AsTime().After(after) {
+		if at := job.GetScheduledTime(); at != nil && !l.early(at) && at.AsTime().After(after) {
 			after = at.AsTime()
 		}
 	}
@@ -259,8 +287,11 @@ func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 	if create == nil {
 		return
 	}
-	if at := create.GetScheduledTime().AsTime(); !at.Equal(due) || !at.After(l.newest) {
-		t.Fatalf("started %s, due %s, newest before %s", at, due, l.newest)
+	if at := create.GetScheduledTime().AsTime(); !at.Equal(due) || !at.After(l.newest()) {
+		t.Fatalf("started %s, due %s, newest before %s", at, due, l.newest())
+	}
+	if slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool { return job.GetName() == create.GetName() }) {
+		t.Fatalf("started %s twice", create.GetName())
 	}
 	replaces := spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE
 	if replaces && len(resp.GetDelete()) != l.activeRuns() {
@@ -283,7 +314,9 @@ func (l *life) checkSettled(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse)
 	}
 	finished := map[jobpolicyv1.JobOutcome]int32{}
 	for _, job := range l.req.Jobs {
-		finished[job.GetOutcome()]++
+		if !l.early(job.GetScheduledTime()) { // these are kept
+			finished[job.GetOutcome()]++
+		}
 	}
 	if n := finished[jobpolicyv1.JobOutcome_JOB_OUTCOME_COMPLETE]; n > l.req.Spec.GetSuccessfulJobsHistoryLimit() {
 		t.Fatalf("%d complete Jobs, limit %d", n, l.req.Spec.GetSuccessfulJobsHistoryLimit())

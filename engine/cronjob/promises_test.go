@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -58,7 +59,9 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 	promise(e.GetSummary() != "", "no summary")
 	promise(len(e.GetSkipped()) <= 10 && len(e.GetKept()) <= 100, "an explanation without end")
 	if st := resp.GetStatus(); st != nil {
-		promise(req.GetStatus().GetLastScheduleTime() == nil || !st.GetLastScheduleTime().AsTime().Before(req.GetStatus().GetLastScheduleTime().AsTime()), "the last run is forgotten")
+		last := req.GetStatus().GetLastScheduleTime()
+		promise(last == nil || last.AsTime().After(now) || !st.GetLastScheduleTime().AsTime().Before(last.AsTime()), "the last run is forgotten")
+		promise(last == nil || !st.GetLastScheduleTime().AsTime().After(later(now, last.AsTime())), "a last run of the future")
 		for _, a := range st.GetActive() {
 			promise(slices.ContainsFunc(req.GetJobs(), func(job *jobpolicyv1.OwnedJob) bool {
 				return bytes.Equal(job.GetUid(), a.GetUid()) && job.GetOutcome() == outcomeActive
@@ -66,6 +69,13 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 		}
 	}
 	return broken
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func wireBytes(t interface{ Fatal(...any) }, m proto.Message) []byte {

@@ -42,7 +42,7 @@ func unknownActive(s *snapshot) bool {
 // takeRuns looks through the Jobs. The list of the active ones is made anew each
 // time: an entry of status.active counts only if its Job is there and unfinished.
 func takeRuns(s *snapshot) runs {
-	r := runs{lastScheduled: s.status.GetLastScheduleTime(), lastSuccess: s.status.GetLastSuccessfulTime()}
+	r := runs{lastScheduled: s.lastScheduled(), lastSuccess: s.status.GetLastSuccessfulTime()}
 	place := make(map[string]int, len(s.status.GetActive()))
 	for i, a := range s.status.GetActive() {
 		if _, twice := place[string(a.GetUid())]; !twice {
@@ -51,7 +51,9 @@ func takeRuns(s *snapshot) runs {
 	}
 	for _, job := range s.jobs {
 		_, listed := place[string(job.GetUid())]
-		r.lastScheduled = later(r.lastScheduled, job.GetScheduledTime())
+		if !s.early(job) {
+			r.lastScheduled = later(r.lastScheduled, job.GetScheduledTime())
+		}
 		switch {
 		case job.GetOutcome() == jobpolicyv1.JobOutcome_JOB_OUTCOME_COMPLETE:
 			r.lastSuccess = later(r.lastSuccess, job.GetCompletionTime())
@@ -66,6 +68,29 @@ func takeRuns(s *snapshot) runs {
 	slices.SortStableFunc(r.active, func(a, b *jobpolicyv1.OwnedJob) int { return compareActive(place, a, b) })
 	r.countFailures(s)
 	return r
+}
+
+// lastScheduled is status.lastScheduleTime, unless that would stop the schedule:
+// it lies ahead, and the schedule has a time before it. The clock was ahead when
+// it was written, and the schedule begins anew now. If it is itself the next time
+// of the schedule it stands: that run was started, perhaps by another replica
+// whose clock is ahead by a second.
+func (s *snapshot) lastScheduled() *timestamppb.Timestamp {
+	last := s.status.GetLastScheduleTime()
+	if last == nil || s.schedule == nil {
+		return last
+	}
+	if next, ok := s.schedule.Next(s.now); !ok || !next.Before(last.AsTime()) {
+		return last
+	}
+	return timestamppb.New(s.now.Truncate(time.Second))
+}
+
+// early reports whether the Job's scheduled time has not come: the clock was ahead
+// when it was made, or somebody wrote the annotation. It says nothing about the
+// schedule until then.
+func (s *snapshot) early(job *jobpolicyv1.OwnedJob) bool {
+	return job.GetScheduledTime() != nil && job.GetScheduledTime().AsTime().After(s.now)
 }
 
 // isRun tells the CronJob's runs from Jobs that somebody made of its template.

@@ -28,6 +28,9 @@ const (
 	// eventComponent is the source of events: the upstream controller's, so that
 	// whoever filters by it keeps seeing them.
 	eventComponent = "cronjob-controller"
+	// maxWait bounds how far ahead a round is planned. A time was worked out by a
+	// clock that may have been wrong, and may have been set since.
+	maxWait = 10 * time.Minute
 )
 
 var (
@@ -204,8 +207,8 @@ func (c *Controller) logFailure(ctx context.Context, s *cronState, err error) {
 		slog.String("uid", string(s.uid)), slog.Any("error", err))
 }
 
-// until is how long it takes until a time comes, and never nothing (invariant
-// I11).
+// until is how long to wait for a time: never nothing (invariant I11), and not so
+// long that a clock that is set meanwhile holds runs up.
 func (c *Controller) until(at time.Time) time.Duration {
-	return max(at.Sub(c.cfg.Now()), time.Millisecond)
+	return min(max(at.Sub(c.cfg.Now()), time.Millisecond), maxWait)
 }

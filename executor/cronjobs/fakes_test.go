@@ -188,14 +188,18 @@ func testJob(n int, name string, controller types.UID) *batchv1.Job {
 
 // start runs a Controller in place of the built-in one, and an informer of Jobs,
 // for the length of the test.
-func start(t *testing.T, s *server, d Decider) *Controller {
+func start(t *testing.T, s *server, d Decider, change ...func(*Config)) *Controller {
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(s, metav1.NamespaceAll, 0, cache.Indexers{})
-	c, err := New(Config{
+	cfg := Config{
 		Client: s, Decider: d, Jobs: jobs, ManagedBy: us, ReplaceBuiltin: true,
 		APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider(),
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,9 +45,9 @@ const (
 	// apiTimeout bounds one call of the API server, waiting for the client's rate
 	// limit included.
 	apiTimeout = 60 * time.Second
-	// maxWait bounds how far ahead a look is planned. The queue keeps a planned one
-	// until its time, although its Job may be gone long before.
-	maxWait = 24 * time.Hour
+	// maxWait bounds how far ahead a look is planned. A time was worked out by a
+	// clock that may have been wrong, and may have been set since.
+	maxWait = 10 * time.Minute
 	// namespaceIndex finds finished Jobs by namespace.
 	namespaceIndex = "jobpolicy.dev/finished-in-namespace"
 )

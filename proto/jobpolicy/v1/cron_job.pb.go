@@ -489,7 +489,8 @@ type CronJobStatus struct {
 	// Jobs that run for this CronJob. At most 10000; on the way out as many as there
 	// are such Jobs.
 	Active []*ActiveJob `protobuf:"bytes,1,rep,name=active,proto3" json:"active,omitempty"`
-	// The scheduled time of the last run that was started.
+	// The scheduled time of the last run that was started. One that is ahead of now, and
+	// behind the next time of the schedule, is brought back to now.
 	LastScheduleTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_schedule_time,json=lastScheduleTime,proto3" json:"last_schedule_time,omitempty"`
 	// When a Job of this CronJob last completed.
 	LastSuccessfulTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=last_successful_time,json=lastSuccessfulTime,proto3" json:"last_successful_time,omitempty"`
@@ -620,7 +621,8 @@ type OwnedJob struct {
 	// status.completionTime. Absent: not complete.
 	CompletionTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=completion_time,json=completionTime,proto3" json:"completion_time,omitempty"`
 	// The annotation batch.kubernetes.io/cronjob-scheduled-timestamp. Absent: it
-	// has none that can be read, so it is not a run of the schedule.
+	// has none that can be read, so it is not a run of the schedule. One ahead of
+	// now says nothing about the schedule yet; the Job of such a run is kept.
 	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=scheduled_time,json=scheduledTime,proto3" json:"scheduled_time,omitempty"`
 	// True when the Job has a deletion timestamp.
 	Deleting bool `protobuf:"varint,8,opt,name=deleting,proto3" json:"deleting,omitempty"`
