@@ -92,9 +92,9 @@ func New(cfg Config) (*Executor, error) {
 		open:     make(chan struct{}, maxOpenRounds),
 	}
 	e.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{
-		Name: metering.JobQueue, MetricsProvider: e.metrics.shared.Queues,
+		Name: e.metrics.shared.QueueName(metering.JobQueue), MetricsProvider: e.metrics.shared.Queues,
 	})
-	e.orphans = newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff, e.metrics.shared.Queues)
+	e.orphans = newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff, e.metrics.shared)
 	e.broadcaster = newBroadcaster()
 	e.recorder = e.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})
 	if err := e.buildInformers(); err != nil {

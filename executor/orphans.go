@@ -32,10 +32,10 @@ type orphanQueue struct {
 	workqueue.TypedRateLimitingInterface[orphanKey]
 }
 
-func newOrphanQueue(base, limit time.Duration, metrics workqueue.MetricsProvider) orphanQueue {
+func newOrphanQueue(base, limit time.Duration, shared *metering.Shared) orphanQueue {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[orphanKey](base, limit)
 	return orphanQueue{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[orphanKey]{
-		Name: metering.OrphanPodQueue, MetricsProvider: metrics,
+		Name: shared.QueueName(metering.OrphanPodQueue), MetricsProvider: shared.Queues,
 	})}
 }
 

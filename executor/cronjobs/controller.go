@@ -71,7 +71,7 @@ func New(cfg Config) (*Controller, error) {
 		cfg: cfg, log: cfg.Logger, metrics: metrics,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](cfg.APIBackoff, cfg.MaxAPIBackoff),
-			workqueue.TypedRateLimitingQueueConfig[types.UID]{Name: metering.CronJobQueue, MetricsProvider: metrics.shared.Queues}),
+			workqueue.TypedRateLimitingQueueConfig[types.UID]{Name: metrics.shared.QueueName(metering.CronJobQueue), MetricsProvider: metrics.shared.Queues}),
 		broadcaster: record.NewBroadcaster(),
 		crons:       map[types.UID]*cronState{},
 	}

@@ -159,7 +159,7 @@ func New(cfg Config) (*Controller, error) {
 		cfg: cfg, log: cfg.Logger, metrics: metrics,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[jobKey](cfg.APIBackoff, cfg.MaxAPIBackoff),
-			workqueue.TypedRateLimitingQueueConfig[jobKey]{Name: metering.TTLQueue, MetricsProvider: metrics.shared.Queues}),
+			workqueue.TypedRateLimitingQueueConfig[jobKey]{Name: metrics.shared.QueueName(metering.TTLQueue), MetricsProvider: metrics.shared.Queues}),
 		broadcaster: record.NewBroadcaster(),
 	}
 	c.recorder = c.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})

@@ -39,6 +39,17 @@ func Register[C prometheus.Collector](r prometheus.Registerer, c *C) error {
 type Shared struct {
 	Queues       *Queues
 	engineErrors *prometheus.CounterVec
+	exported     bool
+}
+
+// QueueName is the name of a work queue, and empty if nobody would see what it says
+// of itself: a queue with a name looks after its metrics twice a second, even if
+// nothing is in it.
+func (m *Shared) QueueName(name string) string {
+	if !m.exported {
+		return ""
+	}
+	return name
 }
 
 // NewShared returns the metrics that every controller has, registered. r may be
@@ -46,6 +57,7 @@ type Shared struct {
 func NewShared(r prometheus.Registerer) (*Shared, error) {
 	m := &Shared{
 		Queues:       newQueues(),
+		exported:     r != nil,
 		engineErrors: Counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code"),
 	}
 	return m, errors.Join(m.Queues.register(r), Register(r, &m.engineErrors))

@@ -46,4 +46,7 @@ func TestMetricsAreKeptWithoutARegisterer(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.EngineFailed(status.Error(codes.Unavailable, "away"))
+	if name := m.QueueName(JobQueue); name != "" {
+		t.Errorf("a queue is called %q although nobody sees its metrics", name)
+	}
 }
