@@ -78,6 +78,13 @@ $(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
 conformance: build ## compare with the built-in job controller on N generated cases (N=500 unless told)
 	go -C test test -count=1 -timeout 0 -v ./conformance -run TestConformance -args -conformance.cases=$(or $(N),500)
 
+# A test binary of the simulated world, for the targets below.
+RUN_WORLDS = go -C test test -count=1 -timeout 0 -v ./world -run
+
+.PHONY: simulate
+simulate: ## play N=1000 simulated worlds from seed FROM=1 on, or replay one and tell its story: SEED=7 (TELL=1: as it is)
+	@$(RUN_WORLDS) TestWorlds -args $(if $(SEED),-world.seed=$(SEED) $(if $(TELL),-world.tell),-world.seeds=$(or $(N),1000) -world.from=$(or $(FROM),1)) $(WORLD_ARGS)
+
 # --- benchmarks -----------------------------------------------------------------------------------------------------
 
 # SCENARIOS and CONTENDERS are regular expressions that choose some; DOCS=1 writes docs/performance.md and its plots;

@@ -1,0 +1,58 @@
+package world
+
+import (
+	"slices"
+	"time"
+)
+
+// playSteps does every step in its time, and returns when the last one is done.
+func (w *world) playSteps() {
+	timed := slices.DeleteFunc(slices.Clone(w.plan.steps), func(s *step) bool { return s.write > 0 })
+	for _, s := range timed {
+		time.Sleep(time.Until(w.begun.Add(min(s.at, w.plan.calm))))
+		w.act(s)
+	}
+	time.Sleep(time.Until(w.begun.Add(w.plan.calm)))
+	w.acting.Lock()
+	defer w.acting.Unlock()
+	w.calm = true
+}
+
+// reached takes in that executors have sent so many requests, or that the API
+// server has committed so many of their writes. A kill without delay takes effect
+// before the answer.
+func (w *world) reached(n uint64, before bool) {
+	for _, s := range w.plan.steps {
+		if s.write != int(n) || s.before != before {
+			continue
+		}
+		if s.verb == "kill" && s.at == 0 {
+			w.fleet.cutNow(s.n)
+		}
+		w.after(s.at, func() { w.act(s) })
+	}
+}
+
+// act does a step, unless the plan is over.
+func (w *world) act(s *step) {
+	w.acting.Lock()
+	defer w.acting.Unlock()
+	if w.calm {
+		return
+	}
+	w.done[s.verb]++
+	w.note(s.who, s.String())
+	if err := w.do(s); err != nil {
+		w.note(s.who, "in vain: "+err.Error())
+	}
+}
+
+// later does the second half of a step, in time before all has to be calm.
+func (w *world) later(d time.Duration, do func()) {
+	left := w.begun.Add(w.plan.calm).Sub(time.Now())
+	w.after(min(d, left-time.Nanosecond), func() {
+		w.acting.Lock()
+		defer w.acting.Unlock()
+		do()
+	})
+}

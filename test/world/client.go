@@ -1,0 +1,113 @@
+package world
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
+	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"jobpolicy.dev/executor/leanpods"
+)
+
+// A client has what the executor and the actors use of a clientset. Calls of
+// anything else panic.
+type client struct {
+	kubernetes.Interface
+	core         typedcorev1.CoreV1Interface
+	batch        typedbatchv1.BatchV1Interface
+	coordination typedcoordinationv1.CoordinationV1Interface
+	clock        clock
+}
+
+// CoreV1 implements kubernetes.Interface.
+func (c *client) CoreV1() typedcorev1.CoreV1Interface { return c.core }
+
+// BatchV1 implements kubernetes.Interface.
+func (c *client) BatchV1() typedbatchv1.BatchV1Interface { return c.batch }
+
+// CoordinationV1 implements kubernetes.Interface.
+func (c *client) CoordinationV1() typedcoordinationv1.CoordinationV1Interface { return c.coordination }
+
+// A clock knows the API server's time from the Date of its last answer, as that of
+// the executor's program does.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) hear(resp *http.Response) {
+	at, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return
+	}
+	c.ahead.Store(int64(time.Until(at)) | 1)
+}
+
+// now is the zero time while nothing is known.
+func (c *clock) now() time.Time {
+	ahead := c.ahead.Load()
+	if ahead == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(time.Duration(ahead))
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// newClient makes a client that sends protobuf, as the executor's program does, and
+// decodes of pods what the executor keeps, if lean. qps 0 is no limit.
+func newClient(transport http.RoundTripper, lean bool, qps float32) (*client, error) {
+	c := &client{}
+	hearing := roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := transport.RoundTrip(r)
+		if err == nil {
+			c.clock.hear(resp)
+		}
+		return resp, err
+	})
+	cfg := &rest.Config{
+		Host: "http://api", QPS: -1,
+		ContentConfig: rest.ContentConfig{
+			ContentType:        runtime.ContentTypeProtobuf,
+			AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
+		},
+	}
+	if qps > 0 {
+		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(qps, int(qps*1.5))
+	}
+	sender := &http.Client{Transport: hearing}
+	var err error
+	if c.core, err = newCore(cfg, sender, lean); err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	if c.batch, err = typedbatchv1.NewForConfigAndClient(cfg, sender); err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	if c.coordination, err = typedcoordinationv1.NewForConfigAndClient(cfg, sender); err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return c, nil
+}
+
+func newCore(cfg *rest.Config, sender *http.Client, lean bool) (typedcorev1.CoreV1Interface, error) {
+	if !lean {
+		return typedcorev1.NewForConfigAndClient(cfg, sender)
+	}
+	own := rest.CopyConfig(cfg)
+	own.APIPath, own.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	own.NegotiatedSerializer = leanpods.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())
+	c, err := rest.RESTClientForConfigAndClient(own, sender)
+	if err != nil {
+		return nil, err
+	}
+	return typedcorev1.New(c), nil
+}

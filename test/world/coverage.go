@@ -1,0 +1,176 @@
+package world
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// outcome is what became of a Job, from the last that was seen of it.
+func (w *world) outcome(job *batchv1.Job) string {
+	if !w.managed(job) {
+		return "not ours"
+	}
+	for _, c := range job.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
+			return string(c.Type) + " " + c.Reason
+		}
+	}
+	switch {
+	case job.DeletionTimestamp != nil:
+		return "deleted before its end"
+	case valueOr(job.Spec.Suspend, false):
+		return "suspended"
+	}
+	return "goes on"
+}
+
+// features are what the plan has.
+func (p *plan) features() []string {
+	set := map[string]bool{}
+	for _, j := range p.jobs {
+		specFeatures(&j.spec, func(name string, has bool) { set[name] = set[name] || has })
+		set["own finalizer"] = set["own finalizer"] || len(j.finalizers) > 0
+		for _, f := range j.fates {
+			set["pod "+string(f.end)] = true
+			set["pod restarts"] = set["pod restarts"] || f.restarts > 0
+		}
+	}
+	for _, c := range p.crons {
+		set["CronJob"] = true
+		set["CronJob "+string(c.spec.ConcurrencyPolicy)] = true
+		set["CronJob "+c.spec.Schedule] = true
+	}
+	e := p.executor
+	set["replaces the built-in"], set["beside the built-in"] = e.replace, !e.replace
+	set["few changes a round"], set["few uncounted"], set["rate limit"] = e.maxChanges > 0, e.maxUncounted > 0, e.qps > 0
+	set["two executors"] = e.replicas > 1
+	var out []string
+	for name, has := range set {
+		if has {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func specFeatures(s *batchv1.JobSpec, set func(string, bool)) {
+	set("Indexed", indexed(s))
+	set("completions", !indexed(s) && s.Completions != nil)
+	set("work queue", s.Completions == nil)
+	set("backoffLimitPerIndex", s.BackoffLimitPerIndex != nil)
+	set("maxFailedIndexes", s.MaxFailedIndexes != nil)
+	set("podFailurePolicy", s.PodFailurePolicy != nil)
+	set("successPolicy", s.SuccessPolicy != nil)
+	set("podReplacementPolicy Failed", valueOr(s.PodReplacementPolicy, "") == batchv1.Failed)
+	set("activeDeadlineSeconds", s.ActiveDeadlineSeconds != nil)
+	set("ttlSecondsAfterFinished", s.TTLSecondsAfterFinished != nil)
+	set("created suspended", valueOr(s.Suspend, false))
+	set("own selector", s.ManualSelector != nil)
+	set("OnFailure", s.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure)
+	set("managedBy", s.ManagedBy != nil)
+	for _, c := range s.Template.Spec.InitContainers {
+		set(c.Name+" container", true)
+	}
+}
+
+// A tally counts worlds by what was in them and what came out.
+type tally struct {
+	worlds, broken, writes int
+	// byOutcome counts, for each feature, step or fault, the worlds with each
+	// outcome of a Job; the empty outcome counts all.
+	byOutcome map[string]map[string]int
+}
+
+func newTally() *tally { return &tally{byOutcome: map[string]map[string]int{}} }
+
+// A report is what one world tells the tally, and a parent process.
+type report struct {
+	Seed     uint64         `json:"seed"`
+	Features []string       `json:"features,omitempty"`
+	Outcomes map[string]int `json:"outcomes,omitempty"`
+	Writes   int            `json:"writes"`
+	Micros   int64          `json:"micros"`
+	Digest   string         `json:"digest,omitempty"`
+	Again    string         `json:"again,omitempty"` // The digest of a second play.
+	Breaches []string       `json:"breaches,omitempty"`
+	Rule     string         `json:"rule,omitempty"`
+	Story    string         `json:"story,omitempty"`
+}
+
+func (e *aftermath) report() report {
+	r := report{Seed: e.plan.seed, Outcomes: e.outcomes, Writes: e.writes, Micros: e.took.Microseconds()}
+	for _, f := range e.plan.features() {
+		r.Features = append(r.Features, "feature: "+f)
+	}
+	for f := range e.faults {
+		r.Features = append(r.Features, "fault: "+string(f))
+	}
+	for s := range e.steps {
+		r.Features = append(r.Features, "step: "+s)
+	}
+	for _, b := range e.breaches {
+		r.Breaches = append(r.Breaches, b.String())
+	}
+	if len(e.breaches) > 0 {
+		r.Rule = e.breaches[0].rule
+	}
+	return r
+}
+
+func (t *tally) add(r report) {
+	t.worlds++
+	t.writes += r.Writes
+	if len(r.Breaches) > 0 {
+		t.broken++
+	}
+	for _, f := range r.Features {
+		if t.byOutcome[f] == nil {
+			t.byOutcome[f] = map[string]int{}
+		}
+		t.byOutcome[f][""]++
+		for o := range r.Outcomes {
+			t.byOutcome[f][o]++
+		}
+	}
+}
+
+// String is the table of what was covered.
+func (t *tally) String() string {
+	all := map[string]bool{}
+	for _, row := range t.byOutcome {
+		for o := range row {
+			all[o] = true
+		}
+	}
+	delete(all, "")
+	outcomes := slices.Sorted(maps.Keys(all))
+	var out strings.Builder
+	for i, o := range outcomes {
+		fmt.Fprintf(&out, "  (%c) %s\n", 'a'+i, o)
+	}
+	fmt.Fprintf(&out, "\n%-46s %7s", "worlds in which there was", "all")
+	for i := range outcomes {
+		fmt.Fprintf(&out, "%7s", fmt.Sprintf("(%c)", 'a'+i))
+	}
+	out.WriteString("\n")
+	for _, f := range slices.Sorted(maps.Keys(t.byOutcome)) {
+		fmt.Fprintf(&out, "%-46s %7d", f, t.byOutcome[f][""])
+		for _, o := range outcomes {
+			cell := "."
+			if n := t.byOutcome[f][o]; n > 0 {
+				cell = fmt.Sprint(n)
+			}
+			fmt.Fprintf(&out, "%7s", cell)
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}

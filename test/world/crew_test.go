@@ -1,0 +1,153 @@
+package world
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// seedRange hands out seeds.
+type seedRange struct {
+	mu        sync.Mutex
+	next, end uint64
+}
+
+func (s *seedRange) take() (seed uint64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next >= s.end {
+		return 0, false
+	}
+	s.next++
+	return s.next - 1, true
+}
+
+func (s *seedRange) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end = s.next
+}
+
+// recycle is after how many worlds a process is replaced by a new one: what leaks
+// from a bubble does not pile up.
+const recycle = 2000
+
+// crew plays worlds in processes with one processor each. A world that ends its
+// process, by a panic or because it never comes to an end, is a broken one.
+func crew(t *testing.T, workers int, seeds *seedRange, tell func(report)) error {
+	var (
+		all  sync.WaitGroup
+		mu   sync.Mutex
+		errs []error
+	)
+	for range workers {
+		all.Go(func() {
+			for {
+				more, err := hand(seeds, func(r report) {
+					mu.Lock()
+					defer mu.Unlock()
+					tell(r)
+				})
+				if err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+				if !more || err != nil || t.Context().Err() != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// hand plays worlds in one process. more: there may be more seeds.
+func hand(seeds *seedRange, tell func(report)) (more bool, err error) {
+	reports, reporting, err := os.Pipe()
+	if err != nil {
+		return false, err
+	}
+	defer reports.Close()
+	cmd := exec.Command(os.Args[0], workerArgs()...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=400")
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.ExtraFiles = []*os.File{reporting}
+	orders, err := cmd.StdinPipe()
+	if err != nil {
+		return false, err
+	}
+	err = cmd.Start()
+	reporting.Close()
+	if err != nil {
+		return false, err
+	}
+	defer cmd.Wait()
+	defer orders.Close()
+	in := json.NewDecoder(reports)
+	for range recycle {
+		seed, ok := seeds.take()
+		if !ok {
+			return false, nil
+		}
+		r := report{Seed: seed}
+		if _, err := fmt.Fprintln(orders, seed); err == nil {
+			err = in.Decode(&r)
+			if err != nil {
+				orders.Close()
+				cmd.Wait()
+				r.Breaches, r.Rule, r.Story = []string{"the world did not come to its end: " + firstLines(output.String())}, "end", output.String()
+				tell(r)
+				return true, nil
+			}
+		} else {
+			return false, err
+		}
+		tell(r)
+	}
+	return true, nil
+}
+
+func firstLines(text string) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[:min(4, len(lines))], " | ")
+}
+
+// workerArgs are the flags of a process that plays for this one.
+func workerArgs() []string {
+	args := []string{"-test.run=^TestWorlds$", "-test.timeout=0", "-world.worker"}
+	for name, on := range map[string]bool{"world.twice": *twiceFlag, "world.faultless": *spareFlag, "world.until-broken": *untilFlag} {
+		if on {
+			args = append(args, "-"+name)
+		}
+	}
+	return args
+}
+
+// sameness counts the worlds that had the same log of writes when played again.
+type sameness struct{ same, all int }
+
+func (s *sameness) add(r report) {
+	if r.Digest == "" {
+		return
+	}
+	s.all++
+	if r.Digest == r.Again {
+		s.same++
+	}
+}
+
+func (s sameness) String() string {
+	if s.all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d worlds had the same log of writes when played again", s.same, s.all)
+}

@@ -1,0 +1,137 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/cronjob"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A decider is the engine as one executor reaches it. Requests and answers pass
+// through bytes, so that nothing reaches the other side that the contract does not
+// carry.
+type decider struct{ *link }
+
+// DecideJob implements executor.Decider.
+func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	resp := &jobpolicyv1.DecideJobResponse{}
+	err := d.ask(ctx, "job "+string(req.GetJob().GetUid())+req.GetRequestId(), req, &jobpolicyv1.DecideJobRequest{}, resp, func(m proto.Message) (proto.Message, error) {
+		return engine.DecideJob(m.(*jobpolicyv1.DecideJobRequest))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if d.telling() {
+		d.note("engine", fmt.Sprintf("to %s on %s: %s", d.by, req.GetJob().GetName(), resp.GetExplanation().GetSummary()))
+	}
+	return resp, nil
+}
+
+// DecideCronJob implements cronjobs.Decider.
+func (d decider) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	resp := &jobpolicyv1.DecideCronJobResponse{}
+	err := d.ask(ctx, "cron job "+string(req.GetCronJob().GetUid())+req.GetRequestId(), req, &jobpolicyv1.DecideCronJobRequest{}, resp, func(m proto.Message) (proto.Message, error) {
+		return cronjob.Decide(m.(*jobpolicyv1.DecideCronJobRequest))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// ask sends the question and receives the answer.
+func (d decider) ask(ctx context.Context, key string, req, received, resp proto.Message, decide func(proto.Message) (proto.Message, error)) error {
+	sent, err := proto.Marshal(req)
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	r := d.question(ctx, key)
+	if err := d.trouble(ctx, r); err != nil {
+		return err
+	}
+	if err := d.wait(ctx, r.draw(span{50 * time.Microsecond, 2 * time.Millisecond})); err != nil {
+		return err
+	}
+	if err := proto.Unmarshal(sent, received); err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	answer, err := decide(received)
+	if err != nil {
+		return toStatus(err)
+	}
+	data, err := proto.Marshal(answer)
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	return proto.Unmarshal(data, resp)
+}
+
+// question is the request as the network sees it.
+func (d decider) question(ctx context.Context, key string) *request {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(d.by + key)) // A hash takes everything.
+	sum := h.Sum64()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sent[sum]++
+	return &request{
+		Rand: rand.New(rand.NewPCG(d.seed^sum, d.sent[sum])), by: d.by, resource: "engine",
+		Request: (&http.Request{}).WithContext(ctx),
+	}
+}
+
+// trouble is what the engine answers, or does not, while something is wrong.
+func (d decider) trouble(ctx context.Context, r *request) error {
+	f := d.fault(r, faultKind.ofEngine)
+	if f == nil {
+		return nil
+	}
+	d.note(d.by, string(f.kind))
+	switch f.kind {
+	case engineAway:
+		return status.Error(codes.Unavailable, "drawn")
+	case engineBusy:
+		return status.Error(codes.ResourceExhausted, "drawn")
+	case engineBroken:
+		return status.Error(codes.Internal, "drawn")
+	case engineHangs:
+		return d.wait(ctx, time.Hour)
+	case engineSlow:
+		return d.wait(ctx, r.draw(f.delay))
+	}
+	return nil
+}
+
+// wait is travel with the errors of gRPC.
+func (d decider) wait(ctx context.Context, t time.Duration) error {
+	err := d.travel(ctx, t)
+	if errors.Is(err, errCut) {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	if err != nil {
+		return status.FromContextError(err).Err()
+	}
+	return nil
+}
+
+// toStatus maps what the engine returns to the code that the contract lists.
+func toStatus(err error) error {
+	if _, ok := errors.AsType[*engine.InvalidRequestError](err); ok {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	if _, ok := errors.AsType[*engine.UnsupportedError](err); ok {
+		return status.Error(codes.Unimplemented, err.Error())
+	}
+	return status.Error(codes.Internal, err.Error())
+}

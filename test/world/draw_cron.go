@@ -1,0 +1,134 @@
+package world
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/cronjobs"
+)
+
+// A rhythm is a schedule, and how long about thirty of its runs take.
+type rhythm struct {
+	schedule string
+	lasts    time.Duration
+}
+
+var rhythms = []rhythm{
+	{"* * * * *", 20 * time.Minute},
+	{"* * * * *", 30 * time.Minute},
+	{"*/5 * * * *", 2 * time.Hour},
+	{"@every 90s", 40 * time.Minute},
+	{"@every 25s", 8 * time.Minute},
+	{"*/30 1-3 * * *", 50 * time.Hour},
+	{"15 2 * * *", 20 * 24 * time.Hour},
+	{"0 * * * *", 30 * time.Hour},
+	{"30 6-16/4 * * 1-5", 8 * 24 * time.Hour},
+	{"10,40 8-18 * JAN-DEC MON-FRI", 40 * time.Hour},
+}
+
+// clockChanges are a day before clocks are set somewhere.
+var clockChanges = []struct {
+	zone string
+	eve  time.Time
+}{
+	{"Europe/Berlin", time.Date(2026, 3, 28, 22, 0, 0, 0, time.UTC)},
+	{"Europe/Berlin", time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC)},
+	{"America/New_York", time.Date(2026, 3, 8, 3, 0, 0, 0, time.UTC)},
+	{"America/New_York", time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC)},
+	{"Australia/Lord_Howe", time.Date(2026, 4, 4, 12, 0, 0, 0, time.UTC)},
+	{"Etc/UTC", time.Date(2026, 2, 27, 22, 0, 0, 0, time.UTC)},
+}
+
+// crons draws one or two CronJobs, in a zone whose clocks are about to be set, and
+// what users do to them. In the end they are suspended, so that there is a rest.
+func (d *drawer) crons() {
+	rhythm, change := pick(d, rhythms...), pick(d, clockChanges...)
+	d.p.begins = change.eve.Add(time.Duration(d.Int64N(int64(3 * time.Hour))))
+	d.p.calm = rhythm.lasts
+	d.p.network.longWatches = rhythm.lasts > 4*time.Hour
+	d.p.executor.zone = change.zone
+	for i := range d.among(1, 2) {
+		c := d.cron(fmt.Sprintf("cron-%c", 'a'+i), rhythm, change.zone)
+		d.p.crons = append(d.p.crons, c)
+		on := c.namespace + "/" + c.name
+		created := d.within(10*time.Millisecond, time.Minute)
+		d.add(step{at: created, who: "user", verb: "create", on: on})
+		for range pick(d, 0, 1, 2, 4) {
+			d.cronEdit(on, created, change.zone)
+		}
+		d.add(step{at: d.p.calm, who: "user", verb: "suspend cron", on: on})
+	}
+}
+
+func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
+	c := &cronPlan{namespace: namespace, name: name, spec: batchv1.CronJobSpec{
+		Schedule:          rhythm.schedule,
+		ConcurrencyPolicy: pick(d, batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent),
+		JobTemplate: batchv1.JobTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"of": "template"}},
+			Spec: batchv1.JobSpec{
+				Completions: new(int32(d.among(1, 2))), Parallelism: new(int32(d.among(1, 2))), BackoffLimit: new(int32(d.among(0, 2))),
+				ManagedBy: new(executor.ManagedBy),
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
+				}},
+			},
+		},
+	}}
+	if !d.p.executor.replace {
+		c.annotations = map[string]string{cronjobs.AnnotationManagedBy: executor.ManagedBy}
+		c.spec.Suspend = new(true)
+	}
+	if d.chance(60) {
+		c.spec.TimeZone = &zone
+	}
+	if d.chance(35) {
+		c.spec.StartingDeadlineSeconds = new(pick[int64](d, 0, 10, 100, 200, 3600, 100000))
+	}
+	if d.chance(60) {
+		c.spec.SuccessfulJobsHistoryLimit, c.spec.FailedJobsHistoryLimit = new(d.Int32N(3)), new(d.Int32N(3))
+	}
+	if d.chance(25) {
+		c.spec.JobTemplate.Spec.TTLSecondsAfterFinished = new(int32(pick(d, 0, 30, 100, 3600)))
+	}
+	trouble := pick(d, 0, 20, 50)
+	for range d.among(1, 12) {
+		c.fates = append(c.fates, d.fate(trouble))
+	}
+	return c
+}
+
+// cronEdit is one thing that a user does to a CronJob.
+func (d *drawer) cronEdit(on string, created time.Duration, zone string) {
+	s := d.when(created)
+	s.on, s.who = on, "user"
+	switch d.IntN(8) {
+	case 0:
+		s.verb = "suspend cron"
+		d.add(s)
+		s.verb, s.at = "resume cron", s.at+d.within(time.Second, d.p.calm/2)
+	case 1:
+		s.verb, s.text = "set schedule", pick(d, rhythms...).schedule
+	case 2:
+		s.verb, s.text = "set zone", pick(d, zone, "Etc/UTC", "Asia/Kolkata")
+	case 3:
+		s.verb, s.text = "set concurrency", pick(d, "Allow", "Forbid", "Replace")
+	case 4:
+		s.verb, s.n = "set starting deadline", pick(d, 10, 100, 3600)
+	case 5:
+		s.verb, s.n = "set history", d.IntN(3)
+	case 6:
+		s.verb, s.n = "delete a run", d.IntN(3)
+		s.text = pick(d, "Background", "Foreground")
+	default:
+		s.verb, s.text = "delete", pick(d, "Background", "Foreground", "Orphan")
+		d.add(s)
+		s.verb, s.text, s.at = "create again", "", s.at+d.within(time.Millisecond, time.Minute)
+	}
+	d.add(s)
+}

@@ -1,0 +1,195 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/cronjobs"
+	"jobpolicy.dev/executor/expiry"
+)
+
+// executorName is how the names of executors begin, each process its own.
+const executorName = "executor-"
+
+func isExecutor(by string) bool { return strings.HasPrefix(by, executorName) }
+
+// A fleet is the executors: those that run, and those that are dead.
+type fleet struct {
+	w *world
+
+	mu      sync.Mutex
+	started int
+	running []*process
+
+	ended sync.WaitGroup
+	// skew is how far the executors' clocks are ahead of the world's.
+	skew atomic.Int64
+}
+
+// A process is one executor.
+type process struct {
+	name string
+	link *link
+	stop context.CancelFunc
+}
+
+func (f *fleet) now() time.Time { return time.Now().Add(time.Duration(f.skew.Load())) }
+
+// start starts an executor.
+func (f *fleet) start() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.started++
+	name := fmt.Sprintf("%s%d", executorName, f.started)
+	p := &process{name: name, link: f.w.network.link(name, f.w.server.Transport(name))}
+	run, err := f.build(p)
+	if err != nil {
+		return err
+	}
+	f.w.note(name, "starts")
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	f.running = append(f.running, p)
+	for _, run := range run {
+		f.ended.Go(func() {
+			if err := run(ctx); err != nil {
+				f.w.broken("run", fmt.Sprintf("%s ended: %v", name, err))
+			}
+		})
+	}
+	return nil
+}
+
+// build makes the controllers as the executor's program does.
+func (f *fleet) build(p *process) ([]func(context.Context) error, error) {
+	settings := f.w.plan.executor
+	c, err := newClient(p.link, true, settings.qps)
+	if err != nil {
+		return nil, err
+	}
+	log, d := slog.New(&logHandler{w: f.w, by: p.name}), decider{p.link}
+	jobs, err := executor.New(executor.Config{
+		Client: c, Decider: d, ReplaceBuiltin: settings.replace,
+		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted,
+		PodFailureBackoff: settings.failureBackoff, MaxPodFailureBackoff: settings.failureLimit,
+		KeepStartTimeOnSuspend: settings.keepStartTime,
+		DrainPeriod:            time.Second,
+		Logger:                 log, TracerProvider: noop.NewTracerProvider(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	crons, err := cronjobs.New(cronjobs.Config{
+		Client: c, Decider: d, Jobs: jobs.Jobs(), ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace,
+		TimeZone: settings.zone, DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	ttl, err := expiry.New(expiry.Config{
+		Client: c, Decider: d, Jobs: jobs.Jobs(), ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace,
+		ServerNow: c.clock.now, DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []func(context.Context) error{jobs.Run, crons.Run, ttl.Run}, nil
+}
+
+// kill cuts an executor off from everything, at once and for ever.
+func (f *fleet) kill(n int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.running) == 0 {
+		return false
+	}
+	n %= len(f.running)
+	p := f.running[n]
+	f.running = append(f.running[:n:n], f.running[n+1:]...)
+	p.link.cut()
+	f.w.note(p.name, "is killed")
+	p.stop() // What it goes on to do nobody sees.
+	return true
+}
+
+// cutNow cuts off the executor that is about to be killed. The API server may be
+// in the middle of a write of its.
+func (f *fleet) cutNow(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.running) > 0 {
+		f.running[n%len(f.running)].link.cut()
+	}
+}
+
+// names are those of all executors that ever ran.
+func (f *fleet) names() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for n := range f.started {
+		out = append(out, fmt.Sprint(executorName, n+1))
+	}
+	return out
+}
+
+// stop ends all executors and waits until they have.
+func (f *fleet) stop() {
+	for _, p := range f.running {
+		p.stop()
+	}
+	f.ended.Wait()
+	for _, p := range f.running {
+		p.link.cut()
+	}
+}
+
+// A logHandler hears what an executor logs. It must never have found a missed
+// wake.
+type logHandler struct {
+	w  *world
+	by string
+}
+
+// Enabled implements slog.Handler.
+func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn || h.w.telling()
+}
+
+// Handle implements slog.Handler.
+func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == missedWake {
+		h.w.broken("missed wake", h.by+" "+attributes(r))
+	}
+	if h.w.telling() && r.Level >= slog.LevelInfo {
+		h.w.note(h.by, "logs: "+r.Message+" "+attributes(r))
+	}
+	return nil
+}
+
+func attributes(r slog.Record) string {
+	var out []string
+	r.Attrs(func(a slog.Attr) bool {
+		out = append(out, a.String())
+		return true
+	})
+	return strings.Join(out, " ")
+}
+
+// WithAttrs implements slog.Handler.
+func (h *logHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+// WithGroup implements slog.Handler.
+func (h *logHandler) WithGroup(string) slog.Handler { return h }
+
+// missedWake is what the executor logs when its safety look finds a Job that
+// nothing had woken although there was something to do.
+const missedWake = "missed wake found"

@@ -1,0 +1,164 @@
+package world
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// A plan is what happens in a world, but for what the executor makes of it.
+type plan struct {
+	seed uint64
+	// begins is when the world begins. Time stands still before.
+	begins time.Time
+	// calm is how long after its begin the plan's steps and faults end; settle is
+	// how long the world goes on after that.
+	calm, settle time.Duration
+
+	executor executorPlan
+	network  networkPlan
+	jobs     []*jobPlan
+	crons    []*cronPlan
+	steps    []*step
+	faults   []*fault
+}
+
+// An executorPlan is how the executors are configured.
+type executorPlan struct {
+	replace bool
+	// replicas is how many processes there are; with more than one they elect a
+	// leader.
+	replicas                     int
+	maxChanges, maxUncounted     int
+	failureBackoff, failureLimit time.Duration
+	qps                          float32 // 0: no limit.
+	zone                         string  // Of CronJobs that name none.
+	keepStartTime                bool
+}
+
+// A networkPlan bounds how long requests and events travel while nothing is wrong.
+type networkPlan struct {
+	request, event span
+	// noWatchList: the API server does not serve initial lists as watches.
+	noWatchList bool
+	// longWatches makes watches last a day, for worlds that last weeks.
+	longWatches bool
+}
+
+// A span is a time between two bounds.
+type span struct{ least, most time.Duration }
+
+// A jobPlan is a Job that somebody may create, once or again under its name.
+type jobPlan struct {
+	namespace, name     string
+	labels, annotations map[string]string
+	finalizers          []string
+	spec                batchv1.JobSpec
+	// fates are those of its pods, in the order of their creation. Pods beyond the
+	// list succeed soon.
+	fates []fate
+}
+
+// A cronPlan is a CronJob.
+type cronPlan struct {
+	namespace, name string
+	annotations     map[string]string
+	spec            batchv1.CronJobSpec
+	fates           []fate // Of all pods of all of its runs.
+}
+
+// A fate is what becomes of a pod.
+type fate struct {
+	// start is how long it takes to be bound and to run, ready how long from then on
+	// until it is ready, run until it ends.
+	start, ready, run time.Duration
+	end               ending
+	exit              int32
+	container         int   // Which of its containers ends with the exit code.
+	restarts          int32 // How often its containers restart before.
+	// linger is how long it takes to end once it is deleted; obeys says that it then
+	// ends with exit code 0, as succeeded.
+	linger time.Duration
+	obeys  bool
+}
+
+// An ending is how a pod ends by itself.
+type ending string
+
+const (
+	endsWell  ending = "succeeds"
+	endsBadly ending = "fails"
+	evicted   ending = "is evicted by its kubelet" // Failed and DisruptionTarget at once.
+	preempted ending = "is preempted"              // DisruptionTarget, deleted, then Failed.
+	removed   ending = "is deleted"                // By somebody, gracefully.
+	forced    ending = "is deleted with force"     // By somebody, without grace.
+	nodeLost  ending = "loses its node"            // Deleted, hangs, is collected in the end.
+	restless  ending = "runs on"                   // Never ends by itself.
+)
+
+// A step is something that an actor does once. It is due at a time after the
+// begin, or some time after the executors' n-th write (or request, if before).
+type step struct {
+	at     time.Duration
+	write  int  // 0: at counts from the begin.
+	before bool // After the n-th request was sent, and not written.
+
+	who  string
+	verb string
+	on   string // namespace/name of what it is done to.
+	text string
+	n    int
+	d    time.Duration
+}
+
+// A fault is something that fails, for a while, and for some of those that it may
+// concern.
+type fault struct {
+	kind     faultKind
+	from, to time.Duration
+	percent  int
+	// verb and resource narrow down which requests fail; empty: all.
+	verb, resource string
+	delay          span
+}
+
+// A faultKind is one way in which a request, a watch or the engine fails.
+type faultKind string
+
+const (
+	lostRequest  faultKind = "lost request"
+	lostAnswer   faultKind = "lost answer"
+	lateRequest  faultKind = "late request"
+	lateAnswer   faultKind = "late answer"
+	conflict     faultKind = "409"
+	forbidden    faultKind = "403"
+	invalid      faultKind = "422"
+	throttled    faultKind = "429"
+	serverError  faultKind = "500"
+	unavailable  faultKind = "503"
+	timedOut     faultKind = "504, not done"
+	timedOutDone faultKind = "504, done"
+	watchLag     faultKind = "watch lag"
+	watchBreak   faultKind = "watch break"
+	duplicate    faultKind = "duplicate event"
+	staleList    faultKind = "stale list"
+	expired      faultKind = "410"
+
+	engineAway   faultKind = "engine away"
+	engineHangs  faultKind = "engine hangs"
+	engineBusy   faultKind = "engine overloaded"
+	engineSlow   faultKind = "engine slow"
+	engineBroken faultKind = "engine internal error"
+)
+
+// ofEngine reports whether the fault is one of the engine's.
+func (k faultKind) ofEngine() bool {
+	switch k {
+	case engineAway, engineHangs, engineBusy, engineSlow, engineBroken:
+		return true
+	}
+	return false
+}
+
+// ofWatch reports whether the fault befalls events of watches.
+func (k faultKind) ofWatch() bool { return k == watchLag || k == watchBreak || k == duplicate }

@@ -1,0 +1,27 @@
+package world
+
+import (
+	"flag"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// prepare makes ready what all worlds of a process share. Nothing of it may be made
+// inside a bubble: it would belong to that one.
+func prepare() {
+	utilruntime.ErrorHandlers = nil // They log, and sleep.
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	_ = flags.Set("logtostderr", "false")     // The names and
+	_ = flags.Set("stderrthreshold", "FATAL") // values are good.
+	klog.SetOutput(nowhere{})
+	apiserver.New(apiserver.Options{})
+}
+
+// nowhere takes what client-go logs.
+type nowhere struct{}
+
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }

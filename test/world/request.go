@@ -1,0 +1,155 @@
+package world
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A request is one on its way to the API server. What befalls it is drawn from the
+// seed, from what it is, and from how often the same was sent before: not from the
+// order in which different ones are sent.
+type request struct {
+	*rand.Rand
+	*http.Request
+	by       string
+	body     []byte
+	resource string
+	watch    bool
+	n        uint64 // How many were sent before it by executors.
+}
+
+// read takes a request apart.
+func (n *network) read(r *http.Request, by string) (*request, error) {
+	req := &request{Request: r, by: by}
+	if r.Body != nil {
+		var err error
+		if req.body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		r.Body.Close()
+	}
+	query := r.URL.Query()
+	req.watch = query.Get("watch") == "true" || query.Get("watch") == "1"
+	req.resource = resourceOf(r.URL.Path)
+	req.Rand, req.n = n.count(req)
+	return req, nil
+}
+
+// resourceOf is the resource in a path of the API, such as pods or jobs/status.
+func resourceOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	parts = parts[min(len(parts), 2):] // api/v1
+	if strings.HasPrefix(path, "/apis/") && len(parts) > 0 {
+		parts = parts[1:] // apis/batch/v1
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	switch len(parts) {
+	case 0:
+		return ""
+	case 1, 2:
+		return parts[0]
+	}
+	return parts[0] + "/" + parts[2]
+}
+
+// count draws the source of what befalls the request.
+func (n *network) count(req *request) (*rand.Rand, uint64) {
+	h := fnv.New64a()
+	for _, s := range []string{req.by, req.Method, req.URL.Path} {
+		io.WriteString(h, s)
+		h.Write([]byte{0})
+	}
+	if req.watch {
+		io.WriteString(h, "watch")
+	}
+	if !strings.HasSuffix(req.resource, "events") { // Their names are times.
+		h.Write(req.body)
+	}
+	key := h.Sum64()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.sent[key]++
+	n.requests++
+	return rand.New(rand.NewPCG(n.seed^key, n.sent[key])), n.requests
+}
+
+// draw draws a time within a span, to the nanosecond.
+func (r *request) draw(s span) time.Duration {
+	if s.most <= s.least {
+		return s.least
+	}
+	return s.least + time.Duration(r.Int64N(int64(s.most-s.least)))
+}
+
+// deliver sends the request to the server.
+func (r *request) deliver(to http.RoundTripper, longWatch bool) (*http.Response, error) {
+	out := r.Request.Clone(r.Context())
+	if r.body != nil {
+		out.Body = io.NopCloser(bytes.NewReader(r.body))
+	}
+	if r.watch && longWatch {
+		query := out.URL.Query()
+		query.Set("timeoutSeconds", "86400")
+		out.URL.RawQuery = query.Encode()
+	}
+	return to.RoundTrip(out)
+}
+
+// refusal is an answer of the API server that it did not do what it was asked for.
+func (r *request) refusal(code int, reason metav1.StatusReason, text string) *http.Response {
+	body := []byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"` + text + `","reason":"` + string(reason) + `","code":` + itoa(code) + `}`)
+	resp := r.respond(code, "application/json", body)
+	if code == http.StatusTooManyRequests {
+		resp.Header.Set("Retry-After", itoa(1+r.IntN(5)))
+	}
+	return resp
+}
+
+func (r *request) respond(code int, contentType string, body []byte) *http.Response {
+	resp := &http.Response{
+		StatusCode: code, Status: itoa(code) + " " + http.StatusText(code), Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header: http.Header{"Content-Type": {contentType}, "Date": {time.Now().UTC().Format(http.TimeFormat)}},
+		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r.Request,
+	}
+	return resp
+}
+
+// nextFrame reads one event of a watch from its stream, as bytes.
+func nextFrame(r io.Reader, protobuf bool) ([]byte, error) {
+	if !protobuf {
+		return nextLine(r)
+	}
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, err
+	}
+	frame := slices.Grow(size[:], int(binary.BigEndian.Uint32(size[:])))
+	frame = frame[:4+binary.BigEndian.Uint32(size[:])]
+	_, err := io.ReadFull(r, frame[4:])
+	return frame, err
+}
+
+// nextLine reads up to the end of a line. There is no buffer that might take more.
+func nextLine(r io.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		var b [1]byte
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return nil, err
+		}
+		if line = append(line, b[0]); b[0] == '\n' {
+			return line, nil
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package world
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// clone copies a plan as far as shrinking changes it.
+func (p *plan) clone() *plan {
+	c := *p
+	c.jobs, c.crons, c.steps, c.faults = slices.Clone(p.jobs), slices.Clone(p.crons), slices.Clone(p.steps), slices.Clone(p.faults)
+	return &c
+}
+
+// shrink looks for a smaller plan that still breaks a rule, for at most so many
+// tries. breaks plays a plan.
+func shrink(p *plan, tries int, breaks func(*plan) bool) *plan {
+	for again := true; again; {
+		again = false
+		for _, smaller := range p.simpler() {
+			if tries--; tries < 0 {
+				return p
+			}
+			if breaks(smaller) {
+				p, again = smaller, true
+				break
+			}
+		}
+	}
+	return p
+}
+
+// simpler are plans with something less, the largest parts first.
+func (p *plan) simpler() []*plan {
+	var out []*plan
+	with := func(change func(*plan)) {
+		c := p.clone()
+		change(c)
+		out = append(out, c)
+	}
+	if len(p.faults) > 1 {
+		with(func(c *plan) { c.faults = nil })
+	}
+	for i := range p.jobs {
+		if len(p.jobs) > 1 {
+			with(func(c *plan) { c.dropJob(i) })
+		}
+	}
+	for i := range p.crons {
+		if len(p.crons) > 1 {
+			with(func(c *plan) { c.dropCron(i) })
+		}
+	}
+	for i := range p.faults {
+		with(func(c *plan) { c.faults = slices.Delete(c.faults, i, i+1) })
+	}
+	for i, s := range p.steps {
+		if s.verb != "create" {
+			with(func(c *plan) { c.steps = slices.Delete(c.steps, i, i+1) })
+		}
+	}
+	for i := range p.jobs {
+		p.simplerJob(i, with)
+	}
+	p.simplerFrame(with)
+	return out
+}
+
+func (p *plan) dropJob(i int) {
+	on := p.jobs[i].namespace + "/" + p.jobs[i].name
+	p.jobs = slices.Delete(p.jobs, i, i+1)
+	p.dropSteps(on)
+}
+
+func (p *plan) dropCron(i int) {
+	on := p.crons[i].namespace + "/" + p.crons[i].name
+	p.crons = slices.Delete(p.crons, i, i+1)
+	p.dropSteps(on)
+}
+
+func (p *plan) dropSteps(on string) {
+	p.steps = slices.DeleteFunc(p.steps, func(s *step) bool { return s.on == on })
+}
+
+// simplerJob leaves out fields of a Job, and lets its pods simply succeed.
+func (p *plan) simplerJob(i int, with func(func(*plan))) {
+	job := p.jobs[i]
+	edit := func(has bool, change func(*jobPlan)) {
+		if has {
+			with(func(c *plan) {
+				j := *job
+				j.spec, j.fates = *job.spec.DeepCopy(), slices.Clone(job.fates)
+				change(&j)
+				c.jobs[i] = &j
+			})
+		}
+	}
+	spec := func(has bool, change func(*batchv1.JobSpec)) { edit(has, func(j *jobPlan) { change(&j.spec) }) }
+	s := &job.spec
+	edit(len(job.fates) > 1, func(j *jobPlan) { j.fates = j.fates[:len(j.fates)/2] })
+	edit(len(job.fates) > 0, func(j *jobPlan) { j.fates = j.fates[:len(j.fates)-1] })
+	for k, f := range job.fates {
+		edit(f.end != endsWell, func(j *jobPlan) { j.fates[k].end = endsWell })
+		edit(f.restarts > 0, func(j *jobPlan) { j.fates[k].restarts = 0 })
+	}
+	spec(s.Suspend != nil, func(s *batchv1.JobSpec) { s.Suspend = nil })
+	spec(s.ActiveDeadlineSeconds != nil, func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = nil })
+	spec(s.TTLSecondsAfterFinished != nil, func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = nil })
+	spec(s.MaxFailedIndexes != nil, func(s *batchv1.JobSpec) { s.MaxFailedIndexes = nil })
+	spec(s.BackoffLimitPerIndex != nil, func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex, s.MaxFailedIndexes = nil, nil })
+	spec(s.PodFailurePolicy != nil, func(s *batchv1.JobSpec) { s.PodFailurePolicy = nil })
+	spec(s.SuccessPolicy != nil, func(s *batchv1.JobSpec) { s.SuccessPolicy = nil })
+	spec(s.PodReplacementPolicy != nil && s.PodFailurePolicy == nil, func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })
+	spec(s.ManualSelector != nil, func(s *batchv1.JobSpec) { s.ManualSelector, s.Selector = nil, nil })
+	spec(len(s.Template.Spec.InitContainers) > 0, func(s *batchv1.JobSpec) { s.Template.Spec.InitContainers = nil })
+	spec(len(s.Template.Spec.Containers) > 1, func(s *batchv1.JobSpec) { s.Template.Spec.Containers = s.Template.Spec.Containers[:1] })
+	spec(s.Template.Spec.RestartPolicy != corev1.RestartPolicyNever, func(s *batchv1.JobSpec) { s.Template.Spec.RestartPolicy = corev1.RestartPolicyNever })
+	spec(valueOr(s.Parallelism, 1) > 1, func(s *batchv1.JobSpec) { s.Parallelism = new(int32(1)) })
+	spec(valueOr(s.Completions, 1) > 1, func(s *batchv1.JobSpec) { s.Completions = new(int32(1)) })
+	edit(len(job.finalizers) > 0, func(j *jobPlan) { j.finalizers = nil })
+}
+
+// simplerFrame takes away what is special about the world.
+func (p *plan) simplerFrame(with func(func(*plan))) {
+	e := p.executor
+	if e.maxChanges > 0 {
+		with(func(c *plan) { c.executor.maxChanges = 0 })
+	}
+	if e.maxUncounted > 0 {
+		with(func(c *plan) { c.executor.maxUncounted = 0 })
+	}
+	if e.qps > 0 {
+		with(func(c *plan) { c.executor.qps = 0 })
+	}
+	if e.failureBackoff > 0 {
+		with(func(c *plan) { c.executor.failureBackoff, c.executor.failureLimit = 0, 0 })
+	}
+	if e.replicas > 1 {
+		with(func(c *plan) { c.executor.replicas = 1 })
+	}
+	if p.network.noWatchList {
+		with(func(c *plan) { c.network.noWatchList = false })
+	}
+	if last := p.lastStep(); last+time.Second < p.calm/2 && len(p.crons) == 0 {
+		with(func(c *plan) { c.calm = max(last+time.Second, c.calm/2) })
+	}
+	for i, f := range p.faults {
+		if half := (f.to - f.from) / 2; half > time.Second {
+			with(func(c *plan) { c.faults[i] = f.until(f.from + half) })
+			with(func(c *plan) { c.faults[i] = f.since(f.from + half) })
+		}
+	}
+}
+
+// lastStep is when the last step is due that is not about the end.
+func (p *plan) lastStep() time.Duration {
+	var last time.Duration
+	for _, s := range p.steps {
+		if s.write == 0 && s.at < p.calm {
+			last = max(last, s.at)
+		}
+	}
+	return last
+}
+
+func (f *fault) until(t time.Duration) *fault {
+	c := *f
+	c.to = t
+	return &c
+}
+
+func (f *fault) since(t time.Duration) *fault {
+	c := *f
+	c.from = t
+	return &c
+}

@@ -1,0 +1,126 @@
+package world
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+)
+
+var (
+	seedsFlag   = flag.Uint64("world.seeds", 0, "how many worlds to play")
+	fromFlag    = flag.Uint64("world.from", 1, "the seed of the first world; the others follow")
+	seedFlag    = flag.Uint64("world.seed", 0, "play one world only, make it smaller if it breaks a rule, and tell its story")
+	tellFlag    = flag.Bool("world.tell", false, "with one seed: tell its story even if nothing is broken, and do not make it smaller")
+	workersFlag = flag.Int("world.workers", 2, "how many processes play")
+	twiceFlag   = flag.Bool("world.twice", false, "play each world twice, and say how often both logs of writes are the same")
+	spareFlag   = flag.Bool("world.faultless", false, "nothing fails, and nobody is killed")
+	untilFlag   = flag.Bool("world.until-broken", false, "end with the first world that breaks a rule, and do not make it smaller")
+	workerFlag  = flag.Bool("world.worker", false, "play for another process: seeds come in, reports go out as JSON")
+)
+
+// TestWorlds plays worlds, and fails if a rule is broken in one of them.
+func TestWorlds(t *testing.T) {
+	prepare()
+	switch {
+	case *workerFlag:
+		work(t)
+	case *seedFlag != 0:
+		replay(t, draw(*seedFlag, *spareFlag))
+	default:
+		simulate(t)
+	}
+}
+
+// replay plays one world and tells about it.
+func replay(t *testing.T, p *plan) {
+	e := play(t, p, true)
+	if len(e.breaches) > 0 && !*tellFlag {
+		p, e = smallest(t, p, e)
+	}
+	t.Logf("%s\n%s\noutcomes: %v, %d writes, digest %s, took %s", e.plan, e.journal.story(), e.outcomes, e.journal.writes(), e.journal.digest(), e.took)
+	for _, b := range e.breaches {
+		t.Errorf("world %d: %s", p.seed, b)
+	}
+}
+
+// shrinkTries is how many worlds are played at most to make one smaller.
+const shrinkTries = 400
+
+// smallest is a plan as small as possible that breaks the same rule, and what
+// came of it.
+func smallest(t *testing.T, p *plan, e *aftermath) (*plan, *aftermath) {
+	rule := e.breaches[0].rule
+	p = shrink(p, shrinkTries, func(smaller *plan) bool {
+		tried := play(t, smaller, true)
+		for _, b := range tried.breaches {
+			if b.rule == rule {
+				e = tried
+				return true
+			}
+		}
+		return false
+	})
+	return p, e
+}
+
+// simulate plays many worlds in processes of their own.
+func simulate(t *testing.T) {
+	began := time.Now()
+	seeds := &seedRange{next: *fromFlag, end: *fromFlag + *seedsFlag}
+	total, logs, twice := newTally(), 0, sameness{}
+	lastLine := began
+	tell := func(r report) {
+		total.add(r)
+		twice.add(r)
+		if len(r.Breaches) > 0 {
+			logs++
+			if logs <= 20 {
+				t.Errorf("world %d: %s", r.Seed, r.Breaches)
+				if r.Story != "" && logs <= 3 {
+					t.Log(r.Story)
+				}
+			}
+			if *untilFlag {
+				seeds.stop()
+			}
+		}
+		if now := time.Now(); now.Sub(lastLine) > 10*time.Second {
+			lastLine = now
+			fmt.Fprintln(os.Stderr, progress(total, now.Sub(began)))
+		}
+	}
+	if err := crew(t, *workersFlag, seeds, tell); err != nil {
+		t.Error(err)
+	}
+	fmt.Fprintln(os.Stderr, progress(total, time.Since(began)))
+	t.Logf("%s\n%s\n%s", progress(total, time.Since(began)), total, twice)
+}
+
+func progress(t *tally, took time.Duration) string {
+	return fmt.Sprintf("%d of %d worlds, %.0f a second, broken: %d", t.worlds, *seedsFlag, float64(t.worlds)/took.Seconds(), t.broken)
+}
+
+// work plays the worlds whose seeds come in on standard input.
+func work(t *testing.T) {
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.NewFile(3, "reports"))
+	for {
+		var seed uint64
+		if err := in.Decode(&seed); err != nil {
+			return // There are no more.
+		}
+		e := play(t, draw(seed, *spareFlag), false)
+		r := e.report()
+		if len(e.breaches) > 0 && !*untilFlag {
+			r.Story = e.plan.String() + e.journal.story()
+		}
+		if *twiceFlag {
+			r.Digest, r.Again = e.journal.digest(), play(t, draw(seed, *spareFlag), false).journal.digest()
+		}
+		if err := out.Encode(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package world
+
+import (
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/cronjobs"
+)
+
+// do does a step.
+func (w *world) do(s *step) error {
+	doers := map[string]func(*step) error{
+		"create": w.create, "create again": w.create, "delete": w.delete, "take finalizers off": w.unfinalize,
+		"delete a pod": w.onPod, "delete a pod with force": w.onPod, "annotate a pod": w.onPod, "relabel a pod": w.onPod,
+		"relabel and label back": w.onPod, "disown a pod": w.onPod, "give a pod away": w.onPod, "put a finalizer on a pod": w.onPod,
+		"put the tracking finalizer back": w.onPod, "take the tracking finalizer off": w.onPod,
+		"create a pod of it": w.createPod, "create a loose pod": w.createPod, "finish it": w.finish,
+		"limit pods": w.limitPods, "limit no pods": w.limitPods, "annotate the namespace": w.annotateNamespace,
+		"delete a run": w.deleteRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "set the clock": w.setClock,
+	}
+	if do, ok := doers[s.verb]; ok {
+		return do(s)
+	}
+	if edit := cronEdit(s, w.plan.executor.replace); edit != nil {
+		return w.editCron(s, edit)
+	}
+	if edit := jobEdit(s); edit != nil {
+		return w.editJob(s, edit)
+	}
+	return fmt.Errorf("nobody knows how to %s", s.verb)
+}
+
+// jobEdit is what a step changes of a Job, nil if it is no such step.
+func jobEdit(s *step) func(*batchv1.Job) {
+	n := int32(s.n)
+	edits := map[string]func(*batchv1.Job){
+		"suspend":           func(j *batchv1.Job) { j.Spec.Suspend = new(true) },
+		"resume":            func(j *batchv1.Job) { j.Spec.Suspend = new(false) },
+		"set parallelism":   func(j *batchv1.Job) { j.Spec.Parallelism = &n },
+		"resize":            func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = &n, &n },
+		"set deadline":      func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = new(int64(s.n)) },
+		"set backoff limit": func(j *batchv1.Job) { j.Spec.BackoffLimit = &n },
+		"set time to live":  func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = &n },
+		"label":             func(j *batchv1.Job) { label(&j.ObjectMeta, s.text) },
+	}
+	return edits[s.verb]
+}
+
+func label(m *metav1.ObjectMeta, text string) {
+	key, value, _ := strings.Cut(text, "=")
+	metav1.SetMetaDataLabel(m, key, value)
+}
+
+// cronEdit is the same for a CronJob. One that is handed over to us is suspended
+// and resumed by an annotation.
+func cronEdit(s *step, replace bool) func(*batchv1.CronJob) {
+	suspend := func(c *batchv1.CronJob, yes bool) {
+		if replace {
+			c.Spec.Suspend = &yes
+			return
+		}
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, cronjobs.AnnotationSuspend, fmt.Sprint(yes))
+	}
+	edits := map[string]func(*batchv1.CronJob){
+		"suspend cron":          func(c *batchv1.CronJob) { suspend(c, true) },
+		"resume cron":           func(c *batchv1.CronJob) { suspend(c, false) },
+		"set schedule":          func(c *batchv1.CronJob) { c.Spec.Schedule = s.text },
+		"set zone":              func(c *batchv1.CronJob) { c.Spec.TimeZone = &s.text },
+		"set concurrency":       func(c *batchv1.CronJob) { c.Spec.ConcurrencyPolicy = batchv1.ConcurrencyPolicy(s.text) },
+		"set starting deadline": func(c *batchv1.CronJob) { c.Spec.StartingDeadlineSeconds = new(int64(s.n)) },
+		"set history": func(c *batchv1.CronJob) {
+			c.Spec.SuccessfulJobsHistoryLimit, c.Spec.FailedJobsHistoryLimit = new(int32(s.n)), new(int32(s.n))
+		},
+	}
+	return edits[s.verb]
+}
+
+func (s *step) key() types.NamespacedName {
+	namespace, name, _ := strings.Cut(s.on, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// create creates the Job or CronJob of the plan.
+func (w *world) create(s *step) error {
+	c := w.actor(s.who).BatchV1()
+	for _, j := range w.plan.jobs {
+		if j.namespace+"/"+j.name != s.on {
+			continue
+		}
+		_, err := c.Jobs(j.namespace).Create(background, &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: j.name, Labels: j.labels, Annotations: j.annotations, Finalizers: j.finalizers},
+			Spec:       *j.spec.DeepCopy(),
+		}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			w.broken("plan", err.Error())
+		}
+		return err
+	}
+	for _, j := range w.plan.crons {
+		if j.namespace+"/"+j.name != s.on {
+			continue
+		}
+		_, err := c.CronJobs(j.namespace).Create(background, &batchv1.CronJob{
+			ObjectMeta: metav1.ObjectMeta{Name: j.name, Annotations: j.annotations}, Spec: *j.spec.DeepCopy(),
+		}, metav1.CreateOptions{})
+		return err
+	}
+	return fmt.Errorf("%s is not in the plan", s.on)
+}
+
+func (w *world) editJob(s *step, edit func(*batchv1.Job)) error {
+	c, key := w.actor(s.who).BatchV1(), s.key()
+	job, err := c.Jobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	edit(job)
+	_, err = c.Jobs(key.Namespace).Update(background, job, metav1.UpdateOptions{})
+	return err
+}
+
+func (w *world) editCron(s *step, edit func(*batchv1.CronJob)) error {
+	c, key := w.actor(s.who).BatchV1(), s.key()
+	cron, err := c.CronJobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	edit(cron)
+	_, err = c.CronJobs(key.Namespace).Update(background, cron, metav1.UpdateOptions{})
+	return err
+}
+
+func (w *world) delete(s *step) error {
+	key, options := s.key(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletionPropagation(s.text))}
+	c := w.actor(s.who).BatchV1()
+	for _, cron := range w.plan.crons {
+		if cron.name == key.Name {
+			return c.CronJobs(key.Namespace).Delete(background, key.Name, options)
+		}
+	}
+	return c.Jobs(key.Namespace).Delete(background, key.Name, options)
+}
+
+// unfinalize takes off what keeps a Job from going away.
+func (w *world) unfinalize(s *step) error {
+	return w.editJob(s, func(j *batchv1.Job) {
+		j.Finalizers = without(j.Finalizers, "example.com/mine")
+	})
+}
+
+// deleteRun deletes one of a CronJob's Jobs.
+func (w *world) deleteRun(s *step) error {
+	runs := owned[*batchv1.Job](w, "jobs", s.key())
+	if len(runs) == 0 {
+		return errNone
+	}
+	run := runs[s.n%len(runs)]
+	return w.actor(s.who).BatchV1().Jobs(run.Namespace).Delete(background, run.Name,
+		metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletionPropagation(s.text))})
+}
+
+// finish is how another controller ends a Job of its.
+func (w *world) finish(s *step) error {
+	c, key := w.actor(s.who).BatchV1(), s.key()
+	job, err := c.Jobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	now := metav1.Now()
+	job.Status.StartTime = &now
+	job.Status.Conditions = append(job.Status.Conditions,
+		batchv1.JobCondition{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, LastTransitionTime: now},
+		batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: now})
+	_, err = c.Jobs(key.Namespace).UpdateStatus(background, job, metav1.UpdateOptions{})
+	return err
+}

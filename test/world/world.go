@@ -1,0 +1,240 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// A world is a plan being played.
+type world struct {
+	plan    *plan
+	tells   bool
+	begun   time.Time
+	server  *apiserver.Server
+	network *network
+	fleet   *fleet
+	nodes   *kubelets
+	judge   *judge
+	journal journal
+
+	// acting is held by whoever does a step: actors act one after the other.
+	acting sync.Mutex
+	calm   bool           // No more steps.
+	done   map[string]int // Steps done, by verb.
+	over   atomic.Bool
+
+	lastVersion atomic.Uint64
+
+	mu         sync.Mutex
+	actors     map[string]*client
+	collecting bool
+	own        []breach // What the world itself found broken.
+	writes     uint64   // Of executors.
+	outcomes   map[types.UID]*batchv1.Job
+}
+
+// An aftermath is what is left of a world.
+type aftermath struct {
+	plan     *plan
+	breaches []breach
+	journal  *journal
+	faults   map[faultKind]int
+	steps    map[string]int
+	outcomes map[string]int
+	writes   int
+	took     time.Duration // Of the machine's time.
+}
+
+// play plays a plan in a bubble.
+func play(t *testing.T, p *plan, tells bool) *aftermath {
+	began := time.Now()
+	var e *aftermath
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(p, tells)
+		w.run()
+		e = w.aftermath()
+	})
+	e.took = time.Since(began)
+	return e
+}
+
+func newWorld(p *plan, tells bool) *world {
+	time.Sleep(time.Until(p.begins))
+	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}}
+	w.journal.begun = w.begun
+	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed})
+	w.network = newNetwork(p, w.begun, w.note)
+	w.network.telling = w.telling
+	w.network.sending = func(n uint64) { w.reached(n, true) }
+	w.nodes = newKubelets(w)
+	w.fleet = &fleet{w: w}
+	w.server = apiserver.New(apiserver.Options{Observe: w.observe})
+	return w
+}
+
+// managed reports whether the executors manage the Job.
+func (w *world) managed(job *batchv1.Job) bool {
+	if job.Spec.ManagedBy == nil || *job.Spec.ManagedBy == batchv1.JobControllerName {
+		return w.plan.executor.replace
+	}
+	return *job.Spec.ManagedBy == executor.ManagedBy
+}
+
+func (w *world) telling() bool      { return w.tells }
+func (w *world) note(who, t string) { w.journal.note(who, t) }
+
+// broken takes down that the world itself found a rule broken.
+func (w *world) broken(rule, text string) {
+	w.note("world", rule+" is broken: "+text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.own = append(w.own, breach{at: time.Now(), rule: rule, text: text})
+}
+
+// run plays the plan from begin to end.
+func (w *world) run() {
+	w.actor("user").createNamespace(namespace)
+	for range w.plan.executor.replicas {
+		if err := w.fleet.start(); err != nil {
+			w.broken("run", err.Error())
+			return
+		}
+	}
+	w.playSteps()
+	w.network.end()
+	w.judge.faultsEnded(time.Now())
+	time.Sleep(w.plan.settle)
+	w.judge.end(time.Now(), w.server)
+	w.over.Store(true)
+	w.fleet.stop()
+	time.Sleep(drainTime)
+}
+
+// drainTime is how long goroutines of stopped executors may take to end: a
+// recorder of events waits between tries.
+const drainTime = 10 * time.Minute
+
+// observe sees each write, under the server's lock.
+func (w *world) observe(write apiserver.Write) {
+	w.lastVersion.Store(write.ResourceVersion)
+	w.journal.wrote(write)
+	w.judge.wrote(write)
+	if w.over.Load() {
+		return
+	}
+	switch write.Resource {
+	case "pods":
+		w.nodes.see(write)
+	case "jobs":
+		if job, ok := write.New.(*batchv1.Job); ok {
+			w.mu.Lock()
+			w.outcomes[job.UID] = job
+			w.mu.Unlock()
+		}
+	}
+	if leavesGarbage(write) {
+		w.collectSoon(write)
+	}
+	if isExecutor(write.By) && write.Resource != "events" && write.Resource != "leases" {
+		w.mu.Lock()
+		w.writes++
+		n := w.writes
+		w.mu.Unlock()
+		w.reached(n, false)
+	}
+}
+
+// leavesGarbage reports whether the garbage collector may have something to do.
+func leavesGarbage(write apiserver.Write) bool {
+	if write.New == nil {
+		return true
+	}
+	m, err := meta.Accessor(write.New)
+	if err != nil {
+		return false
+	}
+	return m.GetDeletionTimestamp() != nil || write.Old == nil && len(m.GetOwnerReferences()) > 0
+}
+
+// collectSoon lets the garbage collector run a little later.
+func (w *world) collectSoon(write apiserver.Write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.collecting {
+		return
+	}
+	w.collecting = true
+	d := w.drawer(fmt.Sprint("gc", write.ResourceVersion))
+	w.after(d.within(time.Millisecond, 3*time.Second), func() {
+		w.mu.Lock()
+		w.collecting = false
+		w.mu.Unlock()
+		for w.server.CollectGarbage() {
+		}
+	})
+}
+
+// drawer draws what no plan can say before it happens, from what it is about.
+func (w *world) drawer(about string) *drawer {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(about)) // A hash takes everything.
+	return &drawer{Rand: rand.New(rand.NewPCG(w.plan.seed, h.Sum64())), p: w.plan}
+}
+
+// after does something some time later, unless the world is over by then.
+func (w *world) after(d time.Duration, do func()) {
+	time.AfterFunc(d, func() {
+		if !w.over.Load() {
+			do()
+		}
+	})
+}
+
+// actor is the client of somebody who is no executor. Nothing of theirs fails.
+func (w *world) actor(by string) *client {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.actors[by]; c != nil {
+		return c
+	}
+	c, err := newClient(w.server.Transport(by), false, 0)
+	if err != nil {
+		panic("the client's configuration is always the same: " + err.Error())
+	}
+	w.actors[by] = c
+	return c
+}
+
+func (c *client) createNamespace(name string) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, _ = c.CoreV1().Namespaces().Create(context.Background(), ns, metav1.CreateOptions{}) // It may exist.
+}
+
+// aftermath is what is left when all is over.
+func (w *world) aftermath() *aftermath {
+	e := &aftermath{
+		plan: w.plan, journal: &w.journal, faults: w.network.happened, writes: len(w.journal.lines),
+		steps: w.done, outcomes: map[string]int{},
+		breaches: append(w.own, w.judge.breaches()...),
+	}
+	for _, job := range w.outcomes {
+		e.outcomes[w.outcome(job)]++
+	}
+	return e
+}
