@@ -19,7 +19,10 @@ func deadlinePassed(f facts) answer {
 	case !started && f.spec.GetActiveDeadlineSeconds() > 0:
 		return no("the Job starts in this round")
 	}
-	elapsed := int64(f.now.Sub(start) / time.Second)
+	elapsed := f.now.Unix() - start.Unix() // A Duration holds 292 years only.
+	if f.now.Nanosecond() < start.Nanosecond() {
+		elapsed--
+	}
 	detail := fmt.Sprintf("active for %ds of %ds", elapsed, f.spec.GetActiveDeadlineSeconds())
 	if elapsed >= f.spec.GetActiveDeadlineSeconds() {
 		return failure(reasonDeadlineExceeded, "Job was active longer than specified deadline", detail)

@@ -65,7 +65,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, pub publication, e *jobp
 		Events:            pub.events,
 		Explanation:       e,
 		PodFailureActions: failureActions(l),
-		RecheckTime:       recheckTime(e.GetWaits()),
+		RecheckTime:       recheckTime(s, e.GetWaits()),
 	}
 	if !sameStatus(pub.status, s.status) {
 		resp.Status = pub.status

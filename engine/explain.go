@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -83,23 +82,17 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 }
 
 // recheckTime is the earliest time at which a wait ends by itself. All of them
-// lie in the future (invariant I11).
-func recheckTime(waits []*jobpolicyv1.Wait) *timestamppb.Timestamp {
+// lie in the future (invariant I11), unless the calendar ends before.
+func recheckTime(s *snapshot, waits []*jobpolicyv1.Wait) *timestamppb.Timestamp {
 	var earliest *timestamppb.Timestamp
 	for _, w := range waits {
-		if at := w.GetUntil(); at != nil && (earliest == nil || at.AsTime().Before(earliest.AsTime())) {
+		at := w.GetUntil()
+		if at == nil || !at.AsTime().After(s.now) {
+			continue
+		}
+		if earliest == nil || at.AsTime().Before(earliest.AsTime()) {
 			earliest = at
 		}
 	}
 	return proto.CloneOf(earliest)
-}
-
-// lastTime is the latest time that a Timestamp may hold.
-var lastTime = time.Date(9999, time.December, 31, 23, 59, 59, 999_999_999, time.UTC)
-
-func timestamp(at time.Time) *timestamppb.Timestamp {
-	if at.After(lastTime) {
-		at = lastTime
-	}
-	return timestamppb.New(at)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -272,6 +273,6 @@ func wait(reason jobpolicyv1.WaitReason, format string, args ...any) *jobpolicyv
 
 func waitUntil(reason jobpolicyv1.WaitReason, at time.Time, format string, args ...any) *jobpolicyv1.Wait {
 	w := wait(reason, format, args...)
-	w.Until = timestamp(at)
+	w.Until = timestamp.Of(at)
 	return w
 }

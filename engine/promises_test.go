@@ -22,6 +22,7 @@ type promises struct {
 // brokenPromises lists the promises of the contract that a decision breaks.
 func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) []string {
 	p := &promises{req: req, resp: resp}
+	p.times()
 	p.disposition()
 	p.gang()
 	p.creation()
@@ -51,6 +52,11 @@ func (p *promises) disposition() {
 	if at := r.GetRecheckTime(); at != nil {
 		p.expect(at.CheckValid() == nil && at.AsTime().After(p.req.GetNow().AsTime()), "I11: recheck at %v", at)
 	}
+}
+
+func (p *promises) times() {
+	invalid := invalidTimes(p.resp.ProtoReflect())
+	p.expect(len(invalid) == 0, "times: %q", invalid)
 }
 
 // atMost is a setting, or its default.

@@ -51,7 +51,7 @@ func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) 
 		e.Waits = append(e.Waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_TTL, expires,
 			"the Job is kept for %ds after it finished (%s)", t.seconds, t.source))
 		e.Summary += "; wait: " + e.GetWaits()[len(e.GetWaits())-1].GetDetail()
-		resp.RecheckTime = recheckTime(e.GetWaits())
+		resp.RecheckTime = recheckTime(s, e.GetWaits())
 		return
 	}
 	e.Summary = strings.TrimSuffix(e.GetSummary(), "; nothing to do") + fmt.Sprintf("; delete it, kept for %ds after it finished (%s)", t.seconds, t.source)

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine/schedule"
+	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -72,9 +73,9 @@ func (d *due) skipBeforeEdit(s *snapshot, r runs) {
 
 // jitter is how much later than scheduled a run starts: anything up to what the
 // CronJob asks for, always the same for the same run, and never so much that the
-// next run is due before.
+// next run is due before, nor the calendar ends.
 func jitter(s *snapshot, d due) time.Duration {
-	most := s.opts.startJitter
+	most := min(s.opts.startJitter, timestamp.Last.Unix()-d.at.Unix())
 	if !d.next.IsZero() {
 		most = min(most, d.next.Unix()-d.at.Unix()-1)
 	}
@@ -132,10 +133,14 @@ type run struct {
 }
 
 func (s *snapshot) scheduledRun(at time.Time) run {
+	shown := at.In(s.zone)
+	if shown.Year() > timestamp.Last.Year() { // RFC 3339 cannot say it.
+		shown = at.UTC()
+	}
 	return run{
 		name:        s.scheduledName(at),
 		scheduled:   timestamppb.New(at),
-		annotations: map[string]string{annotationScheduledTime: at.In(s.zone).Format(time.RFC3339)},
+		annotations: map[string]string{annotationScheduledTime: shown.Format(time.RFC3339)},
 	}
 }
 

@@ -25,6 +25,8 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 	if at := resp.GetRecheckTime(); at != nil {
 		promise(at.IsValid() && at.AsTime().After(now), "I11: recheck at %s, now %s", at.AsTime(), now)
 	}
+	invalid := invalidTimes(resp.ProtoReflect())
+	promise(len(invalid) == 0, "times: %q", invalid)
 	kinds := 0
 	for _, has := range []bool{
 		resp.GetCreate() != nil, resp.GetStatus() != nil, resp.GetCreate() == nil && resp.GetEdits() != nil,

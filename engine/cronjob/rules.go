@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
+	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -48,7 +47,7 @@ func (a answer) with(events ...*jobpolicyv1.JobEvent) answer {
 func (a answer) waiting(reason jobpolicyv1.WaitReason, until time.Time) answer {
 	w := &jobpolicyv1.Wait{Reason: reason, Detail: a.detail}
 	if !until.IsZero() {
-		w.Until = timestamppb.New(until)
+		w.Until = timestamp.Of(until)
 	}
 	a.waits = append(a.waits, w)
 	return a

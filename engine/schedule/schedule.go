@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"jobpolicy.dev/engine/timestamp"
 	"jobpolicy.dev/engine/zone"
 )
 
@@ -138,11 +139,8 @@ func (d interval) Count(after, until time.Time) int64 {
 	return max(0, (until.Unix()-after.Unix())/int64(d))
 }
 
-// lastSecond is the last one that a request or a decision can name.
-var lastSecond = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC).Unix()
-
 func unix(second int64) (time.Time, bool) {
-	if second > lastSecond {
+	if second > timestamp.Last.Unix() {
 		return time.Time{}, false
 	}
 	return time.Unix(second, 0).UTC(), true

@@ -1,0 +1,105 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine/timestamp"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// No decision names a time that a Timestamp cannot hold, or looks again at one
+// that has come (I11).
+func TestNoTimeIsBehindTheEndOfTheCalendar(t *testing.T) {
+	end := timestamppb.New(timestamp.Last)
+	cases := map[string]struct {
+		scene string
+		edit  func(*request)
+	}{
+		"a failed pod": {"job completions=3 backoffLimit=9\nstatus start=0s\nfinished a phase=Failed", func(r *request) {
+			r.UnaccountedPods[0].FinishedTime = end
+		}},
+		"a failed index": {"job mode=Indexed completions=3 backoffLimit=9 backoffLimitPerIndex=3\nstatus start=0s\nfinished a phase=Failed index=0", func(r *request) {
+			r.UnaccountedPods[0].FinishedTime = end
+		}},
+		"a success of the future": {"job completions=3 backoffLimit=9\nstatus start=0s\nfinished a phase=Failed\nfinished b phase=Succeeded", func(r *request) {
+			r.UnaccountedPods[0].FinishedTime, r.UnaccountedPods[1].FinishedTime = r.GetNow(), end
+		}},
+		"a deadline": {"job completions=3 activeDeadlineSeconds=2147483647\nstatus start=0s\npods active=1", func(r *request) {
+			r.Status.StartTime = r.GetNow()
+		}},
+		"a start that lies in the future": {"job completions=3 activeDeadlineSeconds=0\nstatus start=0s\npods active=1", func(r *request) {
+			r.Status.StartTime = end
+		}},
+		"a time to live": {"job completions=3 ttlSecondsAfterFinished=2147483647\nstatus start=0s\ncondition Complete", func(r *request) {
+			r.Status.Conditions[0].LastTransitionTime = r.GetNow()
+		}},
+		"a hold": {"job completions=3\nstatus start=0s\nhold 0s", func(r *request) { r.CreateNotBefore = end }},
+		"a pause of statuses": {"job completions=9 parallelism=3\nstatus start=0s active=3 ready=3 succeeded=1\npods active=3\nquiet 0s", func(r *request) {
+			r.StatusNotBefore = end
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, early := range []time.Duration{0, 1, time.Second} {
+				s := newScene()
+				s.mustTell(t, tc.scene)
+				s.req.Now = timestamppb.New(timestamp.Last.Add(-early))
+				tc.edit(s.req)
+				resp := decide(t, s.req)
+				if broken := brokenPromises(s.req, resp); len(broken) > 0 {
+					t.Errorf("%s early: %q", early, broken)
+				}
+			}
+		})
+	}
+}
+
+// A time span of Go ends after 292 years.
+func TestADeadlineOfCenturiesPasses(t *testing.T) {
+	const year = 365 * 24 * 60 * 60
+	s := newScene()
+	s.mustTell(t, "job completions=3\nstatus start=0s\npods active=1")
+	s.req.Spec.ActiveDeadlineSeconds = proto.Int64(300 * year)
+	s.req.Now = timestamppb.New(epoch.AddDate(400, 0, 0))
+	if resp := decide(t, s.req); !is(resp.GetStatus(), failureTarget) {
+		t.Errorf("after 400 of 300 years the Job has not failed:\n%s", render(resp))
+	}
+}
+
+// invalidTimes lists the times of a message that no Timestamp can hold.
+func invalidTimes(m protoreflect.Message) []string {
+	var invalid []string
+	if at, is := m.Interface().(*timestamppb.Timestamp); is {
+		if err := at.CheckValid(); err != nil {
+			invalid = append(invalid, err.Error())
+		}
+		return invalid
+	}
+	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.Message() == nil || field.IsMap():
+		case field.IsList():
+			for i := range v.List().Len() {
+				invalid = append(invalid, invalidTimes(v.List().Get(i).Message())...)
+			}
+		default:
+			invalid = append(invalid, invalidTimes(v.Message())...)
+		}
+		return true
+	})
+	return invalid
+}
+
+func TestInvalidTimesAreNoticed(t *testing.T) {
+	bad := &jobpolicyv1.DecideJobResponse{Explanation: &jobpolicyv1.Explanation{
+		Waits: []*jobpolicyv1.Wait{{Until: &timestamppb.Timestamp{Seconds: 253402300800}}, {Until: at(0)}},
+	}}
+	if got := invalidTimes(bad.ProtoReflect()); len(got) != 1 {
+		t.Errorf("invalid times = %q, want one", got)
+	}
+}

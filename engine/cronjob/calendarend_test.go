@@ -1,0 +1,89 @@
+package cronjob_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine/cronjob"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// No decision names a time that a Timestamp cannot hold: the last one is
+// 9999-12-31T23:59:59.999999999Z.
+func TestNoTimeIsBehindTheEndOfTheCalendar(t *testing.T) {
+	cases := map[string][]string{
+		"a run with jitter, found by drawing": {
+			"schedule * * * * *", "option start_jitter_seconds 3600", "now 9999-12-31T23:59:59.000000001Z",
+		},
+		"an interval": {
+			"schedule @every 90s", "option start_jitter_seconds 3600", "now 9999-12-31T23:59:59.000000001Z",
+		},
+		"a run in a zone whose clocks are ahead": {
+			"schedule @every 90s", "zone Asia/Tokyo", "now 9999-12-31T23:59:59.999999999Z",
+		},
+		"the last moment, with a wait": {
+			"schedule @every 90s", "hold 9999-12-31T23:59:59.999999999Z", "now 9999-12-31T23:59:59.999999999Z",
+		},
+	}
+	for name, lines := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster().mustTell(t, "cronjob")
+			c.req.Spec.CreationTime = timestamp("9999-12-31T00:00:00Z")
+			for _, deadline := range []*int64{nil, proto.Int64(0), proto.Int64(1 << 36), proto.Int64(1<<63 - 1)} {
+				c.mustTell(t, lines...)
+				c.req.Spec.StartingDeadlineSeconds = deadline
+				decideSafely(t, c.req)
+			}
+		})
+	}
+}
+
+// A run whose annotation says a year of five digits would not be known again.
+func TestTheLastRunOfTheCalendarIsKnownAgain(t *testing.T) {
+	c := newCluster().mustTell(t, "schedule * * * * *", "zone Asia/Tokyo", "now 9999-12-31T23:59:59Z")
+	c.req.Spec.CreationTime = timestamp("9999-12-31T23:58:00Z")
+	resp, err := cronjob.Decide(c.req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := resp.GetCreate().GetAnnotations()["batch.kubernetes.io/cronjob-scheduled-timestamp"], "9999-12-31T23:59:00Z"
+	if got != want {
+		t.Errorf("the annotation says %q, want %q", got, want)
+	}
+}
+
+// invalidTimes lists the times of a message that no Timestamp can hold.
+func invalidTimes(m protoreflect.Message) []string {
+	var invalid []string
+	if at, is := m.Interface().(*timestamppb.Timestamp); is {
+		if err := at.CheckValid(); err != nil {
+			invalid = append(invalid, err.Error())
+		}
+		return invalid
+	}
+	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.Message() == nil || field.IsMap():
+		case field.IsList():
+			for i := range v.List().Len() {
+				invalid = append(invalid, invalidTimes(v.List().Get(i).Message())...)
+			}
+		default:
+			invalid = append(invalid, invalidTimes(v.Message())...)
+		}
+		return true
+	})
+	return invalid
+}
+
+func TestInvalidTimesAreNoticed(t *testing.T) {
+	bad := &jobpolicyv1.DecideCronJobResponse{Explanation: &jobpolicyv1.CronJobExplanation{
+		Waits: []*jobpolicyv1.Wait{{Until: &timestamppb.Timestamp{Seconds: 253402300800}}, {Until: timestamp("9999-12-31T23:59:59Z")}},
+	}}
+	if got := invalidTimes(bad.ProtoReflect()); len(got) != 1 {
+		t.Errorf("invalid times = %q, want one", got)
+	}
+}
