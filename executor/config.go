@@ -91,6 +91,9 @@ type Config struct {
 	DrainPeriod time.Duration
 	// Resync makes every Job due this often even if nothing happens. 0: never.
 	Resync time.Duration
+	// SafetyLookReportsOnly lets the safety look, which finds Jobs that stand still
+	// although there is something to do, count and log them only, and not help.
+	SafetyLookReportsOnly bool
 
 	// Now tells wall time: what is compared with times of the cluster and sent to
 	// the engine. Default time.Now. How long something takes or waits is not

@@ -183,6 +183,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	e.log.InfoContext(ctx, "executor started", slog.Int("jobs", len(e.jobs.all())), slog.Bool("replaceBuiltin", e.cfg.ReplaceBuiltin))
 	var workers sync.WaitGroup
 	workers.Go(func() { e.dispatch(ctx.Done(), work) })
+	workers.Go(func() { e.lookAround(ctx) })
 	for range orphanWorkers {
 		workers.Go(func() { e.orphanWorker(work) })
 	}

@@ -56,6 +56,7 @@ type jobState struct {
 
 	wakeCause string
 	wokenAt   time.Time
+	atWork    bool // A round is running.
 	urgent    bool // The batch period does not apply to the next round.
 	lazy      bool // Nothing but a routine status is due.
 	lastRound time.Time

@@ -43,6 +43,7 @@ type metrics struct {
 	staleSkips       *prometheus.CounterVec
 	decisionDuration *prometheus.HistogramVec
 	decisions        *prometheus.CounterVec
+	missedWakes      *prometheus.CounterVec
 	shared           *metering.Shared
 }
 
@@ -68,11 +69,12 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Help:    "The time it took the engine to answer, as seen from here.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}, []string{"disposition"}),
-		decisions: metering.Counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
+		missedWakes: metering.Counter("jobpolicy", "missed_wakes_total", "Jobs that stood still although there was something to do, as the safety look found."),
+		decisions:   metering.Counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
 	}
 	for _, c := range []**prometheus.CounterVec{
 		&m.syncs, &m.jobsFinished, &m.podsFinished, &m.failurePolicy, &m.tracking, &m.finishedIndexes,
-		&m.creations, &m.external, &m.staleSkips, &m.decisions,
+		&m.creations, &m.external, &m.staleSkips, &m.decisions, &m.missedWakes,
 	} {
 		if err := metering.Register(r, c); err != nil {
 			return nil, err
@@ -83,6 +85,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			return nil, err
 		}
 	}
+	m.missedWakes.WithLabelValues() // Shown as 0 from the beginning.
 	var err error
 	m.shared, err = metering.NewShared(r)
 	return m, err

@@ -149,6 +149,7 @@ func (e *Executor) takeWake(s *jobState) wakeUp {
 	}
 	w := wakeUp{cause: s.wakeCause, at: s.wokenAt}
 	s.wakeCause, s.urgent, s.lazy, s.lastRound, s.planned = "", false, false, now, time.Time{}
+	s.atWork = true
 	if w.cause != "" {
 		return w
 	}
@@ -191,6 +192,7 @@ func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid typ
 		e.queue.AddAfter(uid, woken.wait)
 		return
 	}
+	defer s.rest()
 	job := s.current()
 	if job == nil {
 		return
@@ -222,6 +224,13 @@ func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid typ
 		}
 		return
 	}
+}
+
+// rest takes in that the rounds of a wake are over.
+func (s *jobState) rest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.atWork = false
 }
 
 func (s *jobState) succeeded() {

@@ -69,6 +69,8 @@ const (
 	CauseJobEvent = "job.event"
 	CauseTimer    = "timer"
 	CauseRetry    = "retry"
+	// CauseSafetyLook: nothing else woke the Job, though it ought to.
+	CauseSafetyLook = "safety.look"
 )
 
 func (e *Executor) tracer() trace.Tracer {

@@ -1,0 +1,189 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// decisions is a Decider that counts how often it is asked.
+type decisions struct {
+	asked  int
+	decide func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+}
+
+func (d *decisions) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d.asked++
+	return d.decide(req)
+}
+
+func settled(req *jobpolicyv1.DecideJobRequest, recheck time.Duration) *jobpolicyv1.DecideJobResponse {
+	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	if recheck > 0 {
+		d.RecheckTime = timestamppb.New(req.GetNow().AsTime().Add(recheck))
+	}
+	return d
+}
+
+// Something is to be done for a Job, and nobody has said so: the safety look finds
+// it within two periods, counts it, says so in the log, and helps if it may.
+func TestAMissedWakeIsFound(t *testing.T) {
+	due := func(req *jobpolicyv1.DecideJobRequest) bool { return req.GetNow().AsTime().Minute() >= 3 }
+	cases := map[string]func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error){
+		"a pod is to be created": func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			if !due(req) {
+				return settled(req, 0), nil
+			}
+			return creatingOnce{}.DecideJob(t.Context(), req)
+		},
+		"a time is near that is not planned for": func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			if !due(req) {
+				return settled(req, 0), nil
+			}
+			if req.GetNow().AsTime().Minute() < 30 {
+				return settled(req, time.Minute), nil
+			}
+			return creatingOnce{}.DecideJob(t.Context(), req)
+		},
+	}
+	for name, decide := range cases {
+		for _, reportsOnly := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				server, log := newServer(testJob()), &bytes.Buffer{}
+				cfg, registry := testConfig(server, &decisions{decide: decide}), prometheus.NewRegistry()
+				cfg.Registerer, cfg.SafetyLookReportsOnly, cfg.Logger = registry, reportsOnly, slog.New(slog.NewTextHandler(log, nil))
+				inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
+					time.Sleep(35 * time.Minute)
+					synctest.Wait()
+				})
+				missed := samples(t, registry, "jobpolicy_missed_wakes_total")["{}"]
+				if reportsOnly && missed < 2 || !reportsOnly && missed != 1 {
+					t.Errorf("missed wakes: %v", missed)
+				}
+				if got := strings.Count(log.String(), `msg="missed wake found"`); got != int(missed) {
+					t.Errorf("%d log lines about %v missed wakes", got, missed)
+				}
+				if helped := slices.Contains(server.done(), "create pods"); helped == reportsOnly {
+					t.Errorf("the pod was created: %t, with the safety look only reporting: %t", helped, reportsOnly)
+				}
+			})
+		}
+	}
+}
+
+// A Job that rests rightly, waits for a time, backs off or is at work is no find.
+// What it costs is one question in a period, and no request to the API server.
+func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
+	cases := map[string]struct {
+		decide   func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+		wantMost int // questions in an hour
+	}{
+		"at rest": {
+			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				return settled(req, 0), nil
+			}, 1 + 6,
+		},
+		"a deadline is planned for": {
+			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				return settled(req, 25*time.Minute), nil
+			}, 3 + 6,
+		},
+		"a deadline is far ahead": {
+			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				return settled(req, 25*time.Hour), nil
+			}, 2 + 6,
+		},
+		"the engine is away": {
+			func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				return nil, status.Error(codes.Unavailable, "away")
+			}, 75,
+		},
+		"the view stays stale": {
+			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				d := settled(req, 0)
+				d.Disposition = jobpolicyv1.Disposition_DISPOSITION_WAIT
+				return d, nil
+			}, 3700,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server, reads := newServer(testJob()), 0
+			server.PrependReactor("*", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				if a.GetVerb() == "get" || a.GetVerb() == "list" {
+					reads++
+				}
+				return false, nil, nil
+			})
+			decider := &decisions{decide: tc.decide}
+			cfg, registry := testConfig(server, decider), prometheus.NewRegistry()
+			cfg.Registerer, cfg.APIBackoff, cfg.MaxAPIBackoff = registry, time.Second, time.Minute
+			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
+				time.Sleep(time.Hour)
+				synctest.Wait()
+			})
+			if missed := samples(t, registry, "jobpolicy_missed_wakes_total"); len(missed) > 0 {
+				t.Errorf("missed wakes: %v", missed)
+			}
+			if decider.asked > tc.wantMost {
+				t.Errorf("asked %d times, want at most %d", decider.asked, tc.wantMost)
+			}
+			if writes := server.done(); len(writes) > 0 || (name == "at rest" && reads > 2) {
+				t.Errorf("%d reads, which the informers' two lists are part of; writes %v", reads, writes)
+			}
+		})
+	}
+}
+
+// Looks are spread over the period.
+func TestLooksAreSpread(t *testing.T) {
+	var turns [60]int
+	for n := range 6000 {
+		turns[lookTurn(testUID(n), len(turns))]++
+	}
+	if most, least := slices.Max(turns[:]), slices.Min(turns[:]); most > 200 || least < 30 {
+		t.Errorf("of 6000 Jobs, between %d and %d have their turn at once", least, most)
+	}
+}
+
+// A deadline that has passed because the clock was set forward is not waited for.
+func TestAClockSetForwardIsNoticed(t *testing.T) {
+	clock := &wallClock{}
+	var asked []time.Duration
+	begun := time.Time{}
+	decider := &decisions{decide: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		if begun.IsZero() {
+			begun = time.Now()
+		}
+		asked = append(asked, time.Since(begun).Truncate(lookStep))
+		return settled(req, 9*time.Minute), nil
+	}}
+	cfg := testConfig(newServer(testJob()), decider)
+	cfg.Now = clock.now
+	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
+		time.Sleep(time.Minute)
+		clock.set(time.Hour)
+		time.Sleep(time.Minute)
+		clock.set(-2 * time.Hour)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+	})
+	if diff := cmp.Diff([]time.Duration{0, time.Minute}, asked); diff != "" {
+		t.Errorf("asked after (-want +got):\n%s", diff)
+	}
+}
