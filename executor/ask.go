@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -55,55 +54,14 @@ func (e *Executor) ask(ctx context.Context, s *jobState, snap snapshot) (*jobpol
 	}
 	e.engineAnswered(ctx)
 	s.rowsAccepted(len(snap.req.GetUnaccountedPods()), e.rowLimit(snap.job))
-	label := dispositionLabel(d.GetDisposition())
-	e.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
-	e.metrics.decisions.WithLabelValues(label, cmp.Or(d.GetExplanation().GetDecidingRule(), "none")).Inc()
 	if err := e.check(snap.req, d); err != nil {
 		return nil, err
 	}
+	label := dispositionLabel(d.GetDisposition())
+	e.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
+	e.metrics.decisions.WithLabelValues(label, cmp.Or(d.GetExplanation().GetDecidingRule(), "none")).Inc()
 	e.debug(ctx, "decided", snap.job, slog.String("disposition", label), slog.String("summary", d.GetExplanation().GetSummary()))
 	return d, nil
-}
-
-// check refuses answers that could do harm: one to another question, one that
-// says two things at once, and one that goes beyond the limits that were set.
-func (e *Executor) check(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
-	create := d.GetCreate()
-	switch {
-	case d.GetRequestId() != req.GetRequestId():
-		return fmt.Errorf("asked %q, got the answer to %q: %w", req.GetRequestId(), d.GetRequestId(), errBadAnswer)
-	case d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_UNSPECIFIED, dispositionLabel(d.GetDisposition()) == "unspecified":
-		return fmt.Errorf("disposition %v: %w", d.GetDisposition(), errBadAnswer)
-	case create != nil && len(d.GetDelete()) > 0:
-		return fmt.Errorf("creates and deletes at once: %w", errBadAnswer)
-	case create != nil && later(req.GetCreateNotBefore(), req.GetNow()):
-		return fmt.Errorf("creates before %s: %w", req.GetCreateNotBefore().AsTime(), errBadAnswer)
-	case len(d.GetDelete()) > 0 && later(req.GetDeleteNotBefore(), req.GetNow()):
-		// An engine that does not know the field yet.
-		return fmt.Errorf("deletes before %s: %w", req.GetDeleteNotBefore().AsTime(), errBadAnswer)
-	case int(create.GetCount()) > e.cfg.maxChanges() || len(d.GetDelete()) > e.cfg.maxChanges():
-		return fmt.Errorf("%d creations and %d deletions are above the limit of %d: %w",
-			create.GetCount(), len(d.GetDelete()), e.cfg.maxChanges(), errBadAnswer)
-	case create != nil && req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED &&
-		setSize(create.GetIndexes()) != int64(create.GetCount()):
-		return fmt.Errorf("%d pods for %d indexes: %w", create.GetCount(), setSize(create.GetIndexes()), errBadAnswer)
-	case d.GetGang() != nil && (!e.cfg.WorkloadWithJob || d.GetGang().GetMinCount() < 2):
-		return fmt.Errorf("a gang of %d, with gangs asked for: %t: %w", d.GetGang().GetMinCount(), e.cfg.WorkloadWithJob, errBadAnswer)
-	}
-	return nil
-}
-
-// later reports whether a time is given and is after another.
-func later(at, than *timestamppb.Timestamp) bool {
-	return at != nil && at.AsTime().After(than.AsTime())
-}
-
-func setSize(set *jobpolicyv1.IndexSet) int64 {
-	var n int64
-	for _, r := range set.GetRanges() {
-		n += int64(r.GetLast()) - int64(r.GetFirst()) + 1
-	}
-	return n
 }
 
 func (e *Executor) engineFailed(ctx context.Context, s *jobState, snap snapshot, err error) error {

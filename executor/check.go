@@ -1,0 +1,282 @@
+package executor
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const (
+	uidSize = 16
+	// highestIndex is the contract's limit on completion indexes.
+	highestIndex = math.MaxInt32 - 1
+	// maxRuleBytes bounds the name of a rule, which is the value of a label.
+	maxRuleBytes = 128
+)
+
+// wrong says what the answer's field is and what was expected of it.
+func wrong(field, format string, args ...any) error {
+	return fmt.Errorf("%s %s: %w", field, fmt.Sprintf(format, args...), errBadAnswer)
+}
+
+// check refuses answers that could do harm: one to another question, one that
+// says two things at once, one that goes beyond the limits that were set, and one
+// with a value that the contract does not allow. Whatever passes can be carried
+// out, however wrong it may be as policy.
+func (e *Executor) check(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+	for _, check := range []func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse) error{
+		checkFrame, e.checkCreate, e.checkDelete, checkStatus, checkRelease, e.checkGang, checkReports,
+	} {
+		if err := check(req, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkFrame(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+	rule := d.GetExplanation().GetDecidingRule()
+	switch {
+	case d.GetRequestId() != req.GetRequestId():
+		return wrong("request_id", "is %q, want %q", d.GetRequestId(), req.GetRequestId())
+	case dispositionLabel(d.GetDisposition()) == "unspecified":
+		return wrong("disposition", "is %v, want one of the contract", d.GetDisposition())
+	case !text(rule, maxRuleBytes):
+		return wrong("explanation.deciding_rule", "has %d bytes, want UTF-8 of at most %d", len(rule), maxRuleBytes)
+	case d.GetDeleteJob() != nil:
+		return wrong("delete_job", "is set, want none for a Job that has not finished")
+	}
+	return checkTime("recheck_time", d.GetRecheckTime())
+}
+
+func (e *Executor) checkCreate(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+	create := d.GetCreate()
+	switch most := e.cfg.maxChanges(); {
+	case create == nil:
+		return nil
+	case len(d.GetDelete()) > 0:
+		return wrong("create", "is set together with delete, want one or the other")
+	case later(req.GetCreateNotBefore(), req.GetNow()):
+		return wrong("create", "is set, want none before %s", req.GetCreateNotBefore().AsTime())
+	case create.GetCount() < 1 || int(create.GetCount()) > most:
+		return wrong("create.count", "is %d, want 1 to %d", create.GetCount(), most)
+	}
+	return checkIndexes(req.GetSpec(), create)
+}
+
+// checkIndexes checks which pods are to be created. The size of the set bounds
+// what is made of it, so that its ranges come first.
+func checkIndexes(spec *jobpolicyv1.JobSpec, create *jobpolicyv1.CreatePods) error {
+	if spec.GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
+		if create.GetIndexes() != nil || len(create.GetFailureCounts()) > 0 {
+			return wrong("create.indexes", "or failure_counts are set, want none for a Job that is not INDEXED")
+		}
+		return nil
+	}
+	if err := checkSet("create.indexes", create.GetIndexes(), spec.GetCompletions()-1); err != nil {
+		return err
+	}
+	if n := setSize(create.GetIndexes()); n != int64(create.GetCount()) {
+		return wrong("create.indexes", "has %d indexes, want create.count, which is %d", n, create.GetCount())
+	}
+	if spec.BackoffLimitPerIndex == nil && len(create.GetFailureCounts()) > 0 {
+		return wrong("create.failure_counts", "is set, want none without backoff_limit_per_index")
+	}
+	wanted := map[int32]bool{}
+	eachIndex(create.GetIndexes(), func(ix int32) { wanted[ix] = true })
+	for i, f := range create.GetFailureCounts() {
+		field := fmt.Sprintf("create.failure_counts[%d]", i)
+		switch {
+		case !wanted[f.GetIndex()]:
+			return wrong(field+".index", "is %d, want each of create.indexes once at most", f.GetIndex())
+		case f.GetFailures() < 0 || f.GetIgnoredFailures() < 0:
+			return wrong(field, "has %d failures and %d ignored ones, want 0 or more", f.GetFailures(), f.GetIgnoredFailures())
+		}
+		delete(wanted, f.GetIndex())
+	}
+	return nil
+}
+
+func (e *Executor) checkDelete(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+	deletes, most := d.GetDelete(), e.cfg.maxChanges()
+	if len(deletes) > 0 && later(req.GetDeleteNotBefore(), req.GetNow()) {
+		// An engine that does not know the field yet.
+		return wrong("delete", "is set, want none before %s", req.GetDeleteNotBefore().AsTime())
+	}
+	if len(deletes) > most {
+		return wrong("delete", "has %d pods, want at most %d", len(deletes), most)
+	}
+	seen := map[string]bool{}
+	for i, pod := range deletes {
+		if err := checkUID(fmt.Sprintf("delete[%d].uid", i), pod.GetUid(), seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkRelease(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+	seen := map[string]bool{}
+	for i, uid := range d.GetRelease() {
+		if err := checkUID(fmt.Sprintf("release[%d]", i), uid, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Executor) checkGang(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+	switch {
+	case d.GetGang() == nil:
+		return nil
+	case !e.cfg.WorkloadWithJob:
+		return wrong("gang", "is set, want none: gangs were not asked for")
+	case d.GetGang().GetMinCount() < 2:
+		return wrong("gang.min_count", "is %d, want 2 or more", d.GetGang().GetMinCount())
+	}
+	return nil
+}
+
+// checkReports checks what becomes events and metrics.
+func checkReports(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+	for i, event := range d.GetEvents() {
+		field := fmt.Sprintf("events[%d]", i)
+		if jobpolicyv1.EventType_name[int32(event.GetType())] == "" || event.GetType() == 0 {
+			return wrong(field+".type", "is %v, want Normal or Warning", event.GetType())
+		}
+		if !text(event.GetReason(), maxReasonBytes) || !text(event.GetMessage(), maxMessageBytes) {
+			return wrong(field, "has texts of %d and %d bytes, want UTF-8 of at most %d and %d",
+				len(event.GetReason()), len(event.GetMessage()), maxReasonBytes, maxMessageBytes)
+		}
+	}
+	for i, actions := range d.GetPodFailureActions() {
+		field := fmt.Sprintf("pod_failure_actions[%d]", i)
+		if actionLabel(actions.GetAction()) == "" {
+			return wrong(field+".action", "is %v, want one of the pod failure policy's", actions.GetAction())
+		}
+		if actions.GetCount() < 1 {
+			return wrong(field+".count", "is %d, want 1 or more", actions.GetCount())
+		}
+	}
+	return nil
+}
+
+// checkStatus checks what would be written. Whether the API server takes it is
+// told by the API server.
+func checkStatus(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+	st := d.GetStatus()
+	if st == nil {
+		return nil
+	}
+	for _, count := range []struct {
+		field string
+		n     int32
+	}{
+		{"active", st.GetActive()},
+		{"ready", st.GetReady()},
+		{"terminating", st.GetTerminating()},
+		{"succeeded", st.GetSucceeded()},
+		{"failed", st.GetFailed()},
+	} {
+		if count.n < 0 {
+			return wrong("status."+count.field, "is %d, want 0 or more", count.n)
+		}
+	}
+	seen := map[string]bool{} // I3: in one of the lists, once.
+	for i, uid := range slices.Concat(st.GetUncounted().GetSucceeded(), st.GetUncounted().GetFailed()) {
+		if err := checkUID(fmt.Sprintf("status.uncounted[%d]", i), uid, seen); err != nil {
+			return err
+		}
+	}
+	if err := cmp.Or(checkTime("status.start_time", st.GetStartTime()), checkTime("status.completion_time", st.GetCompletionTime())); err != nil {
+		return err
+	}
+	if err := checkSet("status.completed_indexes", st.GetCompletedIndexes(), highestIndex); err != nil {
+		return err
+	}
+	if err := checkSet("status.failed_indexes", st.GetFailedIndexes(), highestIndex); err != nil {
+		return err
+	}
+	return checkConditions(st.GetConditions())
+}
+
+// checkConditions refuses conditions that are not the engine's to write: those of
+// others are none of its business.
+func checkConditions(conditions []*jobpolicyv1.JobCondition) error {
+	seen := map[string]bool{}
+	for i, c := range conditions {
+		field := fmt.Sprintf("status.conditions[%d]", i)
+		switch {
+		case !decided(batchv1.JobConditionType(c.GetType())) || seen[c.GetType()]:
+			return wrong(field+".type", "is %q, want each of those that the engine decides on once at most", c.GetType())
+		case jobpolicyv1.ConditionStatus_name[int32(c.GetStatus())] == "" || c.GetStatus() == 0:
+			return wrong(field+".status", "is %v, want one of the contract", c.GetStatus())
+		case !text(c.GetReason(), maxReasonBytes) || !text(c.GetMessage(), maxMessageBytes):
+			return wrong(field, "has texts of %d and %d bytes, want UTF-8 of at most %d and %d",
+				len(c.GetReason()), len(c.GetMessage()), maxReasonBytes, maxMessageBytes)
+		}
+		seen[c.GetType()] = true
+		if err := cmp.Or(checkTime(field+".last_probe_time", c.GetLastProbeTime()),
+			checkTime(field+".last_transition_time", c.GetLastTransitionTime())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSet checks that the ranges of a set are in ascending order, do not overlap
+// and end at the highest index at most.
+func checkSet(field string, set *jobpolicyv1.IndexSet, highest int32) error {
+	next := int64(0)
+	for i, r := range set.GetRanges() {
+		if int64(r.GetFirst()) < next || r.GetLast() < r.GetFirst() || r.GetLast() > highest {
+			return wrong(fmt.Sprintf("%s.ranges[%d]", field, i), "is %d to %d, want a range in ascending order that begins at %d at least and ends at %d at most",
+				r.GetFirst(), r.GetLast(), next, highest)
+		}
+		next = int64(r.GetLast()) + 1
+	}
+	return nil
+}
+
+// setSize is the number of indexes of a set that checkSet accepts.
+func setSize(set *jobpolicyv1.IndexSet) int64 {
+	var n int64
+	for _, r := range set.GetRanges() {
+		n += int64(r.GetLast()) - int64(r.GetFirst()) + 1
+	}
+	return n
+}
+
+// checkUID checks that a UID can be one and is not in seen, and adds it.
+func checkUID(field string, uid []byte, seen map[string]bool) error {
+	if len(uid) != uidSize {
+		return wrong(field, "has %d bytes, want %d", len(uid), uidSize)
+	}
+	if seen[string(uid)] {
+		return wrong(field, "is %x once more, want it once at most", uid)
+	}
+	seen[string(uid)] = true
+	return nil
+}
+
+func checkTime(field string, at *timestamppb.Timestamp) error {
+	if at != nil && !at.IsValid() {
+		return wrong(field, "is no time between the years 1 and 9999")
+	}
+	return nil
+}
+
+// text reports whether a text can be written: UTF-8 of at most so many bytes.
+func text(s string, most int) bool { return len(s) <= most && utf8.ValidString(s) }
+
+// later reports whether a time is given and is after another.
+func later(at, than *timestamppb.Timestamp) bool {
+	return at != nil && at.AsTime().After(than.AsTime())
+}
