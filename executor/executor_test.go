@@ -301,12 +301,13 @@ func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
 	}
 	cases := map[string]struct {
-		server *server
+		server  *server
+		replace bool // Beside the built-in controller, the pod would be its business.
 	}{
-		"the Job is gone":                              {newServer(testPod(2))},
-		"a Job of the same name has another UID":       {newServer(testPod(2), testJob(func(j *batchv1.Job) { j.UID = testUID(5) }))},
-		"the Job is finished":                          {newServer(testPod(2), testJob(finished))},
-		"the pod lost its owner and no Job selects it": {newServer(testPod(2, loose))},
+		"the Job is gone":                              {newServer(testPod(2)), true},
+		"a Job of the same name has another UID":       {newServer(testPod(2), testJob(func(j *batchv1.Job) { j.UID = testUID(5) })), true},
+		"the Job is finished":                          {newServer(testPod(2), testJob(finished)), false},
+		"the pod lost its owner and no Job selects it": {newServer(testPod(2, loose)), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -316,7 +317,9 @@ func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 				}
 				return nil
 			}
-			start(t, testConfig(tc.server, &script{}))
+			cfg := testConfig(tc.server, &script{})
+			cfg.ReplaceBuiltin = tc.replace
+			start(t, cfg)
 			eventually(t, "release in spite of failures", func() bool { return !holdsFinalizer(tc.server.pod(t, "pod-2")) })
 		})
 	}

@@ -205,7 +205,7 @@ func (e *Executor) ownedPodSeen(pod *leanpods.Pod, ref *leanpods.Owner) {
 // holds the finalizer, somebody must release it.
 func (e *Executor) orphanSeen(old, pod *leanpods.Pod) {
 	if pod.Held {
-		e.orphans.add(pod)
+		e.looseSeen(old, pod)
 	}
 	if old != nil && old.Labels.Equal(pod.Labels) && !controlled(old) {
 		return

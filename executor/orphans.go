@@ -24,23 +24,57 @@ const orphanDelay = time.Second
 type orphanKey struct {
 	namespace, name string
 	uid             types.UID
+	// own: a Job of this executor's was seen to control the pod.
+	own bool
 }
 
 // orphanQueue holds pods to look at, one entry a pod, with a back-off of its
 // own for each.
 type orphanQueue struct {
 	workqueue.TypedRateLimitingInterface[orphanKey]
+	past *pastJobs
 }
 
 func newOrphanQueue(base, limit time.Duration, shared *metering.Shared) orphanQueue {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[orphanKey](base, limit)
 	return orphanQueue{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[orphanKey]{
 		Name: shared.QueueName(metering.OrphanPodQueue), MetricsProvider: shared.Queues,
-	})}
+	}), newPastJobs()}
 }
 
-func (q orphanQueue) add(pod *leanpods.Pod) {
-	q.Add(orphanKey{pod.Namespace(), pod.Name, pod.UID})
+func (q orphanQueue) add(pod *leanpods.Pod) { q.addKnown(pod, false) }
+
+// addKnown adds a pod of which it is known whether a Job of this executor's
+// controlled it.
+func (q orphanQueue) addKnown(pod *leanpods.Pod, own bool) {
+	q.Add(orphanKey{pod.Namespace(), pod.Name, pod.UID, own})
+}
+
+// looseSeen queues a pod that nothing controls any more.
+func (e *Executor) looseSeen(old, pod *leanpods.Pod) {
+	e.orphans.addKnown(pod, old != nil && e.ownPod(old))
+}
+
+// ownPod reports whether a Job that is this executor's, or was, controls the pod.
+func (e *Executor) ownPod(pod *leanpods.Pod) bool {
+	ref, _ := jobRef(pod)
+	if ref == nil {
+		return false
+	}
+	if s, ok := e.jobs.find(ref.UID); ok {
+		if job := s.current(); job != nil {
+			return e.ours(job)
+		}
+	}
+	return e.orphans.past.has(ref.UID)
+}
+
+// leavesPods reports whether it is on this executor to release the pods of a Job
+// that is gone. Beside the built-in controller only if it has seen that the Job was
+// its own: the built-in one releases them whoever managed the Job. In its place,
+// always.
+func (e *Executor) leavesPods(gone types.UID) bool {
+	return e.cfg.ReplaceBuiltin || e.orphans.past.has(gone)
 }
 
 // releaseLeftovers queues the pods of a Job that no round will care for any
@@ -48,10 +82,14 @@ func (q orphanQueue) add(pod *leanpods.Pod) {
 // another manager as long as it selected them; those that our Jobs select are in
 // the queue until they are adopted or released.
 func (e *Executor) releaseLeftovers(s *jobState, job *batchv1.Job) {
-	for _, pod := range s.pods.Held() {
-		e.orphans.add(pod)
+	own := e.ours(job)
+	if own {
+		e.orphans.past.add(job.UID)
 	}
-	if e.ours(job) || !e.cfg.ReplaceBuiltin {
+	for _, pod := range s.pods.Held() {
+		e.orphans.addKnown(pod, own)
+	}
+	if own || !e.cfg.ReplaceBuiltin {
 		return
 	}
 	for _, pod := range e.loosePods(job.Namespace) {
@@ -96,7 +134,7 @@ func (e *Executor) releaseOrphan(ctx context.Context, key orphanKey) {
 		e.orphans.Forget(key)
 		return
 	}
-	verdict, err := e.orphaned(ctx, pod)
+	verdict, err := e.orphaned(ctx, pod, key.own)
 	if err == nil && verdict == orphanYes {
 		err = e.patchOrphan(ctx, pod)
 	}
@@ -145,15 +183,16 @@ const (
 
 // orphaned works out whether a pod that holds the finalizer has nobody who will
 // take it away. Pods of other controllers, and of Jobs that somebody else
-// manages, are left alone (invariant I9). When a Job of somebody else is gone,
-// its pods are the business of whoever stands in for the built-in controller.
-func (e *Executor) orphaned(ctx context.Context, pod *leanpods.Pod) (orphanVerdict, error) {
+// manages, are left alone (invariant I9), and beside the built-in controller also
+// those of which it is not known that they were ours: it releases the pods of every
+// Job that is gone and those that nothing controls, so none is stuck.
+func (e *Executor) orphaned(ctx context.Context, pod *leanpods.Pod, own bool) (orphanVerdict, error) {
 	ref, other := jobRef(pod)
 	switch {
 	case other:
 		return orphanNo, nil
 	case ref == nil:
-		return e.looseOrphaned(pod), nil
+		return e.looseOrphaned(pod, own), nil
 	}
 	s, ok := e.jobs.find(ref.UID)
 	if !ok {
@@ -172,28 +211,33 @@ func (e *Executor) orphaned(ctx context.Context, pod *leanpods.Pod) (orphanVerdi
 	}
 }
 
-// looseOrphaned judges a pod that nothing controls. A Job that selects it may
-// adopt it. One that is not ours may have plans of its own, unless this executor
-// stands in for the built-in controller, which lets such a pod go.
-func (e *Executor) looseOrphaned(pod *leanpods.Pod) orphanVerdict {
+// looseOrphaned judges a pod that nothing controls; own says that a Job of ours
+// did. A Job that selects it may adopt it. One that is not ours may have plans of
+// its own, unless this executor stands in for the built-in controller, which lets
+// such a pod go.
+func (e *Executor) looseOrphaned(pod *leanpods.Pod, own bool) orphanVerdict {
 	for _, s := range e.jobs.selecting(pod) {
 		job := s.current()
-		if job == nil || FinishedCondition(job) != nil {
-			continue
-		}
-		if !e.ours(job) {
-			if e.cfg.ReplaceBuiltin {
-				continue
+		switch {
+		case job == nil:
+		case !e.ours(job):
+			if !e.cfg.ReplaceBuiltin && FinishedCondition(job) == nil {
+				return orphanNo
 			}
-			return orphanNo
-		}
-		// The cache may not show yet that the Job is going away, and has left
-		// its pods behind.
-		if job.DeletionTimestamp == nil && !pod.Deleting {
+		case FinishedCondition(job) != nil:
+			own = true
+		case job.DeletionTimestamp == nil && !pod.Deleting:
+			// The cache may not show yet that the Job is going away, and has left
+			// its pods behind.
 			return orphanUnsure
+		default:
+			own = true
 		}
 	}
-	return orphanYes
+	if own || e.cfg.ReplaceBuiltin {
+		return orphanYes
+	}
+	return orphanNo
 }
 
 // goneLive asks the API server whether a Job that the cache does not hold
@@ -203,10 +247,14 @@ func (e *Executor) goneLive(ctx context.Context, pod *leanpods.Pod, ref *leanpod
 	job, err := e.liveJob(ctx, pod.Namespace(), ref.Name, ref.UID)
 	switch {
 	case errors.Is(err, errJobGone):
+		own := e.leavesPods(ref.UID)
 		if s != nil {
-			s.deleted(nil, false)
+			s.deleted(nil, !own)
 		}
-		return orphanYes, nil
+		if own {
+			return orphanYes, nil
+		}
+		return orphanNo, nil
 	case err != nil:
 		return orphanNo, fmt.Errorf("is job %s gone: %w", ref.Name, err)
 	case !e.ours(job):

@@ -1,0 +1,71 @@
+package executor
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Beside the built-in controller, what becomes of pods whose Job is gone must not
+// depend on whether the executor was there to see it: those of foreign Jobs and of
+// nobody are left alone (invariant I9).
+func TestBesideTheBuiltinControllerOnlyOwnOrphansAreReleased(t *testing.T) {
+	foreign := "example.com/other"
+	notOurs := func(j *batchv1.Job) { j.Spec.ManagedBy = &foreign }
+	builtin := func(j *batchv1.Job) { j.Spec.ManagedBy = nil }
+	loose := func(p *corev1.Pod) { p.OwnerReferences = nil }
+	unlabelled := func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, nil }
+	cases := map[string]struct {
+		job  *batchv1.Job
+		pod  *corev1.Pod
+		then []func(*corev1.Pod) // what becomes of the pod when the Job goes
+		seen bool                // whether it is released if the executor sees the Job go
+	}{
+		"the pod of a Job of ours":                {job: testJob(), pod: testPod(2), seen: true},
+		"the pod that a Job of ours leaves loose": {job: testJob(), pod: testPod(2), then: []func(*corev1.Pod){loose}, seen: true},
+		"the pod of a foreign Job":                {job: testJob(notOurs), pod: testPod(2)},
+		"the pod that a foreign Job leaves loose": {job: testJob(notOurs), pod: testPod(2), then: []func(*corev1.Pod){loose}},
+		"the pod of the built-in controller's":    {job: testJob(builtin), pod: testPod(2)},
+		"a loose pod that a foreign Job selects":  {job: testJob(notOurs), pod: testPod(2, loose)},
+		"a loose pod of nobody":                   {job: testJob(notOurs), pod: testPod(2, unlabelled)},
+	}
+	for name, tc := range cases {
+		for _, replace := range []bool{false, true} {
+			for _, restarted := range []bool{false, true} {
+				t.Run(name+map[bool]string{true: ", in its place"}[replace]+map[bool]string{true: ", after a restart"}[restarted], func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						s := newServer(tc.job.DeepCopy(), tc.pod.DeepCopy())
+						if restarted {
+							s.jobGoes(tc.then)
+						}
+						cfg := testConfig(s, &script{})
+						cfg.ReplaceBuiltin = replace
+						start(t, cfg)
+						time.Sleep(time.Minute)
+						if !restarted {
+							s.jobGoes(tc.then)
+							time.Sleep(time.Minute)
+						}
+						want := replace || (tc.seen && !restarted)
+						if got := !holdsFinalizer(s.pod(t, "pod-2")); got != want {
+							t.Errorf("the pod was released: %v, want %v", got, want)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// jobGoes deletes the Job, and changes its pod.
+func (s *server) jobGoes(change []func(*corev1.Pod)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(change) > 0 {
+		s.replace(podResource, testPod(2, change...))
+	}
+	must(s.Tracker().Delete(jobResource, "ns", "job"))
+}
