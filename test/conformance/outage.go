@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -98,14 +97,15 @@ func (o *outage) await(long time.Duration) {
 
 // disturb restarts the controller at random moments until ctx ends.
 func (o *outage) disturb(ctx context.Context, from, to time.Duration) error {
+	luck := seeded(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(from + rand.N(to-from)):
+		case <-time.After(from + time.Duration(luck.Int64N(int64(to-from)))):
 		}
-		err := o.begin(rand.IntN(len(o.components)))
-		time.Sleep(rand.N(time.Second))
+		err := o.begin(luck.IntN(len(o.components)))
+		time.Sleep(time.Duration(luck.Int64N(int64(time.Second))))
 		if err := errors.Join(err, o.end(context.WithoutCancel(ctx))); err != nil {
 			return err
 		}

@@ -55,10 +55,13 @@ func (d *drawer) text(label string) string {
 
 func (d *drawer) time(label string) metav1.Time {
 	return metav1.NewTime(pick(d, label,
-		time.Time{}, time.Unix(0, 0), time.Now().Truncate(time.Second), time.Now().AddDate(50, 0, 0).Truncate(time.Second),
+		time.Time{}, time.Unix(0, 0), today, today.AddDate(50, 0, 0),
 		time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-4000, 1, 1, 0, 0, 0, 0, time.UTC),
 		time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(math.MaxInt32*1e5, 0)))
 }
+
+// today is a day like any other. The same seed draws the same objects on every day.
+var today = time.Date(2026, time.September, 1, 12, 0, 0, 0, time.UTC)
 
 var statuses = []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}
 
@@ -68,7 +71,7 @@ func (d *drawer) job() *batchv1.Job {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: strings.Repeat("j", pick(d, "name bytes", 1, 50)), Namespace: d.namespace(),
 			UID: d.uid(), ResourceVersion: d.version(), Generation: pick(d, "generation", int64(1), math.MaxInt64),
-			CreationTimestamp: metav1.Now(),
+			CreationTimestamp: metav1.NewTime(today),
 		},
 		Spec:   d.spec(labels),
 		Status: d.status(),
@@ -195,7 +198,7 @@ func (d *drawer) pod(job *batchv1.Job) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("%s-%d", strings.Repeat("p", pick(d, "pod name bytes", 1, 240)), d.uids), Namespace: job.Namespace,
-			UID: uid, ResourceVersion: d.version(), Labels: job.Spec.Selector.MatchLabels, CreationTimestamp: metav1.Now(),
+			UID: uid, ResourceVersion: d.version(), Labels: job.Spec.Selector.MatchLabels, CreationTimestamp: metav1.NewTime(today),
 			Annotations: map[string]string{
 				batchv1.JobCompletionIndexAnnotation:          pick(d, "index", numbers...),
 				batchv1.JobIndexFailureCountAnnotation:        pick(d, "failure count", numbers...),
@@ -218,7 +221,7 @@ func (d *drawer) pod(job *batchv1.Job) *corev1.Pod {
 		})
 	}
 	if rapid.Bool().Draw(d.T, "deleting") {
-		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Now()), maybe(d, "grace", int64(0), 30, math.MaxInt64)
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.NewTime(today)), maybe(d, "grace", int64(0), 30, math.MaxInt64)
 	}
 	return pod
 }
@@ -229,7 +232,7 @@ func (d *drawer) containers(name string, n int) []corev1.ContainerStatus {
 	restarts, at := pick(d, "restarts", int32(0), 3, -3, math.MinInt32, math.MaxInt32), d.time("finishedAt")
 	var out []corev1.ContainerStatus
 	for i := range n {
-		state := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: int32(i), StartedAt: metav1.Now(), FinishedAt: at}}
+		state := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: int32(i), StartedAt: metav1.NewTime(today), FinishedAt: at}}
 		out = append(out, corev1.ContainerStatus{Name: name, RestartCount: restarts, State: state})
 	}
 	return out
