@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -51,6 +52,8 @@ type judgeOptions struct {
 // them, and no executor is taken at its word.
 type judge struct {
 	judgeOptions
+
+	mu    sync.Mutex // Held by the methods that the world calls.
 	now   time.Time
 	found []breach
 	// said holds the rules that were reported of an object: one that is broken
@@ -97,6 +100,8 @@ func newJudge(options judgeOptions) *judge {
 
 // wrote takes in a committed write. Writes must come in order.
 func (j *judge) wrote(w apiserver.Write) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	j.now = w.Time
 	ours := j.executors(w.By)
 	if ours {
@@ -139,6 +144,8 @@ func (j *judge) writer(by string) *writer {
 // refused takes in that the API server refused a request as invalid (422). A
 // status of ours passes its validation, always.
 func (j *judge) refused(by, verb, resource, message string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if !j.executors(by) || resource != "jobs/status" {
 		return
 	}
@@ -148,13 +155,25 @@ func (j *judge) refused(by, verb, resource, message string) {
 
 // clocksSet takes in that the clocks by which executors start runs of CronJobs and
 // delete expired Jobs are ahead of the API server's.
-func (j *judge) clocksSet(ahead time.Duration) { j.ahead = max(j.ahead, ahead) }
+func (j *judge) clocksSet(ahead time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ahead = max(j.ahead, ahead)
+}
 
 // faultsEnded takes in that nobody disturbs from now on.
-func (j *judge) faultsEnded(now time.Time) { j.now, j.calmSince = now, now }
+func (j *judge) faultsEnded(now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.now, j.calmSince = now, now
+}
 
 // breaches are what was found, in order.
-func (j *judge) breaches() []breach { return j.found }
+func (j *judge) breaches() []breach {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.found
+}
 
 func (j *judge) breach(rule string, key types.NamespacedName, uid types.UID, format string, args ...any) {
 	once := said{rule, format, uid}

@@ -88,10 +88,7 @@ func inARow(ends []*podRecord) (failures int, last time.Time) {
 		if p.succeeded() || disrupted(p.version()) || disrupted(p.pod) {
 			continue
 		}
-		at := finishTime(p.version())
-		if p.dueAt.Before(at) {
-			at = p.dueAt
-		}
+		at := p.finished
 		if !at.After(success) {
 			continue
 		}
@@ -123,7 +120,7 @@ func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod
 		return
 	}
 	failures, ignored := countOf(last.pod, batchv1.JobIndexFailureCountAnnotation), countOf(last.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
-	due := finishTime(last.version()).Add(j.delayAfter(int(failures+ignored) + 1))
+	due := last.finished.Add(j.delayAfter(int(failures+ignored) + 1))
 	if now := w.Time; !disrupted(last.version()) && !disrupted(last.pod) && now.Before(due) {
 		j.breach("I12", r.key, r.uid, "%s created pod %s of index %d %s before the retry delay of the index had passed: it had failed %d times",
 			w.By, w.Key.Name, ix, due.Sub(now), failures+ignored+1)

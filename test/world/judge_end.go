@@ -18,6 +18,8 @@ const settles = 2*time.Minute + defaultLag
 // end is the last look, at what is there now. The server is asked for nothing: the
 // stream has told it all.
 func (j *judge) end(now time.Time, _ *apiserver.Server) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	j.now = now
 	for _, uid := range sortedUIDs(j.jobs) {
 		j.judgeEnd(j.jobs[uid])
@@ -71,12 +73,10 @@ func (j *judge) judgeBooks(r *jobRecord) {
 	}
 	var failed, succeeded int32
 	for _, e := range r.entries {
-		switch {
-		case !e.counted:
-		case e.as == asFailed:
-			failed++
-		default:
-			succeeded++
+		if e.as == asFailed {
+			failed += e.counted
+		} else {
+			succeeded += e.counted
 		}
 	}
 	s := &r.job.Status
@@ -193,6 +193,10 @@ func (j *judge) judgeMissing(r *jobRecord) {
 		}
 	}
 	wanted := j.wanted(r)
+	if isIndexed(r.job) {
+		completions := valueOr(r.job.Spec.Completions, 0)
+		wanted = min(wanted, int64(completions)-r.completed.Union(r.failed).Below(completions).Len())
+	}
 	switch {
 	case suspended(r.job) && active > 0:
 		j.breach("liveness", r.key, r.uid, "the Job is suspended, and %d pods run", active)
@@ -215,7 +219,7 @@ func (j *judge) delayed(r *jobRecord) bool {
 			continue
 		}
 		n := countOf(p.pod, batchv1.JobIndexFailureCountAnnotation) + countOf(p.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
-		if !j.settled(finishTime(p.version()).Add(j.delayAfter(int(n) + 1))) {
+		if !j.settled(p.finished.Add(j.delayAfter(int(n) + 1))) {
 			return true
 		}
 	}

@@ -26,7 +26,7 @@ const (
 // An entry is a pod that stands or stood in a status's lists.
 type entry struct {
 	as      outcome
-	counted bool
+	counted int32 // How often.
 }
 
 // A jobRecord is what happened to one Job, by its UID (I8).
@@ -148,7 +148,7 @@ func (r *jobRecord) observeStatus(w apiserver.Write, ours bool, next *batchv1.Jo
 	listed := uncounted(&next.Status)
 	for uid := range uncounted(&r.job.Status) {
 		if e := r.entries[uid]; e != nil && listed[uid] == "" {
-			e.counted = true
+			e.counted++
 		}
 	}
 	for uid, as := range listed {

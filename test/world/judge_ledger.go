@@ -60,7 +60,7 @@ func (j *judge) judgeCounted(w apiserver.Write, r *jobRecord, uid types.UID) {
 	if p := j.pods[uid]; p != nil && !p.gone && holds(p.pod) && p.job == r {
 		j.breach("I2", r.key, r.uid, "%s counted pod %s while it held the finalizer, and a pod is counted only when that is gone", w.By, p.key.Name)
 	}
-	if e := r.entries[uid]; e != nil && e.counted {
+	if e := r.entries[uid]; e != nil && e.counted > 0 && !j.revived(uid) {
 		j.breach("I2", r.key, r.uid, "%s counted pod %s a second time, and each pod counts once", w.By, j.podName(uid))
 	}
 }
@@ -68,6 +68,9 @@ func (j *judge) judgeCounted(w apiserver.Write, r *jobRecord, uid types.UID) {
 // judgeRecorded holds a new entry against what became of the pod.
 func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job, uid types.UID, as outcome) {
 	if e := r.entries[uid]; e != nil {
+		if j.revived(uid) {
+			return
+		}
 		j.breach("I2", r.key, r.uid, "%s recorded pod %s again after it was counted, and each pod counts once", w.By, j.podName(uid))
 		return
 	}
@@ -142,6 +145,10 @@ func (j *judge) judgeCounters(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		j.breach("I2", r.key, r.uid, "%s raised status.succeeded by %d, and %d pods left the list of succeeded ones", w.By, grown, counted[asSucceeded])
 	}
 }
+
+// revived reports whether somebody else has made a pod look as if it was not
+// counted.
+func (j *judge) revived(uid types.UID) bool { return j.pods[uid] != nil && j.pods[uid].revived }
 
 func (j *judge) podName(uid types.UID) string {
 	if p := j.pods[uid]; p != nil {

@@ -1,13 +1,10 @@
 package world
 
 import (
-	"slices"
-	"strconv"
+	"maps"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,6 +35,8 @@ type podRecord struct {
 	due      bool
 	dueAt    time.Time
 	dueOrder uint64
+	// finished is the earliest time that the pod has named for its end since.
+	finished time.Time
 	// first is the version that showed how the pod ended first; flipped says
 	// that a later one told otherwise.
 	first   *corev1.Pod
@@ -51,6 +50,11 @@ type podRecord struct {
 	// released is when the finalizer went; excuse is why it went uncounted.
 	releasedAt time.Time
 	excuse     string
+
+	// revived: after the status had accounted for the pod, somebody else changed
+	// whose it is, or put its finalizer back. Nothing in the cluster tells then
+	// that it was counted.
+	revived bool
 
 	restarts           int64
 	ourWrites, foreign int
@@ -91,12 +95,21 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 	} else {
 		p.gone, p.goneAt = true, w.Time
 	}
+	if !ours && old != nil && next != nil {
+		p.revived = p.revived || revives(old, next)
+	}
 	j.observeOwner(w, p, next)
 	p.observeEnd(w, ours, old, next)
 	if p.job != nil {
 		p.job.observePod(w, p)
 	}
 	j.countWrite(w, ours, p)
+}
+
+// revives reports whether somebody makes a pod another one's or nobody's, or puts
+// the finalizer back. Labels may do the former.
+func revives(old, next *corev1.Pod) bool {
+	return (!holds(old) && holds(next)) || controllerUID(old) != controllerUID(next) || !maps.Equal(old.Labels, next.Labels)
 }
 
 func (j *judge) observeOwner(w apiserver.Write, p *podRecord, next *corev1.Pod) {
@@ -155,6 +168,10 @@ func (r *jobRecord) observePod(w apiserver.Write, p *podRecord) {
 	if !p.due && as && holds(p.pod) {
 		p.due, p.dueAt, p.dueOrder = true, w.Time, w.ResourceVersion
 		r.ends = append(r.ends, p)
+		p.finished = w.Time
+	}
+	if at := finishTime(p.pod); p.due && at.Before(p.finished) {
+		p.finished = at
 	}
 }
 
@@ -182,105 +199,6 @@ func (p *podRecord) active() bool {
 // terminating reports whether the pod is being deleted and has not ended.
 func (p *podRecord) terminating() bool {
 	return !p.gone && !ended(p.pod) && p.pod.DeletionTimestamp != nil
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-func flips(first, next *corev1.Pod) bool {
-	return first != nil && next != nil && first.Status.Phase != next.Status.Phase
-}
-
-// holds reports whether a pod holds the tracking finalizer; one that is not there
-// does not.
-func holds(pod *corev1.Pod) bool {
-	return pod != nil && slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
-}
-
-// controllerUID is the UID of the Job that controls a pod; empty if none does.
-func controllerUID(pod *corev1.Pod) types.UID {
-	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil || ref.Kind != "Job" {
-		return ""
-	}
-	return ref.UID
-}
-
-func podIndex(pod *corev1.Pod) int32 {
-	ix, err := strconv.ParseInt(pod.Annotations[batchv1.JobCompletionIndexAnnotation], 10, 32)
-	if err != nil || ix < 0 {
-		return noIndex
-	}
-	return int32(ix)
-}
-
-// countOf reads a count annotation; one that is absent or no count is 0.
-func countOf(pod *corev1.Pod, annotation string) int32 {
-	n, err := strconv.ParseInt(pod.Annotations[annotation], 10, 32)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return int32(n)
-}
-
-func restarts(pod *corev1.Pod) (n int64) {
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range statuses {
-			n += int64(max(0, statuses[i].RestartCount))
-		}
-	}
-	return n
-}
-
-func podReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// disrupted reports whether something outside of the pod ended it.
-func disrupted(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
-	})
-}
-
-// finishTime is when a pod says that it ended, as upstream reads it: by its
-// containers, else by when it was no longer ready, else by its deletion, else by
-// its creation.
-func finishTime(pod *corev1.Pod) time.Time {
-	if at := containersEnd(pod); !at.IsZero() {
-		return at
-	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && !c.LastTransitionTime.IsZero() {
-			return c.LastTransitionTime.Time
-		}
-	}
-	if pod.DeletionTimestamp == nil {
-		return pod.CreationTimestamp.Time
-	}
-	at := pod.DeletionTimestamp.Time
-	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
-		at = at.Add(-time.Duration(*grace) * time.Second)
-	}
-	return at
-}
-
-// containersEnd is when the last container ended; zero if one of them does not
-// say.
-func containersEnd(pod *corev1.Pod) (last time.Time) {
-	for i := range pod.Status.ContainerStatuses {
-		end := pod.Status.ContainerStatuses[i].State.Terminated
-		if end == nil || end.FinishedAt.IsZero() {
-			return time.Time{}
-		}
-		if end.FinishedAt.After(last) {
-			last = end.FinishedAt.Time
-		}
-	}
-	return last
 }
 
 func (r *jobRecord) selects(pod *corev1.Pod) bool { return r.selector.Matches(labels.Set(pod.Labels)) }

@@ -27,6 +27,8 @@ func (j *judge) comesToRest() time.Duration { return j.longestDelay + 5*time.Min
 // disturbed takes in a fault: an answer that was lost, a process that was killed.
 // What it makes necessary is nobody's hot loop.
 func (j *judge) disturbed() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	for _, r := range j.jobs {
 		if !r.gone {
 			r.stimuli += writesPerFault

@@ -1,0 +1,113 @@
+package world
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What a pod says of itself, as upstream reads it.
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func flips(first, next *corev1.Pod) bool {
+	return first != nil && next != nil && first.Status.Phase != next.Status.Phase
+}
+
+// holds reports whether a pod holds the tracking finalizer; one that is not there
+// does not.
+func holds(pod *corev1.Pod) bool {
+	return pod != nil && slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
+}
+
+// controllerUID is the UID of the Job that controls a pod; empty if none does.
+func controllerUID(pod *corev1.Pod) types.UID {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || ref.Kind != "Job" {
+		return ""
+	}
+	return ref.UID
+}
+
+func podIndex(pod *corev1.Pod) int32 {
+	ix, err := strconv.ParseInt(pod.Annotations[batchv1.JobCompletionIndexAnnotation], 10, 32)
+	if err != nil || ix < 0 {
+		return noIndex
+	}
+	return int32(ix)
+}
+
+// countOf reads a count annotation; one that is absent or no count is 0.
+func countOf(pod *corev1.Pod, annotation string) int32 {
+	n, err := strconv.ParseInt(pod.Annotations[annotation], 10, 32)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return int32(n)
+}
+
+func restarts(pod *corev1.Pod) (n int64) {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			n += int64(max(0, statuses[i].RestartCount))
+		}
+	}
+	return n
+}
+
+func podReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// disrupted reports whether something outside of the pod ended it.
+func disrupted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
+}
+
+// finishTime is when a pod says that it ended, as upstream reads it: by its
+// containers, else by when it was no longer ready, else by its deletion, else by
+// its creation.
+func finishTime(pod *corev1.Pod) time.Time {
+	if at := containersEnd(pod); !at.IsZero() {
+		return at
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.Time
+		}
+	}
+	if pod.DeletionTimestamp == nil {
+		return pod.CreationTimestamp.Time
+	}
+	at := pod.DeletionTimestamp.Time
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+		at = at.Add(-time.Duration(*grace) * time.Second)
+	}
+	return at
+}
+
+// containersEnd is when the last container ended; zero if one of them does not
+// say.
+func containersEnd(pod *corev1.Pod) (last time.Time) {
+	for i := range pod.Status.ContainerStatuses {
+		end := pod.Status.ContainerStatuses[i].State.Terminated
+		if end == nil || end.FinishedAt.IsZero() {
+			return time.Time{}
+		}
+		if end.FinishedAt.After(last) {
+			last = end.FinishedAt.Time
+		}
+	}
+	return last
+}
