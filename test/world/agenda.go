@@ -15,13 +15,16 @@ func (w *world) playSteps() {
 	time.Sleep(time.Until(w.begun.Add(w.plan.calm)))
 	w.acting.Lock()
 	defer w.acting.Unlock()
-	w.calm = true
+	w.calm.Store(true)
 }
 
 // reached takes in that executors have sent so many requests, or that the API
 // server has committed so many of their writes. A kill without delay takes effect
 // before the answer.
 func (w *world) reached(n uint64, before bool) {
+	if w.calm.Load() {
+		return
+	}
 	for _, s := range w.plan.steps {
 		if s.write != int(n) || s.before != before {
 			continue
@@ -37,7 +40,7 @@ func (w *world) reached(n uint64, before bool) {
 func (w *world) act(s *step) {
 	w.acting.Lock()
 	defer w.acting.Unlock()
-	if w.calm {
+	if w.calm.Load() {
 		return
 	}
 	w.done[s.verb]++
@@ -50,7 +53,7 @@ func (w *world) act(s *step) {
 // later does the second half of a step, in time before all has to be calm.
 func (w *world) later(d time.Duration, do func()) {
 	left := w.begun.Add(w.plan.calm).Sub(time.Now())
-	w.after(min(d, left-time.Nanosecond), func() {
+	w.after(min(d, left), func() {
 		w.acting.Lock()
 		defer w.acting.Unlock()
 		do()

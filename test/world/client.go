@@ -26,7 +26,15 @@ type client struct {
 	core         typedcorev1.CoreV1Interface
 	batch        typedbatchv1.BatchV1Interface
 	coordination typedcoordinationv1.CoordinationV1Interface
-	clock        clock
+	now          func() time.Time
+	ahead        atomic.Int64 // How far the API server's clock is, or 0 if that is not known.
+}
+
+// clientOptions are how a client differs from a plain one.
+type clientOptions struct {
+	lean bool    // It decodes of pods only what the executor keeps.
+	qps  float32 // 0: no limit.
+	now  func() time.Time
 }
 
 // CoreV1 implements kubernetes.Interface.
@@ -38,39 +46,34 @@ func (c *client) BatchV1() typedbatchv1.BatchV1Interface { return c.batch }
 // CoordinationV1 implements kubernetes.Interface.
 func (c *client) CoordinationV1() typedcoordinationv1.CoordinationV1Interface { return c.coordination }
 
-// A clock knows the API server's time from the Date of its last answer, as that of
-// the executor's program does.
-type clock struct{ ahead atomic.Int64 }
-
-func (c *clock) hear(resp *http.Response) {
-	at, err := http.ParseTime(resp.Header.Get("Date"))
-	if err != nil {
-		return
+// hear learns the API server's time from an answer.
+func (c *client) hear(resp *http.Response) {
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		c.ahead.Store(int64(at.Sub(c.now())) | 1)
 	}
-	c.ahead.Store(int64(time.Until(at)) | 1)
 }
 
-// now is the zero time while nothing is known.
-func (c *clock) now() time.Time {
+// serverNow is the API server's time as the executor's program knows it: from its
+// last answer. The zero time while there is none.
+func (c *client) serverNow() time.Time {
 	ahead := c.ahead.Load()
 	if ahead == 0 {
 		return time.Time{}
 	}
-	return time.Now().Add(time.Duration(ahead))
+	return c.now().Add(time.Duration(ahead))
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// newClient makes a client that sends protobuf, as the executor's program does, and
-// decodes of pods what the executor keeps, if lean. qps 0 is no limit.
-func newClient(transport http.RoundTripper, lean bool, qps float32) (*client, error) {
-	c := &client{}
+// newClient makes a client that sends protobuf, as the executor's program does.
+func newClient(transport http.RoundTripper, o clientOptions) (*client, error) {
+	c := &client{now: o.now}
 	hearing := roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := transport.RoundTrip(r)
 		if err == nil {
-			c.clock.hear(resp)
+			c.hear(resp)
 		}
 		return resp, err
 	})
@@ -81,12 +84,12 @@ func newClient(transport http.RoundTripper, lean bool, qps float32) (*client, er
 			AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
 		},
 	}
-	if qps > 0 {
-		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(qps, int(qps*1.5))
+	if o.qps > 0 {
+		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.qps, int(o.qps*1.5))
 	}
 	sender := &http.Client{Transport: hearing}
 	var err error
-	if c.core, err = newCore(cfg, sender, lean); err != nil {
+	if c.core, err = newCore(cfg, sender, o.lean); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	if c.batch, err = typedbatchv1.NewForConfigAndClient(cfg, sender); err != nil {

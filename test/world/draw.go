@@ -69,6 +69,9 @@ func (d *drawer) frame() {
 	p.calm = d.within(5*time.Second, 10*time.Minute)
 	p.settle = settleTime
 	p.executor = executorPlan{replace: d.chance(50), replicas: 1, zone: "Etc/UTC"}
+	if d.chance(8) {
+		p.executor.replicas = 2
+	}
 	if d.chance(25) {
 		p.executor.maxChanges = d.among(1, 6)
 	}

@@ -2,18 +2,23 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace/noop"
+	"golang.org/x/sync/errgroup"
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/cronjobs"
 	"jobpolicy.dev/executor/expiry"
+	"jobpolicy.dev/executor/leaderelection"
 )
 
 // executorName is how the names of executors begin, each process its own.
@@ -58,31 +63,83 @@ func (f *fleet) start() error {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	f.running = append(f.running, p)
-	for _, run := range run {
-		f.ended.Go(func() {
-			if err := run(ctx); err != nil {
-				f.w.broken("run", fmt.Sprintf("%s ended: %v", name, err))
-			}
-		})
-	}
+	f.ended.Go(func() { f.see(p, run(ctx)) })
 	return nil
 }
 
-// build makes the controllers as the executor's program does.
-func (f *fleet) build(p *process) ([]func(context.Context) error, error) {
+// see takes in that a process has ended. One that lost its lease has to, and is
+// started anew.
+func (f *fleet) see(p *process, err error) {
+	if err == nil || p.link.isDown() {
+		return
+	}
+	if !errors.Is(err, leaderelection.ErrLost) {
+		f.w.broken("run", fmt.Sprintf("%s ended: %v", p.name, err))
+		return
+	}
+	f.w.note(p.name, "has lost the lease")
+	f.bury(p)
+	f.w.after(restartTime, func() {
+		if err := f.start(); err != nil {
+			f.w.broken("run", err.Error())
+		}
+	})
+}
+
+// restartTime is how long it takes until a process that ended by itself is started
+// again.
+const restartTime = time.Second
+
+// bury ends a process at once.
+func (f *fleet) bury(p *process) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running = slices.DeleteFunc(f.running, func(other *process) bool { return other == p })
+	p.link.cut()
+	p.stop()
+}
+
+// build makes an executor as its program does.
+func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	settings := f.w.plan.executor
-	c, err := newClient(p.link, true, settings.qps)
+	log := slog.New(&logHandler{w: f.w, by: p.name})
+	if settings.replicas < 2 {
+		return f.controllers(p, p.link, log)
+	}
+	// Leases are looked at every few seconds, which takes its time in a world that
+	// goes on for an hour. So these are eight times as long as usual.
+	lease, err := newClient(p.link, clientOptions{now: f.now})
 	if err != nil {
 		return nil, err
 	}
-	log, d := slog.New(&logHandler{w: f.w, by: p.name}), decider{p.link}
+	election, err := leaderelection.New(leaderelection.Config{
+		Client: lease.CoordinationV1(), Namespace: "kube-system", Name: "executor", Identity: p.name,
+		LeaseDuration: 120 * time.Second, RenewDeadline: 80 * time.Second, RetryPeriod: 16 * time.Second, Now: f.now, Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	run, err := f.controllers(p, election.Fence()(p.link), log)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return election.Run(ctx, run) }, nil
+}
+
+// controllers are what an executor consists of.
+func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.Logger) (func(context.Context) error, error) {
+	settings := f.w.plan.executor
+	c, err := newClient(transport, clientOptions{lean: true, qps: settings.qps, now: f.now})
+	if err != nil {
+		return nil, err
+	}
+	d := decider{p.link}
 	jobs, err := executor.New(executor.Config{
 		Client: c, Decider: d, ReplaceBuiltin: settings.replace,
 		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted,
 		PodFailureBackoff: settings.failureBackoff, MaxPodFailureBackoff: settings.failureLimit,
-		KeepStartTimeOnSuspend: settings.keepStartTime,
-		DrainPeriod:            time.Second,
-		Logger:                 log, TracerProvider: noop.NewTracerProvider(),
+		KeepStartTimeOnSuspend: settings.keepStartTime, SafetyLookReportsOnly: true,
+		DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
 	})
 	if err != nil {
 		return nil, err
@@ -96,12 +153,18 @@ func (f *fleet) build(p *process) ([]func(context.Context) error, error) {
 	}
 	ttl, err := expiry.New(expiry.Config{
 		Client: c, Decider: d, Jobs: jobs.Jobs(), ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace,
-		ServerNow: c.clock.now, DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
+		ServerNow: c.serverNow, DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return []func(context.Context) error{jobs.Run, crons.Run, ttl.Run}, nil
+	return func(ctx context.Context) error {
+		group, running := errgroup.WithContext(ctx)
+		for _, run := range []func(context.Context) error{jobs.Run, crons.Run, ttl.Run} {
+			group.Go(func() error { return run(running) })
+		}
+		return group.Wait()
+	}, nil
 }
 
 // kill cuts an executor off from everything, at once and for ever.

@@ -168,6 +168,7 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
+	resp.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	if r.watch && resp.StatusCode == http.StatusOK {
 		l.follow(ctx, r, resp)
 		return resp, nil

@@ -35,7 +35,7 @@ type world struct {
 
 	// acting is held by whoever does a step: actors act one after the other.
 	acting sync.Mutex
-	calm   bool           // No more steps.
+	calm   atomic.Bool    // No more steps.
 	done   map[string]int // Steps done, by verb.
 	over   atomic.Bool
 
@@ -118,6 +118,7 @@ func (w *world) run() {
 	}
 	w.playSteps()
 	w.network.end()
+	w.fleet.skew.Store(0)
 	w.judge.faultsEnded(time.Now())
 	time.Sleep(w.plan.settle)
 	w.judge.end(time.Now(), w.server)
@@ -213,7 +214,7 @@ func (w *world) actor(by string) *client {
 	if c := w.actors[by]; c != nil {
 		return c
 	}
-	c, err := newClient(w.server.Transport(by), false, 0)
+	c, err := newClient(w.server.Transport(by), clientOptions{now: time.Now})
 	if err != nil {
 		panic("the client's configuration is always the same: " + err.Error())
 	}
