@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,11 +51,7 @@ func (s *Server) versions(resource, namespace string) []*version {
 	if !served {
 		panic("no resource " + resource)
 	}
-	prefix := t.store.prefix + "/"
-	if namespace != "" {
-		prefix += namespace + "/"
-	}
-	return append([]*version(nil), t.under(prefix)...)
+	return slices.Clone(t.in(namespace))
 }
 
 // Update runs change on a copy of the stored object and commits the result as a

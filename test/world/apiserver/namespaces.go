@@ -31,20 +31,29 @@ func (c *collector) emptyNamespaces() {
 	}
 }
 
-// emptyNamespace deletes what is in the namespace. It reports whether there was
-// something.
+// emptyNamespace deletes what is in the namespace: pods first, and the rest when
+// they are gone. It reports whether there was something.
 func (c *collector) emptyNamespace(namespace *object) bool {
-	found := false
+	var pods, others []*object
 	for _, o := range c.objects {
-		if o.key.Namespace != namespace.key.Name {
-			continue
+		switch {
+		case o.key.Namespace != namespace.key.Name:
+		case o.resource == "pods":
+			pods = append(pods, o)
+		default:
+			others = append(others, o)
 		}
-		found = true
+	}
+	next := pods
+	if len(pods) == 0 {
+		next = others
+	}
+	for _, o := range next {
 		if o.GetDeletionTimestamp() == nil {
 			c.delete(o, metav1.DeletePropagationBackground)
 		}
 	}
-	return found
+	return len(next) > 0
 }
 
 func (c *collector) finalizeNamespace(o *object) {

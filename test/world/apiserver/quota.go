@@ -18,7 +18,7 @@ import (
 // the status of the quota, which a controller keeps in a real cluster, does not
 // matter. The caller holds the lock.
 func (s *Server) admitToQuota(namespace, name string, pod runtime.Object) error {
-	for _, v := range s.tables["resourcequotas"].under("/resourcequotas/" + namespace + "/") {
+	for _, v := range s.tables["resourcequotas"].in(namespace) {
 		q := v.external.(*corev1.ResourceQuota)
 		if !coversPods(q) {
 			continue
@@ -46,7 +46,7 @@ func podUsage(pod runtime.Object, q *corev1.ResourceQuota) (corev1.ResourceList,
 
 func (s *Server) fits(q *corev1.ResourceQuota, wanted corev1.ResourceList, name string) error {
 	used := corev1.ResourceList{}
-	for _, v := range s.tables["pods"].under("/pods/" + q.Namespace + "/") {
+	for _, v := range s.tables["pods"].in(q.Namespace) {
 		one, err := podUsage(v.external, q)
 		if err != nil {
 			return err

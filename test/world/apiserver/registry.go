@@ -73,12 +73,16 @@ func (g registration) GetRESTOptions(resource schema.GroupResource, example runt
 		version = schedulingv1alpha2.SchemeGroupVersion.Version
 	}
 	r := &store{
-		resource: resource.Resource, prefix: "/" + resource.Resource,
+		resource: resource.Resource, prefix: "/registry/" + resource.Resource,
 		kind: schema.GroupVersionKind{Group: resource.Group, Version: version, Kind: kinds[0].Kind},
 	}
 	return generic.RESTOptions{
-		StorageConfig:           &storagebackend.ConfigForResource{GroupResource: resource},
-		ResourcePrefix:          resource.Resource,
+		// The codec is for dry runs only, which are not stored.
+		StorageConfig: &storagebackend.ConfigForResource{
+			Config:        storagebackend.Config{Codec: legacyscheme.Codecs.LegacyCodec(r.kind.GroupVersion())},
+			GroupResource: resource,
+		},
+		ResourcePrefix:          r.prefix,
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,
 		Decorator: func(_ *storagebackend.ConfigForResource, _ string, _ func(runtime.Object) (string, error),

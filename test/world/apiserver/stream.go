@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -67,7 +68,10 @@ func (w *stream) Flush() { w.flushed.Do(func() { close(w.begun) }) }
 func (w *stream) Write(data []byte) (int, error) {
 	select {
 	case <-w.begun:
-		return w.writer.Write(data)
+		if n, err := w.writer.Write(data); !errors.Is(err, io.ErrClosedPipe) {
+			return n, err
+		}
+		return len(data), nil // Nobody listens any more; the handler hears of it by its context.
 	default:
 		return w.response.Write(data)
 	}

@@ -48,6 +48,14 @@ func (t *table) under(prefix string) []*version {
 	return rest[:n:n]
 }
 
+// in returns the versions of a namespace, or all if it is empty.
+func (t *table) in(namespace string) []*version {
+	if namespace == "" {
+		return t.current
+	}
+	return t.under(t.store.prefix + "/" + namespace + "/")
+}
+
 func (t *table) put(v *version) {
 	at, found := slices.BinarySearchFunc(t.current, v.key, compareKeys)
 	if found {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,7 +45,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx = audit.WithAuditContext(request.WithRequestInfo(ctx, info))
+	ctx = audit.WithAuditContext(request.WithRequestInfo(request.WithReceivedTimestamp(ctx, time.Now()), info))
 	ctx = withCaller(ctx, &caller{server: t.server, by: t.by, verb: info.Verb, subresource: info.Subresource})
 	if info.Verb == "watch" {
 		return t.server.stream(req, ctx, t.by)
@@ -75,18 +76,27 @@ func dispatch(w http.ResponseWriter, req *http.Request) {
 	info, _ := request.RequestInfoFrom(req.Context())
 	at := place{info.APIGroup, info.APIVersion, info.Resource, info.Subresource}
 	e, served := registries().endpoints[at]
-	if !served || !info.IsResourceRequest {
-		http.Error(w, "404 page not found", http.StatusNotFound)
+	if !served {
+		refuse(w, req, http.StatusNotFound, at)
 		return
 	}
 	serve, can := e.handlers[info.Verb]
 	if !can {
-		resource := schema.GroupResource{Group: at.group, Resource: at.resource}
-		responsewriters.ErrorNegotiated(errors.NewMethodNotSupported(resource, info.Verb), legacyscheme.Codecs,
-			schema.GroupVersion{Group: at.group, Version: at.version}, w, req)
+		refuse(w, req, http.StatusMethodNotAllowed, at)
 		return
 	}
 	serve()(w, req)
+}
+
+// refuse answers as the router of a real server does.
+func refuse(w http.ResponseWriter, req *http.Request, code int, at place) {
+	version := schema.GroupVersion{Group: at.group, Version: at.version}
+	if !legacyscheme.Scheme.IsVersionRegistered(version) {
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
+	}
+	err := errors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0, false)
+	responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, version, w, req)
 }
 
 // A response collects what a handler answers (http.ResponseWriter).

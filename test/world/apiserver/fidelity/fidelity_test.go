@@ -1,0 +1,128 @@
+package fidelity
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+var (
+	seedsFlag = flag.Int("apiserver.seeds", 20, "scripts to play")
+	firstFlag = flag.Int("apiserver.first", 1, "the first one's seed")
+	storyFlag = flag.Bool("apiserver.story", false, "tell what each script asked")
+)
+
+// tooMany ends a run in which nearly everything differs.
+const tooMany = 15
+
+func TestBothServersAnswerTheSame(t *testing.T) {
+	plane := startAPIServer(t)
+	client, err := rest.HTTPClientFor(plane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, answers, differ := time.Now(), map[int]int{}, 0
+	for seed := *firstFlag; seed < *firstFlag+*seedsFlag && differ < tooMany; seed++ {
+		s := newScript(uint64(seed), client, plane.Host)
+		err := s.whole(t.Context())
+		s.count(answers)
+		if *storyFlag {
+			t.Logf("seed %d:\n%s", seed, strings.Join(s.story, "\n"))
+		}
+		if err == nil {
+			continue
+		}
+		differ++
+		var found *difference
+		if !errors.As(err, &found) {
+			found = &difference{step: err.Error(), story: s.story}
+		}
+		t.Errorf("-apiserver.first=%d: %v", seed, found)
+	}
+	t.Logf("%s; answers by status code: %v", time.Since(started).Round(time.Second), answers)
+}
+
+func newScript(seed uint64, client *http.Client, host string) *script {
+	server := apiserver.New(apiserver.Options{})
+	s := &script{
+		drawer: newDrawer(seed), server: server,
+		memory: newSide("memory", &http.Client{Transport: server.Transport("script")}, "http://memory"),
+		real:   newSide("real", client, strings.TrimSuffix(host, "/")),
+	}
+	s.namespace = fmt.Sprintf("script-%d", seed)
+	return s
+}
+
+// whole plays a script in a namespace of its own.
+func (s *script) whole(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := s.createNamespace(ctx); err != nil {
+		return err
+	}
+	if s.once(4) {
+		if err := s.createQuota(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.play(ctx); err != nil {
+		return err
+	}
+	if s.once(3) {
+		return s.deleteNamespace(ctx)
+	}
+	return nil
+}
+
+// count notes the status codes, which stand at the end of each line of the story.
+func (s *script) count(answers map[int]int) {
+	for _, line := range s.story {
+		var code int
+		if at := strings.LastIndex(line, "→ "); at >= 0 {
+			if _, err := fmt.Sscan(line[at+len("→ "):], &code); err == nil {
+				answers[code]++
+			}
+		}
+	}
+}
+
+// startAPIServer starts a control plane with those controllers only whose work
+// the server in memory does, too.
+func startAPIServer(t *testing.T) *rest.Config {
+	t.Helper()
+	dir, err := executables.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := cluster.Start(t.Context(), cluster.Options{
+		BinDir: dir, StateDir: t.TempDir(),
+		WithoutEngine: true, WithoutExecutor: true, WithoutNode: true, WithoutScheduler: true,
+		ControllerManagerControllers: "serviceaccount-controller,garbage-collector-controller,namespace-controller,resourcequota-controller",
+		ExtraArgs: map[string][]string{
+			// It would wait for the service account of each new namespace.
+			cluster.APIServer: {"--disable-admission-plugins=ServiceAccount"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(context.Background()); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	config := rest.CopyConfig(plane.RESTConfig())
+	config.QPS = -1
+	return config
+}

@@ -1,0 +1,153 @@
+package fidelity
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
+	"k8s.io/utils/clock"
+)
+
+// placeCalls are the calls on the namespace itself and on its quota, which no
+// script draws: the controllers of the real cluster have to follow.
+
+const podsAllowed = 3
+
+func (s *script) createNamespace(ctx context.Context) error {
+	body := fields{"apiVersion": "v1", "kind": "Namespace", "metadata": fields{"name": s.namespace}}
+	return s.step(ctx, call{
+		method: "POST", path: "/api/v1/namespaces", contentType: asJSON, body: marshal("", body), text: "create the namespace",
+	})
+}
+
+func (s *script) createQuota(ctx context.Context) error {
+	body := fields{
+		"apiVersion": "v1", "kind": "ResourceQuota", "metadata": fields{"name": "quota"},
+		"spec": fields{"hard": fields{"pods": fmt.Sprint(podsAllowed)}},
+	}
+	path := "/api/v1/namespaces/" + s.namespace + "/resourcequotas"
+	err := s.step(ctx, call{method: "POST", path: path, contentType: asJSON, body: marshal("", body), text: "create a quota"})
+	if err != nil {
+		return err
+	}
+	s.quota = true
+	return s.settleQuota(ctx)
+}
+
+// settleQuota waits until the real cluster has counted the pods.
+func (s *script) settleQuota(ctx context.Context) error {
+	if !s.quota {
+		return nil
+	}
+	var got any
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(glance) {
+		r, err := s.real.do(ctx, call{method: "GET", path: "/api/v1/namespaces/" + s.namespace + "/resourcequotas/quota"})
+		if err != nil {
+			return err
+		}
+		quota, _ := r.Body.(map[string]any)
+		if got = inside(inside(quota, "status"), "used")["pods"]; got == s.countPods() {
+			return nil
+		}
+	}
+	return fmt.Errorf("the real cluster counts %v pods, not %s", got, s.countPods())
+}
+
+// countPods counts those that a quota counts.
+func (s *script) countPods() string {
+	n := 0
+	for _, pod := range s.server.List("pods", s.namespace) {
+		if core.QuotaV1Pod(pod.(*corev1.Pod), clock.RealClock{}) {
+			n++
+		}
+	}
+	return fmt.Sprint(n)
+}
+
+// deleteNamespace deletes the namespace while a pod holds it, tries to create
+// more, and lets it go.
+func (s *script) deleteNamespace(ctx context.Context) error {
+	held := fields{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": fields{"name": "holds", "finalizers": []any{"example.com/holds"}},
+	}
+	holds := ref{"configmaps", "holds"}
+	namespace := "/api/v1/namespaces/" + s.namespace
+	job := fields{"apiVersion": "batch/v1", "kind": "Job", "metadata": fields{"name": "late"}, "spec": fields{"template": fields{"spec": fields{
+		"restartPolicy": "Never", "containers": []any{fields{"name": "main", "image": "image"}},
+	}}}}
+	calls := []call{
+		{method: "POST", path: s.collection("configmaps"), body: marshal("", held), text: "hold the namespace"},
+		{method: "DELETE", path: namespace, text: "delete the namespace"},
+		{method: "POST", path: s.collection("jobs"), body: marshal("", job), text: "create too late"},
+		{method: "PATCH", path: s.path(holds), body: marshal("", fields{"data": fields{"a": "b"}}), text: "patch not too late"},
+	}
+	for _, c := range calls {
+		c.contentType = asJSON
+		if c.method == "PATCH" {
+			c.contentType = mergePatch
+		}
+		if err := s.step(ctx, c); err != nil {
+			return err
+		}
+	}
+	return s.release(ctx)
+}
+
+// release takes all finalizers off, until the namespace is gone on both sides.
+func (s *script) release(ctx context.Context) error {
+	none := must(json.Marshal(fields{"metadata": fields{"finalizers": nil}}))
+	for end := time.Now().Add(patience); ; time.Sleep(glance) {
+		if time.Now().After(end) {
+			return fmt.Errorf("the namespace %s does not go", s.namespace)
+		}
+		for resource := range kinds {
+			for _, of := range []*side{s.memory, s.real} {
+				if err := of.unfinalize(ctx, s.collection(resource), none); err != nil {
+					return err
+				}
+			}
+		}
+		for s.server.CollectGarbage() {
+		}
+		gone := call{method: "GET", path: "/api/v1/namespaces/" + s.namespace}
+		memory, err := s.memory.do(ctx, gone)
+		if err != nil {
+			return err
+		}
+		real, err := s.real.do(ctx, gone)
+		if err != nil || memory.Code == 404 && real.Code == 404 {
+			return err
+		}
+	}
+}
+
+func (s *side) unfinalize(ctx context.Context, collection string, patch []byte) error {
+	list, err := s.do(ctx, call{method: "GET", path: collection})
+	if err != nil {
+		return err
+	}
+	body, _ := list.Body.(map[string]any)
+	items, _ := body["items"].([]any)
+	for _, item := range items {
+		name, _ := inside(item.(map[string]any), "metadata")["name"].(string)
+		_, err := s.do(ctx, call{
+			method: "PATCH", path: collection + "/" + name, contentType: mergePatch, body: func(*side) []byte { return patch },
+		})
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(collection, "/pods") {
+			now := []byte(`{"gracePeriodSeconds":0}`)
+			_, err := s.do(ctx, call{method: "DELETE", path: collection + "/" + name, contentType: asJSON, body: func(*side) []byte { return now }})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package fidelity
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+const (
+	callsPerScript = 80
+	// patience bounds the wait for the controllers of the real cluster.
+	patience = 10 * time.Second
+	glance   = 20 * time.Millisecond
+)
+
+// A script is one sequence of requests, played on both sides at once.
+type script struct {
+	*drawer
+	memory, real *side
+	server       *apiserver.Server
+	watches      []*watchPair
+	quota        bool
+	story        []string
+}
+
+// A difference is the first thing that the two sides do not agree about.
+type difference struct {
+	step, diff string
+	story      []string
+}
+
+func (d *difference) Error() string {
+	return fmt.Sprintf("%s\n(-memory +real)\n%s\nbefore that:\n%s", d.step, d.diff, strings.Join(last(d.story, 8), "\n"))
+}
+
+func last(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
+
+// play draws and compares. It returns nil if both sides are the same.
+func (s *script) play(ctx context.Context) error {
+	for range callsPerScript {
+		if s.once(8) {
+			if err := s.watch(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.step(ctx, s.call()); err != nil {
+			return err
+		}
+	}
+	return s.compareWatches()
+}
+
+// step plays one call on both sides.
+func (s *script) step(ctx context.Context, c call) error {
+	line := fmt.Sprintf("%s: %s %s", c.text, c.method, c.path)
+	if c.query != "" {
+		line += "?" + c.query
+	}
+	if c.body != nil && c.method != "GET" {
+		line += " " + string(c.body(s.memory))
+	}
+	if strings.Contains(c.query, "resourceVersion=") {
+		s.freshen(ctx, c)
+	}
+	memory, err := s.memory.do(ctx, c)
+	if err != nil {
+		return fmt.Errorf("%s: memory: %w", line, err)
+	}
+	real, err := s.real.do(ctx, c)
+	if err != nil {
+		return fmt.Errorf("%s: real: %w", line, err)
+	}
+	s.story = append(s.story, fmt.Sprintf("%s → %d", line, real.Code))
+	if diff := cmp.Diff(allow(c, memory), allow(c, real)); diff != "" {
+		return &difference{line, diff, s.story}
+	}
+	s.note(c, memory)
+	if c.method == "GET" {
+		return nil
+	}
+	return s.settle(ctx, line)
+}
+
+// freshen makes the real server's cache as new as its storage: what is asked for
+// by a version may come from there.
+func (s *script) freshen(ctx context.Context, c call) {
+	collection, _, _ := strings.Cut(c.path, "/"+c.about.name)
+	if c.about.name == "" {
+		collection = c.path
+	}
+	_, _ = s.real.do(ctx, call{method: "GET", path: collection})
+}
+
+// note remembers what a creation has made.
+func (s *script) note(c call, r reply) {
+	body, _ := r.Body.(map[string]any)
+	if c.method != "POST" || r.Code != 201 || strings.Contains(c.query, "dryRun") || body["kind"] == "Status" {
+		return
+	}
+	made := s.memory.shown(c, r.Code, body)
+	name := made.name
+	if _, drawn := kinds[made.resource]; !drawn || name == "" || slices.Contains(s.known, made) {
+		return
+	}
+	s.known = append(s.known, made)
+}
+
+// settle lets the garbage collectors of both sides do their work.
+func (s *script) settle(ctx context.Context, line string) error {
+	did := false
+	for s.server.CollectGarbage() {
+		did = true
+	}
+	if !did && !s.quota {
+		return nil
+	}
+	var memory, real any
+	var err error
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(glance) {
+		if memory, err = s.state(ctx, s.memory); err != nil {
+			return err
+		}
+		if real, err = s.state(ctx, s.real); err != nil {
+			return err
+		}
+		if reflect.DeepEqual(memory, real) {
+			s.story = append(s.story, "   … and the garbage collector")
+			return s.settleQuota(ctx)
+		}
+	}
+	return &difference{"after " + line + ", at rest", cmp.Diff(memory, real), s.story}
+}
+
+// state is what matters to a garbage collector of all objects.
+func (s *script) state(ctx context.Context, of *side) (any, error) {
+	state := map[string]any{}
+	for resource := range kinds {
+		r, err := of.do(ctx, call{method: "GET", path: s.collection(resource)})
+		if err != nil {
+			return nil, err
+		}
+		body, _ := r.Body.(map[string]any)
+		items, _ := body["items"].([]any)
+		for _, item := range items {
+			meta := inside(item.(map[string]any), "metadata")
+			state[resource+"/"+meta["name"].(string)] = fields{
+				"uid": meta["uid"], "owners": meta["ownerReferences"], "finalizers": meta["finalizers"], "dying": meta["deletionTimestamp"] != nil,
+			}
+		}
+	}
+	return state, nil
+}
