@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"jobpolicy.dev/executor/wallclock"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -36,6 +37,9 @@ type Decider interface {
 type Config struct {
 	Client  kubernetes.Interface
 	Decider Decider
+	// Events is what events are written with. One with a rate limit of its own takes
+	// nothing from the other writes. Default: Client.
+	Events typedcorev1.EventsGetter
 
 	// ManagedBy is the value of spec.managedBy that makes a Job ours. Default:
 	// ManagedBy.
@@ -140,6 +144,9 @@ func (c *Config) setDefaults() {
 	setDefault(&c.DecisionTimeout, 10*time.Second)
 	setDefault(&c.DrainPeriod, 20*time.Second)
 	c.Now = wallclock.New(c.Now)
+	if c.Events == nil {
+		c.Events = c.Client.CoreV1()
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"jobpolicy.dev/executor/events"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -18,13 +19,14 @@ const (
 	eventQPS   = 1. / 300
 )
 
-// newBroadcaster makes the event pipeline. Counted over all reasons, as client-go
-// does by itself, the creations of a large Job would use up its limits and its
-// verdict would never be seen; so each reason has an allowance of its own.
-func newBroadcaster() record.EventBroadcaster {
-	return record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{
-		SpamKeyFunc: spamKey, BurstSize: eventBurst, QPS: eventQPS,
-	}))
+// eventConfig is how events are sent. Counted over all reasons, as client-go does
+// by itself, the creations of a large Job would use up its limits and its verdict
+// would never be seen; so each reason has an allowance of its own.
+func (c *Config) eventConfig() events.Config {
+	return events.Config{
+		Client: c.Events, Component: eventComponent, Registerer: c.Registerer, Logger: c.Logger,
+		Limits: record.CorrelatorOptions{SpamKeyFunc: spamKey, BurstSize: eventBurst, QPS: eventQPS},
+	}
 }
 
 func spamKey(ev *corev1.Event) string {
@@ -58,8 +60,8 @@ func (s *jobState) allowEvent(reason string) bool {
 
 // recordEvents sends the events of a decision. It is called once the status
 // that makes them true is written.
-func (e *Executor) recordEvents(job *batchv1.Job, events []*jobpolicyv1.JobEvent) {
-	for _, ev := range events {
+func (e *Executor) recordEvents(job *batchv1.Job, told []*jobpolicyv1.JobEvent) {
+	for _, ev := range told {
 		kind := corev1.EventTypeNormal
 		if ev.GetType() == jobpolicyv1.EventType_EVENT_TYPE_WARNING {
 			kind = corev1.EventTypeWarning

@@ -1,18 +1,21 @@
 package executor
 
 import (
+	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
+
+	"jobpolicy.dev/executor/events"
 )
 
 // TestPodEvents holds the events that reach the API server against those of a
@@ -20,10 +23,14 @@ import (
 func TestPodEvents(t *testing.T) {
 	type send func(s *jobState, job *batchv1.Job, kind, reason, format string, arg any)
 	collect := func(pipeline func(record.EventRecorder) send) map[string]int {
-		b := newBroadcaster()
 		sink := &sink{events: map[string]int{}}
-		b.StartRecordingToSink(sink)
-		send := pipeline(b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent}))
+		cfg := Config{Events: sink}
+		b, err := events.New(cfg.eventConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Start(t.Context())
+		send := pipeline(b)
 		one, other := testJob(), testJob(func(j *batchv1.Job) { j.UID, j.Name = testUID(2), "other" })
 		s, t2 := &jobState{}, &jobState{}
 		for i := range 3 * eventBurst {
@@ -34,7 +41,7 @@ func TestPodEvents(t *testing.T) {
 			}
 		}
 		send(s, one, corev1.EventTypeNormal, "Completed", "Job completed %v", "")
-		eventually(t, "the last event", func() bool { return sink.have("Completed job") })
+		b.Drain(t.Context())
 		b.Shutdown()
 		return sink.events
 	}
@@ -69,23 +76,31 @@ func (c *counting) Eventf(object runtime.Object, kind, reason, format string, ar
 
 // sink counts the writes that an API server would get, by what they say.
 type sink struct {
+	typedcorev1.EventInterface
 	mu     sync.Mutex
 	events map[string]int
+	stored map[string]*corev1.Event
 }
 
-func (s *sink) Create(ev *corev1.Event) (*corev1.Event, error) {
+func (s *sink) Events(string) typedcorev1.EventInterface { return s }
+
+func (s *sink) Create(_ context.Context, ev *corev1.Event, _ metav1.CreateOptions) (*corev1.Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stored == nil {
+		s.stored = map[string]*corev1.Event{}
+	}
+	s.stored[ev.Name] = ev.DeepCopy()
 	s.events[ev.Reason+" "+ev.InvolvedObject.Name]++
 	return ev, nil
 }
 
-func (s *sink) Update(ev *corev1.Event) (*corev1.Event, error) { return s.Create(ev) }
-
-func (s *sink) Patch(ev *corev1.Event, _ []byte) (*corev1.Event, error) { return s.Create(ev) }
-
-func (s *sink) have(key string) bool {
+func (s *sink) Patch(_ context.Context, name string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*corev1.Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(slices.Collect(maps.Keys(s.events)), key)
+	ev := s.stored[name]
+	s.events[ev.Reason+" "+ev.InvolvedObject.Name]++
+	again := ev.DeepCopy()
+	again.Count++
+	return again, nil
 }

@@ -9,17 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/metering"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -63,7 +61,7 @@ type Executor struct {
 	open    chan struct{} // Slots for Jobs that are at work.
 	rounds  sync.WaitGroup
 
-	broadcaster record.EventBroadcaster
+	broadcaster *events.Broadcaster
 	recorder    record.EventRecorder
 
 	started atomic.Bool
@@ -95,8 +93,10 @@ func New(cfg Config) (*Executor, error) {
 		Name: e.metrics.shared.QueueName(metering.JobQueue), MetricsProvider: e.metrics.shared.Queues,
 	})
 	e.orphans = newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff, e.metrics.shared)
-	e.broadcaster = newBroadcaster()
-	e.recorder = e.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})
+	if e.broadcaster, err = events.New(cfg.eventConfig()); err != nil {
+		return nil, err
+	}
+	e.recorder = e.broadcaster
 	if err := e.buildInformers(); err != nil {
 		return nil, err
 	}
@@ -169,9 +169,8 @@ func (e *Executor) Run(ctx context.Context) error {
 	defer abandon()
 	defer e.queue.ShutDown()
 	defer e.orphans.ShutDown()
-	events := e.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: e.cfg.Client.CoreV1().Events("")})
+	e.broadcaster.Start(work)
 	defer e.broadcaster.Shutdown()
-	defer events.Stop()
 	informing, stopInforming := context.WithCancel(work)
 	var informers sync.WaitGroup
 	defer informers.Wait()
@@ -188,7 +187,7 @@ func (e *Executor) Run(ctx context.Context) error {
 		workers.Go(func() { e.orphanWorker(work) })
 	}
 	<-ctx.Done()
-	e.drain(&workers, abandon)
+	e.drain(&workers, work, abandon)
 	e.log.InfoContext(work, "executor stopped")
 	return nil
 }
@@ -215,12 +214,14 @@ func (e *Executor) sync(ctx, informing context.Context, informers *sync.WaitGrou
 	return true
 }
 
-// drain stops taking work and waits for what is in progress.
-func (e *Executor) drain(workers *sync.WaitGroup, abandon context.CancelFunc) {
+// drain stops taking work and waits for what is in progress, and then for the
+// events of it.
+func (e *Executor) drain(workers *sync.WaitGroup, work context.Context, abandon context.CancelFunc) {
 	e.queue.ShutDown()
 	e.orphans.ShutDown()
 	patience := time.AfterFunc(e.cfg.DrainPeriod, abandon)
 	defer patience.Stop()
 	workers.Wait()
 	e.rounds.Wait()
+	e.broadcaster.Drain(work)
 }

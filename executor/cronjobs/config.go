@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/wallclock"
@@ -27,6 +28,9 @@ type Decider interface {
 type Config struct {
 	Client  kubernetes.Interface
 	Decider Decider
+	// Events is what events are written with. One with a rate limit of its own takes
+	// nothing from the other writes. Default: Client.
+	Events typedcorev1.EventsGetter
 	// Jobs is an informer of the Jobs of all namespaces. Somebody else runs it; New
 	// adds an index, so it must not run yet.
 	Jobs cache.SharedIndexInformer
@@ -92,6 +96,9 @@ func (c *Config) setDefaults() {
 		c.DecisionTimeout = 10 * time.Second
 	}
 	c.Now = wallclock.New(c.Now)
+	if c.Events == nil {
+		c.Events = c.Client.CoreV1()
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -9,16 +9,14 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/metering"
 )
 
@@ -49,7 +47,7 @@ type Controller struct {
 	informer              cache.SharedIndexInformer
 	cronsReady, jobsReady cache.ResourceEventHandlerRegistration
 	queue                 workqueue.TypedRateLimitingInterface[types.UID]
-	broadcaster           record.EventBroadcaster
+	broadcaster           *events.Broadcaster
 	recorder              record.EventRecorder
 
 	mu    sync.Mutex
@@ -72,10 +70,13 @@ func New(cfg Config) (*Controller, error) {
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](cfg.APIBackoff, cfg.MaxAPIBackoff),
 			workqueue.TypedRateLimitingQueueConfig[types.UID]{Name: metrics.shared.QueueName(metering.CronJobQueue), MetricsProvider: metrics.shared.Queues}),
-		broadcaster: record.NewBroadcaster(),
 		crons:       map[types.UID]*cronState{},
 	}
-	c.recorder = c.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})
+	c.broadcaster, err = events.New(events.Config{Client: cfg.Events, Component: eventComponent, Registerer: cfg.Registerer, Logger: cfg.Logger})
+	if err != nil {
+		return nil, err
+	}
+	c.recorder = c.broadcaster
 	if err := c.attach(); err != nil {
 		return nil, err
 	}
@@ -137,9 +138,8 @@ func (c *Controller) Ready() error {
 func (c *Controller) Run(ctx context.Context) error {
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	events := c.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.cfg.Client.CoreV1().Events("")})
+	c.broadcaster.Start(work)
 	defer c.broadcaster.Shutdown()
-	defer events.Stop()
 	var informing, working sync.WaitGroup
 	defer informing.Wait()
 	defer working.Wait()
@@ -157,6 +157,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	patience := time.AfterFunc(c.cfg.DrainPeriod, abandon)
 	defer patience.Stop()
 	working.Wait()
+	c.broadcaster.Drain(work)
 	return nil
 }
 

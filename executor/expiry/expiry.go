@@ -8,24 +8,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/trace"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/metering"
-	"jobpolicy.dev/executor/wallclock"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -60,72 +55,6 @@ type Decider interface {
 	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 }
 
-// Config is what a Controller is made of. Client, Decider, Jobs and ManagedBy are
-// required; the zero value of every other field stands for its default.
-type Config struct {
-	Client  kubernetes.Interface
-	Decider Decider
-	// Jobs is an informer of the Jobs of all namespaces. Somebody else runs it; New
-	// adds an index, so it must not run yet.
-	Jobs cache.SharedIndexInformer
-
-	// ManagedBy is the spec.managedBy of our own Jobs.
-	ManagedBy string
-	// ReplaceBuiltin extends the care to all Jobs of the cluster.
-	ReplaceBuiltin bool
-
-	// Workers is how many Jobs are looked at at the same time. Default 5.
-	Workers int
-	// APIBackoff and MaxAPIBackoff bound the delay after a failure, Job by Job.
-	// Defaults 1 s and 1 min.
-	APIBackoff, MaxAPIBackoff time.Duration
-	// DecisionTimeout bounds one call of the Decider. Default 10 s.
-	DecisionTimeout time.Duration
-	// DrainPeriod bounds how long Run waits for deletions in progress. Default 20 s.
-	DrainPeriod time.Duration
-	// Now tells wall time, and may be set back and forward. Default time.Now.
-	Now func() time.Time
-	// ServerNow tells the API server's time, as of its last answer; the zero time
-	// while nothing is known of it. nil: only Now counts.
-	ServerNow func() time.Time
-
-	// Registerer takes the metrics. nil: they are kept but not exported.
-	Registerer prometheus.Registerer
-	// Logger is used with its Context methods only. Default: slog.Default().
-	Logger *slog.Logger
-	// TracerProvider makes the spans. Default: the global one.
-	TracerProvider trace.TracerProvider
-}
-
-// ErrConfig says that a Config cannot be used.
-var ErrConfig = errors.New("invalid configuration of the TTL controller")
-
-func (c *Config) complete() error {
-	if c.Client == nil || c.Decider == nil || c.Jobs == nil || c.ManagedBy == "" {
-		return fmt.Errorf("required are Client, Decider, Jobs and ManagedBy: %w", ErrConfig)
-	}
-	if c.Workers == 0 {
-		c.Workers = 5
-	}
-	if c.APIBackoff == 0 {
-		c.APIBackoff = time.Second
-	}
-	if c.MaxAPIBackoff == 0 {
-		c.MaxAPIBackoff = time.Minute
-	}
-	if c.DecisionTimeout == 0 {
-		c.DecisionTimeout = 10 * time.Second
-	}
-	if c.DrainPeriod == 0 {
-		c.DrainPeriod = 20 * time.Second
-	}
-	c.Now = wallclock.New(c.Now)
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	return nil
-}
-
 // Controller deletes Jobs. It is made by New and run once.
 type Controller struct {
 	cfg     Config
@@ -135,7 +64,7 @@ type Controller struct {
 	namespaces                 cache.SharedIndexInformer
 	jobsReady, namespacesReady cache.ResourceEventHandlerRegistration
 	queue                      workqueue.TypedRateLimitingInterface[jobKey]
-	broadcaster                record.EventBroadcaster
+	broadcaster                *events.Broadcaster
 	recorder                   record.EventRecorder
 }
 
@@ -160,9 +89,12 @@ func New(cfg Config) (*Controller, error) {
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[jobKey](cfg.APIBackoff, cfg.MaxAPIBackoff),
 			workqueue.TypedRateLimitingQueueConfig[jobKey]{Name: metrics.shared.QueueName(metering.TTLQueue), MetricsProvider: metrics.shared.Queues}),
-		broadcaster: record.NewBroadcaster(),
 	}
-	c.recorder = c.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventComponent})
+	c.broadcaster, err = events.New(events.Config{Client: cfg.Events, Component: eventComponent, Registerer: cfg.Registerer, Logger: cfg.Logger})
+	if err != nil {
+		return nil, err
+	}
+	c.recorder = c.broadcaster
 	return c, c.attach()
 }
 
@@ -260,9 +192,8 @@ func (c *Controller) Ready() error {
 func (c *Controller) Run(ctx context.Context) error {
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	events := c.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.cfg.Client.CoreV1().Events("")})
+	c.broadcaster.Start(work)
 	defer c.broadcaster.Shutdown()
-	defer events.Stop()
 	var informing, working sync.WaitGroup
 	defer informing.Wait()
 	defer working.Wait()
@@ -279,6 +210,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	patience := time.AfterFunc(c.cfg.DrainPeriod, abandon)
 	defer patience.Stop()
 	working.Wait()
+	c.broadcaster.Drain(work)
 	return nil
 }
 

@@ -18,7 +18,6 @@ import (
 	"jobpolicy.dev/executor/cronjobs"
 	"jobpolicy.dev/executor/expiry"
 	"jobpolicy.dev/services/internal/decider"
-	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
 )
@@ -94,14 +93,14 @@ type controllers struct {
 	pages map[string]http.Handler
 }
 
-func (o *options) newControllers(client *kubeclient.Client, jobs *executor.Executor, d decider.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*controllers, error) {
+func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*controllers, error) {
 	c := &controllers{
 		run: []func(context.Context) error{jobs.Run}, ready: []func() error{jobs.Ready},
 		pages: map[string]http.Handler{"GET /debug/decisions": jobs.DecisionsHandler()},
 	}
 	if o.controllers.enabled(cronJobController) {
 		crons, err := cronjobs.New(cronjobs.Config{
-			Client: client, Decider: d, Jobs: jobs.Jobs(),
+			Client: client, Events: client.events, Decider: d, Jobs: jobs.Jobs(),
 			ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
 			Workers: o.controllers.cronWorkers, TimeZone: o.controllers.timeZone,
 			DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout,
@@ -115,7 +114,7 @@ func (o *options) newControllers(client *kubeclient.Client, jobs *executor.Execu
 	}
 	if o.controllers.enabled(ttlController) {
 		ttl, err := expiry.New(expiry.Config{
-			Client: client, Decider: d, Jobs: jobs.Jobs(),
+			Client: client, Events: client.events, Decider: d, Jobs: jobs.Jobs(),
 			ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
 			Workers: o.controllers.ttlWorkers, ServerNow: client.Clock.Now,
 			DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout,

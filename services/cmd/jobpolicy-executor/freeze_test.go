@@ -54,7 +54,7 @@ func TestAFrozenLeaderWritesNothingOnceAnotherLeads(t *testing.T) {
 	api := testapi.Start(t, jobs...)
 	frozen, next := api.Door(t), api.Door(t)
 	args := []string{
-		"--engine=embedded", "--http-address=127.0.0.1:0", "--kube-api-qps=1000", "--kube-api-burst=1000",
+		"--engine=embedded", "--http-address=127.0.0.1:0", "--shutdown-timeout=1s", "--kube-api-qps=1000", "--kube-api-burst=1000",
 		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=7s", "--leader-elect-retry-period=200ms",
 	}
 	first := testprocess.Start(t, nil, append(args, "--kubeconfig", frozen.Kubeconfig)...)

@@ -10,7 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/leaderelection"
@@ -59,7 +60,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	client, err := kubeclient.New(api)
+	client, err := newClients(api)
 	if err != nil {
 		return err
 	}
@@ -93,9 +94,28 @@ func flush(t *telemetry.Tracing) error {
 	return t.Shutdown(ctx)
 }
 
-func (o *options) newExecutor(client kubernetes.Interface, d executor.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*executor.Executor, error) {
+// clients are those of the controllers.
+type clients struct {
+	*kubeclient.Client
+	events typedcorev1.EventsGetter
+}
+
+func newClients(api *rest.Config) (*clients, error) {
+	client, err := kubeclient.New(api)
+	if err != nil {
+		return nil, err
+	}
+	events, err := kubeclient.NewForEvents(api)
+	if err != nil {
+		return nil, err
+	}
+	return &clients{client, events}, nil
+}
+
+func (o *options) newExecutor(client *clients, d executor.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*executor.Executor, error) {
 	return executor.New(executor.Config{
 		Client:               client,
+		Events:               client.events,
 		Decider:              d,
 		ManagedBy:            o.jobs.managedBy,
 		ReplaceBuiltin:       o.jobs.replaceBuiltin,

@@ -36,7 +36,7 @@ type Options struct {
 // AddFlags defines the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig `file` with address and credentials of the API server. Default: those that a pod is given.")
-	fs.Float32Var(&o.QPS, "kube-api-qps", 20, "Requests per second to the API server, on average.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", 20, "Requests per second to the API server, on average. Events have a limit of their own, of the same size.")
 	fs.IntVar(&o.Burst, "kube-api-burst", 30, "Requests to the API server that may be sent at once.")
 }
 
@@ -124,6 +124,18 @@ func leanCore(cfg *rest.Config, transport *http.Client) (typedcorev1.CoreV1Inter
 		return nil, err
 	}
 	return typedcorev1.New(client), nil
+}
+
+// NewForEvents returns a client for events, with a rate limit of its own: Jobs do
+// not wait for what is told of them.
+func NewForEvents(cfg *rest.Config) (typedcorev1.EventsGetter, error) {
+	own := rest.CopyConfig(cfg)
+	own.RateLimiter = nil
+	client, err := typedcorev1.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("API client for events: %w", err)
+	}
+	return client, nil
 }
 
 // NewForLease returns a client with a rate limit of its own, whose requests end

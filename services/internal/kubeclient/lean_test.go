@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -77,6 +78,26 @@ func TestClientDecodesOfPodsWhatIsKept(t *testing.T) {
 	}
 	if len(job.ManagedFields) != 1 {
 		t.Errorf("the Job lost something: %v", job)
+	}
+}
+
+func TestEventsHaveARateLimitOfTheirOwn(t *testing.T) {
+	cfg := startTyped(t)
+	client, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := NewForEvents(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, ok := events.(*typedcorev1.CoreV1Client)
+	if !ok {
+		t.Fatalf("%T, want a client of the core group", events)
+	}
+	others, own := client.BatchV1().RESTClient().GetRateLimiter(), core.RESTClient().GetRateLimiter()
+	if own == nil || own == others || own.QPS() != others.QPS() {
+		t.Errorf("events are limited by %v, Jobs by %v; want two limits of one size", own, others)
 	}
 }
 

@@ -1,0 +1,236 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/reference"
+	"k8s.io/client-go/util/workqueue"
+
+	"jobpolicy.dev/executor/metering"
+)
+
+const (
+	// posters is how many events are on their way at the same time, and
+	// namespacePosters how many of them in one namespace: a webhook that hangs there
+	// must not hold up the others.
+	posters, namespacePosters = 8, 4
+	// maxQueued bounds the memory of a burst: an event takes about half a kilobyte.
+	maxQueued = 50_000
+	// postTimeout bounds one call of the API server, waiting for the client's rate
+	// limit included.
+	postTimeout = 30 * time.Second
+	// maxTries, firstDelay and maxDelay give an API server that is away three
+	// minutes.
+	maxTries             = 12
+	firstDelay, maxDelay = 250 * time.Millisecond, 30 * time.Second
+	// maxNames is how many names are tried that others have.
+	maxNames = 10
+)
+
+// Why an event was dropped: values of the metric's label.
+const (
+	dropFull    = "queue_full"
+	dropRefused = "refused"
+	dropTries   = "tries_exceeded"
+	dropStopped = "stopped"
+	dropInvalid = "invalid"
+)
+
+// Config is what a Broadcaster is made of. Client and Component are required.
+type Config struct {
+	// Client writes the events. With a rate limit of its own, events take nothing
+	// from what they tell of.
+	Client typedcorev1.EventsGetter
+	// Component is the source of the events.
+	Component string
+	// Limits say which events of one object are combined and left out. The zero
+	// value: client-go's defaults.
+	Limits record.CorrelatorOptions
+	// Registerer takes the metric. nil: it is kept but not exported.
+	Registerer prometheus.Registerer
+	// Logger is used with its Context methods only. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// ErrConfig says that a Config cannot be used.
+var ErrConfig = errors.New("invalid configuration of events")
+
+// A Broadcaster records events and sends them. It is a record.EventRecorder.
+// Events recorded before Start wait for it.
+type Broadcaster struct {
+	cfg        Config
+	correlator *record.EventCorrelator
+	dropped    *prometheus.CounterVec
+	queue      workqueue.TypedRateLimitingInterface[object]
+	working    sync.WaitGroup
+	stop       context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	queued  map[object][]*event // Of each object the oldest first.
+	pending int                 // How many there are in queued.
+	empty   chan struct{}       // Closed when there are none; nil if nobody waits for it.
+	lastAt  int64               // The time that the last event's name has.
+	full    bool                // The last event did not fit.
+	posting map[string]int      // Posters at work, by namespace.
+	parked  map[string][]object // Objects that wait for one of them.
+}
+
+// An object is what events are about.
+type object struct {
+	namespace, kind, name string
+	uid                   types.UID
+}
+
+// An event is one that was recorded and not sent yet.
+type event struct {
+	about                 *corev1.ObjectReference
+	kind, reason, message string
+	annotations           map[string]string
+	at                    time.Time
+	named                 int64
+
+	// What the correlator has made of it; nil before the first try.
+	result *record.EventCorrelateResult
+	// unanswered: a try may have taken effect.
+	unanswered bool
+}
+
+// New checks the configuration (ErrConfig) and registers the metric. Nothing is
+// sent before Start.
+func New(cfg Config) (*Broadcaster, error) {
+	if cfg.Client == nil || cfg.Component == "" {
+		return nil, fmt.Errorf("required are Client and Component: %w", ErrConfig)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	b := &Broadcaster{
+		cfg:        cfg,
+		correlator: record.NewEventCorrelatorWithOptions(cfg.Limits),
+		dropped:    metering.Counter("jobpolicy", "events_dropped_total", "Events that were recorded and not sent, by component and reason. Those that the limits for one object leave out do not count.", "component", "reason"),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[object](firstDelay, maxDelay)),
+		queued: map[object][]*event{}, posting: map[string]int{}, parked: map[string][]object{},
+	}
+	return b, metering.Register(cfg.Registerer, &b.dropped)
+}
+
+// Event implements record.EventRecorder.
+func (b *Broadcaster) Event(about runtime.Object, kind, reason, message string) {
+	b.record(about, nil, kind, reason, message)
+}
+
+// Eventf implements record.EventRecorder.
+func (b *Broadcaster) Eventf(about runtime.Object, kind, reason, format string, args ...any) {
+	b.record(about, nil, kind, reason, fmt.Sprintf(format, args...))
+}
+
+// AnnotatedEventf implements record.EventRecorder.
+func (b *Broadcaster) AnnotatedEventf(about runtime.Object, annotations map[string]string, kind, reason, format string, args ...any) {
+	b.record(about, annotations, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func (b *Broadcaster) record(about runtime.Object, annotations map[string]string, kind, reason, message string) {
+	ref, err := reference.GetReference(scheme.Scheme, about)
+	if err != nil {
+		b.drop(dropInvalid, 1)
+		b.cfg.Logger.WarnContext(context.Background(), "event about an unknown kind of object", slog.String("reason", reason), slog.Any("error", err))
+		return
+	}
+	ev := &event{about: ref, annotations: annotations, kind: kind, reason: reason, message: message, at: time.Now()}
+	o := object{ref.Namespace, ref.Kind, ref.Name, ref.UID}
+	if b.enqueue(o, ev) {
+		b.queue.Add(o)
+	}
+}
+
+// enqueue reports whether there is room for the event.
+func (b *Broadcaster) enqueue(o object, ev *event) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed:
+		b.drop(dropStopped, 1)
+		return false
+	case b.pending >= maxQueued:
+		b.drop(dropFull, 1)
+		if !b.full {
+			b.cfg.Logger.WarnContext(context.Background(), "events dropped: too many are queued", slog.Int("queued", b.pending))
+		}
+		b.full = true
+		return false
+	}
+	b.full = false
+	ev.named = b.nextName(ev.at.UnixNano())
+	b.queued[o] = append(b.queued[o], ev)
+	b.pending++
+	return true
+}
+
+// nextName gives no two events the same time: their names are made of it. b.mu is
+// held.
+func (b *Broadcaster) nextName(at int64) int64 {
+	b.lastAt = max(b.lastAt+1, at)
+	return b.lastAt
+}
+
+func (b *Broadcaster) drop(reason string, n int) {
+	b.dropped.WithLabelValues(b.cfg.Component, reason).Add(float64(n))
+}
+
+// Start sends events until ctx ends or Shutdown is called.
+func (b *Broadcaster) Start(ctx context.Context) {
+	ctx, b.stop = context.WithCancel(ctx)
+	for range posters {
+		b.working.Go(func() { b.poster(ctx) })
+	}
+}
+
+// Drain takes no more events, and waits until those that are queued are sent or
+// ctx ends.
+func (b *Broadcaster) Drain(ctx context.Context) {
+	b.mu.Lock()
+	b.closed = true
+	empty := make(chan struct{})
+	if b.pending == 0 {
+		close(empty)
+	} else {
+		b.empty = empty
+	}
+	b.mu.Unlock()
+	select {
+	case <-empty:
+	case <-ctx.Done():
+	}
+}
+
+// Shutdown ends the posters. What is queued is dropped.
+func (b *Broadcaster) Shutdown() {
+	b.queue.ShutDown()
+	if b.stop != nil {
+		b.stop()
+	}
+	b.working.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	if b.pending > 0 {
+		b.drop(dropStopped, b.pending)
+		b.cfg.Logger.WarnContext(context.Background(), "events dropped: shutting down", slog.Int("queued", b.pending))
+	}
+	b.pending = 0
+	clear(b.queued)
+}
