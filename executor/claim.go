@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -58,41 +59,63 @@ func (e *Executor) adoptAll(ctx context.Context, s *jobState, job *batchv1.Job) 
 	return e.parallel(ctx, s, &s.patching, len(wanted), func(ctx context.Context, i int) error { return e.adopt(ctx, s, job, wanted[i]) })
 }
 
+// adopt makes a pod that nothing controls the Job's, as it was seen: another
+// executor may have adopted, counted and released it since, and a finalizer given to
+// it again would make it count a second time (I2).
 func (e *Executor) adopt(ctx context.Context, s *jobState, job *batchv1.Job, pod *leanpods.Pod) (err error) {
 	ctx, end := e.span(ctx, SpanPodClaimed, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
 	ref := metav1.NewControllerRef(job, jobKind)
-	_, err = e.patchPod(ctx, s, pod, patchMeta{
-		UID: pod.UID,
-		OwnerReferences: []ownerRefPatch{{
-			APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, Controller: true, BlockOwnerDeletion: true,
-		}},
-		Finalizers: []string{batchv1.JobTrackingFinalizer},
-	}.bytes())
+	_, err = e.patchAsSeen(ctx, s, pod, func(pod *leanpods.Pod) (patchMeta, bool) {
+		return patchMeta{
+			OwnerReferences: []ownerRefPatch{{
+				APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, Controller: true, BlockOwnerDeletion: true,
+			}},
+			Finalizers: []string{batchv1.JobTrackingFinalizer},
+		}, !controlled(pod) && !pod.Deleting && s.matches(pod)
+	})
 	if err != nil {
 		return fmt.Errorf("adopting pod %s: %w", pod.Name, err)
 	}
 	return nil
 }
 
+// releaseStray releases a pod that goes with its Job.
 func (e *Executor) releaseStray(ctx context.Context, s *jobState, pod *leanpods.Pod) error {
-	if !pod.Held {
+	if !pod.Held || s.releaseHeld(pod.UID) {
 		return nil
 	}
-	_, err := e.release(ctx, s, pod)
+	err := e.release(ctx, s, pod)
+	if errors.Is(err, errPutBack) {
+		e.holdRelease(ctx, s, pod)
+		return nil
+	}
 	return err
 }
 
+// letGo gives up a pod that the Job's selector does not match any more, as it was
+// seen: it may match again since.
 func (e *Executor) letGo(ctx context.Context, s *jobState, job *batchv1.Job, pod *leanpods.Pod) (err error) {
+	if s.releaseHeld(pod.UID) {
+		return nil
+	}
 	ctx, end := e.span(ctx, SpanPodClaimed, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
-	_, err = e.patchPod(ctx, s, pod, patchMeta{
-		UID:              pod.UID,
-		OwnerReferences:  []ownerRefPatch{{Patch: "delete", UID: job.UID}},
-		DeleteFinalizers: []string{batchv1.JobTrackingFinalizer},
-	}.bytes())
+	after, err := e.patchAsSeen(ctx, s, pod, func(pod *leanpods.Pod) (patchMeta, bool) {
+		ref, _ := jobRef(pod)
+		return patchMeta{
+			OwnerReferences:  []ownerRefPatch{{Patch: "delete", UID: job.UID}},
+			DeleteFinalizers: []string{batchv1.JobTrackingFinalizer},
+		}, ref != nil && ref.UID == job.UID && !s.matches(pod)
+	})
 	if err != nil {
 		return fmt.Errorf("letting pod %s go: %w", pod.Name, err)
+	}
+	if after == nil || s.matches(after) {
+		return nil
+	}
+	if ref, _ := jobRef(after); ref != nil && ref.UID == job.UID {
+		e.holdRelease(ctx, s, after)
 	}
 	return nil
 }

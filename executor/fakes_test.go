@@ -2,6 +2,8 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -132,8 +135,22 @@ func (s *server) react(action clienttesting.Action) (bool, runtime.Object, error
 	return false, nil, nil
 }
 
-// patch lets the tracker apply the patch, then gives the object a version.
+// patch lets the tracker apply the patch, then gives the object a version. A patch
+// that names a version is one of that version.
 func (s *server) patch(a clienttesting.PatchActionImpl) (bool, runtime.Object, error) {
+	var named struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	must(json.Unmarshal(a.GetPatch(), &named))
+	current, err := s.Tracker().Get(a.GetResource(), a.GetNamespace(), a.GetName())
+	if err != nil {
+		return true, nil, err
+	}
+	m, err := meta.Accessor(current)
+	must(err)
+	if v := named.Metadata.ResourceVersion; v != "" && v != m.GetResourceVersion() {
+		return true, nil, apierrors.NewConflict(a.GetResource().GroupResource(), a.GetName(), errors.New("newer"))
+	}
 	handled, obj, err := clienttesting.ObjectReaction(s.Tracker())(a)
 	if err != nil || !handled {
 		return handled, obj, err

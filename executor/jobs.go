@@ -50,6 +50,8 @@ type jobState struct {
 	// createHold and deleteHold hold pods back from being created or deleted after
 	// that has failed; what else there is to do goes on.
 	createHold, deleteHold hold
+	// releaseHolds hold single pods back from being released.
+	releaseHolds map[types.UID]hold
 	// namespaceGoing: the API server has refused a pod because the namespace is
 	// being deleted. The Job goes with it, but only when its pods are gone.
 	namespaceGoing bool

@@ -19,8 +19,12 @@ import (
 // errEnded: a pod that was to be deleted uncounted has ended by itself.
 var errEnded = errors.New("pod has ended")
 
-// releaseTries is how often a release is tried on a pod that keeps changing.
-const releaseTries = 5
+// errPutBack: a finalizer was removed, and somebody (an admission webhook) put it
+// back in the same request.
+var errPutBack = errors.New("finalizer was put back")
+
+// patchTries is how often a pod that keeps changing is patched as it was seen.
+const patchTries = 5
 
 // metadataPatch is a strategic merge patch of a pod's metadata.
 type metadataPatch struct {
@@ -60,31 +64,54 @@ func releasePatch(uid types.UID) []byte {
 	return patchMeta{UID: uid, DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}.bytes()
 }
 
+// patchAsSeen patches a pod only if it is as it was seen. One that has changed is
+// read anew, and wanted says what the patch is to be then, and false if none is to
+// be made any more. It returns what patchPod does, and the pod as it was last seen if
+// there was nothing to do.
+func (e *Executor) patchAsSeen(ctx context.Context, s *jobState, pod *leanpods.Pod, wanted func(*leanpods.Pod) (patchMeta, bool)) (*leanpods.Pod, error) {
+	var conflict error
+	for range patchTries {
+		meta, ok := wanted(pod)
+		if !ok {
+			return pod, nil
+		}
+		meta.UID, meta.ResourceVersion = pod.UID, pod.ResourceVersion
+		after, err := e.patchPod(ctx, s, pod, meta.bytes())
+		if !apierrors.IsConflict(err) {
+			return after, err
+		}
+		live, readErr := e.livePod(ctx, s, pod)
+		if readErr != nil || live.UID != pod.UID {
+			return nil, err
+		}
+		pod, conflict = live, err
+	}
+	return nil, conflict
+}
+
 // releaseRunning removes the finalizer from a pod that is about to be deleted
 // and is not to be counted. If the pod has ended meanwhile, it is to be counted
 // after all (invariant I1): errEnded, and the next round knows.
 func (e *Executor) releaseRunning(ctx context.Context, s *jobState, pod *leanpods.Pod) (gone bool, err error) {
-	for range releaseTries {
-		if pod.Ended() {
-			return false, fmt.Errorf("pod %s: %w", pod.Name, errEnded)
-		}
-		gone, err = e.releaseWith(ctx, s, pod, patchMeta{
-			UID: pod.UID, ResourceVersion: pod.ResourceVersion, DeleteFinalizers: []string{batchv1.JobTrackingFinalizer},
-		}.bytes())
-		if !apierrors.IsConflict(err) {
-			return gone, err
-		}
-		live, readErr := e.livePod(ctx, s, pod)
-		if readErr != nil || live.UID != pod.UID {
-			return false, err
-		}
-		pod = live
+	after, err := e.patchAsSeen(ctx, s, pod, func(pod *leanpods.Pod) (patchMeta, bool) {
+		return patchMeta{DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}, !pod.Ended()
+	})
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("pod %s: %w", pod.Name, err)
+	case after == nil:
+		return true, nil
+	case after.Ended():
+		return false, fmt.Errorf("pod %s: %w", pod.Name, errEnded)
+	case after.Held:
+		return false, fmt.Errorf("pod %s: %w", pod.Name, errPutBack)
 	}
-	return false, err
+	return false, nil
 }
 
 // releasePods removes the tracking finalizer from the pods. What is confirmed
-// by the API server is confirmed in the next snapshot.
+// by the API server is confirmed in the next snapshot. A pod whose finalizer is put
+// back does not keep the others from being released, and is tried again later.
 func (e *Executor) releasePods(ctx context.Context, s *jobState, uids [][]byte) error {
 	return e.parallel(ctx, s, &s.patching, len(uids), func(ctx context.Context, i int) error {
 		uid, err := tracker.UIDString(uids[i])
@@ -92,29 +119,32 @@ func (e *Executor) releasePods(ctx context.Context, s *jobState, uids [][]byte) 
 			return fmt.Errorf("release: %w", err)
 		}
 		pod, known := s.pods.Pod(uid)
-		if !known || !pod.Held {
+		if !known || !pod.Held || s.releaseHeld(uid) {
 			return nil
 		}
-		_, err = e.release(ctx, s, pod)
+		err = e.release(ctx, s, pod)
+		if errors.Is(err, errPutBack) {
+			e.holdRelease(ctx, s, pod)
+			return nil
+		}
 		return err
 	})
 }
 
-// release removes the finalizer from one pod. gone: there is no such pod, which
-// is as good.
-func (e *Executor) release(ctx context.Context, s *jobState, pod *leanpods.Pod) (gone bool, err error) {
-	return e.releaseWith(ctx, s, pod, releasePatch(pod.UID))
-}
-
-func (e *Executor) releaseWith(ctx context.Context, s *jobState, pod *leanpods.Pod, patch []byte) (gone bool, err error) {
+// release removes the finalizer from one pod. That there is no such pod any more is
+// as good. errPutBack: the API server answers that the pod holds it all the same.
+func (e *Executor) release(ctx context.Context, s *jobState, pod *leanpods.Pod) (err error) {
 	ctx, end := e.span(ctx, SpanFinalizerReleased, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
-	gone, err = e.patchPod(ctx, s, pod, patch)
+	after, err := e.patchPod(ctx, s, pod, releasePatch(pod.UID))
+	if err == nil && after != nil && after.Held {
+		err = errPutBack
+	}
 	if err != nil {
-		return false, fmt.Errorf("pod %s: %w", pod.Name, err)
+		return fmt.Errorf("pod %s: %w", pod.Name, err)
 	}
 	trace.SpanFromContext(ctx).AddEvent(EventReleaseConfirmed)
-	return gone, nil
+	return nil
 }
 
 func annotate(ctx context.Context, attrs ...attribute.KeyValue) {

@@ -189,11 +189,14 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 	// write wakes nobody. Of the rest, events tell; nobody hangs for ever on one
 	// that was missed.
 	after := missedEvent
-	if len(d.GetRelease()) > 0 || len(d.GetDelete()) > 0 {
+	releases, retry := s.releasable(d.GetRelease())
+	if releases > 0 || len(d.GetDelete()) > 0 {
 		after = e.cfg.StatusPeriod
 	}
-	if recheck := e.recheck(snap, d); recheck > 0 {
-		after = min(after, recheck)
+	for _, due := range []time.Duration{retry, e.recheck(snap, d)} {
+		if due > 0 {
+			after = min(after, due)
+		}
 	}
 	return next{after: after}, nil
 }
@@ -221,20 +224,23 @@ func (e *Executor) recheck(snap snapshot, d *jobpolicyv1.DecideJobResponse) time
 // of a NonIndexed Job may create half as many pods.
 func (e *Executor) mayAdvance(s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) bool {
 	limit := e.cfg.maxChanges()
+	releases, _ := s.releasable(d.GetRelease())
+	if d.GetCreate() == nil && len(d.GetDelete()) == 0 && d.GetStatus() == nil && releases == 0 {
+		return false // Nothing has changed, so that the next decision would be the same.
+	}
 	if int(d.GetCreate().GetCount()) >= max(1, limit/2) || len(d.GetDelete()) >= limit || snap.req.GetUnlistedPods() != nil {
 		return true
 	}
 	if d.GetCreate() != nil || len(d.GetDelete()) > 0 {
 		return false
 	}
-	if len(d.GetRelease()) >= max(1, limit/5) {
+	if releases >= max(1, limit/5) {
 		return true // Creation may have been left to the next round.
 	}
 	if len(d.GetStatus().GetConditions()) > len(snap.req.GetStatus().GetConditions()) {
 		return true // A verdict is announced; what follows from it is due.
 	}
-	moved := d.GetStatus() != nil || len(d.GetRelease()) > 0
-	return moved && s.pods.Idle()
+	return s.pods.Idle()
 }
 
 func (e *Executor) remember(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) {

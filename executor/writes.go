@@ -34,29 +34,30 @@ func namespaceTerminating(err error) bool {
 }
 
 // patchPod sends a strategic merge patch that carries the pod's UID, so that it
-// cannot hit another pod of the same name, and takes the answer in. gone is
-// true when the pod does not exist any more.
-func (e *Executor) patchPod(ctx context.Context, s *jobState, pod *leanpods.Pod, patch []byte) (gone bool, err error) {
+// cannot hit another pod of the same name, takes the answer in and returns it; nil
+// when the pod does not exist any more.
+func (e *Executor) patchPod(ctx context.Context, s *jobState, pod *leanpods.Pod, patch []byte) (*leanpods.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	s.pods.BeginCall()
 	defer s.pods.EndCall()
 	patched, err := e.cfg.Client.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err == nil && !wentWith(patched) {
+		if patched.ResourceVersion != pod.ResourceVersion {
+			s.progressed()
+		}
+		return e.absorb(s, patched), nil
+	}
 	if err == nil {
 		s.progressed()
-	}
-	if err == nil && !wentWith(patched) {
-		e.absorb(s, patched)
-		return false, nil
-	}
-	if err == nil {
 		s.pods.Gone(pod.UID, tracker.Response)
-		return true, nil
+		return nil, nil
 	}
-	if gone, err = e.isGone(ctx, pod, err); gone {
+	gone, err := e.isGone(ctx, pod, err)
+	if gone {
 		s.pods.Gone(pod.UID, tracker.Response)
 	}
-	return gone, err
+	return nil, err
 }
 
 // wentWith reports whether a pod went with the write that this is the answer

@@ -41,8 +41,8 @@ func TestReleaseWithWhichAPodGoesIsConfirmed(t *testing.T) {
 			s := &jobState{uid: testUID(1), pods: tracker.New()}
 			s.pods.Observe(leanpods.From(held), tracker.Watch)
 
-			gone, err := e.patchPod(t.Context(), s, leanpods.From(held), releasePatch(held.UID))
-			if err != nil || gone != tc.wantGone {
+			after, err := e.patchPod(t.Context(), s, leanpods.From(held), releasePatch(held.UID))
+			if gone := after == nil; err != nil || gone != tc.wantGone {
 				t.Fatalf("gone is %v, error %v; want %v", gone, err, tc.wantGone)
 			}
 			late := held.DeepCopy()

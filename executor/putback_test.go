@@ -1,0 +1,160 @@
+package executor
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// putsBack makes the server put the finalizer of some pods back in the same request
+// that removes it, as an admission webhook does, and counts the tries.
+func (s *server) putsBack(names ...string) func(name string) int {
+	var mu sync.Mutex
+	tries := map[string]int{}
+	s.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		name := a.(clienttesting.PatchAction).GetName()
+		mu.Lock()
+		defer mu.Unlock()
+		tries[name]++
+		for _, n := range names {
+			if n == name {
+				pod, err := s.Tracker().Get(a.GetResource(), "ns", name)
+				return true, pod, err
+			}
+		}
+		return false, nil, nil
+	})
+	return func(name string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return tries[name]
+	}
+}
+
+// releasing releases what has ended and is held, or deletes what is active.
+type releasing struct{ deletes bool }
+
+func (r releasing) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	for _, row := range req.GetUnaccountedPods() {
+		d.Release = append(d.Release, row.GetUid())
+	}
+	switch {
+	case !r.deletes || later(req.GetDeleteNotBefore(), req.GetNow()):
+		d.RecheckTime = req.GetDeleteNotBefore()
+	case req.GetActivePods() == nil && req.GetPods().GetActive() > 0:
+		d.Disposition = jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
+		return d, nil
+	}
+	for _, row := range req.GetActivePods().GetPods() {
+		d.Delete = append(d.Delete, &jobpolicyv1.DeletePod{Uid: row.GetUid(), ReleaseFirst: true})
+	}
+	if len(d.Release)+len(d.Delete) > 0 {
+		d.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+	}
+	return d, nil
+}
+
+// A finalizer that is put back is removed again after a delay that doubles, 1 s to
+// 1 min: 10 tries in the first 5 minutes. Others are not held up.
+func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
+	stray := func(pod *corev1.Pod) { pod.Labels = nil }
+	deleted := func(job *batchv1.Job) {
+		now, grace := time.Now(), int64(0)
+		job.DeletionTimestamp, job.DeletionGracePeriodSeconds = apiTime(tracker.Timestamp(now)), &grace
+		job.Finalizers = []string{"example.com/hold"}
+	}
+	for name, tc := range map[string]struct {
+		pod  func(*corev1.Pod)
+		job  func(*batchv1.Job)
+		does releasing
+	}{
+		"of a pod that has ended":              {pod: failedPhase, job: func(*batchv1.Job) {}},
+		"of a pod that is to be deleted":       {pod: func(*corev1.Pod) {}, job: func(*batchv1.Job) {}, does: releasing{deletes: true}},
+		"of a pod that the Job does not match": {pod: stray, job: deleted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newServer(testJob(tc.job), testPod(2, tc.pod), testPod(3, tc.pod))
+			tries := server.putsBack("pod-2")
+			cfg := testConfig(server, tc.does)
+			cfg.APIBackoff, cfg.MaxAPIBackoff = time.Second, time.Minute
+			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+			})
+			if n := tries("pod-2"); n < 5 || n > 12 {
+				t.Errorf("the finalizer was removed %d times in 5 minutes, want 5 to 12", n)
+			}
+			if n := tries("pod-3"); n != 1 {
+				t.Errorf("that of the other pod was removed %d times, want once", n)
+			}
+			if n := strings.Count(strings.Join(server.done(), ","), "delete pods"); tc.does.deletes && n != 1 {
+				t.Errorf("%d pods were deleted, want the one that was released", n)
+			}
+		})
+	}
+}
+
+// Another executor has adopted the pod, counted it and released it. This one's cache
+// does not show that yet; giving the pod its finalizer again would make it count
+// twice.
+func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
+	loose := func(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil }
+	released := func(pod *corev1.Pod) { pod.Finalizers = nil }
+	for name, tc := range map[string]struct {
+		is        func(*corev1.Pod)
+		wantHeld  bool
+		wantOwned bool
+	}{
+		"nothing has happened since":         {is: loose, wantHeld: true, wantOwned: true},
+		"the pod has ended since":            {is: func(p *corev1.Pod) { loose(p); failedPhase(p) }, wantHeld: true, wantOwned: true},
+		"another executor has adopted it":    {is: func(*corev1.Pod) {}, wantHeld: true, wantOwned: true},
+		"another executor has counted it":    {is: released, wantOwned: true},
+		"the Job does not select it anymore": {is: func(p *corev1.Pod) { loose(p); p.Labels = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newServer(testJob(), testPod(3, tc.is))
+			e, err := New(testConfig(server, &script{}))
+			must(err)
+			s := e.jobs.with("ns", testUID(1), func(s *jobState) {
+				s.observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), jobWatched)
+			})
+			must(e.podInformer.GetIndexer().Add(leanPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
+			must(e.claim(t.Context(), s, s.current()))
+			pod := leanpods.From(server.pod(t, "pod-3"))
+			if ref, _ := jobRef(pod); pod.Held != tc.wantHeld || (ref != nil) != tc.wantOwned {
+				t.Errorf("held %v, controlled by %v; want %v, %v", pod.Held, ref, tc.wantHeld, tc.wantOwned)
+			}
+			if known, ok := s.pods.Pod(pod.UID); ok != tc.wantOwned || (ok && known.Held != tc.wantHeld) {
+				t.Errorf("the tracker knows the pod: %v (%+v), want %v", ok, known, tc.wantOwned)
+			}
+		})
+	}
+}
+
+// A pod that the Job's selector matches again is not let go for what it was.
+func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
+	server := newServer(testJob(), testPod(3))
+	e, err := New(testConfig(server, &script{}))
+	must(err)
+	s := e.jobs.with("ns", testUID(1), func(s *jobState) {
+		s.observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), jobWatched)
+	})
+	s.pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
+	must(e.claim(t.Context(), s, s.current()))
+	if pod := leanpods.From(server.pod(t, "pod-3")); !pod.Held || !controlled(pod) {
+		t.Errorf("held %v, controlled %v; want both", pod.Held, controlled(pod))
+	}
+}
