@@ -157,14 +157,16 @@ func (e *Executor) patchOrphan(ctx context.Context, pod *leanpods.Pod) (err erro
 	defer func() { <-e.writing }()
 	if ref, _ := jobRef(pod); ref != nil {
 		if s, ok := e.jobs.find(ref.UID); ok {
-			_, err = e.patchPod(ctx, s, pod, releasePatch(pod.UID))
-			return err
+			return e.release(ctx, s, pod)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	_, err = e.cfg.Client.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
-	if err == nil {
+	patched, err := e.cfg.Client.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
+	switch {
+	case err == nil && leanpods.From(patched).Held:
+		return errPutBack
+	case err == nil:
 		return nil
 	}
 	_, err = e.isGone(ctx, pod, err)

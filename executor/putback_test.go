@@ -107,6 +107,28 @@ func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
 	}
 }
 
+// Nobody else looks at such a pod again: it is released once the webhook lets it be.
+func TestAnOrphanWhoseFinalizerIsPutBackIsTriedAgain(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Pod){
+		"its Job is gone":     func(*corev1.Pod) {},
+		"nothing controls it": func(pod *corev1.Pod) { pod.OwnerReferences = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newServer(testPod(2, change))
+			tries := server.putsBack("pod-2")
+			cfg := testConfig(server, &script{})
+			cfg.ReplaceBuiltin, cfg.APIBackoff, cfg.MaxAPIBackoff = true, time.Second, time.Minute
+			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+			})
+			if n := tries("pod-2"); n < 5 || n > 12 {
+				t.Errorf("the finalizer was removed %d times in 5 minutes, want 5 to 12", n)
+			}
+		})
+	}
+}
+
 // Another executor has adopted the pod, counted it and released it. This one's cache
 // does not show that yet; giving the pod its finalizer again would make it count
 // twice.
