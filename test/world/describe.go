@@ -52,9 +52,6 @@ func (e executorPlan) String() string {
 	if e.qps > 0 {
 		out = append(out, fmt.Sprintf("%g requests a second", e.qps))
 	}
-	if e.failureBackoff > 0 {
-		out = append(out, fmt.Sprintf("delay after failures %s to %s", e.failureBackoff, e.failureLimit))
-	}
 	if e.keepStartTime {
 		out = append(out, "start times are kept on suspension")
 	}

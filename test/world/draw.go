@@ -19,21 +19,30 @@ type drawer struct {
 
 // draw makes the plan of a seed.
 func draw(seed uint64, faultless bool) *plan {
-	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 0x776f726c64)), p: &plan{seed: seed}, faultless: faultless}
+	d := &drawer{p: &plan{seed: seed}, faultless: faultless}
+	d.begin(1)
 	d.frame()
+	d.begin(2)
 	if d.chance(12) {
 		d.crons()
 	} else {
 		d.jobs()
 	}
+	d.begin(3)
 	d.others()
 	if !faultless {
+		d.begin(4)
 		d.faults()
+		d.begin(5)
 		d.deaths()
 	}
 	slices.SortStableFunc(d.p.steps, func(a, b *step) int { return cmp.Or(cmp.Compare(a.write, b.write), cmp.Compare(a.at, b.at)) })
 	return d.p
 }
+
+// begin begins a part of the plan. What is drawn in one does not depend on how
+// much was drawn in another.
+func (d *drawer) begin(part uint64) { d.Rand = rand.New(rand.NewPCG(d.p.seed, part)) }
 
 // chance is true in percent of 100 cases.
 func (d *drawer) chance(percent int) bool { return d.IntN(100) < percent }
@@ -81,9 +90,6 @@ func (d *drawer) frame() {
 	if d.chance(20) {
 		p.executor.qps = 20
 	}
-	if d.chance(10) {
-		p.executor.failureBackoff, p.executor.failureLimit = time.Second, 20*time.Second
-	}
 	p.executor.keepStartTime = d.chance(8)
 	p.network.request = span{time.Millisecond, d.within(2*time.Millisecond, 60*time.Millisecond)}
 	p.network.event = span{100 * time.Microsecond, d.within(time.Millisecond, 80*time.Millisecond)}
@@ -98,6 +104,7 @@ const settleTime = 45 * time.Minute
 func (d *drawer) jobs() {
 	n := pick(d, 1, 1, 1, 2, 2, 3, 4)
 	for i := range n {
+		d.begin(uint64(10 + i))
 		j := d.job(fmt.Sprintf("job-%c", 'a'+i))
 		d.p.jobs = append(d.p.jobs, j)
 		d.life(j)

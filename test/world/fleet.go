@@ -123,7 +123,18 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) error { return election.Run(ctx, run) }, nil
+	return func(ctx context.Context) error {
+		var led atomic.Bool
+		err := election.Run(ctx, func(ctx context.Context) error {
+			led.Store(true)
+			return run(ctx)
+		})
+		if !led.Load() {
+			p.stop()
+			_ = run(ctx) // What was made and never ran ends.
+		}
+		return err
+	}, nil
 }
 
 // controllers are what an executor consists of.
@@ -137,7 +148,6 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	jobs, err := executor.New(executor.Config{
 		Client: c, Decider: d, ReplaceBuiltin: settings.replace,
 		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted,
-		PodFailureBackoff: settings.failureBackoff, MaxPodFailureBackoff: settings.failureLimit,
 		KeepStartTimeOnSuspend: settings.keepStartTime, SafetyLookReportsOnly: true,
 		DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
 	})

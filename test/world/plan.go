@@ -28,12 +28,11 @@ type executorPlan struct {
 	replace bool
 	// replicas is how many processes there are; with more than one they elect a
 	// leader.
-	replicas                     int
-	maxChanges, maxUncounted     int
-	failureBackoff, failureLimit time.Duration
-	qps                          float32 // 0: no limit.
-	zone                         string  // Of CronJobs that name none.
-	keepStartTime                bool
+	replicas                 int
+	maxChanges, maxUncounted int
+	qps                      float32 // 0: no limit.
+	zone                     string  // Of CronJobs that name none.
+	keepStartTime            bool
 }
 
 // A networkPlan bounds how long requests and events travel while nothing is wrong.

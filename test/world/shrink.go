@@ -135,9 +135,6 @@ func (p *plan) simplerFrame(with func(func(*plan))) {
 	if e.qps > 0 {
 		with(func(c *plan) { c.executor.qps = 0 })
 	}
-	if e.failureBackoff > 0 {
-		with(func(c *plan) { c.executor.failureBackoff, c.executor.failureLimit = 0, 0 })
-	}
 	if e.replicas > 1 {
 		with(func(c *plan) { c.executor.replicas = 1 })
 	}
