@@ -52,10 +52,11 @@ type Config struct {
 	// whose decision is being carried out do not count.
 	Workers int
 	// MaxWrites is how many API writes are in flight at the same time, over all
-	// Jobs. Default 64. MaxJobWrites is how many of them one Job gets at most, and
-	// gets unless the API server takes longer for it. Default DefaultJobWrites.
-	// LoneJobWrites is how many it gets while no other Job is at work, if that is
-	// more. Default DefaultLoneJobWrites.
+	// Jobs; those of one namespace get three quarters at most. Default 64.
+	// MaxJobWrites is how many of them one Job gets at most, and gets unless the API
+	// server takes longer for it. Default DefaultJobWrites. LoneJobWrites is how many
+	// it gets while no other Job is at work, if that is more. Default
+	// DefaultLoneJobWrites.
 	MaxWrites, MaxJobWrites, LoneJobWrites int
 
 	// PodFailureBackoff and MaxPodFailureBackoff are handed to the engine.

@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/metering"
+	"jobpolicy.dev/executor/semaphore"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -56,10 +57,11 @@ type Executor struct {
 	orphans orphanQueue
 
 	judging chan struct{} // Slots for rounds that are being judged.
-	writing chan struct{} // Slots for API writes, over all Jobs.
-	turns   turns
-	open    chan struct{} // Slots for Jobs that are at work.
-	rounds  sync.WaitGroup
+	// writing bounds API writes, and open the Jobs that are at work, by namespace: a
+	// webhook that hangs on the pods of one must not keep the others waiting.
+	writing, open *semaphore.Semaphore
+	turns         turns
+	rounds        sync.WaitGroup
 
 	broadcaster *events.Broadcaster
 	recorder    record.EventRecorder
@@ -86,8 +88,8 @@ func New(cfg Config) (*Executor, error) {
 		metrics:  metrics,
 		jobs:     newJobs(),
 		judging:  make(chan struct{}, cfg.Workers),
-		writing:  make(chan struct{}, cfg.MaxWrites),
-		open:     make(chan struct{}, maxOpenRounds),
+		writing:  semaphore.New(cfg.MaxWrites),
+		open:     semaphore.New(maxOpenRounds),
 	}
 	e.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{
 		Name: e.metrics.shared.QueueName(metering.JobQueue), MetricsProvider: e.metrics.shared.Queues,
@@ -181,8 +183,9 @@ func (e *Executor) Run(ctx context.Context) error {
 	}
 	e.log.InfoContext(ctx, "executor started", slog.Int("jobs", len(e.jobs.all())), slog.Bool("replaceBuiltin", e.cfg.ReplaceBuiltin))
 	var workers sync.WaitGroup
+	seen := e.readClocks()
+	workers.Go(func() { e.lookAround(ctx, seen) })
 	workers.Go(func() { e.dispatch(ctx.Done(), work) })
-	workers.Go(func() { e.lookAround(ctx) })
 	for range orphanWorkers {
 		workers.Go(func() { e.orphanWorker(work) })
 	}

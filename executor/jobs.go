@@ -18,8 +18,9 @@ import (
 
 // jobState is everything that is remembered about one Job UID.
 type jobState struct {
-	uid  types.UID
-	pods *tracker.Tracker
+	uid       types.UID
+	namespace string
+	pods      *tracker.Tracker
 
 	mu sync.Mutex
 	// job is the newest version seen; nil while only its pods are known, and
@@ -246,6 +247,14 @@ func (j *jobs) find(uid types.UID) (*jobState, bool) {
 	return s, ok
 }
 
+// namespace is that of a known Job.
+func (j *jobs) namespace(uid types.UID) string {
+	if s, ok := j.find(uid); ok {
+		return s.namespace
+	}
+	return ""
+}
+
 // with calls f with the state of the UID, made if need be, such that the state
 // is not dropped meanwhile.
 func (j *jobs) with(namespace string, uid types.UID, f func(*jobState)) *jobState {
@@ -256,7 +265,7 @@ func (j *jobs) with(namespace string, uid types.UID, f func(*jobState)) *jobStat
 	defer j.mu.Unlock()
 	s, ok := j.byUID[uid]
 	if !ok {
-		s = &jobState{uid: uid, pods: tracker.New()}
+		s = &jobState{uid: uid, namespace: namespace, pods: tracker.New()}
 		j.byUID[uid] = s
 		if j.byNamespace[namespace] == nil {
 			j.byNamespace[namespace] = map[types.UID]*jobState{}

@@ -34,13 +34,13 @@ type suspect struct {
 	lastRound time.Time
 }
 
-// lookAround looks at all Jobs, over and over, until ctx ends.
-func (e *Executor) lookAround(ctx context.Context) {
+// lookAround looks at all Jobs, over and over, until ctx ends. seen are the clocks
+// when the first round may have been planned.
+func (e *Executor) lookAround(ctx context.Context, seen clocks) {
 	ticker := time.NewTicker(lookStep)
 	defer ticker.Stop()
 	const steps = int(lookPeriod / lookStep)
 	var suspects []suspect
-	seen := e.readClocks()
 	for step := 0; ; step = (step + 1) % steps {
 		select {
 		case <-ctx.Done():

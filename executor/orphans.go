@@ -153,8 +153,11 @@ func (e *Executor) releaseOrphan(ctx context.Context, key orphanKey) {
 func (e *Executor) patchOrphan(ctx context.Context, pod *leanpods.Pod) (err error) {
 	ctx, end := e.span(ctx, SpanOrphanReleased, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
-	e.writing <- struct{}{}
-	defer func() { <-e.writing }()
+	release, err := e.writing.Acquire(ctx, pod.Namespace())
+	if err != nil {
+		return err
+	}
+	defer release()
 	if ref, _ := jobRef(pod); ref != nil {
 		if s, ok := e.jobs.find(ref.UID); ok {
 			return e.release(ctx, s, pod)

@@ -2,12 +2,15 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http/httptrace"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/semaphore"
 )
 
 const (
@@ -134,7 +137,7 @@ func (e *Executor) cautiously(ctx context.Context, s *jobState, p *pace, n int, 
 }
 
 func (e *Executor) batch(ctx context.Context, s *jobState, p *pace, n int, f func(ctx context.Context, i int) error) *batch {
-	b := &batch{ctx: ctx, slots: e.writing, pace: p, limit: e.cfg.MaxJobWrites, n: n, write: f}
+	b := &batch{ctx: ctx, slots: e.writing, namespace: s.namespace, pace: p, limit: e.cfg.MaxJobWrites, n: n, write: f}
 	b.lone = func() int {
 		if e.turns.alone(s.uid) {
 			return e.cfg.LoneJobWrites
@@ -150,11 +153,12 @@ func (e *Executor) batch(ctx context.Context, s *jobState, p *pace, n int, f fun
 // as may write take one after the other: a stack that has grown to the depth of a
 // request serves the next one.
 type batch struct {
-	ctx      context.Context
-	slots    chan struct{}
-	pace     *pace
-	limit, n int
-	write    func(ctx context.Context, i int) error
+	ctx       context.Context
+	slots     *semaphore.Semaphore
+	namespace string
+	pace      *pace
+	limit, n  int
+	write     func(ctx context.Context, i int) error
 	// lone is how many the Job may have in flight while no other is at work, else 0.
 	lone func() int
 	// large: there are more writes than may be in flight. Only these are timed, and
@@ -188,15 +192,26 @@ func (b *batch) run() error {
 
 func (b *batch) work() {
 	for i, few, ok := b.take(); ok; i, few, ok = b.take() {
-		b.slots <- struct{}{}
-		if b.stopped() { // Another has failed while this one waited for its slot.
-			<-b.slots
-			continue
+		took, err := b.inSlot(i)
+		if !errors.Is(err, errNotTried) {
+			b.end(took, few, err)
 		}
-		took, err := b.timed(i)
-		<-b.slots
-		b.end(took, few, err)
 	}
+}
+
+// errNotTried: another write has failed while this one waited for its slot.
+var errNotTried = errors.New("not tried")
+
+func (b *batch) inSlot(i int) (time.Duration, error) {
+	release, err := b.slots.Acquire(b.ctx, b.namespace)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	if b.stopped() {
+		return 0, errNotTried
+	}
+	return b.timed(i)
 }
 
 // take gives out the next write, and says whether it is one of few. It ends the

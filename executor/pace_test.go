@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"jobpolicy.dev/executor/semaphore"
 )
 
 // An API server that works on so many writes at a time lets the others wait.
@@ -159,7 +161,7 @@ func TestCautiousWritesBeginWithOneAndStopAtAFailure(t *testing.T) {
 
 // What waits for one of all Jobs' slots while another fails is not tried.
 func TestACautiousWriteThatWaitsForItsSlotLooksAgain(t *testing.T) {
-	e := &Executor{writing: make(chan struct{}, 1), cfg: Config{MaxJobWrites: 8}}
+	e := &Executor{writing: semaphore.New(1), cfg: Config{MaxJobWrites: 8}}
 	var p pace
 	tried := 0
 	err := e.cautiously(t.Context(), &jobState{}, &p, 20, func(context.Context, int) error {
@@ -178,7 +180,7 @@ func TestACautiousWriteThatWaitsForItsSlotLooksAgain(t *testing.T) {
 func TestAJobThatIsAloneHasMoreWritesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, lone = 8, 20
-		e := &Executor{writing: make(chan struct{}, 64), cfg: Config{MaxJobWrites: limit, LoneJobWrites: lone}}
+		e := &Executor{writing: semaphore.New(64), cfg: Config{MaxJobWrites: limit, LoneJobWrites: lone}}
 		s := &jobState{uid: testUID(1)}
 		most := func() int64 {
 			var c counted
@@ -221,7 +223,7 @@ func TestACautiousWriteThatFailsIsTheOnlyOne(t *testing.T) {
 
 // writer has what parallel needs of an Executor.
 func writer(jobWrites int) *Executor {
-	return &Executor{writing: make(chan struct{}, 64), cfg: Config{MaxJobWrites: jobWrites}}
+	return &Executor{writing: semaphore.New(64), cfg: Config{MaxJobWrites: jobWrites}}
 }
 
 func TestParallelMakesEveryWriteOnceAndKeepsItsWidth(t *testing.T) {

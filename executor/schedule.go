@@ -119,10 +119,10 @@ type wakeUp struct {
 	wait  time.Duration
 }
 
-// busy reports whether the API server has enough to do: all write slots are taken,
+// busy reports whether the API server has enough to do: writes wait for a slot,
 // or as many Jobs are at work as one Job may have writes in flight.
 func (e *Executor) busy() bool {
-	return len(e.writing) == cap(e.writing) || len(e.open) > e.cfg.MaxJobWrites
+	return e.writing.Waiting() > 0 || e.open.Used() > e.cfg.MaxJobWrites
 }
 
 // deferral is how long what is not pressing leaves a busy API server to others: not
@@ -160,23 +160,24 @@ func (e *Executor) takeWake(s *jobState) wakeUp {
 	return w
 }
 
-// dispatch hands due Jobs to goroutines until the queue is shut down. A Job's
-// rounds never overlap: the queue does not give a key out twice.
+// dispatch hands due Jobs to goroutines until the queue is shut down, or lets them
+// wait their turn, in which no namespace keeps the others waiting. A Job's rounds
+// never overlap: the queue does not give a key out twice.
 func (e *Executor) dispatch(stopped <-chan struct{}, work context.Context) {
 	for {
 		uid, shutdown := e.queue.Get()
 		if shutdown {
 			return
 		}
-		select {
-		case <-stopped:
-			e.queue.Done(uid)
-			continue
-		case e.open <- struct{}{}:
-		}
-		e.rounds.Go(func() {
-			defer func() { <-e.open; e.queue.Done(uid) }()
-			e.process(work, stopped, uid)
+		e.rounds.Add(1)
+		e.open.Start(e.jobs.namespace(uid), func() {
+			defer e.rounds.Done()
+			defer e.queue.Done(uid)
+			select {
+			case <-stopped:
+			default:
+				e.process(work, stopped, uid)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,9 +42,7 @@ func TestWhatIsNotPressingWaitsWhileTheAPIServerIsBusy(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer discard(e)
-				for range tc.open {
-					e.open <- struct{}{}
-				}
+				occupy(e, tc.open)
 				s := &jobState{wakeCause: CausePodEvent, wokenAt: time.Now().Add(-tc.wokenAgo), lazy: tc.lazy}
 				if tc.planned != 0 {
 					s.planned = time.Now().Add(tc.planned)
@@ -53,6 +52,14 @@ func TestWhatIsNotPressingWaitsWhileTheAPIServerIsBusy(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// occupy lets so many other Jobs be at work until the test ends.
+func occupy(e *Executor, n int) {
+	for range n {
+		_, err := e.open.Acquire(context.Background(), "other")
+		must(err)
 	}
 }
 
@@ -75,9 +82,7 @@ func TestAPlannedRoundIsOnTimeAlthoughOthersAreAtWork(t *testing.T) {
 	cfg.MaxJobWrites = 2
 	inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 		time.Sleep(time.Second)
-		for range 3 {
-			e.open <- struct{}{}
-		}
+		occupy(e, 3)
 		s, _ := e.jobs.find(testUID(1))
 		e.wakeLazily(s, CausePodEvent, 0)
 		time.Sleep(time.Minute)
