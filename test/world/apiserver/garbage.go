@@ -41,13 +41,18 @@ func (s *Server) CollectGarbage() bool {
 			m := v.meta()
 			o := &object{r.resource, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}, m}
 			c.objects = append(c.objects, o)
+			if r.resource == "events" {
+				continue
+			}
 			for _, owner := range m.GetOwnerReferences() {
 				c.dependents[owner.UID] = append(c.dependents[owner.UID], o)
 			}
 		}
 	}
 	for _, o := range c.objects {
-		c.collect(o)
+		if o.resource != "events" { // The garbage collector does not look at them.
+			c.collect(o)
+		}
 	}
 	c.emptyNamespaces()
 	return c.did

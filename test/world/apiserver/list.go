@@ -63,7 +63,7 @@ func (r *store) readList(s *Server, prefix string, opts storage.ListOptions) (*r
 		if seen.at, err = s.past(uint64(exact), prefix, from, opts); err != nil {
 			return nil, err
 		}
-	} else if err := notOlderThan(opts.ResourceVersion, s.version); err != nil {
+	} else if err := r.notOlderThan(opts.ResourceVersion, s.version); err != nil {
 		return nil, err
 	}
 	versions := r.table(s).asOf(seen.at, prefix)
@@ -72,6 +72,9 @@ func (r *store) readList(s *Server, prefix string, opts storage.ListOptions) (*r
 	}
 	if !opts.Recursive {
 		versions = only(versions, prefix)
+	}
+	if opts.ResourceVersion == "0" && opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact && !r.uncached {
+		opts.Predicate.Limit = 0 // A watch cache lists all of it.
 	}
 	return seen, seen.choose(versions, opts)
 }
@@ -108,9 +111,6 @@ func only(versions []*version, key string) []*version {
 // choose keeps what matches, up to the limit.
 func (seen *reading) choose(versions []*version, opts storage.ListOptions) error {
 	limit := opts.Predicate.Limit
-	if opts.ResourceVersion == "0" && opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
-		limit = 0 // A watch cache lists all of it.
-	}
 	seen.left = int64(len(versions))
 	everything := opts.Predicate.Empty()
 	for i, v := range versions {

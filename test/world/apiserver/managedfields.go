@@ -16,7 +16,7 @@ import (
 func noManagedFields(kind schema.GroupVersionKind, subresource string) *managedfields.FieldManager {
 	empty := must(typed.DeducedParseableType.FromUnstructured(map[string]any{}))
 	return must(managedfields.NewDefaultFieldManager(
-		emptyObjects{empty}, legacyscheme.Scheme, legacyscheme.Scheme, legacyscheme.Scheme, kind, hub(kind), subresource, nil))
+		emptyObjects{empty}, asItIs{legacyscheme.Scheme}, legacyscheme.Scheme, legacyscheme.Scheme, kind, hub(kind), subresource, nil))
 }
 
 // emptyObjects takes each object for an empty one.
@@ -31,3 +31,11 @@ func (e emptyObjects) ObjectToTyped(runtime.Object, ...typed.ValidationOptions) 
 
 // TypedToObject implements managedfields.TypeConverter.
 func (emptyObjects) TypedToObject(*typed.TypedValue) (runtime.Object, error) { return nil, errNoApply }
+
+// asItIs does not convert what nobody looks at.
+type asItIs struct{ runtime.ObjectConvertor }
+
+// ConvertToVersion implements runtime.ObjectConvertor.
+func (asItIs) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in, nil
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"sync"
 
@@ -93,13 +94,23 @@ func hub(kind schema.GroupVersionKind) schema.GroupVersion {
 }
 
 // renumbered returns the same state with another number: what a watch says of an
-// object that is gone.
-func (v *version) renumbered(r *store, number uint64) (*version, error) {
-	other, err := r.thaw(v.key, v.bytes)
-	if err != nil {
-		return nil, err
+// object that is gone. What hangs on the objects is shared.
+func (v *version) renumbered(number uint64) *version {
+	text := strconv.FormatUint(number, 10)
+	return &version{
+		key: v.key, number: number, bytes: v.bytes,
+		internal: withVersion(v.internal, text), external: withVersion(v.external, text),
 	}
-	return other, other.setNumber(number)
+}
+
+func withVersion(obj runtime.Object, resourceVersion string) runtime.Object {
+	shallow := reflect.New(reflect.TypeOf(obj).Elem())
+	shallow.Elem().Set(reflect.ValueOf(obj).Elem())
+	other := shallow.Interface().(runtime.Object)
+	if m, err := meta.Accessor(other); err == nil {
+		m.SetResourceVersion(resourceVersion)
+	}
+	return other
 }
 
 func (v *version) meta() metav1.Object {

@@ -121,6 +121,7 @@ func buildRegistries() *registryTable {
 	t.serve(batch, "cronjobs/status", "CronJob", cronJobStatus)
 
 	events := must(eventstore.NewREST(options, eventsLive))
+	t.store("events").uncached = true
 	t.serve(core, "events", "Event", events)
 	t.serve(eventsv1.SchemeGroupVersion, "events", "Event", events)
 

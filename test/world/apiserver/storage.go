@@ -3,8 +3,10 @@ package apiserver
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +22,9 @@ type store struct {
 	// kind is the external type of what is stored.
 	kind    schema.GroupVersionKind
 	newFunc func() runtime.Object
+	// uncached is true for what a real server has no watch cache for: it reads the
+	// storage instead, and words some refusals in another way.
+	uncached bool
 	// hasUID is true if an object comes with the UID that it is to have.
 	hasUID bool
 }
@@ -51,6 +56,9 @@ func (r *store) Versioner() storage.Versioner { return versioner }
 // Create implements storage.Interface. The UID that the registry drew at random
 // is replaced.
 func (r *store) Create(ctx context.Context, key string, obj, out runtime.Object, _ uint64) error {
+	if number, err := versioner.ObjectResourceVersion(obj); err == nil && number != 0 {
+		return storage.ErrResourceVersionSetOnCreate
+	}
 	c := callerFrom(ctx)
 	s := c.server
 	s.mu.Lock()
@@ -100,7 +108,7 @@ func show(obj, out runtime.Object) error {
 // Get implements storage.Interface.
 func (r *store) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
 	v, at := r.read(callerFrom(ctx).server, key)
-	if err := notOlderThan(opts.ResourceVersion, at); err != nil {
+	if err := r.notOlderThan(opts.ResourceVersion, at); err != nil {
 		return err
 	}
 	if v != nil {
@@ -113,15 +121,19 @@ func (r *store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 }
 
 // notOlderThan refuses to answer with what is older than was asked for.
-func notOlderThan(resourceVersion string, at uint64) error {
+func (r *store) notOlderThan(resourceVersion string, at uint64) error {
 	least, err := versioner.ParseResourceVersion(resourceVersion)
-	if err != nil {
+	switch {
+	case err != nil && r.uncached:
+		return errors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+	case err != nil:
 		return err
+	case least <= at:
+		return nil
+	case r.uncached:
+		return storage.NewTooLargeResourceVersionError(least, at, 0)
 	}
-	if least > at {
-		return storage.NewTooLargeResourceVersionError(least, at, 1)
-	}
-	return nil
+	return storage.NewTooLargeResourceVersionError(least, at, 1)
 }
 
 // Delete implements storage.Interface.

@@ -108,11 +108,7 @@ func (s *Server) commit(c *caller, t *table, previous, current *version) (*chang
 	ch := &change{number: number, current: current, previous: previous}
 	if current == nil {
 		t.remove(previous.key)
-		last, err := previous.renumbered(t.store, number)
-		if err != nil {
-			return nil, err
-		}
-		ch.last = last
+		ch.last = previous.renumbered(number)
 	} else {
 		t.put(current)
 	}
@@ -145,14 +141,10 @@ func (s *Server) tell(c *caller, t *table, ch *change) {
 	s.observe(w)
 }
 
-// lastOf returns the previous version under the change's number.
-func (ch *change) lastOf(r *store) (*version, error) {
+// seenLast returns the previous version under the change's number.
+func (ch *change) seenLast() *version {
 	if ch.last == nil {
-		last, err := ch.previous.renumbered(r, ch.number)
-		if err != nil {
-			return nil, err
-		}
-		ch.last = last
+		ch.last = ch.previous.renumbered(ch.number)
 	}
-	return ch.last, nil
+	return ch.last
 }

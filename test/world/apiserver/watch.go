@@ -142,11 +142,7 @@ func (w *watcher) see(c *change) {
 	case is:
 		w.push(watch.Added, shared{c.current})
 	case was:
-		last, err := c.lastOf(w.table.store)
-		if err != nil {
-			panic(err) // It was read from the same bytes before.
-		}
-		w.push(watch.Deleted, shared{last})
+		w.push(watch.Deleted, shared{c.seenLast()})
 	}
 }
 

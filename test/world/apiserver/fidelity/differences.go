@@ -7,6 +7,7 @@ import "strings"
 //   - Server-side apply is answered with 415: nobody here uses it.
 //   - The text of a 406 is upstream's handlers', not upstream's router's.
 //   - The status of a ResourceQuota is not kept: the server counts when it is asked.
+//     A real quota is late, and counts a pod whose creation failed after admission.
 
 // allow takes out of a reply what may differ.
 func allow(c call, r reply) reply {

@@ -130,6 +130,8 @@ func (n *names) normalObject(obj map[string]any) map[string]any {
 			out[k] = n.version(uid, v)
 		case "continue":
 			out[k] = "<token>"
+		case "cells":
+			out[k] = withoutAges(n.normal(v))
 		default:
 			out[n.comparable(k)] = n.normal(v)
 		}
@@ -145,4 +147,17 @@ func (n *names) version(uid string, v any) any {
 		return text != ""
 	}
 	return fmt.Sprintf("<version %d>", slices.Index(n.versions[uid], text)+1)
+}
+
+var ages = regexp.MustCompile(`^\d+[smh]$`)
+
+// withoutAges makes the row of a table comparable.
+func withoutAges(v any) any {
+	cells, _ := v.([]any)
+	for i, cell := range cells {
+		if text, ok := cell.(string); ok && ages.MatchString(text) {
+			cells[i] = "<age>"
+		}
+	}
+	return v
 }

@@ -55,6 +55,9 @@ func (s *script) play(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.rest(ctx, "the end"); err != nil {
+		return err
+	}
 	return s.compareWatches()
 }
 
@@ -113,15 +116,21 @@ func (s *script) note(c call, r reply) {
 	s.known = append(s.known, made)
 }
 
-// settle lets the garbage collectors of both sides do their work.
+// settle lets the garbage collectors of both sides do their work, if there is some.
 func (s *script) settle(ctx context.Context, line string) error {
 	did := false
 	for s.server.CollectGarbage() {
 		did = true
 	}
-	if !did && !s.quota {
-		return nil
+	if !did {
+		return s.settleQuota(ctx)
 	}
+	s.story = append(s.story, "   … and the garbage collector")
+	return s.rest(ctx, line)
+}
+
+// rest waits until the real side has come to rest in the same state.
+func (s *script) rest(ctx context.Context, line string) error {
 	var memory, real any
 	var err error
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(glance) {
@@ -132,7 +141,6 @@ func (s *script) settle(ctx context.Context, line string) error {
 			return err
 		}
 		if reflect.DeepEqual(memory, real) {
-			s.story = append(s.story, "   … and the garbage collector")
 			return s.settleQuota(ctx)
 		}
 	}
