@@ -67,9 +67,9 @@ func (d *drawer) deaths() {
 			d.add(s)
 		}
 	}
-	if d.chance(8) {
-		for range d.among(1, 2) {
-			d.add(step{at: d.moment(), who: "executor", verb: "set the clock", d: pick(d, time.Duration(-1), 1) * d.within(time.Second, 2*time.Hour)})
-		}
+	// Clocks are right again when all is calm. What was planned by a wrong clock is
+	// found within seconds, but not if that was right at both ends of them.
+	if late := d.p.calm - 20*time.Second; late > 0 && d.chance(12) {
+		d.add(step{at: time.Duration(d.Int64N(int64(late))), who: "executor", verb: "set the clock", d: pick(d, time.Duration(-1), 1) * d.within(time.Second, 2*time.Hour)})
 	}
 }

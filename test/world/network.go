@@ -1,6 +1,7 @@
 package world
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type network struct {
 	// sending is told each request of an executor, in the moment it is sent.
 	sending func(n uint64)
 	note    func(who, text string)
+	refused func(by, verb, resource, message string)
 	telling func() bool
 
 	mu       sync.Mutex
@@ -168,6 +170,7 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
+	l.hear(r, resp)
 	resp.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	if r.watch && resp.StatusCode == http.StatusOK {
 		l.follow(ctx, r, resp)
@@ -182,6 +185,19 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 		return nil, err
 	}
 	return l.remember(r, resp)
+}
+
+// hear listens for statuses that the API server finds invalid: none of ours is.
+func (l *link) hear(r *request, resp *http.Response) {
+	if resp.StatusCode != http.StatusUnprocessableEntity {
+		return
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err == nil {
+		l.refused(l.by, r.Method, r.resource, string(body))
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
 }
 
 // remember keeps the first answer to each list that need not be new.

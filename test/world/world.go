@@ -80,7 +80,7 @@ func newWorld(p *plan, tells bool) *world {
 	w.journal.begun = w.begun
 	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed})
 	w.network = newNetwork(p, w.begun, w.note)
-	w.network.telling = w.telling
+	w.network.telling, w.network.refused = w.telling, w.judge.refused
 	w.network.sending = func(n uint64) { w.reached(n, true) }
 	w.nodes = newKubelets(w)
 	w.fleet = &fleet{w: w}
