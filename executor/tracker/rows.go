@@ -113,7 +113,7 @@ func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
 		Failed:           int32(len(t.pending)-len(listed)) - t.pendingSucceeded,
 		SucceededIndexes: t.pendingSucceededIndexes.set(),
 	}
-	if t.policy.Indexed {
+	if t.policy.LimitedPerIndex {
 		m.FailedIndexes = cmp.Or(t.pendingOtherIndexes.set(), &jobpolicyv1.IndexSet{})
 	}
 	if t.policy.ReplaceFailedOnly {
