@@ -21,8 +21,11 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 	if !nextStatus(s, l).After(s.now) || sameStatus(pub.status, s.status) {
 		return false
 	}
-	if v.reached() || s.spec.GetDeleting() || s.spec.GetSuspend() {
+	if v.reached() || s.spec.GetDeleting() {
 		return false
+	}
+	if s.spec.GetSuspend() {
+		return neverRan(s)
 	}
 	// Towards its end, what has ended outweighs what is left, and the Job's end is
 	// what people wait for.
@@ -43,6 +46,21 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 	}
 	return proto.Equal(pub.status.GetStartTime(), s.status.GetStartTime()) &&
 		slices.EqualFunc(pub.status.GetConditions(), s.status.GetConditions(), func(a, b *jobpolicyv1.JobCondition) bool { return proto.Equal(a, b) })
+}
+
+// neverRan reports whether the Job has no past: no status of consequence, and no
+// pods. That such a Job is suspended is no news to who made it so, and may update
+// it at once, as queue controllers do: a status would be in its way.
+func neverRan(s *snapshot) bool {
+	for _, c := range s.status.GetConditions() {
+		if ownCondition(c.GetType()) {
+			return false
+		}
+	}
+	none := s.pods.GetActive() == 0 && s.pods.GetTerminating() == 0 && s.creating() == 0 &&
+		len(s.req.GetUnaccountedPods()) == 0 && s.req.GetUnlistedPods() == nil
+	return none && s.status.GetStartTime() == nil && s.status.GetActive() == 0 && s.status.GetTerminating() == 0 &&
+		s.status.GetSucceeded() == 0 && s.status.GetFailed() == 0 && s.status.GetUncounted() == nil
 }
 
 // nextStatus is when the caller wants the next routine status; zero if at once.

@@ -66,6 +66,8 @@ type jobState struct {
 	notBefore time.Time
 	// planned is when a round is due even if no event comes; zero: never.
 	planned time.Time
+	// seen is when the first version of the Job was seen.
+	seen time.Time
 	// statusDue is when the next routine status may be written that records finished
 	// pods. One that only counts waits half a period more: the next pod to finish
 	// may bring its own.
@@ -139,6 +141,7 @@ func (s *jobState) writingThat(job *batchv1.Job) bool {
 
 // adopt sets what a Job's first version tells. Its selector never changes.
 func (s *jobState) adopt(job *batchv1.Job) {
+	s.seen = time.Now()
 	s.selector, _ = selectorOf(job)
 	s.claimDue = true
 	s.pods.SetPolicy(podPolicy(job))

@@ -50,7 +50,7 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	s.sequence++
 	sequence, maxRows, going := s.sequence, s.maxRows, s.namespaceGoing
 	createNotBefore, deleteNotBefore := s.createHold.notBefore, s.deleteHold.notBefore
-	statusDue := s.statusDue
+	statusDue, seen := s.statusDue, s.seen
 	s.mu.Unlock()
 	if job == nil {
 		return snapshot{}, errJobGone
@@ -81,7 +81,12 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	if !deleteNotBefore.IsZero() {
 		req.DeleteNotBefore = timestamppb.New(wallclock.Of(deleteNotBefore, now))
 	}
-	if !statusDue.IsZero() {
+	switch {
+	case statusDue.IsZero() && valueOr(job.Spec.Suspend, false):
+		// Who creates a Job suspended may update it at once. With the first status in
+		// between, that is refused.
+		req.StatusNotBefore = timestamppb.New(wallclock.Of(seen.Add(e.cfg.StatusPeriod), now))
+	case !statusDue.IsZero():
 		record := wallclock.Of(statusDue, now)
 		req.RecordNotBefore = timestamppb.New(record)
 		req.StatusNotBefore = timestamppb.New(record.Add(e.cfg.StatusPeriod / 2))

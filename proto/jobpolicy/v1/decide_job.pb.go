@@ -354,6 +354,8 @@ type DecideJobRequest struct {
 	// (WAIT_REASON_RECORDING): the caller asks again when these are released. What
 	// says that the Job begins, that all its pods are ready for the first time, that
 	// it ends, is suspended or resumed never waits, nor does a ledger that is full.
+	// But that a Job is suspended which never ran may wait: who creates it may update
+	// it at once.
 	// Not later than now: no status waits. Absent: nothing waits.
 	StatusNotBefore *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=status_not_before,json=statusNotBefore,proto3" json:"status_not_before,omitempty"`
 	// Set by the caller to let a status that records finished pods go earlier than
