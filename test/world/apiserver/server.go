@@ -45,6 +45,7 @@ type Server struct {
 	tables    map[string]*table
 	ordinals  map[string]uint64 // how many UIDs or names were drawn from each root
 	streams   map[*stream]struct{}
+	reminded  time.Time // When bookmarks went out.
 }
 
 // firstVersion is the resource version of an empty server. It is not 0, which
@@ -59,6 +60,7 @@ func New(options Options) *Server {
 		tables:   map[string]*table{},
 		ordinals: map[string]uint64{},
 		streams:  map[*stream]struct{}{},
+		reminded: time.Now(),
 	}
 	for _, r := range registries().stores {
 		s.tables[r.resource] = newTable(r)

@@ -122,6 +122,7 @@ func TestWatchSeesWrites(t *testing.T) {
 		if e, open := <-w.ResultChan(); open {
 			t.Errorf("%+v", e)
 		}
+		w.Stop()
 		cancel()
 		synctest.Wait()
 	})

@@ -117,6 +117,7 @@ func (s *Server) commit(c *caller, t *table, previous, current *version) (*chang
 	for _, w := range t.watches {
 		w.see(ch)
 	}
+	s.remind()
 	return ch, nil
 }
 

@@ -97,20 +97,6 @@ func (w *watcher) describe() {
 	w.after = w.server.version
 }
 
-// bookmark returns an object that says nothing but how far the watch is.
-func (w *watcher) bookmark(endOfInitialEvents bool) runtime.Object {
-	obj := w.table.store.newFunc()
-	if err := versioner.UpdateObject(obj, w.server.version); err != nil {
-		panic(err) // All types have metadata.
-	}
-	if endOfInitialEvents {
-		if err := storage.AnnotateInitialEventsEndBookmark(obj); err != nil {
-			panic(err)
-		}
-	}
-	return obj
-}
-
 func (w *watcher) concerns(key string) bool {
 	if w.recursive {
 		return strings.HasPrefix(key, w.prefix)

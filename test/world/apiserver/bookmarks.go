@@ -1,0 +1,40 @@
+package apiserver
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// bookmarkEvery is how often a watch is told how far it is, as in a real server's
+// watch cache. The server never wakes up for it: a bookmark goes out with the next
+// write of anybody, and without writes there is nothing to say.
+const bookmarkEvery = time.Minute
+
+// remind sends the bookmarks that are due. The caller holds the lock.
+func (s *Server) remind() {
+	now := time.Now()
+	if now.Sub(s.reminded) < bookmarkEvery {
+		return
+	}
+	s.reminded = now
+	for _, r := range registries().stores {
+		for _, w := range s.tables[r.resource].watches {
+			if w.predicate.AllowWatchBookmarks {
+				w.push(watch.Bookmark, w.bookmark(false))
+			}
+		}
+	}
+}
+
+// bookmark returns an object that says nothing but how far the watch is.
+func (w *watcher) bookmark(endOfInitialEvents bool) runtime.Object {
+	obj := w.table.store.newFunc()
+	check(versioner.UpdateObject(obj, w.server.version))
+	if endOfInitialEvents {
+		check(storage.AnnotateInitialEventsEndBookmark(obj))
+	}
+	return obj
+}
