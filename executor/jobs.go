@@ -27,7 +27,6 @@ type jobState struct {
 	// again after it is deleted. Never changed in place.
 	job      *batchv1.Job
 	rv       uint64
-	written  uint64 // The version that the last own status write returned.
 	selector labels.Selector
 	// writing is the status of a write under way, to tell its echo from a write
 	// by somebody else.
@@ -108,9 +107,6 @@ func (s *jobState) observe(job *batchv1.Job, source jobSource) observation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rv := tracker.ResourceVersion(job.ResourceVersion)
-	if source == jobWritten {
-		s.written = max(s.written, rv)
-	}
 	if s.gone || (s.job != nil && rv != 0 && rv <= s.rv) {
 		if source == jobWatched && !s.gone && rv == s.rv {
 			s.job = job // The informer keeps this copy in any case.

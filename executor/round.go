@@ -13,7 +13,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -163,7 +162,7 @@ func (e *Executor) decide(ctx context.Context, s *jobState) (snapshot, *jobpolic
 func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) (next, error) {
 	switch d.GetDisposition() {
 	case jobpolicyv1.Disposition_DISPOSITION_WAIT:
-		e.metrics.staleSkips.WithLabelValues(staleResource(snap.req)...).Inc()
+		e.metrics.staleSkips.WithLabelValues(staleResource(d)...).Inc()
 		s.due(false, true, false)
 		after := e.cfg.APIBackoff
 		if recheck := e.recheck(snap, d); recheck > 0 {
@@ -201,10 +200,12 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 	return next{after: after}, nil
 }
 
-func staleResource(req *jobpolicyv1.DecideJobRequest) []string {
-	f := req.GetFreshness()
-	if tracker.ResourceVersion(f.GetJobWritten()) > tracker.ResourceVersion(f.GetJobObserved()) {
-		return []string{batchv1.GroupName, "jobs"}
+// staleResource is of which objects the view is too old for the engine.
+func staleResource(d *jobpolicyv1.DecideJobResponse) []string {
+	for _, w := range d.GetExplanation().GetWaits() {
+		if w.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_STALE_JOB {
+			return []string{batchv1.GroupName, "jobs"}
+		}
 	}
 	return []string{"", "pods"}
 }

@@ -44,9 +44,13 @@ func (e *Executor) currentSnapshot(s *jobState, activeRows bool) (snapshot, erro
 }
 
 // snapshot builds a request. activeRows asks for rows of active pods.
+//
+// It says nothing of freshness, that is, vouches for its view: the answer to each
+// own write is part of the view before the write counts as done, and one without an
+// answer is looked for first (refresh), or in flight.
 func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	s.mu.Lock()
-	job, written := s.job, s.written
+	job := s.job
 	s.sequence++
 	sequence, maxRows, going := s.sequence, s.maxRows, s.namespaceGoing
 	createNotBefore, deleteNotBefore := s.createHold.notBefore, s.deleteHold.notBefore
@@ -72,7 +76,6 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
 	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(sequence, 10)
-	req.Freshness.JobWritten = formatVersion(written)
 	// A pod that waits for its replacement would keep the namespace from going.
 	req.Spec.Deleting = req.Spec.Deleting || going
 	if !createNotBefore.IsZero() {
@@ -118,19 +121,9 @@ func (e *Executor) request(job *batchv1.Job, view tracker.View, now time.Time) (
 		ConfirmedReleases: view.Confirmed,
 		ActivePods:        view.Active,
 		InFlight:          view.InFlight,
-		Freshness: &jobpolicyv1.Freshness{
-			JobObserved: job.ResourceVersion, PodsObserved: view.Observed, PodsWritten: view.Written,
-		},
-		Retry:    view.Retry,
-		Settings: e.settings,
+		Retry:             view.Retry,
+		Settings:          e.settings,
 	}, nil
-}
-
-func formatVersion(rv uint64) string {
-	if rv == 0 {
-		return ""
-	}
-	return strconv.FormatUint(rv, 10)
 }
 
 func (c *Config) settings() *jobpolicyv1.Settings {

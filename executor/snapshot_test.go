@@ -45,3 +45,23 @@ func TestNothingIsDecidedBeforeTheListThatAForeignStatusCallsFor(t *testing.T) {
 		t.Errorf("failed is %d with rows %v, want 1 and no row of the pod that was counted", first.GetStatus().GetFailed(), rows)
 	}
 }
+
+// The executor vouches for its view: what it has written is part of it, although
+// the watch has yet to show that, and what the watch shows of before changes nothing.
+func TestTheViewHoldsWhatWasWritten(t *testing.T) {
+	e, err := New(testConfig(newServer(), &script{}))
+	must(err)
+	version := func(rv string, active int32) *batchv1.Job {
+		return testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Active = rv, active })
+	}
+	s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(version("1", 0), jobWatched) })
+	s.pods.BeginCreate(tracker.NoIndex).Created(leanPod(2, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }))
+	s.observe(version("6", 1), jobWritten)
+	s.observe(version("4", 0), jobWatched)
+	snap, err := e.snapshot(s, false)
+	must(err)
+	if snap.req.GetPods().GetActive() != 1 || snap.req.GetStatus().GetActive() != 1 || snap.req.GetFreshness() != nil {
+		t.Errorf("active pods %d, in the status %d, freshness %v; want 1, 1, none",
+			snap.req.GetPods().GetActive(), snap.req.GetStatus().GetActive(), snap.req.GetFreshness())
+	}
+}

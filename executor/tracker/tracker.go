@@ -87,8 +87,6 @@ type Tracker struct {
 	facts   retryFacts
 	creates map[*Creation]struct{}
 	calls   int // API calls whose response may still arrive.
-
-	observed, written uint64
 }
 
 // New returns a tracker of a Job without pods.
@@ -127,7 +125,6 @@ func (t *Tracker) Observe(pod *leanpods.Pod, source Source) News {
 
 func (t *Tracker) observe(pod *leanpods.Pod, source Source) News {
 	rv := ResourceVersion(pod.ResourceVersion)
-	t.note(rv, source)
 	if a, ok := t.gone[pod.UID]; ok && rv <= a.until {
 		return Nothing
 	}
@@ -190,13 +187,6 @@ func (t *Tracker) ownDoing(known bool, before, after share) bool {
 	released := before.unaccounted && !after.unaccounted
 	before.unaccounted = false
 	return t.calls > 0 && released && after == before
-}
-
-func (t *Tracker) note(rv uint64, source Source) {
-	t.observed = max(t.observed, rv)
-	if source == Response {
-		t.written = max(t.written, rv)
-	}
 }
 
 // Deleted takes in that this process's deletion of the pod was accepted at the

@@ -3,7 +3,6 @@ package tracker
 import (
 	"bytes"
 	"slices"
-	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,8 +31,6 @@ type View struct {
 	Active      *jobpolicyv1.ActivePods
 	InFlight    *jobpolicyv1.InFlight
 	Retry       *jobpolicyv1.RetryFacts
-	// Observed and Written are Freshness.pods_observed and pods_written.
-	Observed, Written string
 }
 
 // View returns the facts as they are now. Its cost grows with the rows that it
@@ -51,8 +48,6 @@ func (t *Tracker) View(q Question) (View, error) {
 		},
 		InFlight: t.inFlight(),
 		Retry:    t.facts.message(),
-		Observed: formatVersion(t.observed),
-		Written:  formatVersion(t.written),
 
 		Confirmed: t.confirmed(uncounted),
 	}
@@ -66,13 +61,6 @@ func (t *Tracker) View(q Question) (View, error) {
 		}
 	}
 	return v, nil
-}
-
-func formatVersion(rv uint64) string {
-	if rv == 0 {
-		return ""
-	}
-	return strconv.FormatUint(rv, 10)
 }
 
 func (q Question) uncounted() map[types.UID]bool {

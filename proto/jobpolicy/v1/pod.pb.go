@@ -767,6 +767,11 @@ func (x *InFlight) GetCreateIndexes() *IndexSet {
 // resource versions: decimal numbers that grow with every write.
 // Where written is above observed, the answer is DISPOSITION_WAIT. A write
 // whose outcome is not known has no version: read the object before asking.
+//
+// This is for callers that count pods in a cache which only a watch fills: with
+// observed from the watch alone, the engine waits until the cache has caught up. A
+// caller that takes the answers to its own writes into its view has nothing to wait
+// for, vouches for the view, and leaves the message out. So does the executor.
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource version of the Job that spec and status were read from.
