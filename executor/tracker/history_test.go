@@ -1,0 +1,176 @@
+package tracker
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"jobpolicy.dev/executor/leanpods"
+)
+
+// moment is what is true of a pod from a version on.
+type moment struct {
+	rv                                int
+	exists, ours, matches, held, ends bool
+}
+
+func (m moment) pod() *leanpods.Pod {
+	options := []option{inPhase(corev1.PodRunning)}
+	if m.ends {
+		options = append(options, inPhase(corev1.PodSucceeded))
+	}
+	if m.held {
+		options = append(options, held)
+	}
+	if !m.matches {
+		options = append(options, stray)
+	}
+	return podOf(1, m.rv, options...)
+}
+
+// past is the history of one pod, and how much of it the informer's store and its
+// handler have shown.
+type past struct {
+	moments        []moment
+	store, handler int // How many moments each of them has processed.
+	reowned        bool
+	tr             *Tracker
+	*rapid.T
+}
+
+func (p *past) now() moment { return p.moments[len(p.moments)-1] }
+
+// change makes something of the pod different. A finalizer that is gone stays so.
+func (p *past) change() {
+	m := p.now()
+	if !m.exists {
+		return
+	}
+	m.rv += rapid.IntRange(1, 3).Draw(p.T, "versions")
+	switch rapid.SampledFrom([]string{"labels", "owner", "ends", "released", "deleted"}).Draw(p.T, "change") {
+	case "labels":
+		m.matches = !m.matches
+	case "owner":
+		m.ours, p.reowned = !m.ours, true
+	case "ends":
+		m.ends = true
+	case "released":
+		m.held = false
+	case "deleted":
+		m.exists = m.held // It goes once it is released.
+	}
+	p.moments = append(p.moments, m)
+}
+
+// handle does what the executor's handlers do with the next moment.
+func (p *past) handle() {
+	if p.handler == p.store {
+		return
+	}
+	m := p.moments[p.handler]
+	before := p.handler > 0 && p.moments[p.handler-1].ours
+	p.handler++
+	switch {
+	case !m.exists && before:
+		p.tr.Gone(uidOf(1), Watch)
+	case m.exists && m.ours:
+		p.tr.Observe(m.pod(), Watch)
+	case m.exists && before:
+		p.tr.Left(m.pod(), Watch)
+	}
+}
+
+func (p *past) sweep() {
+	if p.store == 0 {
+		return
+	}
+	shown := p.moments[p.store-1]
+	p.tr.Sweep(uint64(shown.rv), func(*leanpods.Pod) bool { return shown.exists })
+}
+
+// list lists by selector, while something may happen.
+func (p *past) list() {
+	l, m := p.tr.BeginList(), p.now()
+	var pods []*leanpods.Pod
+	if m.exists && m.ours && m.matches {
+		pods = append(pods, m.pod())
+	}
+	for range rapid.IntRange(0, 2).Draw(p.T, "meanwhile") {
+		p.handle()
+	}
+	l.End(pods, podOf(1, m.rv).ResourceVersion)
+}
+
+// read is a live read, or the answer to a write.
+func (p *past) read() {
+	p.tr.BeginCall()
+	m := p.now()
+	for range rapid.IntRange(0, 2).Draw(p.T, "meanwhile") {
+		p.handle()
+	}
+	switch {
+	case !m.exists:
+		p.tr.Gone(uidOf(1), Response)
+	case m.ours:
+		p.tr.Observe(m.pod(), Response)
+	default:
+		p.tr.Left(m.pod(), Response)
+	}
+	p.tr.EndCall()
+}
+
+// Whatever a pod goes through, and whoever shows which part of it when: no release
+// is confirmed of a pod that holds its finalizer, none that was counted is to be
+// counted again (I2), and when the watch has shown
+// everything, the tracker knows what is true.
+func TestWhateverIsShownWhenThePodIsKnownInTheEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &past{T: t, tr: New(), moments: []moment{{rv: 1, exists: true, ours: true, matches: true, held: true}}}
+		p.tr.SetPolicy(selecting)
+		p.tr.Observe(p.now().pod(), rapid.SampledFrom([]Source{Watch, Response}).Draw(t, "first seen by"))
+		recorded := Question{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}
+		counted := false
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			switch rapid.SampledFrom([]string{"change", "store", "handle", "sweep", "list", "read"}).Draw(t, "step") {
+			case "change":
+				p.change()
+			case "store":
+				p.store = min(p.store+1, len(p.moments))
+			case "handle":
+				p.handle()
+			case "sweep":
+				p.sweep()
+			case "list":
+				p.list()
+			case "read":
+				p.read()
+			}
+			m, v := p.now(), mustView(t, p.tr, recorded)
+			if len(v.Confirmed) > 0 && m.exists && m.ours && m.held && !p.reowned {
+				t.Fatalf("the release is confirmed of a pod that holds the finalizer: %+v", m)
+			}
+			counted = counted || len(v.Confirmed) > 0
+			if counted && len(v.Unaccounted) > 0 && !p.reowned {
+				t.Fatalf("a pod that was counted is a row again: %+v", m)
+			}
+		}
+		for p.store = len(p.moments); p.handler < p.store; {
+			p.handle()
+		}
+		p.sweep()
+		want := New()
+		want.SetPolicy(selecting)
+		if m := p.now(); m.exists && m.ours {
+			want.Observe(m.pod(), Watch)
+		}
+		got, exact := mustView(t, p.tr, Question{}), mustView(t, want, Question{})
+		if got.Pods.String() != exact.Pods.String() || len(got.Unaccounted) != len(exact.Unaccounted) ||
+			len(p.tr.Strays()) != len(want.Strays()) || p.tr.Len() != want.Len() {
+			t.Errorf("in the end: %v, %d rows, %d strays, %d pods; want %v, %d, %d, %d", got.Pods, len(got.Unaccounted), len(p.tr.Strays()), p.tr.Len(),
+				exact.Pods, len(exact.Unaccounted), len(want.Strays()), want.Len())
+		}
+	})
+}
