@@ -236,8 +236,13 @@ func run(t *testing.T, e *Executor) {
 	go func() { ended <- e.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("run: %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("run does not end")
 		}
 	})
 }

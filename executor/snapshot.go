@@ -59,7 +59,8 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	if job == nil {
 		return snapshot{}, errJobGone
 	}
-	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, MaxRows: e.rowLimit(job)}
+	made, now := time.Now(), e.cfg.Now()
+	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: e.rowLimit(job)}
 	if maxRows > 0 {
 		question.MaxRows = min(question.MaxRows, maxRows)
 	}
@@ -70,7 +71,6 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	made, now := time.Now(), e.cfg.Now()
 	req, err := e.request(job, view, now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)

@@ -17,6 +17,7 @@ const maxFailures = 64
 type failure struct {
 	uid      types.UID
 	finished time.Time
+	seen     time.Time // See record.endSeen.
 	details  *jobpolicyv1.PodFailure
 }
 
@@ -24,15 +25,15 @@ type failure struct {
 // objects as long as this process does, and are rebuilt from the pods that are
 // left when it starts again (invariant I10).
 type retryFacts struct {
-	lastSuccess time.Time
+	lastSuccess, successSeen time.Time
 	// In ascending order of finished; at most maxFailures. Those before lastSuccess
 	// are kept, too: that may be the word of a node whose clock is fast.
 	failures []failure
 }
 
-func (f *retryFacts) succeeded(at time.Time) {
+func (f *retryFacts) succeeded(at, seen time.Time) {
 	if at.After(f.lastSuccess) {
-		f.lastSuccess = at
+		f.lastSuccess, f.successSeen = at, seen
 	}
 }
 
@@ -55,17 +56,17 @@ func (f *retryFacts) failed(fact failure) {
 	}
 }
 
-func (f *retryFacts) message() *jobpolicyv1.RetryFacts {
+func (f *retryFacts) message(now time.Time) *jobpolicyv1.RetryFacts {
 	if f.lastSuccess.IsZero() && len(f.failures) == 0 {
 		return nil
 	}
 	m := &jobpolicyv1.RetryFacts{}
 	if !f.lastSuccess.IsZero() {
-		m.LastSuccessTime = Timestamp(f.lastSuccess)
+		m.LastSuccessTime = Timestamp(byThen(f.lastSuccess, f.successSeen, now))
 	}
 	for _, fact := range f.failures {
 		m.RecentFailures = append(m.RecentFailures, &jobpolicyv1.PodFailureFact{
-			FinishedTime: Timestamp(fact.finished), Failure: fact.details,
+			FinishedTime: Timestamp(byThen(fact.finished, fact.seen, now)), Failure: fact.details,
 		})
 	}
 	return m

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/wallclock"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -34,6 +35,19 @@ func finishedTime(pod *leanpods.Pod, deletedAt time.Time) time.Time {
 		return time.Unix(0, 0)
 	}
 	return pod.Created
+}
+
+// byThen is a time at which something ended, and that it ended by the moment in
+// which it was seen, on a clock that shows now: one that was set back, or that of a
+// node which is fast, must not make a retry delay longer. Zero now: as it is.
+func byThen(ended, seen, now time.Time) time.Time {
+	if now.IsZero() || seen.IsZero() {
+		return ended
+	}
+	if by := wallclock.Of(seen, now); by.Before(ended) {
+		return by
+	}
+	return ended
 }
 
 // toldEnd is what is known of when a pod ended; zero if nothing is.

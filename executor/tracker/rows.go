@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +16,7 @@ import (
 // recorded: those are counted there already, and their release frees room. Of
 // the others, those that have waited longest are listed, and those that have not
 // ended and so cannot be recorded yet after all that can.
-func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
+func (t *Tracker) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
 	var listed []*record
 	for uid := range recorded {
 		if r, ok := t.pending[uid]; ok {
@@ -36,7 +37,7 @@ func (t *Tracker) rows(recorded map[types.UID]bool, limit int) ([]*jobpolicyv1.U
 	listed = t.withSiblings(listed)
 	rows := make([]*jobpolicyv1.UnaccountedPod, 0, len(listed))
 	for _, r := range listed {
-		row, err := t.row(r)
+		row, err := t.row(r, now)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -73,7 +74,7 @@ func (t *Tracker) countable(r *record) bool {
 	return r.pod.Ended() || !t.policy.ReplaceFailedOnly
 }
 
-func (t *Tracker) row(r *record) (*jobpolicyv1.UnaccountedPod, error) {
+func (t *Tracker) row(r *record, now time.Time) (*jobpolicyv1.UnaccountedPod, error) {
 	uid, err := UIDBytes(r.pod.UID)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (t *Tracker) row(r *record) (*jobpolicyv1.UnaccountedPod, error) {
 		Phase:                    phase(r.pod),
 		Deleting:                 r.deleting(),
 		Index:                    indexField(r.share.index),
-		FinishedTime:             Timestamp(finishedTime(r.pod, r.deletedAt)),
+		FinishedTime:             Timestamp(byThen(finishedTime(r.pod, r.deletedAt), r.endSeen, now)),
 		IndexFailureCount:        r.pod.IndexFailures,
 		IndexIgnoredFailureCount: r.pod.IndexIgnoredFailures,
 	}

@@ -1,6 +1,8 @@
 package tracker
 
 import (
+	"time"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -47,6 +49,9 @@ func (s share) actsAs(before share) bool {
 func (t *Tracker) settle(r *record, first bool) {
 	r.share = t.shareOf(r)
 	t.count(&r.share, 1)
+	if r.endSeen.IsZero() && (r.pod.Ended() || r.deleting()) {
+		r.endSeen = time.Now()
+	}
 	if r.share.stray {
 		t.strays[r.pod.UID] = r
 		return
@@ -151,13 +156,13 @@ func (t *Tracker) learn(r *record, first bool) {
 	}
 	at := finishedTime(r.pod, r.deletedAt)
 	if r.pod.Phase() == corev1.PodSucceeded {
-		t.facts.succeeded(at)
+		t.facts.succeeded(at, r.endSeen)
 		return
 	}
 	if !r.pod.Ended() && (t.policy.ReplaceFailedOnly || !r.deleting()) {
 		return
 	}
-	fact := failure{uid: r.pod.UID, finished: at}
+	fact := failure{uid: r.pod.UID, finished: at, seen: r.endSeen}
 	if t.policy.Failures != nil {
 		fact.details = podFailure(r.pod, t.policy.Failures)
 	}

@@ -48,6 +48,9 @@ type record struct {
 	// deletedAt is set when this process has deleted the pod: from then on it
 	// counts as being deleted, although no observation may say so yet.
 	deletedAt time.Time
+	// endSeen is when, in elapsed time, this process first knew that the pod has ended
+	// or is being deleted. It ended no later, whatever the clocks of nodes say.
+	endSeen time.Time
 }
 
 func (r *record) deleting() bool { return r.pod.Deleting || !r.deletedAt.IsZero() }

@@ -3,6 +3,7 @@ package tracker
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,8 @@ import (
 type Question struct {
 	// Uncounted are the UIDs in the status's uncountedTerminatedPods.
 	Uncounted *batchv1.UncountedTerminatedPods
+	// Now is what the clock shows that times of pods are compared with.
+	Now time.Time
 	// MaxRows is how many rows of unaccounted pods to list at most; a few more
 	// where failures are limited by index.
 	MaxRows int
@@ -47,12 +50,12 @@ func (t *Tracker) View(q Question) (View, error) {
 			ActiveIndexes: t.activeIndexes.set(), TerminatingIndexes: t.terminatingIndexes.set(),
 		},
 		InFlight: t.inFlight(),
-		Retry:    t.facts.message(),
+		Retry:    t.facts.message(q.Now),
 
 		Confirmed: t.confirmed(uncounted),
 	}
 	var err error
-	if v.Unaccounted, v.Unlisted, err = t.rows(uncounted, q.MaxRows); err != nil {
+	if v.Unaccounted, v.Unlisted, err = t.rows(uncounted, q.MaxRows, q.Now); err != nil {
 		return View{}, err
 	}
 	if q.ActiveRows > 0 {

@@ -1,0 +1,37 @@
+package tracker
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A pod ended no later than it was seen to have ended: on a clock that was set
+// back, or beside a node whose clock is fast, it must not seem to end in the
+// future, which would hold back the next pod until then.
+func TestAPodEndedWhenItWasSeenAtTheLatest(t *testing.T) {
+	cases := map[string]struct{ fast, set, want time.Duration }{ // want: how long ago
+		"clocks agree":           {0, 0, 10 * time.Second},
+		"the clock was set back": {0, -time.Hour, 10 * time.Second},
+		"a node is fast":         {time.Hour, 0, 10 * time.Second},
+		"a node is slow":         {-time.Minute, 0, 70 * time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Until(epoch) + time.Hour) // The pod was created at epoch.
+				tr := New()
+				tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed), endedAt(time.Now().Add(tc.fast), 1)), Watch)
+				time.Sleep(10 * time.Second)
+				now := time.Now().Add(tc.set)
+				v := mustView(t, tr, Question{MaxRows: 10, Now: now})
+				row, fact := v.Unaccounted[0].GetFinishedTime().AsTime(), v.Retry.GetRecentFailures()[0].GetFinishedTime().AsTime()
+				if now.Sub(row) != tc.want || now.Sub(fact) != tc.want {
+					t.Errorf("it ended %v ago, and failed %v ago, want %v", now.Sub(row), now.Sub(fact), tc.want)
+				}
+			})
+		})
+	}
+}
