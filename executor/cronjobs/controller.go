@@ -70,7 +70,7 @@ func New(cfg Config) (*Controller, error) {
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](cfg.APIBackoff, cfg.MaxAPIBackoff),
 			workqueue.TypedRateLimitingQueueConfig[types.UID]{Name: metrics.shared.QueueName(metering.CronJobQueue), MetricsProvider: metrics.shared.Queues}),
-		crons:       map[types.UID]*cronState{},
+		crons: map[types.UID]*cronState{},
 	}
 	c.broadcaster, err = events.New(events.Config{Client: cfg.Events, Component: eventComponent, Registerer: cfg.Registerer, Logger: cfg.Logger})
 	if err != nil {
