@@ -15,6 +15,8 @@ import (
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"jobpolicy.dev/executor/wallclock"
 )
 
 var (
@@ -49,7 +51,7 @@ type Config struct {
 	// RetryPeriod is the time between two tries.
 	RetryPeriod time.Duration
 
-	// Now tells the wall clock's time. Default time.Now.
+	// Now tells wall time, and may be set back and forward. Default time.Now.
 	Now func() time.Time
 	// Logger is told of each leader and of refused writes. Default slog.Default().
 	Logger *slog.Logger
@@ -62,9 +64,7 @@ func (c *Config) complete() error {
 	if c.LeaseDuration < time.Second {
 		return fmt.Errorf("lease duration %s is below a second: %w", c.LeaseDuration, ErrConfig)
 	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
+	c.Now = wallclock.New(c.Now)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,9 +23,9 @@ type leases struct {
 	mu      sync.Mutex
 	stored  *coordinationv1.Lease
 	version int
-	away    bool          // refuses all
-	onWrite func()        // called before a write takes effect
-	latency time.Duration // of the answer to a write
+	away    bool         // refuses all
+	onWrite func()       // called before a write takes effect
+	latency atomic.Int64 // of the answer to a write, in nanoseconds
 }
 
 func (l *leases) Leases(string) typed.LeaseInterface { return l }
@@ -59,7 +60,7 @@ func (l *leases) write(lease *coordinationv1.Lease, version string) (*coordinati
 	if l.onWrite != nil {
 		l.onWrite()
 	}
-	defer time.Sleep(l.latency)
+	defer func() { time.Sleep(time.Duration(l.latency.Load())) }()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,9 +51,11 @@ func send(t *testing.T, rt http.RoundTripper, method, body string) error {
 }
 
 // wallClock is a clock that can be set.
-type wallClock struct{ ahead time.Duration }
+type wallClock struct{ ahead atomic.Int64 }
 
-func (c *wallClock) now() time.Time { return time.Now().Add(c.ahead) }
+func (c *wallClock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *wallClock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 
 func TestFenceLetsWritesPassOnlyWhileTheLeaseIsCertain(t *testing.T) {
 	const write, refused = true, false
@@ -62,13 +65,13 @@ func TestFenceLetsWritesPassOnlyWhileTheLeaseIsCertain(t *testing.T) {
 	}{
 		"renewed in time":                     {func(*leases, *wallClock) { time.Sleep(time.Minute) }, write},
 		"not renewed, but not over":           {func(api *leases, _ *wallClock) { api.setAway(true); time.Sleep(9 * time.Second) }, write},
-		"the wall clock jumps over the lease": {func(_ *leases, c *wallClock) { c.ahead = 15 * time.Second }, refused},
+		"the wall clock jumps over the lease": {func(_ *leases, c *wallClock) { c.set(15 * time.Second) }, refused},
 		"the wall clock jumps, and the lease is renewed": {func(_ *leases, c *wallClock) {
-			c.ahead = time.Hour
+			c.set(time.Hour)
 			time.Sleep(3 * time.Second)
 		}, write},
-		"the wall clock is set back":                  {func(_ *leases, c *wallClock) { c.ahead = -time.Hour }, write},
-		"set back, and not renewed":                   {func(api *leases, c *wallClock) { c.ahead = -time.Hour; api.setAway(true); time.Sleep(15 * time.Second) }, refused},
+		"the wall clock is set back":                  {func(_ *leases, c *wallClock) { c.set(-time.Hour) }, write},
+		"set back, and not renewed":                   {func(api *leases, c *wallClock) { c.set(-time.Hour); api.setAway(true); time.Sleep(15 * time.Second) }, refused},
 		"another replica holds it, unseen by us":      {func(api *leases, _ *wallClock) { api.take("second") }, write},
 		"another replica was seen to hold it":         {func(api *leases, _ *wallClock) { api.take("second"); time.Sleep(3 * time.Second) }, refused},
 		"another replica came and went":               {func(api *leases, _ *wallClock) { api.take(""); time.Sleep(3 * time.Second) }, refused},
@@ -123,6 +126,13 @@ func TestNothingIsWrittenBeforeTheLeaseIsHeld(t *testing.T) {
 	}
 }
 
+// renewed is when the last renewal was sent, as far as the replica knows.
+func (r *replica) renewed() time.Time {
+	r.tenure.mu.Lock()
+	defer r.tenure.mu.Unlock()
+	return r.tenure.renewed.monotonic
+}
+
 // TestARenewalCountsFromWhenItWasSent: other replicas may have seen it any time
 // after that.
 func TestARenewalCountsFromWhenItWasSent(t *testing.T) {
@@ -130,11 +140,12 @@ func TestARenewalCountsFromWhenItWasSent(t *testing.T) {
 		api := &leases{}
 		r := start(t, config(api, "first"))
 		<-r.began
-		api.latency = 4 * time.Second
+		synctest.Wait()
+		api.latency.Store(int64(4 * time.Second))
 		time.Sleep(3 * time.Second) // the next renewal is on its way
-		sent := r.tenure.renewed.monotonic.Add(2 * time.Second)
+		sent := r.renewed().Add(2 * time.Second)
 		time.Sleep(4 * time.Second)
-		if got := r.tenure.renewed.monotonic; !got.Equal(sent) {
+		if got := r.renewed(); !got.Equal(sent) {
 			t.Errorf("renewed at %s, want at %s", got, sent)
 		}
 	})
@@ -149,7 +160,7 @@ func TestABodyIsNotSentOnceTheLeaseIsOver(t *testing.T) {
 		cfg.Now = clock.now
 		r := start(t, cfg)
 		<-r.began
-		net := &wire{beforeBody: func() { clock.ahead = time.Minute }}
+		net := &wire{beforeBody: func() { clock.set(time.Minute) }}
 		if err := send(t, r.Fence()(net), http.MethodDelete, "options"); !errors.Is(err, ErrNotLeading) {
 			t.Errorf("%v, want ErrNotLeading", err)
 		}
@@ -183,7 +194,7 @@ func TestABodyThatIsSentAgainIsCheckedAgain(t *testing.T) {
 		cfg.Now = clock.now
 		r := start(t, cfg)
 		<-r.began
-		net := &again{wire{beforeBody: func() { clock.ahead = time.Minute }}}
+		net := &again{wire{beforeBody: func() { clock.set(time.Minute) }}}
 		if err := send(t, r.Fence()(net), http.MethodPost, "pod"); !errors.Is(err, ErrNotLeading) {
 			t.Errorf("%v, want ErrNotLeading", err)
 		}

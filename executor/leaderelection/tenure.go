@@ -37,7 +37,7 @@ func newTenure(duration time.Duration, wall func() time.Time) *tenure {
 }
 
 func (t *tenure) now() instant {
-	return instant{monotonic: time.Now(), wall: t.wall().Round(0)}
+	return instant{monotonic: time.Now(), wall: t.wall()}
 }
 
 // since is the time that has passed by the clock that shows more of it.
