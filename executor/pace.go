@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptrace"
 	"sync"
 	"time"
 
@@ -273,51 +272,5 @@ func (b *batch) end(took time.Duration, few bool, err error) {
 	b.failed++
 	if b.first == nil {
 		b.first = err
-	}
-}
-
-// timed makes a write, and says how long the API server took to answer the last
-// request of it, or has not answered it. What the request waited for the client's
-// own rate limit does not count. 0: it is not known.
-func (b *batch) timed(i int) (time.Duration, error) {
-	if !b.large {
-		return 0, b.write(b.ctx, i)
-	}
-	var c clock
-	err := b.write(httptrace.WithClientTrace(b.ctx, &httptrace.ClientTrace{
-		GotConn:              func(httptrace.GotConnInfo) { c.sent() },
-		GotFirstResponseByte: c.answered,
-	}), i)
-	return c.took(), err
-}
-
-// A clock times the last of some requests.
-type clock struct {
-	mu         sync.Mutex
-	start, end time.Time
-}
-
-func (c *clock) sent() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.start, c.end = time.Now(), time.Time{}
-}
-
-func (c *clock) answered() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.end = time.Now()
-}
-
-func (c *clock) took() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.start.IsZero():
-		return 0
-	case c.end.IsZero():
-		return time.Since(c.start)
-	default:
-		return c.end.Sub(c.start)
 	}
 }
