@@ -109,13 +109,12 @@ func (s *Server) endpoint(resource, subresource string) *endpoint {
 	return e
 }
 
-// change lets the caller change the external form of an internal object.
+// change lets the caller change the external form of a copy of an internal object.
 func (e *endpoint) change(existing runtime.Object, change func(runtime.Object)) (runtime.Object, error) {
-	external, err := legacyscheme.Scheme.ConvertToVersion(existing, e.kind.GroupVersion())
+	external, err := legacyscheme.Scheme.UnsafeConvertToVersion(existing.DeepCopyObject(), e.kind.GroupVersion())
 	if err != nil {
 		return nil, err
 	}
-	external = external.DeepCopyObject()
 	change(external)
-	return legacyscheme.Scheme.ConvertToVersion(external, hub(e.kind))
+	return legacyscheme.Scheme.UnsafeConvertToVersion(external, hub(e.kind))
 }

@@ -56,11 +56,13 @@ func (e *endpoint) read(scope *handlers.RequestScope) {
 }
 
 func (e *endpoint) write(scope *handlers.RequestScope) {
+	creating := *scope
+	creating.Creater = neverNew{}
 	switch r := e.storage.(type) {
 	case rest.NamedCreater:
-		e.handlers["create"] = func() http.HandlerFunc { return handlers.CreateNamedResource(r, scope, admitter{}) }
+		e.handlers["create"] = func() http.HandlerFunc { return handlers.CreateNamedResource(r, &creating, admitter{}) }
 	case rest.Creater:
-		e.handlers["create"] = func() http.HandlerFunc { return handlers.CreateResource(r, scope, admitter{}) }
+		e.handlers["create"] = func() http.HandlerFunc { return handlers.CreateResource(r, &creating, admitter{}) }
 	}
 	if r, ok := e.storage.(rest.Updater); ok {
 		e.handlers["update"] = func() http.HandlerFunc { return handlers.UpdateResource(r, scope, admitter{}) }

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -31,6 +32,16 @@ func (e emptyObjects) ObjectToTyped(runtime.Object, ...typed.ValidationOptions) 
 
 // TypedToObject implements managedfields.TypeConverter.
 func (emptyObjects) TypedToObject(*typed.TypedValue) (runtime.Object, error) { return nil, errNoApply }
+
+// neverNew is the scheme for creations: the field manager takes the object that is
+// to be compared with the new one for one that exists and has no managed fields,
+// and leaves both alone.
+type neverNew struct{}
+
+var existing = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "existing"}}
+
+// New implements runtime.ObjectCreater.
+func (neverNew) New(schema.GroupVersionKind) (runtime.Object, error) { return existing, nil }
 
 // asItIs does not convert what nobody looks at.
 type asItIs struct{ runtime.ObjectConvertor }

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -160,5 +162,32 @@ func BenchmarkCreateGetStatusDelete(b *testing.B) {
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		New(Options{})
+	}
+}
+
+// BenchmarkWatchedStatus is a pod's status, written and told to three informers.
+func BenchmarkWatchedStatus(b *testing.B) {
+	s := New(Options{})
+	client := clientOf(b, s, "bench", true)
+	if _, err := client.CoreV1().Pods("default").Create(b.Context(), newPod("a"), metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	var watches []watch.Interface
+	for range 3 {
+		w, err := client.CoreV1().Pods("").Watch(b.Context(), metav1.ListOptions{ResourceVersion: "0", TimeoutSeconds: new(int64(3600))})
+		if err != nil {
+			b.Fatal(err)
+		}
+		<-w.ResultChan()
+		watches = append(watches, w)
+	}
+	for n := 0; b.Loop(); n++ {
+		s.Update("kubelet", "pods", "status", key("a"), func(obj runtime.Object) { obj.(*corev1.Pod).Status.Message = strconv.Itoa(n) })
+		for _, w := range watches {
+			<-w.ResultChan()
+		}
+	}
+	for _, w := range watches {
+		w.Stop()
 	}
 }

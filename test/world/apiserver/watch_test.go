@@ -169,8 +169,8 @@ func TestWatchBegins(t *testing.T) {
 		"from a version that is known": {
 			metav1.ListOptions{ResourceVersion: "7"}, []string{"MODIFIED gone map[]", "DELETED gone map[]", "ADDED b map[]"},
 		},
-		"from a version that is not":   {metav1.ListOptions{ResourceVersion: "2"}, []string{"ERROR 410 Expired"}},
-		"from the future":              {metav1.ListOptions{ResourceVersion: "99"}, nil},
+		"from a version that is not": {metav1.ListOptions{ResourceVersion: "2"}, []string{"ERROR 410 Expired"}},
+		"from the future":            {metav1.ListOptions{ResourceVersion: "99"}, nil},
 		"with a selector": {
 			metav1.ListOptions{FieldSelector: "metadata.name=b"}, []string{"ADDED b map[]"},
 		},
