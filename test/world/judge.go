@@ -68,8 +68,9 @@ type judge struct {
 	writers    map[string]*writer
 	// calmSince is when the last fault ended; zero while there may be more.
 	calmSince time.Time
-	// ahead is how far executors' clocks were ahead at most.
-	ahead time.Duration
+	// fastest and slowest are how far executors' clocks were ahead and behind, at
+	// most; the latter is not above 0.
+	fastest, slowest time.Duration
 }
 
 type said struct {
@@ -153,13 +154,17 @@ func (j *judge) refused(by, verb, resource, message string) {
 		"%s sent a status (%s) that the API server refuses, and every status must pass its validation: %s", by, verb, message)
 }
 
-// clocksSet takes in that the clocks by which executors start runs of CronJobs and
-// delete expired Jobs are ahead of the API server's.
+// clocksSet takes in that executors' clocks are set, and how far they are ahead of
+// the API server's then; below 0, behind.
 func (j *judge) clocksSet(ahead time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.ahead = max(j.ahead, ahead)
+	j.fastest, j.slowest = max(j.fastest, ahead), min(j.slowest, ahead)
 }
+
+// askew is how much earlier than it should an executor may do something because
+// of its clock: what it compares were times of one clock and of another.
+func (j *judge) askew() time.Duration { return j.fastest - j.slowest }
 
 // faultsEnded takes in that nobody disturbs from now on.
 func (j *judge) faultsEnded(now time.Time) {

@@ -24,6 +24,7 @@ type cronRecord struct {
 	cron    *batchv1.CronJob
 	earlier []earlierCron
 	gone    bool
+	goneAt  time.Time
 	created time.Time
 	// jobs are the Jobs that it controls or controlled; runs are the scheduled
 	// times that were started.
@@ -57,7 +58,7 @@ func (j *judge) cronWritten(w apiserver.Write, ours bool) {
 		c.lastStimulus = w.Time
 	}
 	if next == nil {
-		c.gone = true
+		c.gone, c.goneAt = true, w.Time
 		return
 	}
 	c.earlier = append(c.earlier, earlierCron{c.cron, w.Time})
@@ -149,15 +150,16 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 	switch {
 	case !j.cronOurs(c):
 		j.breach("I9", r.key, r.uid, "%s started a run of a CronJob that somebody else runs", w.By)
-	case c.gone || (c.cron.DeletionTimestamp != nil && j.old(c.cron.DeletionTimestamp.Time)):
+	case (c.gone && j.old(c.goneAt)) || (c.cron.DeletionTimestamp != nil && j.old(c.cron.DeletionTimestamp.Time)):
 		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which is deleted", w.By, c.key.Name)
 	case runNow:
 	case at.IsZero():
 		j.breach("cron", r.key, r.uid, "%s started a run that does not say for which scheduled time, and nobody asked for one now", w.By)
 	case !j.cronLately(c, func(cron *batchv1.CronJob) bool { return !cronSuspended(cron) }):
 		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which is suspended", w.By, c.key.Name)
-	case at.After(j.now.Add(j.ahead)):
+	case at.After(j.now.Add(j.fastest)):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: before its time", w.By, at, j.now)
+	case j.askew() > 0: // A clock that is set back runs some times again.
 	case c.runs[at.Unix()] != "":
 		j.breach("cron", r.key, r.uid, "%s started the run of %s a second time; the first was Job %s", w.By, at, c.runs[at.Unix()])
 	case at.Before(c.lastRun):

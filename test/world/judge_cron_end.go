@@ -53,7 +53,7 @@ func (j *judge) judgeActive(c *cronRecord) {
 	if at := c.cron.Status.LastScheduleTime; !newest.IsZero() && (at == nil || at.Time.Before(newest)) {
 		j.breach("cron", c.key, c.uid, "status.lastScheduleTime is %v, and there is a run of %s", at, newest)
 	}
-	if at := c.cron.Status.LastScheduleTime; at != nil && at.After(j.now.Add(j.ahead)) {
+	if at := c.cron.Status.LastScheduleTime; at != nil && at.After(j.now.Add(j.fastest)) {
 		j.breach("cron", c.key, c.uid, "status.lastScheduleTime is %v, which is yet to come", at)
 	}
 }
@@ -82,7 +82,7 @@ func (j *judge) judgeRunMissing(c *cronRecord) {
 	schedule, err := cron.ParseStandard(c.cron.Spec.Schedule)
 	utc := c.cron.Spec.TimeZone == nil || *c.cron.Spec.TimeZone == "Etc/UTC" || *c.cron.Spec.TimeZone == "UTC"
 	jitter := c.cron.Annotations["jobpolicy.dev/start-jitter-seconds"] != ""
-	if err != nil || !utc || jitter || j.calmSince.IsZero() || cronSuspended(c.cron) || j.ahead > 0 || j.runsStill(c) {
+	if err != nil || !utc || jitter || j.calmSince.IsZero() || cronSuspended(c.cron) || j.askew() > 0 || j.runsStill(c) {
 		return
 	}
 	from := latest(latest(j.calmSince, c.lastStimulus), latest(c.created, j.now.Add(-longestLook)))

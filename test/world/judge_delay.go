@@ -38,7 +38,7 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 		j.judgeIndexDelay(w, r, pod)
 		return
 	}
-	now := w.Time
+	now := w.Time.Add(j.askew())
 	ends := r.delaying(func(p *podRecord) bool { return !j.lost(p, w.By) })
 	seen := max(0, len(ends)-max(0, slack))
 	for i, p := range ends {
@@ -121,7 +121,7 @@ func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod
 	}
 	failures, ignored := countOf(last.pod, batchv1.JobIndexFailureCountAnnotation), countOf(last.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
 	due := last.finished.Add(j.delayAfter(int(failures+ignored) + 1))
-	if now := w.Time; !disrupted(last.version()) && !disrupted(last.pod) && now.Before(due) {
+	if now := w.Time.Add(j.askew()); !disrupted(last.version()) && !disrupted(last.pod) && now.Before(due) {
 		j.breach("I12", r.key, r.uid, "%s created pod %s of index %d %s before the retry delay of the index had passed: it had failed %d times",
 			w.By, w.Key.Name, ix, due.Sub(now), failures+ignored+1)
 	}

@@ -154,7 +154,7 @@ func (j *judge) undecided(r *jobRecord) string {
 			active++
 		}
 	}
-	succeeded, failures := r.succeeded(func(*podRecord) bool { return true }), r.failures()
+	succeeded, failures := r.succeeded(func(*podRecord) bool { return true }), r.failures(r.fails)
 	for _, p := range r.ends {
 		if p.failed() && !p.flipped && p.excuse == "" && r.selects(p.pod) && policyAction(r.job, p.first) == batchv1.PodFailurePolicyActionFailJob {
 			return sprint("pod %s failed in a way that fails the Job", p.key.Name)

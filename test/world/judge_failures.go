@@ -26,9 +26,9 @@ func (r *jobRecord) failJobMissing() string {
 
 // failuresMissing: more pods must have failed than backoffLimit, or the containers
 // have restarted as often.
-func (r *jobRecord) failuresMissing() string {
+func (j *judge) failuresMissing(r *jobRecord, next *batchv1.Job) string {
 	limit := int64(valueOr(r.job.Spec.BackoffLimit, 6))
-	failed := max(r.failures(), int64(r.job.Status.Failed))
+	failed := max(r.failures(r.mayFail), j.claimed(r, next, asFailed))
 	if failed > limit {
 		return ""
 	}
@@ -45,16 +45,40 @@ func (r *jobRecord) failuresMissing() string {
 	return ""
 }
 
+// claimed is how many pods the status counts or lists. It goes by what became of
+// them, but where somebody has made a counted pod look as if it was not: then the
+// status is all there is.
+func (j *judge) claimed(r *jobRecord, next *batchv1.Job, as outcome) (n int64) {
+	revived := false
+	for _, p := range r.ends {
+		revived = revived || p.revived
+	}
+	listed := int64(0)
+	for _, in := range uncounted(&next.Status) {
+		if in == as {
+			listed++
+		}
+	}
+	switch {
+	case !revived:
+		return 0
+	case as == asFailed:
+		return int64(next.Status.Failed) + listed
+	default:
+		return int64(next.Status.Succeeded) + listed
+	}
+}
+
 // failures is how many pods count as failed by what became of them, recorded or
 // not yet.
-func (r *jobRecord) failures() (n int64) {
+func (r *jobRecord) failures(fails func(*podRecord) bool) (n int64) {
 	for _, p := range r.ends {
 		e := r.entries[p.uid]
 		switch {
 		case e != nil && e.as == asFailed:
 			n++
-		case e != nil || p.excuse != "" || p.succeeded() || !inRange(r.job, p.pod):
-		case r.fails(p):
+		case e != nil || p.excuse != "" || !inRange(r.job, p.pod):
+		case fails(p):
 			n++
 		}
 	}
@@ -79,7 +103,7 @@ func (j *judge) deadlineMissing(r *jobRecord) string {
 		}
 		return "the Job has no start time"
 	}
-	active := j.now.Sub(start.Time)
+	active := j.now.Add(j.askew()).Sub(start.Time)
 	if active < time.Duration(*shortest)*time.Second {
 		return sprint("the Job was active for %s of %d s", active, *shortest)
 	}

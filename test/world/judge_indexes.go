@@ -61,7 +61,7 @@ func (j *judge) judgeFailedIndexes(w apiserver.Write, r *jobRecord, fresh indexs
 		if p.flipped || policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionFailIndex {
 			final[ix] = true
 		}
-		if r.fails(p) {
+		if r.mayFail(p) {
 			failures[ix]++
 		}
 	}

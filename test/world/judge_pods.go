@@ -35,6 +35,8 @@ type podRecord struct {
 	due      bool
 	dueAt    time.Time
 	dueOrder uint64
+	// dueBefore: it had not ended then.
+	dueBefore bool
 	// finished is the earliest time that the pod has named for its end since.
 	finished time.Time
 	// first is the version that showed how the pod ended first; flipped says
@@ -166,7 +168,7 @@ func (r *jobRecord) observePod(w apiserver.Write, p *podRecord) {
 	}
 	as := ended(p.pod) || (p.pod.DeletionTimestamp != nil && !replacesFailedOnly(r.job))
 	if !p.due && as && holds(p.pod) {
-		p.due, p.dueAt, p.dueOrder = true, w.Time, w.ResourceVersion
+		p.due, p.dueAt, p.dueOrder, p.dueBefore = true, w.Time, w.ResourceVersion, !ended(p.pod)
 		r.ends = append(r.ends, p)
 		p.finished = w.Time
 	}

@@ -49,3 +49,7 @@ func matchesCondition(want []batchv1.PodFailurePolicyOnPodConditionsPattern, pod
 func (r *jobRecord) fails(p *podRecord) bool {
 	return !p.succeeded() && policyAction(r.job, p.version()) != batchv1.PodFailurePolicyActionIgnore
 }
+
+// mayFail is the same of a pod that was being deleted before it succeeded: who saw
+// that, but not its end, counts it as failed.
+func (r *jobRecord) mayFail(p *podRecord) bool { return r.fails(p) || (p.succeeded() && p.dueBefore) }

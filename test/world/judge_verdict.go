@@ -108,13 +108,13 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 	succeeds := c.Type == batchv1.JobSuccessCriteriaMet
 	switch {
 	case succeeds && c.Reason == reasonCompletions:
-		missing = j.completionsMissing(w, r)
+		missing = j.completionsMissing(w, r, next)
 	case succeeds && c.Reason == reasonSuccessPolicy:
 		missing = successPolicyMissing(r, next)
 	case !succeeds && c.Reason == reasonFailurePolicy:
 		missing = r.failJobMissing()
 	case !succeeds && c.Reason == reasonBackoffLimit:
-		missing = r.failuresMissing()
+		missing = j.failuresMissing(r, next)
 	case !succeeds && c.Reason == reasonDeadline:
 		missing = j.deadlineMissing(r)
 	case !succeeds && c.Reason == reasonTooManyIndexes:
@@ -182,7 +182,7 @@ func (r *jobRecord) successesSeen(next *batchv1.Job) (seen uint64) {
 	return seen
 }
 
-func (j *judge) completionsMissing(w apiserver.Write, r *jobRecord) string {
+func (j *judge) completionsMissing(w apiserver.Write, r *jobRecord, next *batchv1.Job) string {
 	everything := func(*podRecord) bool { return true }
 	least := int64(1)
 	for i, job := range j.recent(r) {
@@ -190,7 +190,7 @@ func (j *judge) completionsMissing(w apiserver.Write, r *jobRecord) string {
 			least = n
 		}
 	}
-	if n := max(r.succeeded(everything), int64(r.job.Status.Succeeded)); n < least {
+	if n := max(r.succeeded(everything), j.claimed(r, next, asSucceeded)); n < least {
 		return sprint("%d of %d pods have succeeded", n, least)
 	}
 	if j.bothActive(w.By) {

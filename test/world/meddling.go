@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -175,6 +176,7 @@ func (w *world) kill(s *step) error {
 	if !w.fleet.kill(s.n) {
 		return fmt.Errorf("no executor runs")
 	}
+	w.judge.disturbed()
 	w.later(s.d, func() {
 		if err := w.fleet.start(); err != nil {
 			w.broken("run", err.Error())
@@ -184,6 +186,12 @@ func (w *world) kill(s *step) error {
 }
 
 func (w *world) setClock(s *step) error {
-	w.fleet.skew.Add(int64(s.d))
+	w.setClocks(time.Duration(w.fleet.skew.Load()) + s.d)
 	return nil
+}
+
+// setClocks sets the executors' clocks: so far ahead of the API server's.
+func (w *world) setClocks(ahead time.Duration) {
+	w.fleet.skew.Store(int64(ahead))
+	w.judge.clocksSet(ahead)
 }

@@ -32,6 +32,8 @@ type network struct {
 	note    func(who, text string)
 	refused func(by, verb, resource, message string)
 	telling func() bool
+	// disturbed is told of each fault.
+	disturbed func()
 
 	mu       sync.Mutex
 	calm     bool
@@ -74,6 +76,7 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 			continue
 		}
 		n.happened[f.kind]++
+		n.disturbed()
 		return f
 	}
 	return nil

@@ -80,7 +80,7 @@ func newWorld(p *plan, tells bool) *world {
 	w.journal.begun = w.begun
 	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed})
 	w.network = newNetwork(p, w.begun, w.note)
-	w.network.telling, w.network.refused = w.telling, w.judge.refused
+	w.network.telling, w.network.refused, w.network.disturbed = w.telling, w.judge.refused, w.judge.disturbed
 	w.network.sending = func(n uint64) { w.reached(n, true) }
 	w.nodes = newKubelets(w)
 	w.fleet = &fleet{w: w}
@@ -118,7 +118,7 @@ func (w *world) run() {
 	}
 	w.playSteps()
 	w.network.end()
-	w.fleet.skew.Store(0)
+	w.setClocks(0)
 	w.judge.faultsEnded(time.Now())
 	time.Sleep(w.plan.settle)
 	w.judge.end(time.Now(), w.server)
