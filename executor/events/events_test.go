@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,9 +124,10 @@ func TestWhatIsRefusedIsNotTriedAgainAndHoldsNothingUp(t *testing.T) {
 func TestAnAPIServerThatStaysAwayIsGivenUpOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		away, tries := true, 0
+		var back atomic.Bool
+		var tries atomic.Int32
 		s.before = func(*corev1.Event) error {
-			if tries++; away {
+			if tries.Add(1); !back.Load() {
 				return unavailable()
 			}
 			return nil
@@ -133,11 +135,11 @@ func TestAnAPIServerThatStaysAwayIsGivenUpOn(t *testing.T) {
 		b := start(t, s)
 		b.Event(job("ns", "job"), normal, "Lost", "x")
 		time.Sleep(10 * time.Minute)
-		if tries != maxTries {
-			t.Errorf("%d tries, want %d", tries, maxTries)
+		if got := tries.Load(); got != maxTries {
+			t.Errorf("%d tries, want %d", got, maxTries)
 		}
 		assertDropped(t, b, dropTries, 1)
-		away = false
+		back.Store(true)
 		b.Event(job("ns", "job"), normal, "Completed", "x")
 		b.Drain(t.Context())
 		if diff := cmp.Diff(map[string][]string{"job": {"Completed"}}, s.said()); diff != "" {
