@@ -83,9 +83,14 @@ $(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
 explore: ## run the property tests with new seeds, and print those that find something (FOR=10m, or N=100 seeds)
 	@FOR='$(FOR)' N='$(N)' tools/explore.sh
 
+# The same cases under the built-in controllers and under ours; a fifth as many CronJobs, and some times to live.
+CASES = $(or $(N),$(if $(SEED),1,5000))
+FIRST = $(or $(SEED),$(FROM),1)
+
 .PHONY: conformance
-conformance: build ## compare with the built-in job controller on N generated cases (N=500 unless told)
-	go -C test test -count=1 -timeout 0 -v ./conformance -run TestConformance -args -conformance.cases=$(or $(N),500)
+conformance: ## compare with the built-in controllers on N=5000 generated cases from seed FROM=1 on, or on one: SEED=7
+	go -C test test -count=1 -timeout 0 -v ./conformance -run TestConformance -args -conformance.cases=$(CASES) -conformance.seed=$(FIRST)
+	go -C test test -count=1 -timeout 0 -v ./conformance/cron -run TestCronJobsAndTTLs -args -cron.crons=$$((($(CASES) + 4) / 5)) -cron.ttls=$$((($(CASES) + 19) / 20)) -cron.seed=$(FIRST)
 
 # A test binary of the simulated world, for the targets below.
 RUN_WORLDS = go -C test test -count=1 -timeout 0 -v ./world -run

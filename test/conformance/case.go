@@ -24,9 +24,12 @@ type Case struct {
 	Manual bool
 	// Restarts: the controllers are killed and restarted at random moments.
 	Restarts bool
-	// next chooses one step more from what is there; nil for a case whose steps
-	// are written.
-	next func(facts) string
+	// generated: a step that the API server refuses is no mistake. next chooses one
+	// step more from what is there; nil if all steps are known.
+	generated bool
+	next      func(facts) string
+	// seed of what is drawn while it is played.
+	seed uint64
 	// specChanged: the spec is no longer the one that the name stands for.
 	specChanged bool
 }

@@ -1,31 +1,28 @@
 // Package conformance is a differential oracle: it holds this project's Job
 // controller against the built-in one of Kubernetes.
 //
-// Two control planes run side by side. One has the built-in job controller, the
-// other the policy engine and the executor in replace mode. A case is a Job and
-// a script of steps: what becomes of its pods, and what users do. Both control
-// planes get the same case, and nodes that play it alike (see kubelet.go). After
-// every step both are given time to come to rest, and then must show the same
-// view: conditions, counters, indexes, pods, finalizers, events (see view.go).
+// A case is a Job and a script of steps: what becomes of its pods, and what users
+// do. It is played twice, each time in virtual time and on an API server in memory
+// (package virtual): with the built-in controller, and with the executor and the
+// policy engine in its place. A node plays the case alike in both (see kubelet.go).
+// After every step a side comes to rest, and then both must show the same view:
+// conditions, counters, indexes, pods, finalizers, events (see view.go). No status
+// that our side writes may be refused by the API server because of what it says.
 //
-// The statuses that our side writes on the way there are all judged by the API
-// server: its audit log says which it refused, and one that it refused because of
-// what it says fails the case.
-//
-// When things happen is not compared, only what is there at rest: our side even
-// retries failed pods after three seconds instead of ten.
+// When things happen is not compared, only what is there at rest.
 //
 // A view that differs is a bug, or one of the deliberate differences, which
 // stand with name and reason in differences.go, or the outcome of a race that
-// neither controller decides: a case with a difference is played again, and
-// passes if the built-in side then shows what ours has shown (see races.go).
+// neither controller decides: the built-in side is played again, so that it sees
+// pods or Jobs later, and must then show exactly what ours has shown (see races.go).
 //
-// Some cases run while the controllers are killed (SIGKILL) and started again: at
-// random moments, and where a step says so. Events are not compared in them,
+// Some cases run while the controllers are killed and started again: at moments
+// that the seed decides, and where a step says so. Events are not compared in them,
 // because those that a controller has not sent yet die with it.
 //
 //	go test ./conformance                                    hand-written cases and some generated ones
-//	go test ./conformance -args -conformance.cases=500       more generated cases (and an eighth as many in restarts)
+//	go test ./conformance -args -conformance.cases=5000      more generated cases, every ninth in restarts
+//	go test ./conformance -args -conformance.seed=5000       other generated cases
 //	go test ./conformance -args -conformance.replay=seed-17  one case again; restarts-seed-17 for one in restarts
 //	go test ./conformance -args -conformance.shrink          shorter scripts for what fails
 //

@@ -43,7 +43,7 @@ func GeneratedInRestarts(seed uint64) *Case {
 
 func generated(seed uint64, restarts bool) *Case {
 	g := &generator{Rand: seeded(seed), restarts: restarts}
-	c := &Case{Name: fmt.Sprintf("seed-%d", seed), Spec: g.newSpec(), next: g.next}
+	c := &Case{Name: fmt.Sprintf("seed-%d", seed), Spec: g.newSpec(), generated: true, next: g.next, seed: seed}
 	g.spec = &c.Spec
 	g.manual = g.chance(12)
 	c.Manual = g.manual
@@ -187,7 +187,7 @@ func (g *generator) edit() string {
 		"try edit podReplacementPolicy " + pick(g, "Failed", "TerminatingOrFailed"), "try edit maxFailedIndexes " + fmt.Sprint(g.between(0, 2)),
 	}
 	if !g.expire {
-		lines = append(lines, "edit activeDeadlineSeconds "+pick(g, "null", "900"))
+		lines = append(lines, "edit activeDeadlineSeconds "+pick(g, "null", "90000"))
 	}
 	return pick(g, lines...)
 }

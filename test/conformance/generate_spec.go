@@ -36,7 +36,7 @@ func (g *generator) newSpec() batchv1.JobSpec {
 	case !g.foreign && g.chance(8):
 		g.expire = true
 	case g.chance(8):
-		spec.ActiveDeadlineSeconds = ptr[int64](600)
+		spec.ActiveDeadlineSeconds = ptr[int64](90000)
 	}
 	if g.chance(12) {
 		spec.Suspend = ptr(true)

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -19,21 +18,21 @@ const nodeName = "played"
 // readySince is when the pod of index 0 became ready, as far as the control
 // plane can tell. Each further index is ready a minute later, so that it is
 // settled which pods go first when there are too many.
-var readySince = time.Now().Add(-24 * time.Hour).Truncate(time.Second)
+var readySince = time.Date(1999, time.December, 30, 0, 0, 0, 0, time.UTC)
 
 // A kubelet plays the node for one case on one side. It acts on pods through
 // the API only.
 type kubelet struct {
-	side           *side
-	namespace, job string
+	*side
+	name string // of the Job
 }
 
 // tend does what a node does by itself: it starts pods, unless manual, and
 // finishes the deletion of pods, unless hold.
 func (k kubelet) tend(ctx context.Context, manual, hold bool) error {
-	k.side.mu.Lock()
+	k.mu.Lock()
 	var start, end []*seenPod
-	for _, p := range k.side.scene(k.namespace).pods {
+	for _, p := range k.pods {
 		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		switch {
 		case p.gone || p.ended:
@@ -46,7 +45,7 @@ func (k kubelet) tend(ctx context.Context, manual, hold bool) error {
 			p.ended = true
 		}
 	}
-	k.side.mu.Unlock()
+	k.mu.Unlock()
 	for _, p := range start {
 		if err := k.run(ctx, p.Pod); err != nil {
 			return err
@@ -64,13 +63,13 @@ func (k kubelet) tend(ctx context.Context, manual, hold bool) error {
 func (k kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	if len(pod.Spec.SchedulingGates) > 0 {
 		ungate := []byte(`{"spec":{"schedulingGates":null}}`)
-		_, err := k.side.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, ungate, metav1.PatchOptions{})
+		_, err := k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, ungate, metav1.PatchOptions{})
 		if err != nil {
 			return fmt.Errorf("ungate: %w", err)
 		}
 	}
 	if pod.Spec.NodeName == "" {
-		err := k.side.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
+		err := k.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID},
 			Target:     corev1.ObjectReference{Kind: "Node", Name: nodeName},
 		}, metav1.CreateOptions{})
@@ -136,7 +135,7 @@ func (k kubelet) finalize(ctx context.Context, pod *corev1.Pod, phase corev1.Pod
 		}
 	}
 	now := int64(0)
-	err := k.side.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	})
 	if apierrors.IsNotFound(err) {
@@ -177,14 +176,24 @@ func ended(pod *corev1.Pod, phase corev1.PodPhase, how outcome) corev1.PodStatus
 	return status
 }
 
-// patch writes a pod's status. A pod that is gone needs none.
+// patch writes what a status says to that of a pod. A pod that is gone needs none.
 func (k kubelet) patch(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
-	if err != nil {
-		return err
+	object, ok := k.server.Get("pods", types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+	now, isPod := object.(*corev1.Pod)
+	if !ok || !isPod || now.UID != pod.UID {
+		return nil
 	}
-	_, err = k.side.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status")
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	now.Status.Phase = status.Phase
+	now.Status.Conditions = status.Conditions
+	now.Status.InitContainerStatuses, now.Status.ContainerStatuses = status.InitContainerStatuses, status.ContainerStatuses
+	if status.StartTime != nil {
+		now.Status.StartTime = status.StartTime
+	}
+	_, err := k.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{})
+	switch {
+	case apierrors.IsConflict(err):
+		return k.patch(ctx, pod, status)
+	case apierrors.IsNotFound(err):
 		return nil
 	}
 	return err

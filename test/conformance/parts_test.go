@@ -2,33 +2,52 @@ package conformance
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/test/conformance/virtual"
 )
 
-func TestWhatIsARace(t *testing.T) {
-	first := result{problem: "differs", parted: &parting{when: "after step 1", builtin: []string{"succeeded=0"}, ours: []string{"succeeded=1"}}}
-	asOurs, asBefore := map[string][]string{"after step 1": {"succeeded=1"}}, map[string][]string{"after step 1": {"succeeded=0"}}
+func TestWhatIsNotCompared(t *testing.T) {
+	v := view{
+		lines:  []string{"job: absent", "pod Failed gone: 1", "pod Running tracked: 1", "pod Succeeded: 1", "pods created: 3"},
+		events: []string{`event: Normal Completed "Job completed"`, `event: Normal SuccessfulCreate "Created pod: <pod>"`},
+	}
+	all := append(append([]string{}, v.lines...), v.events...)
 	cases := map[string]struct {
-		again result
-		want  bool
+		e    exemption
+		told int
+		want []string
 	}{
-		"the built-in side does as ours did":   {result{shown: asOurs}, true},
-		"it does as it did":                    {result{shown: asBefore}, false},
-		"something else differs then":          {result{shown: asOurs, problem: "differs"}, false},
-		"the replay does not get to the place": {result{}, false},
+		"nothing is":                         {exemption{}, 3, all},
+		"events that the recorder may drop":  {exemption{}, maxEvents, v.lines},
+		"events that died with a controller": {exemption{restarts: true}, 3, v.lines},
+		"what happened to a Job that goes":   {exemption{loose: true}, 3, []string{"job: absent", "pod Running tracked: 1", "pod Succeeded: 1"}},
+		"pods that became orphans meanwhile": {exemption{loose: true, orphaning: true}, 3, []string{"job: absent", "pod Running tracked: 1"}},
+		"that it finished before it went":    {exemption{deleting: true}, 3, append(append([]string{}, v.lines...), v.events[1])},
+		"events after the pods are orphans":  {exemption{orphaning: true}, 3, v.lines},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := ranAsOurs(first, tc.again); got != tc.want {
-				t.Errorf("ranAsOurs = %t, want %t", got, tc.want)
+			if diff := cmp.Diff(tc.want, tc.e.comparable(v, tc.told)); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestFailuresOfAJobThatSucceedsInRestarts(t *testing.T) {
+	met := `condition 1: SuccessCriteriaMet=True SuccessPolicy "x"`
+	counted := []string{"active=0 ready=0 terminating=0 succeeded=1 failed=1", `completedIndexes="1" failedIndexes=0`}
+	hidden := []string{"active=0 ready=0 terminating=0 succeeded=1 failed=?", `completedIndexes="1" failedIndexes=?`}
+	if diff := cmp.Diff(append(hidden, met), withoutFailures(append(slices.Clone(counted), met))); diff != "" {
+		t.Errorf("a Job that succeeds (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(counted, withoutFailures(slices.Clone(counted))); diff != "" {
+		t.Errorf("any other Job (-want +got):\n%s", diff)
 	}
 }
 
@@ -90,36 +109,67 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 	}
 }
 
-func TestTheAuditCountsWritesAndKeepsRefusals(t *testing.T) {
-	a, args, err := newAudit(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+func TestSidesAreComparedUpToWhereTheyPart(t *testing.T) {
+	transcriptOf := func(lines ...string) *transcript {
+		tr := &transcript{shapes: []string{"shape"}}
+		for _, line := range lines {
+			tr.moments = append(tr.moments, moment{view: view{lines: []string{line}}})
+		}
+		return tr
 	}
-	if policy := strings.TrimPrefix(args[0], "--audit-policy-file="); filepath.Base(policy) == policy {
-		t.Errorf("the policy is in %q, want a whole path", policy)
+	broken, other, refused := transcriptOf("a", "b"), transcriptOf("a", "b"), transcriptOf("a", "b")
+	broken.err = errUnfit
+	other.shapes = nil
+	refused.moments[1].refused = true
+	cases := map[string]struct {
+		ours   *transcript
+		wantAt int // -1: they agree.
+	}{
+		"they agree":                     {transcriptOf("a", "b"), -1},
+		"they differ at once":            {transcriptOf("x", "b"), 0},
+		"they differ later":              {transcriptOf("a", "x"), 1},
+		"ours comes to an end before":    {transcriptOf("a"), 1},
+		"ours breaks off after the last": {broken, 2},
+		"only the shapes differ":         {other, 2},
+		"a step is refused by one":       {refused, 1},
 	}
-	lines := `{"objectRef":{"namespace":"c1"},"responseStatus":{"code":200}}
-{"objectRef":{"namespace":"c1"},"responseStatus":{"code":422,"message":"no"}}
-{"objectRef":{"namespace":"c2"},"responseStatus":{"code":409,"message":"again"}}
-{"objectRef":{"namespace":"c1"},"respo`
-	rest := `nseStatus":{"code":422,"message":"never"}}
-`
-	for _, tc := range []struct {
-		written string
-		want    []string
-	}{{"", nil}, {lines, []string{"no"}}, {lines + rest, []string{"no", "never"}}} {
-		if tc.written != "" {
-			if err := os.WriteFile(a.log, []byte(tc.written), 0o600); err != nil {
-				t.Fatal(err)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			at := -1
+			if _, parted := (&Case{}).compare(transcriptOf("a", "b"), tc.ours); parted != nil {
+				at = parted.at
 			}
-		}
-		got, err := a.refusals("c1")
-		if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
-			t.Errorf("refusals (-want +got): %v\n%s", err, diff)
-		}
+			if at != tc.wantAt {
+				t.Errorf("the sides part at %d, want %d", at, tc.wantAt)
+			}
+		})
 	}
-	if diff := cmp.Diff(map[int]int{200: 1, 409: 1, 422: 2}, a.counts()); diff != "" {
-		t.Errorf("writes by answer (-want +got):\n%s", diff)
+}
+
+// The built-in controller fails this Job because of a pod that it deleted itself, if
+// it sees the end of one such pod before that of the other.
+func TestAPodThatTheControllerDeletesIsFoundInItsRace(t *testing.T) {
+	c := Generated(27)
+	ours := player{seed: c.seed}.play(t, c)
+	c.next = nil
+	builtin := player{builtin: true, seed: c.seed, late: virtual.Latenesses{"pods": {Apart: batch}}}.play(t, c)
+	known, parted := c.compare(builtin, ours)
+	if want := []string{"a pod that the controller deletes fails no Job"}; parted != nil || !slices.Equal(known, want) {
+		t.Errorf("compare() = %q, %+v; want %q", known, parted, want)
+	}
+}
+
+func TestARaceIsWhatTheBuiltinSideShowsIfItSeesThingsLater(t *testing.T) {
+	c := Generated(27)
+	late := player{builtin: true, seed: c.seed, late: virtual.Latenesses{"pods": {Apart: batch}}}.play(t, c)
+	c.next = nil
+	shown := late.moments[1].view.lines
+	if !c.explainedByRace(t, &parting{at: 1, ours: shown}, late) {
+		t.Error("what the built-in side shows if it sees pods one by one is no race")
+	}
+	late.moments[1].view.lines = append(slices.Clone(shown), "something else")
+	if c.explainedByRace(t, &parting{at: 1, ours: late.moments[1].view.lines}, late) {
+		t.Error("what the built-in side never shows is taken for a race")
 	}
 }
 

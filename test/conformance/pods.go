@@ -24,12 +24,12 @@ func (k kubelet) addPod(ctx context.Context, c *Case, st step) error {
 	if err != nil {
 		return err
 	}
-	pods := k.side.client.CoreV1().Pods(k.namespace)
+	pods := k.client.CoreV1().Pods(namespace)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: added}, Spec: *spec.Template.Spec.DeepCopy()}
 	index := st.options["index"]
 	if index != "" {
 		pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
-		pod.Spec.Hostname = k.job + "-" + index
+		pod.Spec.Hostname = k.name + "-" + index
 	}
 	if pod, err = pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (k kubelet) bring(ctx context.Context, pod *corev1.Pod, phase corev1.PodPha
 // liveSpec is the Job's spec as the API server has completed it, or the case's
 // where there is no Job yet.
 func (k kubelet) liveSpec(ctx context.Context, c *Case) (*batchv1.JobSpec, types.UID, error) {
-	job, err := k.side.client.BatchV1().Jobs(k.namespace).Get(ctx, k.job, metav1.GetOptions{})
+	job, err := k.client.BatchV1().Jobs(namespace).Get(ctx, k.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return &c.Spec, "", nil
 	}
@@ -91,11 +91,11 @@ func (k kubelet) owners(ctx context.Context, owner string, job types.UID) ([]met
 	switch owner {
 	case "job":
 		return []metav1.OwnerReference{{
-			APIVersion: "batch/v1", Kind: "Job", Name: k.job, UID: job, Controller: ptr(true), BlockOwnerDeletion: ptr(true),
+			APIVersion: "batch/v1", Kind: "Job", Name: k.name, UID: job, Controller: ptr(true), BlockOwnerDeletion: ptr(true),
 		}}, nil
 	case "other":
 		other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "owner-"}}
-		other, err := k.side.client.CoreV1().ConfigMaps(k.namespace).Create(ctx, other, metav1.CreateOptions{})
+		other, err := k.client.CoreV1().ConfigMaps(namespace).Create(ctx, other, metav1.CreateOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (k kubelet) owners(ctx context.Context, owner string, job types.UID) ([]met
 
 // relabel gives a pod other values of the labels that the Job selects by.
 func (k kubelet) relabel(ctx context.Context, pod *corev1.Pod) error {
-	job, err := k.side.client.BatchV1().Jobs(k.namespace).Get(ctx, k.job, metav1.GetOptions{})
+	job, err := k.client.BatchV1().Jobs(namespace).Get(ctx, k.name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (k kubelet) relabel(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	_, err = k.side.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, body, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("relabel: %w", err)
 	}

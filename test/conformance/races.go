@@ -1,53 +1,60 @@
 package conformance
 
 import (
-	"context"
-	"fmt"
-	"slices"
+	"errors"
+	"testing"
+	"time"
+
+	"jobpolicy.dev/test/conformance/virtual"
 )
 
-// maxReplays is how often a case with a difference is played again.
-const maxReplays = 3
-
-// A parting is the error that the sides rest with different views.
-type parting struct {
-	when          string
-	builtin, ours []string
-}
-
-func (p *parting) Error() string {
-	return fmt.Sprintf("%s (-built-in +ours):\n%s", p.when, lineDiff(p.builtin, p.ours))
-}
-
-// replayRaces plays cases with a difference again, and takes the replay as the
-// result if it shows that the difference was a race's.
-//
 // Some moments have two right outcomes: if a pod ends while the Job is made
-// smaller, a controller may hear of either first. What our side has shown is
-// right if the built-in side shows it, too.
-func (o oracle) replayRaces(ctx context.Context, results []result) {
-	for i, first := range results {
-		if first.parted == nil {
-			continue
-		}
-		c := *first.c
-		if c.next != nil {
-			c.next = func(facts) string { return "" } // Its steps are known by now.
-		}
-		for n := range maxReplays {
-			again := o.play(ctx, &c, fmt.Sprintf("again-%d-%d", i, n))
-			if ranAsOurs(first, again) {
-				again.race = first.problem
-				o.logf("%s\n  was a race, which the built-in side has now run as ours did", first.c)
-				results[i] = again
-				break
-			}
+// smaller, a controller may hear of either first. What our side has shown is right
+// if the built-in side shows it, too, when it hears of things later.
+
+// batch is longer than the time for which the built-in controller gathers events.
+const batch = 1500 * time.Millisecond
+
+// replays are ways to see late. Only what a watch may do is among them: events of
+// one kind come in order, but none has to come soon.
+func (c *Case) replays() []player {
+	late := []virtual.Latenesses{
+		{"pods": {By: batch}},
+		{"jobs": {By: batch}},
+		{"pods": {Apart: batch}},
+		{"jobs": {Apart: batch}},
+		{"pods": {Apart: batch}, "jobs": {By: 2 * batch}},
+		{"pods": {By: 2 * batch}, "jobs": {Apart: batch}},
+		nil,
+		{"pods": {Apart: batch}, "jobs": {Apart: batch}},
+		{"pods": {By: 6 * batch}},
+		{"jobs": {By: 6 * batch}},
+	}
+	var players []player
+	for i, l := range late {
+		players = append(players, player{builtin: true, late: l, seed: c.seed + uint64(i+1)<<32})
+	}
+	return players
+}
+
+// explainedByRace reports whether the built-in side shows all that ours has shown,
+// up to where they parted, when it sees something late.
+func (c *Case) explainedByRace(t *testing.T, parted *parting, ours *transcript) bool {
+	if parted.ours == nil {
+		return false
+	}
+	short := *c
+	short.Steps = c.Steps[:parted.at] // The first moment is before the first step.
+	seen := *ours
+	seen.moments, seen.err = ours.moments[:parted.at+1], nil
+	for _, p := range c.replays() {
+		again := p.play(t, &short)
+		again.shapes = seen.shapes // They are held against each other at the end only.
+		if known, differs := short.compare(again, &seen); differs == nil && len(known) == 0 {
+			return true
 		}
 	}
+	return false
 }
 
-// ranAsOurs reports whether the sides agree in a replay, and the built-in side
-// shows where they had parted what ours had shown there.
-func ranAsOurs(first, again result) bool {
-	return again.problem == "" && slices.Equal(first.parted.ours, again.shown[first.parted.when])
-}
+func isUnfit(err error) bool { return errors.Is(err, errUnfit) }

@@ -1,77 +1,80 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
-// rest waits until both sides are at rest and alike, and returns their views.
-func (r *run) rest(ctx context.Context, when string, finish bool) ([2]view, error) {
-	begun, patience := time.Now(), patience
-	if r.c.inRestarts() {
-		patience = patienceInRestarts
-	}
+// How long nothing may happen for a side to be at rest. The built-in controller
+// gathers events for a second, and both retry what failed within some seconds.
+// After a failure of a pod it is the longest delay before the next one.
+const (
+	settle             = 20 * time.Second
+	settleAfterFailure = 11 * time.Minute
+	// unfinished is how long a Job is waited for that is to finish, and may not.
+	unfinished = time.Hour
+	// patience is how long a side may take to come to rest.
+	patience = 6 * time.Hour
+)
+
+// rest waits until the side is at rest, and for the Job to finish if that is asked
+// for.
+func (s *side) rest(finish bool) (view, error) {
+	begun := time.Now()
 	for {
-		for _, s := range r.sides() {
-			if err := r.kubelet(s).tend(ctx, r.c.Manual, r.hold); err != nil {
-				return [2]view{}, fmt.Errorf("%s: %s: %w", s.name, when, err)
-			}
+		s.mu.Lock()
+		changed, long := s.changed, settle
+		if s.mayRetry() {
+			long = settleAfterFailure
 		}
-		views := [2]view{r.builtin.view(r.namespace), r.ours.view(r.namespace)}
-		still := r.still(begun, views) && (!finish || views[0].facts.finished && views[1].facts.finished)
-		late := time.Since(begun) > patience
-		builtin, ours := r.comparable(views)
-		if still && slices.Equal(builtin, ours) {
-			r.shown[when] = builtin
-			return views, nil
+		done := !finish || s.job != nil && finished(s.job)
+		s.mu.Unlock()
+		quiet := min(time.Since(begun), time.Since(changed))
+		switch {
+		case quiet >= long && (done || quiet >= unfinished):
+			return s.view(), nil
+		case time.Since(begun) > patience:
+			return s.view(), fmt.Errorf("not at rest after %s: %s", patience, strings.Join(s.view().lines, "; "))
 		}
-		if still || late {
-			known, same := alikeButFor(builtin, ours)
-			if same {
-				for _, name := range known {
-					r.known[name] = true
-				}
-				r.shown[when] = builtin
-				return views, nil
-			}
-		}
-		if late {
-			return views, &parting{when: when, builtin: builtin, ours: ours}
-		}
-		select {
-		case <-ctx.Done():
-			return views, ctx.Err()
-		case <-time.After(pollPeriod):
-		}
+		time.Sleep(max(long-quiet, time.Second))
 	}
 }
 
-// still reports whether nothing has happened for long enough.
-func (r *run) still(begun time.Time, views [2]view) bool {
-	quiet := min(time.Since(begun), time.Since(views[0].changed), time.Since(views[1].changed))
-	if views[0].facts.behind || views[1].facts.behind {
+// mayRetry reports whether a pod may be on hold because others have failed.
+func (sc *scene) mayRetry() bool {
+	if sc.job == nil || finished(sc.job) {
 		return false
 	}
-	restless := views[0].facts.restless || views[1].facts.restless
-	unstarted := !r.c.Manual && (views[0].facts.unstarted || views[1].facts.unstarted)
-	if (restless || unstarted) && quiet < settleRestless {
-		return false
-	}
-	if !r.c.inRestarts() {
-		return quiet >= r.settle
-	}
-	for _, s := range r.sides() {
-		since, up := s.outage.since()
-		if !up {
-			return false
+	for _, p := range sc.pods {
+		if p.Status.Phase == corev1.PodFailed {
+			return true
 		}
-		quiet = min(quiet, time.Since(since))
 	}
-	return quiet >= max(r.settle, settleInRestarts)
+	return false
+}
+
+// An exemption says what of a case is not compared, because it is a matter of
+// chance, by what its steps were so far.
+type exemption struct {
+	// loose: what the controllers did before the Job was gone was a race.
+	// orphaning: so was what they did before the pods were orphans. deleting:
+	// whether the Job is told to have finished before it goes is one, too.
+	loose, orphaning, deleting bool
+	// restarts: events that were not sent yet died with a controller.
+	restarts bool
+}
+
+// after adds what follows from a line of steps.
+func (e exemption) after(line string) exemption {
+	e.deleting = e.deleting || strings.Contains(line, "delete")
+	e.orphaning = e.orphaning || strings.Contains(line, "delete Orphan")
+	e.loose = e.loose || strings.Contains(line, "delete") && strings.Contains(line, "&")
+	return e
 }
 
 var failures = regexp.MustCompile(`^(active=.* failed=).*|^(completedIndexes=.* failedIndexes=).*`)
@@ -89,29 +92,28 @@ func withoutFailures(lines []string) []string {
 	return lines
 }
 
-// comparable are the lines of two views, without what is a matter of chance:
-// events that a killed controller had not sent yet or that are too many for the
-// recorder, and the last things that happened to a Job that is being deleted.
-func (r *run) comparable(views [2]view) (builtin, ours []string) {
-	var lines [2][]string
-	for i, v := range views {
-		lines[i] = slices.Clone(v.lines)
-		if r.loose {
-			lines[i] = slices.DeleteFunc(lines[i], func(line string) bool {
-				untracked := strings.HasPrefix(line, "pod ") && !strings.Contains(line, " tracked")
-				return strings.HasPrefix(line, "pods created") || strings.Contains(line, " gone") || r.orphaning && untracked
-			})
-		}
-		if r.c.inRestarts() {
-			lines[i] = withoutFailures(lines[i])
-		}
-		if !r.loose && !r.orphaning && !r.c.inRestarts() && max(views[0].told, views[1].told) < maxEvents {
-			lines[i] = append(lines[i], slices.DeleteFunc(slices.Clone(v.events), func(line string) bool {
-				return r.deleting && !strings.Contains(line, " Successful")
-			})...)
-		}
+// maxEvents is from about how many on the recorder drops events on one object.
+const maxEvents = 20
+
+// comparable are the lines of a view, without what is exempt. told is how many
+// events there are on the side that has more.
+func (e exemption) comparable(v view, told int) []string {
+	lines := slices.Clone(v.lines)
+	if e.loose {
+		lines = slices.DeleteFunc(lines, func(line string) bool {
+			untracked := strings.HasPrefix(line, "pod ") && !strings.Contains(line, " tracked")
+			return strings.HasPrefix(line, "pods created") || strings.Contains(line, " gone") || e.orphaning && untracked
+		})
 	}
-	return lines[0], lines[1]
+	if e.restarts {
+		lines = withoutFailures(lines)
+	}
+	if e.loose || e.orphaning || e.restarts || told >= maxEvents {
+		return lines
+	}
+	return append(lines, slices.DeleteFunc(slices.Clone(v.events), func(line string) bool {
+		return e.deleting && !strings.Contains(line, " Successful")
+	})...)
 }
 
 // lineDiff shows both views in one list: "-" built-in only, "+" ours only.

@@ -15,10 +15,10 @@ import (
 
 // shapes are the different pods that the controller created, and the Job, each as
 // JSON without what differs by nature.
-func (s *side) shapes(namespace string) []string {
+func (s *side) shapes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sc, set := s.scene(namespace), map[string]bool{}
+	sc, set := &s.scene, map[string]bool{}
 	for _, p := range sc.pods {
 		// Pods that the case adds become the Job's in a second write, and a watch
 		// that breaks off may show only what is then.

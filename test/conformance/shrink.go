@@ -1,10 +1,8 @@
 package conformance
 
 import (
-	"context"
-	"fmt"
 	"slices"
-	"sync"
+	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,46 +13,27 @@ import (
 const maxShrunk = 6
 
 // shrinkAll replaces failing results by those of shorter scripts.
-func shrinkAll(ctx context.Context, o oracle, results []result) {
-	var all sync.WaitGroup
+func shrinkAll(t *testing.T, results []result) {
 	shrunk := 0
 	for i, r := range results {
 		if r.problem == "" || r.unfit || shrunk == maxShrunk {
 			continue
 		}
 		shrunk++
-		all.Go(func() { results[i] = o.shrink(ctx, r, fmt.Sprintf("c%d", i)) })
+		results[i] = shrink(t, r)
 	}
-	all.Wait()
 }
 
 // shrink looks for a shorter script and a simpler Job that still show a
-// difference. It leaves out one step or field at a time, all variants side by
-// side, and goes on with the first of them that fails.
-func (o oracle) shrink(ctx context.Context, failing result, namespace string) result {
-	for round := 1; ; round++ {
-		simpler, found := o.shrinkOnce(ctx, failing, fmt.Sprintf("%s-%d", namespace, round))
-		if !found {
-			return failing
-		}
-		failing = simpler
-	}
-}
-
-func (o oracle) shrinkOnce(ctx context.Context, failing result, namespace string) (simpler result, found bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	variants := failing.c.simpler()
-	results := make(chan result, len(variants))
-	for i, c := range variants {
-		go func() { results <- o.play(ctx, c, fmt.Sprintf("%s-%d", namespace, i)) }()
-	}
-	for range variants {
-		if r := <-results; r.problem != "" && !r.unfit {
-			return r, true
+// difference. It leaves out one step or field at a time, and goes on with the
+// first variant that fails.
+func shrink(t *testing.T, failing result) result {
+	for _, c := range failing.c.simpler() {
+		if r := run(t, c); r.problem != "" && !r.unfit {
+			return shrink(t, r)
 		}
 	}
-	return result{}, false
+	return failing
 }
 
 // simpler are the cases with one step less, or one field of the spec.

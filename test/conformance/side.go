@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,35 +8,37 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/world/apiserver"
 )
 
-// A side is one of the two control planes, with all that was seen of it.
+// A side is one cluster on which a case is played, with all that was seen of it.
 type side struct {
-	name   string
-	plane  *cluster.Cluster
 	client kubernetes.Interface
-	audit  *audit
-	outage *outage
+	server *apiserver.Server
+	// outage lets the controller be down.
+	outage outage
+	// stirred has something in it when there is something new to see.
+	stirred chan struct{}
 
-	mu     sync.Mutex
-	scenes map[string]*scene // by namespace
+	mu sync.Mutex
+	scene
 }
 
-// A scene is what was seen in one namespace. Pods stay after they are gone.
+// An outage is how a side's controller goes down, or part of it, and comes back.
+type outage interface {
+	begin(what string)
+	end()
+}
+
+// A scene is what was seen. Pods stay after they are gone.
 type scene struct {
 	changed time.Time
 	job     *batchv1.Job
-	// wrote is the newest generation of it that a step has made.
-	wrote int64
-	jobs  []types.UID // of the Job, and of those recreated under its name
-	pods  map[types.UID]*seenPod
+	jobs    []types.UID // of the Job, and of those recreated under its name
+	pods    map[types.UID]*seenPod
 	// said is what events on the Job ever said; told counts how often.
 	said map[said]bool
 	told int
@@ -59,79 +59,39 @@ type seenPod struct {
 	ended bool
 }
 
-func newSide(name string, plane *cluster.Cluster, audit *audit, controller ...string) (*side, error) {
-	client, err := kubernetes.NewForConfig(plane.RESTConfig())
-	if err != nil {
-		return nil, err
-	}
-	return &side{
-		name: name, client: client, audit: audit, plane: plane,
-		outage: newOutage(plane, controller...), scenes: map[string]*scene{},
-	}, nil
+func newScene() scene {
+	return scene{changed: time.Now(), pods: map[types.UID]*seenPod{}, said: map[said]bool{}, names: map[string]string{}}
 }
 
-// watch follows all Jobs, pods and events until ctx ends.
-func (s *side) watch(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactory(s.client, 0)
-	watched := []cache.SharedIndexInformer{
-		factory.Batch().V1().Jobs().Informer(),
-		factory.Core().V1().Pods().Informer(),
-		factory.Core().V1().Events().Informer(),
-	}
-	for _, informer := range watched {
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj any) { s.see(obj, false) },
-			UpdateFunc: func(_, obj any) { s.see(obj, false) },
-			DeleteFunc: func(obj any) {
-				if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-					obj = last.Obj
-				}
-				s.see(obj, true)
-			},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	factory.Start(ctx.Done())
-	for kind, ok := range factory.WaitForCacheSync(ctx.Done()) {
-		if !ok {
-			return fmt.Errorf("%s: no view of %s", s.name, kind)
-		}
-	}
-	return nil
-}
-
-func (s *side) see(obj any, gone bool) {
+// see takes in an object as it is now, or as it was last.
+func (s *side) see(object any, gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	object, ok := obj.(metav1.Object)
-	if !ok {
+	switch o := object.(type) {
+	case *batchv1.Job:
+		s.seeJob(o, gone)
+	case *corev1.Event:
+		s.hear(o, gone)
+	case *corev1.Pod:
+		s.seePod(o, gone)
+	default:
 		return
 	}
-	sc := s.scene(object.GetNamespace())
-	sc.changed = time.Now()
-	switch o := obj.(type) {
-	case *batchv1.Job:
-		if !slices.Contains(sc.jobs, o.UID) {
-			sc.jobs = append(sc.jobs, o.UID)
-		}
-		sc.job = o
-		if gone {
-			sc.job = nil
-		}
-	case *corev1.Event:
-		sc.hear(o, gone)
-	case *corev1.Pod:
-		sc.seePod(o, gone)
+	s.changed = time.Now()
+	select {
+	case s.stirred <- struct{}{}:
+	default:
 	}
 }
 
-// wrote takes in what a step made of the Job: rest begins only when it is seen.
-func (s *side) wrote(job *batchv1.Job) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.scene(job.Namespace).wrote = job.Generation
+func (sc *scene) seeJob(job *batchv1.Job, gone bool) {
+	if !slices.Contains(sc.jobs, job.UID) {
+		sc.jobs = append(sc.jobs, job.UID)
+	}
+	sc.job = job
+	if gone {
+		sc.job = nil
+	}
 }
 
 // hear takes in what an event says. Of similar events the recorder makes one
@@ -153,18 +113,4 @@ func (sc *scene) seePod(pod *corev1.Pod, gone bool) {
 		sc.names[pod.Name] = "<pod" + indexSuffix(pod) + ">"
 	}
 	seen.Pod, seen.gone = pod, gone
-}
-
-// scene returns a namespace's scene; s.mu must be held.
-func (s *side) scene(namespace string) *scene {
-	sc, ok := s.scenes[namespace]
-	if !ok {
-		sc = &scene{
-			pods:  map[types.UID]*seenPod{},
-			said:  map[said]bool{},
-			names: map[string]string{},
-		}
-		s.scenes[namespace] = sc
-	}
-	return sc
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -27,6 +26,8 @@ type actor struct {
 	before facts
 	// used are the pods that a step of the line has taken.
 	used map[types.UID]bool
+	// builtin: the controller is Kubernetes' own.
+	builtin bool
 	// down is set once a step of the line has killed the controller.
 	down bool
 }
@@ -64,9 +65,9 @@ func (a *actor) do(ctx context.Context, st step) (int, error) {
 }
 
 func (k kubelet) end(ctx context.Context, h handle, how string) error {
-	k.side.mu.Lock()
+	k.mu.Lock()
 	h.ended = true
-	k.side.mu.Unlock()
+	k.mu.Unlock()
 	phase := corev1.PodFailed
 	if how == "succeeded" {
 		phase = corev1.PodSucceeded
@@ -76,7 +77,7 @@ func (k kubelet) end(ctx context.Context, h handle, how string) error {
 
 // remove deletes a pod as a user would.
 func (k kubelet) remove(ctx context.Context, pod *corev1.Pod) error {
-	err := k.side.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
+	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -113,17 +114,18 @@ func (st step) outcome(exit int32) outcome {
 
 // doJob does a step on the Job itself, or on what is around it.
 func (a *actor) doJob(ctx context.Context, st step) error {
-	jobs := a.side.client.BatchV1().Jobs(a.namespace)
+	jobs := a.client.BatchV1().Jobs(namespace)
 	switch st.verb {
 	case "delete":
 		policy := metav1.DeletionPropagation(st.word(0))
-		return jobs.Delete(ctx, a.job, metav1.DeleteOptions{PropagationPolicy: &policy})
+		return jobs.Delete(ctx, a.name, metav1.DeleteOptions{PropagationPolicy: &policy})
 	case "recreate":
 		return a.recreate(ctx)
 	case "pod":
 		return a.addPod(ctx, a.c, st)
 	case "crash":
-		return a.crash(st.word(0))
+		a.crash(st.word(0))
+		return nil
 	case "hold", "wait":
 		return nil
 	}
@@ -131,24 +133,16 @@ func (a *actor) doJob(ctx context.Context, st step) error {
 	if err != nil {
 		return err
 	}
-	job, err := jobs.Patch(ctx, a.job, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err == nil {
-		a.side.wrote(job)
-	}
+	_, err = jobs.Patch(ctx, a.name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
 }
 
 // crash kills the controller: on our side the executor, or the engine.
-func (a *actor) crash(what string) error {
-	if a.down {
-		return nil
+func (a *actor) crash(what string) {
+	if !a.down {
+		a.down = true
+		a.outage.begin(what)
 	}
-	a.down = true
-	which := 0
-	if what == "engine" {
-		which = 1
-	}
-	return a.side.outage.begin(which)
 }
 
 // patch returns the strategic merge patch of a step that edits the Job.
@@ -204,36 +198,35 @@ func literal(word string) string {
 	return strconv.Quote(word)
 }
 
+// How often to try to create the Job again, and when to let the controller come
+// back in between: what the name waits for may be its work.
+const (
+	recreatePeriod = 150 * time.Millisecond
+	maxRecreates   = 100
+	downRecreates  = 10
+)
+
 // recreate creates the Job again, as soon as its name is free.
 func (a *actor) recreate(ctx context.Context) error {
 	for i := 0; ; i++ {
 		err := a.createJob(ctx, a.c)
-		if !apierrors.IsAlreadyExists(err) || i == 100 {
+		if !apierrors.IsAlreadyExists(err) || i == maxRecreates {
 			return err
 		}
-		time.Sleep(pollPeriod)
-		// The garbage collector may be down as well, which is what the name waits for.
-		if a.down && i == 10 {
+		time.Sleep(recreatePeriod)
+		if a.down && i == downRecreates {
 			a.down = false
-			if err := a.side.outage.end(ctx); err != nil {
-				return err
-			}
-		}
-		if err := a.tend(ctx, false, false); err != nil {
-			return err
+			a.outage.end()
 		}
 	}
 }
 
-func (k kubelet) createJob(ctx context.Context, c *Case) error {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: k.job}, Spec: *c.Spec.DeepCopy()}
-	if manager := job.Spec.ManagedBy; manager != nil && *manager == ownManager && strings.HasPrefix(k.side.name, "built-in") {
+func (a *actor) createJob(ctx context.Context, c *Case) error {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: a.name}, Spec: *c.Spec.DeepCopy()}
+	if manager := job.Spec.ManagedBy; manager != nil && *manager == ownManager && a.builtin {
 		// What the built-in controller would do if it were its own.
 		job.Spec.ManagedBy = nil
 	}
-	job, err := k.side.client.BatchV1().Jobs(k.namespace).Create(ctx, job, metav1.CreateOptions{})
-	if err == nil {
-		k.side.wrote(job)
-	}
+	_, err := a.client.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{})
 	return err
 }

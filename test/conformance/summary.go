@@ -1,12 +1,10 @@
 package conformance
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 // summary is the table of what was covered: each feature by each end.
@@ -35,7 +33,7 @@ func summary(results []result) string {
 		}
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d cases, %d with differences that are not on the list, %d with a race that the built-in side ran our way when played again\n\n",
+	fmt.Fprintf(&out, "%d cases, %d with differences that are not on the list, %d with a race that the built-in side runs our way if it sees things later\n\n",
 		len(results), failed, races)
 	columns := slices.Sorted(maps.Keys(ends))
 	for i, end := range columns {
@@ -57,30 +55,6 @@ func summary(results []result) string {
 	}
 	for _, d := range Differences() {
 		fmt.Fprintf(&out, "\ndeliberate difference %q: seen in %d cases\n  %s\n", d.Name, known[d.Name], d.Reason)
-	}
-	return out.String()
-}
-
-// slowest are the cases that took longest.
-func slowest(results []result) string {
-	byTime := slices.SortedFunc(slices.Values(results), func(a, b result) int { return cmp.Compare(b.took, a.took) })
-	var out []string
-	for _, r := range byTime[:min(5, len(byTime))] {
-		out = append(out, fmt.Sprintf("%s %s", r.c.Name, r.took.Round(time.Second)))
-	}
-	return "slowest: " + strings.Join(out, ", ")
-}
-
-// counts says how many statuses the controllers wrote, by the API server's answer.
-func (o oracle) counts() string {
-	var out strings.Builder
-	for _, s := range []*side{o.builtin, o.ours} {
-		fmt.Fprintf(&out, "status writes, %s:", s.name)
-		counts := s.audit.counts()
-		for _, code := range slices.Sorted(maps.Keys(counts)) {
-			fmt.Fprintf(&out, " %d with answer %d,", counts[code], code)
-		}
-		fmt.Fprintf(&out, " controller killed %d times\n", s.outage.count)
 	}
 	return out.String()
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,8 +15,7 @@ import (
 // A view is one side at rest, in lines that can be compared: names and UIDs
 // are replaced by what they stand for, times by whether they are set.
 type view struct {
-	lines   []string
-	changed time.Time
+	lines []string
 	// events are the kinds of events on the Job, and told is how often any said
 	// something.
 	events []string
@@ -29,13 +27,6 @@ type view struct {
 // facts are what the choice of the next step depends on.
 type facts struct {
 	exists, finished, suspended bool
-	// behind: what a step wrote has not been seen yet.
-	behind bool
-	// unstarted: pods that the node starts by itself have not been started yet.
-	unstarted bool
-	// restless: the Job does not have the pods that it should have, or has some
-	// that are not counted, so that something is likely to happen still.
-	restless bool
 	// remaining is how many successes are missing; -1 for a work queue.
 	remaining               int32
 	active, pending, ending []handle
@@ -48,11 +39,10 @@ type handle struct {
 	class string
 }
 
-func (s *side) view(namespace string) view {
+func (s *side) view() view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sc := s.scene(namespace)
-	v := view{changed: sc.changed}
+	sc, v := &s.scene, view{}
 	v.lines = append(v.lines, sc.jobLines()...)
 	v.lines = append(v.lines, sc.podLines()...)
 	v.events, v.told = sc.eventLines(), sc.told
@@ -212,26 +202,19 @@ func (sc *scene) facts() facts {
 		f.finished = finished(sc.job)
 		f.suspended = sc.job.Spec.Suspend != nil && *sc.job.Spec.Suspend
 	}
-	uncounted := false
 	for _, p := range sc.pods {
 		h := handle{seenPod: p, index: indexOf(p.Pod), class: p.class()}
 		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		switch {
-		case p.gone:
-		case over:
-			uncounted = uncounted || p.tracked()
+		case p.gone, over:
 		case p.DeletionTimestamp != nil:
 			f.ending = append(f.ending, h)
 		case p.Status.Phase == corev1.PodRunning:
 			f.active = append(f.active, h)
 		default:
 			f.pending = append(f.pending, h)
-			f.unstarted = f.unstarted || p.GenerateName != added && len(p.Spec.SchedulingGates) == 0
 		}
 	}
-	f.behind = sc.job != nil && sc.job.Generation < sc.wrote
-	f.restless = sc.job != nil && restless(sc.job, len(f.active)+len(f.pending), len(f.ending)) ||
-		uncounted && f.exists && !f.finished && !foreign(sc.job)
 	for _, handles := range [][]handle{f.active, f.pending, f.ending} {
 		slices.SortFunc(handles, func(a, b handle) int {
 			if a.index != b.index {
@@ -241,34 +224,6 @@ func (sc *scene) facts() facts {
 		})
 	}
 	return f
-}
-
-// restless reports whether a Job has too few pods or too many. Those that end
-// count where they are replaced only when they have ended.
-func restless(job *batchv1.Job, alive, ending int) bool {
-	interim := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type != batchv1.JobSuspended && c.Status == corev1.ConditionTrue
-	})
-	if foreign(job) || job.DeletionTimestamp != nil || interim {
-		return false
-	}
-	if job.Spec.Suspend != nil && *job.Spec.Suspend {
-		return alive > 0 || job.Status.Active > 0 || len(job.Status.Conditions) == 0
-	}
-	if policy := job.Spec.PodReplacementPolicy; policy == nil || *policy == batchv1.TerminatingOrFailed {
-		ending = 0
-	}
-	wanted := int(*job.Spec.Parallelism)
-	if job.Spec.Completions == nil {
-		return job.Status.StartTime == nil || job.Status.Succeeded == 0 && alive+ending < wanted
-	}
-	missing := int(*job.Spec.Completions - job.Status.Succeeded)
-	if job.Spec.BackoffLimitPerIndex != nil {
-		// Some of the missing indexes may have failed.
-		return job.Status.StartTime == nil || alive > min(wanted, missing)
-	}
-	wanted = min(wanted, missing)
-	return job.Status.StartTime == nil || alive > wanted || alive+ending < wanted
 }
 
 // foreign reports whether neither side manages the Job.

@@ -43,7 +43,7 @@ func writeBursts(add adder) {
 	add("burst-restarts", newSpec(onFailure, backoffLimit(5), parallelism(3), completions(3)), "restart 1 count=1 & restart 1 count=2", "succeed *")
 	add("burst-succeed-suspend", newSpec(indexed(3)), "succeed #0", "suspend & parallelism 2", "resume", "succeed *")
 	add("burst-edits", newSpec(indexed(3), suspended), "template a=b & nodeSelector zone=a & parallelism 2 & backoffLimit 1 & resume", "succeed *", "succeed *")
-	add("burst-resume-suspend", newSpec(parallelism(2), completions(2)), "suspend", "activeDeadlineSeconds 600 & label a=b", "resume", "succeed *")
+	add("burst-resume-suspend", newSpec(parallelism(2), completions(2)), "suspend", "activeDeadlineSeconds 90000 & label a=b", "resume", "succeed *")
 	add("burst-succeed-resize", newSpec(indexed(4)), "succeed #3 & resize 3", "succeed *")
 	add("burst-succeed-scale", newSpec(parallelism(3), completions(5)), "succeed *", "parallelism 2 & label a=b", "succeed *", "succeed *")
 	add("burst-complete-edit", newSpec(indexed(2)), "succeed * & label a=b & parallelism 1")

@@ -9,20 +9,15 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func sameStatus(a, b *batchv1.CronJob) bool {
-	return apiequality.Semantic.DeepEqual(a.Status, b.Status)
-}
-
-// view is what a namespace shows, in lines that mean the same on both sides.
-func (s *side) view(namespace string) []string {
+// view is what there is, in lines that mean the same on both sides.
+func (s *side) view() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var lines []string
-	if cron := s.crons[namespace]; cron != nil {
+	if cron := s.cron; cron != nil {
 		lines = append(lines, fmt.Sprintf("status: last schedule %s, last success %s, suspended %v",
 			at(cron.Status.LastScheduleTime), at(cron.Status.LastSuccessfulTime), cron.Spec.Suspend != nil && *cron.Spec.Suspend))
 		var active []string
@@ -32,11 +27,11 @@ func (s *side) view(namespace string) []string {
 		slices.Sort(active)
 		lines = append(lines, "active: "+strings.Join(active, ", "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.runs[namespace])) {
-		lines = append(lines, "job "+jobLine(s.runs[namespace][name]))
+	for _, name := range slices.Sorted(maps.Keys(s.runs)) {
+		lines = append(lines, "job "+jobLine(s.runs[name]))
 	}
 	seen := map[string]bool{}
-	for _, ev := range s.events[namespace] {
+	for _, ev := range s.events {
 		seen[fmt.Sprintf("event %s %s: %s", ev.Type, ev.Reason, ev.Message)] = true
 	}
 	return append(lines, slices.Sorted(maps.Keys(seen))...)
@@ -46,13 +41,13 @@ func (s *side) view(namespace string) []string {
 // it drops what comes then (the spam filter of its event correlator).
 const eventAllowance = 25
 
-// crowded reports whether the allowance of a namespace's object is used up, or
-// nearly so: an event may be on its way.
-func (s *side) crowded(namespace string) bool {
+// isCrowded reports whether the object's allowance is used up, or nearly so: an
+// event may be on its way.
+func (s *side) isCrowded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var sent int32
-	for _, ev := range s.events[namespace] {
+	for _, ev := range s.events {
 		sent += max(1, ev.Count)
 	}
 	return sent >= eventAllowance-2

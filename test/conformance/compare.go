@@ -1,0 +1,104 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// A result is what became of a case.
+type result struct {
+	c *Case
+	// problem is empty if the sides agree.
+	problem string
+	// unfit: the problem is the script's, not that of a side.
+	unfit bool
+	// race is what differed, if the built-in side can run as ours did (see races.go).
+	race string
+	// known are the deliberate differences that were seen.
+	known []string
+	end   string
+}
+
+// A parting is where the sides rest with different views.
+type parting struct {
+	// at is the moment's place, len(moments) if only the shapes differ.
+	at            int
+	builtin, ours []string
+	problem       string
+}
+
+// run plays a case on both sides, first on the built-in one, and compares.
+func run(t *testing.T, c *Case) result {
+	builtin := player{builtin: true, seed: c.seed}.play(t, c)
+	c.next = nil // The steps are known by now.
+	ours := player{seed: c.seed}.play(t, c)
+	known, parted := c.compare(builtin, ours)
+	r := result{c: c, known: known, end: builtin.end}
+	if len(ours.wrong)+len(builtin.wrong) > 0 {
+		r.problem = strings.Join(slices.Concat(ours.wrong, builtin.wrong), "\n  ")
+		return r
+	}
+	if parted == nil {
+		return r
+	}
+	if c.explainedByRace(t, parted, ours) {
+		r.race = parted.problem
+		return r
+	}
+	r.problem = parted.problem
+	r.unfit = isUnfit(builtin.err)
+	return r
+}
+
+// compare holds two transcripts against each other, up to where the sides part.
+// Where they part deliberately, it names the differences: what comes then is not
+// comparable.
+func (c *Case) compare(builtin, ours *transcript) (known []string, _ *parting) {
+	e := exemption{restarts: c.inRestarts()}
+	for i := range max(len(builtin.moments), len(ours.moments)) {
+		if i >= len(builtin.moments) || i >= len(ours.moments) {
+			return nil, &parting{at: i, problem: fmt.Sprintf("built-in: %v\n  ours: %v", builtin.err, ours.err)}
+		}
+		b, o := builtin.moments[i], ours.moments[i]
+		e = e.after(b.line)
+		if b.refused != o.refused || !slices.Equal(b.counts, o.counts) {
+			return nil, &parting{at: i, problem: fmt.Sprintf("%s: refused, or about how many pods: %t %v on the built-in side, %t %v on ours", b.when(i), b.refused, b.counts, o.refused, o.counts)}
+		}
+		told := max(b.view.told, o.view.told)
+		shownB, shownO := e.comparable(b.view, told), e.comparable(o.view, told)
+		if slices.Equal(shownB, shownO) {
+			continue
+		}
+		names, same := alikeButFor(shownB, shownO)
+		if same {
+			return names, nil
+		}
+		return nil, &parting{at: i, builtin: shownB, ours: shownO, problem: fmt.Sprintf("%s (-built-in +ours):\n%s", b.when(i), lineDiff(shownB, shownO))}
+	}
+	return nil, c.compareEnds(e, builtin, ours)
+}
+
+func (c *Case) compareEnds(e exemption, builtin, ours *transcript) *parting {
+	at := len(builtin.moments)
+	if builtin.err != nil || ours.err != nil {
+		return &parting{at: at, problem: fmt.Sprintf("built-in: %v\n  ours: %v", builtin.err, ours.err)}
+	}
+	if diff := gocmp.Diff(builtin.shapes, ours.shapes); diff != "" && !e.loose {
+		return &parting{at: at, problem: "shape of the Job and its pods (-built-in +ours):\n" + diff}
+	}
+	return nil
+}
+
+func (m moment) when(i int) string {
+	switch {
+	case i == 0:
+		return "the Job is created"
+	case m.refused:
+		return fmt.Sprintf("after step %d (%s, refused)", i, m.line)
+	}
+	return fmt.Sprintf("after step %d (%s)", i, m.line)
+}

@@ -1,0 +1,57 @@
+package cron
+
+import (
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	schedules = []string{
+		"* * * * *", "* * * * *", "*/5 * * * *", "0 * * * *", "@hourly", "30 6-16/4 * * 1-5", "0 0 * * *", "@daily", "15 2 * * SUN",
+		"0 9 1 * *", "@every 90s", "@every 1h30m", "59 23 31 2 *", "10,40 8-18 * JAN-DEC MON-FRI", "0 0 29 2 *",
+	}
+	zones = []string{"Europe/Berlin", "America/New_York", "Asia/Kolkata", "Etc/UTC", "Australia/Lord_Howe"}
+)
+
+// mark keeps in mind schedules whose runs are not all equally far apart, or that
+// the built-in controller counts from its deadline.
+func (l *life) mark(schedule string) {
+	l.every = l.every || strings.HasPrefix(schedule, "@every")
+	l.irregular = l.irregular || l.every || slices.Contains([]string{"30 6-16/4 * * 1-5", "10,40 8-18 * JAN-DEC MON-FRI", "0 9 1 * *", "0 0 29 2 *"}, schedule)
+}
+
+func (l *life) newSpec() *batchv1.CronJobSpec {
+	spec := &batchv1.CronJobSpec{
+		Schedule:          pick(l, schedules...),
+		ConcurrencyPolicy: pick(l, batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent),
+		JobTemplate: batchv1.JobTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"of": "template"}, Annotations: map[string]string{"also": "template"}},
+			Spec:       jobSpec(),
+		},
+	}
+	l.mark(spec.Schedule)
+	if l.chance(40) {
+		spec.TimeZone = new(pick(l, zones...))
+	}
+	if l.chance(35) {
+		spec.StartingDeadlineSeconds = new(pick[int64](l, 0, 10, 100, 200, 3600, 100000))
+		l.hasty = *spec.StartingDeadlineSeconds == 0
+	}
+	if l.chance(60) {
+		spec.SuccessfulJobsHistoryLimit, spec.FailedJobsHistoryLimit = new(l.Int32N(3)), new(l.Int32N(3))
+	}
+	if l.chance(10) {
+		spec.Suspend = new(true)
+	}
+	return spec
+}
+
+func jobSpec() batchv1.JobSpec {
+	return batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
+	}}}
+}

@@ -1,0 +1,173 @@
+package conformance
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/test/conformance/virtual"
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// Names of those who write.
+const (
+	byController = "job-controller"
+	byOthers     = "others"
+)
+
+// A player is one implementation, and how it plays.
+type player struct {
+	builtin bool
+	late    virtual.Latenesses
+	// seed of what is drawn: how long messages take, when the node acts, and when
+	// controllers are killed.
+	seed uint64
+}
+
+// A stage is a side in a bubble: an API server in memory, one of the controllers,
+// and a node.
+type stage struct {
+	*side
+	player
+	c       *Case
+	plane   *virtual.Plane
+	engine  *virtual.Engine
+	program virtual.Program
+
+	down chance // when the controller is killed
+	node chance // when the node acts
+	pace chance // how fast steps of one line follow each other
+
+	process *virtual.Process
+	holders int
+	hold    bool
+
+	running sync.WaitGroup
+	ended   chan struct{}
+}
+
+// A chance draws times that only one goroutine asks for.
+type chance struct{ *rand.Rand }
+
+func newChance(seed, what uint64) chance { return chance{rand.New(rand.NewPCG(seed, what))} }
+
+// upTo waits some time.
+func (c chance) upTo(most time.Duration) { time.Sleep(time.Duration(c.Int64N(int64(most)))) }
+
+const namespace = "case"
+
+// raise builds the stage. It is called in the bubble, as is everything else.
+func (p player) raise(ctx context.Context, c *Case) (*stage, error) {
+	st := &stage{
+		side: &side{stirred: make(chan struct{}, 1), scene: newScene()}, player: p, c: c, engine: &virtual.Engine{}, ended: make(chan struct{}),
+		down: newChance(p.seed, 1), node: newChance(p.seed, 2), pace: newChance(p.seed, 3),
+	}
+	st.outage = st
+	st.plane = virtual.NewPlane(p.seed, st.observe)
+	st.server = st.plane.Server
+	st.program = virtual.BuiltinJobs
+	if !p.builtin {
+		st.program = virtual.OurJobs(st.engine, slog.New(slog.DiscardHandler))
+	}
+	var err error
+	if st.client, err = kubernetes.NewForConfig(virtual.Config(st.server.Transport(byOthers))); err != nil {
+		return nil, err
+	}
+	_, err = st.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	st.start()
+	st.running.Go(func() { st.live(ctx) })
+	return st, nil
+}
+
+func (st *stage) observe(w apiserver.Write) {
+	switch {
+	case w.Key.Namespace != namespace:
+	case w.New == nil:
+		st.see(w.Old, true)
+	default:
+		st.see(w.New, false)
+	}
+}
+
+// live lets the node act on what it sees.
+func (st *stage) live(ctx context.Context) {
+	for {
+		select {
+		case <-st.ended:
+			return
+		case <-st.stirred:
+		}
+		st.node.upTo(40 * time.Millisecond)
+		st.mu.Lock()
+		hold := st.hold
+		st.mu.Unlock()
+		if err := st.kubelet(st.c).tend(ctx, st.c.Manual, hold); err != nil {
+			st.plane.Note("the node: " + err.Error())
+		}
+	}
+}
+
+// leave ends everything in the bubble.
+func (st *stage) leave() {
+	close(st.ended)
+	st.plane.Stop()
+	st.running.Wait()
+}
+
+func (st *stage) start() {
+	st.process = st.plane.Start(byController, st.program, st.late)
+}
+
+// begin kills the controller, or lets the engine be away.
+func (st *stage) begin(what string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.holders++
+	switch {
+	case what == "engine" && !st.builtin:
+		st.engine.SetAway(true)
+	case st.process != nil:
+		st.process.Kill()
+		st.process = nil
+	}
+}
+
+// end starts what is down, unless somebody else holds it down.
+func (st *stage) end() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.holders--; st.holders > 0 {
+		return
+	}
+	st.engine.SetAway(false)
+	if st.process == nil {
+		st.start()
+	}
+}
+
+// disturb restarts the controller at a moment of the next seconds, if chance will
+// have it, and returns what waits for the end of that.
+func (st *stage) disturb() (await func()) {
+	if !st.c.Restarts || st.down.IntN(2) == 0 {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		what := []string{"", "engine"}[st.down.IntN(2)]
+		st.down.upTo(3 * time.Second)
+		st.begin(what)
+		st.down.upTo(time.Second)
+		st.end()
+	}()
+	return func() { <-done }
+}

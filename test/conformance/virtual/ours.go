@@ -1,0 +1,169 @@
+package virtual
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/cronjob"
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/cronjobs"
+	"jobpolicy.dev/executor/expiry"
+	"jobpolicy.dev/executor/leanpods"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// ManagedBy is the value of managedBy by which our executor knows its Jobs.
+const ManagedBy = executor.ManagedBy
+
+// An Engine is our policy engine, which may be away.
+type Engine struct {
+	mu   sync.Mutex
+	away bool
+	// errors are those of requests that should not have been sent.
+	errors []error
+}
+
+// SetAway makes the engine unreachable, or reachable again.
+func (e *Engine) SetAway(away bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.away = away
+}
+
+// Err is what the engine has refused.
+func (e *Engine) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return errors.Join(e.errors...)
+}
+
+func (e *Engine) reach() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.away {
+		return status.Error(codes.Unavailable, "the engine is away")
+	}
+	return nil
+}
+
+func (e *Engine) refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.errors = append(e.errors, err)
+	return status.Error(codes.InvalidArgument, err.Error())
+}
+
+// DecideJob implements executor.Decider.
+func (e *Engine) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	if err := e.reach(); err != nil {
+		return nil, err
+	}
+	resp, err := engine.DecideJob(req)
+	return resp, e.refused(err)
+}
+
+// DecideCronJob implements cronjobs.Decider.
+func (e *Engine) DecideCronJob(_ context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	if err := e.reach(); err != nil {
+		return nil, err
+	}
+	resp, err := cronjob.Decide(req)
+	return resp, e.refused(err)
+}
+
+// OurJobs is our executor of Jobs, in place of the built-in controller.
+func OurJobs(e *Engine, log *slog.Logger) Program {
+	return func(ctx context.Context, cfg *rest.Config) error {
+		client, err := leanClient(cfg)
+		if err != nil {
+			return err
+		}
+		jobs, err := executor.New(executor.Config{Client: client, Decider: e, ReplaceBuiltin: true, Logger: log})
+		if err != nil {
+			return err
+		}
+		return jobs.Run(ctx)
+	}
+}
+
+// OurCronJobs are our controllers of CronJobs and of times to live, in place of the
+// built-in ones.
+func OurCronJobs(e *Engine, log *slog.Logger) Program {
+	return func(ctx context.Context, cfg *rest.Config) error {
+		client, err := kubernetes.NewForConfig(cfg)
+		if err != nil {
+			return err
+		}
+		factory := informers.NewSharedInformerFactory(client, 0)
+		jobs := factory.Batch().V1().Jobs().Informer()
+		run, err := e.besideJobs(client, jobs, log)
+		if err != nil {
+			return err
+		}
+		factory.Start(ctx.Done())
+		defer factory.Shutdown()
+		errs := make(chan error, len(run))
+		for _, run := range run {
+			go func() { errs <- run(ctx) }()
+		}
+		for range run {
+			err = errors.Join(err, <-errs)
+		}
+		return err
+	}
+}
+
+func (e *Engine) besideJobs(client kubernetes.Interface, jobs cache.SharedIndexInformer, log *slog.Logger) ([]func(context.Context) error, error) {
+	crons, err := cronjobs.New(cronjobs.Config{
+		Client: client, Decider: e, Jobs: jobs, ManagedBy: ManagedBy, ReplaceBuiltin: true, Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ttl, err := expiry.New(expiry.Config{
+		Client: client, Decider: e, Jobs: jobs, ManagedBy: ManagedBy, ReplaceBuiltin: true, Logger: log,
+	})
+	return []func(context.Context) error{crons.Run, ttl.Run}, err
+}
+
+// lean is a client that decodes of pods what our executor reads of them, as its
+// service makes it.
+type lean struct {
+	kubernetes.Interface
+	core typedcorev1.CoreV1Interface
+}
+
+// CoreV1 implements kubernetes.Interface.
+func (l *lean) CoreV1() typedcorev1.CoreV1Interface { return l.core }
+
+func leanClient(cfg *rest.Config) (kubernetes.Interface, error) {
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	own := rest.CopyConfig(cfg)
+	own.APIPath, own.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	own.NegotiatedSerializer = leanpods.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())
+	core, err := rest.RESTClientForConfigAndClient(own, &http.Client{Transport: cfg.Transport})
+	if err != nil {
+		return nil, err
+	}
+	return &lean{client, typedcorev1.New(core)}, nil
+}
