@@ -13,13 +13,14 @@ import (
 // write of anybody, and without writes there is nothing to say.
 const bookmarkEvery = time.Minute
 
-// remind sends the bookmarks that are due. The caller holds the lock.
+// remind sends the bookmarks that are due, and compacts. The caller holds the lock.
 func (s *Server) remind() {
 	now := time.Now()
 	if now.Sub(s.reminded) < bookmarkEvery {
 		return
 	}
 	s.reminded = now
+	s.forget(now)
 	for _, r := range registries().stores {
 		for _, w := range s.tables[r.resource].watches {
 			if w.predicate.AllowWatchBookmarks {

@@ -46,6 +46,7 @@ type Server struct {
 	ordinals  map[string]uint64 // how many UIDs or names were drawn from each root
 	streams   map[*stream]struct{}
 	reminded  time.Time // When bookmarks went out.
+	marks     []mark    // What the version was, from each minute in which something was written.
 }
 
 // firstVersion is the resource version of an empty server. It is not 0, which

@@ -105,10 +105,3 @@ func (s *Server) streamsOf(by string) []*stream {
 	}
 	return found
 }
-
-// Compact makes watches and lists from before the version answer 410.
-func (s *Server) Compact(resourceVersion uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.compacted = max(s.compacted, min(resourceVersion, s.version))
-}

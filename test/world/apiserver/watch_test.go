@@ -251,6 +251,32 @@ func TestListOfThePast(t *testing.T) {
 	})
 }
 
+func TestOldVersionsAreForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
+		create(t, client, "a")
+		long, recent := s.version, uint64(0)
+		for i := range 30 {
+			time.Sleep(time.Minute)
+			if i == 27 {
+				recent = s.version
+			}
+			create(t, client, fmt.Sprint("b", i))
+		}
+		at := func(version uint64) error {
+			_, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{
+				ResourceVersion: fmt.Sprint(version), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+			})
+			return err
+		}
+		if err := at(long); !errors.IsResourceExpired(err) {
+			t.Errorf("a list of half an hour ago: %v", err)
+		}
+		if err := at(recent); err != nil {
+			t.Errorf("a list of three minutes ago: %v", err)
+		}
+	})
+}
+
 func TestListInPages(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 		for _, name := range []string{"a", "b", "c"} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/errors"
@@ -129,7 +130,7 @@ func (w *response) result(req *http.Request) *http.Response {
 
 func newResponse(req *http.Request, code int, header http.Header, body io.ReadCloser, length int64) *http.Response {
 	return &http.Response{
-		Status: http.StatusText(code), StatusCode: code, Proto: "HTTP/2.0", ProtoMajor: 2,
+		Status: strconv.Itoa(code) + " " + http.StatusText(code), StatusCode: code, Proto: "HTTP/2.0", ProtoMajor: 2,
 		Header: header, Body: body, ContentLength: length, Request: req,
 	}
 }
