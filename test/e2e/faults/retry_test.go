@@ -91,25 +91,6 @@ func TestIgnoredDisruptionsDelayNothing_130881(t *testing.T) {
 	l.wantCreated[job.UID] = 4
 }
 
-// A failure that is ignored for another reason delays the next pod: such a Job
-// would make pods as fast as they fail.
-func TestOtherIgnoredFailuresDelay(t *testing.T) {
-	t.Parallel()
-	const delay = 4 * time.Second
-	l := newLab(t, "--pod-failure-backoff="+delay.String())
-	s := withLimit(spec(1, 1), 0)
-	s.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-		Action: batchv1.PodFailurePolicyActionIgnore,
-		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
-			Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1},
-		},
-	}}}
-	job := l.create("ignored", s)
-	l.fail(l.active(job, 1)...)
-	l.eventually("the failed pod is replaced", func() (bool, string) { return len(l.pods(job)) == 2, "" })
-	l.checkDelay(job, 1, delay)
-}
-
 // kubernetes#124937: the end of a pod whose sidecar ends last was taken to be
 // that of its main container, so that the delay began too early.
 func TestRetryDelayBeginsWhenTheSidecarHasEnded_124937(t *testing.T) {
