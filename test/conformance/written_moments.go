@@ -1,6 +1,10 @@
 package conformance
 
-import batchv1 "k8s.io/api/batch/v1"
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
 
 // writeDeletions: the Job goes at each moment in the life of its pods.
 func writeDeletions(add adder) {
@@ -47,6 +51,11 @@ func writeBursts(add adder) {
 	add("burst-succeed-resize", newSpec(indexed(4)), "succeed #3 & resize 3", "succeed *")
 	add("burst-succeed-scale", newSpec(parallelism(3), completions(5)), "succeed *", "parallelism 2 & label a=b", "succeed *", "succeed *")
 	add("burst-complete-edit", newSpec(indexed(2)), "succeed * & label a=b & parallelism 1")
+	// If ours hears of the failure after the new parallelism, it creates one pod more
+	// before the Job fails; so does the built-in controller.
+	for seed := range uint64(4) {
+		add(fmt.Sprint("burst-fail-and-scale-", seed), newSpec(backoffLimit(1), parallelism(2)), "fail 1 condition=DisruptionTarget", "fail 1 & parallelism 3").seed = seed
+	}
 	add("burst-success-policy", newSpec(indexed(4), successPolicy(batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0-2"), SucceededCount: ptr[int32](2)})),
 		"hold", "succeed #0,1 & label a=b", "end * failed")
 }

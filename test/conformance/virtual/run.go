@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,9 +17,14 @@ import (
 // hung is how long a case may take in real time; most take milliseconds.
 const hung = 3 * time.Minute
 
+// gcPercent is how much garbage may pile up. A case needs little memory for a moment,
+// beside much that stays: the schemes of all API groups.
+const gcPercent = 400
+
 // quiet makes Kubernetes' packages keep to themselves: what they do about errors
 // is counted over all bubbles of the process, and takes time.
 var quiet = sync.OnceFunc(func() {
+	debug.SetGCPercent(gcPercent)
 	utilruntime.ErrorHandlers = nil
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 })
