@@ -51,7 +51,8 @@ func (p *plan) features() []string {
 	e := p.executor
 	set["replaces the built-in"], set["beside the built-in"] = e.replace, !e.replace
 	set["few changes a round"], set["few uncounted"], set["rate limit"] = e.maxChanges > 0, e.maxUncounted > 0, e.qps > 0
-	set["two executors"] = e.replicas > 1
+	set["two executors"], set["two active executors"] = e.replicas > 1 && !e.together, e.together
+	set["few rows"] = e.maxRows > 0
 	var out []string
 	for name, has := range set {
 		if has {

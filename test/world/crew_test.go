@@ -9,7 +9,9 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // seedRange hands out seeds.
@@ -37,6 +39,9 @@ func (s *seedRange) stop() {
 // recycle is after how many worlds a process is replaced by a new one: what leaks
 // from a bubble does not pile up.
 const recycle = 2000
+
+// patience is how long a world may take, of real time, on a machine that is busy.
+const patience = 2 * time.Minute
 
 // crew plays worlds in processes with one processor each. A world that ends its
 // process, by a panic or because it never comes to an end, is a broken one.
@@ -98,18 +103,19 @@ func hand(seeds *seedRange, tell func(report)) (more bool, err error) {
 		if !ok {
 			return false, nil
 		}
-		r := report{Seed: seed}
-		if _, err := fmt.Fprintln(orders, seed); err == nil {
-			err = in.Decode(&r)
-			if err != nil {
-				orders.Close()
-				cmd.Wait()
-				r.Breaches, r.Rule, r.Story = []string{"the world did not come to its end: " + firstLines(output.String())}, "end", output.String()
-				tell(r)
-				return true, nil
-			}
-		} else {
+		if _, err := fmt.Fprintln(orders, seed); err != nil {
 			return false, err
+		}
+		r := report{Seed: seed}
+		late := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }) // It may be gone.
+		err := in.Decode(&r)
+		late.Stop()
+		if err != nil {
+			orders.Close()
+			cmd.Wait()
+			r.Breaches, r.Rule, r.Story = []string{"the world did not come to its end: " + firstLines(output.String())}, "end", output.String()
+			tell(r)
+			return true, nil
 		}
 		tell(r)
 	}

@@ -56,6 +56,7 @@ func (d decider) ask(ctx context.Context, key string, req, received, resp proto.
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
+	d.strain()
 	r := d.question(ctx, key)
 	if err := d.trouble(ctx, r); err != nil {
 		return err

@@ -49,6 +49,12 @@ func (e executorPlan) String() string {
 	if e.maxUncounted > 0 {
 		out = append(out, fmt.Sprintf("%d uncounted pods a status", e.maxUncounted))
 	}
+	if e.together {
+		out = append(out, "active at once")
+	}
+	if e.maxRows > 0 {
+		out = append(out, fmt.Sprintf("%d finished pods a request", e.maxRows))
+	}
 	if e.qps > 0 {
 		out = append(out, fmt.Sprintf("%g requests a second", e.qps))
 	}

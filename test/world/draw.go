@@ -79,7 +79,10 @@ func (d *drawer) frame() {
 	p.settle = settleTime
 	p.executor = executorPlan{replace: d.chance(50), replicas: 1, zone: "Etc/UTC"}
 	if d.chance(8) {
-		p.executor.replicas = 2
+		p.executor.replicas, p.executor.together = 2, d.chance(35)
+	}
+	if d.chance(20) {
+		p.executor.maxRows = d.among(1, 4)
 	}
 	if d.chance(25) {
 		p.executor.maxChanges = d.among(1, 6)

@@ -103,17 +103,26 @@ func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
 	return c
 }
 
+// slower draws a schedule with not many more runs than the world is meant for.
+func (d *drawer) slower() rhythm {
+	for {
+		if r := pick(d, rhythms...); r.lasts >= d.p.calm/3 {
+			return r
+		}
+	}
+}
+
 // cronEdit is one thing that a user does to a CronJob.
 func (d *drawer) cronEdit(on string, created time.Duration, zone string) {
 	s := d.when(created)
 	s.on, s.who = on, "user"
-	switch d.IntN(8) {
+	switch d.IntN(9) {
 	case 0:
 		s.verb = "suspend cron"
 		d.add(s)
 		s.verb, s.at = "resume cron", s.at+d.within(time.Second, d.p.calm/2)
 	case 1:
-		s.verb, s.text = "set schedule", pick(d, rhythms...).schedule
+		s.verb, s.text = "set schedule", d.slower().schedule
 	case 2:
 		s.verb, s.text = "set zone", pick(d, zone, "Etc/UTC", "Asia/Kolkata")
 	case 3:
@@ -125,6 +134,8 @@ func (d *drawer) cronEdit(on string, created time.Duration, zone string) {
 	case 6:
 		s.verb, s.n = "delete a run", d.IntN(3)
 		s.text = pick(d, "Background", "Foreground")
+	case 7:
+		s.verb, s.d = "create a run of a time to come", d.within(time.Minute, 1000*time.Hour)
 	default:
 		s.verb, s.text = "delete", pick(d, "Background", "Foreground", "Orphan")
 		d.add(s)

@@ -23,7 +23,7 @@ func (d *drawer) faults() {
 
 var faultKinds = []faultKind{
 	lostRequest, lostAnswer, lostAnswer, lateRequest, lateAnswer, conflict, conflict, forbidden, invalid, throttled, serverError,
-	unavailable, timedOut, timedOutDone, watchLag, watchLag, watchLag, watchBreak, duplicate, staleList, expired,
+	unavailable, timedOut, timedOutDone, watchLag, watchLag, watchLag, watchBreak, duplicate, staleList, expired, putBack,
 	engineAway, engineHangs, engineBusy, engineSlow, engineBroken,
 }
 
@@ -32,7 +32,7 @@ func (d *drawer) fault() {
 	f.from, f.to = d.window()
 	f.delay = span{time.Millisecond, d.within(10*time.Millisecond, 20*time.Second)}
 	switch {
-	case f.kind == staleList:
+	case f.kind == staleList, f.kind == putBack:
 	case f.kind.ofWatch():
 		f.resource = pick(d, "", "pods", "pods", "jobs", "jobs", "cronjobs")
 		if f.kind == watchLag {

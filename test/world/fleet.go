@@ -103,7 +103,7 @@ func (f *fleet) bury(p *process) {
 func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	settings := f.w.plan.executor
 	log := slog.New(&logHandler{w: f.w, by: p.name})
-	if settings.replicas < 2 {
+	if settings.replicas < 2 || settings.together {
 		return f.controllers(p, p.link, log)
 	}
 	// Leases are looked at every few seconds, which takes its time in a world that
@@ -147,7 +147,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	d := decider{p.link}
 	jobs, err := executor.New(executor.Config{
 		Client: c, Decider: d, ReplaceBuiltin: settings.replace,
-		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted,
+		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted, MaxRows: settings.maxRows,
 		KeepStartTimeOnSuspend: settings.keepStartTime, SafetyLookReportsOnly: true,
 		DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
 	})

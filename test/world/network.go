@@ -31,6 +31,7 @@ type network struct {
 	sending func(n uint64)
 	note    func(who, text string)
 	refused func(by, verb, resource, message string)
+	runAway func() // There is no end to requests.
 	telling func() bool
 	// disturbed is told of each fault.
 	disturbed func()
@@ -39,6 +40,7 @@ type network struct {
 	calm     bool
 	sent     map[uint64]uint64
 	requests uint64
+	work     int
 	lists    map[string]*list // The first answer to each list from the cache.
 	happened map[faultKind]int
 }
@@ -87,6 +89,9 @@ func (f *fault) concerns(r *request) bool {
 	if f.verb != "" && f.verb != r.Method {
 		return false
 	}
+	if f.kind == putBack && !bytes.Contains(r.body, []byte(releasing)) {
+		return false
+	}
 	base := r.resource
 	for i := range base {
 		if base[i] == '/' {
@@ -95,6 +100,29 @@ func (f *fault) concerns(r *request) bool {
 		}
 	}
 	return f.resource == "" || f.resource == base
+}
+
+// mostWork is how many requests and questions there may be in a world. One that
+// goes on for weeks has thousands.
+const mostWork = 20_000
+
+// strain counts requests and questions. Who sends too many will never stop.
+func (l *link) strain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.work++; l.work == mostWork {
+		l.runAway()
+	}
+	if l.work >= mostWork {
+		l.cut()
+	}
+}
+
+// runaway reports whether there was no end to requests.
+func (n *network) runaway() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.work >= mostWork
 }
 
 // A link is the way of one executor to the API server.
@@ -152,6 +180,7 @@ func (l *link) RoundTrip(hr *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	l.sending(r.n)
+	l.strain()
 	ctx := hr.Context()
 	if err := l.travel(ctx, r.draw(l.plan.network.request)); err != nil {
 		return nil, err
@@ -248,6 +277,8 @@ func (l *link) fail(ctx context.Context, r *request, f *fault) (*http.Response, 
 			return nil, err
 		}
 		return resp, nil
+	case putBack:
+		r.keepFinalizers()
 	case staleList:
 		if resp := l.stale(r); resp != nil {
 			return resp, nil
@@ -258,6 +289,15 @@ func (l *link) fail(ctx context.Context, r *request, f *fault) (*http.Response, 
 		}
 	}
 	return l.exchange(ctx, r)
+}
+
+// releasing stands in a patch that takes finalizers away.
+const releasing = "$deleteFromPrimitiveList/finalizers"
+
+// keepFinalizers makes a patch what an admission webhook makes of it that puts
+// finalizers back: the rest of it takes effect, and the answer shows them.
+func (r *request) keepFinalizers() {
+	r.body = bytes.Replace(r.body, []byte(releasing), []byte("$deleteFromPrimitiveList/nothing"), 1)
 }
 
 // discard delivers a request, and answers something else.

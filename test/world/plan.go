@@ -26,9 +26,11 @@ type plan struct {
 // An executorPlan is how the executors are configured.
 type executorPlan struct {
 	replace bool
-	// replicas is how many processes there are; with more than one they elect a
-	// leader.
+	// replicas is how many processes there are. More than one elect a leader, unless
+	// all of them are to act at once, as if leader election had failed.
 	replicas                 int
+	together                 bool
+	maxRows                  int // How many finished pods a request lists; 0: the default.
 	maxChanges, maxUncounted int
 	qps                      float32 // 0: no limit.
 	zone                     string  // Of CronJobs that name none.
@@ -141,6 +143,7 @@ const (
 	watchBreak   faultKind = "watch break"
 	duplicate    faultKind = "duplicate event"
 	staleList    faultKind = "stale list"
+	putBack      faultKind = "finalizer put back by a webhook"
 	expired      faultKind = "410"
 
 	engineAway   faultKind = "engine away"

@@ -132,11 +132,14 @@ func (p *plan) simplerFrame(with func(func(*plan))) {
 	if e.maxUncounted > 0 {
 		with(func(c *plan) { c.executor.maxUncounted = 0 })
 	}
+	if e.maxRows > 0 {
+		with(func(c *plan) { c.executor.maxRows = 0 })
+	}
 	if e.qps > 0 {
 		with(func(c *plan) { c.executor.qps = 0 })
 	}
 	if e.replicas > 1 {
-		with(func(c *plan) { c.executor.replicas = 1 })
+		with(func(c *plan) { c.executor.replicas, c.executor.together = 1, false })
 	}
 	if p.network.noWatchList {
 		with(func(c *plan) { c.network.noWatchList = false })

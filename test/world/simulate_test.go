@@ -71,10 +71,17 @@ func simulate(t *testing.T) {
 	began := time.Now()
 	seeds := &seedRange{next: *fromFlag, end: *fromFlag + *seedsFlag}
 	total, logs, twice := newTally(), 0, sameness{}
+	var slowest struct {
+		seed uint64
+		took time.Duration
+	}
 	lastLine := began
 	tell := func(r report) {
 		total.add(r)
 		twice.add(r)
+		if took := time.Duration(r.Micros) * time.Microsecond; took > slowest.took {
+			slowest.seed, slowest.took = r.Seed, took
+		}
 		if len(r.Breaches) > 0 {
 			logs++
 			if logs <= 20 {
@@ -96,7 +103,7 @@ func simulate(t *testing.T) {
 		t.Error(err)
 	}
 	fmt.Fprintln(os.Stderr, progress(total, time.Since(began)))
-	t.Logf("%s\n%s\n%s", progress(total, time.Since(began)), total, twice)
+	t.Logf("%s\n%s\n%s\nslowest: world %d, %s", progress(total, time.Since(began)), total, twice, slowest.seed, slowest.took)
 }
 
 func progress(t *tally, took time.Duration) string {

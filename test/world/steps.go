@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +23,7 @@ func (w *world) do(s *step) error {
 		"put the tracking finalizer back": w.onPod, "take the tracking finalizer off": w.onPod,
 		"create a pod of it": w.createPod, "create a loose pod": w.createPod, "finish it": w.finish,
 		"limit pods": w.limitPods, "limit no pods": w.limitPods, "annotate the namespace": w.annotateNamespace,
-		"delete a run": w.deleteRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "set the clock": w.setClock,
+		"delete a run": w.deleteRun, "create a run of a time to come": w.createRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "set the clock": w.setClock,
 	}
 	if do, ok := doers[s.verb]; ok {
 		return do(s)
@@ -163,6 +164,24 @@ func (w *world) deleteRun(s *step) error {
 	run := runs[s.n%len(runs)]
 	return w.actor(s.who).BatchV1().Jobs(run.Namespace).Delete(background, run.Name,
 		metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletionPropagation(s.text))})
+}
+
+// createRun creates a Job of a CronJob that claims to be the run of a time to come.
+func (w *world) createRun(s *step) error {
+	c, key := w.actor(s.who).BatchV1(), s.key()
+	cron, err := c.CronJobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	_, err = c.Jobs(key.Namespace).Create(background, &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            key.Name + "-by-hand",
+			Annotations:     map[string]string{batchv1.CronJobScheduledTimestampAnnotation: time.Now().Add(s.d).UTC().Format(time.RFC3339)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob"))},
+		},
+		Spec: *cron.Spec.JobTemplate.Spec.DeepCopy(),
+	}, metav1.CreateOptions{})
+	return err
 }
 
 // finish is how another controller ends a Job of its.

@@ -82,6 +82,7 @@ func newWorld(p *plan, tells bool) *world {
 	w.network = newNetwork(p, w.begun, w.note)
 	w.network.telling, w.network.refused, w.network.disturbed = w.telling, w.judge.refused, w.judge.disturbed
 	w.network.sending = func(n uint64) { w.reached(n, true) }
+	w.network.runAway = func() { w.broken("run", "there is no end to what executors send") }
 	w.nodes = newKubelets(w)
 	w.fleet = &fleet{w: w}
 	w.server = apiserver.New(apiserver.Options{Observe: w.observe})
@@ -232,7 +233,10 @@ func (w *world) aftermath() *aftermath {
 	e := &aftermath{
 		plan: w.plan, journal: &w.journal, faults: w.network.happened, writes: len(w.journal.lines),
 		steps: w.done, outcomes: map[string]int{},
-		breaches: append(w.own, w.judge.breaches()...),
+		breaches: w.own,
+	}
+	if !w.network.runaway() {
+		e.breaches = append(e.breaches, w.judge.breaches()...)
 	}
 	for _, job := range w.outcomes {
 		e.outcomes[w.outcome(job)]++
