@@ -29,9 +29,15 @@ type cronRecord struct {
 	// jobs are the Jobs that it controls or controlled; runs are the scheduled
 	// times that were started.
 	jobs         map[types.UID]*jobRecord
-	runs         map[int64]string
+	runs         map[int64]started
 	lastStimulus time.Time
 	lastRun      time.Time
+}
+
+// A started run, and by whom.
+type started struct {
+	job *jobRecord
+	by  string
 }
 
 type earlierCron struct {
@@ -46,7 +52,7 @@ func (j *judge) cronWritten(w apiserver.Write, ours bool) {
 		if next != nil {
 			j.crons[w.UID] = &cronRecord{
 				uid: w.UID, key: w.Key, cron: next, created: w.Time, lastStimulus: w.Time,
-				jobs: map[types.UID]*jobRecord{}, runs: map[int64]string{},
+				jobs: map[types.UID]*jobRecord{}, runs: map[int64]started{},
 			}
 		}
 		return
@@ -139,7 +145,7 @@ func (j *judge) cronJobStarted(w apiserver.Write, ours bool, r *jobRecord) {
 	}
 	c.jobs[r.uid] = r
 	if ours && !at.IsZero() {
-		c.runs[at.Unix()] = r.key.Name
+		c.runs[at.Unix()] = started{r, w.By}
 		c.lastRun = latest(c.lastRun, at)
 	}
 }
@@ -160,12 +166,20 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 	case at.After(j.now.Add(j.fastest)):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: before its time", w.By, at, j.now)
 	case j.askew() > 0: // A clock that is set back runs some times again.
-	case c.runs[at.Unix()] != "":
-		j.breach("cron", r.key, r.uid, "%s started the run of %s a second time; the first was Job %s", w.By, at, c.runs[at.Unix()])
-	case at.Before(c.lastRun):
+	case c.runs[at.Unix()].job != nil && j.remembered(w, c, at):
+		j.breach("cron", r.key, r.uid, "%s started the run of %s a second time; the first was Job %s (UID %s)", w.By, at, c.runs[at.Unix()].job.key.Name, c.runs[at.Unix()].job.uid)
+	case at.Before(c.lastRun) && j.remembered(w, c, c.lastRun):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s after that of %s, and runs that were passed over are lost", w.By, at, c.lastRun)
 	}
 	j.judgeConcurrency(w, c, r)
+}
+
+// remembered reports whether an executor must know that a run was started: it did
+// so itself, the run's Job is there, or the CronJob's status tells.
+func (j *judge) remembered(w apiserver.Write, c *cronRecord, at time.Time) bool {
+	run := c.runs[at.Unix()]
+	told := c.cron.Status.LastScheduleTime
+	return run.by == w.By || !run.job.gone || (told != nil && !told.Time.Before(at))
 }
 
 // judgeConcurrency: with Forbid and Replace, a run starts when no other is active.

@@ -75,7 +75,7 @@ func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		return
 	}
 	p := j.pods[uid]
-	if p == nil || (p.job != r && !r.had(p)) {
+	if p == nil || (p.job != r && !r.had(p) && (p.former != r || j.old(p.left))) {
 		j.breach("I8", r.key, r.uid, "%s recorded pod %s, which is none of this Job's", w.By, j.podName(uid))
 		return
 	}

@@ -53,6 +53,9 @@ func (j *judge) judgeOwned(w apiserver.Write, r *jobRecord, old, next *corev1.Po
 // judgeLoose holds the write of a pod that nothing controls.
 func (j *judge) judgeLoose(w apiserver.Write, old, next *corev1.Pod) {
 	p := j.pods[w.UID]
+	if p != nil && p.former != nil && !j.old(p.left) {
+		return // For whoever wrote, it may still have been its Job's.
+	}
 	if next == nil || controllerUID(next) == "" {
 		mine := p != nil && (p.claimedBy != "" || j.selected(old))
 		if !onlyReleases(w, old, next) || !(mine || j.replacesBuiltin()) {

@@ -29,6 +29,9 @@ type podRecord struct {
 	job       *jobRecord
 	claimedAt time.Time
 	claimedBy string
+	// former is the Job that controlled the pod before, and left when it ceased to.
+	former *jobRecord
+	left   time.Time
 
 	// due is when the pod was first to be counted: it had ended, or its deletion
 	// was as good, while it held the finalizer and its Job selected it.
@@ -127,6 +130,7 @@ func (j *judge) observeOwner(w apiserver.Write, p *podRecord, next *corev1.Pod) 
 	}
 	if p.job != nil {
 		delete(p.job.live, p.uid)
+		p.former, p.left = p.job, w.Time
 	}
 	if p.job = owner; owner != nil {
 		owner.live[p.uid] = p
