@@ -99,6 +99,10 @@ RUN_WORLDS = go -C test test -count=1 -timeout 0 -v ./world -run
 simulate: ## play N=1000 simulated worlds from seed FROM=1 on, or replay one and tell its story: SEED=7 (TELL=1: as it is)
 	@$(RUN_WORLDS) TestWorlds -args $(if $(SEED),-world.seed=$(SEED) $(if $(TELL),-world.tell),-world.seeds=$(or $(N),1000) -world.from=$(or $(FROM),1)) $(WORLD_ARGS)
 
+.PHONY: mutants
+mutants: ## plant defects in engine and executor and look for each in simulated worlds (MUTANT=regexp N=20000; hours)
+	@$(RUN_WORLDS) 'TestMutants$$' -args -world.mutants='$(or $(MUTANT),.)' -world.mutant-seeds=$(or $(N),20000) $(WORLD_ARGS)
+
 # --- benchmarks -----------------------------------------------------------------------------------------------------
 
 # SCENARIOS and CONTENDERS are regular expressions that choose some; DOCS=1 writes docs/performance.md and its plots;

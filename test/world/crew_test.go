@@ -43,30 +43,27 @@ const recycle = 2000
 // patience is how long a world may take, of real time, on a machine that is busy.
 const patience = 2 * time.Minute
 
-// crew plays worlds in processes with one processor each. A world that ends its
+// A crew plays worlds in processes with one processor each. A world that ends its
 // process, by a panic or because it never comes to an end, is a broken one.
-func crew(t *testing.T, workers int, seeds *seedRange, tell func(report)) error {
-	var (
-		all  sync.WaitGroup
-		mu   sync.Mutex
-		errs []error
-	)
-	for range workers {
+type crew struct {
+	binary  string // Of the worlds.
+	args    []string
+	workers int
+	seeds   *seedRange
+	// tell is told of each world that was played; it is called by one at a time.
+	tell func(report)
+
+	mu sync.Mutex
+}
+
+// play plays all seeds.
+func (c *crew) play(t *testing.T) error {
+	errs := make([]error, c.workers)
+	var all sync.WaitGroup
+	for i := range errs {
 		all.Go(func() {
-			for {
-				more, err := hand(seeds, func(r report) {
-					mu.Lock()
-					defer mu.Unlock()
-					tell(r)
-				})
-				if err != nil {
-					mu.Lock()
-					errs = append(errs, err)
-					mu.Unlock()
-				}
-				if !more || err != nil || t.Context().Err() != nil {
-					return
-				}
+			for more := true; more && errs[i] == nil && t.Context().Err() == nil; {
+				more, errs[i] = c.hand()
 			}
 		})
 	}
@@ -74,14 +71,20 @@ func crew(t *testing.T, workers int, seeds *seedRange, tell func(report)) error 
 	return errors.Join(errs...)
 }
 
+func (c *crew) heard(r report) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tell(r)
+}
+
 // hand plays worlds in one process. more: there may be more seeds.
-func hand(seeds *seedRange, tell func(report)) (more bool, err error) {
+func (c *crew) hand() (more bool, err error) {
 	reports, reporting, err := os.Pipe()
 	if err != nil {
 		return false, err
 	}
 	defer reports.Close()
-	cmd := exec.Command(os.Args[0], workerArgs()...)
+	cmd := exec.Command(c.binary, append([]string{"-test.run=^TestWorlds$", "-test.timeout=0", "-world.worker"}, c.args...)...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=400")
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -99,7 +102,7 @@ func hand(seeds *seedRange, tell func(report)) (more bool, err error) {
 	defer orders.Close()
 	in := json.NewDecoder(reports)
 	for range recycle {
-		seed, ok := seeds.take()
+		seed, ok := c.seeds.take()
 		if !ok {
 			return false, nil
 		}
@@ -114,10 +117,10 @@ func hand(seeds *seedRange, tell func(report)) (more bool, err error) {
 			orders.Close()
 			cmd.Wait()
 			r.Breaches, r.Rule, r.Story = []string{"the world did not come to its end: " + firstLines(output.String())}, "end", output.String()
-			tell(r)
+			c.heard(r)
 			return true, nil
 		}
-		tell(r)
+		c.heard(r)
 	}
 	return true, nil
 }
@@ -129,7 +132,7 @@ func firstLines(text string) string {
 
 // workerArgs are the flags of a process that plays for this one.
 func workerArgs() []string {
-	args := []string{"-test.run=^TestWorlds$", "-test.timeout=0", "-world.worker"}
+	var args []string
 	for name, on := range map[string]bool{"world.twice": *twiceFlag, "world.faultless": *spareFlag, "world.until-broken": *untilFlag} {
 		if on {
 			args = append(args, "-"+name)

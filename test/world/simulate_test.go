@@ -99,7 +99,8 @@ func simulate(t *testing.T) {
 			fmt.Fprintln(os.Stderr, progress(total, now.Sub(began)))
 		}
 	}
-	if err := crew(t, *workersFlag, seeds, tell); err != nil {
+	c := crew{binary: os.Args[0], args: workerArgs(), workers: *workersFlag, seeds: seeds, tell: tell}
+	if err := c.play(t); err != nil {
 		t.Error(err)
 	}
 	fmt.Fprintln(os.Stderr, progress(total, time.Since(began)))

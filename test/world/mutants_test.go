@@ -1,0 +1,153 @@
+package world
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	mutantsFlag     = flag.String("world.mutants", "", "plant the defects of testdata/mutants.txt whose names match, one at a time, and look for each in worlds")
+	mutantSeedsFlag = flag.Uint64("world.mutant-seeds", 20_000, "in how many worlds a mutant is looked for at most")
+)
+
+// A mutant is a defect to plant.
+type mutant struct {
+	name, file, breaks string
+	old, planted       string
+}
+
+// root is where the mutants' files are.
+const root = "../.."
+
+// readMutants reads testdata/mutants.txt.
+func readMutants(t *testing.T) []mutant {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "mutants.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := regexp.MustCompile(`(?s)\nmutant ([^\n]+)\nfile ([^\n]+)\nbreaks ([^\n]+)\n<<<\n(.*?)\n===\n(.*?)\n>>>\n`)
+	var mutants []mutant
+	for _, m := range form.FindAllStringSubmatch(string(data), -1) {
+		mutants = append(mutants, mutant{m[1], m[2], m[3], m[4], m[5]})
+	}
+	if n := strings.Count(string(data), "\nmutant "); n != len(mutants) || n == 0 {
+		t.Fatalf("%d mutants, %d of them well written", n, len(mutants))
+	}
+	return mutants
+}
+
+// apply returns the mutant's file with the defect in it.
+func (m mutant) apply() ([]byte, error) {
+	source, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(source, []byte(m.old)); n != 1 {
+		return nil, fmt.Errorf("its text stands %d times in %s", n, m.file)
+	}
+	return bytes.Replace(source, []byte(m.old), []byte(m.planted), 1), nil
+}
+
+// TestMutantsApply finds mutants whose text has moved.
+func TestMutantsApply(t *testing.T) {
+	names := map[string]bool{}
+	for _, m := range readMutants(t) {
+		if _, err := m.apply(); err != nil {
+			t.Errorf("mutant %q: %v", m.name, err)
+		}
+		if names[m.name] {
+			t.Errorf("there are two mutants called %q", m.name)
+		}
+		names[m.name] = true
+	}
+}
+
+// TestMutants looks for each mutant in worlds. One that is not found is a hole in
+// the worlds or in the judges.
+func TestMutants(t *testing.T) {
+	if *mutantsFlag == "" {
+		t.Skip("make mutants")
+	}
+	chosen, err := regexp.Compile(*mutantsFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "%-52s %-12s %8s  %s\n", "mutant", "breaks", "worlds", "found by")
+	for _, m := range readMutants(t) {
+		if !chosen.MatchString(m.name) {
+			continue
+		}
+		row := m.hunt(t)
+		fmt.Fprintln(os.Stderr, row)
+		table.WriteString(row + "\n")
+	}
+	t.Logf("\n%s", table.String())
+}
+
+// hunt builds the worlds with the mutant in them and plays them until one breaks a
+// rule.
+func (m mutant) hunt(t *testing.T) string {
+	t.Helper()
+	binary, err := m.build(t.TempDir())
+	if err != nil {
+		t.Errorf("mutant %q: %v", m.name, err)
+		return m.name + ": cannot be built"
+	}
+	total, rule := newTally(), ""
+	seeds := &seedRange{next: *fromFlag, end: *fromFlag + *mutantSeedsFlag}
+	c := crew{binary: binary, workers: *workersFlag, seeds: seeds, args: []string{"-world.until-broken"}, tell: func(r report) {
+		total.add(r)
+		if len(r.Breaches) > 0 && rule == "" {
+			rule = r.Rule + ": " + firstLines(r.Breaches[0])
+			seeds.stop()
+		}
+	}}
+	if err := c.play(t); err != nil {
+		t.Errorf("mutant %q: %v", m.name, err)
+	}
+	if rule == "" {
+		t.Errorf("mutant %q survives %d worlds", m.name, total.worlds)
+		rule = "NOBODY"
+	}
+	return fmt.Sprintf("%-52s %-12s %8d  %s", m.name, m.breaks, total.worlds, rule)
+}
+
+// build compiles the test binary with the mutant's file in place of the real one.
+func (m mutant) build(dir string) (binary string, err error) {
+	source, err := m.apply()
+	if err != nil {
+		return "", err
+	}
+	planted := filepath.Join(dir, filepath.Base(m.file))
+	if err := os.WriteFile(planted, source, 0o644); err != nil {
+		return "", err
+	}
+	real, err := filepath.Abs(filepath.Join(root, m.file))
+	if err != nil {
+		return "", err
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{real: planted}})
+	if err != nil {
+		return "", err
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, overlay, 0o644); err != nil {
+		return "", err
+	}
+	binary = filepath.Join(dir, "world.test")
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", list, "-o", binary, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return binary, nil
+}
