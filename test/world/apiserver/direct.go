@@ -71,7 +71,7 @@ func (s *Server) edit(c *caller, resource string, key types.NamespacedName, chan
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, existing runtime.Object) (runtime.Object, error) {
 		return e.change(existing, change)
 	})
-	_, _, err := e.storage.(rest.Updater).Update(s.as(c, key.Namespace), key.Name, info,
+	_, _, err := e.storage.(rest.Updater).Update(s.as(c, resource, key), key.Name, info,
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	return err
 }
@@ -88,13 +88,18 @@ func (s *Server) Delete(by, resource string, key types.NamespacedName, options m
 
 func (s *Server) remove(c *caller, resource string, key types.NamespacedName, options metav1.DeleteOptions) error {
 	deleter := s.endpoint(resource, "").storage.(rest.GracefulDeleter)
-	_, _, err := deleter.Delete(s.as(c, key.Namespace), key.Name, rest.ValidateAllObjectFunc, &options)
+	_, _, err := deleter.Delete(s.as(c, resource, key), key.Name, rest.ValidateAllObjectFunc, &options)
 	return err
 }
 
 // as returns the context of a request that does not come over the wire.
-func (s *Server) as(c *caller, namespace string) context.Context {
-	return request.WithNamespace(withCaller(context.Background(), c), namespace)
+func (s *Server) as(c *caller, resource string, key types.NamespacedName) context.Context {
+	kind := registries().store(resource).kind
+	ctx := request.WithRequestInfo(context.Background(), &request.RequestInfo{
+		IsResourceRequest: true, Verb: c.verb, APIGroup: kind.Group, APIVersion: kind.Version,
+		Resource: resource, Subresource: c.subresource, Namespace: key.Namespace, Name: key.Name,
+	})
+	return request.WithNamespace(withCaller(ctx, c), key.Namespace)
 }
 
 func (s *Server) endpoint(resource, subresource string) *endpoint {

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/apis/core"
 )
@@ -13,7 +14,7 @@ func (s *Server) createSystemNamespaces() {
 	for _, name := range []string{
 		metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease,
 	} {
-		ctx := s.as(&caller{server: s, by: "apiserver", verb: "create"}, "")
+		ctx := s.as(&caller{server: s, by: "apiserver", verb: "create"}, "namespaces", types.NamespacedName{Name: name})
 		creater := s.endpoint("namespaces", "").storage.(rest.Creater)
 		_, err := creater.Create(ctx, &core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 			rest.ValidateAllObjectFunc, &metav1.CreateOptions{})

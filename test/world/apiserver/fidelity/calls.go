@@ -65,13 +65,12 @@ func (d *drawer) create() call {
 	case 4:
 		c.contentType = "text/plain"
 	}
-	c.body = marshal(c.contentType, obj)
+	c.body = marshal(obj)
 	return c
 }
 
-// marshal returns the body of an object. References to owners are resolved on
-// each side.
-func marshal(_ string, obj any) func(*side) []byte {
+// marshal returns a body. References to owners are resolved on each side.
+func marshal(obj any) func(*side) []byte {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		panic(err)
@@ -135,7 +134,7 @@ func (d *drawer) status() call {
 		if r.resource == "jobs" {
 			status = fields{"status": d.jobStatus(nil)}
 		}
-		c.body = marshal(c.contentType, status)
+		c.body = marshal(status)
 		return c
 	}
 	pod, seed := d.podStatus(), d.Uint64()
@@ -158,7 +157,7 @@ func (d *drawer) patch() call {
 	c := call{method: "PATCH", path: d.path(r), about: r, text: "patch"}
 	c.contentType = pick(d, mergePatch, mergePatch, strategicPatch, strategicPatch, jsonPatch, jsonPatch, "text/plain")
 	if c.contentType == jsonPatch {
-		c.body = marshal("", d.jsonPatch())
+		c.body = marshal(d.jsonPatch())
 		return c
 	}
 	body := pick[any](d,
@@ -176,7 +175,7 @@ func (d *drawer) patch() call {
 		fields{},
 		[]any{"no object"},
 	)
-	c.body = marshal("", body)
+	c.body = marshal(body)
 	return c
 }
 

@@ -24,18 +24,19 @@ func (n *names) add(value, token string) {
 	n.tokens[value], n.values[token] = token, value
 }
 
-// learn notes what an object, or each of a list, has that is new.
-func (n *names) learn(obj map[string]any) {
+// learn notes what an object, or each of a list, has that is new. Versions are not
+// counted aside.
+func (n *names) learn(obj map[string]any, aside bool) {
 	for _, list := range []string{"items", "rows"} {
 		items, _ := obj[list].([]any)
 		for _, item := range items {
 			if one, ok := item.(map[string]any); ok {
-				n.learn(one)
+				n.learn(one, aside)
 			}
 		}
 	}
 	if row, ok := obj["object"].(map[string]any); ok {
-		n.learn(row)
+		n.learn(row, aside)
 		return
 	}
 	meta, _ := obj["metadata"].(map[string]any)
@@ -52,7 +53,7 @@ func (n *names) learn(obj map[string]any) {
 		}
 	}
 	version, _ := meta["resourceVersion"].(string)
-	if version != "" && !slices.Contains(n.versions[uid], version) {
+	if version != "" && !aside && !slices.Contains(n.versions[uid], version) {
 		n.versions[uid] = append(n.versions[uid], version)
 	}
 }

@@ -2,7 +2,6 @@ package fidelity
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ const (
 func (s *script) createNamespace(ctx context.Context) error {
 	body := fields{"apiVersion": "v1", "kind": "Namespace", "metadata": fields{"name": s.namespace}}
 	return s.step(ctx, call{
-		method: "POST", path: "/api/v1/namespaces", contentType: asJSON, body: marshal("", body), text: "create the namespace",
+		method: "POST", path: "/api/v1/namespaces", contentType: asJSON, body: marshal(body), text: "create the namespace",
 	})
 }
 
@@ -33,7 +32,7 @@ func (s *script) createQuota(ctx context.Context) error {
 		"spec": fields{"hard": fields{"pods": fmt.Sprint(podsAllowed)}},
 	}
 	path := "/api/v1/namespaces/" + s.namespace + "/resourcequotas"
-	err := s.step(ctx, call{method: "POST", path: path, contentType: asJSON, body: marshal("", body), text: "create a quota"})
+	err := s.step(ctx, call{method: "POST", path: path, contentType: asJSON, body: marshal(body), text: "create a quota"})
 	if err != nil {
 		return err
 	}
@@ -50,7 +49,7 @@ func (s *script) settleQuota(ctx context.Context) error {
 	}
 	quota := "/api/v1/namespaces/" + s.namespace + "/resourcequotas/quota"
 	for end := time.Now().Add(quotaPatience); time.Now().Before(end); time.Sleep(glance) {
-		r, err := s.real.do(ctx, call{method: "GET", path: quota})
+		r, err := s.real.do(ctx, call{method: "GET", path: quota, aside: true})
 		if err != nil {
 			return err
 		}
@@ -84,6 +83,9 @@ func (s *script) countPods() string {
 // more, and lets it go.
 func (s *script) deleteNamespace(ctx context.Context) error {
 	s.quota = false
+	if err := s.clear(ctx); err != nil {
+		return err
+	}
 	held := fields{
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": fields{"name": "holds", "finalizers": []any{"example.com/holds"}},
@@ -94,10 +96,10 @@ func (s *script) deleteNamespace(ctx context.Context) error {
 		"restartPolicy": "Never", "containers": []any{fields{"name": "main", "image": "image"}},
 	}}}}
 	calls := []call{
-		{method: "POST", path: s.collection("configmaps"), body: marshal("", held), text: "hold the namespace"},
+		{method: "POST", path: s.collection("configmaps"), body: marshal(held), text: "hold the namespace"},
 		{method: "DELETE", path: namespace, text: "delete the namespace"},
-		{method: "POST", path: s.collection("jobs"), body: marshal("", job), text: "create too late"},
-		{method: "PATCH", path: s.path(holds), body: marshal("", fields{"data": fields{"a": "b"}}), text: "patch not too late"},
+		{method: "POST", path: s.collection("jobs"), body: marshal(job), text: "create too late"},
+		{method: "PATCH", path: s.path(holds), body: marshal(fields{"data": fields{"a": "b"}}), text: "patch not too late"},
 	}
 	for _, c := range calls {
 		c.contentType = asJSON
@@ -111,23 +113,23 @@ func (s *script) deleteNamespace(ctx context.Context) error {
 	return s.release(ctx)
 }
 
+// clear deletes the pods, so that nobody has to wait for their time of grace.
+func (s *script) clear(ctx context.Context) error {
+	for len(s.server.List("pods", s.namespace)) > 0 {
+		if err := s.unfinalize(ctx); err != nil {
+			return err
+		}
+	}
+	return s.rest(ctx, "the end of the pods")
+}
+
 // release takes all finalizers off, until the namespace is gone on both sides.
 func (s *script) release(ctx context.Context) error {
-	none := must(json.Marshal(fields{"metadata": fields{"finalizers": nil}}))
-	for end := time.Now().Add(patience); ; time.Sleep(glance) {
-		if time.Now().After(end) {
-			return fmt.Errorf("the namespace %s does not go", s.namespace)
+	gone := call{method: "GET", path: "/api/v1/namespaces/" + s.namespace, aside: true}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(glance) {
+		if err := s.unfinalize(ctx); err != nil {
+			return err
 		}
-		for resource := range kinds {
-			for _, of := range []*side{s.memory, s.real} {
-				if err := of.unfinalize(ctx, s.collection(resource), none); err != nil {
-					return err
-				}
-			}
-		}
-		for s.server.CollectGarbage() {
-		}
-		gone := call{method: "GET", path: "/api/v1/namespaces/" + s.namespace}
 		memory, err := s.memory.do(ctx, gone)
 		if err != nil {
 			return err
@@ -137,10 +139,25 @@ func (s *script) release(ctx context.Context) error {
 			return err
 		}
 	}
+	return fmt.Errorf("the namespace %s does not go", s.namespace)
 }
 
-func (s *side) unfinalize(ctx context.Context, collection string, patch []byte) error {
-	list, err := s.do(ctx, call{method: "GET", path: collection})
+// unfinalize takes the finalizers off everything, and deletes pods at once.
+func (s *script) unfinalize(ctx context.Context) error {
+	for resource := range kinds {
+		for _, of := range []*side{s.memory, s.real} {
+			if err := of.unfinalize(ctx, s.collection(resource)); err != nil {
+				return err
+			}
+		}
+	}
+	for s.server.CollectGarbage() {
+	}
+	return nil
+}
+
+func (s *side) unfinalize(ctx context.Context, collection string) error {
+	list, err := s.do(ctx, call{method: "GET", path: collection, aside: true})
 	if err != nil {
 		return err
 	}
@@ -148,18 +165,17 @@ func (s *side) unfinalize(ctx context.Context, collection string, patch []byte) 
 	items, _ := body["items"].([]any)
 	for _, item := range items {
 		name, _ := inside(item.(map[string]any), "metadata")["name"].(string)
-		_, err := s.do(ctx, call{
-			method: "PATCH", path: collection + "/" + name, contentType: mergePatch, body: func(*side) []byte { return patch },
-		})
-		if err != nil {
+		one := call{method: "PATCH", path: collection + "/" + name, contentType: mergePatch, aside: true}
+		one.body = marshal(fields{"metadata": fields{"finalizers": nil}})
+		if _, err := s.do(ctx, one); err != nil {
 			return err
 		}
-		if strings.HasSuffix(collection, "/pods") {
-			now := []byte(`{"gracePeriodSeconds":0}`)
-			_, err := s.do(ctx, call{method: "DELETE", path: collection + "/" + name, contentType: asJSON, body: func(*side) []byte { return now }})
-			if err != nil {
-				return err
-			}
+		if !strings.HasSuffix(collection, "/pods") {
+			continue
+		}
+		one.method, one.contentType, one.body = "DELETE", asJSON, marshal(fields{"gracePeriodSeconds": 0})
+		if _, err := s.do(ctx, one); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package fidelity
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 const (
 	callsPerScript = 80
 	// patience bounds the wait for the controllers of the real cluster.
-	patience = 10 * time.Second
+	patience = 30 * time.Second
 	glance   = 20 * time.Millisecond
 )
 
@@ -99,7 +100,7 @@ func (s *script) freshen(ctx context.Context, c call) {
 	if c.about.name == "" {
 		collection = c.path
 	}
-	_, _ = s.real.do(ctx, call{method: "GET", path: collection})
+	_, _ = s.real.do(ctx, call{method: "GET", path: collection, aside: true})
 }
 
 // note remembers what a creation has made.
@@ -150,8 +151,8 @@ func (s *script) rest(ctx context.Context, line string) error {
 // state is what matters to a garbage collector of all objects.
 func (s *script) state(ctx context.Context, of *side) (any, error) {
 	state := map[string]any{}
-	for resource := range kinds {
-		r, err := of.do(ctx, call{method: "GET", path: s.collection(resource)})
+	for _, resource := range slices.Sorted(maps.Keys(kinds)) {
+		r, err := of.do(ctx, call{method: "GET", path: s.collection(resource), aside: true})
 		if err != nil {
 			return nil, err
 		}

@@ -41,6 +41,9 @@ type call struct {
 	// about is the object that the path names, and that the answer shows.
 	about ref
 	text  string // What the call does, for the story.
+	// aside is true for what is asked while a server is at work: the versions that
+	// it shows are not counted.
+	aside bool
 }
 
 // A reply is what a server answers, made comparable.
@@ -92,7 +95,7 @@ func (s *side) reply(c call, res *http.Response, data []byte) (reply, error) {
 		return r, fmt.Errorf("%s answers %q: %w", s.name, data, err)
 	}
 	if obj, ok := body.(map[string]any); ok {
-		s.names.learn(obj)
+		s.names.learn(obj, c.aside)
 		s.remember(s.shown(c, r.Code, obj), obj)
 	}
 	r.Body = s.names.normal(body)
