@@ -104,13 +104,19 @@ func (v *version) renumbered(number uint64) *version {
 }
 
 func withVersion(obj runtime.Object, resourceVersion string) runtime.Object {
-	shallow := reflect.New(reflect.TypeOf(obj).Elem())
-	shallow.Elem().Set(reflect.ValueOf(obj).Elem())
-	other := shallow.Interface().(runtime.Object)
+	other := shallow(obj)
 	if m, err := meta.Accessor(other); err == nil {
 		m.SetResourceVersion(resourceVersion)
 	}
 	return other
+}
+
+// shallow returns a copy of which only what stands in the object itself may be
+// changed.
+func shallow(obj runtime.Object) runtime.Object {
+	other := reflect.New(reflect.TypeOf(obj).Elem())
+	other.Elem().Set(reflect.ValueOf(obj).Elem())
+	return other.Interface().(runtime.Object)
 }
 
 func (v *version) meta() metav1.Object {
@@ -150,7 +156,7 @@ func (o shared) encoded(id runtime.Identifier, encode func(runtime.Object, io.Wr
 		return data, nil
 	}
 	var b bytes.Buffer
-	if err := encode(o.internal, &b); err != nil {
+	if err := encode(shallow(o.internal), &b); err != nil { // Encoders write the kind, for a while.
 		return nil, err
 	}
 	if e.byForm == nil {
