@@ -35,3 +35,21 @@ func TestAPodEndedWhenItWasSeenAtTheLatest(t *testing.T) {
 		})
 	}
 }
+
+// That a pod is being deleted says nothing about when it ends.
+func TestAPodEndedWhenItsEndWasSeenNotItsDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(epoch) + time.Hour)
+		tr := New()
+		tr.Observe(podOf(1, 1, held, deletedAt(time.Now(), 30)), Watch)
+		time.Sleep(30 * time.Second)
+		tr.Observe(podOf(1, 2, held, deletedAt(time.Now(), 30), inPhase(corev1.PodFailed), endedAt(time.Now(), 1)), Watch)
+		time.Sleep(10 * time.Second)
+		now := time.Now()
+		v := mustView(t, tr, Question{MaxRows: 10, Now: now})
+		row, fact := v.Unaccounted[0].GetFinishedTime().AsTime(), v.Retry.GetRecentFailures()[0].GetFinishedTime().AsTime()
+		if want := 10 * time.Second; now.Sub(row) != want || now.Sub(fact) != want {
+			t.Errorf("it ended %v ago, and failed %v ago, want %v", now.Sub(row), now.Sub(fact), want)
+		}
+	})
+}

@@ -49,8 +49,8 @@ func (s share) actsAs(before share) bool {
 func (t *Tracker) settle(r *record, first bool) {
 	r.share = t.shareOf(r)
 	t.count(&r.share, 1)
-	if r.endSeen.IsZero() && (r.pod.Ended() || r.deleting()) {
-		r.endSeen = time.Now()
+	if ended := r.pod.Ended(); (ended && !r.ended) || (r.endSeen.IsZero() && r.deleting()) {
+		r.endSeen, r.ended = time.Now(), ended
 	}
 	if r.share.stray {
 		t.strays[r.pod.UID] = r

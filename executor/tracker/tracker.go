@@ -48,9 +48,11 @@ type record struct {
 	// deletedAt is set when this process has deleted the pod: from then on it
 	// counts as being deleted, although no observation may say so yet.
 	deletedAt time.Time
-	// endSeen is when, in elapsed time, this process first knew that the pod has ended
-	// or is being deleted. It ended no later, whatever the clocks of nodes say.
+	// endSeen is when, in elapsed time, this process first knew that the pod has ended,
+	// or, before that, that it is being deleted. It ended no later, whatever the clocks
+	// of nodes say. ended: it was the former.
 	endSeen time.Time
+	ended   bool
 }
 
 func (r *record) deleting() bool { return r.pod.Deleting || !r.deletedAt.IsZero() }
