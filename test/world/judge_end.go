@@ -272,6 +272,9 @@ func (j *judge) judgeLeftover(p *podRecord) {
 		return
 	}
 	switch {
+	case r.gone && !j.replacesBuiltin() && len(j.writers) > 1:
+		// An executor that did not know the Job leaves its pods to the built-in
+		// controller.
 	case r.gone:
 		j.breach("orphans", p.key, p.uid, "the pod holds the tracking finalizer, and its Job %s is gone", r.key.Name)
 	case finished(r.job) != "":
