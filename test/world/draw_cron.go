@@ -52,6 +52,9 @@ func (d *drawer) crons() {
 	d.p.calm = rhythm.lasts
 	d.p.network.longWatches = rhythm.lasts > 4*time.Hour
 	d.p.executor.zone = change.zone
+	if d.p.network.longWatches && !d.p.executor.together {
+		d.p.executor.replicas = 1 // A lease that is renewed for weeks takes all the time there is.
+	}
 	for i := range d.among(1, 2) {
 		c := d.cron(fmt.Sprintf("cron-%c", 'a'+i), rhythm, change.zone)
 		d.p.crons = append(d.p.crons, c)

@@ -285,7 +285,10 @@ func (l *link) fail(ctx context.Context, r *request, f *fault) (*http.Response, 
 		}
 	default:
 		if resp := r.refuse(f.kind); resp != nil {
-			return resp, l.travel(ctx, r.draw(l.plan.network.request))
+			if err := l.travel(ctx, r.draw(l.plan.network.request)); err != nil {
+				return nil, err
+			}
+			return resp, nil
 		}
 	}
 	return l.exchange(ctx, r)

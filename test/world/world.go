@@ -148,6 +148,8 @@ func (w *world) observe(write apiserver.Write) {
 			w.mu.Lock()
 			w.outcomes[job.UID] = job
 			w.mu.Unlock()
+		} else if !w.plan.executor.replace {
+			w.leave(write.UID)
 		}
 	}
 	if leavesGarbage(write) {
