@@ -49,6 +49,9 @@ func (j *judge) failuresMissing(r *jobRecord, next *batchv1.Job) string {
 // them, but where somebody has made a counted pod look as if it was not: then the
 // status is all there is.
 func (j *judge) claimed(r *jobRecord, next *batchv1.Job, as outcome) (n int64) {
+	if isIndexed(next) && as == asSucceeded {
+		return completedIndexes(&next.Status).Len() // Each of them is proven.
+	}
 	revived := false
 	for _, p := range r.ends {
 		revived = revived || p.revived

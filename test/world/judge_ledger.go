@@ -57,7 +57,7 @@ func (j *judge) judgeLists(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 
 // judgeCounted holds I2 where a UID leaves the lists for a counter.
 func (j *judge) judgeCounted(w apiserver.Write, r *jobRecord, uid types.UID) {
-	if p := j.pods[uid]; p != nil && !p.gone && holds(p.pod) && p.job == r {
+	if p := j.pods[uid]; p != nil && !p.gone && holds(p.pod) && p.job == r && !p.revived {
 		j.breach("I2", r.key, r.uid, "%s counted pod %s while it held the finalizer, and a pod is counted only when that is gone", w.By, p.key.Name)
 	}
 	if e := r.entries[uid]; e != nil && e.counted > 0 && !j.revived(uid) {

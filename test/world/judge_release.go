@@ -4,6 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/engine/indexset"
 	"jobpolicy.dev/test/world/apiserver"
 )
 
@@ -140,18 +141,20 @@ func (j *judge) surplus(r *jobRecord) bool {
 // succeeded is how many pods, or for an Indexed Job how many indexes in range,
 // have succeeded to be counted, of those that a view shows.
 func (r *jobRecord) succeeded(shown func(*podRecord) bool) (n int64) {
-	indexes := map[int32]bool{}
+	done := r.completed.Below(valueOr(r.job.Spec.Completions, 0)).Minus(r.failed)
 	for _, p := range r.ends {
 		e := r.entries[p.uid]
 		if !shown(p) || (e != nil && e.as == asFailed) || (e == nil && (!p.succeeded() || p.excuse != "")) {
 			continue
 		}
-		if ix := podIndex(p.pod); isIndexed(r.job) && (!inRange(r.job, p.pod) || indexes[ix] || r.failed.Has(ix)) {
-			continue
-		} else if isIndexed(r.job) {
-			indexes[ix] = true
+		if ix := podIndex(p.pod); !isIndexed(r.job) {
+			n++
+		} else if inRange(r.job, p.pod) && !r.failed.Has(ix) {
+			done = done.Union(indexset.Of(ix))
 		}
-		n++
+	}
+	if isIndexed(r.job) {
+		return done.Len()
 	}
 	return n
 }
