@@ -32,9 +32,33 @@ func explain(f facts, answers []asked, h history, resp *jobpolicyv1.DecideCronJo
 		})
 		listSkipped(e, f, last)
 	}
+	if w := earlyRun(f.snapshot); w != nil && !f.spec.GetDeleting() {
+		e.Waits = append(e.Waits, w)
+	}
 	resp.Explanation = e
 	e.Summary = summarize(last, resp)
 	return e
+}
+
+// earlyRun waits for the first scheduled time that a Job names and that is yet to
+// come: then the Job is like others, for status.lastScheduleTime and for the
+// history limits. nil if there is none.
+func earlyRun(s *snapshot) *jobpolicyv1.Wait {
+	var first *jobpolicyv1.OwnedJob
+	for _, job := range s.jobs {
+		if s.early(job) && (first == nil || job.GetScheduledTime().AsTime().Before(first.GetScheduledTime().AsTime())) {
+			first = job
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	at := first.GetScheduledTime()
+	return &jobpolicyv1.Wait{
+		Reason: jobpolicyv1.WaitReason_WAIT_REASON_SCHEDULE,
+		Detail: "the scheduled time of Job " + first.GetName() + " is yet to come: " + clockText(at.AsTime()),
+		Until:  proto.CloneOf(at),
+	}
 }
 
 // listSkipped lists the times that were due and are not started, the newest
