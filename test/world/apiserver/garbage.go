@@ -84,8 +84,13 @@ func (c *collector) blocked(owner *object) bool {
 	})
 }
 
-// ask looks at who owns an object, and deletes it if nobody does.
+// ask looks at who owns an object now, and deletes it if nobody does.
 func (c *collector) ask(o *object) {
+	v := c.server.current(o.resource, o.key)
+	if v == nil || v.meta().GetUID() != o.GetUID() {
+		return
+	}
+	o.Object = v.meta()
 	var solid bool
 	var gone, waiting []types.UID
 	for _, ref := range o.GetOwnerReferences() {

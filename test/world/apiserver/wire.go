@@ -3,9 +3,11 @@ package apiserver
 import (
 	"bytes"
 	"context"
+	stderrors "errors"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/errors"
@@ -51,14 +53,32 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if info.Verb == "watch" {
 		return t.server.stream(req, ctx, t.by)
 	}
-	return answer(req, ctx), nil
+	return answer(req, ctx)
 }
 
 // answer serves a request that is not a watch, in the client's goroutine.
-func answer(req *http.Request, ctx context.Context) *http.Response {
+func answer(req *http.Request, ctx context.Context) (_ *http.Response, err error) {
+	defer recoverValidation(&err)
 	w := &response{header: http.Header{}}
 	handle(w, ofServer(req, ctx))
-	return w.result(req)
+	return w.result(req), nil
+}
+
+// errBroken is what a client gets to see of a request at which a server panics.
+var errBroken = stderrors.New("stream error: INTERNAL_ERROR; received from peer")
+
+// recoverValidation breaks the connection where upstream's validation panics, as a
+// real server does (of a CronJob whose Jobs are Indexed and have a success policy,
+// but no completions). Any other panic is a defect of ours.
+func recoverValidation(err *error) {
+	reason := recover()
+	if reason == nil {
+		return
+	}
+	if text, ok := reason.(string); !ok || !strings.Contains(text, "k8s.io/kubernetes/pkg/apis/batch/validation.") {
+		panic(reason)
+	}
+	*err = errBroken
 }
 
 // ofServer returns the request as the server gets it.

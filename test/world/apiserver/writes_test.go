@@ -104,6 +104,27 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
+// What the collector has taken from its owner in one pass it does not delete for
+// want of an owner in the same.
+func TestOrphansAreKept(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
+		job := family(t, client)
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "config"}} // Its table is looked at after that of the Jobs.
+		config.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		policy := metav1.DeletePropagationOrphan
+		if err := client.BatchV1().Jobs("default").Delete(t.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+			t.Fatal(err)
+		}
+		collectAll(s)
+		if _, there := s.Get("configmaps", key("config")); !there {
+			t.Error("the orphan is gone")
+		}
+	})
+}
+
 func TestQuotaIsKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *Server, client kubernetes.Interface) {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}
