@@ -38,7 +38,47 @@ func Differences() []Difference {
 			"exit code against a FailJob rule; a NotIn rule matches the 143 of any pod that was told to stop. Whether the Job then fails is a race. " +
 			"Here a pod that was released for good decides nothing.",
 		explain: explainOwnDeletion,
+	}, {
+		Name: "a pod that its Job no longer selects does not hold up the Job's deletion",
+		Reason: "A Job that is deleted in the foreground waits for its pods. If one of them has lost the labels that the Job selects by, the built-in " +
+			"controller does not see that it is the Job's, and never lets go of it. Here it is released and left alone.",
+		explain: explainStray,
+	}, {
+		Name: "a Job that has failed while it was suspended starts when it is resumed",
+		Reason: "While its last pods end, it is resumed. Both set its start time, without which it cannot be Failed; the built-in controller writes it " +
+			"only together with something else.",
+		explain: explainStarted,
+	}, {
+		Name: verdictIsFirst,
+		Reason: "The built-in controller deletes the pods that run in the moment in which it finds that the Job has to end, before it writes why. Here the " +
+			"verdict is written first, and a pod that ends by itself meanwhile is not deleted any more. Found only if the built-in side, seeing " +
+			"things later, otherwise shows the same (races.go).",
+		explain: func(_, ours []string) []string { return ours },
 	}}
+}
+
+// explainStarted: all that differs is the start time of a Job that is still marked as
+// suspended, has an interim condition and pods that end.
+func explainStarted(builtin, ours []string) []string {
+	waits := contains(ours, ": Suspended=True ") && contains(ours, ": FailureTarget=True ") && contains(ours, " deleting")
+	if !waits || slices.ContainsFunc(ours, terminal.MatchString) || !slices.Contains(builtin, "startTime=false completionTime=false") {
+		return ours
+	}
+	taken := slices.Clone(ours)
+	for i, line := range taken {
+		taken[i] = startTime.ReplaceAllString(line, "startTime=false completionTime=false")
+	}
+	return taken
+}
+
+// explainStray: the built-in Job is held up by a pod with its finalizer, and ours is
+// gone, and has left a pod behind.
+func explainStray(builtin, ours []string) []string {
+	held := withPrefix(builtin, "job: deleting finalizers=[foregroundDeletion]") && contains(builtin, " deleting tracked")
+	if !held || !slices.Contains(ours, "job: absent") || !contains(ours, " orphan: ") {
+		return ours
+	}
+	return slices.Clone(builtin)
 }
 
 // explainOwnDeletion: the built-in Job fails, or is about to, because of a pod

@@ -13,6 +13,9 @@ import (
 // controller doubles its delay of 10 s with each.
 const maxFailures = 2
 
+// hastyShare: in one of so many cases things happen in haste.
+const hastyShare = 4
+
 // A generator makes one case out of a seed: first the spec, then, while the case
 // runs, step by step what fits the state that both sides agree on.
 type generator struct {
@@ -22,6 +25,8 @@ type generator struct {
 	failures   int
 	// foreign: another controller manages the Job.
 	held, manual, restarts, foreign bool
+	// hasty: any two things may happen at once, with more than one right outcome.
+	hasty bool
 	// expire: the Job is to pass its deadline, which it gets while it runs.
 	expire, expired bool
 	// kept: a finalizer of a user's is on the Job.
@@ -46,6 +51,7 @@ func generated(seed uint64, restarts bool) *Case {
 	c := &Case{Name: fmt.Sprintf("seed-%d", seed), Spec: g.newSpec(), generated: true, next: g.next, seed: seed}
 	g.spec = &c.Spec
 	g.manual = g.chance(12)
+	g.hasty = seed%hastyShare == 1 && c.Spec.SuccessPolicy == nil
 	c.Manual = g.manual
 	if c.Spec.ManualSelector != nil && c.Spec.CompletionMode == nil && g.chance(60) {
 		c.Before = g.pod("other")
@@ -63,6 +69,11 @@ func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 // next chooses a line, or "" when the case ends.
 func (g *generator) next(f facts) string {
 	line := g.line(f)
+	if g.hasty && line != "" && line != "wait" && !g.deleted && g.chance(40) {
+		if more := g.line(f); more != "" && more != "wait" && mix(line, more) && mix(more, line) {
+			line += " & " + more
+		}
+	}
 	if !g.restarts || line == "" || line == "wait" || !g.chance(30) {
 		return line
 	}
@@ -71,6 +82,20 @@ func (g *generator) next(f facts) string {
 		return crash + " & " + line
 	}
 	return line + " & " + crash
+}
+
+// mix reports whether two things may happen at once, as far as the first goes. If it
+// makes pods too many, or more, it shows which of them go, which is nobody's business.
+// Nor does it mix with others that a pod goes, or fails in a way that may be ignored:
+// it is replaced at once here, and after a delay by the built-in controller.
+func mix(line, more string) bool {
+	harmless := begins(more, "edit", "try", "label")
+	return harmless || !begins(line, "suspend", "resume", "parallelism", "resize", "remove", "relabel") && !strings.Contains(line, "condition=")
+}
+
+func begins(line string, words ...string) bool {
+	first, _, _ := strings.Cut(line, " ")
+	return slices.Contains(words, first)
 }
 
 func (g *generator) line(f facts) string {

@@ -78,6 +78,14 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		`condition 2: Failed=True BackoffLimitExceeded "x"`, `event: Warning BackoffLimitExceeded "x"`,
 	}
 	doomed := slices.Insert(slices.Clone(idle), 1, `condition 2: FailureTarget=True PodFailurePolicy "Container main failed with exit code 143 matching"`)
+	strayed := []string{"job: deleting finalizers=[foregroundDeletion]", "pod Failed deleting tracked: 1"}
+	about := func(started string) []string {
+		return []string{
+			"startTime=" + started + " completionTime=false", `condition 1: Suspended=True JobSuspended "Job suspended"`,
+			`condition 2: FailureTarget=True BackoffLimitExceeded "x"`, "pod Running deleting ready: 1",
+		}
+	}
+	goes := []string{"job: absent", "pod Running ready orphan: 1"}
 	cases := map[string]struct {
 		builtin, ours []string
 		want          string
@@ -94,6 +102,10 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"doomed by a pod that was deleted":    {doomed, idle, "a pod that the controller deletes fails no Job", true},
 		"doomed on ours only":                 {idle, doomed, "", false},
 		"doomed by a pod that a user deleted": {doomed[:2], idle[:1], "", false},
+		"a resumed Job that is about to fail": {about("false"), about("true"), "a Job that has failed while it was suspended starts when it is resumed", true},
+		"its start time on the other side":    {about("true"), about("false"), "", false},
+		"a pod that is no longer selected":    {strayed, goes, "a pod that its Job no longer selects does not hold up the Job's deletion", true},
+		"one that holds up ours":              {goes, strayed, "", false},
 		"another difference beside it":        {stuck, append([]string{"failed=1"}, completes...), "a suspended Job finishes", false},
 		"a line more on ours":                 {completes, append([]string{"failed=1"}, completes...), "", false},
 		"a line less on ours":                 {completes, completes[1:], "", false},
@@ -159,16 +171,38 @@ func TestAPodThatTheControllerDeletesIsFoundInItsRace(t *testing.T) {
 	}
 }
 
+func TestOnlyPodsThatHaveEndedMayBeThereStillAfterAVerdict(t *testing.T) {
+	verdict := `condition 1: FailureTarget=True BackoffLimitExceeded "x"`
+	kept := []string{verdict, "pod Failed: 2", "pod Succeeded gone: 1", "pods created: 3"}
+	deleted := []string{verdict, "pod Failed gone: 1", "pod Failed: 1", "pod Succeeded: 1", "pods created: 3", `event: Normal SuccessfulDelete "Deleted pod: <pod>"`}
+	cases := map[string]struct {
+		builtin, ours []string
+		want          bool
+	}{
+		"one was deleted":        {deleted, kept, true},
+		"there is no verdict":    {deleted[1:], kept[1:], false},
+		"another one has failed": {deleted, []string{verdict, "pod Failed: 3", "pods created: 3"}, false},
+		"one is running":         {deleted, append(slices.Clone(kept), "pod Running: 1"), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := verdictFirst(tc.builtin, tc.ours); got != tc.want {
+				t.Errorf("verdictFirst() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestARaceIsWhatTheBuiltinSideShowsIfItSeesThingsLater(t *testing.T) {
 	c := Generated(27)
 	late := player{builtin: true, seed: c.seed, late: virtual.Latenesses{"pods": {Apart: batch}}}.play(t, c)
 	c.next = nil
 	shown := late.moments[1].view.lines
-	if !c.explainedByRace(t, &parting{at: 1, ours: shown}, late) {
+	if known, explained := c.explainedByRace(t, &parting{at: 1, ours: shown}, late); !explained || known != nil {
 		t.Error("what the built-in side shows if it sees pods one by one is no race")
 	}
 	late.moments[1].view.lines = append(slices.Clone(shown), "something else")
-	if c.explainedByRace(t, &parting{at: 1, ours: late.moments[1].view.lines}, late) {
+	if _, explained := c.explainedByRace(t, &parting{at: 1, ours: late.moments[1].view.lines}, late); explained {
 		t.Error("what the built-in side never shows is taken for a race")
 	}
 }

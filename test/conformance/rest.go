@@ -34,6 +34,7 @@ func (s *side) rest(finish bool) (view, error) {
 		}
 		done := !finish || s.job != nil && finished(s.job)
 		s.mu.Unlock()
+		long += s.slow
 		quiet := min(time.Since(begun), time.Since(changed))
 		switch {
 		case quiet >= long && (done || quiet >= unfinished):

@@ -20,6 +20,8 @@ type side struct {
 	server *apiserver.Server
 	// outage lets the controller be down.
 	outage outage
+	// slow is how long events may be on their way.
+	slow time.Duration
 	// stirred has something in it when there is something new to see.
 	stirred chan struct{}
 

@@ -62,6 +62,9 @@ func (c chance) upTo(most time.Duration) { time.Sleep(time.Duration(c.Int64N(int
 
 const namespace = "case"
 
+// eventsUnderway is about how many events a line of steps makes.
+const eventsUnderway = 12
+
 // raise builds the stage. It is called in the bubble, as is everything else.
 func (p player) raise(ctx context.Context, c *Case) (*stage, error) {
 	st := &stage{
@@ -69,6 +72,9 @@ func (p player) raise(ctx context.Context, c *Case) (*stage, error) {
 		down: newChance(p.seed, 1), node: newChance(p.seed, 2), pace: newChance(p.seed, 3),
 	}
 	st.outage = st
+	for _, late := range p.late {
+		st.slow += late.By + eventsUnderway*late.Apart
+	}
 	st.plane = virtual.NewPlane(p.seed, st.observe)
 	st.server = st.plane.Server
 	st.program = virtual.BuiltinJobs

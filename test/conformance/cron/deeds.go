@@ -196,16 +196,16 @@ func handmade() deed {
 
 // edit changes the spec.
 func (p *planner) edit() deed {
-	schedule := pick(p.life, schedules...)
+	schedule, zone := pick(p.life, schedules...), pick(p.life, zones...)
 	change := pick(p.life,
 		fmt.Sprintf(`{"schedule":%q}`, schedule),
-		fmt.Sprintf(`{"timeZone":%q}`, pick(p.life, zones...)),
+		fmt.Sprintf(`{"timeZone":%q}`, zone),
 		`{"timeZone":null}`, `{"suspend":true}`, `{"suspend":false}`, `{"suspend":false}`,
 		fmt.Sprintf(`{"concurrencyPolicy":%q}`, pick(p.life, "Allow", "Forbid", "Replace")),
 		fmt.Sprintf(`{"startingDeadlineSeconds":%d}`, pick(p.life, 0, 10, 100, 200, 3600)), `{"startingDeadlineSeconds":null}`,
 		fmt.Sprintf(`{"successfulJobsHistoryLimit":%d}`, p.IntN(3)), fmt.Sprintf(`{"failedJobsHistoryLimit":%d}`, p.IntN(3)),
 	)
-	p.mark(schedule)
+	p.mark(schedule, zone)
 	p.hasty = p.hasty || change == `{"startingDeadlineSeconds":0}`
 	return deed{text: "edit " + change, do: func(ctx context.Context, s *side) error {
 		crons := s.client.BatchV1().CronJobs(namespace)

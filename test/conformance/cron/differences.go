@@ -91,6 +91,13 @@ func irregular(d deed, builtin, ours []string) bool {
 	return d.irregular && scheduled && (later(builtin, ours) || d.every)
 }
 
+// miscounted reports whether all that is left is that ours told of more missed runs:
+// the built-in controller counts by the first gap here, too.
+func miscounted(builtin, ours []string) bool {
+	_, rest := deliberate(builtin, slices.DeleteFunc(slices.Clone(ours), func(line string) bool { return eventOf(line, "TooManyMissedTimes") }))
+	return rest
+}
+
 // later reports whether ours has started a run that is later than any of the
 // built-in controller's.
 func later(builtin, ours []string) bool {
@@ -102,7 +109,7 @@ func later(builtin, ours []string) bool {
 // parting is the difference at which the sides part, or empty.
 func parting(d deed, builtin, ours []string) string {
 	switch {
-	case irregular(d, builtin, ours):
+	case irregular(d, builtin, ours), d.irregular && miscounted(builtin, ours):
 		return missedIrregular
 	case d.hasty && later(builtin, ours):
 		return runsInTime

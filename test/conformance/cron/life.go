@@ -38,8 +38,10 @@ type life struct {
 	// from the last run; hasty: a starting deadline of 0; taken: somebody else's Job has
 	// the name of a run.
 	irregular, every, hasty, taken bool
-	deeds                          []deed
-	known                          map[string]bool
+	// daily: it has, or had, a schedule by the day; changing: a zone whose clocks change.
+	daily, changing bool
+	deeds           []deed
+	known           map[string]bool
 	// crowded: the controllers' client has begun to drop events. race is a problem
 	// that the built-in side has, too, if it sees things later.
 	crowded       bool

@@ -17,11 +17,21 @@ var (
 	zones = []string{"Europe/Berlin", "America/New_York", "Asia/Kolkata", "Etc/UTC", "Australia/Lord_Howe"}
 )
 
+// Schedules and zones that together are not all equally far apart: a day is an hour
+// longer or shorter when the clocks change, or half an hour.
+var (
+	daily    = []string{"0 0 * * *", "@daily", "15 2 * * SUN"}
+	changing = []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}
+)
+
 // mark keeps in mind schedules whose runs are not all equally far apart, or that
 // the built-in controller counts from its deadline.
-func (l *life) mark(schedule string) {
+func (l *life) mark(schedule, zone string) {
 	l.every = l.every || strings.HasPrefix(schedule, "@every")
-	l.irregular = l.irregular || l.every || slices.Contains([]string{"30 6-16/4 * * 1-5", "10,40 8-18 * JAN-DEC MON-FRI", "0 9 1 * *", "0 0 29 2 *"}, schedule)
+	l.daily = l.daily || slices.Contains(daily, schedule)
+	l.changing = l.changing || slices.Contains(changing, zone)
+	l.irregular = l.irregular || l.every || l.daily && l.changing ||
+		slices.Contains([]string{"30 6-16/4 * * 1-5", "10,40 8-18 * JAN-DEC MON-FRI", "0 9 1 * *", "0 0 29 2 *"}, schedule)
 }
 
 func (l *life) newSpec() *batchv1.CronJobSpec {
@@ -33,10 +43,11 @@ func (l *life) newSpec() *batchv1.CronJobSpec {
 			Spec:       jobSpec(),
 		},
 	}
-	l.mark(spec.Schedule)
 	if l.chance(40) {
 		spec.TimeZone = new(pick(l, zones...))
+		l.mark("", *spec.TimeZone)
 	}
+	l.mark(spec.Schedule, "")
 	if l.chance(35) {
 		spec.StartingDeadlineSeconds = new(pick[int64](l, 0, 10, 100, 200, 3600, 100000))
 		l.hasty = *spec.StartingDeadlineSeconds == 0
