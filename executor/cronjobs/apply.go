@@ -28,6 +28,7 @@ var errChanged = errors.New("cron job has changed since it was judged")
 func (c *Controller) apply(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again bool, err error) {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		c.recordEvents(snap.cron, d.GetEvents())
+		s.recorded(snap.jobs)
 		return false, nil
 	}
 	if d.GetCreate() != nil {
@@ -65,6 +66,9 @@ func (c *Controller) apply(ctx context.Context, s *cronState, snap snapshot, d *
 	written, err := c.writeStatus(ctx, s, snap, d.GetStatus())
 	if err != nil {
 		return errors.Is(err, errChanged), ignore(err, errChanged)
+	}
+	if d.GetCreate() == nil {
+		s.recorded(snap.jobs)
 	}
 	c.recordEvents(snap.cron, events)
 	// What else is due follows in the next decisions. A status that is the same in
@@ -173,8 +177,8 @@ func (c *Controller) existing(ctx context.Context, s *cronState, snap snapshot, 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, job := range s.made {
-		started = started || job.Name == create.GetName()
+	for _, m := range s.made {
+		started = started || m.job.Name == create.GetName()
 	}
 	return started, nil
 }
@@ -192,7 +196,7 @@ func (c *Controller) nameInUse(ctx context.Context, s *cronState, snap snapshot,
 		s.nameTaken = create.GetName()
 		return true, nil
 	}
-	s.made[job.UID] = job
+	s.keepMade(job)
 	return true, nil
 }
 

@@ -2,6 +2,7 @@ package cronjobs
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -430,6 +432,37 @@ func TestAReferenceIsTheJobsByUIDAndName(t *testing.T) {
 	}
 	if got := snap.reference(testUID(7), "cron-1"); got.Name != "cron-1" || got.APIVersion != "batch/v1" {
 		t.Errorf("reference = %v, want one of cron-1", got)
+	}
+}
+
+// A user may delete a run before the status says that it was started. It is part of
+// the question until the status does, or it would be started again.
+func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
+	s := newServer(testCron())
+	var jobs cache.SharedIndexInformer
+	s.PrependReactor("create", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		job := action.(clienttesting.CreateAction).GetObject().(*batchv1.Job)
+		s.mu.Lock()
+		s.stamp(job)
+		s.mu.Unlock()
+		resource := batchv1.SchemeGroupVersion.WithResource("jobs")
+		if err := errors.Join(s.Tracker().Create(resource, job.DeepCopy(), namespace), s.Tracker().Delete(resource, namespace, job.Name)); err != nil {
+			return true, nil, err
+		}
+		eventually(t, "the watch has shown the deletion", func() bool {
+			store := jobs.GetStore()
+			return store.LastStoreSyncResourceVersion() == job.ResourceVersion && len(store.ListKeys()) == 0
+		})
+		return true, job, nil
+	})
+	recording := applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))}})
+	d := &script{answers: []answer{starting("cron-1"), recording}}
+	start(t, s, d, func(cfg *Config) { jobs = cfg.Jobs })
+	if second := d.await(t, 2); len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
+		t.Fatalf("second question has jobs %v, want cron-1", second.GetJobs())
+	}
+	if third := d.await(t, 3); len(third.GetJobs()) != 0 {
+		t.Errorf("third question has jobs %v, want none", third.GetJobs())
 	}
 }
 

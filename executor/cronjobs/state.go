@@ -24,8 +24,10 @@ type cronState struct {
 	// place.
 	cron *batchv1.CronJob
 	// made and unmade are own creations and deletions of Jobs that the watch has
-	// not shown yet.
-	made   map[types.UID]*batchv1.Job
+	// not shown yet. A Job that was made stays, even if it is gone, until the
+	// CronJob's status was written with it: a run that its user deletes at once would
+	// be started again.
+	made   map[types.UID]*madeJob
 	unmade map[types.UID]bool
 
 	nameTaken       string
@@ -55,10 +57,35 @@ func (s *cronState) current() *batchv1.CronJob {
 	return s.cron
 }
 
+// A madeJob is one that exists although no watch may have shown it.
+type madeJob struct {
+	job *batchv1.Job
+	// recorded: the status knows of it, or need not.
+	recorded bool
+}
+
 func (s *cronState) madeJob(job *batchv1.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made[job.UID] = job
+	s.keepMade(job)
+}
+
+// keepMade needs s.mu.
+func (s *cronState) keepMade(job *batchv1.Job) {
+	if s.made[job.UID] == nil {
+		s.made[job.UID] = &madeJob{job: job}
+	}
+}
+
+// recorded takes in that a round with these Jobs has left nothing to be written.
+func (s *cronState) recorded(jobs []*batchv1.Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, job := range jobs {
+		if m := s.made[job.UID]; m != nil {
+			m.recorded = true
+		}
+	}
 }
 
 func (s *cronState) unmadeJob(uid types.UID) {
@@ -92,12 +119,15 @@ func (s *cronState) jobs(store cache.SharedIndexInformer) []*batchv1.Job {
 			out = append(out, job)
 		}
 	}
-	for uid, job := range s.made {
-		if stored[uid] || tracker.ResourceVersion(job.ResourceVersion) <= seen {
+	for uid, m := range s.made {
+		shown := stored[uid] || tracker.ResourceVersion(m.job.ResourceVersion) <= seen
+		if shown && m.recorded {
 			delete(s.made, uid)
 			continue
 		}
-		out = append(out, job)
+		if !stored[uid] {
+			out = append(out, m.job)
+		}
 	}
 	for uid := range s.unmade {
 		if !stored[uid] {
@@ -186,7 +216,7 @@ func (c *Controller) cronSeen(old, cron *batchv1.CronJob) {
 	if !ok {
 		s = &cronState{
 			uid: cron.UID, namespace: cron.Namespace, name: cron.Name,
-			made: map[types.UID]*batchv1.Job{}, unmade: map[types.UID]bool{},
+			made: map[types.UID]*madeJob{}, unmade: map[types.UID]bool{},
 		}
 		c.crons[cron.UID] = s
 	}
