@@ -19,7 +19,10 @@ const (
 // call draws a request.
 func (d *drawer) call() call {
 	c := pick(d, d.create, d.create, d.create, d.update, d.update, d.status, d.status, d.patch, d.patch,
-		d.remove, d.remove, d.removeAll, d.get, d.list, d.list)()
+		d.remove, d.remove, d.removeAll, d.get, d.list, d.list, d.bind)()
+	if c.contentType == asJSON && d.once(3) {
+		c.contentType = asProtobuf
+	}
 	switch d.IntN(4) {
 	case 0:
 		c.accept = asProtobuf + "," + asJSON
@@ -244,6 +247,16 @@ func (d *drawer) removeAll() call {
 		c.query += "&propagationPolicy=" + pick(d, "Background", "Foreground", "Orphan")
 	}
 	return c
+}
+
+// bind gives a pod a node.
+func (d *drawer) bind() call {
+	r := d.some()
+	binding := fields{
+		"apiVersion": "v1", "kind": "Binding", "metadata": fields{"name": pick(d, r.name, r.name, "other")},
+		"target": fields{"kind": "Node", "name": "node"},
+	}
+	return call{method: "POST", path: d.path(r) + "/binding", contentType: asJSON, body: marshal(binding), text: "bind"}
 }
 
 func (d *drawer) get() call {

@@ -75,7 +75,7 @@ var (
 	// versions are what messages say of resource versions.
 	versions = regexp.MustCompile(`((?:[Rr]esource ?[Vv]ersion(?: in (?:the )?(?:precondition|record|object meta))?|, current)(?:: | \())\d+`)
 	// generated are names that were made for an object that was refused.
-	generated = regexp.MustCompile(`\b(gen-|Bad_Gen)[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
+	generated = regexp.MustCompile(`\b(gen\d*-|Bad_Gen)[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 )
 
 // comparable puts tokens for the side's own values.

@@ -83,8 +83,9 @@ func (d *drawer) object(resource string) fields {
 
 func (d *drawer) name(meta fields) {
 	switch d.IntN(12) {
-	case 0:
-		meta["generateName"] = pick(d, "gen-", "other.gen-", "Bad_Gen")
+	case 0: // No root is drawn twice: lists are sorted by name.
+		d.made++
+		meta["generateName"] = pick(d, fmt.Sprintf("gen%d-", d.made), fmt.Sprintf("other.gen%d-", d.made), "Bad_Gen")
 	case 1:
 		meta["name"] = pick(d, "UPPER", "a_b", "", "taken")
 	case 2:

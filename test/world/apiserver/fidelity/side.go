@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -57,7 +58,11 @@ type reply struct {
 func (s *side) do(ctx context.Context, c call) (reply, error) {
 	var body io.Reader
 	if c.body != nil {
-		body = bytes.NewReader(c.body(s))
+		data := c.body(s)
+		if c.contentType == asProtobuf {
+			data, c.contentType = compact(data)
+		}
+		body = bytes.NewReader(data)
 	}
 	url := s.base + s.names.actual(c.path)
 	if c.query != "" {
@@ -105,7 +110,7 @@ func (s *side) reply(c call, res *http.Response, data []byte) (reply, error) {
 // shown returns the object that an answer shows. A creation's name is known only
 // now.
 func (s *side) shown(c call, code int, obj map[string]any) ref {
-	if c.method != http.MethodPost || code != http.StatusCreated || strings.Contains(c.query, "dryRun") {
+	if c.method != http.MethodPost || code != http.StatusCreated || strings.Contains(c.query, "dryRun") || obj["kind"] == "Status" {
 		return c.about
 	}
 	name, _ := inside(obj, "metadata")["name"].(string)
@@ -129,6 +134,19 @@ func (s *side) version(about ref, i int) map[string]any {
 		return map[string]any{"metadata": map[string]any{"name": s.names.actual(about.name)}}
 	}
 	return runtime.DeepCopyJSON(versions[i])
+}
+
+// compact turns JSON into protobuf, if it says what it is.
+func compact(data []byte) ([]byte, string) {
+	obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+	if err != nil {
+		return data, asJSON
+	}
+	var b bytes.Buffer
+	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(obj, &b); err != nil {
+		return data, asJSON
+	}
+	return b.Bytes(), asProtobuf
 }
 
 // readable turns a body of any media type into JSON.
