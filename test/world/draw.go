@@ -62,13 +62,17 @@ func (d *drawer) within(least, most time.Duration) time.Duration {
 // moment draws a moment of the time in which things happen.
 func (d *drawer) moment() time.Duration { return time.Duration(d.Int64N(int64(d.p.calm))) }
 
+// longestTrouble is how long something fails at most: in a world of weeks there is
+// no end to what is tried again.
+const longestTrouble = 20 * time.Minute
+
 // window draws a part of that time.
 func (d *drawer) window() (from, to time.Duration) {
-	if d.chance(20) {
+	if d.chance(20) && d.p.calm <= longestTrouble {
 		return 0, d.p.calm
 	}
 	from = d.moment()
-	return from, min(d.p.calm, from+d.within(200*time.Millisecond, d.p.calm))
+	return from, min(d.p.calm, from+d.within(200*time.Millisecond, min(d.p.calm, longestTrouble)))
 }
 
 // frame draws what holds for the whole world.

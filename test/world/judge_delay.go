@@ -62,13 +62,14 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 		w.By, w.Key.Name, due.Sub(now), failures, j.delayAfter(failures))
 }
 
-// delaying are the ends of pods that say something about when to try again.
+// delaying are the ends of pods that say something about when to try again. That a
+// pod failed that was not the Job's for a while need not be known.
 func (r *jobRecord) delaying(known func(*podRecord) bool) (ends []*podRecord) {
 	for _, p := range r.ends {
 		if p.flipped {
 			return nil // Which of its ends counts is anybody's guess.
 		}
-		if inRange(r.job, p.pod) && p.strayAt.IsZero() && known(p) {
+		if inRange(r.job, p.pod) && (p.strayAt.IsZero() || p.succeeded()) && known(p) {
 			ends = append(ends, p)
 		}
 	}
