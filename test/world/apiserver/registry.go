@@ -18,11 +18,6 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	_ "k8s.io/kubernetes/pkg/apis/batch/install"        // Types, conversions and defaults.
-	_ "k8s.io/kubernetes/pkg/apis/coordination/install" //
-	_ "k8s.io/kubernetes/pkg/apis/core/install"         //
-	_ "k8s.io/kubernetes/pkg/apis/events/install"       //
-	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"   //
 	cronjobstore "k8s.io/kubernetes/pkg/registry/batch/cronjob/storage"
 	jobstore "k8s.io/kubernetes/pkg/registry/batch/job/storage"
 	leasestore "k8s.io/kubernetes/pkg/registry/coordination/lease/storage"
