@@ -165,6 +165,8 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which is suspended", w.By, c.key.Name)
 	case at.After(j.now.Add(j.fastest)):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: before its time", w.By, at, j.now)
+	case j.tooLate(c, at):
+		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: later than the starting deadline allows", w.By, at, j.now)
 	case j.askew() > 0: // A clock that is set back runs some times again.
 	case c.runs[at.Unix()].job != nil && j.remembered(w, c, at):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s a second time; the first was Job %s (UID %s)", w.By, at, c.runs[at.Unix()].job.key.Name, c.runs[at.Unix()].job.uid)
@@ -172,6 +174,21 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("cron", r.key, r.uid, "%s started the run of %s after that of %s, and runs that were passed over are lost", w.By, at, c.lastRun)
 	}
 	j.judgeConcurrency(w, c, r)
+}
+
+// underWay is how long a run may be under way to the API server after it was
+// decided on.
+const underWay = 75 * time.Second
+
+// tooLate reports whether a run was started after its starting deadline.
+func (j *judge) tooLate(c *cronRecord, at time.Time) bool {
+	return !j.cronLately(c, func(cron *batchv1.CronJob) bool {
+		seconds := cron.Spec.StartingDeadlineSeconds
+		if seconds == nil || cron.Annotations["jobpolicy.dev/start-jitter-seconds"] != "" || *seconds > int64(longestLook/time.Second) {
+			return true
+		}
+		return j.now.Sub(at) <= time.Duration(*seconds)*time.Second+underWay+j.askew()
+	})
 }
 
 // remembered reports whether an executor must know that a run was started: it did

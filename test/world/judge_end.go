@@ -166,6 +166,8 @@ func (j *judge) undecided(r *jobRecord) string {
 	switch limit := int64(valueOr(r.job.Spec.BackoffLimit, 6)); {
 	case failures > limit:
 		return sprint("%d pods failed of %d that may", failures, limit)
+	case r.restarting() >= max(limit, 1):
+		return sprint("the containers of running pods restarted %d times of %d that they may", r.restarting(), limit)
 	case r.job.Spec.MaxFailedIndexes != nil && r.failed.Len() > int64(*r.job.Spec.MaxFailedIndexes):
 		return sprint("%d indexes failed of %d that may", r.failed.Len(), *r.job.Spec.MaxFailedIndexes)
 	case perIndex(r.job) && failedIndexesMissing(r.job) == "":

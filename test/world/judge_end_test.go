@@ -81,6 +81,10 @@ func TestEnd(t *testing.T) {
 			tp.release(executorA, "a-1")
 			counts(tp, "job-a")
 		})},
+		"its containers restarted too often, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
+			starts(tp, tp.job("a", once, func(job *batchv1.Job) { job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }))
+			tp.edit(kubelet, "a-0", func(pod *corev1.Pod) { pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} })
+		})},
 		"its deadline passed, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
 			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(60)) }))
 		})},
@@ -196,6 +200,14 @@ func TestCronJobs(t *testing.T) {
 			tp.cron()
 			tp.judge.clocksSet(time.Minute)
 			tp.run("x", tp.now.Add(time.Minute))
+		}},
+		"a run within its deadline": {play: func(tp *tape) {
+			tp.cron(func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = ptr(int64(100)) })
+			tp.run("x", tp.now.Add(-time.Minute))
+		}},
+		"a run after its deadline": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.cron(func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = ptr(int64(10)) })
+			tp.run("x", tp.now.Add(-2*time.Minute))
 		}},
 		"a run of a suspended CronJob": {want: []string{"cron"}, play: func(tp *tape) { tp.cron(suspend); tp.run("x", tp.now) }},
 		"a run twice":                  {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now); tp.run("y", tp.now) }},

@@ -45,6 +45,20 @@ func (j *judge) failuresMissing(r *jobRecord, next *batchv1.Job) string {
 	return ""
 }
 
+// restarting is how often containers have restarted that run, of a Job whose limit
+// counts that.
+func (r *jobRecord) restarting() (n int64) {
+	if r.job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
+		return 0
+	}
+	for _, p := range r.live {
+		if p.active() && r.selects(p.pod) && p.pod.Status.Phase != corev1.PodUnknown {
+			n += restarts(p.pod)
+		}
+	}
+	return n
+}
+
 // claimed is how many pods the status counts or lists. It goes by what became of
 // them, but where somebody has made a counted pod look as if it was not: then the
 // status is all there is.
