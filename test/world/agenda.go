@@ -52,7 +52,7 @@ func (w *world) act(s *step) {
 
 // later does the second half of a step, in time before all has to be calm.
 func (w *world) later(d time.Duration, do func()) {
-	left := w.begun.Add(w.plan.calm).Sub(time.Now())
+	left := time.Until(w.begun.Add(w.plan.calm))
 	w.after(min(d, left), func() {
 		w.acting.Lock()
 		defer w.acting.Unlock()
