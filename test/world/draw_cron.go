@@ -24,8 +24,14 @@ var rhythms = []rhythm{
 	{"*/5 * * * *", 2 * time.Hour},
 	{"@every 90s", 40 * time.Minute},
 	{"@every 25s", 8 * time.Minute},
-	{"*/30 1-3 * * *", 50 * time.Hour},
+	{"*/10 1-2 * * *", 4 * time.Hour},
+	{"0 * * * *", 12 * time.Hour},
+}
+
+// longRhythms take days and weeks, and as many seconds of the machine's time.
+var longRhythms = []rhythm{
 	{"15 2 * * *", 20 * 24 * time.Hour},
+	{"*/30 1-3 * * *", 50 * time.Hour},
 	{"0 * * * *", 30 * time.Hour},
 	{"30 6-16/4 * * 1-5", 8 * 24 * time.Hour},
 	{"10,40 8-18 * JAN-DEC MON-FRI", 40 * time.Hour},
@@ -48,6 +54,9 @@ var clockChanges = []struct {
 // what users do to them. In the end they are suspended, so that there is a rest.
 func (d *drawer) crons() {
 	rhythm, change := pick(d, rhythms...), pick(d, clockChanges...)
+	if d.chance(8) {
+		rhythm = pick(d, longRhythms...)
+	}
 	d.p.begins = change.eve.Add(time.Duration(d.Int64N(int64(3 * time.Hour))))
 	d.p.calm = rhythm.lasts
 	d.p.network.longWatches = rhythm.lasts > 4*time.Hour
@@ -109,7 +118,7 @@ func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
 // slower draws a schedule with not many more runs than the world is meant for.
 func (d *drawer) slower() rhythm {
 	for {
-		if r := pick(d, rhythms...); r.lasts >= d.p.calm/3 {
+		if r := pick(d, append(longRhythms, rhythms...)...); r.lasts >= d.p.calm/3 {
 			return r
 		}
 	}

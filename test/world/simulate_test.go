@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	seedsFlag   = flag.Uint64("world.seeds", 0, "how many worlds to play")
+	seedsFlag   = flag.Uint64("world.seeds", 500, "how many worlds to play")
 	fromFlag    = flag.Uint64("world.from", 1, "the seed of the first world; the others follow")
 	seedFlag    = flag.Uint64("world.seed", 0, "play one world only, make it smaller if it breaks a rule, and tell its story")
 	tellFlag    = flag.Bool("world.tell", false, "with one seed: tell its story even if nothing is broken, and do not make it smaller")
