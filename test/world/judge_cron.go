@@ -199,7 +199,8 @@ func (j *judge) remembered(w apiserver.Write, c *cronRecord, at time.Time) bool 
 	return run.by == w.By || !run.job.gone || (told != nil && !told.Time.Before(at))
 }
 
-// judgeConcurrency: with Forbid and Replace, a run starts when no other is active.
+// judgeConcurrency: with Forbid and Replace, a run starts when no other is active
+// that the executor can know of.
 func (j *judge) judgeConcurrency(w apiserver.Write, c *cronRecord, r *jobRecord) {
 	if j.cronLately(c, func(cron *batchv1.CronJob) bool { return cron.Spec.ConcurrencyPolicy == batchv1.AllowConcurrent }) {
 		return
@@ -207,6 +208,9 @@ func (j *judge) judgeConcurrency(w apiserver.Write, c *cronRecord, r *jobRecord)
 	for _, uid := range sortedUIDs(c.jobs) {
 		other := c.jobs[uid]
 		if other.gone || finished(other.job) != "" || other.cron() != c.uid || !isRun(other) || other.job.DeletionTimestamp != nil {
+			continue
+		}
+		if other.createdBy != w.By && !j.old(other.created) {
 			continue
 		}
 		j.breach("cron", r.key, r.uid, "%s started a run while Job %s was active, and the concurrency policy is %s", w.By, other.key.Name, c.cron.Spec.ConcurrencyPolicy)

@@ -163,13 +163,15 @@ func (tp *tape) cron(changes ...func(*batchv1.CronJob)) {
 }
 
 // starts a run for a scheduled time.
-func (tp *tape) run(name string, at time.Time) types.UID {
+func (tp *tape) run(name string, at time.Time) types.UID { return tp.runBy(executorA, name, at) }
+
+func (tp *tape) runBy(who, name string, at time.Time) types.UID {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: name, UID: types.UID("job-" + name),
 		Annotations:     map[string]string{batchv1.CronJobScheduledTimestampAnnotation: at.Format(time.RFC3339)},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "CronJob", Name: "c", UID: "cron", Controller: ptr(true)}},
 	}, Spec: batchv1.JobSpec{ManagedBy: ptr(others), Selector: &metav1.LabelSelector{}}}
-	tp.commit(executorA, "create", "jobs", "", job, job)
+	tp.commit(who, "create", "jobs", "", job, job)
 	return job.UID
 }
 
@@ -220,6 +222,17 @@ func TestCronJobs(t *testing.T) {
 			tp.cron(policy(batchv1.ForbidConcurrent))
 			tp.run("x", tp.now)
 			tp.wait(time.Minute)
+			tp.run("y", tp.now)
+		}},
+		"beside a run that somebody else has started long ago": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.cron(policy(batchv1.ForbidConcurrent))
+			tp.runBy(user, "x", tp.now)
+			tp.wait(3 * time.Minute)
+			tp.run("y", tp.now)
+		}},
+		"beside a run that somebody else has started just now": {play: func(tp *tape) {
+			tp.cron(policy(batchv1.ForbidConcurrent))
+			tp.runBy(user, "x", tp.now.Add(-time.Minute))
 			tp.run("y", tp.now)
 		}},
 		"one after the other": {play: func(tp *tape) {

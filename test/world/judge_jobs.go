@@ -55,6 +55,7 @@ type jobRecord struct {
 	decidedBy, finishedBy string
 
 	created, deletedAt time.Time
+	createdBy          string
 	ourWrites          int
 	// stimuli are writes by others, and what else makes writes of ours
 	// necessary; lastStimulus is when the last one was.
@@ -108,7 +109,7 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 
 func newJobRecord(w apiserver.Write, job *batchv1.Job) *jobRecord {
 	r := &jobRecord{
-		uid: w.UID, key: w.Key, job: job, created: w.Time, lastStimulus: w.Time,
+		uid: w.UID, key: w.Key, job: job, created: w.Time, createdBy: w.By, lastStimulus: w.Time,
 		live: map[types.UID]*podRecord{}, entries: map[types.UID]*entry{},
 	}
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
