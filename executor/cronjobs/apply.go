@@ -109,12 +109,22 @@ func (c *Controller) deleteJob(ctx context.Context, s *cronState, snap snapshot,
 	err = c.cfg.Client.BatchV1().Jobs(snap.cron.Namespace).Delete(ctx, del.GetName(), metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
 	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if err != nil && !c.isGone(ctx, snap.cron.Namespace, del.GetName(), uid, err) {
 		c.recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
 		return fmt.Errorf("deleting job %s: %w", del.GetName(), err)
 	}
 	s.unmadeJob(uid)
 	return nil
+}
+
+// isGone reports whether a deletion failed because the Job is not there any more. A
+// conflict may say that another Job has the name, or come from an admission webhook.
+func (c *Controller) isGone(ctx context.Context, namespace, name string, uid types.UID, err error) bool {
+	if !apierrors.IsConflict(err) {
+		return apierrors.IsNotFound(err)
+	}
+	live, readErr := c.liveJob(ctx, namespace, name)
+	return readErr == nil && (live == nil || live.UID != uid)
 }
 
 // createJob makes the Job of a run. created is false when somebody else's Job has
@@ -130,7 +140,7 @@ func (c *Controller) createJob(ctx context.Context, s *cronState, snap snapshot,
 		c.started(ctx, s, snap, create, job)
 		return true, nil
 	case apierrors.IsAlreadyExists(err):
-		return c.existing(ctx, s, snap, create)
+		return c.existing(ctx, s, snap, create, err)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return false, fmt.Errorf("%w: %w", errNamespaceTerminating, err)
 	}
@@ -170,10 +180,16 @@ func (c *Controller) started(ctx context.Context, s *cronState, snap snapshot, c
 
 // existing works out whose Job has the name of a run that could not be created.
 // The CronJob's own was made before a restart, or by the built-in controller: the
-// run is started.
-func (c *Controller) existing(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (started bool, err error) {
-	if _, err := c.nameInUse(ctx, s, snap, create); err != nil {
+// run is started. If no Job has it, cause is an answer that may come again at once:
+// the next try waits.
+func (c *Controller) existing(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob, cause error) (started bool, err error) {
+	inUse, err := c.nameInUse(ctx, s, snap, create)
+	if err != nil {
 		return false, err
+	}
+	if !inUse {
+		c.holdCreation(ctx, s, cause)
+		return false, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -144,7 +144,7 @@ func TestAFailedCreationIsHeldBackAndTold(t *testing.T) {
 	s := newServer(testCron())
 	s.failures["create jobs"] = apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil)
 	d := &script{answers: []answer{starting("cron-1")}}
-	start(t, s, d)
+	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
 	second := d.await(t, 2)
 	if !second.GetCreateNotBefore().AsTime().After(second.GetNow().AsTime().Add(-time.Minute)) || second.GetCreateNotBefore() == nil {
 		t.Errorf("create_not_before = %v", second.GetCreateNotBefore())
@@ -463,6 +463,46 @@ func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
 	}
 	if third := d.await(t, 3); len(third.GetJobs()) != 0 {
 		t.Errorf("third question has jobs %v, want none", third.GetJobs())
+	}
+}
+
+// A name may be refused as taken although no Job has it, by a webhook for example, or
+// because that Job goes meanwhile. The next try waits, or it would be a hot loop.
+func TestANameThatIsTakenByNoJobHoldsCreation(t *testing.T) {
+	s := newServer(testCron())
+	s.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1")
+	})
+	d := &script{answers: []answer{starting("cron-1")}}
+	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
+	second := d.await(t, 2)
+	if !second.GetCreateNotBefore().AsTime().After(second.GetNow().AsTime()) {
+		t.Errorf("the next question holds creation until %v, want a time after %v", second.GetCreateNotBefore().AsTime(), second.GetNow().AsTime())
+	}
+}
+
+// A conflict does not say that the Job is gone: a webhook may have refused its
+// deletion. It is part of the question until it is gone.
+func TestADeletionThatMetAConflictIsTriedAgain(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-1", testUID(1)))
+	refused := false
+	s.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if refused {
+			return false, nil, nil
+		}
+		refused = true
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1", errors.New("the webhook wants it so"))
+	})
+	deleting := func() answer {
+		return applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})
+	}
+	d := &script{answers: []answer{deleting(), deleting()}}
+	start(t, s, d)
+	if second := d.await(t, 2); len(second.GetJobs()) != 1 {
+		t.Fatalf("the question after the conflict has jobs %v, want cron-1", second.GetJobs())
+	}
+	if third := d.await(t, 3); len(third.GetJobs()) != 0 {
+		t.Errorf("the question after the deletion has jobs %v, want none", third.GetJobs())
 	}
 }
 

@@ -171,7 +171,7 @@ func (r *jobRecord) observePod(w apiserver.Write, p *podRecord) {
 		return
 	}
 	as := ended(p.pod) || (p.pod.DeletionTimestamp != nil && !replacesFailedOnly(r.job))
-	if !p.due && as && holds(p.pod) {
+	if as && holds(p.pod) && !r.had(p) {
 		p.due, p.dueAt, p.dueOrder, p.dueBefore = true, w.Time, w.ResourceVersion, !ended(p.pod)
 		r.ends = append(r.ends, p)
 		p.finished = w.Time

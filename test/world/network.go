@@ -336,6 +336,13 @@ func (r *request) tooLate() *http.Response {
 	return r.refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Timeout: request did not complete within requested timeout")
 }
 
+// named reports whether a request reads from a certain version on, which may be too
+// old.
+func (r *request) named() bool {
+	version := r.URL.Query().Get("resourceVersion")
+	return r.Method == http.MethodGet && version != "" && version != "0"
+}
+
 // refuse is the answer to a request that is not carried out; nil if the API server
 // has no such answer to it.
 func (r *request) refuse(k faultKind) *http.Response {
@@ -349,7 +356,7 @@ func (r *request) refuse(k faultKind) *http.Response {
 		return r.refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden: exceeded quota: drawn")
 	case k == invalid && write:
 		return r.refusal(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "admission webhook denied the request")
-	case k == expired && !write:
+	case k == expired && r.named():
 		return r.refusal(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
 	case k == throttled:
 		return r.refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests, please try again later")
