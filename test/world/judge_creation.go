@@ -89,7 +89,7 @@ func (j *judge) judgeIndex(w apiserver.Write, r *jobRecord, pod *corev1.Pod) {
 		j.breach("I6", r.key, r.uid, "%s created pod %s with index %d, which the Job does not ask for", w.By, w.Key.Name, ix)
 		return
 	}
-	if r.completed.Has(ix) || r.failed.Has(ix) {
+	if (r.completed.Has(ix) || r.failed.Has(ix)) && !j.bothActive(w.By) {
 		j.breach("I6", r.key, r.uid, "%s created pod %s with index %d, which is done by the stored status", w.By, w.Key.Name, ix)
 	}
 	if j.bothActive(w.By) {

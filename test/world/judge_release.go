@@ -63,6 +63,8 @@ func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
 		return "its Job is being deleted"
 	case isTrue(r.job, batchv1.JobSuccessCriteriaMet) && lateEnd:
 		return "its Job has succeeded without it"
+	case p.gone && controllerUID(p.pod) != r.uid:
+		return "its Job did not control it in the end"
 	case !p.strayAt.IsZero() && (!r.selects(p.pod) || !j.old(p.strayAt)):
 		return "its Job does not select it"
 	case j.lately(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }):

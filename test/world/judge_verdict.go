@@ -124,7 +124,7 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 	default:
 		missing = "no rule has that name"
 	}
-	if missing != "" {
+	if missing != "" && !j.bothActive(w.By) { // What one lets go, the other may still count.
 		j.breach("verdict", r.key, r.uid, "%s declared %s (%s), and %s", w.By, c.Type, c.Reason, missing)
 	}
 	if succeeds {
