@@ -243,7 +243,7 @@ func (c *Controller) edit(ctx context.Context, s *cronState, snap snapshot, edit
 	}
 	updated, err := c.cfg.Client.BatchV1().CronJobs(snap.cron.Namespace).Patch(ctx, snap.cron.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		return c.writeFailed(ctx, s, err)
+		return c.writeFailed(ctx, s, snap.cron.ResourceVersion, err)
 	}
 	updated.ManagedFields = nil
 	s.observe(updated)
@@ -297,23 +297,28 @@ func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapsho
 	}
 	updated, err := c.cfg.Client.BatchV1().CronJobs(cron.Namespace).UpdateStatus(ctx, cron, metav1.UpdateOptions{})
 	if err != nil {
-		return false, c.writeFailed(ctx, s, err)
+		return false, c.writeFailed(ctx, s, cron.ResourceVersion, err)
 	}
 	updated.ManagedFields = nil
 	return s.observe(updated), nil
 }
 
-// writeFailed brings the view up to date after a write that was refused because
-// of a newer version.
-func (c *Controller) writeFailed(ctx context.Context, s *cronState, err error) error {
+// writeFailed brings the view up to date after a write to a version that was
+// refused because of a newer one. If there is none, the same answer may come again
+// at once, from an admission webhook for example: it is an error like others.
+func (c *Controller) writeFailed(ctx context.Context, s *cronState, version string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return errGone
 	}
 	if !apierrors.IsConflict(err) {
 		return err
 	}
-	if _, readErr := c.liveCron(ctx, s); readErr != nil {
+	live, readErr := c.liveCron(ctx, s)
+	if readErr != nil {
 		return readErr
+	}
+	if live.ResourceVersion == version {
+		return err
 	}
 	return errChanged
 }

@@ -84,6 +84,32 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 	eventually(t, "the engine's event", func() bool { return slices.Contains(s.events(t), "FromTheEngine") })
 }
 
+// A conflict with nobody, as an admission webhook may answer it, is no reason to try
+// again at once, or it would be a hot loop.
+func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
+	edits := map[string]*jobpolicyv1.CronJobEdits{"update cronjobs/status": nil, "patch cronjobs": {ClearRunNow: true}}
+	for write := range edits {
+		t.Run(write, func(t *testing.T) {
+			s := newServer(testCron())
+			s.failures[write] = apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil)
+			writing := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+				return &jobpolicyv1.DecideCronJobResponse{
+					Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+					Edits:       edits[write],
+					Status:      &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))},
+				}
+			}
+			d := &script{answers: []answer{writing, writing, writing}}
+			start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Hour, time.Hour })
+			d.await(t, 1)
+			time.Sleep(200 * time.Millisecond)
+			if n := len(d.requests()); n != 1 {
+				t.Errorf("asked %d times, want once within the back-off", n)
+			}
+		})
+	}
+}
+
 func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	s := newServer(testCron())
 	s.failures["patch cronjobs"] = apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil)

@@ -230,8 +230,9 @@ func (j *judge) cronDeletes(_ apiserver.Write, r *jobRecord) bool {
 		return false
 	}
 	outcome := finished(r.job)
-	if outcome == "" {
-		return j.cronLately(c, func(cron *batchv1.CronJob) bool { return cron.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent })
+	replaces := j.cronLately(c, func(cron *batchv1.CronJob) bool { return cron.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent })
+	if outcome == "" || (replaces && !j.old(r.finishedAt)) {
+		return replaces
 	}
 	kept := 0
 	for _, other := range c.jobs {
