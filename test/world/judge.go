@@ -39,6 +39,8 @@ type judgeOptions struct {
 	executors func(by string) bool
 	// managed reports whether ours manages a Job.
 	managed func(*batchv1.Job) bool
+	// together: two executors are meant to be active at once.
+	together bool
 	// lag is how old what an executor acts on may be, own writes apart.
 	// Default: defaultLag.
 	lag time.Duration
@@ -190,11 +192,12 @@ func (j *judge) breach(rule string, key types.NamespacedName, uid types.UID, for
 }
 
 // bothActive reports whether another executor wrote shortly before, and after
-// this one had begun: the loss of a lease may leave two for a moment.
+// this one had begun: the loss of a lease may leave two for a moment. Where two are
+// meant to be active, this one has begun before its first write.
 func (j *judge) bothActive(by string) bool {
 	mine := j.writer(by)
 	for name, other := range j.writers {
-		if name != by && !other.last.Before(mine.first) && j.now.Sub(other.last) <= j.lag {
+		if name != by && (j.together || !other.last.Before(mine.first)) && j.now.Sub(other.last) <= j.lag {
 			return true
 		}
 	}

@@ -58,11 +58,12 @@ func (j *judge) judgeActive(c *cronRecord) {
 	}
 }
 
-// judgeHistory: no more finished Jobs are kept than the limits say.
+// judgeHistory: no more finished Jobs are kept than the limits say. One whose time is
+// yet to come, because a clock was wrong, stays until then.
 func (j *judge) judgeHistory(c *cronRecord) {
 	kept := map[batchv1.JobConditionType]int{}
 	for _, r := range c.jobs {
-		if !r.gone && r.job.DeletionTimestamp == nil && r.cron() == c.uid {
+		if !r.gone && r.job.DeletionTimestamp == nil && r.cron() == c.uid && !scheduled(r.job).After(j.now) {
 			kept[finished(r.job)]++
 		}
 	}

@@ -34,7 +34,7 @@ func (j *judge) delayAfter(failures int) time.Duration {
 // replaced no faster than the retry delay allows. slack is how many pods more the
 // Job would take: so many ends the executor need not have seen.
 func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, slack int) {
-	if j.bothActive(w.By) {
+	if r.looseSuccess || j.bothActive(w.By) {
 		return // What one has seen to fail, the other may still count as running.
 	}
 	if perIndex(r.job) {

@@ -56,7 +56,10 @@ type jobRecord struct {
 
 	created, deletedAt time.Time
 	createdBy          string
-	ourWrites          int
+	// looseSuccess: a pod succeeded without its finalizer. It counts nowhere, but ends
+	// a row of failures.
+	looseSuccess bool
+	ourWrites    int
 	// stimuli are writes by others, and what else makes writes of ours
 	// necessary; lastStimulus is when the last one was.
 	stimuli      int

@@ -109,7 +109,7 @@ func (j *judge) wrongEntry(r *jobRecord, next *batchv1.Job, p *podRecord, as out
 		return "it has succeeded"
 	case as == asFailed && p.first == nil && !j.asGoodAsFailed(r, next, p):
 		return "it has not ended, and nothing makes that as good as failed"
-	case as == asFailed && p.failed() && !r.fails(p) && !p.flipped && !r.failedBefore(p):
+	case as == asFailed && p.failed() && !r.fails(p) && !p.flipped && !j.stillRan(r, next, p):
 		return "the pod failure policy ignores its failure"
 	}
 	return ""
@@ -131,10 +131,10 @@ func (j *judge) asGoodAsFailed(r *jobRecord, next *batchv1.Job, p *podRecord) bo
 	return (p.gone || p.pod.DeletionTimestamp != nil) && j.lately(r, func(job *batchv1.Job) bool { return !replacesFailedOnly(job) })
 }
 
-// failedBefore reports whether the Job was to fail before a pod ended. Those that
-// still ran count as failed, whatever the pod failure policy says to their end.
-func (r *jobRecord) failedBefore(p *podRecord) bool {
-	return isTrue(r.job, batchv1.JobFailureTarget) && p.endedAt.After(r.decidedAt)
+// stillRan reports whether a pod may have been seen to run when its Job failed.
+// Such pods count as failed, whatever the pod failure policy says to their end.
+func (j *judge) stillRan(r *jobRecord, next *batchv1.Job, p *podRecord) bool {
+	return (isTrue(r.job, batchv1.JobFailureTarget) || isTrue(next, batchv1.JobFailureTarget)) && !j.old(p.endedAt)
 }
 
 // judgeCounters holds I2: a counter grows by what left the lists, and by nothing

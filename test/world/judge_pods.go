@@ -171,6 +171,7 @@ func (r *jobRecord) observePod(w apiserver.Write, p *podRecord) {
 		return
 	}
 	as := ended(p.pod) || (p.pod.DeletionTimestamp != nil && !replacesFailedOnly(r.job))
+	r.looseSuccess = r.looseSuccess || (p.pod.Status.Phase == corev1.PodSucceeded && !holds(p.pod) && !r.had(p))
 	if as && holds(p.pod) && !r.had(p) {
 		p.due, p.dueAt, p.dueOrder, p.dueBefore = true, w.Time, w.ResourceVersion, !ended(p.pod)
 		r.ends = append(r.ends, p)

@@ -190,7 +190,7 @@ func (j *judge) completionsMissing(w apiserver.Write, r *jobRecord, next *batchv
 			least = n
 		}
 	}
-	if n := max(r.succeeded(everything), j.claimed(r, next, asSucceeded)); n < least {
+	if n := max(r.succeeded(everything)+letGo(r, next), j.claimed(r, next, asSucceeded)); n < least {
 		return sprint("%d of %d pods have succeeded", n, least)
 	}
 	if j.bothActive(w.By) {
@@ -202,6 +202,18 @@ func (j *judge) completionsMissing(w apiserver.Write, r *jobRecord, next *batchv
 		}
 	}
 	return ""
+}
+
+// letGo is how many pods are recorded for the first time that succeeded, and that
+// somebody else has let go since: the executor need not have seen that yet.
+func letGo(r *jobRecord, next *batchv1.Job) (n int64) {
+	recorded := uncounted(&next.Status)
+	for _, p := range r.ends {
+		if as, ok := recorded[p.uid]; ok && as == asSucceeded && r.entries[p.uid] == nil && p.succeeded() && p.excuse != "" {
+			n++
+		}
+	}
+	return n
 }
 
 func successPolicyMissing(r *jobRecord, next *batchv1.Job) string {

@@ -78,7 +78,7 @@ func newWorld(p *plan, tells bool) *world {
 	time.Sleep(time.Until(p.begins))
 	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}}
 	w.journal.begun = w.begun
-	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed})
+	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed, together: p.executor.together})
 	w.network = newNetwork(p, w.begun, w.note)
 	w.network.telling, w.network.refused, w.network.disturbed = w.telling, w.judge.refused, w.judge.disturbed
 	w.network.sending = func(n uint64) { w.reached(n, true) }
