@@ -211,6 +211,10 @@ func (e *Executor) orphanSeen(old, pod *leanpods.Pod) {
 		return
 	}
 	for _, s := range e.jobs.selecting(pod) {
+		if _, known := s.pods.Pod(pod.UID); known {
+			// Only own answers have shown it as the Job's: what came after, the watch missed.
+			s.pods.Left(pod, tracker.Watch)
+		}
 		s.due(true, false, false)
 		e.wake(s, CausePodEvent, false)
 	}

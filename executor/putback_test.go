@@ -180,3 +180,21 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 		t.Errorf("held %v, controlled %v; want both", pod.Held, controlled(pod))
 	}
 }
+
+// The answer to its creation has shown a pod as the Job's. While a watch was
+// interrupted, somebody took it away: the first version that the watch shows has no
+// owner. The Job must claim it, and not count on it for ever.
+func TestAPodThatWasDisownedUnseenIsClaimed(t *testing.T) {
+	e, err := New(testConfig(newServer(testJob()), &script{}))
+	must(err)
+	defer discard(e)
+	s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
+	s.pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)
+	e.podSeen(nil, leanPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.ResourceVersion = nil, "6" }))
+	if _, known := s.pods.Pod(testUID(3)); known {
+		t.Error("the tracker counts on the pod")
+	}
+	if !s.overdue() {
+		t.Error("nothing is claimed before the next decision")
+	}
+}
