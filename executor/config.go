@@ -66,7 +66,9 @@ type Config struct {
 	// 0: the engine's defaults, 500 each.
 	MaxPodChangesPerSync, MaxUncountedPods int
 	// MaxRows is how many finished pods one request lists at most. Default: enough
-	// for two rounds of the ledger, and 100,000 of a Job with limits per index.
+	// for two rounds of the ledger, and 99,000 of a Job with limits per index. Of such
+	// a Job 1,000 may be listed in any case: its failed pods stay in the list until
+	// they are replaced, and nothing else would be seen.
 	MaxRows int
 
 	// KeepStartTimeOnSuspend is handed to the engine: the start time of a Job

@@ -26,11 +26,15 @@ const (
 // the ledger, so that the cost of a round does not grow with the Job.
 func (e *Executor) rowLimit(job *batchv1.Job) int {
 	limit := max(minRows, 2*int(e.settings.GetMaxUncountedPods()))
-	if job.Spec.BackoffLimitPerIndex != nil {
+	perIndex := job.Spec.BackoffLimitPerIndex != nil
+	if perIndex {
 		limit = maxRowsPerIndex
 	}
-	if e.cfg.MaxRows > 0 {
-		limit = min(limit, e.cfg.MaxRows)
+	switch most := e.cfg.MaxRows; {
+	case most > 0 && perIndex:
+		limit = min(limit, max(minRows, most))
+	case most > 0:
+		limit = min(limit, most)
 	}
 	return limit
 }

@@ -67,7 +67,8 @@ func TestAListThatWasCutGrowsAgain(t *testing.T) {
 	}{
 		"refused once":                    {refusals: 1, wantRows: pods, wantAll: true},
 		"refused three times":             {refusals: 3, wantRows: pods, wantAll: true},
-		"the configuration allows fewer":  {refusals: 0, maxRows: 500, wantRows: 500},
+		"the configuration allows fewer":  {refusals: 0, maxRows: 1500, wantRows: 1500},
+		"it allows less than is needed":   {refusals: 0, maxRows: 500, wantRows: 1000},
 		"refused, and so few are allowed": {refusals: 1, maxRows: 31000, wantRows: 31000},
 		"messages are limited to 1 MiB":   {refusals: 1 << 30, most: largeRequest, wantRows: pods / 2},
 	}

@@ -105,7 +105,7 @@ func (j *judge) wrongEntry(r *jobRecord, next *batchv1.Job, p *podRecord, as out
 		return "in an Indexed Job the index says that"
 	case as == asSucceeded && !p.succeeded() && !p.flipped:
 		return fmt.Sprintf("it has not succeeded: its phase is %q", p.pod.Status.Phase)
-	case as == asFailed && p.succeeded() && !p.flipped && !j.deletedBefore(r, p):
+	case as == asFailed && p.succeeded() && !p.flipped && !j.deletedBefore(r, p) && !j.stillRan(r, next, p):
 		return "it has succeeded"
 	case as == asFailed && p.first == nil && !j.asGoodAsFailed(r, next, p):
 		return "it has not ended, and nothing makes that as good as failed"
