@@ -58,7 +58,9 @@ func (j *judge) judgeFailedIndexes(w apiserver.Write, r *jobRecord, fresh indexs
 	failures, final := map[int32]int32{}, map[int32]bool{}
 	for _, p := range r.ends {
 		ix := podIndex(p.pod)
-		if p.flipped || policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionFailIndex {
+		// What still ran when the Job failed, in whatever view, counts as failed.
+		ranOn := isTrue(r.job, batchv1.JobFailureTarget) && !j.old(p.endedAt)
+		if p.flipped || ranOn || policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionFailIndex {
 			final[ix] = true
 		}
 		if r.mayFail(p) {

@@ -50,7 +50,8 @@ type podRecord struct {
 
 	deletedAt time.Time
 	deletedBy string
-	// strayAt is when the Job's selector last did not match the pod.
+	// strayAt is when the Job's selector last did not match the pod, or when the Job
+	// lost it.
 	strayAt time.Time
 	// released is when the finalizer went; excuse is why it went uncounted.
 	releasedAt time.Time
@@ -130,7 +131,7 @@ func (j *judge) observeOwner(w apiserver.Write, p *podRecord, next *corev1.Pod) 
 	}
 	if p.job != nil {
 		delete(p.job.live, p.uid)
-		p.former, p.left = p.job, w.Time
+		p.former, p.left, p.strayAt = p.job, w.Time, w.Time
 	}
 	if p.job = owner; owner != nil {
 		owner.live[p.uid] = p

@@ -78,7 +78,7 @@ func (j *judge) judgeTerminal(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	for _, uid := range sortedUIDs(r.live) {
 		p := r.live[uid]
 		switch {
-		case !j.shown(p, w.By) || !r.selects(p.pod):
+		case !j.shown(p, w.By) || !r.selects(p.pod) || !j.old(p.strayAt):
 		case holds(p.pod) && !p.revived: // Who put it back did so a moment ago, perhaps.
 			j.breach("I4", r.key, r.uid, "%s wrote %s while pod %s held the finalizer, and all are released first", w.By, finished(next), p.key.Name)
 		case p.active() || p.terminating():

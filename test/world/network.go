@@ -102,18 +102,18 @@ func (f *fault) concerns(r *request) bool {
 	return f.resource == "" || f.resource == base
 }
 
-// mostWork is how many requests and questions there may be in a world. One that
-// goes on for weeks has thousands.
-const mostWork = 20_000
+// mostWork is how many requests and questions there may be in a world; in one that
+// goes on for weeks, some for each hour, because Jobs at rest are asked about.
+func (p *plan) mostWork() int { return 20_000 + 100*int(p.calm/time.Hour) }
 
 // strain counts requests and questions. Who sends too many will never stop.
 func (l *link) strain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.work++; l.work == mostWork {
+	if l.work++; l.work == l.plan.mostWork() {
 		l.runAway()
 	}
-	if l.work >= mostWork {
+	if l.work >= l.plan.mostWork() {
 		l.cut()
 	}
 }
@@ -122,7 +122,7 @@ func (l *link) strain() {
 func (n *network) runaway() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.work >= mostWork
+	return n.work >= n.plan.mostWork()
 }
 
 // A link is the way of one executor to the API server.
