@@ -51,7 +51,7 @@ func argsOf(t *testing.T, l *layout, name string) []string {
 		t.Fatal(err)
 	}
 	var args []string
-	for _, arg := range comp.args() {
+	for _, arg := range comp.commandLine() {
 		args = append(args, strings.ReplaceAll(arg, l.dir.Path(), "STATE"))
 	}
 	return args

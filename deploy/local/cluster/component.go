@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,7 +43,9 @@ type component struct {
 	// nil.
 	prepare func() error
 	args    func() []string
-	env     []string
+	// extraArgs follow args. They may be changed while mu is held.
+	extraArgs []string
+	env       []string
 	logFile string
 	ready   probe
 	// afterFirst runs once, when it is ready for the first time, or is nil.
@@ -65,11 +68,16 @@ func (c *component) running() bool {
 	return r != nil && r.proc.Running()
 }
 
+// commandLine returns the arguments of the next start.
+func (c *component) commandLine() []string {
+	return slices.Concat(c.args(), c.extraArgs)
+}
+
 // launch starts the process; nothing is known yet about its readiness.
 func (c *component) launch() (*run, error) {
 	proc, err := supervise.Start(supervise.Command{
 		Path:    c.path,
-		Args:    c.args(),
+		Args:    c.commandLine(),
 		Env:     c.env,
 		LogFile: c.logFile,
 	})

@@ -20,14 +20,14 @@ import (
 const partEnv = "CLUSTER_TEST_PART"
 
 var parts = map[string]func(args []string){
-	// serve ADDRESS listens until it is told to end.
+	// serve ADDRESS shows its arguments and listens until it is told to end.
 	"serve": func(args []string) {
+		fmt.Println("serving", args)
 		listener, err := net.Listen("tcp", args[0])
 		if err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
-		fmt.Println("serving")
 		for {
 			conn, err := listener.Accept()
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -86,8 +87,22 @@ func (c *Cluster) StopComponent(ctx context.Context, name string) (ExitState, er
 	}
 }
 
+// SetExtraArgs replaces a component's [Options.ExtraArgs]. Its next start uses
+// them; a process that runs keeps what it was started with.
+func (c *Cluster) SetExtraArgs(name string, args ...string) error {
+	comp, err := c.component(name)
+	if err != nil {
+		return err
+	}
+	comp.mu.Lock()
+	defer comp.mu.Unlock()
+	comp.extraArgs = slices.Clone(args)
+	return nil
+}
+
 // StartComponent starts a component that has ended, with the arguments and
-// ports that it had, and waits until it is ready. When it does not become ready
+// ports that it had, unless [Cluster.SetExtraArgs] changed the arguments, and
+// waits until it is ready. When it does not become ready
 // it is killed.
 func (c *Cluster) StartComponent(ctx context.Context, name string) error {
 	comp, err := c.component(name)

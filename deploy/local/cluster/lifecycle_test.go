@@ -165,6 +165,33 @@ func (f *fakeCluster) lastState(name string) ExitState {
 	return proc.ExitState()
 }
 
+func TestExtraArgsHoldFromTheNextStartOn(t *testing.T) {
+	f := newFakeCluster(t, Options{ExtraArgs: map[string][]string{"a-serve": {"--mode=old"}}}, []string{"a-serve"})
+	f.mustBegin(t)
+	if err := f.SetExtraArgs("a-serve", "--mode=new"); err != nil {
+		t.Fatal(err)
+	}
+	comp, err := f.component("a-serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log := comp.current.Load().proc.Tail(1); !strings.Contains(log, "--mode=old") {
+		t.Errorf("the first start was with %q, want --mode=old", log)
+	}
+	if err := f.Kill("a-serve"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.StartComponent(t.Context(), "a-serve"); err != nil {
+		t.Fatal(err)
+	}
+	if log := comp.current.Load().proc.Tail(1); !strings.Contains(log, "--mode=new") || strings.Contains(log, "--mode=old") {
+		t.Errorf("the second start was with %q, want --mode=new alone", log)
+	}
+	if err := f.SetExtraArgs("nobody"); !errors.Is(err, ErrUnknownComponent) {
+		t.Errorf("arguments for a component that is not there: %v, want %v", err, ErrUnknownComponent)
+	}
+}
+
 func TestPausedComponentIsNoFailure(t *testing.T) {
 	f := newFakeCluster(t, Options{}, []string{"a-serve"})
 	f.mustBegin(t)

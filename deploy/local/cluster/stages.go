@@ -37,8 +37,7 @@ func (l *layout) local(comp *component, subcommand string) *component {
 
 // named adds what follows from the component's name.
 func (l *layout) named(comp *component) *component {
-	args, extra := comp.args, l.opts.ExtraArgs[comp.name]
-	comp.args = func() []string { return append(args(), extra...) }
+	comp.extraArgs = l.opts.ExtraArgs[comp.name]
 	comp.env = l.opts.ExtraEnv[comp.name]
 	comp.logFile = l.logFile(comp.name)
 	return comp
