@@ -5,11 +5,9 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine/timestamp"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // No decision names a time that a Timestamp cannot hold, or looks again at one
@@ -68,38 +66,5 @@ func TestADeadlineOfCenturiesPasses(t *testing.T) {
 	s.req.Now = timestamppb.New(epoch.AddDate(400, 0, 0))
 	if resp := decide(t, s.req); !is(resp.GetStatus(), failureTarget) {
 		t.Errorf("after 400 of 300 years the Job has not failed:\n%s", render(resp))
-	}
-}
-
-// invalidTimes lists the times of a message that no Timestamp can hold.
-func invalidTimes(m protoreflect.Message) []string {
-	var invalid []string
-	if at, is := m.Interface().(*timestamppb.Timestamp); is {
-		if err := at.CheckValid(); err != nil {
-			invalid = append(invalid, err.Error())
-		}
-		return invalid
-	}
-	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case field.Message() == nil || field.IsMap():
-		case field.IsList():
-			for i := range v.List().Len() {
-				invalid = append(invalid, invalidTimes(v.List().Get(i).Message())...)
-			}
-		default:
-			invalid = append(invalid, invalidTimes(v.Message())...)
-		}
-		return true
-	})
-	return invalid
-}
-
-func TestInvalidTimesAreNoticed(t *testing.T) {
-	bad := &jobpolicyv1.DecideJobResponse{Explanation: &jobpolicyv1.Explanation{
-		Waits: []*jobpolicyv1.Wait{{Until: &timestamppb.Timestamp{Seconds: 253402300800}}, {Until: at(0)}},
-	}}
-	if got := invalidTimes(bad.ProtoReflect()); len(got) != 1 {
-		t.Errorf("invalid times = %q, want one", got)
 	}
 }

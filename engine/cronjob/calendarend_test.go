@@ -4,11 +4,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine/cronjob"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // No decision names a time that a Timestamp cannot hold: the last one is
@@ -52,38 +49,5 @@ func TestTheLastRunOfTheCalendarIsKnownAgain(t *testing.T) {
 	got, want := resp.GetCreate().GetAnnotations()["batch.kubernetes.io/cronjob-scheduled-timestamp"], "9999-12-31T23:59:00Z"
 	if got != want {
 		t.Errorf("the annotation says %q, want %q", got, want)
-	}
-}
-
-// invalidTimes lists the times of a message that no Timestamp can hold.
-func invalidTimes(m protoreflect.Message) []string {
-	var invalid []string
-	if at, is := m.Interface().(*timestamppb.Timestamp); is {
-		if err := at.CheckValid(); err != nil {
-			invalid = append(invalid, err.Error())
-		}
-		return invalid
-	}
-	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case field.Message() == nil || field.IsMap():
-		case field.IsList():
-			for i := range v.List().Len() {
-				invalid = append(invalid, invalidTimes(v.List().Get(i).Message())...)
-			}
-		default:
-			invalid = append(invalid, invalidTimes(v.Message())...)
-		}
-		return true
-	})
-	return invalid
-}
-
-func TestInvalidTimesAreNoticed(t *testing.T) {
-	bad := &jobpolicyv1.DecideCronJobResponse{Explanation: &jobpolicyv1.CronJobExplanation{
-		Waits: []*jobpolicyv1.Wait{{Until: &timestamppb.Timestamp{Seconds: 253402300800}}, {Until: timestamp("9999-12-31T23:59:59Z")}},
-	}}
-	if got := invalidTimes(bad.ProtoReflect()); len(got) != 1 {
-		t.Errorf("invalid times = %q, want one", got)
 	}
 }

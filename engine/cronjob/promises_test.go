@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -25,8 +26,8 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 	if at := resp.GetRecheckTime(); at != nil {
 		promise(at.IsValid() && at.AsTime().After(now), "I11: recheck at %s, now %s", at.AsTime(), now)
 	}
-	invalid := invalidTimes(resp.ProtoReflect())
-	promise(len(invalid) == 0, "times: %q", invalid)
+	_, err := protojson.Marshal(resp) // It has no timestamp behind the end of the calendar.
+	promise(err == nil, "times: %v", err)
 	kinds := 0
 	for _, has := range []bool{
 		resp.GetCreate() != nil, resp.GetStatus() != nil, resp.GetCreate() == nil && resp.GetEdits() != nil,
