@@ -1,6 +1,7 @@
 package cronjobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,26 +81,14 @@ func (c *Config) validate() error {
 }
 
 func (c *Config) setDefaults() {
-	if c.Workers == 0 {
-		c.Workers = 5
-	}
-	if c.APIBackoff == 0 {
-		c.APIBackoff = time.Second
-	}
-	if c.MaxAPIBackoff == 0 {
-		c.MaxAPIBackoff = time.Minute
-	}
-	if c.DrainPeriod == 0 {
-		c.DrainPeriod = 20 * time.Second
-	}
-	if c.DecisionTimeout == 0 {
-		c.DecisionTimeout = 10 * time.Second
-	}
+	c.Workers = cmp.Or(c.Workers, 5)
+	c.APIBackoff = cmp.Or(c.APIBackoff, time.Second)
+	c.MaxAPIBackoff = cmp.Or(c.MaxAPIBackoff, time.Minute)
+	c.DrainPeriod = cmp.Or(c.DrainPeriod, 20*time.Second)
+	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, 10*time.Second)
 	c.Now = wallclock.New(c.Now)
 	if c.Events == nil {
 		c.Events = c.Client.CoreV1()
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 }

@@ -84,32 +84,6 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 	eventually(t, "the engine's event", func() bool { return slices.Contains(s.events(t), "FromTheEngine") })
 }
 
-// A conflict with nobody, as an admission webhook may answer it, is no reason to try
-// again at once, or it would be a hot loop.
-func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
-	edits := map[string]*jobpolicyv1.CronJobEdits{"update cronjobs/status": nil, "patch cronjobs": {ClearRunNow: true}}
-	for write := range edits {
-		t.Run(write, func(t *testing.T) {
-			s := newServer(testCron())
-			s.failures[write] = apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil)
-			writing := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
-				return &jobpolicyv1.DecideCronJobResponse{
-					Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
-					Edits:       edits[write],
-					Status:      &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))},
-				}
-			}
-			d := &script{answers: []answer{writing, writing, writing}}
-			start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Hour, time.Hour })
-			d.await(t, 1)
-			time.Sleep(200 * time.Millisecond)
-			if n := len(d.requests()); n != 1 {
-				t.Errorf("asked %d times, want once within the back-off", n)
-			}
-		})
-	}
-}
-
 func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	s := newServer(testCron())
 	s.failures["patch cronjobs"] = apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil)
@@ -420,32 +394,6 @@ ns          cron      * * * * *   UTC        false     0        -               
 	eventually(t, "both are judged", func() bool { return !strings.Contains(string(c.table()), "not judged yet") && len(c.rows()) == 2 })
 	if diff := cmp.Diff(want, string(c.table())); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
-	}
-}
-
-// What the API keeps of a status may be what it has: then there is nothing to do
-// at once (invariant I11).
-func TestAStatusThatIsTheSameIsNotDecidedOnForEver(t *testing.T) {
-	scheduled := func(fraction string) *batchv1.Job {
-		job := testJob(7, "cron-1", testUID(1))
-		job.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: "2026-05-04T10:01:00" + fraction + "Z"}
-		return job
-	}
-	at := metav1.NewTime(created.Add(time.Minute))
-	s := newServer(testCron(func(c *batchv1.CronJob) { c.Status.LastScheduleTime = &at }), scheduled(".5"))
-	same := applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(at.Time)}})
-	d := &script{answers: []answer{same, same, same, same, same, same, same, same}}
-	start(t, s, d)
-	first := d.await(t, 1)
-	if got := first.GetJobs()[0].GetScheduledTime().AsTime(); !got.Equal(at.Time) {
-		t.Errorf("scheduled_time = %v, want %v: whole seconds, as the API keeps times", got, at)
-	}
-	time.Sleep(100 * time.Millisecond)
-	if n := len(d.requests()); n > 4 {
-		t.Errorf("%d questions about a CronJob that nothing happens to", n)
-	}
-	if writes := s.done(); len(writes) > 0 {
-		t.Errorf("writes %v, want none", writes)
 	}
 }
 

@@ -1,6 +1,7 @@
 package expiry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -62,27 +63,15 @@ func (c *Config) complete() error {
 	if c.Client == nil || c.Decider == nil || c.Jobs == nil || c.ManagedBy == "" {
 		return fmt.Errorf("required are Client, Decider, Jobs and ManagedBy: %w", ErrConfig)
 	}
-	if c.Workers == 0 {
-		c.Workers = 5
-	}
-	if c.APIBackoff == 0 {
-		c.APIBackoff = time.Second
-	}
-	if c.MaxAPIBackoff == 0 {
-		c.MaxAPIBackoff = time.Minute
-	}
-	if c.DecisionTimeout == 0 {
-		c.DecisionTimeout = 10 * time.Second
-	}
-	if c.DrainPeriod == 0 {
-		c.DrainPeriod = 20 * time.Second
-	}
+	c.Workers = cmp.Or(c.Workers, 5)
+	c.APIBackoff = cmp.Or(c.APIBackoff, time.Second)
+	c.MaxAPIBackoff = cmp.Or(c.MaxAPIBackoff, time.Minute)
+	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, 10*time.Second)
+	c.DrainPeriod = cmp.Or(c.DrainPeriod, 20*time.Second)
 	c.Now = wallclock.New(c.Now)
 	if c.Events == nil {
 		c.Events = c.Client.CoreV1()
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return nil
 }
