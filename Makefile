@@ -37,6 +37,11 @@ build: ## build every program into bin/ (the first time compiles a whole control
 demo: build ## run real Jobs on a local control plane and show what becomes of them
 	@bin/jobpolicy-local demo
 
+.PHONY: images
+images: ## make the container images of both services in bin/images (VERSION= REPOSITORY= PLATFORMS=linux/amd64)
+	@GOWORK=off go -C tools run ./cmd/images -C $(CURDIR) -o $(CURDIR)/bin/images -version '$(VERSION)' \
+		-repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)'
+
 # --- tests ----------------------------------------------------------------------------------------------------------
 
 # The race detector needs cgo. The modules that hold the Kubernetes servers go without: a build of the servers with it
@@ -134,9 +139,9 @@ TOOLS := $(addprefix $(BIN)/,buf gofumpt protoc-gen-go protoc-gen-go-grpc static
 tools: $(BIN)/.built ## build the pinned tools into .bin
 
 # One stamp for all of them: what they are is said by tools/ alone.
-$(BIN)/.built: tools/go.mod tools/go.sum $(wildcard tools/cmd/*/*.go)
+$(BIN)/.built: tools/go.mod tools/go.sum $(wildcard tools/cmd/checkrules/*.go)
 	@echo 'building the tools into .bin (the first time takes a few minutes)'
-	@GOBIN=$(BIN) GOWORK=off go -C tools install tool ./cmd/...
+	@GOBIN=$(BIN) GOWORK=off go -C tools install tool ./cmd/checkrules
 	@ls $(TOOLS) >/dev/null
 	@touch $@
 

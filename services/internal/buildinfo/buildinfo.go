@@ -1,38 +1,89 @@
 // Package buildinfo says which build of the program is running.
 package buildinfo
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
 
-// version is set when a release is built:
+// version and commit are set where images and releases are built:
 //
-//	go build -ldflags "-X jobpolicy.dev/services/internal/buildinfo.version=v1.2.3" …
-var version string
+//	go build -ldflags "-X jobpolicy.dev/services/internal/buildinfo.version=v1.2.3 -X …buildinfo.commit=0123…" …
+var version, commit string
 
-// revisionLength is how much of a commit hash identifies it for people.
-const revisionLength = 12
+// commitLength is how much of a commit hash identifies it for people.
+const commitLength = 12
 
-// Version is the released version; of an unreleased build, "devel", followed by
-// the commit it was built from where the Go tool recorded it.
-func Version() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "devel"
-	}
-	return develVersion(info.Settings)
+// Version is the released version. Of an unreleased build it is "devel", followed
+// by the commit it was built from where that is known; of a program that go install
+// fetched, the version of its module.
+func Version() string { return running().version() }
+
+// Summary is one line about the build: version, commit, Go version and platform.
+func Summary() string { return running().summary() }
+
+// build is what is known of a build; fields are empty where nothing is.
+type build struct {
+	released string // by the linker
+	module   string // version of the main module
+	commit   string
+	modified bool
 }
 
-func develVersion(settings []debug.BuildSetting) string {
-	var revision, dirty string
-	for _, s := range settings {
+// running is the build that is running.
+func running() build {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return newBuild(version, commit, info)
+}
+
+func newBuild(version, commit string, info *debug.BuildInfo) build {
+	b := build{released: version, commit: commit}
+	for _, s := range info.Settings {
 		switch {
-		case s.Key == "vcs.revision":
-			revision = "+" + s.Value[:min(len(s.Value), revisionLength)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = ".dirty"
+		case s.Key == "vcs.revision" && b.commit == "":
+			b.commit = s.Value
+		case s.Key == "vcs.modified" && commit == "":
+			b.modified = s.Value == "true"
 		}
 	}
-	return "devel" + revision + dirty
+	// In a checkout the Go tool makes a version up from the tags around it.
+	if b.commit == "" && info.Main.Version != "(devel)" {
+		b.module = info.Main.Version
+	}
+	return b
+}
+
+func (b build) version() string {
+	switch {
+	case b.released != "":
+		return b.released
+	case b.module != "":
+		return b.module
+	case b.commit == "":
+		return "devel"
+	}
+	name := "devel+" + b.commit[:min(len(b.commit), commitLength)]
+	if b.modified || dirty(b.commit) {
+		name += ".dirty"
+	}
+	return name
+}
+
+// dirty reports whether the commit given to the linker says that files differed.
+func dirty(commit string) bool { return strings.HasSuffix(commit, "-dirty") }
+
+func (b build) summary() string {
+	known := b.commit
+	if known == "" {
+		known = "unknown"
+	}
+	if b.modified {
+		known += "-dirty"
+	}
+	return fmt.Sprintf("%s (commit %s, %s, %s/%s)", b.version(), known, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -74,7 +74,7 @@ func (p *Program) Start(ctx context.Context, args []string, stdout, stderr io.Wr
 		return ExitOK
 	}
 	if err == nil && *version {
-		fmt.Fprintln(stdout, p.Name, buildinfo.Version())
+		fmt.Fprintln(stdout, p.Name, buildinfo.Summary())
 		return ExitOK
 	}
 	if err == nil {
@@ -93,7 +93,7 @@ func (p *Program) Start(ctx context.Context, args []string, stdout, stderr io.Wr
 }
 
 func addVersion(fs *pflag.FlagSet) *bool {
-	return fs.Bool("version", false, "Print the version and exit.")
+	return fs.Bool("version", false, "Print the version, the commit and the Go version, and exit.")
 }
 
 // complain prints one line for each thing that is wrong.
