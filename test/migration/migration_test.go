@@ -1,0 +1,128 @@
+package migration
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/executables"
+)
+
+var switchesFlag = flag.Int("migration.switches", 4, "how often Jobs change their controller")
+
+// Jobs in flight go from the built-in controllers to ours and back.
+func TestMigration(t *testing.T) {
+	t.Parallel()
+	plane := startPlane(t)
+	client, err := kubernetes.NewForConfig(plane.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "migration"}}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*switchesFlag)*time.Minute+3*time.Minute)
+	defer cancel()
+	jobs, err := Migration{
+		Client: client, Namespace: namespace.Name, Image: "none",
+		From: builtIn(plane), To: ours(plane), Switches: *switchesFlag, Tell: t.Logf,
+	}.Play(ctx)
+	if err != nil {
+		t.Errorf("of %d Jobs:\n%v", jobs, err)
+	}
+	if least := *switchesFlag * 2; jobs < least {
+		t.Errorf("there were %d Jobs, want at least %d", jobs, least)
+	}
+}
+
+// startPlane starts a control plane in which the built-in controllers run Jobs,
+// and the executor is known and off.
+func startPlane(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	binaries, err := executables.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := cluster.Start(t.Context(), cluster.Options{
+		StateDir: t.TempDir(), BinDir: binaries, ControllerManagerControllers: withBuiltIn,
+		ExtraArgs: map[string][]string{cluster.Executor: {"--replace-builtin"}},
+		Progress:  func(p cluster.Progress) { fmt.Fprintln(os.Stderr, p) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(context.Background()); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	if err := plane.Kill(cluster.Executor); err != nil {
+		t.Fatal(err)
+	}
+	return plane
+}
+
+// ours is the executor.
+func ours(plane *cluster.Cluster) Side {
+	return Side{
+		Name:  cluster.Executor,
+		Start: func(ctx context.Context) error { return plane.StartComponent(ctx, cluster.Executor) },
+		Stop: func(ctx context.Context) error {
+			_, err := plane.StopComponent(ctx, cluster.Executor)
+			return err
+		},
+		Kill: func(context.Context) error { return plane.Kill(cluster.Executor) },
+	}
+}
+
+// builtIn is kube-controller-manager with its own Job, CronJob and TTL
+// controllers. Without them it still runs: the cluster needs the others.
+func builtIn(plane *cluster.Cluster) Side {
+	start := func(ctx context.Context, extra ...string) error {
+		if err := plane.SetExtraArgs(cluster.ControllerManager, extra...); err != nil {
+			return err
+		}
+		return plane.StartComponent(ctx, cluster.ControllerManager)
+	}
+	return Side{
+		Name: "the built-in controller",
+		Start: func(ctx context.Context) error {
+			if err := plane.Kill(cluster.ControllerManager); err != nil {
+				return err
+			}
+			return start(ctx)
+		},
+		Stop: func(ctx context.Context) error {
+			if _, err := plane.StopComponent(ctx, cluster.ControllerManager); err != nil {
+				return err
+			}
+			return start(ctx, without)
+		},
+		Kill: func(ctx context.Context) error {
+			if err := plane.Kill(cluster.ControllerManager); err != nil {
+				return err
+			}
+			return start(ctx, without)
+		},
+	}
+}
+
+// without is the flag that switches the built-in controllers off. The values of
+// a --controllers flag that is given twice are joined.
+const without = "--controllers=-job-controller,-cronjob-controller,-ttl-after-finished-controller"
+
+// withBuiltIn are all controllers that the local control plane needs, and the
+// built-in ones.
+var withBuiltIn = strings.NewReplacer(
+	",-job-controller", "", ",-cronjob-controller", "", ",-ttl-after-finished-controller", "",
+).Replace(cluster.DefaultControllers)

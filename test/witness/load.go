@@ -1,0 +1,122 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Load creates Jobs in a namespace, one after the other, while something happens
+// to their controllers.
+type Load struct {
+	client    kubernetes.Interface
+	namespace string
+	options   Options
+	witness   *Witness
+	names     []string
+	// enough ends the creation of Jobs, whose error then comes through created;
+	// unwatch ends the witness.
+	enough, unwatch func()
+	created         chan error
+}
+
+// Options say what a load is.
+type Options struct {
+	// ManagedBy is the Jobs' spec.managedBy; nil for the cluster's own controller.
+	ManagedBy *string
+	// Image has a shell.
+	Image string
+	// Every is the time between two Jobs.
+	Every time.Duration
+}
+
+// StartLoad creates a Job now and then until [Load.Finish] is called.
+func StartLoad(ctx context.Context, client kubernetes.Interface, namespace string, options Options) (*Load, error) {
+	watching, unwatch := context.WithCancel(ctx)
+	w, err := Start(watching, client, namespace)
+	if err != nil {
+		unwatch()
+		return nil, err
+	}
+	creating, enough := context.WithCancel(ctx)
+	l := &Load{
+		client: client, namespace: namespace, options: options, witness: w,
+		enough: enough, unwatch: unwatch, created: make(chan error, 1),
+	}
+	go func() { l.created <- l.create(creating) }()
+	return l, nil
+}
+
+// create makes Jobs of all shapes in turn until ctx ends.
+func (l *Load) create(ctx context.Context) error {
+	for i := 0; ; i++ {
+		job := shapes[i%len(shapes)](l.options.Image)
+		job.Name = fmt.Sprintf("load-%03d", i)
+		job.Spec.ManagedBy = l.options.ManagedBy
+		// A cluster in trouble may refuse for a while; that is not what is tested.
+		err := wait.PollUntilContextTimeout(ctx, time.Second, time.Minute, true, func(context.Context) (bool, error) {
+			_, err := l.client.BatchV1().Jobs(l.namespace).Create(context.WithoutCancel(ctx), job, metav1.CreateOptions{})
+			return err == nil || apierrors.IsAlreadyExists(err), nil
+		})
+		if ctx.Err() != nil {
+			l.names = append(l.names, job.Name)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("create Job %s: %w", job.Name, err)
+		}
+		l.names = append(l.names, job.Name)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(l.options.Every):
+		}
+	}
+}
+
+// Finish stops creating Jobs, waits until all have ended, and checks each. It
+// returns how many there were.
+func (l *Load) Finish(ctx context.Context) (jobs int, err error) {
+	defer l.unwatch()
+	l.enough()
+	if err := <-l.created; err != nil {
+		return len(l.names), err
+	}
+	var errs []error
+	for _, name := range l.names {
+		errs = append(errs, l.finish(ctx, name))
+	}
+	return len(l.names), errors.Join(errs...)
+}
+
+// finish waits for the end of one Job and checks it.
+func (l *Load) finish(ctx context.Context, name string) error {
+	var wrong error
+	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		job, err := l.client.BatchV1().Jobs(l.namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			wrong = nil // It was never created.
+			return true, nil
+		}
+		if err != nil {
+			wrong = err
+			return false, nil
+		}
+		if wrong = fmt.Errorf("job %s/%s has not ended: %+v", l.namespace, name, job.Status); Condition(job) == "" {
+			return false, nil
+		}
+		// The watch may be a little behind what was just read.
+		wrong = errors.Join(wantedEnd(job), l.witness.Check(job))
+		return wrong == nil, nil
+	})
+	if err != nil {
+		return errors.Join(wrong, err)
+	}
+	return wrong
+}
