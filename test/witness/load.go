@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -95,28 +96,39 @@ func (l *Load) Finish(ctx context.Context) (jobs int, err error) {
 	return len(l.names), errors.Join(errs...)
 }
 
+// lag is how far a watch may be behind what was just read.
+const lag = 20 * time.Second
+
 // finish waits for the end of one Job and checks it.
 func (l *Load) finish(ctx context.Context, name string) error {
+	job, err := l.ended(ctx, name)
+	if err != nil || job == nil {
+		return err
+	}
 	var wrong error
-	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		job, err := l.client.BatchV1().Jobs(l.namespace).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			wrong = nil // It was never created.
-			return true, nil
-		}
-		if err != nil {
-			wrong = err
-			return false, nil
-		}
-		if wrong = fmt.Errorf("job %s/%s has not ended: %+v", l.namespace, name, job.Status); Condition(job) == "" {
-			return false, nil
-		}
-		// The watch may be a little behind what was just read.
+	_ = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, lag, true, func(context.Context) (bool, error) {
 		wrong = errors.Join(wantedEnd(job), l.witness.Check(job))
 		return wrong == nil, nil
 	})
-	if err != nil {
-		return errors.Join(wrong, err)
-	}
 	return wrong
+}
+
+// ended returns a Job when it has ended, or nil if it was never created.
+func (l *Load) ended(ctx context.Context, name string) (*batchv1.Job, error) {
+	var job *batchv1.Job
+	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		found, err := l.client.BatchV1().Jobs(l.namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		if err != nil {
+			return false, nil
+		}
+		job = found
+		return Condition(job) != "", nil
+	})
+	if err != nil && job != nil {
+		return nil, fmt.Errorf("job %s/%s has not ended: %+v: %w", l.namespace, name, job.Status, err)
+	}
+	return job, err
 }
