@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/metering"
@@ -91,9 +92,7 @@ func New(cfg Config) (*Executor, error) {
 		writing:  semaphore.New(cfg.MaxWrites),
 		open:     semaphore.New(maxOpenRounds),
 	}
-	e.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{
-		Name: e.metrics.shared.QueueName(metering.JobQueue), MetricsProvider: e.metrics.shared.Queues,
-	})
+	e.queue = delayqueue.New[types.UID](e.metrics.shared.QueueName(metering.JobQueue), e.metrics.shared.Queues)
 	e.orphans = newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff, e.metrics.shared)
 	if e.broadcaster, err = events.New(cfg.eventConfig()); err != nil {
 		return nil, err

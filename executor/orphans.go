@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/metering"
 )
@@ -37,9 +38,7 @@ type orphanQueue struct {
 
 func newOrphanQueue(base, limit time.Duration, shared *metering.Shared) orphanQueue {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[orphanKey](base, limit)
-	return orphanQueue{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[orphanKey]{
-		Name: shared.QueueName(metering.OrphanPodQueue), MetricsProvider: shared.Queues,
-	}), newPastJobs()}
+	return orphanQueue{delayqueue.NewRateLimited(limiter, shared.QueueName(metering.OrphanPodQueue), shared.Queues), newPastJobs()}
 }
 
 func (q orphanQueue) add(pod *leanpods.Pod) { q.addKnown(pod, false) }

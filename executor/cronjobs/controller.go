@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/metering"
 )
@@ -67,9 +68,9 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c := &Controller{
 		cfg: cfg, log: cfg.Logger, metrics: metrics,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+		queue: delayqueue.NewRateLimited(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](cfg.APIBackoff, cfg.MaxAPIBackoff),
-			workqueue.TypedRateLimitingQueueConfig[types.UID]{Name: metrics.shared.QueueName(metering.CronJobQueue), MetricsProvider: metrics.shared.Queues}),
+			metrics.shared.QueueName(metering.CronJobQueue), metrics.shared.Queues),
 		crons: map[types.UID]*cronState{},
 	}
 	c.broadcaster, err = events.New(events.Config{Client: cfg.Events, Component: eventComponent, Registerer: cfg.Registerer, Logger: cfg.Logger})

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/metering"
 )
 
@@ -121,8 +122,8 @@ func New(cfg Config) (*Broadcaster, error) {
 		cfg:        cfg,
 		correlator: record.NewEventCorrelatorWithOptions(cfg.Limits),
 		dropped:    metering.Counter("jobpolicy", "events_dropped_total", "Events that were recorded and not sent, by component and reason. Those that the limits for one object leave out do not count.", "component", "reason"),
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[object](firstDelay, maxDelay)),
+		queue: delayqueue.NewRateLimited(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[object](firstDelay, maxDelay), "", nil),
 		queued: map[object][]*event{}, posting: map[string]int{}, parked: map[string][]object{},
 	}
 	return b, metering.Register(cfg.Registerer, &b.dropped)

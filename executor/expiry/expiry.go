@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/metering"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -85,9 +86,9 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c := &Controller{
 		cfg: cfg, log: cfg.Logger, metrics: metrics,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+		queue: delayqueue.NewRateLimited(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[jobKey](cfg.APIBackoff, cfg.MaxAPIBackoff),
-			workqueue.TypedRateLimitingQueueConfig[jobKey]{Name: metrics.shared.QueueName(metering.TTLQueue), MetricsProvider: metrics.shared.Queues}),
+			metrics.shared.QueueName(metering.TTLQueue), metrics.shared.Queues),
 	}
 	c.broadcaster, err = events.New(events.Config{Client: cfg.Events, Component: eventComponent, Registerer: cfg.Registerer, Logger: cfg.Logger})
 	if err != nil {
