@@ -31,8 +31,7 @@ var (
 // not decide on.
 const EventPolicyRejected = "PolicyRejected"
 
-// largeRequest is the size in bytes from which on a request may be larger than an
-// engine, or what is before it, accepts. The contract's own limit is 16 MiB.
+// largeRequest is the default of Config.LargeRequest.
 const largeRequest = 1 << 20
 
 // engineLogPeriod is how often an engine that stays away is logged again.
@@ -75,8 +74,8 @@ func (e *Executor) engineFailed(ctx context.Context, s *jobState, snap snapshot,
 	case codes.ResourceExhausted:
 		// Either the message is too large or the engine has too much to do. Only a
 		// large one can be the former.
-		if proto.Size(snap.req) > largeRequest {
-			s.rowsRefused(len(snap.req.GetUnaccountedPods()))
+		if proto.Size(snap.req) > e.cfg.LargeRequest {
+			s.rowsRefused(len(snap.req.GetUnaccountedPods()), e.cfg.LeastRows)
 		}
 	case codes.Canceled:
 		return fmt.Errorf("%w: %w", errEngine, err)

@@ -66,10 +66,17 @@ type Config struct {
 	// 0: the engine's defaults, 500 each.
 	MaxPodChangesPerSync, MaxUncountedPods int
 	// MaxRows is how many finished pods one request lists at most. Default: enough
-	// for two rounds of the ledger, and 99,000 of a Job with limits per index. Of such
-	// a Job 1,000 may be listed in any case: its failed pods stay in the list until
-	// they are replaced, and nothing else would be seen.
+	// for two rounds of the ledger, and 99,000 of a Job with limits per index.
 	MaxRows int
+	// LeastRows is how many may be listed in any case: of a Job with limits per index
+	// whatever MaxRows says, because its failed pods stay in the list until they are
+	// replaced, and nothing else would be seen; and of every Job after the engine
+	// refused a longer list. Default 1,000.
+	LeastRows int
+	// LargeRequest is the size of a request in bytes from which on RESOURCE_EXHAUSTED
+	// may mean that an engine, or what is before it, does not accept so much: then
+	// fewer finished pods are listed. Default 1 MiB. The contract's own limit is 16 MiB.
+	LargeRequest int
 
 	// KeepStartTimeOnSuspend is handed to the engine: the start time of a Job
 	// stays when it is suspended, as in a cluster without the gate
@@ -126,7 +133,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("no decider: %w", ErrConfig)
 	case c.MaxWrites < 0 || c.MaxJobWrites < 0 || c.LoneJobWrites < 0:
 		return fmt.Errorf("negative number of writes: %w", ErrConfig)
-	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0 || c.MaxRows < 0:
+	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0 || c.MaxRows < 0 || c.LeastRows < 0 || c.LargeRequest < 0:
 		return fmt.Errorf("negative limit: %w", ErrConfig)
 	case c.PodFailureBackoff < 0 || c.MaxPodFailureBackoff < 0 || c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
 		return fmt.Errorf("negative duration: %w", ErrConfig)
@@ -140,6 +147,8 @@ func (c *Config) setDefaults() {
 	setDefault(&c.MaxWrites, 64)
 	setDefault(&c.MaxJobWrites, DefaultJobWrites)
 	setDefault(&c.LoneJobWrites, DefaultLoneJobWrites)
+	setDefault(&c.LeastRows, leastRows)
+	setDefault(&c.LargeRequest, largeRequest)
 	setDefault(&c.SyncBatchPeriod, 200*time.Millisecond)
 	setDefault(&c.StatusPeriod, time.Second)
 	setDefault(&c.APIBackoff, time.Second)

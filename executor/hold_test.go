@@ -129,7 +129,7 @@ func TestOnlyALargeRequestIsCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &jobState{}
-		req := &jobpolicyv1.DecideJobRequest{RequestId: text, UnaccountedPods: make([]*jobpolicyv1.UnaccountedPod, 3*minRows)}
+		req := &jobpolicyv1.DecideJobRequest{RequestId: text, UnaccountedPods: make([]*jobpolicyv1.UnaccountedPod, 3*leastRows)}
 		for i := range req.UnaccountedPods {
 			req.UnaccountedPods[i] = &jobpolicyv1.UnaccountedPod{}
 		}
@@ -142,18 +142,18 @@ func TestOnlyALargeRequestIsCut(t *testing.T) {
 		t.Errorf("after a small request was refused, %d pods are listed at most", s.maxRows)
 	}
 	s := ask(strings.Repeat("x", largeRequest))
-	if s.maxRows != 3*minRows/2 {
-		t.Errorf("after a large request was refused, %d pods are listed at most, want half of %d", s.maxRows, 3*minRows)
+	if s.maxRows != 3*leastRows/2 {
+		t.Errorf("after a large request was refused, %d pods are listed at most, want half of %d", s.maxRows, 3*leastRows)
 	}
-	s.rowsRefused(minRows)
-	if s.maxRows != minRows {
-		t.Errorf("%d pods are listed at most, want no fewer than %d", s.maxRows, minRows)
+	s.rowsRefused(leastRows, leastRows)
+	if s.maxRows != leastRows {
+		t.Errorf("%d pods are listed at most, want no fewer than %d", s.maxRows, leastRows)
 	}
-	s.rowsAccepted(minRows, 3*minRows)
-	if s.maxRows != minRows {
+	s.rowsAccepted(leastRows, 3*leastRows)
+	if s.maxRows != leastRows {
 		t.Error("the list is as long as it may be, and is not cut any more")
 	}
-	s.rowsAccepted(minRows-1, 3*minRows)
+	s.rowsAccepted(leastRows-1, 3*leastRows)
 	if s.maxRows != 0 {
 		t.Error("the list is shorter than it may be, and is still cut")
 	}

@@ -7,9 +7,8 @@ import (
 )
 
 const (
-	// minRows is how many unaccounted pods are listed at least, if there are as
-	// many, and the configuration allows it.
-	minRows = 1000
+	// leastRows is the default of Config.LeastRows.
+	leastRows = 1000
 	// maxRowsPerIndex is a little less than the contract's limit, as the tracker may
 	// list some more. With limits per index, failed pods stay unaccounted until they
 	// are replaced: a shorter list could be full of those, and nothing else would be
@@ -25,26 +24,26 @@ const (
 // rowLimit is how many unaccounted pods are listed: enough to fill two rounds of
 // the ledger, so that the cost of a round does not grow with the Job.
 func (e *Executor) rowLimit(job *batchv1.Job) int {
-	limit := max(minRows, 2*int(e.settings.GetMaxUncountedPods()))
+	limit := max(e.cfg.LeastRows, 2*int(e.settings.GetMaxUncountedPods()))
 	perIndex := job.Spec.BackoffLimitPerIndex != nil
 	if perIndex {
 		limit = maxRowsPerIndex
 	}
 	switch most := e.cfg.MaxRows; {
 	case most > 0 && perIndex:
-		limit = min(limit, max(minRows, most))
+		limit = min(limit, max(e.cfg.LeastRows, most))
 	case most > 0:
 		limit = min(limit, most)
 	}
 	return limit
 }
 
-// rowsRefused halves how many pods are listed, because a message with n of them was
-// too large.
-func (s *jobState) rowsRefused(n int) {
+// rowsRefused halves how many pods are listed, but for so many at least, because a
+// message with n of them was too large.
+func (s *jobState) rowsRefused(n, least int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.maxRows, s.cutAt = max(minRows, n/2), time.Now()
+	s.maxRows, s.cutAt = max(least, n/2), time.Now()
 }
 
 // rowsAccepted takes in that a message with n pods was not too large. If there are

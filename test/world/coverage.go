@@ -51,7 +51,7 @@ func (p *plan) features() []string {
 	e := p.executor
 	set["replaces the built-in"], set["beside the built-in"] = e.replace, !e.replace
 	set["few changes a round"], set["few uncounted"], set["rate limit"] = e.maxChanges > 0, e.maxUncounted > 0, e.qps > 0
-	set["two executors"], set["two active executors"] = e.replicas > 1 && !e.together, e.together
+	set["two executors"], set["two active executors"] = e.elected(), e.together
 	set["few rows"] = e.maxRows > 0
 	var out []string
 	for name, has := range set {
@@ -75,6 +75,7 @@ func specFeatures(s *batchv1.JobSpec, set func(string, bool)) {
 	set("ttlSecondsAfterFinished", s.TTLSecondsAfterFinished != nil)
 	set("created suspended", valueOr(s.Suspend, false))
 	set("own selector", s.ManualSelector != nil)
+	set("many pods", valueOr(s.Parallelism, 1) > 7)
 	set("OnFailure", s.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure)
 	set("managedBy", s.ManagedBy != nil)
 	for _, c := range s.Template.Spec.InitContainers {
@@ -95,6 +96,7 @@ func newTally() *tally { return &tally{byOutcome: map[string]map[string]int{}} }
 // A report is what one world tells the tally, and a parent process.
 type report struct {
 	Seed     uint64         `json:"seed"`
+	Passed   bool           `json:"passed,omitempty"` // Not played: it has not what was asked for.
 	Features []string       `json:"features,omitempty"`
 	Outcomes map[string]int `json:"outcomes,omitempty"`
 	Writes   int            `json:"writes"`
@@ -113,6 +115,11 @@ func (e *aftermath) report() report {
 	}
 	for f := range e.faults {
 		r.Features = append(r.Features, "fault: "+string(f))
+	}
+	for what, is := range e.reached {
+		if is {
+			r.Features = append(r.Features, "reached: "+what)
+		}
 	}
 	for s := range e.steps {
 		r.Features = append(r.Features, "step: "+s)

@@ -138,6 +138,9 @@ func workerArgs() []string {
 			args = append(args, "-"+name)
 		}
 	}
+	if *withFlag != "" {
+		args = append(args, "-world.with="+*withFlag)
+	}
 	return args
 }
 

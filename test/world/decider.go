@@ -25,6 +25,7 @@ type decider struct{ *link }
 
 // DecideJob implements executor.Decider.
 func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d.saw(req)
 	resp := &jobpolicyv1.DecideJobResponse{}
 	err := d.ask(ctx, "job "+string(req.GetJob().GetUid())+req.GetRequestId(), req, &jobpolicyv1.DecideJobRequest{}, resp, func(m proto.Message) (proto.Message, error) {
 		return engine.DecideJob(m.(*jobpolicyv1.DecideJobRequest))
@@ -58,7 +59,7 @@ func (d decider) ask(ctx context.Context, key string, req, received, resp proto.
 	}
 	d.strain()
 	r := d.question(ctx, key)
-	if err := d.trouble(ctx, r); err != nil {
+	if err := d.trouble(ctx, r, len(sent)); err != nil {
 		return err
 	}
 	if err := d.wait(ctx, r.draw(span{50 * time.Microsecond, 2 * time.Millisecond})); err != nil {
@@ -78,6 +79,23 @@ func (d decider) ask(ctx context.Context, key string, req, received, resp proto.
 	return proto.Unmarshal(data, resp)
 }
 
+// saw takes down what of the ways to ask was taken.
+func (d decider) saw(req *jobpolicyv1.DecideJobRequest) {
+	u := req.GetUnlistedPods()
+	perIndex := req.GetSpec().BackoffLimitPerIndex != nil
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for what, is := range map[string]bool{
+		"unlisted pods":                      u != nil,
+		"unlisted successes":                 u.GetSucceeded() > 0,
+		"unlisted failures":                  u.GetFailed() > 0,
+		"unlisted failures, limits by index": u.GetFailed() > 0 && perIndex,
+		"creations in flight":                req.GetInFlight().GetCreates() > 0,
+	} {
+		d.reached[what] = d.reached[what] || is
+	}
+}
+
 // question is the request as the network sees it.
 func (d decider) question(ctx context.Context, key string) *request {
 	h := fnv.New64a()
@@ -93,8 +111,9 @@ func (d decider) question(ctx context.Context, key string) *request {
 }
 
 // trouble is what the engine answers, or does not, while something is wrong.
-func (d decider) trouble(ctx context.Context, r *request) error {
-	f := d.fault(r, faultKind.ofEngine)
+func (d decider) trouble(ctx context.Context, r *request, size int) error {
+	large := size > d.plan.executor.largeRequest
+	f := d.fault(r, func(k faultKind) bool { return k.ofEngine() && (k != engineNarrow || large) })
 	if f == nil {
 		return nil
 	}
@@ -102,7 +121,7 @@ func (d decider) trouble(ctx context.Context, r *request) error {
 	switch f.kind {
 	case engineAway:
 		return status.Error(codes.Unavailable, "drawn")
-	case engineBusy:
+	case engineBusy, engineNarrow:
 		return status.Error(codes.ResourceExhausted, "drawn")
 	case engineBroken:
 		return status.Error(codes.Internal, "drawn")

@@ -55,6 +55,12 @@ func (e executorPlan) String() string {
 	if e.maxRows > 0 {
 		out = append(out, fmt.Sprintf("%d finished pods a request", e.maxRows))
 	}
+	if e.leastRows > 0 {
+		out = append(out, fmt.Sprintf("%d in any case", e.leastRows))
+	}
+	if e.largeRequest > 0 {
+		out = append(out, fmt.Sprintf("%d bytes are large", e.largeRequest))
+	}
 	if e.qps > 0 {
 		out = append(out, fmt.Sprintf("%g requests a second", e.qps))
 	}

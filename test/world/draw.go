@@ -36,6 +36,7 @@ func draw(seed uint64, faultless bool) *plan {
 		d.begin(5)
 		d.deaths()
 	}
+	d.rare()
 	slices.SortStableFunc(d.p.steps, func(a, b *step) int { return cmp.Or(cmp.Compare(a.write, b.write), cmp.Compare(a.at, b.at)) })
 	return d.p
 }

@@ -14,12 +14,17 @@ import (
 
 	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/cronjobs"
 	"jobpolicy.dev/executor/expiry"
 	"jobpolicy.dev/executor/leaderelection"
 )
+
+// The lease that the active one of several executors holds.
+const leaseNamespace, leaseName = "kube-system", "executor"
 
 // executorName is how the names of executors begin, each process its own.
 const executorName = "executor-"
@@ -103,7 +108,7 @@ func (f *fleet) bury(p *process) {
 func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	settings := f.w.plan.executor
 	log := slog.New(&logHandler{w: f.w, by: p.name})
-	if settings.replicas < 2 || settings.together {
+	if !settings.elected() {
 		return f.controllers(p, p.link, log)
 	}
 	// Leases are looked at every few seconds, which takes its time in a world that
@@ -113,7 +118,7 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 		return nil, err
 	}
 	election, err := leaderelection.New(leaderelection.Config{
-		Client: lease.CoordinationV1(), Namespace: "kube-system", Name: "executor", Identity: p.name,
+		Client: lease.CoordinationV1(), Namespace: leaseNamespace, Name: leaseName, Identity: p.name,
 		LeaseDuration: 120 * time.Second, RenewDeadline: 80 * time.Second, RetryPeriod: 16 * time.Second, Now: f.now, Logger: log,
 	})
 	if err != nil {
@@ -148,6 +153,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	jobs, err := executor.New(executor.Config{
 		Client: c, Decider: d, ReplaceBuiltin: settings.replace,
 		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted, MaxRows: settings.maxRows,
+		LeastRows: settings.leastRows, LargeRequest: settings.largeRequest,
 		KeepStartTimeOnSuspend: settings.keepStartTime, SafetyLookReportsOnly: true,
 		DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
 	})
@@ -201,6 +207,37 @@ func (f *fleet) cutNow(n int) {
 	if len(f.running) > 0 {
 		f.running[n%len(f.running)].link.cut()
 	}
+}
+
+// leader is the one that holds the lease, or the n-th if none does.
+func (f *fleet) leader(n int) *process {
+	holder := ""
+	if obj, ok := f.w.server.Get("leases", types.NamespacedName{Namespace: leaseNamespace, Name: leaseName}); ok {
+		if lease, ok := obj.(*coordinationv1.Lease); ok {
+			holder = valueOr(lease.Spec.HolderIdentity, "")
+		}
+	}
+	if p := f.named(holder); p != nil {
+		return p
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.running) == 0 {
+		return nil
+	}
+	return f.running[n%len(f.running)]
+}
+
+// named is the process of a name if it runs.
+func (f *fleet) named(name string) *process {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.running {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
 }
 
 // names are those of all executors that ever ran.

@@ -41,6 +41,8 @@ type judgeOptions struct {
 	managed func(*batchv1.Job) bool
 	// together: two executors are meant to be active at once.
 	together bool
+	// elected: a lease says which one is active.
+	elected bool
 	// lag is how old what an executor acts on may be, own writes apart.
 	// Default: defaultLag.
 	lag time.Duration
@@ -68,6 +70,7 @@ type judge struct {
 	quotas     map[types.UID]*corev1.ResourceQuota
 	namespaces map[string]*corev1.Namespace
 	writers    map[string]*writer
+	leases     map[string]time.Time // Until when each executor may write.
 	// calmSince is when the last fault ended; zero while there may be more.
 	calmSince time.Time
 	// fastest and slowest are how far executors' clocks were ahead and behind, at
@@ -98,6 +101,7 @@ func newJudge(options judgeOptions) *judge {
 		quotas:       map[types.UID]*corev1.ResourceQuota{},
 		namespaces:   map[string]*corev1.Namespace{},
 		writers:      map[string]*writer{},
+		leases:       map[string]time.Time{},
 	}
 }
 
@@ -116,6 +120,8 @@ func (j *judge) wrote(w apiserver.Write) {
 		j.jobWritten(w, ours)
 	case "pods":
 		j.podWritten(w, ours)
+	case "leases":
+		j.leaseWritten(w, ours)
 	case "cronjobs":
 		j.cronWritten(w, ours)
 	case "resourcequotas":

@@ -31,11 +31,16 @@ type executorPlan struct {
 	replicas                 int
 	together                 bool
 	maxRows                  int // How many finished pods a request lists; 0: the default.
+	leastRows                int // How many it lists in any case; 0: the default.
+	largeRequest             int // From how many bytes on one may be too large; 0: the default.
 	maxChanges, maxUncounted int
 	qps                      float32 // 0: no limit.
 	zone                     string  // Of CronJobs that name none.
 	keepStartTime            bool
 }
+
+// elected reports whether a lease says which executor is active.
+func (e executorPlan) elected() bool { return e.replicas > 1 && !e.together }
 
 // A networkPlan bounds how long requests and events travel while nothing is wrong.
 type networkPlan struct {
@@ -151,12 +156,13 @@ const (
 	engineBusy   faultKind = "engine overloaded"
 	engineSlow   faultKind = "engine slow"
 	engineBroken faultKind = "engine internal error"
+	engineNarrow faultKind = "engine refuses large requests"
 )
 
 // ofEngine reports whether the fault is one of the engine's.
 func (k faultKind) ofEngine() bool {
 	switch k {
-	case engineAway, engineHangs, engineBusy, engineSlow, engineBroken:
+	case engineAway, engineHangs, engineBusy, engineSlow, engineBroken, engineNarrow:
 		return true
 	}
 	return false

@@ -135,6 +135,12 @@ func (p *plan) simplerFrame(with func(func(*plan))) {
 	if e.maxRows > 0 {
 		with(func(c *plan) { c.executor.maxRows = 0 })
 	}
+	if e.leastRows > 0 {
+		with(func(c *plan) { c.executor.leastRows = 0 })
+	}
+	if e.largeRequest > 0 {
+		with(func(c *plan) { c.executor.largeRequest = 0 })
+	}
 	if e.qps > 0 {
 		with(func(c *plan) { c.executor.qps = 0 })
 	}

@@ -23,7 +23,8 @@ func (w *world) do(s *step) error {
 		"put the tracking finalizer back": w.onPod, "take the tracking finalizer off": w.onPod,
 		"create a pod of it": w.createPod, "create a loose pod": w.createPod, "finish it": w.finish,
 		"limit pods": w.limitPods, "limit no pods": w.limitPods, "annotate the namespace": w.annotateNamespace,
-		"delete a run": w.deleteRun, "create a run of a time to come": w.createRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "set the clock": w.setClock,
+		"delete a run": w.deleteRun, "create a run of a time to come": w.createRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "freeze": w.freeze, "hang for it": w.freeze, "delete the lease": w.deleteLease,
+		"set the clock": w.setClock,
 	}
 	if do, ok := doers[s.verb]; ok {
 		return do(s)

@@ -144,6 +144,9 @@ func (s *stream) write() {
 		if !s.sleep(time.Until(d.due)) {
 			return
 		}
+		if _, err := s.link.pass(s.request.Context()); err != nil {
+			return
+		}
 		if d.cut {
 			s.out.Write(d.frame[:len(d.frame)/2])
 			return

@@ -46,6 +46,7 @@ type world struct {
 	collecting bool
 	own        []breach // What the world itself found broken.
 	writes     uint64   // Of executors.
+	freezing   *step    // Whoever renews the lease next stands still.
 	outcomes   map[types.UID]*batchv1.Job
 }
 
@@ -55,6 +56,7 @@ type aftermath struct {
 	breaches []breach
 	journal  *journal
 	faults   map[faultKind]int
+	reached  map[string]bool
 	steps    map[string]int
 	outcomes map[string]int
 	writes   int
@@ -78,10 +80,13 @@ func newWorld(p *plan, tells bool) *world {
 	time.Sleep(time.Until(p.begins))
 	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}}
 	w.journal.begun = w.begun
-	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed, together: p.executor.together})
+	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed, together: p.executor.together, elected: p.executor.elected()})
 	w.network = newNetwork(p, w.begun, w.note)
 	w.network.telling, w.network.refused, w.network.disturbed = w.telling, w.judge.refused, w.judge.disturbed
-	w.network.sending = func(n uint64) { w.reached(n, true) }
+	w.network.sending = func(r *request) {
+		w.judge.sends(r.by, r.Method, r.resource, time.Now())
+		w.reached(r.n, true)
+	}
 	w.network.runAway = func() { w.broken("run", "there is no end to what executors send") }
 	w.nodes = newKubelets(w)
 	w.fleet = &fleet{w: w}
@@ -141,6 +146,8 @@ func (w *world) observe(write apiserver.Write) {
 		return
 	}
 	switch write.Resource {
+	case "leases":
+		w.leaseWritten(write)
 	case "pods":
 		w.nodes.see(write)
 	case "jobs":
@@ -233,7 +240,7 @@ func (c *client) createNamespace(name string) {
 // aftermath is what is left when all is over.
 func (w *world) aftermath() *aftermath {
 	e := &aftermath{
-		plan: w.plan, journal: &w.journal, faults: w.network.happened, writes: len(w.journal.lines),
+		plan: w.plan, journal: &w.journal, faults: w.network.happened, reached: w.network.reached, writes: len(w.journal.lines),
 		steps: w.done, outcomes: map[string]int{},
 		breaches: w.own,
 	}

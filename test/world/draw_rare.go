@@ -1,0 +1,132 @@
+package world
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// rare draws what only a few worlds have, because it costs much or because what it
+// is about takes things that rarely meet. Each has a part of its own: the rest of
+// the plan is the same without it.
+func (d *drawer) rare() {
+	for i, r := range []struct {
+		percent int
+		fault   bool
+		draw    func()
+	}{
+		{3, false, d.large},
+		{3, true, d.lateSuccess},
+		{80, true, d.rivals},
+	} {
+		d.begin(uint64(100 + i))
+		if d.chance(r.percent) && (!r.fault || !d.faultless) {
+			r.draw()
+		}
+	}
+}
+
+// large makes the first Job one of many pods, and lowers the executor's limits, so
+// that lists are cut and much of what ended is only counted.
+func (d *drawer) large() {
+	if len(d.p.jobs) == 0 {
+		return
+	}
+	j, e := d.p.jobs[0], &d.p.executor
+	n := int32(d.among(20, 60))
+	d.widen(&j.spec, n)
+	trouble := pick(d, 5, 20, 50)
+	for range n * 3 / 2 {
+		f := d.fate(trouble)
+		f.start, f.ready = d.within(time.Millisecond, time.Second), d.within(time.Millisecond, time.Second)
+		f.run = d.within(time.Millisecond, 10*time.Second) // Many end at once.
+		j.fates = append(j.fates, f)
+	}
+	e.leastRows = d.among(4, 16)
+	if d.chance(70) {
+		e.maxRows = d.among(2, 12)
+	}
+	if d.chance(60) {
+		e.maxUncounted = d.among(2, 12)
+	}
+	if d.chance(60) {
+		e.maxChanges = d.among(3, 20)
+	}
+	e.largeRequest = d.among(500, 3000)
+	if d.faultless {
+		return
+	}
+	f := &fault{kind: pick(d, engineNarrow, engineBusy), percent: pick(d, 10, 50, 100)}
+	f.from, f.to = d.window()
+	d.p.faults = append(d.p.faults, f)
+}
+
+// widen lets a Job have many pods.
+func (d *drawer) widen(spec *batchv1.JobSpec, n int32) {
+	spec.Parallelism = new(int32(d.among(8, int(n))))
+	if spec.Completions != nil {
+		spec.Completions = &n
+	}
+	if spec.BackoffLimit != nil && d.chance(50) {
+		spec.BackoffLimit = new(n)
+	}
+	if spec.MaxFailedIndexes != nil && d.chance(50) {
+		spec.MaxFailedIndexes = new(d.Int32N(n))
+	}
+	if spec.SuccessPolicy != nil && d.chance(50) {
+		spec.SuccessPolicy.Rules = []batchv1.SuccessPolicyRule{d.successRule(int(n))}
+	}
+}
+
+// rivals lets the executor that holds the lease stand still, the API server hang for
+// it alone, or the lease go.
+func (d *drawer) rivals() {
+	p := d.p
+	if !p.executor.elected() || len(p.jobs) == 0 {
+		return
+	}
+	s := step{at: d.moment(), who: "executor", n: d.IntN(2)}
+	switch k := d.IntN(100); {
+	case k < 60:
+		s.verb, s.d = "freeze", d.standstill()
+		if d.chance(70) {
+			s.text = atRenewal
+		}
+	case k < 80:
+		s.who, s.verb, s.d = "server", "hang for it", d.standstill()
+	default:
+		s.who, s.verb = "user", "delete the lease"
+	}
+	d.add(s)
+	p.calm = max(p.calm, s.at+s.d+time.Minute)
+}
+
+// standstill draws for how long a process stands still: for a while, or longer than
+// its lease.
+func (d *drawer) standstill() time.Duration {
+	if d.chance(30) {
+		return d.within(time.Second, 100*time.Second)
+	}
+	return d.within(130*time.Second, 5*time.Minute)
+}
+
+// lateSuccess lets pods be recorded as failed because they are deleted, and succeed
+// in the end while their release is held up.
+func (d *drawer) lateSuccess() {
+	if len(d.p.jobs) == 0 {
+		return
+	}
+	j := d.p.jobs[0]
+	if j.spec.PodFailurePolicy != nil {
+		return // Deleted pods are looked at when they have ended.
+	}
+	j.spec.PodReplacementPolicy = new(batchv1.TerminatingOrFailed)
+	for i := range j.fates {
+		if f := &j.fates[i]; d.chance(60) {
+			f.end, f.obeys = removed, true
+			f.run, f.linger = d.within(time.Second, 20*time.Second), d.within(time.Second, 30*time.Second)
+		}
+	}
+	f := &fault{kind: pick(d, unavailable, serverError, putBack), percent: 100, verb: "PATCH", resource: "pods", to: d.p.calm}
+	d.p.faults = append(d.p.faults, f)
+}

@@ -1,0 +1,49 @@
+package world
+
+import (
+	"net/http"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// leaseWritten takes in until when the holder of the lease may write.
+func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
+	lease, ok := w.New.(*coordinationv1.Lease)
+	if !ours || !ok {
+		return
+	}
+	until := w.Time.Add(time.Duration(valueOr(lease.Spec.LeaseDurationSeconds, 0)) * time.Second)
+	if valueOr(lease.Spec.HolderIdentity, "") != w.By {
+		until = w.Time
+	}
+	j.leases[w.By] = until
+}
+
+// sends takes in that an executor hands a request to the network. Where a lease says
+// who is active, whoever has not renewed it in time sends no write: another one may
+// be active by now.
+func (j *judge) sends(by, method, resource string, now time.Time) {
+	if method == http.MethodGet || resource == "leases" {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	until, held := j.leases[by]
+	switch {
+	case !j.elected:
+	case !held:
+		j.breachAt(now, "lease", "%s sends a write (%s %s), and never had the lease", by, method, resource)
+	case now.After(until):
+		j.breachAt(now, "lease", "%s sends a write (%s %s) %s after its lease has run out", by, method, resource, now.Sub(until))
+	}
+}
+
+// breachAt takes down a breach that is about no object.
+func (j *judge) breachAt(now time.Time, rule, format string, args ...any) {
+	j.now = now
+	j.breach(rule, types.NamespacedName{}, "", format, args...)
+}

@@ -1,0 +1,122 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// A pause is a time in which nothing gets from an executor or to it: its process is
+// frozen (SIGSTOP), or the API server and the engine hang for it alone.
+type pause struct {
+	over chan struct{} // Closed when it is.
+	// frozen: a process that stands still does not see either that it has waited
+	// for too long.
+	frozen bool
+}
+
+// A brake holds what passes a link.
+type brake struct {
+	mu     sync.Mutex
+	paused *pause
+}
+
+func (b *brake) current() *pause {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.paused
+}
+
+// pause begins a pause, and returns what ends it. false: there is one already.
+func (l *link) pause(frozen bool) (end func(), ok bool) {
+	l.brake.mu.Lock()
+	defer l.brake.mu.Unlock()
+	if l.brake.paused != nil {
+		return nil, false
+	}
+	p := &pause{over: make(chan struct{}), frozen: frozen}
+	l.brake.paused = p
+	return func() {
+		l.brake.mu.Lock()
+		defer l.brake.mu.Unlock()
+		l.brake.paused = nil
+		close(p.over)
+	}, true
+}
+
+// pass waits for the end of a pause, if there is one. froze: the process stood still
+// meanwhile.
+func (l *link) pass(ctx context.Context) (froze bool, err error) {
+	for p := l.brake.current(); p != nil; p = l.brake.current() {
+		gaveUp := ctx.Done()
+		if p.frozen {
+			froze, gaveUp = true, nil
+		}
+		select {
+		case <-p.over:
+		case <-gaveUp:
+			return froze, ctx.Err()
+		case <-l.down:
+			return froze, errCut
+		}
+	}
+	return froze, nil
+}
+
+// freeze does a step that lets an executor stand still, or the API server hang for
+// it: at once, or when it renews its lease the next time.
+func (w *world) freeze(s *step) error {
+	if s.text == atRenewal {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.freezing = s
+		return nil
+	}
+	p := w.fleet.leader(s.n)
+	if p == nil {
+		return fmt.Errorf("no executor runs")
+	}
+	w.pause(s, p)
+	return nil
+}
+
+// atRenewal says that a process is frozen between a renewal of its lease and the
+// answer to it.
+const atRenewal = "at its next renewal"
+
+// leaseWritten is called of each write of the lease, before it is answered.
+func (w *world) leaseWritten(write apiserver.Write) {
+	w.mu.Lock()
+	s := w.freezing
+	p := w.fleet.named(write.By)
+	if s == nil || p == nil || w.calm.Load() {
+		w.mu.Unlock()
+		return
+	}
+	w.freezing = nil
+	w.mu.Unlock()
+	w.pause(s, p)
+}
+
+func (w *world) pause(s *step, p *process) {
+	end, ok := p.link.pause(s.verb == "freeze")
+	if !ok {
+		return
+	}
+	w.note(p.name, "stands still for "+s.d.String())
+	w.after(min(s.d, time.Until(w.begun.Add(w.plan.calm))), func() {
+		w.note(p.name, "goes on")
+		w.judge.disturbed()
+		end()
+	})
+}
+
+// deleteLease is what a hand does that wants another leader.
+func (w *world) deleteLease(*step) error {
+	return w.actor("user").CoordinationV1().Leases(leaseNamespace).Delete(background, leaseName, metav1.DeleteOptions{})
+}
