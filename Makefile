@@ -9,8 +9,9 @@ SHELL := /usr/bin/env bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
-# The modules are those of go.work. The tools module stands outside it, so that the tools' dependencies do not reach
-# the products; its go commands run with GOWORK=off.
+# The modules are those of go.work. The modules of the tools stand outside it, so that the tools' dependencies do not
+# reach the products; their go commands run with GOWORK=off.
+OUTSIDE := tools tools/chart
 MODULES := $(shell go work edit -json go.work | sed -n 's/.*"DiskPath": "\.\/\(.*\)".*/\1/p')
 BIN := $(CURDIR)/.bin
 
@@ -64,8 +65,9 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
 
 .PHONY: test-tools
-test-tools: ## run the tests of the project's own checks
+test-tools: ## run the tests of the project's own checks, and of the Helm chart
 	GOWORK=off go -C tools test ./...
+	GOWORK=off go -C tools/chart test -count=1 ./...
 
 # One target a module, test-<module>.
 define light_test
@@ -150,6 +152,18 @@ generate: tools ## format the contract and write the Go code that follows from i
 	$(BIN)/buf format -w
 	$(BIN)/buf generate
 
+.PHONY: manifests
+manifests: ## write the manifests of deploy/kubernetes from the Helm chart
+	GOWORK=off go -C tools/chart run ./cmd/manifests $(CURDIR)
+
+.PHONY: helm
+helm: $(BIN)/helm ## build Helm into .bin
+
+$(BIN)/helm: tools/chart/go.mod tools/chart/go.sum
+	@echo 'building Helm into .bin (the first time takes a few minutes)'
+	@GOBIN=$(BIN) GOWORK=off go -C tools/chart install tool
+	@touch $@
+
 .PHONY: align
 align: tools ## bring every module to the newest version that any of them takes of a shared dependency
 	$(BIN)/checkrules -align versions
@@ -220,8 +234,8 @@ clean: ## remove what was built: bin/ and .bin/
 # needs in front of it there.
 define each_module
 failed=; \
-for m in $(MODULES) tools; do \
-	gowork=env; [[ $$m != tools ]] || gowork='env GOWORK=off'; \
+for m in $(MODULES) $(OUTSIDE); do \
+	gowork=env; case " $(OUTSIDE) " in *" $$m "*) gowork='env GOWORK=off' ;; esac; \
 	$(1) || { echo "^ in $$m"; failed+=" $$m"; }; \
 done; \
 [[ -z $$failed ]] || { echo "failed in:$$failed"; exit 1; }

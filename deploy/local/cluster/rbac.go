@@ -66,7 +66,7 @@ func executorRules() []rbacv1.PolicyRule {
 		{
 			APIGroups: []string{""},
 			Resources: []string{"events"},
-			Verbs:     []string{"create", "patch", "update"},
+			Verbs:     []string{"create", "patch"},
 		},
 		{
 			// Used with --feature-gates=WorkloadWithJob=true only.
@@ -77,7 +77,7 @@ func executorRules() []rbacv1.PolicyRule {
 		{
 			APIGroups: []string{"coordination.k8s.io"},
 			Resources: []string{"leases"},
-			Verbs:     []string{"get", "create", "update", "patch"},
+			Verbs:     []string{"get", "create", "update"},
 		},
 	}
 }

@@ -1,0 +1,54 @@
+{{/* The prefix of all names. It leaves room for what is appended within the 63 bytes of a label. */}}
+{{- define "jobpolicy.fullname" -}}
+{{- $name := .Release.Name -}}
+{{- if not (contains .Chart.Name $name) -}}
+{{- $name = printf "%s-%s" $name .Chart.Name -}}
+{{- end -}}
+{{- .Values.fullnameOverride | default $name | trunc 48 | trimSuffix "-" -}}
+{{- end }}
+
+{{/* What tells the pods of one component of this release. Takes (list $ "engine"). */}}
+{{- define "jobpolicy.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ $root.Chart.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{/* Labels of every object. */}}
+{{- define "jobpolicy.labels" -}}
+{{ include "jobpolicy.selector" . }}
+app.kubernetes.io/version: {{ include "jobpolicy.tag" (index . 0) | trunc 63 | quote }}
+{{- end }}
+
+{{- define "jobpolicy.tag" -}}
+{{- .Values.image.tag | default (.Chart.AppVersion | replace "+" "-") -}}
+{{- end }}
+
+{{/* "true" where the engine has pods of its own. */}}
+{{- define "jobpolicy.remote" -}}
+{{- if not (hasPrefix "embedded" .Values.mode) -}}true{{- end -}}
+{{- end }}
+
+{{- define "jobpolicy.replace" -}}
+{{- if hasSuffix "replace" .Values.mode -}}true{{- end -}}
+{{- end }}
+
+{{/* "true" where the executor makes the certificates. */}}
+{{- define "jobpolicy.selfManaged" -}}
+{{- if and (include "jobpolicy.remote" .) (eq .Values.certificates.mode "selfManaged") -}}true{{- end -}}
+{{- end }}
+
+{{/* "true" where cert-manager does. */}}
+{{- define "jobpolicy.certManager" -}}
+{{- if and (include "jobpolicy.remote" .) (eq .Values.certificates.mode "certManager") -}}true{{- end -}}
+{{- end }}
+
+{{/* Other callers of the engine: a list of name, namespace and secret, as YAML. */}}
+{{- define "jobpolicy.clients" -}}
+{{- range .Values.certificates.clients }}
+- name: {{ .name }}
+  namespace: {{ .namespace | default $.Release.Namespace }}
+  secret: {{ include "jobpolicy.fullname" $ }}-client-{{ .name }}
+{{- end }}
+{{- end }}

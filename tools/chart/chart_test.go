@@ -1,0 +1,241 @@
+package chart
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/action"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	chartDir     = "../../deploy/chart/jobpolicy"
+	kustomizeDir = "../../deploy/kubernetes"
+)
+
+func TestLint(t *testing.T) {
+	for _, v := range Variants() {
+		lint := action.NewLint()
+		lint.Strict, lint.Namespace = true, releaseNamespace
+		for _, err := range lint.Run([]string{chartDir}, v.Values).Errors {
+			t.Errorf("%s: %v", v.Dir, err)
+		}
+	}
+}
+
+// What lies in deploy/kubernetes is what the chart renders today.
+func TestManifestsAreCurrent(t *testing.T) {
+	for _, v := range Variants() {
+		want, err := v.Manifests(chartDir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have, err := os.ReadFile(filepath.Join(kustomizeDir, v.Dir, "jobpolicy.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(have)); diff != "" {
+			t.Errorf("%s is not what the chart renders; run make manifests (-chart +file):\n%s", v.Dir, diff)
+		}
+	}
+}
+
+// Kustomize builds the same objects, and the namespace.
+func TestHelmAndKustomizeAgree(t *testing.T) {
+	const namespace = "Namespace /" + releaseNamespace
+	for _, v := range Variants() {
+		if v.IsComponent() {
+			continue
+		}
+		t.Run(v.Dir, func(t *testing.T) {
+			built := byKey(t)(Kustomize(filepath.Join(kustomizeDir, v.Dir)))
+			if built[namespace] == nil {
+				t.Errorf("kustomize makes no namespace; it makes %v", slices.Sorted(maps.Keys(built)))
+			}
+			delete(built, namespace)
+			if diff := cmp.Diff(byKey(t)(Helm(chartDir, v.Release())), built); diff != "" {
+				t.Errorf("objects differ (-helm +kustomize):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A kustomization of one's own, with other images and all components, has
+// the objects that the chart renders for them.
+func TestOverlayAgreesWithHelmElsewhere(t *testing.T) {
+	const elsewhere = releaseNamespace
+	values := map[string]any{"image": map[string]any{"repository": "registry.example.com/jobs", "tag": "v1.2.3"}}
+	overlay := map[string]any{
+		"namespace": elsewhere,
+		"resources": []string{"../coexist"},
+		"images": []map[string]any{
+			{"name": "jobpolicy.dev/jobpolicy-engine", "newName": "registry.example.com/jobs/jobpolicy-engine", "newTag": "v1.2.3"},
+			{"name": "jobpolicy.dev/jobpolicy-executor", "newName": "registry.example.com/jobs/jobpolicy-executor", "newTag": "v1.2.3"},
+		},
+	}
+	for _, v := range Variants() {
+		if v.IsComponent() {
+			overlay["components"] = append(components(overlay), "../"+v.Dir)
+			maps.Copy(values, v.Values)
+		}
+	}
+	built := byKey(t)(Kustomize(writeOverlay(t, overlay)))
+	delete(built, "Namespace /"+elsewhere)
+	rendered := byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: elsewhere, Values: values}))
+	forgetVersions(built)
+	forgetVersions(rendered)
+	if diff := cmp.Diff(rendered, built); diff != "" {
+		t.Errorf("objects differ (-helm +kustomize):\n%s", diff)
+	}
+}
+
+func components(overlay map[string]any) []string {
+	list, _ := overlay["components"].([]string)
+	return list
+}
+
+// writeOverlay puts a copy of deploy/kubernetes beside the overlay: kustomize
+// takes relative folders only.
+func writeOverlay(t *testing.T, overlay map[string]any) string {
+	t.Helper()
+	top := t.TempDir()
+	if err := os.CopyFS(top, os.DirFS(kustomizeDir)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(top, "overlay")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// forgetVersions removes the label that says which image an object is for: an
+// overlay that changes the image leaves it.
+func forgetVersions(objects map[string]Object) {
+	for _, object := range objects {
+		meta := object["metadata"].(map[string]any)
+		if labels, ok := meta["labels"].(map[string]any); ok {
+			delete(labels, "app.kubernetes.io/version")
+		}
+	}
+}
+
+func byKey(t *testing.T) func([]Object, error) map[string]Object {
+	return func(objects []Object, err error) map[string]Object {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]Object{}
+		for _, object := range objects {
+			if all[object.Key()] != nil {
+				t.Errorf("%s is there twice", object.Key())
+			}
+			all[object.Key()] = object
+		}
+		return all
+	}
+}
+
+// Every name and every selector follows the release, and nothing of another
+// release's is named.
+func TestAnyNameAndNamespace(t *testing.T) {
+	longest := strings.Repeat("r", 53) // the longest that Helm takes
+	for name, prefix := range map[string]string{"batch": "batch-jobpolicy", "my-jobpolicy": "my-jobpolicy", longest: longest[:48]} {
+		release := Release{Name: name, Namespace: "some-place", Values: map[string]any{
+			"networkPolicy": map[string]any{"enabled": true},
+			"monitoring":    map[string]any{"podMonitor": true, "alerts": true, "dashboard": true},
+		}}
+		for key, object := range byKey(t)(Helm(chartDir, release)) {
+			meta := object["metadata"].(map[string]any)
+			if objectName := meta["name"].(string); !strings.HasPrefix(objectName, prefix) || len(objectName) > 63 {
+				t.Errorf("release %s: %s has a name that is not of the release", name, key)
+			}
+			if ns, clusterWide := meta["namespace"], strings.HasPrefix(key, "ClusterRole"); (ns != "some-place") != clusterWide {
+				t.Errorf("release %s: %s is in namespace %v", name, key, ns)
+			}
+			text := fmt.Sprint(object)
+			if name == "batch" && strings.Contains(text, "jobpolicy-system") {
+				t.Errorf("%s names the namespace of another release: %s", key, text)
+			}
+		}
+	}
+}
+
+func TestBadValuesAreRefusedByName(t *testing.T) {
+	cases := map[string]struct {
+		values map[string]any
+		want   string
+	}{
+		"an unknown mode":         {map[string]any{"mode": "takeover"}, "at '/mode': value must be one of 'coexist', 'replace', 'embedded', 'embedded-replace'"},
+		"an unknown value":        {map[string]any{"replicas": 2}, "additional properties 'replicas' not allowed"},
+		"text for a number":       {map[string]any{"engine": map[string]any{"replicas": "two"}}, "at '/engine/replicas': got string, want integer"},
+		"a flag without dashes":   {map[string]any{"executor": map[string]any{"extraArgs": []any{"kube-api-qps=100"}}}, "at '/executor/extraArgs/0'"},
+		"a gate that is no truth": {map[string]any{"executor": map[string]any{"featureGates": map[string]any{"WorkloadWithJob": "yes"}}}, "at '/executor/featureGates/WorkloadWithJob': got string, want boolean"},
+		"no certificates":         {map[string]any{"certificates": map[string]any{"mode": "none"}}, "at '/certificates/mode': value must be one of"},
+		"a client without a name": {map[string]any{"certificates": map[string]any{"clients": []any{map[string]any{"namespace": "x"}}}}, "missing property 'name'"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace, Values: tc.values})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// Without an engine of its own there is nothing of it, and nothing to prove.
+func TestEmbeddedIsTheSmallestInstall(t *testing.T) {
+	want := []string{
+		"ClusterRole /jobpolicy-executor", "ClusterRoleBinding /jobpolicy-executor", "Deployment jobpolicy-system/jobpolicy-executor",
+		"Lease jobpolicy-system/jobpolicy-executor", "PodDisruptionBudget jobpolicy-system/jobpolicy-executor", "Role jobpolicy-system/jobpolicy-executor",
+		"RoleBinding jobpolicy-system/jobpolicy-executor", "ServiceAccount jobpolicy-system/jobpolicy-executor",
+	}
+	values := map[string]any{"mode": "embedded"}
+	objects := byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace, Values: values}))
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(objects))); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	if text := fmt.Sprint(objects); strings.Contains(text, "secret") {
+		t.Errorf("an embedded install names Secrets: %s", text)
+	}
+}
+
+// Rights on gangs come with the gate alone.
+func TestGangRightsComeWithTheGate(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		values := map[string]any{"executor": map[string]any{"featureGates": map[string]any{"WorkloadWithJob": on}}}
+		objects := byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace, Values: values}))
+		if has := strings.Contains(fmt.Sprint(objects["ClusterRole /jobpolicy-executor"]), "podgroups"); has != on {
+			t.Errorf("with the gate %v, rights on podgroups: %v", on, has)
+		}
+	}
+}
+
+func TestVersionsAgree(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(chartDir, "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chart struct{ Version, AppVersion string }
+	if err := yaml.Unmarshal(text, &chart); err != nil {
+		t.Fatal(err)
+	}
+	if chart.AppVersion != "v"+chart.Version {
+		t.Errorf("Chart.yaml: appVersion %s, want v and version %s", chart.AppVersion, chart.Version)
+	}
+}
