@@ -85,7 +85,7 @@ func (c *crew) hand() (more bool, err error) {
 	}
 	defer reports.Close()
 	cmd := exec.Command(c.binary, append([]string{"-test.run=^TestWorlds$", "-test.timeout=0", "-world.worker"}, c.args...)...)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=400")
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=1000")
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.ExtraFiles = []*os.File{reporting}

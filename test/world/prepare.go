@@ -18,6 +18,7 @@ func prepare() {
 	_ = flags.Set("logtostderr", "false")     // The names and
 	_ = flags.Set("stderrthreshold", "FATAL") // values are good.
 	klog.SetOutput(nowhere{})
+	go deepStack(deepFrames)
 	apiserver.New(apiserver.Options{})
 }
 
