@@ -110,6 +110,13 @@ simulate: ## play N=1000 simulated worlds from seed FROM=1 on, or replay one and
 mutants: ## plant defects in engine and executor and look for each in simulated worlds (MUTANT=regexp N=20000; hours)
 	@$(RUN_WORLDS) 'TestMutants$$' -args -world.mutants='$(or $(MUTANT),.)' -world.mutant-seeds=$(or $(N),20000) $(WORLD_ARGS)
 
+# Kubernetes' own end-to-end specs of Jobs, CronJobs and times to live (test/specs), on any cluster. ALL=1 runs those
+# that take more than two minutes, too; SPECS is a regular expression that chooses some by name.
+.PHONY: kubernetes-specs
+kubernetes-specs: ## run Kubernetes' own specs of Jobs and CronJobs on a cluster: KUBECONFIG=file (ALL=1 SPECS=regexp)
+	@go -C test build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/kubernetes-specs ./cmd/kubernetes-specs
+	@$(JOBPOLICY_BIN_DIR)/kubernetes-specs $(if $(KUBECONFIG),--kubeconfig '$(KUBECONFIG)') $(if $(ALL),--all) $(if $(SPECS),--focus '$(SPECS)')
+
 # --- benchmarks -----------------------------------------------------------------------------------------------------
 
 # SCENARIOS and CONTENDERS are regular expressions that choose some; DOCS=1 writes docs/performance.md and its plots;
