@@ -148,6 +148,35 @@ func TestAnAPIServerThatStaysAwayIsGivenUpOn(t *testing.T) {
 	})
 }
 
+// TestABacklogOfANamespaceIsSent: more events come of one namespace than may be posted
+// there at once, and objects get their second one while the first still waits.
+func TestABacklogOfANamespaceIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(1, 3))
+		s := newServer()
+		s.latency = 10 * time.Millisecond
+		b := start(t, s)
+		want := map[string][]string{}
+		var recorded sync.WaitGroup
+		for i := range 400 {
+			name := fmt.Sprint("job", i)
+			want[name] = []string{"SuccessfulCreate", "Completed"}
+			created, ran := time.Duration(random.IntN(1000))*time.Millisecond, time.Duration(random.IntN(1000))*time.Millisecond
+			recorded.Go(func() {
+				time.Sleep(created)
+				b.Event(job("ns", name), normal, "SuccessfulCreate", "x")
+				time.Sleep(ran)
+				b.Event(job("ns", name), normal, "Completed", "x")
+			})
+		}
+		recorded.Wait()
+		time.Sleep(10 * time.Second)
+		if diff := cmp.Diff(want, s.said()); diff != "" {
+			t.Errorf("events by object (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestANamespaceThatHangsHoldsUpNoOther: a webhook there does not answer.
 func TestANamespaceThatHangsHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

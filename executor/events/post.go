@@ -29,11 +29,14 @@ func (b *Broadcaster) poster(ctx context.Context) {
 }
 
 // next returns the object's oldest event. It parks the object if its namespace has
-// as many posters as it may have.
+// as many posters as it may have. An object may be parked more than once, and have
+// nothing left to say when its turn comes: that is the next one's then, or nobody
+// would wake those that wait.
 func (b *Broadcaster) next(o object) (*event, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.queued[o]) == 0 {
+		b.wake(o.namespace)
 		return nil, false
 	}
 	if b.posting[o.namespace] >= namespacePosters {
@@ -71,6 +74,12 @@ func (b *Broadcaster) unpark(namespace string) {
 	if b.posting[namespace]--; b.posting[namespace] == 0 {
 		delete(b.posting, namespace)
 	}
+	b.wake(namespace)
+}
+
+// wake puts the object of the namespace that has waited longest into the queue. b.mu
+// is held.
+func (b *Broadcaster) wake(namespace string) {
 	waiting := b.parked[namespace]
 	if len(waiting) == 0 {
 		return
