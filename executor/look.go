@@ -142,6 +142,9 @@ func (e *Executor) glance(ctx context.Context, s *jobState) (snap snapshot, d *j
 			if d, err = e.cfg.Decider.DecideJob(ctx, snap.req); err != nil {
 				return err
 			}
+			if err := e.check(snap.req, d); err != nil {
+				return err
+			}
 			if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
 				return nil
 			}

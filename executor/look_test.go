@@ -113,6 +113,15 @@ func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
 				return nil, status.Error(codes.Unavailable, "away")
 			}, 75,
 		},
+		"the answers break the contract": {
+			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				d := settled(req, 0)
+				if req.GetNow().AsTime().Minute() >= 1 {
+					d.Disposition = 99
+				}
+				return d, nil
+			}, 1 + 6,
+		},
 		"the view stays stale": {
 			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 				d := settled(req, 0)

@@ -376,6 +376,20 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 	}
 }
 
+// An answer that the contract does not allow is not taken for one that there is
+// nothing to do: the question is asked again.
+func TestAnUnknownDispositionIsRefused(t *testing.T) {
+	for _, disposition := range []jobpolicyv1.Disposition{0, 99} {
+		t.Run(disposition.String(), func(t *testing.T) {
+			d := &script{answers: []answer{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+				return &jobpolicyv1.DecideCronJobResponse{Disposition: disposition}
+			}}}
+			start(t, newServer(testCron()), d)
+			d.await(t, 2)
+		})
+	}
+}
+
 func TestTheTableSaysWhenEachCronJobRunsNext(t *testing.T) {
 	s := newServer(testCron(), testCron(func(c *batchv1.CronJob) { c.Name, c.UID = "another", testUID(2) }))
 	explaining := func(req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {

@@ -186,7 +186,7 @@ func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (_ *j
 	switch {
 	case d.GetRequestId() != snap.req.GetRequestId():
 		return nil, fmt.Errorf("asked %q, got the answer to %q: %w", snap.req.GetRequestId(), d.GetRequestId(), errBadAnswer)
-	case d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_UNSPECIFIED:
+	case d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_UNSPECIFIED || jobpolicyv1.Disposition_name[int32(d.GetDisposition())] == "":
 		return nil, fmt.Errorf("disposition %v: %w", d.GetDisposition(), errBadAnswer)
 	case d.GetCreate() != nil && d.GetStatus() != nil:
 		return nil, fmt.Errorf("a creation and a status at once: %w", errBadAnswer)

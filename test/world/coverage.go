@@ -62,6 +62,13 @@ func (p *plan) features() []string {
 	return out
 }
 
+// has reports whether a feature, a fault or a step of that name is in the plan.
+func (p *plan) has(name string) bool {
+	return slices.Contains(p.features(), name) ||
+		slices.ContainsFunc(p.faults, func(f *fault) bool { return string(f.kind) == name }) ||
+		slices.ContainsFunc(p.steps, func(s *step) bool { return s.verb == name })
+}
+
 func specFeatures(s *batchv1.JobSpec, set func(string, bool)) {
 	set("Indexed", indexed(s))
 	set("completions", !indexed(s) && s.Completions != nil)

@@ -15,6 +15,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/cronjob"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -27,11 +28,29 @@ type decider struct{ *link }
 func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d.saw(req)
 	resp := &jobpolicyv1.DecideJobResponse{}
-	err := d.ask(ctx, "job "+string(req.GetJob().GetUid())+req.GetRequestId(), req, &jobpolicyv1.DecideJobRequest{}, resp, func(m proto.Message) (proto.Message, error) {
-		return engine.DecideJob(m.(*jobpolicyv1.DecideJobRequest))
+	about, err := tracker.UIDString(req.GetJob().GetUid())
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	expiring := req.GetSpec().GetTtlOptions() != nil // Of a finished Job, that is all there is to say.
+	if !expiring {
+		d.asked(d.by, about)
+	}
+	r, f, err := d.ask(ctx, "job "+string(req.GetJob().GetUid())+req.GetRequestId(), req, &jobpolicyv1.DecideJobRequest{}, resp, func(m proto.Message, earlier bool) (proto.Message, error) {
+		received := m.(*jobpolicyv1.DecideJobRequest)
+		if earlier {
+			if err := asEarlier(received); err != nil {
+				return nil, err
+			}
+		}
+		return engine.DecideJob(received)
 	})
 	if err != nil {
 		return nil, err
+	}
+	if f == engineGarbled {
+		garble(r, resp, expiring)
+		d.garbled(d.by, about, time.Now())
 	}
 	if d.telling() {
 		d.note("engine", fmt.Sprintf("to %s on %s: %s", d.by, req.GetJob().GetName(), resp.GetExplanation().GetSummary()))
@@ -42,41 +61,49 @@ func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReques
 // DecideCronJob implements cronjobs.Decider.
 func (d decider) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 	resp := &jobpolicyv1.DecideCronJobResponse{}
-	err := d.ask(ctx, "cron job "+string(req.GetCronJob().GetUid())+req.GetRequestId(), req, &jobpolicyv1.DecideCronJobRequest{}, resp, func(m proto.Message) (proto.Message, error) {
+	r, f, err := d.ask(ctx, "cron job "+string(req.GetCronJob().GetUid())+req.GetRequestId(), req, &jobpolicyv1.DecideCronJobRequest{}, resp, func(m proto.Message, earlier bool) (proto.Message, error) {
+		if earlier {
+			return nil, &engine.UnsupportedError{Field: "cron_job", Description: "are unknown to this engine"}
+		}
 		return cronjob.Decide(m.(*jobpolicyv1.DecideCronJobRequest))
 	})
 	if err != nil {
 		return nil, err
 	}
+	if f == engineGarbled {
+		cronGarblings[r.IntN(len(cronGarblings))](resp)
+	}
 	return resp, nil
 }
 
-// ask sends the question and receives the answer.
-func (d decider) ask(ctx context.Context, key string, req, received, resp proto.Message, decide func(proto.Message) (proto.Message, error)) error {
+// ask sends the question and receives the answer. The fault is one that is in what
+// the engine makes of the question.
+func (d decider) ask(ctx context.Context, key string, req, received, resp proto.Message, decide func(m proto.Message, earlier bool) (proto.Message, error)) (*request, faultKind, error) {
 	sent, err := proto.Marshal(req)
 	if err != nil {
-		return status.Error(codes.Internal, err.Error())
+		return nil, "", status.Error(codes.Internal, err.Error())
 	}
 	d.strain()
 	r := d.question(ctx, key)
-	if err := d.trouble(ctx, r, len(sent)); err != nil {
-		return err
+	f, err := d.trouble(ctx, r, len(sent))
+	if err != nil {
+		return nil, f, err
 	}
 	if err := d.wait(ctx, r.draw(span{50 * time.Microsecond, 2 * time.Millisecond})); err != nil {
-		return err
+		return nil, f, err
 	}
 	if err := proto.Unmarshal(sent, received); err != nil {
-		return status.Error(codes.Internal, err.Error())
+		return nil, f, status.Error(codes.Internal, err.Error())
 	}
-	answer, err := decide(received)
+	answer, err := decide(received, f == engineEarlier)
 	if err != nil {
-		return toStatus(err)
+		return nil, f, toStatus(err)
 	}
 	data, err := proto.Marshal(answer)
 	if err != nil {
-		return status.Error(codes.Internal, err.Error())
+		return nil, f, status.Error(codes.Internal, err.Error())
 	}
-	return proto.Unmarshal(data, resp)
+	return r, f, proto.Unmarshal(data, resp)
 }
 
 // saw takes down what of the ways to ask was taken.
@@ -111,26 +138,26 @@ func (d decider) question(ctx context.Context, key string) *request {
 }
 
 // trouble is what the engine answers, or does not, while something is wrong.
-func (d decider) trouble(ctx context.Context, r *request, size int) error {
+func (d decider) trouble(ctx context.Context, r *request, size int) (faultKind, error) {
 	large := size > d.plan.executor.largeRequest
 	f := d.fault(r, func(k faultKind) bool { return k.ofEngine() && (k != engineNarrow || large) })
 	if f == nil {
-		return nil
+		return "", nil
 	}
 	d.note(d.by, string(f.kind))
 	switch f.kind {
 	case engineAway:
-		return status.Error(codes.Unavailable, "drawn")
+		return f.kind, status.Error(codes.Unavailable, "drawn")
 	case engineBusy, engineNarrow:
-		return status.Error(codes.ResourceExhausted, "drawn")
+		return f.kind, status.Error(codes.ResourceExhausted, "drawn")
 	case engineBroken:
-		return status.Error(codes.Internal, "drawn")
+		return f.kind, status.Error(codes.Internal, "drawn")
 	case engineHangs:
-		return d.wait(ctx, time.Hour)
+		return f.kind, d.wait(ctx, time.Hour)
 	case engineSlow:
-		return d.wait(ctx, r.draw(f.delay))
+		return f.kind, d.wait(ctx, r.draw(f.delay))
 	}
-	return nil
+	return f.kind, nil
 }
 
 // wait is travel with the errors of gRPC.

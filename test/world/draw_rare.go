@@ -18,6 +18,8 @@ func (d *drawer) rare() {
 		{3, false, d.large},
 		{3, true, d.lateSuccess},
 		{80, true, d.rivals},
+		{5, true, func() { d.strange(engineGarbled) }},
+		{4, true, func() { d.strange(engineEarlier) }},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {
@@ -108,6 +110,15 @@ func (d *drawer) standstill() time.Duration {
 		return d.within(time.Second, 100*time.Second)
 	}
 	return d.within(130*time.Second, 5*time.Minute)
+}
+
+// strange lets the engine be another one for a while.
+func (d *drawer) strange(kind faultKind) {
+	f := &fault{kind: kind, percent: pick(d, 10, 50, 100)}
+	if f.from, f.to = d.window(); d.p.calm <= longestTrouble && d.chance(50) {
+		f.from, f.to = 0, d.p.calm
+	}
+	d.p.faults = append([]*fault{f}, d.p.faults...)
 }
 
 // lateSuccess lets pods be recorded as failed because they are deleted, and succeed

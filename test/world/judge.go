@@ -71,6 +71,8 @@ type judge struct {
 	namespaces map[string]*corev1.Namespace
 	writers    map[string]*writer
 	leases     map[string]time.Time // Until when each executor may write.
+	// nonsense are the questions that got an answer against the contract, and when.
+	nonsense map[question]time.Time
 	// calmSince is when the last fault ended; zero while there may be more.
 	calmSince time.Time
 	// fastest and slowest are how far executors' clocks were ahead and behind, at
@@ -102,6 +104,7 @@ func newJudge(options judgeOptions) *judge {
 		namespaces:   map[string]*corev1.Namespace{},
 		writers:      map[string]*writer{},
 		leases:       map[string]time.Time{},
+		nonsense:     map[question]time.Time{},
 	}
 }
 

@@ -14,6 +14,7 @@ func (j *judge) judgeCreation(w apiserver.Write, pod *corev1.Pod) {
 		j.breach("I8", w.Key, w.UID, "%s created a pod for a Job that never was (UID %q)", w.By, controllerUID(pod))
 		return
 	}
+	j.judgeAnswer(w, r)
 	if !holds(pod) {
 		j.breach("I1", w.Key, w.UID, "%s created a pod without the tracking finalizer, and its end could go uncounted", w.By)
 	}

@@ -21,6 +21,7 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	if next == nil || w.Subresource != "status" {
 		return
 	}
+	j.judgeAnswer(w, r)
 	if !r.finishedAt.IsZero() {
 		j.breach("I4", r.key, r.uid, "%s wrote the status of a Job that is %s, and that is the last word", w.By, finished(r.job))
 		return

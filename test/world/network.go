@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 var (
@@ -29,6 +31,10 @@ type network struct {
 	telling func() bool
 	// disturbed is told of each fault.
 	disturbed func()
+	// asked and garbled are told of each question about a Job, and of the answers to
+	// it that break the contract.
+	asked   func(by string, job types.UID)
+	garbled func(by string, job types.UID, at time.Time)
 
 	mu       sync.Mutex
 	calm     bool

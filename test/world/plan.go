@@ -157,12 +157,15 @@ const (
 	engineSlow   faultKind = "engine slow"
 	engineBroken faultKind = "engine internal error"
 	engineNarrow faultKind = "engine refuses large requests"
+	// These two are in what the engine makes of a question.
+	engineGarbled faultKind = "engine breaks the contract"
+	engineEarlier faultKind = "engine of an earlier contract"
 )
 
 // ofEngine reports whether the fault is one of the engine's.
 func (k faultKind) ofEngine() bool {
 	switch k {
-	case engineAway, engineHangs, engineBusy, engineSlow, engineBroken, engineNarrow:
+	case engineAway, engineHangs, engineBusy, engineSlow, engineBroken, engineNarrow, engineGarbled, engineEarlier:
 		return true
 	}
 	return false

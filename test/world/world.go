@@ -83,6 +83,7 @@ func newWorld(p *plan, tells bool) *world {
 	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed, together: p.executor.together, elected: p.executor.elected()})
 	w.network = newNetwork(p, w.begun, w.note)
 	w.network.telling, w.network.refused, w.network.disturbed = w.telling, w.judge.refused, w.judge.disturbed
+	w.network.asked, w.network.garbled = w.judge.asked, w.judge.garbled
 	w.network.sending = func(r *request) {
 		w.judge.sends(r.by, r.Method, r.resource, time.Now())
 		w.reached(r.n, true)

@@ -1,0 +1,86 @@
+package world
+
+import (
+	"bytes"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// garblings turn an answer about a Job into one that the contract does not allow.
+var garblings = []func(*jobpolicyv1.DecideJobResponse){
+	func(a *jobpolicyv1.DecideJobResponse) { a.RequestId += "?" },
+	func(a *jobpolicyv1.DecideJobResponse) { a.Disposition = 0 },
+	func(a *jobpolicyv1.DecideJobResponse) { a.Disposition = 99 },
+	func(a *jobpolicyv1.DecideJobResponse) { a.Create = &jobpolicyv1.CreatePods{Count: -5} },
+	func(a *jobpolicyv1.DecideJobResponse) { a.Create = &jobpolicyv1.CreatePods{Count: 1 << 30} },
+	func(a *jobpolicyv1.DecideJobResponse) {
+		a.Create = &jobpolicyv1.CreatePods{Count: 2, Indexes: ranges(5, 2)}
+	},
+	func(a *jobpolicyv1.DecideJobResponse) {
+		a.Create = &jobpolicyv1.CreatePods{Count: 2, Indexes: ranges(-2, -1)}
+	},
+	func(a *jobpolicyv1.DecideJobResponse) {
+		a.Create, a.Delete = &jobpolicyv1.CreatePods{Count: 1}, []*jobpolicyv1.DeletePod{{Uid: make([]byte, 16)}}
+	},
+	func(a *jobpolicyv1.DecideJobResponse) {
+		a.Delete = append(a.Delete, &jobpolicyv1.DeletePod{Uid: []byte("short")})
+	},
+	func(a *jobpolicyv1.DecideJobResponse) { a.Release = append(a.Release, []byte("short")) },
+	func(a *jobpolicyv1.DecideJobResponse) {
+		a.Release = append(a.Release, bytes.Repeat([]byte{7}, 16), bytes.Repeat([]byte{7}, 16))
+	},
+	func(a *jobpolicyv1.DecideJobResponse) { a.Status = &jobpolicyv1.JobStatus{Failed: -1} },
+	func(a *jobpolicyv1.DecideJobResponse) {
+		a.Status = &jobpolicyv1.JobStatus{CompletedIndexes: ranges(0, 3, 2, 4)}
+	},
+	func(a *jobpolicyv1.DecideJobResponse) {
+		a.Status = &jobpolicyv1.JobStatus{Conditions: []*jobpolicyv1.JobCondition{{Type: "Complete"}}}
+	},
+	func(a *jobpolicyv1.DecideJobResponse) { a.RecheckTime = &timestamppb.Timestamp{Nanos: -1} },
+	func(a *jobpolicyv1.DecideJobResponse) {
+		a.Events = append(a.Events, &jobpolicyv1.JobEvent{Reason: "\xff"})
+	},
+}
+
+// cronGarblings do the same to an answer about a CronJob.
+var cronGarblings = []func(*jobpolicyv1.DecideCronJobResponse){
+	func(a *jobpolicyv1.DecideCronJobResponse) { a.RequestId += "?" },
+	func(a *jobpolicyv1.DecideCronJobResponse) { a.Disposition = 0 },
+	func(a *jobpolicyv1.DecideCronJobResponse) { a.Disposition = 99 },
+}
+
+// ranges is a set of indexes as pairs of the first and the last one.
+func ranges(bounds ...int32) *jobpolicyv1.IndexSet {
+	set := &jobpolicyv1.IndexSet{}
+	for i := 0; i < len(bounds); i += 2 {
+		set.Ranges = append(set.Ranges, &jobpolicyv1.IndexRange{First: bounds[i], Last: bounds[i+1]})
+	}
+	return set
+}
+
+// garble makes nonsense of an answer about a Job. Whoever asks about a finished one
+// looks for nothing in it but whether to delete it.
+func garble(r *request, answer *jobpolicyv1.DecideJobResponse, finished bool) {
+	n := len(garblings)
+	if finished {
+		n = 1
+	}
+	garblings[r.IntN(n)](answer)
+}
+
+// asEarlier is what an engine makes of a request about a Job that knows only an
+// earlier contract: times before which the caller does not want something, the
+// indexes of pods that are not listed, and some fields of specs are unknown to it.
+func asEarlier(req *jobpolicyv1.DecideJobRequest) error {
+	if req.GetSpec().GetSuccessPolicy() != nil {
+		return &engine.UnsupportedError{Field: "spec", Description: "has fields that this engine does not know; it needs a newer one"}
+	}
+	req.StatusNotBefore, req.RecordNotBefore, req.DeleteNotBefore = nil, nil, nil
+	if req.UnlistedPods != nil {
+		req.UnlistedPods.FailedIndexes = nil
+	}
+	return nil
+}
