@@ -175,6 +175,9 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 		return nil, err
 	}
 	return func(ctx context.Context) error {
+		if ctx.Err() == nil {
+			f.w.judge.began(p.name, time.Now())
+		}
 		group, running := errgroup.WithContext(ctx)
 		for _, run := range []func(context.Context) error{jobs.Run, crons.Run, ttl.Run} {
 			group.Go(func() error { return run(running) })

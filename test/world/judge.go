@@ -39,13 +39,11 @@ type judgeOptions struct {
 	executors func(by string) bool
 	// managed reports whether ours manages a Job.
 	managed func(*batchv1.Job) bool
-	// together: two executors are meant to be active at once.
-	together bool
 	// elected: a lease says which one is active.
 	elected bool
-	// lag is how old what an executor acts on may be, own writes apart.
-	// Default: defaultLag.
-	lag time.Duration
+	// lag is how old what an executor acts on may be, own writes apart, and calmLag
+	// the same when nothing has failed for so long. Default: defaultLag, and lag.
+	lag, calmLag time.Duration
 	// firstDelay and longestDelay are the retry delay after one failure, and the
 	// longest. Default: upstream's.
 	firstDelay, longestDelay time.Duration
@@ -74,7 +72,8 @@ type judge struct {
 	// nonsense are the questions that got an answer against the contract, and when.
 	nonsense map[question]time.Time
 	// calmSince is when the last fault ended; zero while there may be more.
-	calmSince time.Time
+	// troubledAt is when something last failed.
+	calmSince, troubledAt time.Time
 	// fastest and slowest are how far executors' clocks were ahead and behind, at
 	// most; the latter is not above 0.
 	fastest, slowest time.Duration
@@ -85,13 +84,15 @@ type said struct {
 	uid        types.UID
 }
 
-// A writer is an executor that has written something.
+// A writer is an executor. began is when it began to look at the cluster, or, as far
+// as nobody has told, to write.
 type writer struct {
-	first, last time.Time
+	began, first, last time.Time
 }
 
 func newJudge(options judgeOptions) *judge {
 	options.lag = cmp.Or(options.lag, defaultLag)
+	options.calmLag = cmp.Or(options.calmLag, options.lag)
 	options.firstDelay = cmp.Or(options.firstDelay, firstDelay)
 	options.longestDelay = cmp.Or(options.longestDelay, max(longestDelay, options.firstDelay))
 	return &judge{
@@ -147,10 +148,18 @@ func keep[K comparable, T any](all map[K]T, key K, w apiserver.Write) {
 func (j *judge) writer(by string) *writer {
 	known, ok := j.writers[by]
 	if !ok {
-		known = &writer{first: j.now, last: j.now}
+		known = &writer{began: j.now, first: j.now, last: j.now}
 		j.writers[by] = known
 	}
 	return known
+}
+
+// began takes in that an executor begins to look at the cluster.
+func (j *judge) began(by string, now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.now = now
+	j.writer(by).began = now
 }
 
 // refused takes in that the API server refused a request as invalid (422). A
@@ -200,21 +209,30 @@ func (j *judge) breach(rule string, key types.NamespacedName, uid types.UID, for
 	j.found = append(j.found, breach{at: j.now, rule: rule, key: key, uid: uid, text: fmt.Sprintf(format, args...)})
 }
 
-// bothActive reports whether another executor wrote shortly before, and after
-// this one had begun: the loss of a lease may leave two for a moment. Where two are
-// meant to be active, this one has begun before its first write.
-func (j *judge) bothActive(by string) bool {
-	mine := j.writer(by)
-	for name, other := range j.writers {
-		if name != by && (j.together || !other.last.Before(mine.first)) && j.now.Sub(other.last) <= j.lag {
-			return true
-		}
+// old reports whether every view shows what happened then: long ago, or, as nothing
+// has failed for long, a while ago.
+func (j *judge) old(at time.Time) bool { return at.Before(j.surely()) }
+
+// surely is up to when every view is complete.
+func (j *judge) surely() time.Time {
+	if j.troubled() {
+		return j.now.Add(-j.lag)
 	}
-	return false
+	return j.now.Add(-j.calmLag)
 }
 
-// old reports whether every view shows what happened then.
-func (j *judge) old(at time.Time) bool { return j.now.Sub(at) > j.lag }
+// troubled reports whether something has failed that may still make views late.
+func (j *judge) troubled() bool { return !j.troubledAt.IsZero() && j.now.Sub(j.troubledAt) <= j.lag }
+
+// knows reports whether an executor must know what happened then: every view shows
+// it, or it began afterwards, by looking at what there was.
+func (j *judge) knows(by string, at time.Time) bool {
+	return j.old(at) || (at.Before(j.writer(by).began) && !j.troubled())
+}
+
+// told reports whether an executor must know what is marked: it wrote that itself, or
+// every view shows it.
+func (j *judge) told(m mark, by string) bool { return m.by == by || j.knows(by, m.at) }
 
 // sortedUIDs lists a map's keys in order, so that breaches come in the same
 // order in every run.

@@ -23,15 +23,13 @@ func (j *judge) judgeCreation(w apiserver.Write, pod *corev1.Pod) {
 		return
 	}
 	room := j.room(w, r)
-	if room < 1 && !j.bothActive(w.By) {
+	if room < 1 {
 		j.breach("I6", r.key, r.uid, "%s created pod %s, and with it there are %d more pods than the Job wants", w.By, w.Key.Name, 1-room)
 	}
 	if isIndexed(r.job) {
 		j.judgeIndex(w, r, pod)
 	}
-	if !j.bothActive(w.By) {
-		j.judgeDelay(w, r, pod, int(room)-1)
-	}
+	j.judgeDelay(w, r, pod, int(room)-1)
 }
 
 // idle says why the Job wants no pods at all; empty if it does.
@@ -61,13 +59,12 @@ func (j *judge) room(w apiserver.Write, r *jobRecord) int64 {
 			busy++
 		}
 	}
-	return j.wanted(r) - busy
+	return j.wanted(r, r.succeeded(j.least(r, w.By))) - busy
 }
 
 // wanted is how many pods the most generous recent version of the Job wants at a
-// time. Successes count that every view shows.
-func (j *judge) wanted(r *jobRecord) (most int64) {
-	succeeded := r.succeeded(func(p *podRecord) bool { return r.accounts(p) || j.old(p.dueAt) })
+// time after so many have succeeded.
+func (j *judge) wanted(r *jobRecord, succeeded int64) (most int64) {
 	for _, job := range j.recent(r) {
 		want := int64(valueOr(job.Spec.Parallelism, 1))
 		switch {
@@ -90,11 +87,8 @@ func (j *judge) judgeIndex(w apiserver.Write, r *jobRecord, pod *corev1.Pod) {
 		j.breach("I6", r.key, r.uid, "%s created pod %s with index %d, which the Job does not ask for", w.By, w.Key.Name, ix)
 		return
 	}
-	if (r.completed.Has(ix) || r.failed.Has(ix)) && !j.bothActive(w.By) {
+	if m, done := r.done[ix]; done && j.told(m, w.By) {
 		j.breach("I6", r.key, r.uid, "%s created pod %s with index %d, which is done by the stored status", w.By, w.Key.Name, ix)
-	}
-	if j.bothActive(w.By) {
-		return
 	}
 	waits := j.always(r, replacesFailedOnly)
 	for _, uid := range sortedUIDs(r.live) {

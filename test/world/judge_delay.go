@@ -1,7 +1,6 @@
 package world
 
 import (
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -34,25 +33,23 @@ func (j *judge) delayAfter(failures int) time.Duration {
 // replaced no faster than the retry delay allows. slack is how many pods more the
 // Job would take: so many ends the executor need not have seen.
 func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, slack int) {
-	if r.looseSuccess || j.bothActive(w.By) {
-		return // What one has seen to fail, the other may still count as running.
-	}
 	if perIndex(r.job) {
 		j.judgeIndexDelay(w, r, pod)
 		return
 	}
 	now := w.Time.Add(j.askew())
-	ends := r.delaying(func(p *podRecord) bool { return !j.lost(p, w.By) })
+	ends := j.delaying(r, w.By)
 	seen := max(0, len(ends)-max(0, slack))
 	for i, p := range ends {
-		if j.old(p.dueAt) || r.entries[p.uid] != nil {
+		if j.mustKnowEnd(r, p, w.By) {
 			seen = max(seen, i+1)
 		}
 	}
+	loose := j.looseSuccess(r, w.By)
 	var due time.Time
 	var failures int
 	for n := seen; n <= len(ends); n++ {
-		count, last := inARow(ends[:n])
+		count, last := inARow(ends[:n], loose)
 		at := last.Add(j.delayAfter(count))
 		if count == 0 || !now.Before(at) {
 			return
@@ -65,52 +62,92 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 		w.By, w.Key.Name, due.Sub(now), failures, j.delayAfter(failures))
 }
 
-// delaying are the ends of pods that say something about when to try again. That a
-// pod failed that was not the Job's for a while need not be known.
-func (r *jobRecord) delaying(known func(*podRecord) bool) (ends []*podRecord) {
+// mustKnowEnd reports whether an executor must know that a pod was due to be
+// counted: it has recorded the pod itself, or every view shows that.
+func (j *judge) mustKnowEnd(r *jobRecord, p *podRecord, by string) bool {
+	e := r.entries[p.uid]
+	return j.knows(by, p.dueAt) || (e != nil && j.told(e.mark, by))
+}
+
+// delaying are the ends of pods that say something about when to try again: of
+// successes, those that the executor may know; of failures, those of pods that it must
+// know of.
+func (j *judge) delaying(r *jobRecord, by string) (ends []*podRecord) {
 	for _, p := range r.ends {
-		if p.flipped {
-			return nil // Which of its ends counts is anybody's guess.
+		switch {
+		case p.maySucceed() && r.askedFor(p) && !(p.gone && p.goneAt.Before(j.writer(by).began)):
+		case !p.maySucceed() && j.always(r, func(job *batchv1.Job) bool { return inRange(job, p.pod) }) && (j.shown(p, by) || j.mustKnowEnd(r, p, by)) && !j.lost(r, p, by):
+		default:
+			continue
 		}
-		if inRange(r.job, p.pod) && (p.strayAt.IsZero() || p.succeeded()) && known(p) {
-			ends = append(ends, p)
-		}
+		ends = append(ends, p)
 	}
 	return ends
 }
 
+// maySucceed reports whether the pod succeeded, or said so at some time.
+func (p *podRecord) maySucceed() bool { return p.succeeded() || p.flipped }
+
+// askedFor reports whether the Job has asked for the pod's index at some time since it
+// was due to be counted. That it does no longer makes no success undone.
+func (r *jobRecord) askedFor(p *podRecord) bool {
+	if inRange(r.job, p.pod) {
+		return true
+	}
+	for _, e := range r.earlier {
+		if !e.until.Before(p.dueAt) && inRange(e.job, p.pod) {
+			return true
+		}
+	}
+	return false
+}
+
 // inARow counts the failures after the last success, and says when the last of
-// them was. Disruptions are no reason to wait.
-func inARow(ends []*podRecord) (failures int, last time.Time) {
-	var success time.Time
+// them was. A failure in the second of a success is not after it: nothing in the
+// cluster tells which came first. Disruptions are no reason to wait. other is a
+// success besides.
+func inARow(ends []*podRecord, other time.Time) (failures int, last time.Time) {
+	success := other
 	for _, p := range ends {
-		if at := finishTime(p.version()); p.succeeded() && at.After(success) {
-			success = at
+		if p.maySucceed() {
+			success = latest(success, p.saidToEnd)
 		}
 	}
 	for _, p := range ends {
-		if p.succeeded() || disrupted(p.version()) || disrupted(p.pod) {
-			continue
-		}
-		at := p.finished
-		if !at.After(success) {
+		if p.maySucceed() || disrupted(p.version()) || disrupted(p.pod) || !p.finished.After(success) {
 			continue
 		}
 		failures++
-		if at.After(last) {
-			last = at
-		}
+		last = latest(last, p.finished)
 	}
 	return failures, last
 }
 
-// lost reports whether nothing in the cluster tells an executor of a pod's end
+// looseSuccess is when a pod last succeeded without its finalizer that the executor
+// may have found so, when it began or when the pod became the Job's. Such a pod
+// counts nowhere, but ends a row of failures.
+func (j *judge) looseSuccess(r *jobRecord, by string) (last time.Time) {
+	began := j.writer(by).began
+	for _, p := range r.loose {
+		found := !p.endedAt.After(began.Add(j.lag)) || (p.claimedBy != by && p.endedAt.Sub(p.claimedAt) <= j.lag)
+		if found && !(p.gone && p.goneAt.Before(began)) {
+			last = latest(last, p.saidToEnd)
+		}
+	}
+	return last
+}
+
+// lost reports whether nothing in the cluster tells an executor of a failed pod's end
 // any more, and it need not have seen it.
-func (j *judge) lost(p *podRecord, by string) bool {
-	if !j.writer(by).first.After(p.dueAt) {
+func (j *judge) lost(r *jobRecord, p *podRecord, by string) bool {
+	if e := r.entries[p.uid]; e != nil && e.by == by {
 		return false
 	}
-	return p.gone || (!holds(p.pod) && (p.first == nil || p.pod.DeletionTimestamp != nil))
+	mine := p.job == r && r.selects(p.pod)
+	if !j.writer(by).began.After(p.dueAt) { // It was there, and saw what it was shown in time.
+		return !mine && p.strayAt.Sub(p.dueAt) <= j.lag
+	}
+	return p.gone || !mine || !j.old(p.strayAt) || (!holds(p.pod) && (p.first == nil || p.pod.DeletionTimestamp != nil))
 }
 
 // judgeIndexDelay holds I12 for an index with limits of its own: its last pod says
@@ -118,9 +155,8 @@ func (j *judge) lost(p *podRecord, by string) bool {
 // there.
 func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod) {
 	ix := podIndex(pod)
-	at := slices.IndexFunc(r.ends, func(p *podRecord) bool { return p.flipped })
 	last := r.lastFailure(ix)
-	if at >= 0 || last == nil || !j.shown(last, w.By) {
+	if last == nil || last.flipped || !j.shown(last, w.By) {
 		return
 	}
 	failures, ignored := countOf(last.pod, batchv1.JobIndexFailureCountAnnotation), countOf(last.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)

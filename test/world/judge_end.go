@@ -154,7 +154,7 @@ func (j *judge) undecided(r *jobRecord) string {
 			active++
 		}
 	}
-	succeeded, failures := r.succeeded(func(*podRecord) bool { return true }), r.failures(r.fails)
+	succeeded, failures := r.succeeded(r.all()), r.failures(r.all(), r.fails)
 	for _, p := range r.ends {
 		if p.failed() && !p.flipped && p.excuse == "" && r.selects(p.pod) && policyAction(r.job, p.first) == batchv1.PodFailurePolicyActionFailJob {
 			return sprint("pod %s failed in a way that fails the Job", p.key.Name)
@@ -194,7 +194,7 @@ func (j *judge) judgeMissing(r *jobRecord) {
 			terminating++
 		}
 	}
-	wanted := j.wanted(r)
+	wanted := j.wanted(r, r.succeeded(r.all()))
 	if isIndexed(r.job) {
 		completions := valueOr(r.job.Spec.Completions, 0)
 		wanted = min(wanted, int64(completions)-r.completed.Union(r.failed).Below(completions).Len())
@@ -213,7 +213,7 @@ func (j *judge) judgeMissing(r *jobRecord) {
 // delayed reports whether a retry delay still holds pods back, or did lately.
 func (j *judge) delayed(r *jobRecord) bool {
 	if !perIndex(r.job) {
-		count, last := inARow(r.delaying(func(*podRecord) bool { return true }))
+		count, last := inARow(r.ends, time.Time{})
 		return !j.settled(last.Add(j.delayAfter(count)))
 	}
 	for _, p := range r.ends {

@@ -26,9 +26,9 @@ func (r *jobRecord) failJobMissing() string {
 
 // failuresMissing: more pods must have failed than backoffLimit, or the containers
 // have restarted as often.
-func (j *judge) failuresMissing(r *jobRecord, next *batchv1.Job) string {
+func (j *judge) failuresMissing(r *jobRecord, by string) string {
 	limit := int64(valueOr(r.job.Spec.BackoffLimit, 6))
-	failed := max(r.failures(r.mayFail), j.claimed(r, next, asFailed))
+	failed := r.failures(j.most(r, by), r.mayFail)
 	if failed > limit {
 		return ""
 	}
@@ -59,42 +59,24 @@ func (r *jobRecord) restarting() (n int64) {
 	return n
 }
 
-// claimed is how many pods the status counts or lists. It goes by what became of
-// them, but where somebody has made a counted pod look as if it was not: then the
-// status is all there is.
-func (j *judge) claimed(r *jobRecord, next *batchv1.Job, as outcome) (n int64) {
-	if isIndexed(next) && as == asSucceeded {
-		return completedIndexes(&next.Status).Len() // Each of them is proven.
-	}
-	revived := false
-	for _, p := range r.ends {
-		revived = revived || p.revived
-	}
-	listed := int64(0)
-	for _, in := range uncounted(&next.Status) {
-		if in == as {
-			listed++
-		}
-	}
-	switch {
-	case !revived:
+// provenIndexes is how many indexes a status says are completed; each of them is
+// proven.
+func provenIndexes(next *batchv1.Job) int64 {
+	if !isIndexed(next) {
 		return 0
-	case as == asFailed:
-		return int64(next.Status.Failed) + listed
-	default:
-		return int64(next.Status.Succeeded) + listed
 	}
+	return completedIndexes(&next.Status).Len()
 }
 
 // failures is how many pods count as failed by what became of them, recorded or
-// not yet.
-func (r *jobRecord) failures(fails func(*podRecord) bool) (n int64) {
+// not yet, to that sight.
+func (r *jobRecord) failures(s sight, fails func(*podRecord) bool) (n int64) {
 	for _, p := range r.ends {
 		e := r.entries[p.uid]
 		switch {
 		case e != nil && e.as == asFailed:
-			n++
-		case e != nil || p.excuse != "" || !inRange(r.job, p.pod):
+			n += r.claims(p)
+		case e != nil || s.letGo(p) || !inRange(r.job, p.pod):
 		case fails(p):
 			n++
 		}

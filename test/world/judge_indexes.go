@@ -59,8 +59,7 @@ func (j *judge) judgeFailedIndexes(w apiserver.Write, r *jobRecord, fresh indexs
 	for _, p := range r.ends {
 		ix := podIndex(p.pod)
 		// What still ran when the Job failed, in whatever view, counts as failed.
-		ranOn := isTrue(r.job, batchv1.JobFailureTarget) && !j.old(p.endedAt)
-		if p.flipped || ranOn || policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionFailIndex {
+		if p.flipped || j.ranOn(w, r, r.job, p) || policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionFailIndex {
 			final[ix] = true
 		}
 		if r.mayFail(p) {

@@ -1,12 +1,9 @@
 package world
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +24,13 @@ const (
 type entry struct {
 	as      outcome
 	counted int32 // How often.
+	mark          // Who recorded it first, and when.
+}
+
+// A mark is who wrote something, and when.
+type mark struct {
+	by string
+	at time.Time
 }
 
 // A jobRecord is what happened to one Job, by its UID (I8).
@@ -48,18 +52,21 @@ type jobRecord struct {
 
 	entries           map[types.UID]*entry
 	completed, failed indexset.Set
+	// done says of these indexes who wrote first that they are done, and when.
+	done map[int32]mark
 	// tampered: somebody else has written the status.
 	tampered bool
 
 	decidedAt, finishedAt time.Time // The interim and the terminal condition.
 	decidedBy, finishedBy string
+	// decidedOn is up to when whoever wrote the interim condition knew everything.
+	decidedOn time.Time
 
 	created, deletedAt time.Time
 	createdBy          string
-	// looseSuccess: a pod succeeded without its finalizer. It counts nowhere, but ends
-	// a row of failures.
-	looseSuccess bool
-	ourWrites    int
+	// loose are pods that succeeded without their finalizer.
+	loose     []*podRecord
+	ourWrites int
 	// stimuli are writes by others, and what else makes writes of ours
 	// necessary; lastStimulus is when the last one was.
 	stimuli      int
@@ -94,7 +101,7 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 	}
 	old := r.job
 	if w.Subresource == "status" {
-		r.observeStatus(w, ours, next)
+		r.observeStatus(w, ours, next, j.surely())
 	}
 	specChanged := old.Generation != next.Generation
 	if specChanged {
@@ -113,7 +120,7 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 func newJobRecord(w apiserver.Write, job *batchv1.Job) *jobRecord {
 	r := &jobRecord{
 		uid: w.UID, key: w.Key, job: job, created: w.Time, createdBy: w.By, lastStimulus: w.Time,
-		live: map[types.UID]*podRecord{}, entries: map[types.UID]*entry{},
+		live: map[types.UID]*podRecord{}, entries: map[types.UID]*entry{}, done: map[int32]mark{},
 	}
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil || job.Spec.Selector == nil {
@@ -144,8 +151,8 @@ func (r *jobRecord) observeAgain(w apiserver.Write) {
 }
 
 // observeStatus takes in what a status says; what is wrong with it is found by
-// judgeStatus.
-func (r *jobRecord) observeStatus(w apiserver.Write, ours bool, next *batchv1.Job) {
+// judgeStatus. known is up to when every view was complete.
+func (r *jobRecord) observeStatus(w apiserver.Write, ours bool, next *batchv1.Job, known time.Time) {
 	if !ours && !sameBooks(&r.job.Status, &next.Status) {
 		r.tampered = true
 	}
@@ -157,16 +164,31 @@ func (r *jobRecord) observeStatus(w apiserver.Write, ours bool, next *batchv1.Jo
 	}
 	for uid, as := range listed {
 		if r.entries[uid] == nil {
-			r.entries[uid] = &entry{as: as}
+			r.entries[uid] = &entry{as: as, mark: mark{w.By, w.Time}}
 		}
 	}
 	r.completed, r.failed = completedIndexes(&next.Status), failedIndexes(&next.Status)
+	r.markDone(w)
 	if r.decidedAt.IsZero() && decided(next) != "" {
-		r.decidedAt, r.decidedBy = w.Time, w.By
+		r.decidedAt, r.decidedBy, r.decidedOn = w.Time, w.By, known
 	}
 	if r.finishedAt.IsZero() && finished(next) != "" {
 		r.finishedAt, r.finishedBy = w.Time, w.By
 	}
+}
+
+// markDone marks the indexes that a status says are done, and forgets those that it
+// does not.
+func (r *jobRecord) markDone(w apiserver.Write) {
+	done := map[int32]mark{}
+	for ix := range r.completed.Union(r.failed).All {
+		if m, known := r.done[ix]; known {
+			done[ix] = m
+		} else {
+			done[ix] = mark{w.By, w.Time}
+		}
+	}
+	r.done = done
 }
 
 func sameBooks(a, b *batchv1.JobStatus) bool {
@@ -212,90 +234,4 @@ func (j *judge) always(r *jobRecord, so func(*batchv1.Job) bool) bool {
 // lately reports whether a recent version of the Job is so.
 func (j *judge) lately(r *jobRecord, so func(*batchv1.Job) bool) bool {
 	return !j.always(r, func(job *batchv1.Job) bool { return !so(job) })
-}
-
-func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
-
-func isIndexed(job *batchv1.Job) bool {
-	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
-}
-
-func perIndex(job *batchv1.Job) bool { return job.Spec.BackoffLimitPerIndex != nil }
-
-func replacesFailedOnly(job *batchv1.Job) bool {
-	policy := job.Spec.PodReplacementPolicy
-	return (policy != nil && *policy == batchv1.Failed) || job.Spec.PodFailurePolicy != nil
-}
-
-// inRange reports whether the Job asks for a pod's index.
-func inRange(job *batchv1.Job, pod *corev1.Pod) bool {
-	ix := podIndex(pod)
-	return !isIndexed(job) || (ix != noIndex && ix < valueOr(job.Spec.Completions, 0))
-}
-
-func valueOr[T any](p *T, other T) T {
-	if p == nil {
-		return other
-	}
-	return *p
-}
-
-func isTrue(job *batchv1.Job, kind batchv1.JobConditionType) bool {
-	for i := range job.Status.Conditions {
-		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
-}
-
-func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
-	for i := range job.Status.Conditions {
-		if job.Status.Conditions[i].Type == kind {
-			return &job.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
-// decided is the interim condition that is true; finished the terminal one.
-func decided(job *batchv1.Job) batchv1.JobConditionType {
-	return firstTrue(job, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget)
-}
-
-func finished(job *batchv1.Job) batchv1.JobConditionType {
-	return firstTrue(job, batchv1.JobComplete, batchv1.JobFailed)
-}
-
-func firstTrue(job *batchv1.Job, kinds ...batchv1.JobConditionType) batchv1.JobConditionType {
-	for _, kind := range kinds {
-		if isTrue(job, kind) {
-			return kind
-		}
-	}
-	return ""
-}
-
-func completedIndexes(s *batchv1.JobStatus) indexset.Set { return readIndexes(s.CompletedIndexes) }
-
-func failedIndexes(s *batchv1.JobStatus) indexset.Set {
-	return readIndexes(valueOr(s.FailedIndexes, ""))
-}
-
-// readIndexes reads Kubernetes' notation of index sets, such as "1,3-5".
-func readIndexes(text string) indexset.Set {
-	var ranges []indexset.Range
-	for part := range strings.SplitSeq(text, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		if !isRange {
-			to = from
-		}
-		first, err1 := strconv.ParseInt(from, 10, 32)
-		last, err2 := strconv.ParseInt(to, 10, 32)
-		if err1 == nil && err2 == nil {
-			ranges = append(ranges, indexset.Range{First: int32(first), Last: int32(last)})
-		}
-	}
-	set, _ := indexset.FromRanges(ranges)
-	return set
 }

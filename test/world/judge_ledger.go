@@ -57,10 +57,11 @@ func (j *judge) judgeLists(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 
 // judgeCounted holds I2 where a UID leaves the lists for a counter.
 func (j *judge) judgeCounted(w apiserver.Write, r *jobRecord, uid types.UID) {
-	if p := j.pods[uid]; p != nil && !p.gone && holds(p.pod) && p.job == r && !p.revived {
+	p, e := j.pods[uid], r.entries[uid]
+	if p != nil && !p.gone && holds(p.pod) && p.job == r && j.knows(w.By, p.revivedAt) {
 		j.breach("I2", r.key, r.uid, "%s counted pod %s while it held the finalizer, and a pod is counted only when that is gone", w.By, p.key.Name)
 	}
-	if e := r.entries[uid]; e != nil && e.counted > 0 && !j.revived(uid) {
+	if e != nil && e.counted > j.revivals(uid) {
 		j.breach("I2", r.key, r.uid, "%s counted pod %s a second time, and each pod counts once", w.By, j.podName(uid))
 	}
 }
@@ -68,7 +69,7 @@ func (j *judge) judgeCounted(w apiserver.Write, r *jobRecord, uid types.UID) {
 // judgeRecorded holds a new entry against what became of the pod.
 func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job, uid types.UID, as outcome) {
 	if e := r.entries[uid]; e != nil {
-		if j.revived(uid) {
+		if e.counted <= j.revivals(uid) {
 			return
 		}
 		j.breach("I2", r.key, r.uid, "%s recorded pod %s again after it was counted, and each pod counts once", w.By, j.podName(uid))
@@ -79,7 +80,7 @@ func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		j.breach("I8", r.key, r.uid, "%s recorded pod %s, which is none of this Job's", w.By, j.podName(uid))
 		return
 	}
-	if text := j.wrongEntry(r, next, p, as); text != "" {
+	if text := j.wrongEntry(w, r, next, p, as); text != "" {
 		j.breach("I2", r.key, r.uid, "%s recorded pod %s as %s, and %s", w.By, p.key.Name, as, text)
 	}
 }
@@ -95,9 +96,9 @@ func (r *jobRecord) had(p *podRecord) bool {
 }
 
 // wrongEntry says what is wrong with recording a pod; empty if nothing is.
-func (j *judge) wrongEntry(r *jobRecord, next *batchv1.Job, p *podRecord, as outcome) string {
+func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *podRecord, as outcome) string {
 	switch {
-	case !p.releasedAt.IsZero() && !holds(p.pod) && j.old(p.releasedAt):
+	case !p.released.at.IsZero() && !holds(p.pod) && j.old(p.released.at):
 		return "its finalizer was gone long before: a pod is recorded while it holds it"
 	case j.always(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }):
 		return "the Job does not ask for its index"
@@ -105,11 +106,11 @@ func (j *judge) wrongEntry(r *jobRecord, next *batchv1.Job, p *podRecord, as out
 		return "in an Indexed Job the index says that"
 	case as == asSucceeded && !p.succeeded() && !p.flipped:
 		return fmt.Sprintf("it has not succeeded: its phase is %q", p.pod.Status.Phase)
-	case as == asFailed && p.succeeded() && !p.flipped && !j.deletedBefore(r, p) && !j.stillRan(r, next, p):
+	case as == asFailed && p.succeeded() && !p.flipped && !j.deletedBefore(r, p) && !j.ranOn(w, r, next, p):
 		return "it has succeeded"
 	case as == asFailed && p.first == nil && !j.asGoodAsFailed(r, next, p):
 		return "it has not ended, and nothing makes that as good as failed"
-	case as == asFailed && p.failed() && !r.fails(p) && !p.flipped && !j.stillRan(r, next, p):
+	case as == asFailed && p.failed() && !r.fails(p) && !p.flipped && !j.ranOn(w, r, next, p):
 		return "the pod failure policy ignores its failure"
 	}
 	return ""
@@ -131,10 +132,14 @@ func (j *judge) asGoodAsFailed(r *jobRecord, next *batchv1.Job, p *podRecord) bo
 	return (p.gone || p.pod.DeletionTimestamp != nil) && j.lately(r, func(job *batchv1.Job) bool { return !replacesFailedOnly(job) })
 }
 
-// stillRan reports whether a pod may have been seen to run when its Job failed.
-// Such pods count as failed, whatever the pod failure policy says to their end.
-func (j *judge) stillRan(r *jobRecord, next *batchv1.Job, p *podRecord) bool {
-	return (isTrue(r.job, batchv1.JobFailureTarget) || isTrue(next, batchv1.JobFailureTarget)) && !j.old(p.endedAt)
+// ranOn reports whether a pod still ran when its Job failed, for all that whoever
+// declared that need have known. Such pods count as failed, whatever the pod failure
+// policy says to their end.
+func (j *judge) ranOn(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *podRecord) bool {
+	if isTrue(r.job, batchv1.JobFailureTarget) {
+		return p.endedAt.IsZero() || p.endedAt.After(r.decidedOn)
+	}
+	return isTrue(next, batchv1.JobFailureTarget) && !j.knows(w.By, p.endedAt)
 }
 
 // judgeCounters holds I2: a counter grows by what left the lists, and by nothing
@@ -152,9 +157,26 @@ func (j *judge) judgeCounters(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	}
 }
 
-// revived reports whether somebody else has made a pod look as if it was not
+// revivals is how often somebody else may have made a pod look as if it was not
 // counted.
-func (j *judge) revived(uid types.UID) bool { return j.pods[uid] != nil && j.pods[uid].revived }
+func (j *judge) revivals(uid types.UID) int32 {
+	if p := j.pods[uid]; p != nil {
+		return p.revivals
+	}
+	return 0
+}
+
+// claims is how often a pod counts: once, and once more each time it was counted and
+// then looked as if it was not.
+func (r *jobRecord) claims(p *podRecord) (n int64) {
+	if e := r.entries[p.uid]; e != nil && p.revivals > 0 {
+		n = int64(e.counted)
+		if holds(p.pod) || uncounted(&r.job.Status)[p.uid] != "" {
+			n++
+		}
+	}
+	return max(n, 1)
+}
 
 func (j *judge) podName(uid types.UID) string {
 	if p := j.pods[uid]; p != nil {

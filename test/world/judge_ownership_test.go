@@ -103,7 +103,7 @@ func TestWrites(t *testing.T) {
 		"after faults": {play: func(tp *tape) {
 			tp.job("a")
 			for range 20 {
-				tp.judge.disturbed()
+				tp.judge.disturbed(tp.now)
 			}
 			breathe(tp, 100, time.Millisecond)
 		}},

@@ -1,7 +1,7 @@
 package world
 
 import (
-	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,8 +40,9 @@ type podRecord struct {
 	dueOrder uint64
 	// dueBefore: it had not ended then.
 	dueBefore bool
-	// finished is the earliest time that the pod has named for its end since.
-	finished time.Time
+	// finished is the earliest time that the pod has named for its end since;
+	// saidToEnd is the latest one that it has ever named.
+	finished, saidToEnd time.Time
 	// first is the version that showed how the pod ended first; flipped says
 	// that a later one told otherwise.
 	first   *corev1.Pod
@@ -53,14 +54,16 @@ type podRecord struct {
 	// strayAt is when the Job's selector last did not match the pod, or when the Job
 	// lost it.
 	strayAt time.Time
-	// released is when the finalizer went; excuse is why it went uncounted.
-	releasedAt time.Time
-	excuse     string
+	// released is when the finalizer went, and who took it; excuse is why it went
+	// uncounted.
+	released mark
+	excuse   string
 
-	// revived: after the status had accounted for the pod, somebody else changed
-	// whose it is, or put its finalizer back. Nothing in the cluster tells then
-	// that it was counted.
-	revived bool
+	// revivals is how often somebody else has changed whose the pod is, or put its
+	// finalizer back; revivedAt is when that was last. Nothing in the cluster tells
+	// then that the pod was counted, if it was.
+	revivals  int32
+	revivedAt time.Time
 
 	restarts           int64
 	ourWrites, foreign int
@@ -101,8 +104,9 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 	} else {
 		p.gone, p.goneAt = true, w.Time
 	}
-	if !ours && old != nil && next != nil {
-		p.revived = p.revived || revives(old, next)
+	if !ours && old != nil && next != nil && p.revives(old, next) {
+		p.revivals++
+		p.revivedAt = w.Time
 	}
 	j.observeOwner(w, p, next)
 	p.observeEnd(w, ours, old, next)
@@ -114,8 +118,9 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 
 // revives reports whether somebody makes a pod another one's or nobody's, or puts
 // the finalizer back. Labels may do the former.
-func revives(old, next *corev1.Pod) bool {
-	return (!holds(old) && holds(next)) || controllerUID(old) != controllerUID(next) || !maps.Equal(old.Labels, next.Labels)
+func (p *podRecord) revives(old, next *corev1.Pod) bool {
+	relabelled := p.job != nil && p.job.selects(old) != p.job.selects(next)
+	return (!holds(old) && holds(next)) || controllerUID(old) != controllerUID(next) || relabelled
 }
 
 func (j *judge) observeOwner(w apiserver.Write, p *podRecord, next *corev1.Pod) {
@@ -143,7 +148,7 @@ func (p *podRecord) observeEnd(w apiserver.Write, ours bool, old, next *corev1.P
 	switch {
 	case old == nil:
 	case holds(old) && !holds(next):
-		p.releasedAt = w.Time
+		p.released = mark{w.By, w.Time}
 		if !ours {
 			p.excuse = "somebody else took its finalizer"
 		}
@@ -156,6 +161,9 @@ func (p *podRecord) observeEnd(w apiserver.Write, ours bool, old, next *corev1.P
 	p.restarts = max(p.restarts, restarts(next))
 	if p.first == nil && ended(next) {
 		p.first, p.endedAt = next, w.Time
+	}
+	if ended(next) {
+		p.saidToEnd = latest(p.saidToEnd, finishTime(next))
 	}
 	if p.deletedAt.IsZero() && next.DeletionTimestamp != nil {
 		p.deletedAt, p.deletedBy = w.Time, w.By
@@ -172,7 +180,9 @@ func (r *jobRecord) observePod(w apiserver.Write, p *podRecord) {
 		return
 	}
 	as := ended(p.pod) || (p.pod.DeletionTimestamp != nil && !replacesFailedOnly(r.job))
-	r.looseSuccess = r.looseSuccess || (p.pod.Status.Phase == corev1.PodSucceeded && !holds(p.pod) && !r.had(p))
+	if p.pod.Status.Phase == corev1.PodSucceeded && !holds(p.pod) && p.pod.DeletionTimestamp == nil && !r.had(p) && !slices.Contains(r.loose, p) {
+		r.loose = append(r.loose, p)
+	}
 	if as && holds(p.pod) && !r.had(p) {
 		p.due, p.dueAt, p.dueOrder, p.dueBefore = true, w.Time, w.ResourceVersion, !ended(p.pod)
 		r.ends = append(r.ends, p)

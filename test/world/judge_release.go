@@ -127,7 +127,7 @@ func (j *judge) surplus(r *jobRecord) bool {
 			running++
 		}
 	}
-	succeeded = r.succeeded(func(*podRecord) bool { return true })
+	succeeded = r.succeeded(r.all())
 	for _, job := range j.recent(r) {
 		want := int64(valueOr(job.Spec.Parallelism, 1))
 		if job.Spec.Completions != nil {
@@ -140,17 +140,55 @@ func (j *judge) surplus(r *jobRecord) bool {
 	return false
 }
 
+// A sight is what somebody knows of a Job's pods: which of them have ended, which were
+// let go uncounted, and the indexes of which the status says that they are completed.
+type sight struct {
+	completed    indexset.Set
+	ended, letGo func(*podRecord) bool
+}
+
+// all is the sight of who knows everything.
+func (r *jobRecord) all() sight {
+	return sight{r.completed, func(*podRecord) bool { return true }, func(p *podRecord) bool { return p.excuse != "" }}
+}
+
+// least is what an executor must know of successes.
+func (j *judge) least(r *jobRecord, by string) sight {
+	s := r.all()
+	s.completed, s.ended = j.completedTo(r, by), func(p *podRecord) bool { return j.mustKnowEnd(r, p, by) }
+	return s
+}
+
+// most is what an executor may know of successes: it need not have seen yet that
+// another one, or somebody else, has let a pod go.
+func (j *judge) most(r *jobRecord, by string) sight {
+	s := r.all()
+	s.letGo = func(p *podRecord) bool { return p.excuse != "" && j.told(p.released, by) }
+	return s
+}
+
+// completedTo are the completed indexes of which an executor must know that the status
+// says so.
+func (j *judge) completedTo(r *jobRecord, by string) (known indexset.Set) {
+	for ix := range r.completed.All {
+		if j.told(r.done[ix], by) {
+			known = known.Union(indexset.Of(ix))
+		}
+	}
+	return known
+}
+
 // succeeded is how many pods, or for an Indexed Job how many indexes in range,
-// have succeeded to be counted, of those that a view shows.
-func (r *jobRecord) succeeded(shown func(*podRecord) bool) (n int64) {
-	done := r.completed.Below(valueOr(r.job.Spec.Completions, 0)).Minus(r.failed)
+// have succeeded to be counted, to that sight.
+func (r *jobRecord) succeeded(s sight) (n int64) {
+	done := s.completed.Below(valueOr(r.job.Spec.Completions, 0)).Minus(r.failed)
 	for _, p := range r.ends {
 		e := r.entries[p.uid]
-		if !shown(p) || (e != nil && e.as == asFailed) || (e == nil && (!p.succeeded() || p.excuse != "")) {
+		if !s.ended(p) || (e != nil && e.as == asFailed) || (e == nil && (!p.succeeded() || s.letGo(p))) {
 			continue
 		}
 		if ix := podIndex(p.pod); !isIndexed(r.job) {
-			n++
+			n += r.claims(p)
 		} else if inRange(r.job, p.pod) && !r.failed.Has(ix) {
 			done = done.Union(indexset.Of(ix))
 		}

@@ -73,14 +73,12 @@ func (j *judge) judgeTerminal(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		j.breach("I4", r.key, r.uid, "%s wrote %s with %d active, %d ready and %d terminating pods, and none may be left",
 			w.By, finished(next), s.Active, valueOr(s.Ready, 0), valueOr(s.Terminating, 0))
 	}
-	if j.bothActive(w.By) {
-		return
-	}
 	for _, uid := range sortedUIDs(r.live) {
 		p := r.live[uid]
 		switch {
 		case !j.shown(p, w.By) || !r.selects(p.pod) || !j.old(p.strayAt):
-		case holds(p.pod) && !p.revived: // Who put it back did so a moment ago, perhaps.
+		case holds(p.pod) && !j.knows(w.By, p.revivedAt): // Somebody put it back a moment ago.
+		case holds(p.pod):
 			j.breach("I4", r.key, r.uid, "%s wrote %s while pod %s held the finalizer, and all are released first", w.By, finished(next), p.key.Name)
 		case p.active() || p.terminating():
 			j.breach("I4", r.key, r.uid, "%s wrote %s while pod %s had not ended, and the pods go first", w.By, finished(next), p.key.Name)
@@ -90,7 +88,9 @@ func (j *judge) judgeTerminal(w apiserver.Write, r *jobRecord, next *batchv1.Job
 
 // shown reports whether an executor must know of a pod: it made the pod the Job's
 // itself, or every view shows that.
-func (j *judge) shown(p *podRecord, by string) bool { return p.claimedBy == by || j.old(p.claimedAt) }
+func (j *judge) shown(p *podRecord, by string) bool {
+	return j.told(mark{p.claimedBy, p.claimedAt}, by)
+}
 
 // Reasons of verdicts, as upstream has them.
 const (
@@ -115,7 +115,7 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 	case !succeeds && c.Reason == reasonFailurePolicy:
 		missing = r.failJobMissing()
 	case !succeeds && c.Reason == reasonBackoffLimit:
-		missing = j.failuresMissing(r, next)
+		missing = j.failuresMissing(r, w.By)
 	case !succeeds && c.Reason == reasonDeadline:
 		missing = j.deadlineMissing(r)
 	case !succeeds && c.Reason == reasonTooManyIndexes:
@@ -125,7 +125,7 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 	default:
 		missing = "no rule has that name"
 	}
-	if missing != "" && !j.bothActive(w.By) { // What one lets go, the other may still count.
+	if missing != "" {
 		j.breach("verdict", r.key, r.uid, "%s declared %s (%s), and %s", w.By, c.Type, c.Reason, missing)
 	}
 	if succeeds {
@@ -184,18 +184,14 @@ func (r *jobRecord) successesSeen(next *batchv1.Job) (seen uint64) {
 }
 
 func (j *judge) completionsMissing(w apiserver.Write, r *jobRecord, next *batchv1.Job) string {
-	everything := func(*podRecord) bool { return true }
 	least := int64(1)
 	for i, job := range j.recent(r) {
 		if n := int64(valueOr(job.Spec.Completions, 1)); i == 0 || n < least {
 			least = n
 		}
 	}
-	if n := max(r.succeeded(everything)+letGo(r, next), j.claimed(r, next, asSucceeded)); n < least {
+	if n := max(r.succeeded(j.most(r, w.By)), provenIndexes(next)); n < least {
 		return sprint("%d of %d pods have succeeded", n, least)
-	}
-	if j.bothActive(w.By) {
-		return ""
 	}
 	for _, uid := range sortedUIDs(r.live) {
 		if p := r.live[uid]; p.active() && j.shown(p, w.By) && r.selects(p.pod) {
@@ -203,18 +199,6 @@ func (j *judge) completionsMissing(w apiserver.Write, r *jobRecord, next *batchv
 		}
 	}
 	return ""
-}
-
-// letGo is how many pods are recorded for the first time that succeeded, and that
-// somebody else has let go since: the executor need not have seen that yet.
-func letGo(r *jobRecord, next *batchv1.Job) (n int64) {
-	recorded := uncounted(&next.Status)
-	for _, p := range r.ends {
-		if as, ok := recorded[p.uid]; ok && as == asSucceeded && r.entries[p.uid] == nil && p.succeeded() && p.excuse != "" {
-			n++
-		}
-	}
-	return n
 }
 
 func successPolicyMissing(r *jobRecord, next *batchv1.Job) string {

@@ -26,9 +26,10 @@ func (j *judge) comesToRest() time.Duration { return j.longestDelay + 5*time.Min
 
 // disturbed takes in a fault: an answer that was lost, a process that was killed.
 // What it makes necessary is nobody's hot loop.
-func (j *judge) disturbed() {
+func (j *judge) disturbed(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.troubledAt = now
 	for _, r := range j.jobs {
 		if !r.gone {
 			r.stimuli += writesPerFault

@@ -160,6 +160,7 @@ func (w *world) annotateNamespace(s *step) error {
 }
 
 func (w *world) breakWatches(*step) error {
+	w.judge.disturbed(time.Now())
 	for _, name := range w.fleet.names() {
 		w.server.BreakWatches(name)
 	}
@@ -176,7 +177,7 @@ func (w *world) kill(s *step) error {
 	if !w.fleet.kill(s.n) {
 		return fmt.Errorf("no executor runs")
 	}
-	w.judge.disturbed()
+	w.judge.disturbed(time.Now())
 	w.later(s.d, func() {
 		if err := w.fleet.start(); err != nil {
 			w.broken("run", err.Error())

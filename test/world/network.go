@@ -30,7 +30,7 @@ type network struct {
 	runAway func() // There is no end to requests.
 	telling func() bool
 	// disturbed is told of each fault.
-	disturbed func()
+	disturbed func(now time.Time)
 	// asked and garbled are told of each question about a Job, and of the answers to
 	// it that break the contract.
 	asked   func(by string, job types.UID)
@@ -79,7 +79,7 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 			continue
 		}
 		n.happened[f.kind]++
-		n.disturbed()
+		n.disturbed(time.Now())
 		return f
 	}
 	return nil

@@ -111,7 +111,7 @@ func (w *world) pause(s *step, p *process) {
 	w.note(p.name, "stands still for "+s.d.String())
 	w.after(min(s.d, time.Until(w.begun.Add(w.plan.calm))), func() {
 		w.note(p.name, "goes on")
-		w.judge.disturbed()
+		w.judge.disturbed(time.Now())
 		end()
 	})
 }

@@ -51,6 +51,15 @@ type networkPlan struct {
 	longWatches bool
 }
 
+// calmLag is how old what executors act on may be while nothing fails: rounds take
+// some seconds, and longer if requests are limited.
+func (p *plan) calmLag() time.Duration {
+	if p.executor.qps > 0 {
+		return 30 * time.Second
+	}
+	return 10 * time.Second
+}
+
 // A span is a time between two bounds.
 type span struct{ least, most time.Duration }
 

@@ -80,7 +80,7 @@ func newWorld(p *plan, tells bool) *world {
 	time.Sleep(time.Until(p.begins))
 	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}}
 	w.journal.begun = w.begun
-	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed, together: p.executor.together, elected: p.executor.elected()})
+	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed, elected: p.executor.elected(), calmLag: p.calmLag()})
 	w.network = newNetwork(p, w.begun, w.note)
 	w.network.telling, w.network.refused, w.network.disturbed = w.telling, w.judge.refused, w.judge.disturbed
 	w.network.asked, w.network.garbled = w.judge.asked, w.judge.garbled

@@ -1,0 +1,99 @@
+package world
+
+import (
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/engine/indexset"
+)
+
+// What a Job says of itself.
+
+func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
+
+func isIndexed(job *batchv1.Job) bool {
+	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
+}
+
+func perIndex(job *batchv1.Job) bool { return job.Spec.BackoffLimitPerIndex != nil }
+
+func replacesFailedOnly(job *batchv1.Job) bool {
+	policy := job.Spec.PodReplacementPolicy
+	return (policy != nil && *policy == batchv1.Failed) || job.Spec.PodFailurePolicy != nil
+}
+
+// inRange reports whether the Job asks for a pod's index.
+func inRange(job *batchv1.Job, pod *corev1.Pod) bool {
+	ix := podIndex(pod)
+	return !isIndexed(job) || (ix != noIndex && ix < valueOr(job.Spec.Completions, 0))
+}
+
+func valueOr[T any](p *T, other T) T {
+	if p == nil {
+		return other
+	}
+	return *p
+}
+
+func isTrue(job *batchv1.Job, kind batchv1.JobConditionType) bool {
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		if job.Status.Conditions[i].Type == kind {
+			return &job.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// decided is the interim condition that is true; finished the terminal one.
+func decided(job *batchv1.Job) batchv1.JobConditionType {
+	return firstTrue(job, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget)
+}
+
+func finished(job *batchv1.Job) batchv1.JobConditionType {
+	return firstTrue(job, batchv1.JobComplete, batchv1.JobFailed)
+}
+
+func firstTrue(job *batchv1.Job, kinds ...batchv1.JobConditionType) batchv1.JobConditionType {
+	for _, kind := range kinds {
+		if isTrue(job, kind) {
+			return kind
+		}
+	}
+	return ""
+}
+
+func completedIndexes(s *batchv1.JobStatus) indexset.Set { return readIndexes(s.CompletedIndexes) }
+
+func failedIndexes(s *batchv1.JobStatus) indexset.Set {
+	return readIndexes(valueOr(s.FailedIndexes, ""))
+}
+
+// readIndexes reads Kubernetes' notation of index sets, such as "1,3-5".
+func readIndexes(text string) indexset.Set {
+	var ranges []indexset.Range
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		first, err1 := strconv.ParseInt(from, 10, 32)
+		last, err2 := strconv.ParseInt(to, 10, 32)
+		if err1 == nil && err2 == nil {
+			ranges = append(ranges, indexset.Range{First: int32(first), Last: int32(last)})
+		}
+	}
+	set, _ := indexset.FromRanges(ranges)
+	return set
+}

@@ -1,0 +1,144 @@
+package world
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func putsBack(tp *tape, uid types.UID) {
+	tp.edit("webhook", uid, func(pod *corev1.Pod) { pod.Finalizers = []string{batchv1.JobTrackingFinalizer} })
+}
+
+// That somebody takes a pod's finalizer makes it count nowhere; who has seen its end,
+// but not that, may count it still.
+func TestLetGo(t *testing.T) {
+	verdict := func(tp *tape, code int32, wait time.Duration, kind batchv1.JobConditionType, reason string, list func(*batchv1.JobStatus, ...types.UID)) {
+		tp.job("a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.BackoffLimit = ptr(int32(1)), ptr(int32(0)) })
+		tp.pod(executorA, "job-a", "a-0", noIndex)
+		tp.ends("a-0", code)
+		tp.release(user, "a-0")
+		tp.wait(wait)
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { list(s, "a-0"); setCondition(s, kind, reason, tp.now) })
+	}
+	failure := func(wait time.Duration) func(*tape) {
+		return func(tp *tape) { verdict(tp, 1, wait, batchv1.JobFailureTarget, reasonBackoffLimit, failedList) }
+	}
+	success := func(wait time.Duration) func(*tape) {
+		return func(tp *tape) { verdict(tp, 0, wait, batchv1.JobSuccessCriteriaMet, reasonCompletions, succeededList) }
+	}
+	broken := []string{"I2", "verdict"}
+	runStreams(t, map[string]streamCase{
+		"a failure, a moment ago": {play: failure(time.Second)},
+		"a failure, long ago":     {want: broken, play: failure(time.Hour)},
+		"a success, a moment ago": {play: success(time.Second)},
+		"a success, long ago":     {want: broken, play: success(time.Hour)},
+	})
+}
+
+// A pod that was counted may be made to look as if it was not. It counts once more
+// then, and only then.
+func TestRevivals(t *testing.T) {
+	three := func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(3)), ptr(int32(2)) }
+	counted := func(tp *tape) {
+		starts(tp, tp.job("a", three))
+		fails(tp, "job-a", "a-0")
+		counts(tp, "job-a")
+	}
+	record := func(tp *tape) { tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") }) }
+	succeed := func(tp *tape) {
+		starts(tp, tp.job("a", three))
+		tp.ends("a-0", 0)
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0"); s.Active = 1 })
+		tp.release(executorA, "a-0")
+		counts(tp, "job-a")
+		tp.pod(executorA, "job-a", "a-2", noIndex)
+		tp.wait(time.Hour)
+	}
+	finish := func(tp *tape, wait time.Duration) {
+		starts(tp, tp.job("a"))
+		tp.ends("a-0", 0)
+		tp.ends("a-1", 0)
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+			s.Active = 0
+			succeededList(s, "a-0", "a-1")
+			setCondition(s, batchv1.JobSuccessCriteriaMet, reasonCompletions, tp.now)
+		})
+		tp.release(executorA, "a-0")
+		tp.release(executorA, "a-1")
+		counts(tp, "job-a")
+		tp.wait(time.Hour)
+		putsBack(tp, "a-0")
+		tp.wait(wait)
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { setCondition(s, batchv1.JobComplete, "", tp.now) })
+	}
+	runStreams(t, map[string]streamCase{
+		"recorded once more": {play: func(tp *tape) { counted(tp); putsBack(tp, "a-0"); record(tp) }},
+		"recorded twice more": {want: []string{"I2"}, play: func(tp *tape) {
+			counted(tp)
+			putsBack(tp, "a-0")
+			record(tp)
+			tp.release(executorA, "a-0")
+			counts(tp, "job-a")
+			record(tp)
+		}},
+		"other labels make no pod look uncounted": {want: []string{"I2"}, play: func(tp *tape) {
+			counted(tp)
+			tp.edit(user, "a-0", func(pod *corev1.Pod) { pod.Labels = map[string]string{"job": "a", "x": "y"} })
+			record(tp)
+		}},
+		"a pod too many, after a success that counts again": {play: func(tp *tape) {
+			succeed(tp)
+			putsBack(tp, "a-0")
+			tp.release(executorA, "a-1")
+			tp.deletes(executorA, "a-1")
+		}},
+		"no pod too many, after a success": {want: []string{"I1", "deletion"}, play: func(tp *tape) {
+			succeed(tp)
+			tp.release(executorA, "a-1")
+			tp.deletes(executorA, "a-1")
+		}},
+		"Complete, and the finalizer was put back a moment ago": {play: func(tp *tape) { finish(tp, time.Second) }},
+		"Complete, and the finalizer was put back long ago":     {want: []string{"I4"}, play: func(tp *tape) { finish(tp, time.Hour) }},
+	})
+}
+
+// What ran when its Job failed counts as failed, however it ends. What had ended
+// before does not.
+func TestRanOn(t *testing.T) {
+	failing := func(tp *tape) {
+		tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore), func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) })
+		starts(tp, "job-a")
+		tp.ends("a-0", 2)
+		tp.wait(time.Hour)
+	}
+	announce := func(tp *tape) {
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+			failedList(s, "a-0")
+			setCondition(s, batchv1.JobFailureTarget, reasonBackoffLimit, tp.now)
+		})
+		tp.wait(time.Hour)
+	}
+	record := func(tp *tape) {
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0", "a-1") })
+	}
+	runStreams(t, map[string]streamCase{
+		"it ended after the verdict, long ago": {play: func(tp *tape) {
+			failing(tp)
+			announce(tp)
+			tp.ends("a-1", 1)
+			tp.wait(time.Hour)
+			record(tp)
+		}},
+		"it ended before the verdict, long ago": {want: []string{"I2"}, play: func(tp *tape) {
+			failing(tp)
+			tp.ends("a-1", 1)
+			tp.wait(5 * time.Minute)
+			announce(tp)
+			record(tp)
+		}},
+	})
+}

@@ -1,0 +1,181 @@
+package world
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func relabels(tp *tape, uid types.UID) {
+	var labels map[string]string
+	tp.edit("webhook", uid, func(pod *corev1.Pod) { labels, pod.Labels = pod.Labels, nil })
+	tp.edit("webhook", uid, func(pod *corev1.Pod) { pod.Labels = labels })
+}
+
+// flip lets a pod that failed say that it succeeded.
+func flip(tp *tape, uid types.UID) {
+	tp.edit(kubelet, uid, func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded })
+}
+
+// What an executor need not know excuses it, and nothing else does (I12): not that
+// another one is active, nor what befell another pod.
+func TestDelayExcuses(t *testing.T) {
+	again := func(tp *tape, by, name string) { tp.pod(by, "job-a", name, noIndex) }
+	many := func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(9)), ptr(int32(3)) }
+	early := []string{"I12"}
+	runStreams(t, map[string]streamCase{
+		"another executor is active, and it has recorded the failure itself": {want: early, play: func(tp *tape) {
+			starts(tp, tp.job("a", many))
+			again(tp, executorB, "b-0")
+			fails(tp, "job-a", "a-0")
+			again(tp, executorA, "a-2")
+		}},
+		"another executor is active, and its pod failed": {play: func(tp *tape) {
+			tp.job("a", many)
+			again(tp, executorA, "a-0")
+			again(tp, executorB, "b-0")
+			tp.ends("b-0", 1)
+			again(tp, executorA, "a-1")
+		}},
+		"a pod succeeded without finalizer, and it saw that pod run": {want: early, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.release(user, "a-1")
+			fails(tp, "job-a", "a-0")
+			tp.wait(2 * time.Minute)
+			again(tp, executorA, "a-2")
+			fails(tp, "job-a", "a-2")
+			tp.wait(time.Second)
+			tp.ends("a-1", 0)
+			again(tp, executorA, "a-3")
+		}},
+		"a pod succeeded without finalizer, and a new executor finds it so": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.release(user, "a-1")
+			fails(tp, "job-a", "a-0")
+			tp.wait(time.Second)
+			tp.ends("a-1", 0)
+			tp.wait(time.Second)
+			again(tp, executorB, "b-0")
+		}},
+		"another pod said two things of its end": {want: early, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-1", 1)
+			flip(tp, "a-1")
+			tp.wait(2 * time.Minute)
+			fails(tp, "job-a", "a-0")
+			again(tp, executorA, "a-2")
+		}},
+		"the pod said two things of its end": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			flip(tp, "a-0")
+			again(tp, executorA, "a-2")
+		}},
+		"the pod was a stray long before it failed": {want: early, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			relabels(tp, "a-0")
+			tp.wait(time.Hour)
+			fails(tp, "job-a", "a-0")
+			again(tp, executorA, "a-2")
+		}},
+		"the pod was made a stray when it had failed, and a new executor begins": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 1)
+			tp.edit("webhook", "a-0", func(pod *corev1.Pod) { pod.Labels = nil })
+			tp.wait(time.Second)
+			again(tp, executorB, "b-0")
+		}},
+		// Nothing in the cluster tells which of them was first: the success ends the row,
+		// as upstream has it of pods that it finds at once.
+		"another pod succeeded in the same second": {play: func(tp *tape) {
+			tp.job("a", many)
+			starts(tp, "job-a")
+			tp.ends("a-1", 0)
+			fails(tp, "job-a", "a-0")
+			again(tp, executorA, "a-2")
+		}},
+		"a success is gone that the executor has found": {play: func(tp *tape) {
+			tp.job("a", many)
+			starts(tp, "job-a")
+			fails(tp, "job-a", "a-0")
+			tp.ends("a-1", 0)
+			tp.wait(time.Second)
+			again(tp, executorB, "b-0")
+			tp.removes(user, "pods", "a-1")
+			again(tp, executorB, "b-1")
+		}},
+		"a success was gone before the executor began": {want: early, play: func(tp *tape) {
+			tp.job("a", many)
+			starts(tp, "job-a")
+			fails(tp, "job-a", "a-0")
+			tp.ends("a-1", 0)
+			tp.removes(user, "pods", "a-1")
+			tp.wait(time.Second)
+			again(tp, executorB, "b-0")
+		}},
+		"a success of an index that was asked for then": {play: func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.pod(executorA, "job-a", "a-1", 1)
+			fails(tp, "job-a", "a-0")
+			tp.ends("a-1", 0)
+			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(1)), ptr(int32(1)) })
+			tp.wait(time.Second)
+			tp.pod(executorA, "job-a", "a-2", 0)
+		}},
+	})
+}
+
+// Two executors that are active at once need not know what the other one did a moment
+// ago. They know what they did themselves.
+func TestTwoExecutors(t *testing.T) {
+	completes := func(tp *tape, by string) {
+		tp.status(by, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
+	}
+	runStreams(t, map[string]streamCase{
+		"one too many of its own": {want: []string{"I6"}, play: func(tp *tape) {
+			tp.job("a")
+			tp.pod(executorB, "job-a", "b-0", noIndex)
+			starts(tp, "job-a")
+			tp.pod(executorA, "job-a", "a-2", noIndex)
+		}},
+		"an index that the other one completed": {play: func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-0", 1)
+			tp.pod(executorB, "job-a", "b-0", 0)
+			tp.ends("b-0", 0)
+			completes(tp, executorB)
+			tp.pod(executorA, "job-a", "a-1", 0)
+		}},
+		"an index that it completed itself": {want: []string{"I6"}, play: func(tp *tape) {
+			tp.job("a", indexedJob(3))
+			tp.pod(executorB, "job-a", "b-0", 1)
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.ends("a-0", 0)
+			completes(tp, executorA)
+			tp.pod(executorA, "job-a", "a-1", 0)
+		}},
+	})
+}
+
+// While nothing has failed for some time, views are seldom late.
+func TestCalmViews(t *testing.T) {
+	suspended := func(tp *tape, wait time.Duration) {
+		tp.judge.calmLag = 10 * time.Second
+		tp.job("a")
+		tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+		tp.wait(wait)
+		tp.pod(executorA, "job-a", "a-0", noIndex)
+	}
+	runStreams(t, map[string]streamCase{
+		"a pod for a Job suspended seconds ago": {play: func(tp *tape) { suspended(tp, 5*time.Second) }},
+		"a pod for a Job suspended a while ago": {want: []string{"I6"}, play: func(tp *tape) { suspended(tp, 15*time.Second) }},
+		"a pod for a Job suspended a while ago, after a fault": {play: func(tp *tape) {
+			tp.judge.disturbed(tp.now)
+			suspended(tp, 15*time.Second)
+		}},
+	})
+}
