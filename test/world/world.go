@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	clientrand "math/rand"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -63,9 +64,11 @@ type aftermath struct {
 	took     time.Duration // Of the machine's time.
 }
 
-// play plays a plan in a bubble.
+// play plays a plan in a bubble. client-go draws how long watches last and how long
+// it waits before the next try; it has to draw the same again.
 func play(t *testing.T, p *plan, tells bool) *aftermath {
 	began := time.Now()
+	clientrand.Seed(int64(p.seed)) //lint:ignore SA1019 client-go takes the source that all share
 	var e *aftermath
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(p, tells)
