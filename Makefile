@@ -34,6 +34,14 @@ help: ## list the targets
 build: ## build every program into bin/ (the first time compiles a whole control plane: minutes)
 	@deploy/local/build.sh
 
+.PHONY: build-node
+build-node: ## build a node with real containers into bin/node: containerd, kubelet, … (minutes; needs cluster-packages)
+	@deploy/local/build-node.sh
+
+.PHONY: cluster-packages
+cluster-packages: ## install the Debian packages that a node with real containers needs (as root)
+	@deploy/local/cluster-packages.sh
+
 .PHONY: demo
 demo: build ## run real Jobs on a local control plane and show what becomes of them
 	@bin/jobpolicy-local demo

@@ -8,6 +8,7 @@
 #        Without arguments it builds all three.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/progress.sh"
 cd "$here/../.."
 export GOWORK=$PWD/go.work
 
@@ -39,71 +40,18 @@ for name in "${@:-jobpolicy-local jobpolicy-engine jobpolicy-executor}"; do
 	done
 done
 
-# The upstream servers report the version that the linker puts into them; without
-# it they call themselves v0.0.0-master and clients refuse or misjudge them.
 kubernetes=$(GOWORK=off go -C deploy/local list -m -f '{{.Version}}' k8s.io/kubernetes)
-major=${kubernetes#v} major=${major%%.*}
-minor=${kubernetes#v*.} minor=${minor%%.*}
-ldflags="-s -w"
-for variables in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
-	ldflags+=" -X $variables.gitVersion=$kubernetes"
-	ldflags+=" -X $variables.gitMajor=$major -X $variables.gitMinor=$minor"
-done
+ldflags=$(kubernetes_ldflags "$kubernetes")
 
-terminal=false
-if [ -t 1 ]; then terminal=true; fi
-
-# status TEXT shows what is under way; on a terminal it replaces the last status.
-status() {
-	if $terminal; then printf '\r\033[K%s' "$1"; else printf '%s\n' "$1"; fi
-}
-
-# note TEXT shows a line that stays.
-note() {
-	if $terminal; then printf '\r\033[K'; fi
-	printf '%s\n' "$1"
-}
-
-# follow TOTAL reads the output of go build -v: the path of each package as it is
-# compiled, "go: downloading …" lines, and everything else, which is for people.
-follow() {
-	local total=$1 compiled=0 downloaded=0 last=0 line
-	while IFS= read -r line || [ -n "$line" ]; do
-		case $line in
-		"go: downloading "*) downloaded=$((downloaded + 1)) ;;
-		"" | "#"* | *[[:space:]]*)
-			note "$line"
-			continue
-			;;
-		*) compiled=$((compiled + 1)) ;;
-		esac
-		# Elsewhere than on a terminal one line in 15 seconds is enough.
-		if $terminal || [ $((SECONDS - last)) -ge 15 ]; then
-			last=$SECONDS
-			show_progress "$compiled" "$total" "$downloaded"
-		fi
-	done
-	if $terminal; then printf '\r\033[K'; fi
-}
-
-show_progress() {
-	local text="compiled $1 of $2 packages, ${SECONDS}s"
-	if [ "$3" -gt 0 ]; then text="downloaded $3 modules, $text"; fi
-	if [ $(($1 + ${#packages[@]})) -ge "$2" ]; then text+=", linking"; fi
-	status "$text"
-}
-
-# How many packages are not in the build cache. When that cannot be told, the
-# build will say why.
-total=$(go list -deps -f '{{if .Stale}}x{{end}}' "${packages[@]}" 2>/dev/null | grep -c x || true)
+total=$(stale "${packages[@]}")
 if [ "$total" -gt 500 ]; then
 	note "compiling $total packages: Kubernetes and etcd from source; about six minutes, once (then cached)"
 fi
 
 mkdir -p bin
-if $terminal; then show_progress 0 "$total" 0; fi
+if $terminal; then show_progress 0 "$total" 0 ${#packages[@]}; fi
 result=0
-go build -v -ldflags "$ldflags" -o bin/ "${packages[@]}" 2>&1 | follow "$total" || result=$?
+go build -v -ldflags "$ldflags" -o bin/ "${packages[@]}" 2>&1 | follow "$total" ${#packages[@]} || result=$?
 if [ "$result" -ne 0 ]; then
 	note "build failed after ${SECONDS}s"
 	exit "$result"

@@ -3,22 +3,26 @@ package cluster
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 
 	"jobpolicy.dev/deploy/local/internal/pki"
 )
 
-// disabledControllers are those that this project replaces and those that have
-// nothing to do on one node without volumes, services or a cloud, and would only
-// hold caches and keep a small machine busy. What stays: garbage collection,
+// replacedControllers are those that the executor and the policy engine replace.
+var replacedControllers = []string{
+	"job-controller",
+	"cronjob-controller",
+	"ttl-after-finished-controller",
+}
+
+// disabledControllers are those that have nothing to do on one node without
+// volumes, services or a cloud, and would only hold caches and keep a small
+// machine busy. What stays: garbage collection,
 // namespaces, service accounts and their tokens, quotas, node life cycle and
 // taints, pod garbage collection, disruption budgets, the controllers of the
 // apps group, and those whose finalizers would otherwise never go away.
 var disabledControllers = []string{
-	// Replaced by the executor and the policy engine.
-	"job-controller",
-	"cronjob-controller",
-	"ttl-after-finished-controller",
 	// No network for services.
 	"endpoints-controller",
 	"endpointslice-controller",
@@ -54,7 +58,20 @@ var disabledControllers = []string{
 // DefaultControllers is the value of the controller manager's --controllers
 // flag: all, without those that this project replaces and those that have
 // nothing to do here.
-var DefaultControllers = "*,-" + strings.Join(disabledControllers, ",-")
+var DefaultControllers = without(slices.Concat(replacedControllers, disabledControllers))
+
+// DefaultNodeControllers is the same for a cluster with a node that runs
+// containers: all, without those that this project replaces.
+var DefaultNodeControllers = without(replacedControllers)
+
+func without(controllers []string) string { return "*,-" + strings.Join(controllers, ",-") }
+
+func (o Options) defaultControllers() string {
+	if o.Node == Containers {
+		return DefaultNodeControllers
+	}
+	return DefaultControllers
+}
 
 // etcdArgs: etcd is the cluster's root of trust, so it accepts only the API
 // server's client certificate, on loopback too. Without fsync it is several
@@ -82,24 +99,17 @@ func (l *layout) etcdArgs() []string {
 	}
 }
 
-// apiServerArgs: a loopback address may not be published as the endpoint of the
-// service "kubernetes", so no endpoint is (--endpoint-reconciler-type); the node
-// tells its pods where the API server is. With --shutdown-send-retry-after it
-// gives watchers two seconds to leave when it stops, instead of a minute.
+// apiServerArgs: with --shutdown-send-retry-after the API server gives watchers
+// two seconds to leave when it stops, instead of a minute.
 func (l *layout) apiServerArgs() []string {
 	args := []string{
 		"--etcd-servers=https://" + l.ports.address(portEtcdClient),
 		"--etcd-cafile=" + l.keys.EtcdCA,
 		"--etcd-certfile=" + l.keys.EtcdClient.Cert,
 		"--etcd-keyfile=" + l.keys.EtcdClient.Key,
-		"--bind-address=" + loopback,
-		"--advertise-address=" + loopback,
-		"--endpoint-reconciler-type=none",
 		"--secure-port=" + l.ports.port(portAPIServer),
 		"--client-ca-file=" + l.keys.ClusterCA,
 		"--anonymous-auth=false",
-		"--authorization-mode=RBAC",
-		"--service-cluster-ip-range=10.0.0.0/24",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + l.keys.ServiceAccountKey,
 		"--service-account-signing-key-file=" + l.keys.ServiceAccountKey,
@@ -109,7 +119,24 @@ func (l *layout) apiServerArgs() []string {
 		"--kubelet-preferred-address-types=InternalIP",
 		"--shutdown-send-retry-after",
 	}
-	return append(args, tlsArgs(l.keys.APIServer)...)
+	args = append(args, tlsArgs(l.keys.APIServer)...)
+	if l.enclosed() {
+		return append(args, apiServerArgsInside()...)
+	}
+	return append(args, apiServerArgsOutside()...)
+}
+
+// apiServerArgsOutside: a loopback address may not be published as the endpoint
+// of the service "kubernetes", so no endpoint is (--endpoint-reconciler-type);
+// the node tells its pods where the API server is.
+func apiServerArgsOutside() []string {
+	return []string{
+		"--bind-address=" + loopback,
+		"--advertise-address=" + loopback,
+		"--endpoint-reconciler-type=none",
+		"--authorization-mode=RBAC",
+		"--service-cluster-ip-range=10.0.0.0/24",
+	}
 }
 
 // controllerManagerArgs: there is one instance, so nothing is elected; a restart
@@ -127,6 +154,11 @@ func (l *layout) controllerManagerArgs() []string {
 		"--root-ca-file=" + l.keys.ClusterCA,
 		"--kube-api-qps=100",
 		"--kube-api-burst=200",
+	}
+	if l.enclosed() {
+		args = append(args,
+			"--cluster-signing-cert-file="+l.keys.ClusterCA,
+			"--cluster-signing-key-file="+l.keys.ClusterCAKey)
 	}
 	return append(args, l.delegatedServingArgs(ControllerManager, portControllerManager, l.keys.Serving)...)
 }

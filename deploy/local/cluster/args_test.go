@@ -162,7 +162,7 @@ func TestEverythingListensOnLoopback(t *testing.T) {
 		Engine:            "--grpc-address=127.0.0.1:20007",
 		Executor:          "--http-address=127.0.0.1:20009",
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(listening)), slices.Sorted(slices.Values(componentNames))); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(listening)), slices.Sorted(slices.Values(Options{Node: Processes}.componentNames()))); diff != "" {
 		t.Fatalf("components in this test (-want +got):\n%s", diff)
 	}
 	for component, want := range listening {

@@ -79,6 +79,9 @@ func openStateDir(opts Options) (*statedir.Dir, error) {
 	if !opts.Keep && dir.Kept() {
 		err = fmt.Errorf("state directory %s: an earlier run kept it: continue it by keeping it again, or delete it", dir.Path())
 	}
+	if err == nil && opts.Node == Containers {
+		err = removeLeftovers(dir)
+	}
 	if !opts.Keep && err == nil {
 		err = dir.Clear()
 	}
@@ -146,6 +149,9 @@ func (c *Cluster) startFirst(ctx context.Context, comp *component) error {
 // choosePorts gives comp its ports and writes what depends on them.
 func (c *Cluster) choosePorts(comp *component) error {
 	if err := c.ports.choose(comp.listeners); err != nil {
+		return fmt.Errorf("%s: %w", comp.name, err)
+	}
+	if err := comp.inside.forward(c.ports, comp.listeners); err != nil {
 		return fmt.Errorf("%s: %w", comp.name, err)
 	}
 	if comp.prepare == nil {

@@ -46,8 +46,12 @@ type component struct {
 	// extraArgs follow args. They may be changed while mu is held.
 	extraArgs []string
 	env       []string
-	logFile string
-	ready   probe
+	logFile   string
+	// inside is where it runs; nil means on the machine itself.
+	inside *enclosure
+	// namespaces are the new ones that it is the first process of.
+	namespaces uintptr
+	ready      probe
 	// afterFirst runs once, when it is ready for the first time, or is nil.
 	afterFirst func(ctx context.Context) error
 
@@ -80,6 +84,9 @@ func (c *component) launch() (*run, error) {
 		Args:    c.commandLine(),
 		Env:     c.env,
 		LogFile: c.logFile,
+
+		Thread:     c.inside.startThread(),
+		Cloneflags: c.namespaces,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)

@@ -24,6 +24,9 @@ const (
 	portEngineGRPC        = "jobpolicy-engine-grpc"
 	portEngineHTTP        = "jobpolicy-engine-http"
 	portExecutorHTTP      = "jobpolicy-executor-http"
+	portKubeProxy         = "kube-proxy"
+	portRegistry          = "image-registry"
+	portCoreDNSReady      = "coredns-ready"
 )
 
 // layout is where one control plane's files and listeners are.
@@ -32,10 +35,16 @@ type layout struct {
 	dir   *statedir.Dir
 	keys  pki.Files
 	ports *portSet
+	// inside is where the components run; nil means on the machine itself.
+	inside *enclosure
 }
 
 func newLayout(opts Options, dir *statedir.Dir) (*layout, error) {
-	keys, err := pki.Ensure(dir.Path("pki"), opts.NodeName)
+	inside, err := newEnclosure(opts, dir)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := pki.Ensure(dir.Path("pki"), pki.Node{Name: opts.NodeName, Addresses: inside.addresses()})
 	if err != nil {
 		return nil, fmt.Errorf("keys: %w", err)
 	}
@@ -43,7 +52,7 @@ func newLayout(opts Options, dir *statedir.Dir) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &layout{opts: opts, dir: dir, keys: keys, ports: ports}, nil
+	return &layout{opts: opts, dir: dir, keys: keys, ports: ports, inside: inside}, nil
 }
 
 func (l *layout) logFile(component string) string { return l.dir.Path("logs", component+".log") }
@@ -66,6 +75,8 @@ func (l *layout) writeKubeconfigs() error {
 		l.kubeconfig(ControllerManager): l.keys.ControllerManager,
 		l.kubeconfig(Scheduler):         l.keys.Scheduler,
 		l.kubeconfig(Node):              l.keys.Node,
+		l.kubeconfig(KubeProxy):         l.keys.KubeProxy,
+		l.kubeconfig(CoreDNS):           l.keys.DNS,
 		l.kubeconfig(Executor):          l.keys.Executor,
 	}
 	for file, pair := range clients {

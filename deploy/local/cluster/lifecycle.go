@@ -159,8 +159,11 @@ func (c *Cluster) runOf(name string) (*run, error) {
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		c.stopProcesses(ctx)
+		if c.stopErr = c.inside.remove(); c.stopErr != nil {
+			c.fail(c.stopErr)
+		}
 		if c.opts.Keep || c.Err() != nil {
-			c.stopErr = c.dir.Close()
+			c.stopErr = errors.Join(c.stopErr, c.dir.Close())
 			return
 		}
 		c.stopErr = c.dir.Remove()

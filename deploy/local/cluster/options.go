@@ -23,13 +23,46 @@ const (
 	Executor          = "jobpolicy-executor"
 )
 
-var componentNames = []string{Etcd, APIServer, ControllerManager, Scheduler, Node, Engine, Executor}
+// Names of the components that stand for Node where containers are real.
+const (
+	Namespaces = "namespaces"
+	Containerd = "containerd"
+	Registry   = "image-registry"
+	Kubelet    = "kubelet"
+	KubeProxy  = "kube-proxy"
+	CoreDNS    = "coredns"
+)
+
+var (
+	controlPlane   = []string{Etcd, APIServer, ControllerManager, Scheduler, Engine, Executor}
+	nodeComponents = map[NodeKind][]string{
+		Processes:  {Node},
+		Containers: {Namespaces, Containerd, Registry, Kubelet, KubeProxy, CoreDNS},
+	}
+)
+
+// componentNames are the components that there may be.
+func (o Options) componentNames() []string {
+	return slices.Concat(controlPlane, nodeComponents[o.Node])
+}
 
 // Names of the executables in [Options.BinDir].
 const (
 	LocalBinary    = "jobpolicy-local"
 	EngineBinary   = "jobpolicy-engine"
 	ExecutorBinary = "jobpolicy-executor"
+)
+
+// NodeKind says what runs the pods.
+type NodeKind string
+
+const (
+	// Processes runs containers as processes of this machine, as the user who
+	// starts it, and isolates nothing.
+	Processes NodeKind = "processes"
+	// Containers runs containers: containerd, kubelet and kube-proxy as in any
+	// cluster. It needs Linux, root, and the programs in Options.NodeBinDir.
+	Containers NodeKind = "containers"
 )
 
 // DefaultNodeName is the name of the only Node object.
@@ -55,6 +88,14 @@ type Options struct {
 	LocalPath, EnginePath, ExecutorPath string
 	// NodeName names the Node object; empty means DefaultNodeName.
 	NodeName string
+	// Node says what runs the pods; empty means Processes.
+	Node NodeKind
+	// NodeBinDir is the directory of the programs that Containers needs; empty
+	// means the directory "node" beside jobpolicy-local.
+	NodeBinDir string
+	// Images are files that containerd loads before anything runs, besides those
+	// in NodeBinDir; see [Cluster.LoadImage]. Only Containers reads images.
+	Images []string
 
 	// WithoutEngine leaves the policy engine out. An executor that is started
 	// nevertheless decides in its own process.
@@ -68,7 +109,8 @@ type Options struct {
 	WithoutScheduler bool
 
 	// ControllerManagerControllers is the value of the controller manager's
-	// --controllers flag; empty means DefaultControllers.
+	// --controllers flag; empty means DefaultControllers, or with Containers
+	// DefaultNodeControllers.
 	ControllerManagerControllers string
 	// ExtraArgs are appended to the arguments of the component that is the key.
 	// A flag given twice takes its last value, unless it collects values.
@@ -92,8 +134,14 @@ func (o Options) complete() (Options, error) {
 	if o.NodeName == "" {
 		o.NodeName = DefaultNodeName
 	}
+	if o.Node == "" {
+		o.Node = Processes
+	}
+	if o.NodeBinDir == "" {
+		o.NodeBinDir = filepath.Join(filepath.Dir(o.LocalPath), "node")
+	}
 	if o.ControllerManagerControllers == "" {
-		o.ControllerManagerControllers = DefaultControllers
+		o.ControllerManagerControllers = o.defaultControllers()
 	}
 	if o.StartTimeout == 0 {
 		o.StartTimeout = defaultStartTimeout
@@ -126,10 +174,18 @@ func (o Options) validate() error {
 	}
 	for _, byComponent := range []map[string][]string{o.ExtraArgs, o.ExtraEnv} {
 		for name := range byComponent {
-			if !slices.Contains(componentNames, name) {
-				errs = append(errs, fmt.Errorf("options: no component is called %q; there are %q", name, componentNames))
+			if !slices.Contains(o.componentNames(), name) {
+				errs = append(errs, fmt.Errorf("options: no component is called %q; there are %q", name, o.componentNames()))
 			}
 		}
+	}
+	switch {
+	case o.Node != Processes && o.Node != Containers:
+		errs = append(errs, fmt.Errorf("options: Node %q: want %s or %s", o.Node, Processes, Containers))
+	case o.Node == Containers && o.WithoutNode:
+		errs = append(errs, fmt.Errorf("options: Node %s and WithoutNode exclude each other", Containers))
+	case o.Node == Containers:
+		errs = append(errs, o.checkNode())
 	}
 	return errors.Join(errs...)
 }

@@ -73,7 +73,7 @@ func TestHTTPProbeDistrustsAForeignServer(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it reports the refused handshake
 	server.StartTLS()
 	defer server.Close()
-	keys, err := pki.Ensure(t.TempDir(), DefaultNodeName)
+	keys, err := pki.Ensure(t.TempDir(), pki.Node{Name: DefaultNodeName})
 	if err != nil {
 		t.Fatal(err)
 	}

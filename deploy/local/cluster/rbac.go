@@ -21,6 +21,9 @@ const executorRole = "jobpolicy-executor"
 // another; with one node it would only cost memory.
 const nodeBinding = "jobpolicy-local-node"
 
+// kubeletBinding lets the API server use the kubelet's API.
+const kubeletBinding = "jobpolicy-local-kubelet-api"
+
 // executorRules are what the executor may do. They start from the roles of
 // upstream's job, cronjob and ttl-after-finished controllers; beyond those, it
 // reads single pods before it adopts them, patches CronJobs that ask for it,
@@ -82,20 +85,49 @@ func executorRules() []rbacv1.PolicyRule {
 	}
 }
 
+// dnsRole is CoreDNS's ClusterRole, and the name of its binding.
+const dnsRole = "system:coredns"
+
+func dnsRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{""},
+			Resources: []string{"services", "pods", "namespaces"},
+			Verbs:     []string{"list", "watch"},
+		},
+		{
+			APIGroups: []string{"discovery.k8s.io"},
+			Resources: []string{"endpointslices"},
+			Verbs:     []string{"list", "watch"},
+		},
+	}
+}
+
+// grants are the roles and bindings of the components that upstream's bootstrap
+// policy does not know, or, as nodes without the Node authorizer, not bind.
+func (l *layout) grants() (map[string][]rbacv1.PolicyRule, []*rbacv1.ClusterRoleBinding) {
+	roles := map[string][]rbacv1.PolicyRule{executorRole: executorRules()}
+	bindings := []*rbacv1.ClusterRoleBinding{bind(executorRole, executorRole, rbacv1.UserKind, pki.ExecutorUser)}
+	if !l.enclosed() {
+		return roles, append(bindings, bind(nodeBinding, "system:node", rbacv1.GroupKind, pki.NodeGroup))
+	}
+	roles[dnsRole] = dnsRules()
+	return roles, append(bindings,
+		bind(dnsRole, dnsRole, rbacv1.UserKind, pki.DNSUser),
+		bind(kubeletBinding, "system:kubelet-api-admin", rbacv1.UserKind, pki.KubeletClientUser))
+}
+
 // grant writes the roles and bindings of the project's own components. It may
 // be repeated; an existing role takes the rules of this version.
-func grant(ctx context.Context, client kubernetes.Interface) error {
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: executorRole},
-		Rules:      executorRules(),
+func (l *layout) grant(ctx context.Context, client kubernetes.Interface) error {
+	roles, bindings := l.grants()
+	for name, rules := range roles {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
+		if err := putRole(ctx, client, role); err != nil {
+			return fmt.Errorf("cluster role %s: %w", role.Name, err)
+		}
 	}
-	if err := putRole(ctx, client, role); err != nil {
-		return fmt.Errorf("cluster role %s: %w", role.Name, err)
-	}
-	for _, binding := range []*rbacv1.ClusterRoleBinding{
-		bind(executorRole, executorRole, rbacv1.UserKind, pki.ExecutorUser),
-		bind(nodeBinding, "system:node", rbacv1.GroupKind, pki.NodeGroup),
-	} {
+	for _, binding := range bindings {
 		_, err := client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("cluster role binding %s: %w", binding.Name, err)

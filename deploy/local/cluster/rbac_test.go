@@ -84,7 +84,7 @@ func TestGrantCanBeRepeated(t *testing.T) {
 	stale := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: executorRole}}
 	client := fake.NewClientset(stale)
 	for range 2 {
-		if err := grant(t.Context(), client); err != nil {
+		if err := new(layout).grant(t.Context(), client); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,9 @@ import (
 // which they start.
 func (c *Cluster) layoutStages() [][]*component {
 	first := []*component{c.etcd()}
+	if c.enclosed() {
+		first = append(first, c.registry(), c.containerd())
+	}
 	if !c.opts.WithoutEngine {
 		first = append(first, c.engine())
 	}
@@ -17,10 +20,16 @@ func (c *Cluster) layoutStages() [][]*component {
 	if !c.opts.WithoutScheduler {
 		last = append(last, c.scheduler())
 	}
-	if !c.opts.WithoutNode {
+	switch {
+	case c.enclosed():
+		last = append(last, c.kubelet(), c.kubeProxy(), c.coreDNS())
+	case !c.opts.WithoutNode:
 		last = append(last, c.node())
 	}
 	stages := [][]*component{first, {c.apiServer()}, last}
+	if c.enclosed() {
+		stages = append([][]*component{{c.namespaces()}}, stages...)
+	}
 	if !c.opts.WithoutExecutor {
 		stages = append(stages, []*component{c.executor()})
 	}
@@ -40,6 +49,9 @@ func (l *layout) named(comp *component) *component {
 	comp.extraArgs = l.opts.ExtraArgs[comp.name]
 	comp.env = l.opts.ExtraEnv[comp.name]
 	comp.logFile = l.logFile(comp.name)
+	if comp.namespaces == 0 {
+		comp.inside = l.inside
+	}
 	return comp
 }
 
@@ -69,7 +81,7 @@ func (l *layout) apiServer() *component {
 			if err != nil {
 				return err
 			}
-			return grant(ctx, client)
+			return l.grant(ctx, client)
 		},
 	}, "kube-apiserver")
 }

@@ -20,15 +20,21 @@ decided by the policy engine and carried out by the executor.
 Usage:
   jobpolicy-local up [flags]      start everything, print a KUBECONFIG line, stop on Ctrl-C
   jobpolicy-local demo [flags]    run example Jobs on a control plane of their own, and check how they end
+  jobpolicy-local load FILE…      load container images into a cluster with --node=containers
   jobpolicy-local help            show this text
   jobpolicy-local COMMAND -h      show the flags of a command
 
 The commands below are the processes that "up" starts:
   jobpolicy-local node [flags]    a node that runs containers as processes of this machine
+  jobpolicy-local namespaces [flags]
+                                  the first process of a cluster that is apart from this machine
+  jobpolicy-local image-registry [flags]
+                                  stands for every registry of images inside such a cluster
   jobpolicy-local etcd | kube-apiserver | kube-controller-manager | kube-scheduler [flags]
                                   the upstream servers with their own flags
 
-Nothing here isolates a container from the machine. Run only what you would run in a shell.
+With --node=processes, the default, nothing isolates a container from the machine. Run only what you
+would run in a shell.
 `
 
 // Exit codes of the commands that are not upstream's.
@@ -59,6 +65,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitCode(runDemo(rest, stdout, stderr), stderr)
 	case "node":
 		return exitCode(runNode(rest, stderr), stderr)
+	case "namespaces":
+		return exitCode(runNamespaces(rest, stderr), stderr)
+	case "image-registry":
+		return exitCode(runImageRegistry(rest, stderr), stderr)
+	case "load":
+		return exitCode(runLoad(rest, stderr), stderr)
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(stdout, usage)
 		return exitOK

@@ -25,6 +25,10 @@ type upFlags struct {
 	binDir   string
 	args     extraArgs
 
+	node       cluster.NodeKind
+	nodeBinDir string
+	images     []string
+
 	withoutEngine   bool
 	withoutExecutor bool
 }
@@ -77,6 +81,12 @@ func parseUpFlags(args []string, stderr io.Writer) (upFlags, error) {
 		"leave the state directory in place at the end; the next \"up --keep\" continues from it")
 	flags.StringVar(&f.binDir, "bin-dir", "",
 		"`directory` of jobpolicy-engine and jobpolicy-executor (default: that of this executable)")
+	flags.Func("node", "what runs the pods: processes of this machine (the default), or containers (needs root, and make build-node)", f.setNode)
+	flags.StringVar(&f.nodeBinDir, "node-bin-dir", "", "`directory` of the programs of --node=containers (default: node in that of this executable)")
+	flags.Func("image", "`file` with container images to load, for --node=containers; repeatable", func(file string) error {
+		f.images = append(f.images, file)
+		return nil
+	})
 	flags.Var(&f.args, "arg",
 		"`component=flag` to append to a component's arguments, e.g. jobpolicy-executor=--pod-failure-backoff=1s; repeatable")
 	flags.BoolVar(&f.withoutEngine, "without-engine", false,
@@ -84,6 +94,14 @@ func parseUpFlags(args []string, stderr io.Writer) (upFlags, error) {
 	flags.BoolVar(&f.withoutExecutor, "without-executor", false,
 		"leave the executor out, to run one by hand")
 	return f, parseFlags(flags, args)
+}
+
+func (f *upFlags) setNode(kind string) error {
+	switch f.node = cluster.NodeKind(kind); f.node {
+	case cluster.Processes, cluster.Containers:
+		return nil
+	}
+	return fmt.Errorf("want %s or %s", cluster.Processes, cluster.Containers)
 }
 
 func (f upFlags) options() (cluster.Options, error) {
@@ -104,6 +122,9 @@ func (f upFlags) options() (cluster.Options, error) {
 		BinDir:          f.binDir,
 		LocalPath:       self,
 		ExtraArgs:       f.args,
+		Node:            f.node,
+		NodeBinDir:      f.nodeBinDir,
+		Images:          f.images,
 		WithoutEngine:   f.withoutEngine,
 		WithoutExecutor: f.withoutExecutor,
 	}, nil

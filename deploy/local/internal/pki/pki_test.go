@@ -17,7 +17,7 @@ const testNode = "node-of-test"
 
 func ensure(t *testing.T, dir string) Files {
 	t.Helper()
-	files, err := Ensure(dir, testNode)
+	files, err := Ensure(dir, Node{Name: testNode})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestEnsureRepairsOrReportsDamage(t *testing.T) {
 		if err := os.WriteFile(f.EtcdCA, []byte("not a certificate"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Ensure(dir, testNode)
+		_, err := Ensure(dir, Node{Name: testNode})
 		if err == nil || !strings.Contains(err.Error(), f.EtcdCA) {
 			t.Errorf("error does not name %s: %v", f.EtcdCA, err)
 		}
@@ -212,7 +212,7 @@ func TestEnsureRepairsOrReportsDamage(t *testing.T) {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Ensure(filepath.Join(file, "pki"), testNode)
+		_, err := Ensure(filepath.Join(file, "pki"), Node{Name: testNode})
 		if pathErr := new(fs.PathError); !errors.As(err, &pathErr) {
 			t.Errorf("got %v, want a path error", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Names of the users that the client certificates stand for. The system: names
@@ -17,6 +18,9 @@ const (
 	SchedulerUser         = "system:kube-scheduler"
 	NodeUserPrefix        = "system:node:"
 	NodeGroup             = "system:nodes"
+	KubeProxyUser         = "system:kube-proxy"
+	DNSUser               = "system:coredns"
+	KubeletClientUser     = "kube-apiserver"
 	ExecutorUser          = "jobpolicy-executor"
 
 	adminGroup = "system:masters"
@@ -37,9 +41,12 @@ type Files struct {
 	// Serving is the serving certificate of the scheduler and the controller
 	// manager.
 	Serving Pair
-	// Admin, ControllerManager, Scheduler, Node and Executor are client
-	// certificates for the API server.
-	Admin, ControllerManager, Scheduler, Node, Executor Pair
+	// ClusterCAKey is ClusterCA's private key, with which the controller manager
+	// signs what the cluster's certificate API is asked for.
+	ClusterCAKey string
+	// Admin, ControllerManager, Scheduler, Node, KubeProxy, DNS and Executor are
+	// client certificates for the API server.
+	Admin, ControllerManager, Scheduler, Node, KubeProxy, DNS, Executor Pair
 	// ServiceAccountKey is the private key that signs service-account tokens.
 	ServiceAccountKey string
 
@@ -59,10 +66,19 @@ type Files struct {
 	EngineClient Pair
 }
 
+// Node is the node that the certificates are for.
+type Node struct {
+	// Name is that of the Node object.
+	Name string
+	// Addresses are those of the node and of the service "kubernetes", by which
+	// pods reach the API server, where they differ from loopback.
+	Addresses []string
+}
+
 // Ensure makes dir hold everything in Files: authorities and the
 // service-account key are made only where missing, other certificates are
 // issued anew. Files are readable by their owner only.
-func Ensure(dir, nodeName string) (Files, error) {
+func Ensure(dir string, node Node) (Files, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return Files{}, err
 	}
@@ -70,7 +86,7 @@ func Ensure(dir, nodeName string) (Files, error) {
 	if err := ensureServiceAccountKey(f.ServiceAccountKey); err != nil {
 		return Files{}, err
 	}
-	for _, group := range f.groups(nodeName) {
+	for _, group := range f.groups(node) {
 		a, err := loadOrCreateAuthority(dir, group.authority)
 		if err != nil {
 			return Files{}, err
@@ -95,12 +111,15 @@ func filesIn(dir string) Files {
 	pair := func(name string) Pair { return pairIn(dir, name) }
 	return Files{
 		ClusterCA:         pair(clusterAuthority).Cert,
+		ClusterCAKey:      pair(clusterAuthority).Key,
 		APIServer:         pair("kube-apiserver"),
 		Serving:           pair("serving"),
 		Admin:             pair("admin"),
 		ControllerManager: pair("kube-controller-manager"),
 		Scheduler:         pair("kube-scheduler"),
 		Node:              pair("node"),
+		KubeProxy:         pair("kube-proxy"),
+		DNS:               pair("coredns"),
 		Executor:          pair("executor"),
 		ServiceAccountKey: filepath.Join(dir, "service-account.key"),
 		EtcdCA:            pair(etcdAuthority).Cert,
@@ -129,15 +148,17 @@ type group struct {
 	certificates []certificate
 }
 
-func (f Files) groups(nodeName string) []group {
+func (f Files) groups(node Node) []group {
 	return []group{
 		{authority: clusterAuthority, certificates: []certificate{
-			{f.APIServer, serverLeaf("kube-apiserver", apiServerHosts...)},
+			{f.APIServer, serverLeaf("kube-apiserver", slices.Concat(apiServerHosts, node.Addresses)...)},
 			{f.Serving, serverLeaf("control-plane")},
 			{f.Admin, clientLeaf(AdminUser, adminGroup)},
 			{f.ControllerManager, clientLeaf(ControllerManagerUser)},
 			{f.Scheduler, clientLeaf(SchedulerUser)},
-			{f.Node, clientLeaf(NodeUserPrefix+nodeName, NodeGroup)},
+			{f.Node, clientLeaf(NodeUserPrefix+node.Name, NodeGroup)},
+			{f.KubeProxy, clientLeaf(KubeProxyUser)},
+			{f.DNS, clientLeaf(DNSUser)},
 			{f.Executor, clientLeaf(ExecutorUser)},
 		}},
 		{authority: etcdAuthority, certificates: []certificate{
@@ -145,8 +166,8 @@ func (f Files) groups(nodeName string) []group {
 			{f.EtcdClient, clientLeaf("kube-apiserver")},
 		}},
 		{authority: kubeletAuthority, certificates: []certificate{
-			{f.KubeletServer, serverLeaf("kubelet", nodeName)},
-			{f.KubeletClient, clientLeaf("kube-apiserver")},
+			{f.KubeletServer, serverLeaf("kubelet", append(node.Addresses, node.Name)...)},
+			{f.KubeletClient, clientLeaf(KubeletClientUser)},
 		}},
 		{authority: engineAuthority, certificates: []certificate{
 			{f.EngineServer, serverLeaf("jobpolicy-engine")},

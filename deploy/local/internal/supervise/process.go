@@ -23,6 +23,13 @@ type Command struct {
 	Dir string
 	// LogFile receives standard output and standard error, appended.
 	LogFile string
+	// Thread starts the child, which so inherits the thread's namespaces; nil
+	// means a thread in the namespaces of this process. The thread's namespace of
+	// processes has to end with this process, and the child with it.
+	Thread *Thread
+	// Cloneflags ask for new namespaces (CLONE_NEW…), of which the child is the
+	// first process. Only Linux has them.
+	Cloneflags uintptr
 }
 
 // ExitState says how a process ended. Exactly one of the two is meaningful:
@@ -62,8 +69,8 @@ func Start(c Command) (*Process, error) {
 	cmd.Dir = c.Dir
 	cmd.Stdout = logFile
 	cmd.Stderr = logFile
-	cmd.SysProcAttr = childAttributes()
-	if err := startOnLastingThread(cmd); err != nil {
+	cmd.SysProcAttr = childAttributes(c)
+	if err := startOnLastingThread(cmd, c.Thread); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}
 	p := &Process{cmd: cmd, logFile: c.LogFile, logOffset: offset, exited: make(chan struct{})}

@@ -7,30 +7,64 @@ import (
 	"syscall"
 )
 
-func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
-// spawns feeds the one thread that starts children. The kernel sends the
-// parent-death signal when the *thread* that forked ends, not when its process
-// does (prctl(2)). A Go thread may end early: when some goroutine returns while
-// locked to it. So children are started from a goroutine that keeps its thread
-// for as long as the program lives.
-var (
-	spawns     = make(chan func())
-	startSpawn = sync.OnceFunc(func() { go spawnLoop() })
-)
-
-func spawnLoop() {
-	runtime.LockOSThread()
-	for spawn := range spawns {
-		spawn()
+// childAttributes leave the parent-death signal out for a child in another
+// process namespace. It cannot see the id of its parent, and Go takes that for a
+// sign that the parent is dead. Such a child dies with the first process of its
+// namespace.
+func childAttributes(c Command) *syscall.SysProcAttr {
+	attributes := &syscall.SysProcAttr{Setpgid: true, Cloneflags: c.Cloneflags}
+	if c.Thread == nil {
+		attributes.Pdeathsig = syscall.SIGKILL
 	}
+	return attributes
 }
 
-func startOnLastingThread(cmd *exec.Cmd) error {
-	startSpawn()
-	done := make(chan error, 1)
-	spawns <- func() { done <- cmd.Start() }
-	return <-done
+// Thread is one operating system thread that lives until End. The kernel sends
+// the parent-death signal when the *thread* that forked ends, not when its
+// process does (prctl(2)), and a Go thread may end early: when some goroutine
+// returns while locked to it. So children are started from a thread that lasts.
+// A child also inherits the namespaces of the thread that forked it.
+type Thread struct{ work chan func() }
+
+// StartThread makes a thread and runs prepare on it. When that fails, the
+// thread is gone again.
+func StartThread(prepare func() error) (*Thread, error) {
+	t := &Thread{work: make(chan func())}
+	ready := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and return locked: the thread ends with the goroutine
+		err := prepare()
+		ready <- err
+		if err != nil {
+			return
+		}
+		for work := range t.work {
+			work()
+		}
+	}()
+	return t, <-ready
+}
+
+// Do runs work on the thread and waits for it. It must not be called after End.
+func (t *Thread) Do(work func()) {
+	done := make(chan struct{})
+	t.work <- func() { defer close(done); work() }
+	<-done
+}
+
+// End ends the thread.
+func (t *Thread) End() { close(t.work) }
+
+// mainThread starts the children that name no thread. It ends with the program.
+var mainThread = sync.OnceValue(func() *Thread {
+	t, _ := StartThread(func() error { return nil })
+	return t
+})
+
+func startOnLastingThread(cmd *exec.Cmd, t *Thread) (err error) {
+	if t == nil {
+		t = mainThread()
+	}
+	t.Do(func() { err = cmd.Start() })
+	return err
 }

@@ -1,0 +1,262 @@
+package cgroups
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Parent is the name of the group that holds the groups of all clusters.
+const Parent = "jobpolicy-local"
+
+const root = "/sys/fs/cgroup"
+
+// Names of the groups in a cluster's group. With version 2 a group has either
+// processes or groups, so the cluster's own processes have a group, too.
+const (
+	ownGroup  = "cluster"
+	podsGroup = "pods"
+)
+
+// Group is a cluster's control group, by its path below each hierarchy's root.
+type Group string
+
+// For returns the group of the cluster with that state directory.
+func For(stateDir string) Group {
+	sum := sha256.Sum256([]byte(stateDir))
+	return Group(path.Join(Parent, hex.EncodeToString(sum[:6])))
+}
+
+// Pods returns the path of the group that is to hold the groups of pods.
+func (g Group) Pods() string { return "/" + path.Join(string(g), podsGroup) }
+
+// Hierarchies returns the roots of the mounted control group hierarchies: one
+// for each controller or set of them with version 1, one with version 2. A
+// machine may have both.
+func Hierarchies() ([]string, error) {
+	mounts, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer mounts.Close()
+	return parseHierarchies(bufio.NewScanner(mounts))
+}
+
+// parseHierarchies reads lines of mountinfo (proc(5)).
+func parseHierarchies(lines *bufio.Scanner) ([]string, error) {
+	var hierarchies []string
+	for lines.Scan() {
+		before, after, found := strings.Cut(lines.Text(), " - ")
+		fields, kind := strings.Fields(before), strings.Fields(after)
+		if !found || len(fields) < 5 || len(kind) == 0 {
+			continue
+		}
+		mountPoint := fields[4]
+		if mountPoint != root && !strings.HasPrefix(mountPoint, root+"/") {
+			continue
+		}
+		if kind[0] == "cgroup" || kind[0] == "cgroup2" {
+			hierarchies = append(hierarchies, mountPoint)
+		}
+	}
+	return hierarchies, lines.Err()
+}
+
+// Join makes the group, with a group for pods, and moves this process into it.
+func (g Group) Join() error {
+	hierarchies, err := Hierarchies()
+	if err != nil {
+		return fmt.Errorf("control groups: %w", err)
+	}
+	if len(hierarchies) == 0 {
+		return errors.New("control groups: none are mounted below " + root)
+	}
+	for _, hierarchy := range hierarchies {
+		if err := g.joinIn(hierarchy); err != nil {
+			return fmt.Errorf("control group %s: %w", g, err)
+		}
+	}
+	return nil
+}
+
+// joinIn tries more than once: between making a group and being in it, another
+// cluster that starts may take it for abandoned and remove it.
+func (g Group) joinIn(hierarchy string) error {
+	var err error
+	for range 10 {
+		if err = g.tryJoin(hierarchy); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+func (g Group) tryJoin(hierarchy string) error {
+	own := filepath.Join(hierarchy, string(g), ownGroup)
+	if err := makeGroup(hierarchy, filepath.Join(string(g), ownGroup)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(own, "cgroup.procs"), []byte("0"), 0); err != nil {
+		return err
+	}
+	return makeGroup(hierarchy, filepath.Join(string(g), podsGroup))
+}
+
+// makeGroup makes a group and those above it, and hands the controllers down to
+// it: with version 1's cpuset and with version 2 a new group has none.
+func makeGroup(hierarchy, group string) error {
+	dir := hierarchy
+	for name := range strings.SplitSeq(group, "/") {
+		if err := enableControllers(dir); err != nil {
+			return err
+		}
+		parent := dir
+		dir = filepath.Join(dir, name)
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		if err := inheritCPUSet(parent, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enableControllers gives the groups in dir all controllers that dir has.
+func enableControllers(dir string) error {
+	controllers, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // version 1
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range strings.Fields(string(controllers)) {
+		// One that cannot be handed down is one that the machine does without.
+		_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+name), 0)
+	}
+	return nil
+}
+
+// inheritCPUSet fills the two settings without which no process can be in a
+// group of version 1's cpuset controller.
+func inheritCPUSet(parent, dir string) error {
+	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+		have, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || strings.TrimSpace(string(have)) != "" {
+			continue
+		}
+		want, err := os.ReadFile(filepath.Join(parent, name))
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
+			continue // version 2: empty means that of the parent
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), want, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeTimeout is how long a group may stay busy after its last process.
+const removeTimeout = 10 * time.Second
+
+// Remove removes the group with all groups in it. No process may be left there.
+func (g Group) Remove() error {
+	hierarchies, err := Hierarchies()
+	if err != nil {
+		return fmt.Errorf("control groups: %w", err)
+	}
+	var errs []error
+	for _, hierarchy := range hierarchies {
+		dir := filepath.Join(hierarchy, string(g))
+		err := removeTree(dir)
+		for end := time.Now().Add(removeTimeout); err != nil && time.Now().Before(end); {
+			time.Sleep(20 * time.Millisecond)
+			err = removeTree(dir)
+		}
+		errs = append(errs, err)
+		_ = os.Remove(filepath.Dir(dir)) // Parent, when this was the last cluster
+	}
+	return errors.Join(errs...)
+}
+
+// removeTree removes a group that holds no process, deepest groups first.
+func removeTree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			if err := removeTree(filepath.Join(dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// RemoveAbandoned removes the groups of clusters that have no process any more.
+func RemoveAbandoned() error {
+	hierarchies, err := Hierarchies()
+	if err != nil {
+		return fmt.Errorf("control groups: %w", err)
+	}
+	var errs []error
+	for _, g := range clusters(hierarchies) {
+		if !g.inUse(hierarchies) {
+			errs = append(errs, g.Remove())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// clusters lists the groups below Parent.
+func clusters(hierarchies []string) []Group {
+	var groups []Group
+	for _, hierarchy := range hierarchies {
+		entries, _ := os.ReadDir(filepath.Join(hierarchy, Parent))
+		for _, entry := range entries {
+			g := Group(path.Join(Parent, entry.Name()))
+			if entry.IsDir() && !slices.Contains(groups, g) {
+				groups = append(groups, g)
+			}
+		}
+	}
+	return groups
+}
+
+// inUse reports whether a process is in the group or in one below it.
+func (g Group) inUse(hierarchies []string) bool {
+	return slices.ContainsFunc(hierarchies, func(hierarchy string) bool {
+		return hasProcess(filepath.Join(hierarchy, string(g)))
+	})
+}
+
+func hasProcess(dir string) bool {
+	procs, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err == nil && len(procs) > 0 {
+		return true
+	}
+	entries, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
+		return entry.IsDir() && hasProcess(filepath.Join(dir, entry.Name()))
+	})
+}

@@ -1,0 +1,150 @@
+package containernode
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"jobpolicy.dev/deploy/local/internal/pki"
+)
+
+// Addresses inside a cluster's network. They exist nowhere else.
+var (
+	// NodeAddress is the node's own.
+	NodeAddress = netip.MustParseAddr("172.30.0.1")
+	// PodRange are the addresses of pods.
+	PodRange = netip.MustParsePrefix("10.244.0.0/16")
+	// ServiceRange are the addresses of services.
+	ServiceRange = netip.MustParsePrefix("10.96.0.0/16")
+	// APIServerService is the address of the service "kubernetes": the first.
+	APIServerService = netip.MustParseAddr("10.96.0.1")
+	// DNSService is the address of the service that resolves names.
+	DNSService = netip.MustParseAddr("10.96.0.10")
+)
+
+// Socket is where containerd listens, inside.
+const Socket = "/run/containerd/containerd.sock"
+
+// KubeletPort is the port of the kubelet's API at NodeAddress.
+const KubeletPort = 10250
+
+// ClusterDomain ends the names of services.
+const ClusterDomain = "cluster.local"
+
+// Config says where things are.
+type Config struct {
+	// Dir takes the configuration files.
+	Dir string
+	// DataDir takes containerd's images and containers.
+	DataDir string
+	// BinDir holds the programs.
+	BinDir string
+	// NodeName is the name of the Node object.
+	NodeName string
+	// PodsCgroup is the control group of all pods.
+	PodsCgroup string
+	// ServingCert and ClientCA are those of the kubelet's API.
+	ServingCert pki.Pair
+	ClientCA    string
+	// KubeProxyKubeconfig and DNSKubeconfig lead to the API server.
+	KubeProxyKubeconfig, DNSKubeconfig string
+	// Registry is the URL of the registry that stands for all.
+	Registry string
+	// KubeProxyHealth and DNSReady are where kube-proxy and CoreDNS tell that they
+	// are ready.
+	KubeProxyHealth, DNSReady string
+}
+
+// Paths of the configuration files.
+func (c Config) containerd() string  { return filepath.Join(c.Dir, "containerd.toml") }
+func (c Config) kubelet() string     { return filepath.Join(c.Dir, "kubelet.json") }
+func (c Config) kubeProxy() string   { return filepath.Join(c.Dir, "kube-proxy.json") }
+func (c Config) coreDNS() string     { return filepath.Join(c.Dir, "Corefile") }
+func (c Config) cniDir() string      { return filepath.Join(c.Dir, "cni") }
+func (c Config) registries() string  { return filepath.Join(c.Dir, "registries") }
+func (c Config) podResolver() string { return filepath.Join(c.Dir, "resolv.conf") }
+
+// cniConfig is the only configuration of a network.
+func (c Config) cniConfig() string { return filepath.Join(c.cniDir(), "10-pods.conflist") }
+
+// allRegistries is the configuration of a registry that has none of its own.
+func (c Config) allRegistries() string {
+	return filepath.Join(c.registries(), "_default", "hosts.toml")
+}
+
+// Write writes every configuration file.
+func (c Config) Write() error {
+	for _, file := range []string{c.cniConfig(), c.allRegistries()} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
+	}
+	corefile, err := c.corefile()
+	if err != nil {
+		return err
+	}
+	runtime, err := c.containerdConfig()
+	if err != nil {
+		return err
+	}
+	hosts, err := c.registryHosts()
+	if err != nil {
+		return err
+	}
+	texts := map[string][]byte{
+		c.containerd(): runtime,
+		c.coreDNS():    corefile,
+		// A pod that asks for the node's resolver gets none: there is no way out.
+		c.podResolver():   nil,
+		c.allRegistries(): hosts,
+	}
+	objects := map[string]any{
+		c.kubelet():   c.kubeletConfig(),
+		c.kubeProxy(): c.kubeProxyConfig(),
+		c.cniConfig(): cniConfig(),
+	}
+	for file, object := range objects {
+		text, err := json.MarshalIndent(object, "", "  ")
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		texts[file] = text
+	}
+	for file, text := range texts {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// object is a piece of JSON.
+type object = map[string]any
+
+// cniConfig connects each pod with the node by a cable of its own, and the node
+// routes between them. With a bridge instead, traffic from a pod by a service to
+// another one would find a way around the address translation, unless the kernel
+// passes bridged packets through the firewall, which not every machine does.
+func cniConfig() object {
+	return object{
+		"cniVersion": "1.0.0",
+		"name":       "pods",
+		"plugins": []object{
+			{
+				"type": "ptp",
+				"ipam": object{
+					"type":   "host-local",
+					"ranges": [][]object{{{"subnet": PodRange.String()}}},
+					"routes": []object{{"dst": "0.0.0.0/0"}},
+				},
+			},
+			{
+				"type":         "portmap",
+				"backend":      "nftables",
+				"capabilities": object{"portMappings": true},
+			},
+		},
+	}
+}

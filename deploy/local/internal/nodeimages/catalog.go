@@ -1,0 +1,74 @@
+package nodeimages
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"jobpolicy.dev/deploy/local/internal/containernode"
+)
+
+// busybox is where its package puts it.
+const busybox = "/bin/busybox"
+
+// Write writes every image into dir, a file for each. pause is the file of the
+// program that holds a pod's namespaces.
+func Write(dir, pause string) error {
+	images, err := catalog(pause)
+	if err != nil {
+		return err
+	}
+	for name, image := range images {
+		if err := image.WriteFile(filepath.Join(dir, name+".tar")); err != nil {
+			return fmt.Errorf("image %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// catalog returns the images by the names of their files.
+func catalog(pause string) (map[string]Image, error) {
+	program, err := os.ReadFile(pause)
+	if err != nil {
+		return nil, err
+	}
+	applets, err := applets()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]Image{
+		"pause": {
+			Names:      []string{containernode.PauseImage},
+			Files:      map[string]File{"/pause": {Content: program, Mode: 0o755}},
+			Entrypoint: []string{"/pause"},
+		},
+		"busybox": {
+			Names:    []string{"busybox:latest"},
+			Packages: []string{"busybox-static"},
+			Files:    applets,
+		},
+		"tools": {
+			Names: []string{
+				"bash:5", "perl:latest", "perl:5.34.0", "python:latest", "ghcr.io/cybozu/ubuntu:22.04",
+			},
+			Packages: []string{"bash", "coreutils", "dash", "perl", "python3-minimal"},
+		},
+	}, nil
+}
+
+// applets are the names under which busybox is started.
+func applets() (map[string]File, error) {
+	list, err := exec.Command(busybox, "--list").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s (package busybox-static): %w", busybox, err)
+	}
+	links := map[string]File{}
+	for name := range strings.FieldsSeq(string(list)) {
+		if name != "busybox" {
+			links["/bin/"+name] = File{Link: busybox}
+		}
+	}
+	return links, nil
+}
