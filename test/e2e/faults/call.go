@@ -3,7 +3,6 @@ package faults
 import (
 	"net/http"
 	"strings"
-	"time"
 )
 
 // A Call is one request to the API server, in the API's words.
@@ -79,11 +78,7 @@ func fits(want, have string) bool { return want == "" || want == have }
 // A Record is a call that is over.
 type Record struct {
 	Call
-	// Began and Ended are when the proxy got the call, and was done with it.
-	Began, Ended time.Time
 	// Code is what the API server answered, whether or not the executor was
 	// told; 0 if the call never got there.
 	Code int
-	// Fault says that a rule decided on the call.
-	Fault bool
 }

@@ -1,11 +1,13 @@
-// Package faults holds the executor against the bugs that the built-in Job
-// controller once had: its tests are named after the upstream issues, and say
-// what must hold.
+// Package faults is the slice of test/world that stays on a real API server: real
+// processes that are killed, a real network that loses answers, and what the
+// world does not draw (a phase that flips, a namespace that goes, a template that
+// changes, the queries of the first reads). Everything else that may go wrong is
+// test/world's to find.
 //
 // Each test has a [Proxy] between its executor, a process of its own, and a real
-// API server. The proxy refuses requests, loses answers, holds requests and
-// watches back, and cuts them. Nothing runs pods: the tests play the node, so
-// that it is settled what happens when, and what the counts must be.
+// API server. The proxy refuses requests, loses answers, holds watches back, and
+// cuts them. Nothing runs pods: the tests play the node, so that it is settled what
+// happens when, and what the counts must be.
 //
 // Every test also watches the API server past the proxy. What it sees of Jobs
 // and pods must never break the invariants (history_test.go), and in the end no

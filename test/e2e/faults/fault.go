@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"net/http"
@@ -25,9 +24,6 @@ type Exchange struct {
 
 // A Fault decides what becomes of a call.
 type Fault func(x *Exchange)
-
-// Pass sends the call on.
-func Pass(x *Exchange) { x.forward(x.w) }
 
 // Drop ends the connection; the API server never gets the call.
 func Drop(*Exchange) { panic(http.ErrAbortHandler) }
@@ -90,47 +86,6 @@ func OneOf(random *rand.Rand, faults ...Fault) Fault {
 		drawn(x)
 	}
 }
-
-// A Gate holds calls until it is opened. What it then sends on is sent even if
-// the executor has given up on it or is dead.
-type Gate struct {
-	open chan struct{}
-	once sync.Once
-	// arrived gets a word for each call that is held.
-	arrived chan Call
-}
-
-// NewGate returns a gate that is shut.
-func NewGate() *Gate { return &Gate{open: make(chan struct{}), arrived: make(chan Call, 10_000)} }
-
-// Hold is the gate's fault.
-func (g *Gate) Hold(x *Exchange) { g.Then(Pass)(x) }
-
-// Then holds calls, and leaves them to another fault when the gate is opened.
-func (g *Gate) Then(f Fault) Fault {
-	return func(x *Exchange) {
-		g.arrived <- x.Call
-		select {
-		case <-g.open:
-			f(x)
-		case <-x.closed:
-			panic(http.ErrAbortHandler)
-		}
-	}
-}
-
-// Arrived waits for a call that is held, and returns it.
-func (g *Gate) Arrived(ctx context.Context) (Call, error) {
-	select {
-	case c := <-g.arrived:
-		return c, nil
-	case <-ctx.Done():
-		return Call{}, context.Cause(ctx)
-	}
-}
-
-// Open lets all calls through, from now on too.
-func (g *Gate) Open() { g.once.Do(func() { close(g.open) }) }
 
 // ApplyThen lets the API server carry the call out, and gives the executor the
 // fault's answer instead of the API server's.

@@ -143,16 +143,6 @@ func (h *history) podsOf(job types.UID) []*podLife {
 	return lives
 }
 
-// versionsOf returns the versions of a Job that were seen.
-func (h *history) versionsOf(job types.UID) []*batchv1.Job {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if life, ok := h.jobs[job]; ok {
-		return life.versions
-	}
-	return nil
-}
-
 // at is the Job as it was right before a version; nil if it was not there.
 func (l *jobLife) before(rv uint64) *batchv1.Job {
 	var last *batchv1.Job

@@ -27,6 +27,16 @@ func indexed(n, p int32) batchv1.JobSpec {
 	return s
 }
 
+func withLimit(s batchv1.JobSpec, n int32) batchv1.JobSpec {
+	s.BackoffLimit = &n
+	return s
+}
+
+func withPerIndex(s batchv1.JobSpec, n int32) batchv1.JobSpec {
+	s.BackoffLimitPerIndex = &n
+	return s
+}
+
 func (l *lab) create(name string, spec batchv1.JobSpec) *batchv1.Job {
 	l.Helper()
 	job, err := client.BatchV1().Jobs(l.namespace).Create(l.Context(),
@@ -51,14 +61,6 @@ func (l *lab) patch(name, patch string) {
 	_, err := client.BatchV1().Jobs(l.namespace).Patch(l.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
 		l.Fatalf("patch Job: %v", err)
-	}
-}
-
-// touch changes the Job in a way that means nothing, n times: each is an event.
-func (l *lab) touch(name string, n int) {
-	l.Helper()
-	for i := range n {
-		l.patch(name, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d-%s"}}}`, i, l.job(name).ResourceVersion))
 	}
 }
 
@@ -125,20 +127,6 @@ func ownedBy(pod *corev1.Pod, uid types.UID) bool {
 	return owner != nil && owner.UID == uid
 }
 
-// live returns the pod as it is now, or nothing if it is gone. A pod without a
-// UID means any of its name.
-func (l *lab) live(pod corev1.Pod) []corev1.Pod {
-	l.Helper()
-	now, err := client.CoreV1().Pods(l.namespace).Get(l.Context(), pod.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || (err == nil && pod.UID != "" && now.UID != pod.UID) {
-		return nil
-	}
-	if err != nil {
-		l.Fatalf("get pod: %v", err)
-	}
-	return []corev1.Pod{*now}
-}
-
 // active waits until the Job has n pods that have not ended, and returns them.
 func (l *lab) active(job *batchv1.Job, n int) []corev1.Pod {
 	l.Helper()
@@ -149,9 +137,6 @@ func (l *lab) active(job *batchv1.Job, n int) []corev1.Pod {
 	})
 	return pods
 }
-
-// created is how many pods of a Job there ever were.
-func (l *lab) created(job *batchv1.Job) int { return len(l.seen.podsOf(job.UID)) }
 
 // noneHeld waits until no pod of the namespace holds the finalizer.
 func (l *lab) noneHeld() {
@@ -217,39 +202,4 @@ func value(n *int32) int32 {
 		return 0
 	}
 	return *n
-}
-
-// pod creates a pod that is not the executor's work.
-func (l *lab) pod(pod *corev1.Pod) *corev1.Pod {
-	l.Helper()
-	pod.Spec = spec(1, 1).Template.Spec
-	made, err := client.CoreV1().Pods(l.namespace).Create(l.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		l.Fatalf("create pod: %v", err)
-	}
-	return made
-}
-
-// letGo takes all finalizers from a pod.
-func (l *lab) letGo(pod corev1.Pod) {
-	l.Helper()
-	_, err := client.CoreV1().Pods(l.namespace).Patch(l.Context(), pod.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	if err != nil {
-		l.Fatalf("patch pod: %v", err)
-	}
-}
-
-// cronJob creates a CronJob that never runs.
-func (l *lab) cronJob(name string) *batchv1.CronJob {
-	l.Helper()
-	made, err := client.BatchV1().CronJobs(l.namespace).Create(l.Context(), &batchv1.CronJob{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: batchv1.CronJobSpec{
-			Schedule: "0 0 1 1 *", Suspend: ptr(true), JobTemplate: batchv1.JobTemplateSpec{Spec: spec(1, 1)},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		l.Fatalf("create CronJob: %v", err)
-	}
-	return made
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -163,18 +164,6 @@ func (l *lab) eventually(what string, done func() (ok bool, state string)) {
 	}
 }
 
-// arrived waits until a call is held at the gate.
-func (l *lab) arrived(g *Gate) Call {
-	l.Helper()
-	ctx, cancel := context.WithTimeout(l.Context(), patience)
-	defer cancel()
-	c, err := g.Arrived(ctx)
-	if err != nil {
-		l.Fatalf("no call came to the gate: %v", err)
-	}
-	return c
-}
-
 // hits waits until a rule has decided on n calls.
 func (l *lab) hits(r *Rule, n int) {
 	l.Helper()
@@ -182,3 +171,14 @@ func (l *lab) hits(r *Rule, n int) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// refusals is how many statuses the API server refused as invalid.
+func (l *lab) refusals() int {
+	n := 0
+	for _, call := range l.proxy.Calls(Statuses) {
+		if call.Code == http.StatusUnprocessableEntity {
+			n++
+		}
+	}
+	return n
+}

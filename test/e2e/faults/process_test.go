@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -75,30 +73,6 @@ func (x *process) ready() (bool, string) {
 	body, _ := io.ReadAll(response.Body) // only for the message
 	return response.StatusCode == http.StatusOK, string(body)
 }
-
-// creatingRounds is how many rounds have created pods.
-func (x *process) creatingRounds(t *testing.T) int {
-	response, err := http.Get(x.url + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0
-	for _, sample := range creatingRound.FindAllSubmatch(body, -1) {
-		n, err := strconv.Atoi(string(sample[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += n
-	}
-	return sum
-}
-
-var creatingRound = regexp.MustCompile(`(?m)^job_controller_job_syncs_total\{action="pods_created".* (\d+)$`)
 
 func freeAddress(t *testing.T) string {
 	t.Helper()

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -108,11 +107,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // The executor has gone.
 	}
-	record := Record{Call: call, Began: time.Now()}
-	defer func() {
-		record.Ended = time.Now()
-		p.note(record)
-	}()
+	record := Record{Call: call}
+	defer func() { p.note(record) }()
 	x := &Exchange{Call: call, w: w, r: r, closed: p.closed, forward: func(w http.ResponseWriter) {
 		answer := &codeRecorder{ResponseWriter: w}
 		defer func() { record.Code = answer.code }()
@@ -125,7 +121,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.forward(w)
 		return
 	}
-	record.Fault = true
 	fault(x)
 }
 

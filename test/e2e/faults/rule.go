@@ -7,9 +7,7 @@ type Rule struct {
 	proxy *Proxy
 	match Match
 	fault Fault
-	skip  int
 	times int
-	each  map[string]int
 	when  func(Call) bool
 	hits  int
 }
@@ -17,14 +15,8 @@ type Rule struct {
 // An Option narrows a rule down.
 type Option func(*Rule)
 
-// Skip leaves the first n calls alone.
-func Skip(n int) Option { return func(r *Rule) { r.skip = n } }
-
 // Times ends the rule after n calls.
 func Times(n int) Option { return func(r *Rule) { r.times = n } }
-
-// OnceEach lets the rule decide on one call for each object's name.
-func OnceEach() Option { return func(r *Rule) { r.each = map[string]int{} } }
 
 // When asks a function whether the rule is for the call. It is called for one
 // call at a time.
@@ -73,13 +65,5 @@ func (r *Rule) takes(c Call) bool {
 	if !r.match.fits(c) || (r.when != nil && !r.when(c)) || (r.times > 0 && r.hits >= r.times) {
 		return false
 	}
-	if r.skip > 0 {
-		r.skip--
-		return false
-	}
-	if r.each == nil {
-		return true
-	}
-	r.each[c.Name]++
-	return r.each[c.Name] == 1
+	return true
 }
