@@ -88,7 +88,7 @@ func (e *Executor) confirm(ctx context.Context, suspected suspect) {
 		return
 	}
 	e.metrics.missedWakes.WithLabelValues().Inc()
-	e.log.WarnContext(ctx, "missed wake found", append(jobAttrs(job), slog.String("due", why))...)
+	e.log.WarnContext(ctx, LogMissedWake, append(jobAttrs(job), slog.String("due", why))...)
 	if !e.cfg.SafetyLookReportsOnly {
 		e.wake(s, CauseSafetyLook, false)
 	}

@@ -75,7 +75,7 @@ func TestAMissedWakeIsFound(t *testing.T) {
 				if reportsOnly && missed < 2 || !reportsOnly && missed != 1 {
 					t.Errorf("missed wakes: %v", missed)
 				}
-				if got := strings.Count(log.String(), `msg="missed wake found"`); got != int(missed) {
+				if got := strings.Count(log.String(), `level=WARN msg="`+LogMissedWake+`"`); got != int(missed) {
 					t.Errorf("%d log lines about %v missed wakes", got, missed)
 				}
 				if helped := slices.Contains(server.done(), "create pods"); helped == reportsOnly {

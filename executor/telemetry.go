@@ -17,6 +17,10 @@ import (
 // TracerName is the instrumentation scope of this package's spans.
 const TracerName = "jobpolicy.dev/executor"
 
+// LogMissedWake is what is logged, as a warning, each time jobpolicy_missed_wakes_total
+// counts.
+const LogMissedWake = "missed wake found"
+
 // Names of spans. One job.woken is the root of everything that one wake brings
 // about.
 const (

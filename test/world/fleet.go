@@ -279,7 +279,7 @@ func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == missedWake {
+	if r.Message == executor.LogMissedWake {
 		h.w.broken("missed wake", h.by+" "+attributes(r))
 	}
 	if h.w.telling() && r.Level >= slog.LevelInfo {
@@ -302,7 +302,3 @@ func (h *logHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 // WithGroup implements slog.Handler.
 func (h *logHandler) WithGroup(string) slog.Handler { return h }
-
-// missedWake is what the executor logs when its safety look finds a Job that
-// nothing had woken although there was something to do.
-const missedWake = "missed wake found"

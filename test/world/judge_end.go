@@ -5,8 +5,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"jobpolicy.dev/test/world/apiserver"
 )
 
 // settles is how long after the last thing that happened to a Job, once faults
@@ -15,9 +13,9 @@ import (
 // rounds, twice, and slack for late views.
 const settles = 2*time.Minute + defaultLag
 
-// end is the last look, at what is there now. The server is asked for nothing: the
-// stream has told it all.
-func (j *judge) end(now time.Time, _ *apiserver.Server) {
+// look holds what is there now, and ought to be at rest, against what became of it.
+// The server is asked for nothing: the stream has told it all.
+func (j *judge) look(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.now = now
@@ -37,9 +35,13 @@ func (j *judge) settled(last time.Time) bool {
 	return !j.calmSince.IsZero() && j.now.Sub(latest(last, j.calmSince)) > settles
 }
 
+// atWork reports whether an executor has just written something of the Job: a round
+// may be under way. One that never ends is found by its writes.
+func (j *judge) atWork(r *jobRecord) bool { return !j.old(r.lastOurs) }
+
 func (j *judge) judgeEnd(r *jobRecord) {
 	j.judgeExpired(r)
-	if r.gone || r.tampered || !j.managed(r.job) || !j.settled(r.lastStimulus) || j.namespaceGoes(r) {
+	if r.gone || r.tampered || !j.managed(r.job) || !j.settled(r.lastStimulus) || j.atWork(r) || j.namespaceGoes(r) {
 		return
 	}
 	j.judgeBooks(r)
@@ -270,7 +272,7 @@ func (j *judge) judgeLeftover(p *podRecord) {
 		}
 	}
 	last := latest(latest(r.lastStimulus, r.goneAt), latest(r.finishedAt, p.endedAt))
-	if !j.settled(last) || r.tampered || j.namespaceGoes(r) {
+	if !j.settled(last) || r.tampered || j.atWork(r) || j.namespaceGoes(r) {
 		return
 	}
 	switch {

@@ -17,7 +17,7 @@ func rests(play func(*tape)) func(*tape) {
 		play(tp)
 		tp.judge.faultsEnded(tp.now)
 		tp.wait(time.Hour)
-		tp.judge.end(tp.now, nil)
+		tp.judge.look(tp.now)
 	}
 }
 
@@ -34,7 +34,7 @@ func TestEnd(t *testing.T) {
 			tp.ends("a-0", 0)
 			tp.judge.faultsEnded(tp.now)
 			tp.wait(time.Second)
-			tp.judge.end(tp.now, nil)
+			tp.judge.look(tp.now)
 		}},
 		"an end is not accounted for": {want: []string{"status", "status", "status"}, play: rests(func(tp *tape) {
 			starts(tp, tp.job("a"))
@@ -112,7 +112,7 @@ func TestEnd(t *testing.T) {
 			tp.ends("a-0", 1)
 			tp.judge.faultsEnded(tp.now)
 			tp.wait(settles + time.Minute)
-			tp.judge.end(tp.now, nil)
+			tp.judge.look(tp.now)
 		}},
 		"a pod that waits for its replacement too long": {want: []string{"liveness"}, play: rests(func(tp *tape) {
 			tp.job("a", indexedJob(1), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(50)) })

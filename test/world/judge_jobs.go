@@ -71,6 +71,7 @@ type jobRecord struct {
 	// necessary; lastStimulus is when the last one was.
 	stimuli      int
 	lastStimulus time.Time
+	lastOurs     time.Time // When an executor last wrote the Job or a pod of it.
 }
 
 type earlierSpec struct {

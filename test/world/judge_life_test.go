@@ -17,7 +17,7 @@ func TestWholeLife(t *testing.T) {
 			starts(tp, tp.job("a"))
 			completes(tp, "job-a")
 			tp.wait(time.Hour)
-			tp.judge.end(tp.now, nil)
+			tp.judge.look(tp.now)
 		}},
 		"a pod fails and is replaced": {play: func(tp *tape) {
 			tp.judge.faultsEnded(tp.now)
@@ -28,7 +28,7 @@ func TestWholeLife(t *testing.T) {
 			counts(tp, "job-a")
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 2 })
 			tp.wait(time.Hour)
-			tp.judge.end(tp.now, nil)
+			tp.judge.look(tp.now)
 		}},
 	})
 }
@@ -77,5 +77,31 @@ func completes(tp *tape, job types.UID) {
 		s.Succeeded, s.UncountedTerminatedPods = 2, &batchv1.UncountedTerminatedPods{}
 		s.CompletionTime = ptr(metav1.NewTime(tp.now))
 		setCondition(s, batchv1.JobComplete, batchv1.JobReasonCompletionsReached, tp.now)
+	})
+}
+
+// What stands still for a while is found, whatever gets it going in the end.
+func TestLooks(t *testing.T) {
+	runStreams(t, map[string]streamCase{
+		"one pod runs of two, for a while": {want: []string{"liveness"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			counts(tp, "job-a")
+			tp.judge.faultsEnded(tp.now)
+			tp.wait(lookTime)
+			tp.judge.look(tp.now)
+			tp.pod(executorA, "job-a", "a-2", noIndex)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 2 })
+			tp.wait(lookTime)
+			tp.judge.look(tp.now)
+		}},
+		"one pod runs of two, and the executor is at work": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			fails(tp, "job-a", "a-0")
+			tp.judge.faultsEnded(tp.now)
+			tp.wait(lookTime)
+			counts(tp, "job-a")
+			tp.judge.look(tp.now)
+		}},
 	})
 }

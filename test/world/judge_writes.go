@@ -85,6 +85,7 @@ func (r *jobRecord) parallelism() int {
 
 func (j *judge) countOurs(w apiserver.Write, r *jobRecord) {
 	r.ourWrites++
+	r.lastOurs = w.Time
 	most := writesAtAll + r.stimuli + writesPerPod*r.parallelism() + int(w.Time.Sub(r.created)/(10*time.Minute))
 	if r.ourWrites > most {
 		j.breach("writes", r.key, r.uid, "executors wrote the Job and its pods %d times in %s, and what happened calls for %d at most", r.ourWrites, w.Time.Sub(r.created), most)

@@ -130,12 +130,23 @@ func (w *world) run() {
 	w.network.end()
 	w.setClocks(0)
 	w.judge.faultsEnded(time.Now())
-	time.Sleep(w.plan.settle)
-	w.judge.end(time.Now(), w.server)
+	w.rest()
 	w.over.Store(true)
 	w.fleet.stop()
 	time.Sleep(drainTime)
 }
+
+// rest lets the world come to rest, and looks at it from time to time: what stands
+// still in between is found, whatever gets it going in the end.
+func (w *world) rest() {
+	for end := time.Now().Add(w.plan.settle); time.Now().Before(end); {
+		time.Sleep(min(lookTime, time.Until(end)))
+		w.judge.look(time.Now())
+	}
+}
+
+// lookTime is how often the judge looks at what is at rest.
+const lookTime = 5 * time.Minute
 
 // drainTime is how long goroutines of stopped executors may take to end: a
 // recorder of events waits between tries.
