@@ -124,9 +124,7 @@ func (k *kubelets) bind(pod *corev1.Pod) error {
 	if pod.Spec.NodeName != "" {
 		return nil
 	}
-	return k.w.actor("scheduler").CoreV1().Pods(pod.Namespace).Bind(background, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: nodeName},
-	}, metav1.CreateOptions{})
+	return k.w.server.Bind("scheduler", types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID, nodeName)
 }
 
 // end ends a pod as it is its fate, unless it has ended or is being deleted.

@@ -92,14 +92,15 @@ func (r *request) draw(s span) time.Duration {
 
 // deliver sends the request to the server.
 func (r *request) deliver(to http.RoundTripper, longWatch bool) (*http.Response, error) {
-	out := r.Request.Clone(r.Context())
+	out := r.WithContext(r.Context()) // A copy, of which the server changes nothing that hangs on it.
 	if r.body != nil {
 		out.Body = io.NopCloser(bytes.NewReader(r.body))
 	}
 	if r.watch && longWatch {
-		query := out.URL.Query()
+		query, address := out.URL.Query(), *out.URL
 		query.Set("timeoutSeconds", "86400")
-		out.URL.RawQuery = query.Encode()
+		address.RawQuery = query.Encode()
+		out.URL = &address
 	}
 	return to.RoundTrip(out)
 }

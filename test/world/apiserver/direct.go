@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/core"
 )
 
 // current returns the version of an object that is stored.
@@ -89,6 +92,22 @@ func (s *Server) Delete(by, resource string, key types.NamespacedName, options m
 func (s *Server) remove(c *caller, resource string, key types.NamespacedName, options metav1.DeleteOptions) error {
 	deleter := s.endpoint(resource, "").storage.(rest.GracefulDeleter)
 	_, _, err := deleter.Delete(s.as(c, resource, key), key.Name, rest.ValidateAllObjectFunc, &options)
+	return err
+}
+
+// Bind binds a pod to a node as by, as a request of a scheduler would.
+func (s *Server) Bind(by string, pod types.NamespacedName, uid types.UID, node string) error {
+	c := &caller{server: s, by: by, verb: "create", subresource: "binding"}
+	e := s.endpoint("pods", c.subresource)
+	admit := func(_ context.Context, obj runtime.Object) error {
+		return s.admitToNamespace(admission.NewAttributesRecord(obj, nil, e.kind, pod.Namespace, pod.Name,
+			corev1.SchemeGroupVersion.WithResource("pods"), c.subresource, admission.Create, nil, false, nil))
+	}
+	binding := &core.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: uid},
+		Target:     core.ObjectReference{Kind: "Node", Name: node},
+	}
+	_, err := e.storage.(rest.NamedCreater).Create(s.as(c, "pods", pod), pod.Name, binding, admit, &metav1.CreateOptions{})
 	return err
 }
 

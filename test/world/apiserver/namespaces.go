@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +22,11 @@ func (s *Server) createSystemNamespaces() {
 			rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 		check(err)
 	}
+}
+
+// emptying reports whether a namespace is being deleted.
+func (s *Server) emptying() bool {
+	return slices.ContainsFunc(s.versions("namespaces", ""), func(v *version) bool { return v.meta().GetDeletionTimestamp() != nil })
 }
 
 // emptyNamespaces does what the namespace controller does to namespaces that are
