@@ -293,6 +293,7 @@ func TestForeignJobsAndPodsAreNotTouched(t *testing.T) {
 
 func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 	loose := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
+	ended := func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }
 	finished := func(j *batchv1.Job) {
 		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
 	}
@@ -302,7 +303,7 @@ func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 	}{
 		"the Job is gone":                              {newServer(testPod(2)), true},
 		"a Job of the same name has another UID":       {newServer(testPod(2), testJob(func(j *batchv1.Job) { j.UID = testUID(5) })), true},
-		"the Job is finished":                          {newServer(testPod(2), testJob(finished)), false},
+		"the Job is finished":                          {newServer(testPod(2, ended), testJob(finished)), false},
 		"the pod lost its owner and no Job selects it": {newServer(testPod(2, loose)), true},
 	}
 	for name, tc := range cases {

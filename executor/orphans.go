@@ -135,7 +135,9 @@ func (e *Executor) releaseOrphan(ctx context.Context, key orphanKey) {
 	}
 	verdict, err := e.orphaned(ctx, pod, key.own)
 	if err == nil && verdict == orphanYes {
-		err = e.patchOrphan(ctx, pod)
+		if err = e.endLate(ctx, pod); err == nil {
+			err = e.patchOrphan(ctx, pod)
+		}
 	}
 	switch {
 	case err != nil:

@@ -1,0 +1,36 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+
+	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// endLate deletes a pod that runs although its Job is finished: an executor that did
+// not know that yet has created it, before it lost its lease or beside this one.
+// Nobody else would end it as long as the Job is there.
+func (e *Executor) endLate(ctx context.Context, pod *leanpods.Pod) error {
+	ref, _ := jobRef(pod)
+	if ref == nil || pod.Ended() || pod.Deleting {
+		return nil
+	}
+	s, ok := e.jobs.find(ref.UID)
+	if !ok {
+		return nil
+	}
+	job := s.current()
+	if job == nil || job.DeletionTimestamp != nil || !e.ours(job) || FinishedCondition(job) == nil {
+		return nil // Whoever deletes a Job says what becomes of its pods.
+	}
+	if matches := podPolicy(job).Matches; matches != nil && !matches(pod) {
+		return nil // It is a stray, which is released and runs on.
+	}
+	uid, err := tracker.UIDBytes(pod.UID)
+	if err != nil {
+		return fmt.Errorf("pod %s: %w", pod.Name, err)
+	}
+	return e.deletePod(ctx, s, job, &jobpolicyv1.DeletePod{Uid: uid})
+}
