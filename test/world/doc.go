@@ -11,4 +11,27 @@
 // while that follows from the seed and from what it is, to the nanosecond, so that
 // nearly nothing happens at the same instant, and the same seed gives nearly always
 // the same log of writes.
+//
+// # What the judges excuse
+//
+// A judge asks of each fact whether whoever wrote must know it: it did that itself, it
+// began after it, or it is older than views are. Views are two minutes old at most, and
+// ten seconds (30 where requests are limited) if nothing has failed for two minutes.
+// Besides:
+//
+//   - I2, I4: a pod that was counted counts once more each time somebody puts its
+//     finalizer back, or changes whose it is: nothing in the cluster tells that it was.
+//   - I2: a pod that ran when its Job failed, or that ended before that unseen, counts as
+//     failed, whatever its end.
+//   - I6: of pods, ends and completed indexes that another executor made, recorded or
+//     wrote a moment ago, an executor need not know.
+//   - I12: an end that only pods tell of that are gone, strays or somebody else's is not
+//     known to an executor that began later. A success without finalizer ends a row of
+//     failures for one that finds it so. In one second, a success goes last. A pod that
+//     said two things of its end may be either.
+//   - verdicts: a pod that somebody let go a moment ago may still count.
+//   - cron: while clocks are wrong, runs may be repeated; finished runs of a time to come
+//     are kept. For the concurrency policy, a run that another executor started a moment
+//     ago need not be known.
+//   - writes: each write by others, each fault and each change of a spec pays for some.
 package world
