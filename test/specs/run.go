@@ -78,6 +78,9 @@ func (r Runner) runOne(ctx context.Context, i int, spec Spec) Result {
 	report := filepath.Join(r.Dir, strconv.Itoa(i)+".json")
 	args := r.Command(spec, report)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	// In a group of its own, it does not get the terminal's Ctrl-C as well: Ginkgo takes a second signal for the wish to
+	// leave everything as it is.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = gracePeriod
 	begin := time.Now()

@@ -112,12 +112,13 @@ func TestWhatIsInterruptedFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(300*time.Millisecond, func() { cancel(errors.New("enough")) })
 	runner := Runner{
-		Command: script(`trap 'echo cleaned up; exit 0' INT; while :; do sleep 0.05; done`),
-		Dir:     t.TempDir(), Parallel: 1, Done: func(Result) {},
+		Command: script(`read -r _ _ _ _ group _ </proc/$$/stat; [ $group = $$ ] && echo group of its own
+			trap 'echo cleaned up; exit 0' INT; while :; do sleep 0.05; done`),
+		Dir: t.TempDir(), Parallel: 1, Done: func(Result) {},
 	}
 	got := runner.Run(ctx, []Spec{named("Job a"), named("Job b")})
 	want := []Result{
-		{Spec: named("Job a"), Failure: "interrupted: enough", Log: "cleaned up\n"},
+		{Spec: named("Job a"), Failure: "interrupted: enough", Log: "group of its own\ncleaned up\n"},
 		{Spec: named("Job b"), Failure: "not begun: enough"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Result{}, "Seconds")); diff != "" {

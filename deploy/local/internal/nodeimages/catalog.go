@@ -13,6 +13,13 @@ import (
 // busybox is where its package puts it.
 const busybox = "/bin/busybox"
 
+// Images of Kubernetes' own end-to-end specs of Jobs and CronJobs, by the names that version v1.36.3 of them asks for.
+// They need a shell, expr, cat, touch and sleep of the one, and of the other that it ends when it is told to.
+const (
+	specsBusybox = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1"
+	specsPause   = "registry.k8s.io/pause:3.10.2"
+)
+
 // Write writes every image into dir, a file for each. pause is the file of the
 // program that holds a pod's namespaces.
 func Write(dir, pause string) error {
@@ -40,14 +47,15 @@ func catalog(pause string) (map[string]Image, error) {
 	}
 	return map[string]Image{
 		"pause": {
-			Names:      []string{containernode.PauseImage},
+			Names:      []string{containernode.PauseImage, specsPause},
 			Files:      map[string]File{"/pause": {Content: program, Mode: 0o755}},
 			Entrypoint: []string{"/pause"},
 		},
 		"busybox": {
-			Names:    []string{"busybox:latest"},
+			Names:    []string{"busybox:latest", specsBusybox},
 			Packages: []string{"busybox-static"},
 			Files:    applets,
+			Command:  []string{"sh"},
 		},
 		"tools": {
 			Names: []string{

@@ -23,6 +23,9 @@ type Image struct {
 	Env []string
 	// Entrypoint is the command of containers that name none.
 	Entrypoint []string
+	// Command are its arguments unless a container names some; without an
+	// Entrypoint it is the command itself.
+	Command []string
 }
 
 // searchPath is where containers look for commands.
@@ -77,6 +80,7 @@ func (i Image) config(layer []byte) map[string]any {
 		"config": map[string]any{
 			"Env":        append([]string{searchPath}, i.Env...),
 			"Entrypoint": i.Entrypoint,
+			"Cmd":        i.Command,
 		},
 		"rootfs": map[string]any{
 			"type":     "layers",
