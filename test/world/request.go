@@ -25,6 +25,9 @@ type request struct {
 	resource string
 	watch    bool
 	n        uint64 // How many were sent before it by executors.
+	// lasts is how long it lasts, in seconds, if it is a watch: as long as client-go
+	// asks for, but drawn from the seed.
+	lasts int
 }
 
 // read takes a request apart.
@@ -40,7 +43,7 @@ func (n *network) read(r *http.Request, by string) (*request, error) {
 	query := r.URL.Query()
 	req.watch = query.Get("watch") == "true" || query.Get("watch") == "1"
 	req.resource = resourceOf(r.URL.Path)
-	req.Rand, req.n = n.count(req)
+	n.count(req)
 	return req, nil
 }
 
@@ -64,7 +67,7 @@ func resourceOf(path string) string {
 }
 
 // count draws the source of what befalls the request.
-func (n *network) count(req *request) (*rand.Rand, uint64) {
+func (n *network) count(req *request) {
 	h := fnv.New64a()
 	for _, s := range []string{req.by, req.Method, req.URL.Path} {
 		io.WriteString(h, s)
@@ -79,7 +82,11 @@ func (n *network) count(req *request) (*rand.Rand, uint64) {
 	defer n.mu.Unlock()
 	n.sent[key]++
 	n.requests++
-	return rand.New(rand.NewPCG(n.seed^key, n.sent[key])), n.requests
+	req.n = n.requests
+	req.Rand = rand.New(rand.NewPCG(n.seed^key, n.sent[key]))
+	if req.watch {
+		req.lasts = 300 + rand.New(rand.NewPCG(n.seed^key, ^n.sent[key])).IntN(300)
+	}
 }
 
 // draw draws a time within a span, to the nanosecond.
@@ -96,9 +103,13 @@ func (r *request) deliver(to http.RoundTripper, longWatch bool) (*http.Response,
 	if r.body != nil {
 		out.Body = io.NopCloser(bytes.NewReader(r.body))
 	}
-	if r.watch && longWatch {
+	if r.watch {
+		seconds := r.lasts
+		if longWatch {
+			seconds = 86400
+		}
 		query, address := out.URL.Query(), *out.URL
-		query.Set("timeoutSeconds", "86400")
+		query.Set("timeoutSeconds", itoa(seconds))
 		address.RawQuery = query.Encode()
 		out.URL = &address
 	}
