@@ -10,7 +10,16 @@
 // Order comes from time. Every request, answer and event of a watch travels for a
 // while that follows from the seed and from what it is, to the nanosecond, so that
 // nearly nothing happens at the same instant, and the same seed gives nearly always
-// the same log of writes.
+// the same log of writes: 225 of 230 worlds (seeds 1 to 50 and 111 to 290) had it when
+// one process played them twice on a machine busy with other work. Where logs differ,
+// timers of two pods ran out in the very same instant, or goroutines that were ready in
+// the same instant ran in another order.
+//
+// A world has about 140 requests, 36 watches, 95 decisions and 190 writes, and takes 40 to
+// 55 ms of one processor of that machine: 45% the server's handlers, validation and
+// storage; 20% client-go's requests, decoding and informers; 16% the executor; 10% the
+// engine and its messages; 2% the collection of garbage; the rest the network, the plan and
+// the judges.
 //
 // # What the judges excuse
 //
