@@ -146,18 +146,38 @@ func TestRemoteAndEmbeddedAnswerAlikeOnCronJobs(t *testing.T) {
 }
 
 func TestRemoteWaitsForAnEngineThatStarts(t *testing.T) {
-	address := freeAddress(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := make(chan struct{}, 100)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close() // there is no engine yet
+			refused <- struct{}{}
+		}
+	}()
+	address := listener.Addr().String()
 	remote := newRemote(t, address, nil)
 	answered := make(chan error, 1)
 	go func() {
 		_, err := remote.DecideJob(t.Context(), testenv.Snapshot())
 		answered <- err
 	}()
+	// A call that does not wait fails with the first connection; the next one comes
+	// after a back-off.
+	<-refused
+	<-refused
 	select {
 	case err := <-answered:
 		t.Fatalf("answered before there is an engine: %v", err)
-	case <-time.After(50 * time.Millisecond):
+	default:
 	}
+	listener.Close()
 	testengine.Start(t, testengine.Config{Address: address})
 	if err := <-answered; err != nil {
 		t.Errorf("DecideJob() = %v, want an answer", err)
