@@ -84,7 +84,7 @@ func (r *runner) scenario(ctx context.Context, s *Scenario, first int) ([]Result
 	var errs []error
 	for n := range max(1, r.Repeat) {
 		for _, c := range inTurn(contenders(), first+n) {
-			if r.Contenders != nil && !r.Contenders.MatchString(c.name) {
+			if r.Contenders != nil && !r.Contenders.MatchString(c.name) || s.statusesOnly && !c.writesStatus {
 				continue
 			}
 			if ctx.Err() != nil {

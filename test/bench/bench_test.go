@@ -16,7 +16,7 @@ import (
 
 var (
 	sizeFlag       = flag.String("bench.size", string(Tiny), "tiny (counts only matter), small (minutes), full (an hour and more) or huge (100,000 concurrent pods)")
-	scenariosFlag  = flag.String("bench.scenarios", "", "regular expression: only these scenarios, S1 to S8")
+	scenariosFlag  = flag.String("bench.scenarios", "", "regular expression: only these scenarios, S1 to S9")
 	repeatFlag     = flag.Int("bench.repeat", 1, "how often each scenario is played; figures are medians")
 	profileFlag    = flag.String("bench.profile", "", "directory for CPU profiles of the contenders, which cost them time; empty: none")
 	docsFlag       = flag.String("bench.docs", "", "directory in which to write the results into performance.md, with plots; empty: nowhere")

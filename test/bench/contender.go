@@ -40,13 +40,15 @@ type contender struct {
 	start func(ctx context.Context, p *plane, kubeconfig string, s *Scenario) (*crew, error)
 	// writesStatus is false for the floor: Jobs under it never end.
 	writesStatus bool
+	// ours: it is this project's.
+	ours bool
 }
 
 func contenders() []contender {
 	return []contender{
 		{name: BuiltIn, start: startBuiltIn, writesStatus: true},
-		{name: Services, start: startServices, writesStatus: true},
-		{name: Embedded, start: startEmbedded, writesStatus: true},
+		{name: Services, start: startServices, writesStatus: true, ours: true},
+		{name: Embedded, start: startEmbedded, writesStatus: true, ours: true},
 		{name: Floor, start: startFloor},
 	}
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"time"
@@ -40,6 +41,11 @@ const (
 	EngineP99       Figure = "steady_engine_p99_ms"
 	CPUGrowth       Figure = "cpu_per_event_growth"
 	BytesGrowth     Figure = "request_bytes_growth"
+	ConflictsAtOnce Figure = "conflicts_at_once_pct"
+	ConflictsLater  Figure = "conflicts_later_pct"
+	EventsLost      Figure = "events_lost"
+	EventsSwapped   Figure = "events_out_of_order"
+	EventsAfter     Figure = "events_after_last_job_s"
 )
 
 // A figureText says how a figure is shown.
@@ -60,6 +66,11 @@ var figureTexts = []figureText{
 	{IdleP50, "latency alone p50, ms", 1},
 	{LatencyOverIdle, "latency beside the large Job ÷ alone", 2},
 	{CeilingShare, "share of the request limit used for pods, %", 1},
+	{ConflictsAtOnce, "updates at once that conflict, %", 1},
+	{ConflictsLater, fmt.Sprintf("updates %d ms later that conflict, %%", updateDelay.Milliseconds()), 1},
+	{EventsLost, "events lost, of two a Job", 0},
+	{EventsSwapped, "Jobs whose events came in the wrong order", 0},
+	{EventsAfter, "last Job ended → last event there, s", 1},
 	{CallsPerPod, "API calls a pod", 3},
 	{StatusWrites, "status writes", 0},
 	{Events, "event writes", 0},

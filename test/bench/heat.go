@@ -126,10 +126,15 @@ func (h *heat) warmUp(ctx context.Context) error {
 
 // create creates a Job; its clock starts now.
 func (h *heat) create(ctx context.Context, name string, spec batchv1.JobSpec) error {
+	_, err := h.created(ctx, name, spec)
+	return err
+}
+
+// created creates a Job and returns it as the API server does.
+func (h *heat) created(ctx context.Context, name string, spec batchv1.JobSpec) (*batchv1.Job, error) {
 	h.observer.announce(h.namespace, name)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
-	_, err := h.client.BatchV1().Jobs(h.namespace).Create(ctx, job, metav1.CreateOptions{})
-	return err
+	return h.client.BatchV1().Jobs(h.namespace).Create(ctx, job, metav1.CreateOptions{})
 }
 
 // await looks until done says yes. It gives up when no pod and no Job changed

@@ -27,6 +27,8 @@ type Scenario struct {
 	FloorWrites int
 	// Pods is how many pods there are in all.
 	Pods int
+	// statusesOnly leaves the floor out: the scenario is about statuses.
+	statusesOnly bool
 
 	script
 	play func(ctx context.Context, h *heat) error
@@ -54,7 +56,9 @@ func Scenarios(size Size) ([]*Scenario, error) {
 			oneByOne(4, 20, 200*time.Millisecond),
 			oneJob(batchv1.IndexedCompletion, 40, 10, 0, 100*time.Millisecond),
 			failing(30, true),
+			atOnce(100),
 			steady(20, 3, 10),
+			updated(40, true),
 		}, nil
 	case Small:
 		return []*Scenario{
@@ -70,6 +74,8 @@ func Scenarios(size Size) ([]*Scenario, error) {
 			beside(3000, 300, 20, 2),
 			steady(100, 10, 1),
 			steady(1000, 10, 1),
+			updated(200, false),
+			updated(200, true),
 		}, nil
 	case Full:
 		return []*Scenario{
@@ -85,6 +91,8 @@ func Scenarios(size Size) ([]*Scenario, error) {
 			beside(50_000, 5000, 100, 2),
 			steady(1000, 60, 1),
 			steady(10_000, 60, 1),
+			updated(400, false),
+			updated(400, true),
 		}, nil
 	case Huge:
 		return []*Scenario{steady(100_000, 60, 1)}, nil
@@ -196,7 +204,7 @@ func atOnce(n int) *Scenario {
 			}
 			end, _ := h.latencies(anyName)
 			h.figures.latency(end)
-			return nil
+			return h.awaitEvents(ctx, n)
 		},
 	}
 }

@@ -1,0 +1,113 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// eventsInterval is the time between two looks at the events.
+	eventsInterval = 250 * time.Millisecond
+	// eventsPatience is how long no event may come before those that are missing are
+	// taken to be lost.
+	eventsPatience = 10 * time.Second
+)
+
+// told are the events of each Job: the resource version of the first one of each
+// reason, which says in what order they came.
+type told map[types.UID]map[string]uint64
+
+// awaitEvents waits for the two events of each one-pod Job: that its pod was created,
+// and that it completed. It is called when all Jobs have ended. Those of our own
+// contenders must all come, in this order; what the built-in controller loses is a
+// figure.
+func (h *heat) awaitEvents(ctx context.Context, jobs int) error {
+	if !h.contender.writesStatus {
+		return nil
+	}
+	began, changed, last := time.Now(), time.Now(), -1
+	for {
+		all, err := h.readEvents(ctx)
+		if err != nil {
+			return err
+		}
+		if n := all.there(); n != last {
+			changed, last = time.Now(), n
+		}
+		if last == 2*jobs || time.Since(changed) > eventsPatience {
+			h.figures[EventsLost], h.figures[EventsAfter] = float64(2*jobs-last), changed.Sub(began).Seconds()
+			h.figures[EventsSwapped] = float64(all.swapped())
+			if h.contender.ours && (last < 2*jobs || all.swapped() > 0) {
+				return fmt.Errorf("%d of %d events are there, those of %d Jobs in the wrong order", last, 2*jobs, all.swapped())
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(eventsInterval):
+		}
+	}
+}
+
+func (h *heat) readEvents(ctx context.Context) (told, error) {
+	all := told{}
+	opts := metav1.ListOptions{Limit: pageSize, FieldSelector: "involvedObject.kind=Job"}
+	for {
+		list, err := h.client.CoreV1().Events(h.namespace).List(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			ev := &list.Items[i]
+			version, err := strconv.ParseUint(ev.ResourceVersion, 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			all.add(ev.InvolvedObject.UID, ev.Reason, version)
+		}
+		if opts.Continue = list.Continue; opts.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+func (t told) add(job types.UID, reason string, version uint64) {
+	if t[job] == nil {
+		t[job] = map[string]uint64{}
+	}
+	if first, ok := t[job][reason]; !ok || version < first {
+		t[job][reason] = version
+	}
+}
+
+// there is how many of the two events of each Job there are.
+func (t told) there() int {
+	n := 0
+	for _, events := range t {
+		for _, reason := range []string{"SuccessfulCreate", "Completed"} {
+			if _, ok := events[reason]; ok {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// swapped is how many Jobs completed before their pod was created, by their events.
+func (t told) swapped() int {
+	n := 0
+	for _, events := range t {
+		created, hasCreated := events["SuccessfulCreate"]
+		completed, hasCompleted := events["Completed"]
+		if hasCreated && hasCompleted && completed < created {
+			n++
+		}
+	}
+	return n
+}
