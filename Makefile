@@ -43,8 +43,8 @@ cluster-packages: ## install the Debian packages that a node with real container
 	@deploy/local/cluster-packages.sh
 
 .PHONY: demo
-demo: build ## run real Jobs on a local control plane and show what becomes of them
-	@bin/jobpolicy-local demo
+demo: build $(if $(filter containers,$(NODE)),build-node) ## run real Jobs on a local control plane and show what becomes of them (NODE=containers: for real; root)
+	@bin/jobpolicy-local demo --node=$(or $(NODE),processes)
 
 .PHONY: images
 images: ## make the container images of both services in bin/images (VERSION= REPOSITORY= PLATFORMS=linux/amd64)
@@ -71,6 +71,10 @@ export RAPID_NOFAILFILE := true
 test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@echo 'race detector: $(if $(RACE),on for $(LIGHT),off (it needs a C compiler))'
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
+
+.PHONY: test-cluster
+test-cluster: build build-node ## run the tests on a cluster with real containers (root; needs cluster-packages)
+	JOBPOLICY_TEST_CLUSTER=1 go -C test test -count=1 -v -timeout 30m ./cluster/...
 
 .PHONY: test-tools
 test-tools: ## run the tests of the project's own checks, and of the Helm chart

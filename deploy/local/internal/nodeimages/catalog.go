@@ -61,7 +61,7 @@ func catalog(pause string) (map[string]Image, error) {
 			Names: []string{
 				"bash:5", "perl:latest", "perl:5.34.0", "python:latest", "ghcr.io/cybozu/ubuntu:22.04",
 			},
-			Packages: []string{"bash", "coreutils", "dash", "perl", "python3-minimal"},
+			Packages: []string{"bash", "coreutils", "dash", "perl", "python3"},
 		},
 	}, nil
 }
