@@ -215,6 +215,9 @@ func (l *layout) nodeArgs() []string {
 		"--address=" + l.ports.address(portKubelet),
 		"--client-ca-file=" + l.keys.KubeletCA,
 	}
+	if l.opts.CrashBackoff > 0 {
+		args = append(args, "--crash-backoff-base="+l.opts.CrashBackoff.String())
+	}
 	return append(args, tlsArgs(l.keys.KubeletServer)...)
 }
 

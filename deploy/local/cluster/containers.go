@@ -21,6 +21,7 @@ func (l *layout) nodeConfig() containernode.Config {
 		ClientCA:            l.keys.KubeletCA,
 		KubeProxyKubeconfig: l.kubeconfig(KubeProxy),
 		DNSKubeconfig:       l.kubeconfig(CoreDNS),
+		CrashBackoff:        l.opts.CrashBackoff,
 		Registry:            "http://" + l.ports.address(portRegistry),
 		KubeProxyHealth:     l.ports.address(portKubeProxy),
 		DNSReady:            l.ports.address(portCoreDNSReady),

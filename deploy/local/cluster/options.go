@@ -93,6 +93,9 @@ type Options struct {
 	// NodeBinDir is the directory of the programs that Containers needs; empty
 	// means the directory "node" beside jobpolicy-local.
 	NodeBinDir string
+	// CrashBackoff is the delay before a container's second restart; zero means
+	// ten seconds, as everywhere.
+	CrashBackoff time.Duration
 	// Images are files that containerd loads before anything runs, besides those
 	// in NodeBinDir; see [Cluster.LoadImage]. Only Containers reads images.
 	Images []string

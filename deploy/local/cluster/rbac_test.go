@@ -35,11 +35,11 @@ func TestExecutorMayDoWhatTheBuiltInControllersMay(t *testing.T) {
 	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
 		features.GenericWorkload: true, features.WorkloadWithJob: true,
 	})
-	// It writes events by the older API, no Job but its status, and patches CronJobs.
+	// It writes events by the older API and never updates one, no Job but its status, and patches CronJobs.
 	rule := func(group, resource, verb string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}}
 	}
-	events := []rbacv1.PolicyRule{rule("events.k8s.io", "events", "create"), rule("events.k8s.io", "events", "patch"), rule("events.k8s.io", "events", "update")}
+	events := []rbacv1.PolicyRule{rule("", "events", "update"), rule("events.k8s.io", "events", "create"), rule("events.k8s.io", "events", "patch"), rule("events.k8s.io", "events", "update")}
 	jobs := []rbacv1.PolicyRule{rule("batch", "jobs", "patch"), rule("batch", "jobs", "update")}
 	cases := map[string]struct{ notNeeded []rbacv1.PolicyRule }{
 		"job-controller":                {slices.Concat(jobs, events)},

@@ -24,6 +24,10 @@ func runDemo(args []string, stdout, stderr io.Writer) error {
 	opts := demo.Options{Out: stdout}
 	flags := newFlags("demo", demoAbout, stderr)
 	flags.StringVar(&opts.ExamplesDir, "examples", filepath.Join("deploy", "examples"), "`directory` of the manifests")
+	flags.Func("node", nodeUsage, func(kind string) (err error) {
+		opts.Node, err = nodeKind(kind)
+		return err
+	})
 	flags.StringVar(&opts.BinDir, "bin-dir", "", "`directory` of jobpolicy-engine and jobpolicy-executor (default: that of this executable)")
 	flags.DurationVar(&opts.Timeout, "timeout", 10*time.Minute, "how long the Jobs may take")
 	if err := parseFlags(flags, args); err != nil {

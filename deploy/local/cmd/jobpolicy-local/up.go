@@ -81,7 +81,10 @@ func parseUpFlags(args []string, stderr io.Writer) (upFlags, error) {
 		"leave the state directory in place at the end; the next \"up --keep\" continues from it")
 	flags.StringVar(&f.binDir, "bin-dir", "",
 		"`directory` of jobpolicy-engine and jobpolicy-executor (default: that of this executable)")
-	flags.Func("node", "what runs the pods: processes of this machine (the default), or containers (needs root, and make build-node)", f.setNode)
+	flags.Func("node", nodeUsage, func(kind string) (err error) {
+		f.node, err = nodeKind(kind)
+		return err
+	})
 	flags.StringVar(&f.nodeBinDir, "node-bin-dir", "", "`directory` of the programs of --node=containers (default: node in that of this executable)")
 	flags.Func("image", "`file` with container images to load, for --node=containers; repeatable", func(file string) error {
 		f.images = append(f.images, file)
@@ -96,12 +99,15 @@ func parseUpFlags(args []string, stderr io.Writer) (upFlags, error) {
 	return f, parseFlags(flags, args)
 }
 
-func (f *upFlags) setNode(kind string) error {
-	switch f.node = cluster.NodeKind(kind); f.node {
+// nodeUsage describes the flag --node.
+const nodeUsage = "what runs the pods: `processes` of this machine (the default), or containers (needs root and make build-node)"
+
+func nodeKind(text string) (cluster.NodeKind, error) {
+	switch kind := cluster.NodeKind(text); kind {
 	case cluster.Processes, cluster.Containers:
-		return nil
+		return kind, nil
 	}
-	return fmt.Errorf("want %s or %s", cluster.Processes, cluster.Containers)
+	return "", fmt.Errorf("want %s or %s", cluster.Processes, cluster.Containers)
 }
 
 func (f upFlags) options() (cluster.Options, error) {

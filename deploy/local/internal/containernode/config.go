@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 
 	"jobpolicy.dev/deploy/local/internal/pki"
 )
@@ -50,6 +51,8 @@ type Config struct {
 	ClientCA    string
 	// KubeProxyKubeconfig and DNSKubeconfig lead to the API server.
 	KubeProxyKubeconfig, DNSKubeconfig string
+	// CrashBackoff, if not zero, is the longest delay before a container's restart.
+	CrashBackoff time.Duration
 	// Registry is the URL of the registry that stands for all.
 	Registry string
 	// KubeProxyHealth and DNSReady are where kube-proxy and CoreDNS tell that they

@@ -14,7 +14,7 @@ func (c Config) KubeletArgs(kubeconfig string) []string {
 // kubeletConfig serves control groups of version 1 and 2 alike. Nothing is evicted and no image deleted because the machine's disk, which the
 // node shares with everything else there, is full.
 func (c Config) kubeletConfig() object {
-	return object{
+	config := object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1",
 		"kind":       "KubeletConfiguration",
 
@@ -49,6 +49,10 @@ func (c Config) kubeletConfig() object {
 			"imagefs.available": "0%",
 		},
 	}
+	if c.CrashBackoff > 0 {
+		config["crashLoopBackOff"] = object{"maxContainerRestartPeriod": c.CrashBackoff.String()}
+	}
+	return config
 }
 
 // KubeProxyArgs are kube-proxy's arguments.

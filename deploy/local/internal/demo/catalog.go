@@ -33,7 +33,7 @@ func simpleExamples() []*example {
 		{name: "hello", expect: completes("a pod says hello", 1).with(logs("it said hello", hello))},
 		{name: "pi", expect: completes("2000 digits of pi", 1).with(logs("all digits", digitsOfPi))},
 		{name: "pi-parallel", expect: completes("four times pi, two at a time", 4).with(mostActive(2))},
-		{name: "work-queue", expect: completes("workers that share a queue, no completions", 3).
+		{name: "work-queue", shares: "/tmp", expect: completes("workers that share a queue, no completions", 3).
 			with(logs("each of 9 items taken once", eachItemOnce))},
 		{name: "indexed", expect: completes("every pod knows its index", 5).indexes("0-4", "").
 			with(logs("each index printed once", eachIndexOnce))},

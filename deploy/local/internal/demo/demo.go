@@ -23,6 +23,8 @@ type Options struct {
 	BinDir string
 	// StateDir is the control plane's directory; it is removed at the end.
 	StateDir string
+	// Node runs the pods.
+	Node cluster.NodeKind
 	// ExamplesDir holds the manifests.
 	ExamplesDir string
 	// Timeout bounds the Jobs' run, from the first manifest on.
@@ -45,11 +47,16 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	environment, cleanUp, err := containerEnvironment(ctx)
-	if err != nil {
-		return err
+	var environment []string
+	if opts.Node == cluster.Containers {
+		shareDirectories(examples)
+	} else {
+		var cleanUp func()
+		if environment, cleanUp, err = containerEnvironment(ctx); err != nil {
+			return err
+		}
+		defer cleanUp()
 	}
-	defer cleanUp()
 	c, err := cluster.Start(ctx, clusterOptions(opts, environment))
 	if err != nil {
 		return err
@@ -61,18 +68,17 @@ func Run(ctx context.Context, opts Options) (err error) {
 // clusterOptions shortens the waits that the documents measure in tens of
 // seconds: the first retry of a pod and of a container comes after a second.
 func clusterOptions(opts Options, environment []string) cluster.Options {
-	nodeArgs := []string{"--crash-backoff-base=1s"}
+	extra := map[string][]string{cluster.Executor: {"--pod-failure-backoff=1s"}}
 	for _, variable := range environment {
-		nodeArgs = append(nodeArgs, "--container-env="+variable)
+		extra[cluster.Node] = append(extra[cluster.Node], "--container-env="+variable)
 	}
 	return cluster.Options{
-		BinDir:   opts.BinDir,
-		StateDir: opts.StateDir,
-		Progress: opts.Progress,
-		ExtraArgs: map[string][]string{
-			cluster.Node:     nodeArgs,
-			cluster.Executor: {"--pod-failure-backoff=1s"},
-		},
+		BinDir:       opts.BinDir,
+		StateDir:     opts.StateDir,
+		Progress:     opts.Progress,
+		Node:         opts.Node,
+		CrashBackoff: time.Second,
+		ExtraArgs:    extra,
 	}
 }
 

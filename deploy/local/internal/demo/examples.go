@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
@@ -21,6 +22,8 @@ type example struct {
 	expect expectation
 	// script is done to the Job while it runs.
 	script []step
+	// shares, if not empty, is a directory that the pods have to have in common.
+	shares string
 	// adopts, if not empty, is the name of another Job. This one is created
 	// when that is gone, with its selector, to take over its pods.
 	adopts string
@@ -69,6 +72,29 @@ func (ex *example) decode(manifest []byte) error {
 	}
 	ex.job = runOf(ex.cron, ex.run)
 	return nil
+}
+
+// shareDirectories gives pods that run in containers the directories of the node
+// that they have in common where they run as its processes.
+func shareDirectories(examples []*example) {
+	const volume = "shared"
+	for _, ex := range examples {
+		if ex.shares == "" {
+			continue
+		}
+		pod := &ex.job.Spec.Template.Spec
+		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
+			// /run is a file system of the cluster's own, and ends with it.
+			HostPath: &corev1.HostPathVolumeSource{
+				Path: "/run/jobpolicy-demo/" + ex.name,
+				Type: new(corev1.HostPathDirectoryOrCreate),
+			},
+		}})
+		for i := range pod.Containers {
+			c := &pod.Containers[i]
+			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: ex.shares})
+		}
+	}
 }
 
 // apply creates the CronJobs, and the Jobs that wait for no other.

@@ -2,21 +2,17 @@ package demo
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"jobpolicy.dev/deploy/local/internal/perlpi"
 )
 
-// bigFloatBpi mends bpi() of the bignum that comes with Perl 5.36.0.
-//
-//go:embed BigFloatBpi.pm
-var bigFloatBpi []byte
-
-// hostCommands are what the examples run. There are no images: the commands
-// are those of the host.
+// hostCommands are what the examples run on a node without containers: the
+// commands are those of the host.
 var hostCommands = []string{"perl", "python3", "bash", "sh", "sleep"}
 
 // containerEnvironment returns NAME=VALUE lines that the examples need on this
@@ -42,9 +38,9 @@ func containerEnvironment(ctx context.Context) (environment []string, cleanUp fu
 		return nil, nil, err
 	}
 	cleanUp = func() { os.RemoveAll(dir) }
-	if err := os.WriteFile(filepath.Join(dir, "BigFloatBpi.pm"), bigFloatBpi, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, perlpi.File), perlpi.Source, 0o644); err != nil {
 		cleanUp()
 		return nil, nil, err
 	}
-	return []string{"PERL5OPT=-I" + dir + " -MBigFloatBpi"}, cleanUp, nil
+	return []string{"PERL5OPT=-I" + dir + " -M" + perlpi.Name}, cleanUp, nil
 }

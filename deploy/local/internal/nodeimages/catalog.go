@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"jobpolicy.dev/deploy/local/internal/containernode"
+	"jobpolicy.dev/deploy/local/internal/perlpi"
 )
 
 // busybox is where its package puts it.
@@ -61,6 +62,8 @@ func catalog(pause string) (map[string]Image, error) {
 			Names: []string{
 				"bash:5", "perl:latest", "perl:5.34.0", "python:latest", "ghcr.io/cybozu/ubuntu:22.04",
 			},
+			Files:    map[string]File{"/usr/share/perl5/" + perlpi.File: {Content: perlpi.Source, Mode: 0o644}},
+			Env:      []string{"PERL5OPT=-M" + perlpi.Name},
 			Packages: []string{"bash", "coreutils", "dash", "perl", "python3"},
 		},
 	}, nil
