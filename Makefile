@@ -51,6 +51,10 @@ images: ## make the container images of both services in bin/images (VERSION= RE
 	@GOWORK=off go -C tools run ./cmd/images -C $(CURDIR) -o $(CURDIR)/bin/images -version '$(VERSION)' \
 		-repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)'
 
+.PHONY: release
+release: verify ## make release VERSION=v0.1.0 in bin/release: images, chart, manifests, modules, sums; says what to push, pushes nothing
+	@GOWORK=off go -C tools run ./cmd/release -C $(CURDIR) -repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)' '$(VERSION)'
+
 # --- tests ----------------------------------------------------------------------------------------------------------
 
 # The race detector needs cgo. The modules that hold the Kubernetes servers go without: a build of the servers with it
@@ -78,7 +82,7 @@ test-cluster: build build-node ## run the tests on a cluster with real container
 
 .PHONY: test-tools
 test-tools: ## run the tests of the project's own checks, and of the Helm chart
-	GOWORK=off go -C tools test ./...
+	GOWORK=off go -C tools test -timeout 30m ./...
 	GOWORK=off go -C tools/chart test -count=1 ./...
 
 # One target a module, test-<module>.
@@ -194,7 +198,7 @@ fmt: tools ## format every Go and proto file
 
 # --- checks ---------------------------------------------------------------------------------------------------------
 
-CHECKS := tidy gofumpt vet staticcheck imports purity versions buf-lint buf-format buf-breaking generated
+CHECKS := tidy gofumpt vet staticcheck imports purity versions docs buf-lint buf-format buf-breaking generated
 
 .PHONY: verify
 verify: tools ## check everything short of tests; each check is also a target, verify-<check>
@@ -228,6 +232,10 @@ verify-purity: tools ## the engine has no clock, randomness, I/O, goroutine, mem
 .PHONY: verify-versions
 verify-versions: tools ## one version of each dependency in all modules
 	@$(BIN)/checkrules versions
+
+.PHONY: verify-docs
+verify-docs: tools ## the versions that documents name are those that are built and tested
+	@$(BIN)/checkrules docs
 
 .PHONY: verify-buf-lint
 verify-buf-lint: tools ## the contract follows buf's STANDARD rules

@@ -1,15 +1,16 @@
 // Command checkrules holds the workspace to its architecture. It reads the modules listed in go.work and reports
 // every place that breaks a rule of the table in rules.go.
 //
-//	checkrules [-C dir] [-align] [imports] [purity] [versions]
+//	checkrules [-C dir] [-align] [imports] [purity] [versions] [docs]
 //
 // imports: which module may lean on which, in source and in go.mod, and what the engine may link in the end.
 // purity: the engine has no clock, no randomness, no I/O, no goroutine, no memory, and no map order that leaks (I7).
 // versions: one version of each dependency, and one go directive, in every module.
+// docs: the versions that Markdown files name are those of go.mod, the Helm chart and the changelog.
 //
 // With -align it first mends what versions would report, by go get and go mod tidy in the modules that lag.
 //
-// Without a name all three are checked. A violation is one line, "file:line: rule: what to do instead", with the path
+// Without a name all are checked. A violation is one line, "file:line: rule: what to do instead", with the path
 // relative to the workspace. Exit status: 0 when every rule holds, 1 when one is broken, 2 when the check itself
 // could not be made, for example because the engine does not compile.
 package main

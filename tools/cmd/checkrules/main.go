@@ -22,6 +22,7 @@ var checks = []struct {
 	{"imports", func(ws *workspace) ([]violation, error) { return checkLinked(ws, moduleRules) }},
 	{"purity", checkPurity},
 	{"versions", func(ws *workspace) ([]violation, error) { return checkVersions(ws), nil }},
+	{"docs", checkDocs},
 }
 
 // run is the command without its process: it returns the exit status.
@@ -95,7 +96,7 @@ func wantedNames(names []string) (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for _, name := range names {
 		if !known[name] {
-			return nil, fmt.Errorf("no group of rules is called %q: imports, purity, versions", name)
+			return nil, fmt.Errorf("no group of rules is called %q: imports, purity, versions, docs", name)
 		}
 		wanted[name] = true
 	}

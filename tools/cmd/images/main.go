@@ -17,7 +17,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -38,13 +37,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	dir := flags.String("C", ".", "the top `folder` of the repository")
 	out := flags.String("o", "bin/images", "the `folder` to write to")
-	version := flags.String("version", "", "the `version` that is released; empty: a build that is none, with the tag devel")
+	version := flags.String("version", "", "the `version` that is released; empty: a build that is none, with the tag of the manifests")
 	repository := flags.String("repository", "jobpolicy.dev", "the registry, and `folder` in it, that the images' names begin with")
 	wanted := flags.String("platforms", "", "comma-separated `list` such as linux/amd64; empty: linux/amd64 and linux/arm64")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	platforms, err := parsePlatforms(*wanted)
+	platforms, err := ociimage.ParsePlatforms(*wanted)
 	if err != nil || flags.NArg() > 0 {
 		fmt.Fprintln(stderr, "images:", errors.Join(err, unexpected(flags.Args())))
 		return 2
@@ -63,21 +62,6 @@ func write(ctx context.Context, dir, version, out, repository string, platforms 
 	}
 	source := ociimage.Source{Dir: dir, Version: version, Revision: state.Revision(), Time: state.Time}
 	return source.WriteAll(ctx, out, repository, platforms, stdout)
-}
-
-func parsePlatforms(list string) ([]v1.Platform, error) {
-	if list == "" {
-		return ociimage.DefaultPlatforms(), nil
-	}
-	var platforms []v1.Platform
-	for word := range strings.SplitSeq(list, ",") {
-		p, err := v1.ParsePlatform(word)
-		if err != nil || p.OS == "" || p.Architecture == "" {
-			return nil, fmt.Errorf("-platforms must be a list such as linux/amd64,linux/arm64, has %q", word)
-		}
-		platforms = append(platforms, *p)
-	}
-	return platforms, nil
 }
 
 func unexpected(args []string) error {

@@ -13,6 +13,8 @@
 package ociimage
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -32,12 +34,16 @@ type Source struct {
 	Env []string
 }
 
+// unreleased is the version of a build that is no release, as the Helm chart names
+// it: what is installed from a checkout takes the images made of it.
+const unreleased = "v0.0.0-dev"
+
 // version is the version as labels and bills of materials have it.
 func (s Source) version() string {
 	if s.Version != "" {
 		return s.Version
 	}
-	return "devel"
+	return unreleased
 }
 
 // Program is one of the services.
@@ -79,4 +85,20 @@ const user = "65532"
 // DefaultPlatforms are the platforms that images are made for.
 func DefaultPlatforms() []v1.Platform {
 	return []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
+}
+
+// ParsePlatforms reads a list such as linux/amd64,linux/arm64; empty: the default.
+func ParsePlatforms(list string) ([]v1.Platform, error) {
+	if list == "" {
+		return DefaultPlatforms(), nil
+	}
+	var platforms []v1.Platform
+	for word := range strings.SplitSeq(list, ",") {
+		p, err := v1.ParsePlatform(word)
+		if err != nil || p.OS == "" || p.Architecture == "" {
+			return nil, fmt.Errorf("platforms must be a list such as linux/amd64,linux/arm64, has %q", word)
+		}
+		platforms = append(platforms, *p)
+	}
+	return platforms, nil
 }

@@ -222,8 +222,15 @@ func TestArchiveIsTheLayoutAndNamesTheImage(t *testing.T) {
 
 func TestReferenceOfAnUnreleasedBuild(t *testing.T) {
 	ref, err := Source{}.Reference("jobpolicy.dev", Programs()[0])
-	if err != nil || ref.Name() != "jobpolicy.dev/jobpolicy-engine:devel" {
-		t.Errorf("Reference() = %s, %v", ref.Name(), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests, err := os.ReadFile("../../../deploy/kubernetes/coexist/jobpolicy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(manifests), "image: "+ref.Name()+"\n") {
+		t.Errorf("the manifests do not run the image %s", ref.Name())
 	}
 }
 

@@ -1,0 +1,125 @@
+package release
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// modes are the folders of deploy/kubernetes that each make one manifest.
+var modes = []string{"coexist", "replace", "embedded", "embedded-replace"}
+
+// documents writes the chart, the manifests and the notes.
+func (r Release) documents(clone string, when time.Time) error {
+	chart := "jobpolicy-" + strings.TrimPrefix(r.Version, "v") + ".tgz"
+	if err := packChart(filepath.Join(clone, chartDir), filepath.Join(r.Out, chart), when); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(r.Out, "manifests"), 0o755); err != nil {
+		return err
+	}
+	for _, mode := range modes {
+		if err := r.manifest(clone, mode); err != nil {
+			return err
+		}
+	}
+	notes, err := r.notes(clone)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.Out, "NOTES.md"), []byte("# jobpolicy "+r.Version+"\n\n"+notes), 0o644)
+}
+
+// manifest writes the objects of a mode, with their namespace, as one file.
+func (r Release) manifest(clone, mode string) error {
+	var parts []string
+	for _, name := range []string{"namespace/namespace.yaml", mode + "/jobpolicy.yaml"} {
+		data, err := os.ReadFile(filepath.Join(clone, "deploy/kubernetes", name))
+		if err != nil {
+			return err
+		}
+		parts = append(parts, string(data))
+	}
+	text := strings.Join(parts, "---\n")
+	if want := "image: " + r.Repository + "/jobpolicy-executor:" + r.Version + "\n"; !strings.Contains(text, want) {
+		return fmt.Errorf("%s: the manifest has no line %q", mode, want)
+	}
+	return os.WriteFile(filepath.Join(r.Out, "manifests", mode+".yaml"), []byte(text), 0o644)
+}
+
+// packChart packs a chart as helm package does, but gives every file the same time:
+// the same chart is the same archive.
+func packChart(dir, file string, when time.Time) (err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := out.Close(); err == nil {
+			err = closed
+		}
+	}()
+	zipped := gzip.NewWriter(out)
+	w := tar.NewWriter(zipped)
+	names, err := filesIn(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name == ".helmignore" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		header := &tar.Header{Name: "jobpolicy/" + name, Mode: 0o644, Size: int64(len(data)), ModTime: when, Format: tar.FormatUSTAR}
+		if err := w.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return zipped.Close()
+}
+
+// filesIn lists the files below a folder by their paths in it, in order.
+func filesIn(dir string) ([]string, error) {
+	var names []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		names = append(names, filepath.ToSlash(name))
+		return err
+	})
+	return names, err
+}
+
+// writeSums writes SHA256SUMS, which sha256sum --check reads, for every file in dir.
+func writeSums(dir string) error {
+	names, err := filesIn(dir)
+	if err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), name)
+	}
+	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(sums.String()), 0o644)
+}
