@@ -42,5 +42,6 @@
 //   - cron: while clocks are wrong, runs may be repeated; finished runs of a time to come
 //     are kept. For the concurrency policy, a run that another executor started a moment
 //     ago need not be known.
+//   - ttl: after a clock was behind, a Job may be ten minutes late to go.
 //   - writes: each write by others, each fault and each change of a spec pays for some.
 package world

@@ -33,6 +33,15 @@ func TestWholeLife(t *testing.T) {
 	})
 }
 
+// expires plays a Job to its end, and looks so long after its time to live was over.
+func expires(tp *tape, after time.Duration) {
+	starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = ptr(int32(0)) }))
+	completes(tp, "job-a")
+	tp.judge.faultsEnded(tp.now)
+	tp.wait(after)
+	tp.judge.look(tp.now)
+}
+
 // starts creates the two pods of a Job and says so.
 func starts(tp *tape, job types.UID) {
 	tp.pod(executorA, job, "a-0", noIndex)
@@ -102,6 +111,15 @@ func TestLooks(t *testing.T) {
 			tp.wait(lookTime)
 			counts(tp, "job-a")
 			tp.judge.look(tp.now)
+		}},
+		"a time to live over for minutes": {want: []string{"ttl"}, play: func(tp *tape) { expires(tp, lookTime) }},
+		"a time to live over for minutes, after a clock was behind": {play: func(tp *tape) {
+			tp.judge.clocksSet(-time.Hour)
+			expires(tp, lookTime)
+		}},
+		"a time to live over for long, after a clock was behind": {want: []string{"ttl"}, play: func(tp *tape) {
+			tp.judge.clocksSet(-time.Hour)
+			expires(tp, 3*lookTime)
 		}},
 	})
 }

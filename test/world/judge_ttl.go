@@ -66,13 +66,21 @@ func (j *judge) expiryMissing(_ apiserver.Write, r *jobRecord) string {
 	return ""
 }
 
-// judgeExpired: at the end, a Job past its time to live is gone.
+// expiryLook is how long it takes at most until a Job is looked at again whose time to
+// live was compared with a clock that was behind.
+const expiryLook = 10 * time.Minute
+
+// judgeExpired: at rest, a Job past its time to live is gone.
 func (j *judge) judgeExpired(r *jobRecord) {
 	if r.gone || r.job.DeletionTimestamp != nil || (!j.managed(r.job) && !j.replacesBuiltin()) {
 		return
 	}
 	at, ok := j.expires(r.job)
-	if over := j.now.Sub(latest(latest(at, j.calmSince), r.lastStimulus)); ok && over > settles {
+	most := settles
+	if j.slowest < 0 {
+		most += expiryLook
+	}
+	if over := j.now.Sub(latest(latest(at, j.calmSince), r.lastStimulus)); ok && over > most {
 		j.breach("ttl", r.key, r.uid, "the Job is still there %s after its time to live was over", over)
 	}
 }
