@@ -66,10 +66,10 @@ func TestHelmAndKustomizeAgree(t *testing.T) {
 	}
 }
 
-// A kustomization of one's own, with other images and all components, has
-// the objects that the chart renders for them.
+// A kustomization of one's own, with another namespace and all components, has
+// the objects that the chart renders there.
 func TestOverlayAgreesWithHelmElsewhere(t *testing.T) {
-	const elsewhere = releaseNamespace
+	const elsewhere = "batch-system"
 	values := map[string]any{"image": map[string]any{"repository": "registry.example.com/jobs", "tag": "v1.2.3"}}
 	overlay := map[string]any{
 		"namespace": elsewhere,

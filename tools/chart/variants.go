@@ -33,10 +33,12 @@ func Variants() []Variant {
 	on := func(section string, values map[string]any) map[string]any { return map[string]any{section: values} }
 	base := map[string]any{}
 	return []Variant{
-		{Dir: "coexist", Values: mode("coexist", "certManager")},
-		{Dir: "replace", Values: mode("replace", "certManager")},
-		{Dir: "embedded", Values: mode("embedded", "certManager")},
-		{Dir: "embedded-replace", Values: mode("embedded-replace", "certManager")},
+		{Dir: "coexist", Values: mode("coexist", "selfManaged")},
+		{Dir: "replace", Values: mode("replace", "selfManaged")},
+		{Dir: "embedded", Values: mode("embedded", "selfManaged")},
+		{Dir: "embedded-replace", Values: mode("embedded-replace", "selfManaged")},
+		{Dir: "coexist-cert-manager", Values: mode("coexist", "certManager")},
+		{Dir: "replace-cert-manager", Values: mode("replace", "certManager")},
 		{Dir: "components/network-policy", Values: on("networkPolicy", map[string]any{"enabled": true}), Without: base},
 		{Dir: "components/monitoring", Values: on("monitoring", map[string]any{"podMonitor": true, "alerts": true, "dashboard": true}), Without: base},
 	}

@@ -98,6 +98,13 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 		run: []func(context.Context) error{jobs.Run}, ready: []func() error{jobs.Ready},
 		pages: map[string]http.Handler{"GET /debug/decisions": jobs.DecisionsHandler()},
 	}
+	certs, err := o.certs.newIssuer(client.secrets, r, log)
+	if err != nil {
+		return nil, err
+	}
+	if certs != nil {
+		c.run = append(c.run, certs.Run)
+	}
 	if o.controllers.enabled(cronJobController) {
 		crons, err := cronjobs.New(cronjobs.Config{
 			Client: client, Events: client.events, Decider: d, Jobs: jobs.Jobs(),

@@ -7,9 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/credentials"
+	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/probes"
 )
 
@@ -24,15 +27,19 @@ type engine struct {
 	decider decider.Decider
 	check   probes.Check
 	close   func()
+	// follow keeps what the engine is reached with up to date, until its context is
+	// done.
+	follow func(context.Context)
 }
 
-// newEngine makes what --engine and --engine-fallback ask for.
-func (o *engineOptions) newEngine(tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) (*engine, error) {
+// newEngine makes what --engine and --engine-fallback ask for. Secrets are read by
+// the client.
+func (o *engineOptions) newEngine(client kubernetes.Interface, tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) (*engine, error) {
 	if o.target == embedded {
 		local, err := judge.New(judge.Config{TracerProvider: tracing, Registerer: r, Logger: log})
-		return &engine{decider: local, check: alwaysThere(), close: func() {}}, err
+		return &engine{decider: local, check: alwaysThere(), close: func() {}, follow: func(context.Context) {}}, err
 	}
-	creds, err := o.tls.Credentials(log)
+	creds, follow, err := o.credentials(client, log)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +53,26 @@ func (o *engineOptions) newEngine(tracing trace.TracerProvider, r prometheus.Reg
 		decider: remote,
 		check:   probes.Cached(probes.Check{Name: "engine", Run: remote.Check}, engineCheckTTL, engineCheckTimeout),
 		close:   func() { _ = remote.Close() }, // only fails when closed twice
+		follow:  follow,
 	}
 	if o.fallback == embedded {
 		return e, e.fallBack(tracing, r, log)
 	}
 	return e, nil
+}
+
+// credentials are of a Secret or of files, and what keeps them up to date.
+func (o *engineOptions) credentials(client kubernetes.Interface, log *slog.Logger) (credentials.TransportCredentials, func(context.Context), error) {
+	if o.tls.Secret == "" {
+		creds, err := o.tls.Credentials(log)
+		return creds, func(context.Context) {}, err
+	}
+	name, err := parseSecret("--engine-tls-secret", o.tls.Secret)
+	if err != nil {
+		return nil, nil, err
+	}
+	secret := kubeclient.NewSecret(client, name)
+	return o.tls.SecretCredentials(secret.Read, log), secret.Run, nil
 }
 
 // fallBack lets this process answer while the engine is away: there always is an

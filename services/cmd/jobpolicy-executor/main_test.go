@@ -49,7 +49,25 @@ func TestCommandLine(t *testing.T) {
 		"no manager":                       {[]string{"--engine=e:1", "--managed-by="}, program.ExitUsage, []string{"--managed-by"}},
 		"times of election that do not go": {[]string{"--engine=e:1", "--leader-elect-renew-deadline=20s"}, program.ExitUsage, []string{"--leader-elect-renew-deadline"}},
 		"a kubeconfig that is not there":   {[]string{"--engine=embedded", "--kubeconfig", missing}, program.ExitFailed, []string{"--kubeconfig", missing}},
-		"an authority that is not there":   {[]string{"--engine=e:1", "--engine-ca-file", missing}, program.ExitFailed, []string{"--engine-ca-file", missing}},
+		"a Secret and files": {
+			[]string{"--engine=e:1", "--engine-tls-secret=a/b", "--engine-ca-file=x"}, program.ExitUsage, []string{"--engine-tls-secret excludes --engine-ca-file"},
+		},
+		"a Secret without namespace": {[]string{"--engine=e:1", "--engine-tls-secret=b"}, program.ExitUsage, []string{`--engine-tls-secret must name a Secret as namespace/name, is "b"`}},
+		"certificates without authority": {
+			[]string{"--engine=e:1", "--issue-client-certificate=a/b=c"}, program.ExitUsage, []string{"need --certificate-authority-secret"},
+		},
+		"a certificate for nobody": {
+			[]string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b"}, program.ExitUsage, []string{`--issue-client-certificate must be namespace/name=name, is "a/b"`},
+		},
+		"an authority without certificates": {
+			[]string{"--engine=e:1", "--certificate-authority-secret=a/b"}, program.ExitUsage, []string{"--certificate-authority-secret needs --issue-server-certificate"},
+		},
+		"certificates that end too soon": {
+			[]string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b=c", "--certificate-duration=20m"},
+			program.ExitUsage,
+			[]string{"--certificate-duration must be at least three times --certificate-propagation (10m0s), is 20m0s"},
+		},
+		"an authority that is not there": {[]string{"--engine=e:1", "--kubeconfig", testapi.Start(t).Kubeconfig, "--engine-ca-file", missing}, program.ExitFailed, []string{"--engine-ca-file", missing}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

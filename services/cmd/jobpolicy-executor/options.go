@@ -39,6 +39,7 @@ const (
 type options struct {
 	kube        kubeclient.Options
 	engine      engineOptions
+	certs       certificateOptions
 	controllers controllerOptions
 	jobs        jobOptions
 	election    electionOptions
@@ -73,6 +74,7 @@ type jobOptions struct {
 func (o *options) AddFlags(s *flaggroup.Set) {
 	o.kube.AddFlags(s.Group("Kubernetes API"))
 	o.engine.addFlags(s.Group("Policy engine"))
+	o.certs.addFlags(s.Group("Certificates of the engine and its callers"))
 	o.controllers.addFlags(s.Group("Controllers"))
 	o.jobs.addFlags(s.Group("Jobs"))
 	o.election.addFlags(s.Group("Leader election"))
@@ -104,7 +106,7 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 
 // Validate implements program.Options.
 func (o *options) Validate() error {
-	errs := []error{o.kube.Validate(), o.engine.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate()}
+	errs := []error{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate()}
 	if o.shutdownTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("--shutdown-timeout must be above 0s, is %s", o.shutdownTimeout))
 	}
@@ -117,7 +119,11 @@ func (o *engineOptions) validate() error {
 		errs = append(errs, errors.New("--engine is required: the policy engine's address, or embedded"))
 	}
 	if o.target == embedded && o.tls.IsSet() {
-		errs = append(errs, errors.New("--engine=embedded excludes --engine-ca-file, --engine-cert-file, --engine-key-file, --engine-server-name and --engine-insecure"))
+		errs = append(errs, errors.New("--engine=embedded excludes --engine-ca-file, --engine-cert-file, --engine-key-file, --engine-tls-secret, --engine-server-name and --engine-insecure"))
+	}
+	if o.tls.Secret != "" {
+		_, err := parseSecret("--engine-tls-secret", o.tls.Secret)
+		errs = append(errs, err)
 	}
 	if o.fallback != noFallback && o.fallback != embedded {
 		errs = append(errs, fmt.Errorf("--engine-fallback must be none or embedded, is %q", o.fallback))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -47,11 +48,6 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	tracing.SetGlobal()
 
 	registry := telemetry.NewRegistry(service())
-	engine, err := o.engine.newEngine(tracing.Provider, registry, log)
-	if err != nil {
-		return err
-	}
-	defer engine.close()
 	api, err := o.kube.Config(name + "/" + buildinfo.Version())
 	if err != nil {
 		return err
@@ -64,6 +60,14 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
+	engine, err := o.engine.newEngine(client.secrets, tracing.Provider, registry, log)
+	if err != nil {
+		return err
+	}
+	defer engine.close()
+	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopFollowing()
+	go engine.follow(following)
 	jobs, err := o.newExecutor(client, engine.decider, tracing, registry, log)
 	if err != nil {
 		return err
@@ -97,7 +101,8 @@ func flush(t *telemetry.Tracing) error {
 // clients are those of the controllers.
 type clients struct {
 	*kubeclient.Client
-	events typedcorev1.EventsGetter
+	events  typedcorev1.EventsGetter
+	secrets kubernetes.Interface
 }
 
 func newClients(api *rest.Config) (*clients, error) {
@@ -109,7 +114,11 @@ func newClients(api *rest.Config) (*clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clients{client, events}, nil
+	secrets, err := kubeclient.NewForSecrets(api)
+	if err != nil {
+		return nil, err
+	}
+	return &clients{client, events, secrets}, nil
 }
 
 func (o *options) newExecutor(client *clients, d executor.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*executor.Executor, error) {

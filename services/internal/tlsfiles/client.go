@@ -12,7 +12,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Client names the files of a client of the engine.
+// Client names the files of a client of the engine, or the Secret that has their
+// content.
 type Client struct {
 	// CAFile holds the authorities that may sign the server's certificate; the
 	// system's if empty.
@@ -22,6 +23,9 @@ type Client struct {
 	// ServerName is the name that the server's certificate must have; that of the
 	// address if empty.
 	ServerName string
+	// Secret, if set, is the namespace/name of a Secret with tls.crt, tls.key and
+	// ca.crt; no file may be set then.
+	Secret string
 	// Insecure talks plaintext; nothing else may be set then.
 	Insecure bool
 }
@@ -32,6 +36,7 @@ func (c *Client) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.CertFile, "engine-cert-file", "", "PEM `file` with the certificate to show to the engine. Followed when it changes.")
 	fs.StringVar(&c.KeyFile, "engine-key-file", "", "PEM `file` with the key of --engine-cert-file. Followed when it changes.")
 	fs.StringVar(&c.ServerName, "engine-server-name", "", "`Name` that the engine's certificate must have. Default: the host of --engine.")
+	fs.StringVar(&c.Secret, "engine-tls-secret", "", "`Secret` (namespace/name) with tls.crt, tls.key and ca.crt to use instead of files. It may still be empty. Followed when it changes.")
 	fs.BoolVar(&c.Insecure, "engine-insecure", false, "Talk plaintext to the engine. Only for one's own machine or a mesh that does the encryption.")
 }
 
@@ -42,13 +47,23 @@ func (c *Client) IsSet() bool { return *c != (Client{}) }
 func (c *Client) Validate() error {
 	switch {
 	case c.Insecure && *c != (Client{Insecure: true}):
-		return errors.New("--engine-insecure excludes --engine-ca-file, --engine-cert-file, --engine-key-file and --engine-server-name")
+		return errors.New("--engine-insecure excludes --engine-ca-file, --engine-cert-file, --engine-key-file, --engine-tls-secret and --engine-server-name")
+	case c.Secret != "" && (c.CAFile != "" || c.CertFile != "" || c.KeyFile != ""):
+		return errors.New("--engine-tls-secret excludes --engine-ca-file, --engine-cert-file and --engine-key-file")
 	case c.CertFile != "" && c.KeyFile == "":
 		return errors.New("--engine-cert-file needs --engine-key-file")
 	case c.CertFile == "" && c.KeyFile != "":
 		return errors.New("--engine-key-file needs --engine-cert-file")
 	}
 	return nil
+}
+
+// SecretCredentials follows what read returns of the Secret, by key. Until it has a
+// certificate, nobody can be connected to.
+func (c *Client) SecretCredentials(read func(key string) ([]byte, error), log *slog.Logger) credentials.TransportCredentials {
+	pool := newPool(newSource(read, "ca.crt"), log)
+	pair := newKeyPair(newSource(read, "tls.crt", "tls.key"), log)
+	return &following{config: clientConfig(pool, pair), serverName: c.ServerName, log: log}
 }
 
 // Credentials reads the files once, so that what is wrong with them shows at the
@@ -67,12 +82,17 @@ func (c *Client) Credentials(log *slog.Logger) (credentials.TransportCredentials
 func (c *Client) config(log *slog.Logger) func() (*tls.Config, error) {
 	var pool *reloaded[*x509.CertPool]
 	if c.CAFile != "" {
-		pool = newPool(c.CAFile, log)
+		pool = newPool(files(c.CAFile), log)
 	}
 	var pair *reloaded[*tls.Certificate]
 	if c.CertFile != "" {
-		pair = newKeyPair(c.CertFile, c.KeyFile, log)
+		pair = newKeyPair(files(c.CertFile, c.KeyFile), log)
 	}
+	return clientConfig(pool, pair)
+}
+
+// clientConfig is what the two say now. Either may be nil.
+func clientConfig(pool *reloaded[*x509.CertPool], pair *reloaded[*tls.Certificate]) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 		var err error

@@ -1,6 +1,6 @@
-// Package tlsfiles makes gRPC transport credentials of PEM files, and follows the
-// files when they change: each new connection uses what stands in them then.
-// Connections that are open stay as they are.
+// Package tlsfiles makes gRPC transport credentials of PEM files, or of a Secret
+// with their content, and follows them when they change: each new connection uses
+// what stands in them then. Connections that are open stay as they are.
 package tlsfiles
 
 import (
@@ -18,7 +18,7 @@ import (
 // beside them, and a file that is swapped by a symbolic link, as Kubernetes does
 // with mounted Secrets, needs no special case.
 type reloaded[T any] struct {
-	paths []string
+	from  source
 	parse func(contents [][]byte) (T, error)
 	log   *slog.Logger
 
@@ -36,7 +36,7 @@ type reloaded[T any] struct {
 func (r *reloaded[T]) current() (T, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	contents, err := readFiles(r.paths)
+	contents, err := r.from.read()
 	if err == nil && r.loaded && sameContents(contents, r.contents) {
 		r.problem = ""
 		return r.value, nil
@@ -63,23 +63,36 @@ func (r *reloaded[T]) replace(contents [][]byte) error {
 		return err
 	}
 	if r.loaded {
-		r.log.Info("TLS files reloaded", "files", r.paths)
+		r.log.Info("TLS files reloaded", "files", r.from.names)
 	}
 	r.value, r.contents, r.loaded, r.problem = value, contents, true, ""
 	return nil
 }
 
-func readFiles(paths []string) ([][]byte, error) {
-	contents := make([][]byte, 0, len(paths))
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		contents = append(contents, b)
-	}
-	return contents, nil
+// A source is where texts come from that belong together.
+type source struct {
+	names []string
+	read  func() ([][]byte, error)
 }
+
+// A reading of one of a source's texts, by its name.
+type reading func(name string) ([]byte, error)
+
+func newSource(read reading, names ...string) source {
+	return source{names: names, read: func() ([][]byte, error) {
+		contents := make([][]byte, 0, len(names))
+		for _, name := range names {
+			b, err := read(name)
+			if err != nil {
+				return nil, err
+			}
+			contents = append(contents, b)
+		}
+		return contents, nil
+	}}
+}
+
+func files(names ...string) source { return newSource(os.ReadFile, names...) }
 
 func sameContents(a, b [][]byte) bool {
 	for i := range a {
@@ -90,28 +103,29 @@ func sameContents(a, b [][]byte) bool {
 	return len(a) == len(b)
 }
 
-func newKeyPair(certFile, keyFile string, log *slog.Logger) *reloaded[*tls.Certificate] {
+// newKeyPair follows a certificate and its key, in this order.
+func newKeyPair(from source, log *slog.Logger) *reloaded[*tls.Certificate] {
 	return &reloaded[*tls.Certificate]{
-		paths: []string{certFile, keyFile},
-		log:   log,
+		from: from,
+		log:  log,
 		parse: func(contents [][]byte) (*tls.Certificate, error) {
 			pair, err := tls.X509KeyPair(contents[0], contents[1])
 			if err != nil {
-				return nil, fmt.Errorf("certificate %s with key %s: %w", certFile, keyFile, err)
+				return nil, fmt.Errorf("certificate %s with key %s: %w", from.names[0], from.names[1], err)
 			}
 			return &pair, nil
 		},
 	}
 }
 
-func newPool(file string, log *slog.Logger) *reloaded[*x509.CertPool] {
+func newPool(from source, log *slog.Logger) *reloaded[*x509.CertPool] {
 	return &reloaded[*x509.CertPool]{
-		paths: []string{file},
-		log:   log,
+		from: from,
+		log:  log,
 		parse: func(contents [][]byte) (*x509.CertPool, error) {
 			pool := x509.NewCertPool()
 			if !pool.AppendCertsFromPEM(contents[0]) {
-				return nil, fmt.Errorf("%s holds no PEM certificate", file)
+				return nil, fmt.Errorf("%s holds no PEM certificate", from.names[0])
 			}
 			return pool, nil
 		},

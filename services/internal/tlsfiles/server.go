@@ -67,10 +67,10 @@ func (s *Server) Credentials(log *slog.Logger) (credentials.TransportCredentials
 }
 
 func (s *Server) config(log *slog.Logger) func() (*tls.Config, error) {
-	pair := newKeyPair(s.CertFile, s.KeyFile, log)
+	pair := newKeyPair(files(s.CertFile, s.KeyFile), log)
 	var pool *reloaded[*x509.CertPool]
 	if s.ClientCAFile != "" {
-		pool = newPool(s.ClientCAFile, log)
+		pool = newPool(files(s.ClientCAFile), log)
 	}
 	return func() (*tls.Config, error) {
 		cert, err := pair.current()

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/services/internal/issuer"
+)
+
+// certificateOptions say which certificates to keep for the engine and its callers.
+type certificateOptions struct {
+	authority         string
+	servers           []string
+	clients           []string
+	authorityDuration time.Duration
+	leafDuration      time.Duration
+	propagation       time.Duration
+}
+
+func (o *certificateOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.authority, "certificate-authority-secret", "", "`Secret` (namespace/name) of an authority to make, and to change in time, and to sign the certificates below with. All the Secrets exist already, empty at first. Its annotation "+issuer.RotateAnnotation+" asks for another authority, once for each text. Empty: keep no certificates.")
+	fs.StringArrayVar(&o.servers, "issue-server-certificate", nil, "`Secret=name[,name...]`: keep a server's certificate for these DNS names in the Secret (namespace/name). May be given several times.")
+	fs.StringArrayVar(&o.clients, "issue-client-certificate", nil, "`Secret=name`: keep a client's certificate with this common name in the Secret (namespace/name). May be given several times.")
+	fs.DurationVar(&o.authorityDuration, "certificate-authority-duration", 365*24*time.Hour, "Time that an authority is valid; another one is announced when two thirds are over. At least three times --certificate-duration.")
+	fs.DurationVar(&o.leafDuration, "certificate-duration", 30*24*time.Hour, "Time that certificates are valid; they are renewed when two thirds are over. At least three times --certificate-propagation.")
+	fs.DurationVar(&o.propagation, "certificate-propagation", 10*time.Minute, "Time that everybody has, kubelets included, to follow a Secret: another authority signs nothing before that.")
+}
+
+func (o *certificateOptions) enabled() bool { return o.authority != "" }
+
+// validate checks that the flags can be read and go together. Errors name flags.
+func (o *certificateOptions) validate() error {
+	if !o.enabled() {
+		if len(o.servers)+len(o.clients) > 0 {
+			return errors.New("--issue-server-certificate and --issue-client-certificate need --certificate-authority-secret")
+		}
+		return nil
+	}
+	_, err := parseSecret("--certificate-authority-secret", o.authority)
+	leaves, leavesErr := o.leaves()
+	errs := []error{err, leavesErr}
+	if leavesErr == nil && len(leaves) == 0 {
+		errs = append(errs, errors.New("--certificate-authority-secret needs --issue-server-certificate or --issue-client-certificate"))
+	}
+	if o.propagation <= 0 {
+		errs = append(errs, fmt.Errorf("--certificate-propagation must be above 0s, is %s", o.propagation))
+	}
+	if o.leafDuration < 3*o.propagation {
+		errs = append(errs, fmt.Errorf("--certificate-duration must be at least three times --certificate-propagation (%s), is %s", o.propagation, o.leafDuration))
+	}
+	if o.authorityDuration < 3*o.leafDuration {
+		errs = append(errs, fmt.Errorf("--certificate-authority-duration must be at least three times --certificate-duration (%s), is %s", o.leafDuration, o.authorityDuration))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *certificateOptions) leaves() ([]issuer.Leaf, error) {
+	var leaves []issuer.Leaf
+	var errs []error
+	add := func(flag, text string, server bool) {
+		secret, name, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			errs = append(errs, fmt.Errorf("%s must be namespace/name=name, is %q", flag, text))
+			return
+		}
+		at, err := parseSecret(flag, secret)
+		errs = append(errs, err)
+		leaf := issuer.Leaf{Secret: at, CommonName: name}
+		if server {
+			leaf.DNSNames = strings.Split(name, ",")
+			// The field has room for 64 bytes, and nobody reads it where there are DNS names.
+			leaf.CommonName = ""
+		}
+		leaves = append(leaves, leaf)
+	}
+	for _, text := range o.servers {
+		add("--issue-server-certificate", text, true)
+	}
+	for _, text := range o.clients {
+		add("--issue-client-certificate", text, false)
+	}
+	return leaves, errors.Join(errs...)
+}
+
+func parseSecret(flag, text string) (types.NamespacedName, error) {
+	namespace, name, ok := strings.Cut(text, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, fmt.Errorf("%s must name a Secret as namespace/name, is %q", flag, text)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+// newIssuer returns nil if no certificates are to be kept.
+func (o *certificateOptions) newIssuer(client kubernetes.Interface, r prometheus.Registerer, log *slog.Logger) (*issuer.Issuer, error) {
+	if !o.enabled() {
+		return nil, nil
+	}
+	authority, err := parseSecret("--certificate-authority-secret", o.authority)
+	if err != nil {
+		return nil, err
+	}
+	leaves, err := o.leaves()
+	if err != nil {
+		return nil, err
+	}
+	return issuer.New(issuer.Config{
+		Client: client.CoreV1(), Authority: authority, Leaves: leaves,
+		AuthorityDuration: o.authorityDuration, LeafDuration: o.leafDuration, Propagation: o.propagation,
+		Registerer: r, Logger: log,
+	})
+}

@@ -1,0 +1,139 @@
+package issuer
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Keys of the authority's Secret. The certificates' Secrets have the first three.
+const (
+	certKey   = corev1.TLSCertKey
+	keyKey    = corev1.TLSPrivateKeyKey
+	bundleKey = "ca.crt"
+
+	nextCertKey   = "next.crt"
+	nextKeyKey    = "next.key"
+	announcedKey  = "next-announced"
+	trustUntilKey = "earlier-trusted-until"
+	rotatedKey    = "rotated"
+)
+
+// RotateAnnotation on the authority's Secret asks for another authority, once for
+// each text.
+const RotateAnnotation = "jobpolicy.dev/rotate"
+
+// An authority is what the authority's Secret says.
+type authority struct {
+	// current signs. next is announced, and nil if there is none.
+	current, next *pair
+	// announced is when every ca.crt was seen to have next; zero before.
+	announced time.Time
+	// earlier are the authorities before, and trusted until the time.
+	earlier      []*x509.Certificate
+	earlierUntil time.Time
+	// rotated is the text of the annotation that was carried out last.
+	rotated string
+}
+
+// readAuthority reads what the Secret has. What cannot be read is missing.
+func readAuthority(data map[string][]byte) authority {
+	a := authority{
+		current:      parsePair(data[certKey], data[keyKey]),
+		next:         parsePair(data[nextCertKey], data[nextKeyKey]),
+		announced:    parseTime(data[announcedKey]),
+		earlierUntil: parseTime(data[trustUntilKey]),
+		rotated:      string(data[rotatedKey]),
+	}
+	for _, cert := range parseBundle(data[bundleKey]) {
+		if !a.current.is(cert) && !a.next.is(cert) {
+			a.earlier = append(a.earlier, cert)
+		}
+	}
+	return a
+}
+
+// data is what readAuthority reads.
+func (a authority) data() map[string][]byte {
+	data := map[string][]byte{certKey: a.current.certPEM, keyKey: a.current.keyPEM, bundleKey: a.bundle()}
+	if a.next != nil {
+		data[nextCertKey], data[nextKeyKey] = a.next.certPEM, a.next.keyPEM
+	}
+	if !a.announced.IsZero() {
+		data[announcedKey] = formatTime(a.announced)
+	}
+	if len(a.earlier) > 0 {
+		data[trustUntilKey] = formatTime(a.earlierUntil)
+	}
+	if a.rotated != "" {
+		data[rotatedKey] = []byte(a.rotated)
+	}
+	return data
+}
+
+// bundle is the ca.crt of everybody: all authorities that are trusted, in an order
+// that does not change when another of them signs.
+func (a authority) bundle() []byte {
+	certs := slices.Clone(a.earlier)
+	for _, p := range []*pair{a.current, a.next} {
+		if p != nil {
+			certs = append(certs, p.cert)
+		}
+	}
+	slices.SortFunc(certs, func(x, y *x509.Certificate) int { return bytes.Compare(x.Raw, y.Raw) })
+	var text []byte
+	for _, cert := range certs {
+		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})...)
+	}
+	return text
+}
+
+// A rotation is what advance needs to know besides the authority itself.
+type rotation struct {
+	name   string
+	now    time.Time
+	wanted string // the text of RotateAnnotation
+	// seen says that every ca.crt is as the authority wants it.
+	seen                        bool
+	lifetime, leaf, propagation time.Duration
+}
+
+// advance takes the next step there is to take, if any.
+func (a authority) advance(r rotation) (authority, error) {
+	if len(a.earlier) > 0 && !r.now.Before(a.earlierUntil) {
+		a.earlier, a.earlierUntil = nil, time.Time{}
+	}
+	var err error
+	switch {
+	case a.current == nil || !r.now.Before(a.current.cert.NotAfter):
+		// Nobody can sign, so there is nothing to wait for.
+		a.current, err = newAuthority(r.name, r.now, r.lifetime)
+		a.next, a.announced, a.rotated = nil, time.Time{}, r.wanted
+	case a.next == nil && (r.wanted != "" && r.wanted != a.rotated || !r.now.Before(renewalTime(a.current.cert))):
+		a.next, err = newAuthority(r.name, r.now, r.lifetime)
+		a.announced, a.rotated = time.Time{}, r.wanted
+	case a.next != nil && a.announced.IsZero() && r.seen:
+		a.announced = r.now
+	case a.next != nil && !a.announced.IsZero() && r.seen && !r.now.Before(a.announced.Add(r.propagation)):
+		a.earlier = append(slices.Clone(a.earlier), a.current.cert)
+		a.earlierUntil = r.now.Add(r.leaf)
+		a.current, a.next, a.announced = a.next, nil, time.Time{}
+	}
+	return a, err
+}
+
+func (p *pair) is(cert *x509.Certificate) bool { return p != nil && p.cert.Equal(cert) }
+
+func parseTime(text []byte) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func formatTime(at time.Time) []byte { return []byte(at.UTC().Format(time.RFC3339Nano)) }

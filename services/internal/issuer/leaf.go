@@ -1,0 +1,61 @@
+package issuer
+
+import (
+	"bytes"
+	"crypto/x509"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A Leaf is a certificate to keep.
+type Leaf struct {
+	// Secret holds it. It exists.
+	Secret types.NamespacedName
+	// CommonName is the subject's name.
+	CommonName string
+	// DNSNames are a server's. A leaf without is a client's.
+	DNSNames []string
+}
+
+func (l Leaf) usage() x509.ExtKeyUsage {
+	if len(l.DNSNames) > 0 {
+		return x509.ExtKeyUsageServerAuth
+	}
+	return x509.ExtKeyUsageClientAuth
+}
+
+// renew returns what the leaf's Secret must have: what it has, where that is good.
+func (l Leaf) renew(data map[string][]byte, by authority, now time.Time, lifetime time.Duration) (map[string][]byte, error) {
+	have := parsePair(data[certKey], data[keyKey])
+	if !l.good(have, by.current, now) {
+		var err error
+		if have, err = newLeaf(l, by.current, now, lifetime); err != nil {
+			return nil, err
+		}
+	}
+	return map[string][]byte{certKey: have.certPEM, keyKey: have.keyPEM, bundleKey: by.bundle()}, nil
+}
+
+// good reports whether the pair is what the leaf asks for, signed by the
+// authority, and not yet due.
+func (l Leaf) good(have, by *pair, now time.Time) bool {
+	return have != nil && now.Before(renewalTime(have.cert)) &&
+		have.cert.CheckSignatureFrom(by.cert) == nil &&
+		have.cert.Subject.CommonName == l.CommonName &&
+		slices.Equal(have.cert.DNSNames, l.DNSNames) &&
+		slices.Contains(have.cert.ExtKeyUsage, l.usage())
+}
+
+func sameData(a, b map[string][]byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for key, value := range a {
+		if other, ok := b[key]; !ok || !bytes.Equal(value, other) {
+			return false
+		}
+	}
+	return true
+}
