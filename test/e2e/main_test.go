@@ -5,12 +5,14 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
@@ -53,6 +55,15 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer traces.stop()
+	auditDir, err := os.MkdirTemp("", "jobpolicy-audit-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(auditDir)
+	log, auditing, err := auditArgs(auditDir, executorUser)
+	if err != nil {
+		return 1, err
+	}
 	telemetry := []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + traces.address,
 		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
@@ -63,8 +74,9 @@ func runTests(m *testing.M) (code int, err error) {
 		BinDir:   binaries,
 		Progress: func(p cluster.Progress) { fmt.Fprintln(os.Stderr, p) },
 		ExtraArgs: map[string][]string{
-			cluster.Executor: executorArgs,
-			cluster.Node:     {"--crash-backoff-base=1s"},
+			cluster.APIServer: auditing,
+			cluster.Executor:  executorArgs,
+			cluster.Node:      {"--crash-backoff-base=1s"},
 		},
 		ExtraEnv: map[string][]string{cluster.Engine: telemetry, cluster.Executor: telemetry},
 	})
@@ -82,8 +94,18 @@ func runTests(m *testing.M) (code int, err error) {
 	if client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
 		return 1, err
 	}
-	return m.Run(), nil
+	if code = m.Run(); code != 0 || flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" {
+		return code, nil
+	}
+	role, err := client.RbacV1().ClusterRoles().Get(context.Background(), executorUser, metav1.GetOptions{})
+	if err != nil {
+		return 1, err
+	}
+	return 0, checkSharedAudit(log, role.Rules)
 }
+
+// executorUser is the executor of the shared control plane, and its ClusterRole.
+const executorUser = "jobpolicy-executor"
 
 // tail returns the last lines of a file.
 func tail(path string, lines int) string {
