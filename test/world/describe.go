@@ -61,6 +61,9 @@ func (e executorPlan) String() string {
 	if e.largeRequest > 0 {
 		out = append(out, fmt.Sprintf("%d bytes are large", e.largeRequest))
 	}
+	if e.maxWrites > 0 {
+		out = append(out, fmt.Sprintf("%d writes at once", e.maxWrites))
+	}
 	if e.qps > 0 {
 		out = append(out, fmt.Sprintf("%g requests a second", e.qps))
 	}
@@ -162,6 +165,9 @@ func (s *step) full() string {
 
 func (f *fault) String() string {
 	text := fmt.Sprintf("%s from %s to %s, %d%%", f.kind, f.from, f.to, f.percent)
+	if f.namespace != "" {
+		text += " in " + f.namespace
+	}
 	if f.verb != "" || f.resource != "" {
 		text += fmt.Sprintf(" of %s %s", f.verb, f.resource)
 	}

@@ -1,9 +1,13 @@
 package world
 
 import (
+	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/executor"
 )
 
 // rare draws what only a few worlds have, because it costs much or because what it
@@ -18,6 +22,7 @@ func (d *drawer) rare() {
 		{3, false, d.large},
 		{3, true, d.lateSuccess},
 		{80, true, d.rivals},
+		{5, true, d.hung},
 		{5, true, func() { d.strange(engineGarbled) }},
 		{4, true, func() { d.strange(engineEarlier) }},
 	} {
@@ -110,6 +115,34 @@ func (d *drawer) standstill() time.Duration {
 		return d.within(time.Second, 100*time.Second)
 	}
 	return d.within(130*time.Second, 5*time.Minute)
+}
+
+// hung lets an admission webhook hang in a namespace with more Jobs than executors
+// may have writes in flight. The Jobs of the other one must not wait for that.
+func (d *drawer) hung() {
+	p := d.p
+	if len(p.jobs) == 0 || p.executor.elected() {
+		return
+	}
+	p.executor.maxWrites, p.executor.qps = d.among(4, 6), 0
+	for i := range d.among(6, 12) {
+		j := &jobPlan{namespace: hungNamespace, name: fmt.Sprintf("hog-%c", 'a'+i), spec: batchv1.JobSpec{
+			Parallelism: new(int32(d.among(1, 3))), Completions: new(int32(d.among(1, 3))), ManagedBy: new(executor.ManagedBy),
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
+			}},
+		}}
+		p.jobs = append(p.jobs, j)
+		d.add(step{at: d.within(time.Millisecond, p.calm/8+1), who: "user", verb: "create", on: j.namespace + "/" + j.name})
+	}
+	f := &fault{
+		kind: hangs, percent: 100, verb: "POST", resource: "pods", namespace: hungNamespace,
+		to: p.calm, delay: span{15 * time.Second, 29 * time.Second},
+	}
+	p.faults = append([]*fault{f}, p.faults...)
+	if d.chance(60) {
+		p.faults = p.faults[:1] // What else fails would be an excuse.
+	}
 }
 
 // strange lets the engine be another one for a while.

@@ -13,6 +13,9 @@ import (
 
 const namespace = "default"
 
+// hungNamespace is where webhooks hang.
+const hungNamespace = "hung"
+
 // foreignManager manages Jobs that are not ours.
 const foreignManager = "example.com/other"
 

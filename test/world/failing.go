@@ -34,6 +34,11 @@ func (l *link) fail(ctx context.Context, r *request, f *fault) (*http.Response, 
 			return nil, err
 		}
 		return resp, nil
+	case hangs:
+		if err := l.travel(ctx, r.draw(f.delay)); err != nil {
+			return nil, err
+		}
+		return r.refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, "Internal error occurred: failed calling webhook: context deadline exceeded"), nil
 	case putBack:
 		r.keepFinalizers()
 	case staleList:

@@ -65,6 +65,7 @@ func (f *fleet) start() error {
 		return err
 	}
 	f.w.note(name, "starts")
+	f.w.judge.hindered("", time.Now().Add(begins))
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	f.running = append(f.running, p)
@@ -152,7 +153,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	d := decider{p.link}
 	jobs, err := executor.New(executor.Config{
 		Client: c, Decider: d, ReplaceBuiltin: settings.replace,
-		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted, MaxRows: settings.maxRows,
+		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted, MaxRows: settings.maxRows, MaxWrites: settings.maxWrites,
 		LeastRows: settings.leastRows, LargeRequest: settings.largeRequest,
 		KeepStartTimeOnSuspend: settings.keepStartTime, SafetyLookReportsOnly: true,
 		DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
@@ -264,41 +265,3 @@ func (f *fleet) stop() {
 		p.link.cut()
 	}
 }
-
-// A logHandler hears what an executor logs. It must never have found a missed
-// wake.
-type logHandler struct {
-	w  *world
-	by string
-}
-
-// Enabled implements slog.Handler.
-func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn || h.w.telling()
-}
-
-// Handle implements slog.Handler.
-func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == executor.LogMissedWake {
-		h.w.broken("missed wake", h.by+" "+attributes(r))
-	}
-	if h.w.telling() && r.Level >= slog.LevelInfo {
-		h.w.note(h.by, "logs: "+r.Message+" "+attributes(r))
-	}
-	return nil
-}
-
-func attributes(r slog.Record) string {
-	var out []string
-	r.Attrs(func(a slog.Attr) bool {
-		out = append(out, a.String())
-		return true
-	})
-	return strings.Join(out, " ")
-}
-
-// WithAttrs implements slog.Handler.
-func (h *logHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
-
-// WithGroup implements slog.Handler.
-func (h *logHandler) WithGroup(string) slog.Handler { return h }

@@ -41,6 +41,12 @@ type judgeOptions struct {
 	managed func(*batchv1.Job) bool
 	// elected: a lease says which one is active.
 	elected bool
+	// rivals: two executors are active at once, and one waits for what the other does.
+	rivals bool
+	// busy: executors have few writes in flight.
+	busy bool
+	// limited: a status may record, or a request list, a few pods only.
+	limited bool
 	// lag is how old what an executor acts on may be, own writes apart, and calmLag
 	// the same when nothing has failed for so long. Default: defaultLag, and lag.
 	lag, calmLag time.Duration
@@ -71,6 +77,9 @@ type judge struct {
 	leases     map[string]time.Time // Until when each executor may write.
 	// nonsense are the questions that got an answer against the contract, and when.
 	nonsense map[question]time.Time
+	// hindrances are until when something keeps executors from acting, and touched is
+	// when a pod of nobody's was last written, by namespace.
+	hindrances, touched map[string]time.Time
 	// calmSince is when the last fault ended; zero while there may be more.
 	// troubledAt is when something last failed.
 	calmSince, troubledAt time.Time
@@ -106,6 +115,8 @@ func newJudge(options judgeOptions) *judge {
 		writers:      map[string]*writer{},
 		leases:       map[string]time.Time{},
 		nonsense:     map[question]time.Time{},
+		hindrances:   map[string]time.Time{},
+		touched:      map[string]time.Time{},
 	}
 }
 

@@ -15,6 +15,7 @@ func (j *judge) judgeCreation(w apiserver.Write, pod *corev1.Pod) {
 		return
 	}
 	j.judgeAnswer(w, r)
+	j.judgeLate(w, r, prompt, "created a pod")
 	if !holds(pod) {
 		j.breach("I1", w.Key, w.UID, "%s created a pod without the tracking finalizer, and its end could go uncounted", w.By)
 	}

@@ -71,7 +71,9 @@ type jobRecord struct {
 	// necessary; lastStimulus is when the last one was.
 	stimuli      int
 	lastStimulus time.Time
-	lastOurs     time.Time // When an executor last wrote the Job or a pod of it.
+	// lastOurs is when an executor last wrote the Job or a pod of it, and touched
+	// when somebody else wrote a pod of it.
+	lastOurs, touched time.Time
 }
 
 type earlierSpec struct {

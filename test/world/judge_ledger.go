@@ -80,6 +80,7 @@ func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		j.breach("I8", r.key, r.uid, "%s recorded pod %s, which is none of this Job's", w.By, j.podName(uid))
 		return
 	}
+	j.judgeLateRecord(w, r, p)
 	if text := j.wrongEntry(w, r, next, p, as); text != "" {
 		j.breach("I2", r.key, r.uid, "%s recorded pod %s as %s, and %s", w.By, p.key.Name, as, text)
 	}

@@ -108,7 +108,11 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 		p.revivals++
 		p.revivedAt = w.Time
 	}
+	before := p.job
 	j.observeOwner(w, p, next)
+	if !ours {
+		j.touch(w, before, p)
+	}
 	p.observeEnd(w, ours, old, next)
 	if p.job != nil {
 		p.job.observePod(w, p)

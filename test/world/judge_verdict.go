@@ -22,6 +22,11 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		return
 	}
 	j.judgeAnswer(w, r)
+	if decided(next) != decided(r.job) || finished(next) != "" {
+		j.judgeLate(w, r, prompt, "announced an end")
+	} else {
+		j.judgeLate(w, r, j.allowance(), "wrote a status")
+	}
 	if !r.finishedAt.IsZero() {
 		j.breach("I4", r.key, r.uid, "%s wrote the status of a Job that is %s, and that is the last word", w.By, finished(r.job))
 		return

@@ -100,6 +100,9 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 		return nil, err
 	}
 	l.hear(r, resp)
+	if resp.StatusCode >= http.StatusBadRequest {
+		l.hindered(namespaceOf(r.URL.Path), time.Now().Add(recovers))
+	}
 	resp.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	if r.watch && resp.StatusCode == http.StatusOK {
 		l.follow(ctx, r, resp)

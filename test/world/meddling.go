@@ -161,6 +161,7 @@ func (w *world) annotateNamespace(s *step) error {
 
 func (w *world) breakWatches(*step) error {
 	w.judge.disturbed(time.Now())
+	w.judge.hindered("", time.Now().Add(recovers))
 	for _, name := range w.fleet.names() {
 		w.server.BreakWatches(name)
 	}
@@ -178,6 +179,7 @@ func (w *world) kill(s *step) error {
 		return fmt.Errorf("no executor runs")
 	}
 	w.judge.disturbed(time.Now())
+	w.judge.hindered("", time.Now().Add(recovers))
 	w.later(s.d, func() {
 		if err := w.fleet.start(); err != nil {
 			w.broken("run", err.Error())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type network struct {
 	telling func() bool
 	// disturbed is told of each fault.
 	disturbed func(now time.Time)
+	// hindered is told of each fault and of each error, in a namespace or anywhere.
+	hindered func(namespace string, until time.Time)
 	// asked and garbled are told of each question about a Job, and of the answers to
 	// it that break the contract.
 	asked   func(by string, job types.UID)
@@ -80,6 +83,7 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 		}
 		n.happened[f.kind]++
 		n.disturbed(time.Now())
+		n.hindered(f.namespace, time.Now().Add(recovers))
 		return f
 	}
 	return nil
@@ -88,6 +92,9 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 // concerns reports whether requests like that one may fail so.
 func (f *fault) concerns(r *request) bool {
 	if f.verb != "" && f.verb != r.Method {
+		return false
+	}
+	if f.namespace != "" && !strings.Contains(r.URL.Path, "/namespaces/"+f.namespace+"/") {
 		return false
 	}
 	if f.kind == putBack && !bytes.Contains(r.body, []byte(releasing)) {

@@ -34,6 +34,7 @@ type executorPlan struct {
 	leastRows                int // How many it lists in any case; 0: the default.
 	largeRequest             int // From how many bytes on one may be too large; 0: the default.
 	maxChanges, maxUncounted int
+	maxWrites                int     // How many writes are in flight at most; 0: the default.
 	qps                      float32 // 0: no limit.
 	zone                     string  // Of CronJobs that name none.
 	keepStartTime            bool
@@ -134,6 +135,7 @@ type fault struct {
 	percent  int
 	// verb and resource narrow down which requests fail; empty: all.
 	verb, resource string
+	namespace      string // Which requests; empty: those of all.
 	delay          span
 }
 
@@ -158,6 +160,7 @@ const (
 	duplicate    faultKind = "duplicate event"
 	staleList    faultKind = "stale list"
 	putBack      faultKind = "finalizer put back by a webhook"
+	hangs        faultKind = "webhook hangs in one namespace"
 	expired      faultKind = "410"
 
 	engineAway   faultKind = "engine away"

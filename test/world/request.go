@@ -66,6 +66,13 @@ func resourceOf(path string) string {
 	return parts[0] + "/" + parts[2]
 }
 
+// namespaceOf is the namespace in a path of the API, if it has one.
+func namespaceOf(path string) string {
+	_, rest, _ := strings.Cut(path, "/namespaces/")
+	name, _, _ := strings.Cut(rest, "/")
+	return name
+}
+
 // count draws the source of what befalls the request.
 func (n *network) count(req *request) {
 	h := fnv.New64a()

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	clientrand "math/rand"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,9 +84,13 @@ func newWorld(p *plan, tells bool) *world {
 	time.Sleep(time.Until(p.begins))
 	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}}
 	w.journal.begun = w.begun
-	w.judge = newJudge(judgeOptions{executors: isExecutor, managed: w.managed, elected: p.executor.elected(), calmLag: p.calmLag()})
+	w.judge = newJudge(judgeOptions{
+		executors: isExecutor, managed: w.managed, elected: p.executor.elected(), rivals: p.executor.together, calmLag: p.calmLag(), busy: p.executor.maxWrites > 0,
+		limited: p.executor.maxUncounted > 0 || p.executor.maxRows > 0 || p.executor.leastRows > 0,
+	})
 	w.network = newNetwork(p, w.begun, w.note)
 	w.network.telling, w.network.refused, w.network.disturbed = w.telling, w.judge.refused, w.judge.disturbed
+	w.network.hindered = w.judge.hindered
 	w.network.asked, w.network.garbled = w.judge.asked, w.judge.garbled
 	w.network.sending = func(r *request) {
 		w.judge.sends(r.by, r.Method, r.resource, time.Now())
@@ -120,6 +125,9 @@ func (w *world) broken(rule, text string) {
 // run plays the plan from begin to end.
 func (w *world) run() {
 	w.actor("user").createNamespace(namespace)
+	if slices.ContainsFunc(w.plan.jobs, func(j *jobPlan) bool { return j.namespace == hungNamespace }) {
+		w.actor("user").createNamespace(hungNamespace)
+	}
 	for range w.plan.executor.replicas {
 		if err := w.fleet.start(); err != nil {
 			w.broken("run", err.Error())

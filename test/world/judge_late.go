@@ -1,0 +1,123 @@
+package world
+
+import (
+	"time"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+const (
+	// prompt is how long after the last thing that calls for it an executor may
+	// create a pod or announce an end: retry delays and deadlines are among these.
+	prompt = 5 * time.Second
+	// routine is the same for a status that only brings counts up to date.
+	routine = 8 * time.Second
+	// besideBusy is what such a status may wait for, if others write a lot.
+	besideBusy = 14 * time.Second
+	// recovers is how long a hindrance may have effects: a back-off after errors is
+	// a minute at most, another executor takes over after two.
+	recovers = 4 * time.Minute
+	// begins is how long an executor takes to begin.
+	begins = 15 * time.Second
+)
+
+// hindered takes in that something keeps executors from acting in time, for how long
+// at most, in a namespace, or in all of them if none is named.
+func (j *judge) hindered(namespace string, until time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.hindrances[namespace] = latest(j.hindrances[namespace], until)
+}
+
+// excused reports whether something kept an executor from acting in time.
+func (j *judge) excused(w apiserver.Write, r *jobRecord) bool {
+	until := latest(j.hindrances[""], j.hindrances[r.key.Namespace])
+	return w.Time.Before(until) || j.rivals
+}
+
+// touch takes in a write of a pod by somebody else: it may call for something for the
+// Jobs that had it, and if it is nobody's, for all of the namespace.
+func (j *judge) touch(w apiserver.Write, before *jobRecord, p *podRecord) {
+	for _, r := range []*jobRecord{before, p.job} {
+		if r != nil {
+			r.touched = w.Time
+		}
+	}
+	if before == nil || p.job != before {
+		j.touched[w.Key.Namespace] = w.Time
+	}
+}
+
+// judgeLate: an executor acts when there is a reason, not at some time after it. That
+// nothing stands still for long is judged where it stands still no more.
+func (j *judge) judgeLate(w apiserver.Write, r *jobRecord, within time.Duration, what string) {
+	now := w.Time
+	if j.excused(w, r) {
+		return
+	}
+	last := latest(latest(r.lastStimulus, r.lastOurs), latest(r.touched, j.touched[r.key.Namespace]))
+	idle := now.Sub(last)
+	if idle <= within || r.dueWithin(j, now, within) {
+		return
+	}
+	j.breach("late", r.key, r.uid, "%s %s (%s %s %s) %s after the last thing that calls for it, and that must not take more than %s",
+		w.By, what, w.Verb, w.Resource, w.Key.Name, idle, within)
+}
+
+// judgeLateRecord: a status accounts for a pod soon after its end, unless it may hold a
+// few pods only.
+func (j *judge) judgeLateRecord(w apiserver.Write, r *jobRecord, p *podRecord) {
+	due := latest(p.dueAt, p.strayAt)
+	if j.limited || !p.due || p.revivals > 0 || p.flipped || r.awaits(p) || j.excused(w, r) {
+		return
+	}
+	for _, at := range []time.Time{r.lastSpecChange(), p.claimedAt} {
+		due = latest(due, at)
+	}
+	if waited := w.Time.Sub(due); waited > j.allowance() {
+		j.breach("late", r.key, r.uid, "%s recorded pod %s %s after its end, and that must not take more than %s", w.By, p.key.Name, waited, j.allowance())
+	}
+}
+
+// lastSpecChange is when the Job last got another spec, or came to be.
+func (r *jobRecord) lastSpecChange() time.Time {
+	if n := len(r.earlier); n > 0 {
+		return r.earlier[n-1].until
+	}
+	return r.created
+}
+
+// dueWithin reports whether a deadline or a retry delay has passed a moment ago. With
+// a clock that is set, who knows; but routine statuses wait for no time of the day.
+func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) bool {
+	deadline, limited := r.deadline()
+	if j.askew() > 0 && within == prompt && (limited || len(r.ends) > 0) {
+		return true
+	}
+	justNow := func(at time.Time) bool { return !at.After(now) && now.Sub(at) <= within }
+	if limited && justNow(deadline) {
+		return true
+	}
+	for _, p := range r.ends {
+		for n := 1; ; n++ {
+			delay := j.delayAfter(n)
+			for _, end := range []time.Time{p.finished, p.dueAt, p.endedAt, p.goneAt} { // Any of them may be what is known of it.
+				if justNow(end.Add(delay)) || justNow(end.Truncate(time.Second).Add(delay)) {
+					return true
+				}
+			}
+			if delay >= j.longestDelay {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// allowance is how long a routine status may wait.
+func (j *judge) allowance() time.Duration {
+	if j.busy {
+		return besideBusy
+	}
+	return routine
+}
