@@ -58,6 +58,18 @@ func TestOptionsAreChecked(t *testing.T) {
 			opts: Options{StateDir: "s", BinDir: all, ExtraEnv: map[string][]string{"kubelet": {"A=B"}}},
 			want: []string{`no component is called "kubelet"`},
 		},
+		"a node with containers whose programs are not built": {
+			opts: Options{StateDir: "s", BinDir: all, Node: Containers, NodeBinDir: "/nonexistent", Images: []string{"/none.tar"}},
+			want: []string{"/nonexistent/containerd:", "/nonexistent/cni/ptp:", "make build-node", "an image: stat /none.tar"},
+		},
+		"a node with containers, and none": {
+			opts: Options{StateDir: "s", BinDir: all, Node: Containers, WithoutNode: true},
+			want: []string{"exclude each other"},
+		},
+		"an unknown kind of node": {
+			opts: Options{StateDir: "s", BinDir: all, Node: "x"},
+			want: []string{`Node "x": want processes or containers`},
+		},
 		"a node name that is no DNS name": {
 			opts: Options{StateDir: "s", BinDir: all, NodeName: "My Node"},
 			want: []string{`NodeName "My Node"`},

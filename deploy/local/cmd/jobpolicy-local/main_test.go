@@ -30,6 +30,10 @@ func TestCommandLine(t *testing.T) {
 		"up with an argument":          {[]string{"up", "x"}, exitUsage, "", `up: unexpected argument "x"`},
 		"up with half an argument":     {[]string{"up", "--arg", "node"}, exitUsage, "", "want component=--flag=value"},
 		"up without its executables":   {[]string{"up", "--bin-dir", "/nonexistent"}, exitError, "", "/nonexistent/jobpolicy-engine"},
+		"up with an unknown node":      {[]string{"up", "--node", "x"}, exitUsage, "", "want processes or containers"},
+		"load without a file":          {[]string{"load"}, exitUsage, "", "want a FILE"},
+		"load where nothing runs":      {[]string{"load", "--state-dir=/nonexistent", "x.tar"}, exitError, "", "no cluster with containers runs in /nonexistent"},
+		"namespaces of the machine":    {[]string{"namespaces"}, exitError, "", "not the first of a process namespace"},
 		"a node without a kubeconfig":  {[]string{"node"}, exitError, "", "Kubeconfig: must be set"},
 		"a component that is not ours": {[]string{"up", "--arg", "x=--y"}, exitError, "", `no component is called "x"`},
 	}
@@ -72,10 +76,12 @@ func TestUpOptions(t *testing.T) {
 			args: []string{
 				"--state-dir=/s", "--bin-dir=/b", "--without-engine", "--without-executor",
 				"--arg=node=--a=1", "--arg", "node=--b=c=d",
+				"--node=containers", "--node-bin-dir=/n", "--image=/i.tar", "--image=/j.tar",
 			},
 			want: cluster.Options{
 				StateDir: "/s", BinDir: "/b", LocalPath: self,
 				WithoutEngine: true, WithoutExecutor: true,
+				Node: cluster.Containers, NodeBinDir: "/n", Images: []string{"/i.tar", "/j.tar"},
 				ExtraArgs: map[string][]string{"node": {"--a=1", "--b=c=d"}},
 			},
 		},

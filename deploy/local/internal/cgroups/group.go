@@ -9,9 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 )
 
 // Parent is the name of the group that holds the groups of all clusters.
@@ -104,10 +102,23 @@ func (g Group) tryJoin(hierarchy string) error {
 	if err := makeGroup(hierarchy, filepath.Join(string(g), ownGroup)); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(own, "cgroup.procs"), []byte("0"), 0); err != nil {
+	if err := set(filepath.Join(own, "cgroup.procs"), "0"); err != nil { // 0 is whoever writes
 		return err
 	}
 	return makeGroup(hierarchy, filepath.Join(string(g), podsGroup))
+}
+
+// set writes one of the files that the kernel has made in a group.
+func set(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteString(text); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
 }
 
 // makeGroup makes a group and those above it, and hands the controllers down to
@@ -141,7 +152,7 @@ func enableControllers(dir string) error {
 	}
 	for _, name := range strings.Fields(string(controllers)) {
 		// One that cannot be handed down is one that the machine does without.
-		_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+name), 0)
+		_ = set(filepath.Join(dir, "cgroup.subtree_control"), "+"+name)
 	}
 	return nil
 }
@@ -161,102 +172,9 @@ func inheritCPUSet(parent, dir string) error {
 		if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
 			continue // version 2: empty means that of the parent
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), want, 0); err != nil {
+		if err := set(filepath.Join(dir, name), string(want)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// removeTimeout is how long a group may stay busy after its last process.
-const removeTimeout = 10 * time.Second
-
-// Remove removes the group with all groups in it. No process may be left there.
-func (g Group) Remove() error {
-	hierarchies, err := Hierarchies()
-	if err != nil {
-		return fmt.Errorf("control groups: %w", err)
-	}
-	var errs []error
-	for _, hierarchy := range hierarchies {
-		dir := filepath.Join(hierarchy, string(g))
-		err := removeTree(dir)
-		for end := time.Now().Add(removeTimeout); err != nil && time.Now().Before(end); {
-			time.Sleep(20 * time.Millisecond)
-			err = removeTree(dir)
-		}
-		errs = append(errs, err)
-		_ = os.Remove(filepath.Dir(dir)) // Parent, when this was the last cluster
-	}
-	return errors.Join(errs...)
-}
-
-// removeTree removes a group that holds no process, deepest groups first.
-func removeTree(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if entry.IsDir() {
-			if err := removeTree(filepath.Join(dir, entry.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// RemoveAbandoned removes the groups of clusters that have no process any more.
-func RemoveAbandoned() error {
-	hierarchies, err := Hierarchies()
-	if err != nil {
-		return fmt.Errorf("control groups: %w", err)
-	}
-	var errs []error
-	for _, g := range clusters(hierarchies) {
-		if !g.inUse(hierarchies) {
-			errs = append(errs, g.Remove())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// clusters lists the groups below Parent.
-func clusters(hierarchies []string) []Group {
-	var groups []Group
-	for _, hierarchy := range hierarchies {
-		entries, _ := os.ReadDir(filepath.Join(hierarchy, Parent))
-		for _, entry := range entries {
-			g := Group(path.Join(Parent, entry.Name()))
-			if entry.IsDir() && !slices.Contains(groups, g) {
-				groups = append(groups, g)
-			}
-		}
-	}
-	return groups
-}
-
-// inUse reports whether a process is in the group or in one below it.
-func (g Group) inUse(hierarchies []string) bool {
-	return slices.ContainsFunc(hierarchies, func(hierarchy string) bool {
-		return hasProcess(filepath.Join(hierarchy, string(g)))
-	})
-}
-
-func hasProcess(dir string) bool {
-	procs, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-	if err == nil && len(procs) > 0 {
-		return true
-	}
-	entries, _ := os.ReadDir(dir)
-	return slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
-		return entry.IsDir() && hasProcess(filepath.Join(dir, entry.Name()))
-	})
 }

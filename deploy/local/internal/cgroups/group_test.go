@@ -1,0 +1,113 @@
+package cgroups
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseHierarchies(t *testing.T) {
+	cases := map[string]struct {
+		mounts string
+		want   []string
+	}{
+		"version 2 alone": {
+			mounts: "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n",
+			want:   []string{"/sys/fs/cgroup"},
+		},
+		"version 1, and version 2 beside it": {
+			mounts: "41 40 0:29 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n" +
+				"42 41 0:30 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n" +
+				"43 41 0:31 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
+			want: []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified"},
+		},
+		"one that is mounted elsewhere is somebody else's": {
+			mounts: "44 41 0:32 / /sys/fs/cgroups rw - cgroup2 cgroup2 rw\n45 41 0:33 / /mnt/cpu rw - cgroup cgroup rw,cpu\n",
+		},
+		"a line that is cut short": {mounts: "46 41 0:34\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := parseHierarchies(bufio.NewScanner(strings.NewReader(tc.mounts)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("hierarchies (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGroupsOfDifferentStateDirectoriesDiffer(t *testing.T) {
+	if a, b := For("/tmp/a"), For("/tmp/b"); a == b || a != For("/tmp/a") {
+		t.Errorf("groups %s and %s: want two, and the same for the same directory", a, b)
+	}
+}
+
+// write makes files, by their paths below a directory that stands for a
+// hierarchy, with the directories that they are in.
+func write(t *testing.T, hierarchy string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(hierarchy, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAGroupIsInUseWhileAProcessIsAnywhereInIt(t *testing.T) {
+	cpu, memory := t.TempDir(), t.TempDir()
+	write(t, cpu, map[string]string{
+		"jobpolicy-local/cgroup.procs":                 "",
+		"jobpolicy-local/dead/cgroup.procs":            "",
+		"jobpolicy-local/dead/pods/a/cgroup.procs":     "",
+		"jobpolicy-local/lives/cgroup.procs":           "",
+		"jobpolicy-local/lives/cluster/cgroup.procs":   "",
+		"jobpolicy-local/dying/pods/x/y/cgroup.procs":  "17\n",
+		"somebody-else/cgroup.procs":                   "",
+		"somebody-else/jobpolicy-local/x/cgroup.procs": "",
+	})
+	write(t, memory, map[string]string{
+		"jobpolicy-local/lives/cluster/cgroup.procs": "42\n",
+		"jobpolicy-local/other/cgroup.procs":         "",
+	})
+	hierarchies := []string{cpu, memory}
+	got := map[Group]bool{}
+	for _, g := range clusters(hierarchies) {
+		got[g] = g.inUse(hierarchies)
+	}
+	want := map[Group]bool{
+		"jobpolicy-local/dead": false, "jobpolicy-local/lives": true, "jobpolicy-local/dying": true, "jobpolicy-local/other": false,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("groups and whether they are in use (-want +got):\n%s", diff)
+	}
+}
+
+func TestANewGroupHasThePartsOfTheMachineThatItsParentHas(t *testing.T) {
+	hierarchy := t.TempDir()
+	files := map[string]string{"cpuset.cpus": "0-1\n", "cpuset.mems": "0\n"}
+	write(t, hierarchy, files)
+	// The kernel makes these files with the group.
+	for _, dir := range []string{"a", "a/b"} {
+		write(t, filepath.Join(hierarchy, dir), map[string]string{"cpuset.cpus": "\n", "cpuset.mems": "\n"})
+	}
+	if err := makeGroup(hierarchy, "a/b"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(hierarchy, "a/b", name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s of the group is %q, %v; want %q", name, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package containernode
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	c := Config{
+		Dir: dir, DataDir: "/data", BinDir: "/bin dir", NodeName: "n1", PodsCgroup: "/ours/pods",
+		Registry: "http://127.0.0.1:7", DNSReady: "127.0.0.1:8", DNSKubeconfig: "/k/dns", CrashBackoff: time.Second,
+	}
+	if err := c.Write(); err != nil {
+		t.Fatal(err)
+	}
+	has := map[string][]string{
+		"containerd.toml":                {`root = "/data"`, `BinaryName = "/bin dir/runc"`, `bin_dirs = ["/bin dir/cni"]`, "restrict_oom_score_adj = true"},
+		"registries/_default/hosts.toml": {`server = "http://127.0.0.1:7"`, `[host."http://127.0.0.1:7"]`},
+		"Corefile":                       {"bind 172.30.0.1", "ready 127.0.0.1:8", "kubeconfig /k/dns"},
+		"resolv.conf":                    nil,
+	}
+	for name, parts := range has {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s does not say %s:\n%s", name, part, text)
+			}
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "kubelet.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kubelet map[string]any
+	if err := json.Unmarshal(text, &kubelet); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"maxContainerRestartPeriod": "1s"}
+	if diff := cmp.Diff(want, kubelet["crashLoopBackOff"]); diff != "" {
+		t.Errorf("crashLoopBackOff (-want +got):\n%s", diff)
+	}
+	if kubelet["cgroupRoot"] != "/ours/pods" {
+		t.Errorf("cgroupRoot is %v: pods would leave the cluster's control group", kubelet["cgroupRoot"])
+	}
+}
+
+func TestAddressesDoNotOverlap(t *testing.T) {
+	if PodRange.Overlaps(ServiceRange) || PodRange.Contains(NodeAddress) || ServiceRange.Contains(NodeAddress) {
+		t.Error("the addresses of pods, services and the node overlap")
+	}
+	if !ServiceRange.Contains(DNSService) || ServiceRange.Addr().Next() != APIServerService {
+		t.Error("a service's address is not in their range, or the first is not the API server's")
+	}
+	if !slices.Contains(Config{NodeName: "n"}.KubeletArgs("k"), "--node-ip="+NodeAddress.String()) {
+		t.Error("the kubelet does not know its address")
+	}
+}

@@ -1,0 +1,116 @@
+package namespaces
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"jobpolicy.dev/deploy/local/internal/supervise"
+)
+
+// echo answers each connection with what it reads, and then ends it. It returns
+// its address.
+func echo(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				io.Copy(conn, conn)
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// TestForward lets the inside be the machine itself, so what listens and what
+// forwards to it have different addresses.
+func TestForward(t *testing.T) {
+	inside, err := supervise.StartThread(func() error { return nil })
+	if err != nil {
+		t.Skip(err)
+	}
+	defer inside.End()
+	f := NewForwarder(inside)
+	defer f.Close()
+	listener, err := net.Listen("tcp", "127.0.0.3:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go f.serve(listener, echo(t))
+
+	conn, err := net.DialTimeout("tcp", listener.Addr().String(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	// The end of one direction has to arrive, and must not end the other.
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "hello" {
+		t.Errorf("got %q, %v; want what was sent", got, err)
+	}
+}
+
+func TestAConnectionToNobodyInsideEnds(t *testing.T) {
+	inside, err := supervise.StartThread(func() error { return nil })
+	if err != nil {
+		t.Skip(err)
+	}
+	defer inside.End()
+	f := NewForwarder(inside)
+	defer f.Close()
+	listener, err := net.Listen("tcp", "127.0.0.3:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go f.serve(listener, "127.0.0.3:1")
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.ReadAll(conn); err != nil {
+		t.Errorf("got %v, want an end", err)
+	}
+}
+
+func TestConfigIsReadAsItWasSaved(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.json")
+	want := Config{
+		Hostname: "h", Root: filepath.Join(dir, "root"), NodeAddress: netip.MustParseAddr("172.30.0.1"),
+		ServiceRange: netip.MustParsePrefix("10.96.0.0/16"), Cgroup: "a/b",
+	}
+	if err := want.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	got, err := load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.NodeAddress != want.NodeAddress || got.ServiceRange != want.ServiceRange || got.Cgroup != want.Cgroup || got.Root != want.Root {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if want.Ready() == nil {
+		t.Error("it is ready before Init has run")
+	}
+}

@@ -1,0 +1,137 @@
+package nodeimages
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const database = "perl\t\tperl-base (= 5.36.0), libperl5.36 (= 5.36.0) | libperl-old\n" +
+	"perl-base\t\tlibc6 (>= 2.35), dpkg (>= 1.17.17)\n" +
+	"libperl5.36\tperlapi-5.36.0\tlibc6 (>= 2.35), perl-base:any\n" +
+	"libc6\t\t, libgcc-s1\n" +
+	"dpkg\t\ttar\n" +
+	"tar\t\t\n" +
+	"needs-api\t\tperlapi-5.36.0\n"
+
+func TestClosure(t *testing.T) {
+	cases := map[string]struct {
+		wanted, want []string
+	}{
+		"dependencies of dependencies, without those not installed and those for setting up": {
+			wanted: []string{"perl"},
+			want:   []string{"libc6", "libperl5.36", "perl", "perl-base"},
+		},
+		"a package that stands for another name": {
+			wanted: []string{"needs-api"},
+			want:   []string{"libc6", "libperl5.36", "needs-api", "perl-base", "perlapi-5.36.0"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := parsePackages(database).closure(tc.wanted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("packages (-want +got):\n%s", diff)
+			}
+		})
+	}
+	_, err := parsePackages(database).closure([]string{"perl", "python3"})
+	if err == nil || !strings.Contains(err.Error(), "package python3 is not installed") {
+		t.Errorf("a package that is not installed: got %v", err)
+	}
+}
+
+// entries reads a tar archive.
+func entries(t *testing.T, r io.Reader) (headers []*tar.Header, contents map[string][]byte) {
+	t.Helper()
+	contents = map[string][]byte{}
+	for archive := tar.NewReader(r); ; {
+		h, err := archive.Next()
+		if err == io.EOF {
+			return headers, contents
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		headers = append(headers, h)
+		if contents[h.Name], err = io.ReadAll(archive); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnImageIsOneLayerWithItsNames(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "image.tar")
+	image := Image{
+		Names: []string{"busybox:latest", "example.com/x:1"},
+		Files: map[string]File{
+			"/bin/a/run":  {Content: []byte("program"), Mode: 0o755},
+			"/bin/a/link": {Link: "run"},
+		},
+		Env:        []string{"A=B"},
+		Entrypoint: []string{"/bin/a/run"},
+	}
+	if err := image.WriteFile(file); err != nil {
+		t.Fatal(err)
+	}
+	archive, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	_, parts := entries(t, archive)
+
+	var manifest []struct {
+		Config           string
+		RepoTags, Layers []string
+	}
+	if err := json.Unmarshal(parts["manifest.json"], &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(image.Names, manifest[0].RepoTags); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	var config struct {
+		Config struct{ Env, Entrypoint []string }
+		Rootfs struct {
+			DiffIDs []string `json:"diff_ids"`
+		}
+	}
+	if err := json.Unmarshal(parts[manifest[0].Config], &config); err != nil {
+		t.Fatal(err)
+	}
+	layer := parts[manifest[0].Layers[0]]
+	sum := sha256.Sum256(layer)
+	if want := []string{"sha256:" + hex.EncodeToString(sum[:])}; !slices.Equal(config.Rootfs.DiffIDs, want) {
+		t.Errorf("the layer is %v, want %v", config.Rootfs.DiffIDs, want)
+	}
+	if want := []string{searchPath, "A=B"}; !slices.Equal(config.Config.Env, want) || !slices.Equal(config.Config.Entrypoint, image.Entrypoint) {
+		t.Errorf("the configuration is %v", config.Config)
+	}
+
+	headers, _ := entries(t, strings.NewReader(string(layer)))
+	var got []string
+	for _, h := range headers {
+		got = append(got, h.FileInfo().Mode().String()+" "+h.Name+h.Linkname)
+	}
+	want := []string{
+		"drwxr-xr-x bin/", "drwxr-xr-x bin/a/", "Lrwxrwxrwx bin/a/linkrun", "-rwxr-xr-x bin/a/run",
+		"drwxr-xr-x etc/", "-rw-r--r-- etc/group", "-rw-r--r-- etc/passwd", "drwx------ root/", "dtrwxrwxrwx tmp/",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
