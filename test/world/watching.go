@@ -43,7 +43,9 @@ func (l *link) follow(ctx context.Context, r *request, resp *http.Response) {
 		protobuf: strings.Contains(resp.Header.Get("Content-Type"), "protobuf"),
 	}
 	resp.Body = &streamBody{in, s}
+	s.mu.Lock() // The context may be done already.
 	s.forget = context.AfterFunc(ctx, s.close)
+	s.mu.Unlock()
 	go s.read()
 	go s.write()
 }
@@ -63,7 +65,10 @@ func (b *streamBody) Close() error {
 func (s *stream) close() {
 	s.once.Do(func() {
 		close(s.closed)
-		s.forget()
+		s.mu.Lock()
+		forget := s.forget
+		s.mu.Unlock()
+		forget()
 		s.inner.Close()
 		s.out.CloseWithError(io.ErrUnexpectedEOF)
 	})
