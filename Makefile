@@ -77,8 +77,8 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
 
 .PHONY: test-cluster
-test-cluster: build build-node ## run the tests on a cluster with real containers (root; needs cluster-packages)
-	JOBPOLICY_TEST_CLUSTER=1 go -C test test -count=1 -v -timeout 30m ./cluster/...
+test-cluster: build build-node images build-specs ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
+	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout 30m ./cluster/...
 
 .PHONY: test-tools
 test-tools: ## run the tests of the project's own checks, and of the Helm chart
@@ -129,9 +129,12 @@ mutants: ## plant defects in engine and executor and look for each in simulated 
 # Kubernetes' own end-to-end specs of Jobs, CronJobs and times to live (test/specs), on any cluster. ALL=1 runs those
 # that take more than two minutes, too; SPECS is a regular expression that chooses some by name.
 .PHONY: kubernetes-specs
-kubernetes-specs: ## run Kubernetes' own specs of Jobs and CronJobs on a cluster: KUBECONFIG=file (ALL=1 SPECS=regexp)
-	@go -C test build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/kubernetes-specs ./cmd/kubernetes-specs
+kubernetes-specs: build-specs ## run Kubernetes' own specs of Jobs and CronJobs on a cluster: KUBECONFIG=file (ALL=1 SPECS=regexp)
 	@$(JOBPOLICY_BIN_DIR)/kubernetes-specs $(if $(KUBECONFIG),--kubeconfig '$(KUBECONFIG)') $(if $(ALL),--all) $(if $(SPECS),--focus '$(SPECS)')
+
+.PHONY: build-specs
+build-specs:
+	@go -C test build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/kubernetes-specs ./cmd/kubernetes-specs
 
 # --- benchmarks -----------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ type Result struct {
 type Runner struct {
 	// Command returns the arguments of a process that runs one spec and writes Ginkgo's JSON report to a file.
 	Command func(spec Spec, report string) []string
-	// Parallel is how many specs run at a time.
+	// Parallel is how many specs run at a time, without those that only wait.
 	Parallel int
 	// Dir is where reports are written.
 	Dir string
@@ -52,15 +52,20 @@ func (r Runner) Run(ctx context.Context, specs []Spec) []Result {
 		results[i] = result
 		r.Done(result)
 	}
-	var beside errgroup.Group
-	beside.SetLimit(max(1, r.Parallel))
+	var waiting, busy errgroup.Group
+	busy.SetLimit(max(1, r.Parallel))
 	for i, s := range specs {
-		if s.Serial {
-			continue
+		group := &busy
+		if takes(s) > 0 {
+			group = &waiting
 		}
-		beside.Go(func() error { tell(i, r.runOne(ctx, i, s)); return nil })
+		if !s.Serial {
+			group.Go(func() error { tell(i, r.runOne(ctx, i, s)); return nil })
+		}
 	}
-	_ = beside.Wait() // they return results, not errors
+	// They return results, not errors.
+	_ = busy.Wait()
+	_ = waiting.Wait()
 	for i, s := range specs {
 		if s.Serial {
 			tell(i, r.runOne(ctx, i, s))

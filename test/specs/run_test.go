@@ -108,6 +108,25 @@ func TestSerialSpecsRunAlone(t *testing.T) {
 	}
 }
 
+func TestSpecsThatWaitTakeNobodysPlace(t *testing.T) {
+	dir := t.TempDir()
+	const first, second = "CronJob should schedule multiple jobs concurrently", "CronJob should replace jobs when ReplaceConcurrent"
+	// Those that wait do so until the other one has ended, as a schedule does not care for what runs beside it.
+	command := func(s Spec, _ string) []string {
+		text := `touch done`
+		if takes(s) > 0 {
+			text = `i=0; until [ -e done ] || [ $i -ge 200 ]; do sleep 0.05; i=$((i+1)); done; [ $i -lt 200 ] && echo beside`
+		}
+		return []string{"sh", "-c", "cd " + dir + "; " + text}
+	}
+	runner := Runner{Command: command, Parallel: 1, Dir: dir, Done: func(Result) {}}
+	for _, r := range runner.Run(t.Context(), []Spec{named(first), named(second), named("Job a")}) {
+		if takes(r.Spec) > 0 && r.Log != "beside\n" {
+			t.Errorf("%s printed %q, want that Job a runs beside it", r.Name(), r.Log)
+		}
+	}
+}
+
 func TestWhatIsInterruptedFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(300*time.Millisecond, func() { cancel(errors.New("enough")) })
