@@ -77,7 +77,7 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
 
 .PHONY: test-cluster
-test-cluster: build build-node images build-specs ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
+test-cluster: build build-node images build-specs build-telemetry helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
 	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout 30m ./cluster/...
 
 .PHONY: test-tools
@@ -135,6 +135,13 @@ kubernetes-specs: build-specs ## run Kubernetes' own specs of Jobs and CronJobs 
 .PHONY: build-specs
 build-specs:
 	@go -C test build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/kubernetes-specs ./cmd/kubernetes-specs
+
+# What test/cluster/telemetry runs in pods: an OpenTelemetry collector, and a caller of the engine. Static, so that any
+# image can hold them.
+.PHONY: build-telemetry
+build-telemetry:
+	@GOWORK=off CGO_ENABLED=0 go -C deploy/local/programs/otelcol build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/otelcol .
+	@CGO_ENABLED=0 go -C test build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/enginecaller ./cmd/enginecaller
 
 # --- benchmarks -----------------------------------------------------------------------------------------------------
 
