@@ -38,6 +38,9 @@
 //     known to an executor that began later. A success without finalizer ends a row of
 //     failures for one that finds it so. In one second, a success goes last. A pod that
 //     said two things of its end may be either.
+//   - liveness: of the retry delay, what may count as failed does, and a success that
+//     nothing in the cluster tells of any more does not end a row of failures.
+//   - late: a failed pod with limits per index waits for the next pod of its index.
 //   - verdicts: a pod that somebody let go a moment ago may still count.
 //   - cron: while clocks are wrong, runs may be repeated; finished runs of a time to come
 //     are kept. For the concurrency policy, a run that another executor started a moment

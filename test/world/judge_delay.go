@@ -123,6 +123,48 @@ func inARow(ends []*podRecord, other time.Time) (failures int, last time.Time) {
 	return failures, last
 }
 
+// heldUntil is how long a retry delay may hold pods of the Job back at most: with each
+// failure that an executor may count since the last success that it must know of.
+func (j *judge) heldUntil(r *jobRecord) time.Time {
+	var success, last time.Time
+	for _, p := range r.ends {
+		if r.showsSuccess(p) {
+			success = latest(success, p.finished)
+		}
+	}
+	failures := 0
+	for _, p := range j.pods {
+		at := latest(p.finished, p.saidToEnd)
+		if (p.job != r && !r.had(p)) || !p.mayHaveFailed() || r.skipsDelay(p) || !at.After(success) {
+			continue
+		}
+		failures++
+		last = latest(last, at)
+	}
+	return last.Add(j.delayAfter(failures))
+}
+
+// showsSuccess reports whether every executor sees that the pod succeeded, whenever
+// it began.
+func (r *jobRecord) showsSuccess(p *podRecord) bool {
+	return p.succeeded() && !p.flipped && p.excuse == "" && r.live[p.uid] == p && p.pod.DeletionTimestamp == nil && r.selects(p.pod) && inRange(r.job, p.pod)
+}
+
+// mayHaveFailed reports whether the pod failed, said so at some time, or was being
+// deleted before it ended: who saw that, but not its end, takes it for failed.
+func (p *podRecord) mayHaveFailed() bool {
+	return p.failed() || p.flipped || (p.due && (p.dueBefore || !p.succeeded()))
+}
+
+// skipsDelay reports whether the pod's failure is no reason to wait: a disruption that
+// the pod failure policy ignores.
+func (r *jobRecord) skipsDelay(p *podRecord) bool {
+	skips := func(pod *corev1.Pod) bool {
+		return disrupted(pod) && policyAction(r.job, pod) == batchv1.PodFailurePolicyActionIgnore
+	}
+	return skips(p.version()) && skips(p.pod)
+}
+
 // looseSuccess is when a pod last succeeded without its finalizer that the executor
 // may have found so, when it began or when the pod became the Job's. Such a pod
 // counts nowhere, but ends a row of failures.
@@ -174,6 +216,26 @@ func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod
 		j.breach("I10", r.key, r.uid, "%s created pod %s of index %d with %d failures and %d ignored ones, and its predecessor leaves it %d and %d",
 			w.By, w.Key.Name, ix, got, gotIgnored, failures, ignored)
 	}
+}
+
+// replacedAt is when the index of a failed pod with limits of its own got the next pod:
+// until then, nothing accounts for the failed one. The zero time if it got none.
+func (r *jobRecord) replacedAt(p *podRecord) (at time.Time) {
+	if !perIndex(r.job) {
+		return time.Time{}
+	}
+	replaces := func(other *podRecord) {
+		if other != p && podIndex(other.pod) == podIndex(p.pod) && other.created.After(p.dueAt) && (at.IsZero() || other.created.Before(at)) {
+			at = other.created
+		}
+	}
+	for _, other := range r.live {
+		replaces(other)
+	}
+	for _, other := range r.ends {
+		replaces(other)
+	}
+	return at
 }
 
 // lastFailure is the pod of an index that failed last and still holds its

@@ -215,8 +215,7 @@ func (j *judge) judgeMissing(r *jobRecord) {
 // delayed reports whether a retry delay still holds pods back, or did lately.
 func (j *judge) delayed(r *jobRecord) bool {
 	if !perIndex(r.job) {
-		count, last := inARow(r.ends, time.Time{})
-		return !j.settled(last.Add(j.delayAfter(count)))
+		return !j.settled(j.heldUntil(r))
 	}
 	for _, p := range r.ends {
 		if !r.awaits(p) {
