@@ -26,15 +26,16 @@ type client struct {
 	core         typedcorev1.CoreV1Interface
 	batch        typedbatchv1.BatchV1Interface
 	coordination typedcoordinationv1.CoordinationV1Interface
-	now          func() time.Time
-	ahead        atomic.Int64 // How far the API server's clock is, or 0 if that is not known.
+	last         atomic.Pointer[answer] // nil while there was none.
 }
+
+// An answer is what an answer's Date said, and when it was heard.
+type answer struct{ date, heard time.Time }
 
 // clientOptions are how a client differs from a plain one.
 type clientOptions struct {
 	lean bool    // It decodes of pods only what the executor keeps.
 	qps  float32 // 0: no limit.
-	now  func() time.Time
 }
 
 // CoreV1 implements kubernetes.Interface.
@@ -49,18 +50,18 @@ func (c *client) CoordinationV1() typedcoordinationv1.CoordinationV1Interface { 
 // hear learns the API server's time from an answer.
 func (c *client) hear(resp *http.Response) {
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		c.ahead.Store(int64(at.Sub(c.now())) | 1)
+		c.last.Store(&answer{date: at, heard: time.Now()})
 	}
 }
 
 // serverNow is the API server's time as the executor's program knows it: from its
 // last answer. The zero time while there is none.
 func (c *client) serverNow() time.Time {
-	ahead := c.ahead.Load()
-	if ahead == 0 {
+	last := c.last.Load()
+	if last == nil {
 		return time.Time{}
 	}
-	return c.now().Add(time.Duration(ahead))
+	return last.date.Add(time.Since(last.heard))
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -69,7 +70,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // newClient makes a client that sends protobuf, as the executor's program does.
 func newClient(transport http.RoundTripper, o clientOptions) (*client, error) {
-	c := &client{now: o.now}
+	c := &client{}
 	hearing := roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := transport.RoundTrip(r)
 		if err == nil {

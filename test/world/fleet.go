@@ -114,7 +114,7 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	}
 	// Leases are looked at every few seconds, which takes its time in a world that
 	// goes on for an hour. So these are eight times as long as usual.
-	lease, err := newClient(p.link, clientOptions{now: f.now})
+	lease, err := newClient(p.link, clientOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 // controllers are what an executor consists of.
 func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.Logger) (func(context.Context) error, error) {
 	settings := f.w.plan.executor
-	c, err := newClient(transport, clientOptions{lean: true, qps: settings.qps, now: f.now})
+	c, err := newClient(transport, clientOptions{lean: true, qps: settings.qps})
 	if err != nil {
 		return nil, err
 	}

@@ -247,7 +247,7 @@ func (w *world) actor(by string) *client {
 	if c := w.actors[by]; c != nil {
 		return c
 	}
-	c, err := newClient(w.server.Transport(by), clientOptions{now: time.Now})
+	c, err := newClient(w.server.Transport(by), clientOptions{})
 	if err != nil {
 		panic("the client's configuration is always the same: " + err.Error())
 	}

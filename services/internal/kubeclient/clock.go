@@ -10,10 +10,12 @@ import (
 
 // A Clock knows the API server's time, from the Date of its last answer.
 type Clock struct {
-	// ahead is how far that clock was ahead of this process's, in nanoseconds with
-	// the last bit set, so that 0 says that there was no answer yet.
-	ahead atomic.Int64
+	last atomic.Pointer[answer] // nil while there was none.
 }
+
+// An answer is what an answer's Date said, and when it was heard. That has a monotonic
+// reading: what has passed since does not change when this process's clock is set.
+type answer struct{ date, heard time.Time }
 
 // Watch makes cfg's clients tell the Clock.
 func (c *Clock) Watch(cfg *rest.Config) {
@@ -37,15 +39,15 @@ func (c *Clock) hear(date string, now time.Time) {
 	if err != nil {
 		return // A server that does not say is believed to agree.
 	}
-	c.ahead.Store(int64(at.Sub(now)) | 1)
+	c.last.Store(&answer{date: at, heard: now})
 }
 
 // Now is the API server's time, up to a second early: the Date is in whole
 // seconds. The zero time while it has not answered yet.
 func (c *Clock) Now() time.Time {
-	ahead := c.ahead.Load()
-	if ahead == 0 {
+	last := c.last.Load()
+	if last == nil {
 		return time.Time{}
 	}
-	return time.Now().Add(time.Duration(ahead))
+	return last.date.Add(time.Since(last.heard))
 }

@@ -3,6 +3,7 @@ package kubeclient
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,5 +44,26 @@ func TestAnAnswerWithoutDateChangesNothing(t *testing.T) {
 	clock.hear("", time.Now())
 	if got := clock.Now(); !got.IsZero() {
 		t.Errorf("%s, want the zero time", got)
+	}
+}
+
+// The server's time follows from the monotonic clock, and not from this process's wall
+// clock: whoever sets that between two answers does not change it.
+func TestASetClockDoesNotChangeTheServersTime(t *testing.T) {
+	var clock Clock
+	cfg := &rest.Config{}
+	clock.Watch(cfg)
+	date := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	transport := cfg.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{Header: http.Header{"Date": {date.Format(http.TimeFormat)}}}, nil
+	}))
+	if _, err := transport.RoundTrip(&http.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	if heard := clock.last.Load().heard.String(); !strings.Contains(heard, "m=") {
+		t.Errorf("%s has no monotonic reading", heard)
+	}
+	if got := clock.Now(); got.Before(date) || strings.Contains(got.String(), "m=") {
+		t.Errorf("%s, want %s and what has passed since, by no clock of this process", got, date)
 	}
 }
