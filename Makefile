@@ -77,8 +77,15 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
 
 .PHONY: test-cluster
-test-cluster: build build-node images build-specs build-telemetry helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
+test-cluster: build build-node build-specs build-telemetry test-images helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
 	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout 30m ./cluster/...
+
+# The images of this machine's architecture: those that the chart names, and the same as the next version's.
+NEXT := v0.0.1-dev
+.PHONY: test-images
+test-images:
+	@$(MAKE) images PLATFORMS=linux/$(shell go env GOARCH)
+	@GOWORK=off go -C tools run ./cmd/images -C $(CURDIR) -o $(CURDIR)/bin/images-next -version $(NEXT) -platforms linux/$(shell go env GOARCH)
 
 .PHONY: test-tools
 test-tools: ## run the tests of the project's own checks, and of the Helm chart

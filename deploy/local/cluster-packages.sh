@@ -20,4 +20,6 @@ for package in "${packages[@]}"; do
 done
 if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
 echo "installing ${missing[*]}"
-apt-get install --yes --no-install-recommends "${missing[@]}"
+install() { apt-get install --yes --no-install-recommends "${missing[@]}"; }
+# Only a machine whose lists of packages are missing or old needs new ones.
+install || { apt-get update && install; }

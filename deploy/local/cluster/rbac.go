@@ -13,7 +13,7 @@ import (
 )
 
 // executorRole is the executor's ClusterRole, and the name of its binding.
-const executorRole = "jobpolicy-executor"
+const executorRole = "local:executor"
 
 // nodeBinding binds the node to upstream's role system:node, which the API
 // server makes but leaves unbound: with the Node authorizer, nodes have no need

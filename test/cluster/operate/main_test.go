@@ -1,0 +1,61 @@
+package operate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/cluster/shared"
+	"jobpolicy.dev/test/executables"
+)
+
+// imageDirs are the folders of images: the version that is installed, and the
+// next one.
+var imageDirs = []string{"images", "images-next"}
+
+// nextTag is the tag of the next version's images.
+const nextTag = "v0.0.1-dev"
+
+// long is set where everything is played at length.
+var long = os.Getenv("JOBPOLICY_TEST_CLUSTER") == "all"
+
+// top is the top folder of the repository.
+var top string
+
+// patience bounds the wait for anything.
+const patience = 4 * time.Minute
+
+func TestMain(m *testing.M) {
+	images, err := images()
+	if err == nil {
+		top, err = filepath.Abs(filepath.Join("..", "..", ".."))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(shared.Main(m, cluster.Options{
+		Images:        images,
+		WithoutEngine: true, WithoutExecutor: true,
+		ControllerManagerControllers: "*",
+	}))
+}
+
+// images are the files with the images of both versions. Whether they are there
+// is for the cluster to say: without one, nothing is asked of them.
+func images() ([]string, error) {
+	dir, err := executables.Dir()
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, images := range imageDirs {
+		for _, service := range []string{"jobpolicy-engine", "jobpolicy-executor"} {
+			files = append(files, filepath.Join(dir, images, service+".tar"))
+		}
+	}
+	return files, nil
+}
