@@ -71,9 +71,15 @@ slug = $(subst /,-,$(1))
 export RAPID_SEED ?= 1
 export RAPID_NOFAILFILE := true
 
+# promtool runs the tests of the alerts. Debian has it in the package prometheus, whose service nobody wants here.
+.PHONY: promtool
+promtool: ## take promtool, which tests the alerts, out of Debian's package prometheus into .bin, unless it is there
+	@tools/promtool.sh $(BIN)
+
 .PHONY: test
 test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@echo 'race detector: $(if $(RACE),on for $(LIGHT),off (it needs a C compiler))'
+	@PATH="$$PATH:$(BIN)" command -v promtool >/dev/null || echo 'tests of the alerts: NOT RUN, promtool is missing (make promtool)'
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
 
 .PHONY: test-cluster
@@ -90,7 +96,7 @@ test-images:
 .PHONY: test-tools
 test-tools: ## run the tests of the project's own checks, and of the Helm chart
 	GOWORK=off go -C tools test -timeout 30m ./...
-	GOWORK=off go -C tools/chart test -count=1 ./...
+	PATH="$$PATH:$(BIN)" GOWORK=off go -C tools/chart test -count=1 ./...
 
 # One target a module, test-<module>.
 define light_test

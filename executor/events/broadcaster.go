@@ -126,7 +126,9 @@ func New(cfg Config) (*Broadcaster, error) {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[object](firstDelay, maxDelay), "", nil),
 		queued: map[object][]*event{}, posting: map[string]int{}, parked: map[string][]object{},
 	}
-	return b, metering.Register(cfg.Registerer, &b.dropped)
+	err := metering.Register(cfg.Registerer, &b.dropped)
+	b.dropped.WithLabelValues(cfg.Component, dropFull) // Shown as 0 from the beginning.
+	return b, err
 }
 
 // Event implements record.EventRecorder.

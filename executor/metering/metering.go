@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
@@ -60,7 +61,9 @@ func NewShared(r prometheus.Registerer) (*Shared, error) {
 		exported:     r != nil,
 		engineErrors: Counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code"),
 	}
-	return m, errors.Join(m.Queues.register(r), Register(r, &m.engineErrors))
+	err := errors.Join(m.Queues.register(r), Register(r, &m.engineErrors))
+	m.engineErrors.WithLabelValues(codes.Unavailable.String()) // Shown as 0 from the beginning.
+	return m, err
 }
 
 // EngineFailed counts an error of a Decider by its gRPC status code.

@@ -101,6 +101,10 @@ func TestCertificatesRotateUnderLoad(t *testing.T) {
 		t.Errorf("calls of the executor failed: %s; before the changes: %s", now, errorsBefore)
 	}
 	t.Logf("%d calls over connections of their own and %d Jobs, none failed", made, jobs+1)
+	watched, _ := watchedMetrics(t)
+	if missing := missingMetrics(t, watched, "http://127.0.0.1:"+executorPort); len(missing) > 0 {
+		t.Errorf("of the metrics %v, which the dashboard and the alerts ask for, %v are missing", watched, missing)
+	}
 	in.checkRights(t)
 }
 

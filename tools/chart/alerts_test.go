@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// Every alert fires when it should and stays silent otherwise. It needs promtool:
-// apt-get install prometheus.
+// Every alert fires when it should and stays silent otherwise. It needs promtool,
+// which make promtool provides; make test says so where it is missing.
 func TestAlerts(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("promtool is missing: apt-get install prometheus")
+		t.Skip("promtool is missing: make promtool")
 	}
 	dir := t.TempDir()
 	for name, from := range map[string]string{"alerts.yaml": chartDir + "/files/alerts.yaml", "test.yaml": "testdata/alerts_test.yaml"} {

@@ -157,7 +157,7 @@ func TestAnyNameAndNamespace(t *testing.T) {
 	for name, prefix := range map[string]string{"batch": "batch-jobpolicy", "my-jobpolicy": "my-jobpolicy", longest: longest[:48]} {
 		release := Release{Name: name, Namespace: "some-place", Values: map[string]any{
 			"networkPolicy": map[string]any{"enabled": true},
-			"monitoring":    map[string]any{"podMonitor": true, "alerts": true},
+			"monitoring":    map[string]any{"podMonitor": true, "alerts": true, "dashboard": true},
 		}}
 		for key, object := range byKey(t)(Helm(chartDir, release)) {
 			meta := object["metadata"].(map[string]any)

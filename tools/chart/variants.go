@@ -40,7 +40,7 @@ func Variants() []Variant {
 		{Dir: "coexist-cert-manager", Values: mode("coexist", "certManager")},
 		{Dir: "replace-cert-manager", Values: mode("replace", "certManager")},
 		{Dir: "components/network-policy", Values: on("networkPolicy", map[string]any{"enabled": true}), Without: base},
-		{Dir: "components/monitoring", Values: on("monitoring", map[string]any{"podMonitor": true, "alerts": true}), Without: base},
+		{Dir: "components/monitoring", Values: on("monitoring", map[string]any{"podMonitor": true, "alerts": true, "dashboard": true}), Without: base},
 	}
 }
 
