@@ -53,7 +53,7 @@ func (l *layout) registry() *component {
 		name:      Registry,
 		listeners: []string{portRegistry},
 		args:      func() []string { return []string{"--address=" + l.ports.address(portRegistry)} },
-		prepare:   func() error { return l.nodeConfig().Write() },
+		prepare:   func() error { return l.nodeConfig().WriteRegistry() },
 		ready: func(ctx context.Context) error {
 			return httpProbe("http://"+l.ports.address(portRegistry)+"/v2/", "", pki.Pair{})(ctx)
 		},
@@ -63,7 +63,7 @@ func (l *layout) registry() *component {
 func (l *layout) containerd() *component {
 	return l.nodeProgram(&component{
 		name:       Containerd,
-		prepare:    func() error { return l.nodeConfig().Write() },
+		prepare:    func() error { return l.nodeConfig().WriteRuntime() },
 		args:       func() []string { return l.nodeConfig().ContainerdArgs() },
 		ready:      l.dialContainerd,
 		afterFirst: l.loadFirstImages,
@@ -88,7 +88,7 @@ func (l *layout) kubeProxy() *component {
 	return l.nodeProgram(&component{
 		name:      KubeProxy,
 		listeners: []string{portKubeProxy},
-		prepare:   func() error { return l.nodeConfig().Write() },
+		prepare:   func() error { return l.nodeConfig().WriteKubeProxy() },
 		args:      func() []string { return l.nodeConfig().KubeProxyArgs() },
 		ready: func(ctx context.Context) error {
 			return httpProbe("http://"+l.ports.address(portKubeProxy)+"/healthz", "", pki.Pair{})(ctx)
@@ -100,7 +100,7 @@ func (l *layout) coreDNS() *component {
 	return l.nodeProgram(&component{
 		name:      CoreDNS,
 		listeners: []string{portCoreDNSReady},
-		prepare:   func() error { return l.nodeConfig().Write() },
+		prepare:   func() error { return l.nodeConfig().WriteDNS() },
 		args:      func() []string { return l.nodeConfig().CoreDNSArgs() },
 		ready: func(ctx context.Context) error {
 			return httpProbe("http://"+l.ports.address(portCoreDNSReady)+"/ready", "", pki.Pair{})(ctx)

@@ -2,7 +2,6 @@ package containernode
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -77,45 +76,68 @@ func (c Config) allRegistries() string {
 	return filepath.Join(c.registries(), "_default", "hosts.toml")
 }
 
-// Write writes every configuration file.
-func (c Config) Write() error {
-	for _, file := range []string{c.cniConfig(), c.allRegistries()} {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return err
-		}
-	}
-	corefile, err := c.corefile()
-	if err != nil {
-		return err
-	}
+// The components of a node start together, and each knows its own ports only when
+// it starts. So each has its files written by itself, and by nobody else: another
+// would write them with a port that is not chosen yet.
+
+// WriteRuntime writes what containerd reads, and what kubelet will.
+func (c Config) WriteRuntime() error {
 	runtime, err := c.containerdConfig()
 	if err != nil {
 		return err
 	}
+	network, err := marshal(cniConfig())
+	if err != nil {
+		return err
+	}
+	kubelet, err := marshal(c.kubeletConfig())
+	if err != nil {
+		return err
+	}
+	return write(map[string][]byte{
+		c.containerd(): runtime,
+		c.cniConfig():  network,
+		c.kubelet():    kubelet,
+		// A pod that asks for the node's resolver gets none: there is no way out.
+		c.podResolver(): nil,
+	})
+}
+
+// WriteRegistry writes where containerd finds the registry.
+func (c Config) WriteRegistry() error {
 	hosts, err := c.registryHosts()
 	if err != nil {
 		return err
 	}
-	texts := map[string][]byte{
-		c.containerd(): runtime,
-		c.coreDNS():    corefile,
-		// A pod that asks for the node's resolver gets none: there is no way out.
-		c.podResolver():   nil,
-		c.allRegistries(): hosts,
+	return write(map[string][]byte{c.allRegistries(): hosts})
+}
+
+// WriteKubeProxy writes what kube-proxy reads.
+func (c Config) WriteKubeProxy() error {
+	text, err := marshal(c.kubeProxyConfig())
+	if err != nil {
+		return err
 	}
-	objects := map[string]any{
-		c.kubelet():   c.kubeletConfig(),
-		c.kubeProxy(): c.kubeProxyConfig(),
-		c.cniConfig(): cniConfig(),
+	return write(map[string][]byte{c.kubeProxy(): text})
+}
+
+// WriteDNS writes what CoreDNS reads.
+func (c Config) WriteDNS() error {
+	corefile, err := c.corefile()
+	if err != nil {
+		return err
 	}
-	for file, object := range objects {
-		text, err := json.MarshalIndent(object, "", "  ")
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		texts[file] = text
-	}
+	return write(map[string][]byte{c.coreDNS(): corefile})
+}
+
+func marshal(o object) ([]byte, error) { return json.MarshalIndent(o, "", "  ") }
+
+// write writes files, and makes their folders.
+func write(texts map[string][]byte) error {
 	for file, text := range texts {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			return err
 		}

@@ -18,8 +18,10 @@ func TestWrite(t *testing.T) {
 		Dir: dir, DataDir: "/data", BinDir: "/bin dir", NodeName: "n1", PodsCgroup: "/ours/pods",
 		Registry: "http://127.0.0.1:7", DNSReady: "127.0.0.1:8", DNSKubeconfig: "/k/dns", CrashBackoff: time.Second,
 	}
-	if err := c.Write(); err != nil {
-		t.Fatal(err)
+	for _, write := range []func() error{c.WriteRuntime, c.WriteRegistry, c.WriteKubeProxy, c.WriteDNS} {
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	has := map[string][]string{
 		"containerd.toml":                {`root = "/data"`, `BinaryName = "/bin dir/runc"`, `bin_dirs = ["/bin dir/cni"]`, "restrict_oom_score_adj = true"},
@@ -52,6 +54,28 @@ func TestWrite(t *testing.T) {
 	}
 	if kubelet["cgroupRoot"] != "/ours/pods" {
 		t.Errorf("cgroupRoot is %v: pods would leave the cluster's control group", kubelet["cgroupRoot"])
+	}
+}
+
+// A component that starts beside kube-proxy does not know kube-proxy's port.
+func TestNobodyWritesAnothersFiles(t *testing.T) {
+	c := Config{Dir: t.TempDir()}
+	knows := c
+	knows.KubeProxyHealth = "127.0.0.1:9"
+	if err := knows.WriteKubeProxy(); err != nil {
+		t.Fatal(err)
+	}
+	for _, write := range []func() error{c.WriteRuntime, c.WriteRegistry, c.WriteDNS} {
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(c.Dir, "kube-proxy.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), knows.KubeProxyHealth) {
+		t.Errorf("kube-proxy.json does not say %s any more:\n%s", knows.KubeProxyHealth, text)
 	}
 }
 
