@@ -145,14 +145,6 @@ func install(t *testing.T) *installed {
 	if in.client, err = kubernetes.NewForConfig(in.plane.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
-	// The account's rights are those of the manifests, not those of a local plane.
-	const role = "jobpolicy-executor"
-	if err := in.client.RbacV1().ClusterRoles().Delete(t.Context(), role, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := in.client.RbacV1().ClusterRoleBindings().Delete(t.Context(), role, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
 	in.apply(t)
 	in.kubeconfig = in.accountKubeconfig(t)
 	return in

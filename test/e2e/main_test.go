@@ -97,14 +97,14 @@ func runTests(m *testing.M) (code int, err error) {
 	if code = m.Run(); code != 0 || flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" {
 		return code, nil
 	}
-	role, err := client.RbacV1().ClusterRoles().Get(context.Background(), executorUser, metav1.GetOptions{})
+	role, err := client.RbacV1().ClusterRoles().Get(context.Background(), cluster.ExecutorRole, metav1.GetOptions{})
 	if err != nil {
 		return 1, err
 	}
 	return 0, checkSharedAudit(log, role.Rules)
 }
 
-// executorUser is the executor of the shared control plane, and its ClusterRole.
+// executorUser is the executor of the shared control plane.
 const executorUser = "jobpolicy-executor"
 
 // tail returns the last lines of a file.

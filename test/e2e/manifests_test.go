@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/cluster"
 )
 
 // The manifests for a cluster are accepted by the API server, with every field
@@ -60,7 +62,7 @@ func TestManifestsGrantWhatTheExecutorNeeds(t *testing.T) {
 			}
 		}
 	}
-	local, err := client.RbacV1().ClusterRoles().Get(t.Context(), role.Name, metav1.GetOptions{})
+	local, err := client.RbacV1().ClusterRoles().Get(t.Context(), cluster.ExecutorRole, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,9 @@ type Migration struct {
 	Namespace string
 	// Image has a shell.
 	Image string
+	// Every is the time between the creations of two Jobs: a node must be able to
+	// keep up with them.
+	Every time.Duration
 	// From is on when the migration begins, and when it ends, unless Switches is
 	// odd.
 	From, To Side
@@ -45,7 +48,7 @@ const stay = 4 * time.Second
 // Play switches and kills while Jobs are created, lets the last side finish
 // them, and returns how many Jobs there were and what is wrong with any.
 func (m Migration) Play(ctx context.Context) (jobs int, err error) {
-	load, err := witness.StartLoad(ctx, m.Client, m.Namespace, witness.Options{Image: m.Image, Every: stay / 4})
+	load, err := witness.StartLoad(ctx, m.Client, m.Namespace, witness.Options{Image: m.Image, Every: m.Every})
 	if err != nil {
 		return 0, err
 	}

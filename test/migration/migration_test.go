@@ -34,7 +34,7 @@ func TestMigration(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*switchesFlag)*time.Minute+3*time.Minute)
 	defer cancel()
 	jobs, err := Migration{
-		Client: client, Namespace: namespace.Name, Image: "none",
+		Client: client, Namespace: namespace.Name, Image: "none", Every: time.Second,
 		From: builtIn(plane), To: ours(plane), Switches: *switchesFlag, Tell: t.Logf,
 	}.Play(ctx)
 	if err != nil {

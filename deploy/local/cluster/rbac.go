@@ -12,8 +12,9 @@ import (
 	"jobpolicy.dev/deploy/local/internal/pki"
 )
 
-// executorRole is the executor's ClusterRole, and the name of its binding.
-const executorRole = "local:executor"
+// ExecutorRole is the executor's ClusterRole, and the name of its binding. It is
+// not the name that the manifests give theirs: both may be there.
+const ExecutorRole = "local:executor"
 
 // nodeBinding binds the node to upstream's role system:node, which the API
 // server makes but leaves unbound: with the Node authorizer, nodes have no need
@@ -106,8 +107,8 @@ func dnsRules() []rbacv1.PolicyRule {
 // grants are the roles and bindings of the components that upstream's bootstrap
 // policy does not know, or, as nodes without the Node authorizer, not bind.
 func (l *layout) grants() (map[string][]rbacv1.PolicyRule, []*rbacv1.ClusterRoleBinding) {
-	roles := map[string][]rbacv1.PolicyRule{executorRole: executorRules()}
-	bindings := []*rbacv1.ClusterRoleBinding{bind(executorRole, executorRole, rbacv1.UserKind, pki.ExecutorUser)}
+	roles := map[string][]rbacv1.PolicyRule{ExecutorRole: executorRules()}
+	bindings := []*rbacv1.ClusterRoleBinding{bind(ExecutorRole, ExecutorRole, rbacv1.UserKind, pki.ExecutorUser)}
 	if !l.enclosed() {
 		return roles, append(bindings, bind(nodeBinding, "system:node", rbacv1.GroupKind, pki.NodeGroup))
 	}

@@ -81,14 +81,14 @@ func TestExecutorMayNotDoMoreThanItsWork(t *testing.T) {
 }
 
 func TestGrantCanBeRepeated(t *testing.T) {
-	stale := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: executorRole}}
+	stale := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: ExecutorRole}}
 	client := fake.NewClientset(stale)
 	for range 2 {
 		if err := new(layout).grant(t.Context(), client); err != nil {
 			t.Fatal(err)
 		}
 	}
-	role, err := client.RbacV1().ClusterRoles().Get(t.Context(), executorRole, metav1.GetOptions{})
+	role, err := client.RbacV1().ClusterRoles().Get(t.Context(), ExecutorRole, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestGrantCanBeRepeated(t *testing.T) {
 	for _, b := range bindings.Items {
 		got[b.Subjects[0].Kind+" "+b.Subjects[0].Name] = b.RoleRef.Name
 	}
-	want := map[string]string{"User " + pki.ExecutorUser: executorRole, "Group " + pki.NodeGroup: "system:node"}
+	want := map[string]string{"User " + pki.ExecutorUser: ExecutorRole, "Group " + pki.NodeGroup: "system:node"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("subjects and their roles (-want +got):\n%s", diff)
 	}

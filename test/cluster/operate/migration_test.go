@@ -53,7 +53,7 @@ func migrate(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(switches)*time.Minute+patience)
 	defer cancel()
 	jobs, err := migration.Migration{
-		Client: shared.Client(t), Namespace: newNamespace(t), Image: shellImage,
+		Client: shared.Client(t), Namespace: newNamespace(t), Image: shellImage, Every: 4 * time.Second,
 		From: installed(t), To: builtInSide(), Switches: switches, Tell: t.Logf,
 	}.Play(ctx)
 	if err != nil {
