@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -37,7 +38,7 @@ func (a *announcement) tookEffect(job *batchv1.Job) bool {
 	set := 0
 	for i := range a.status.Conditions {
 		c := a.status.Conditions[i]
-		if !decided(c.Type) || hasCondition(&a.job.Status, c) {
+		if !wire.DecidedByEngine(c.Type) || hasCondition(&a.job.Status, c) {
 			continue
 		}
 		if !hasCondition(&job.Status, c) {
@@ -61,14 +62,14 @@ func (e *Executor) countWritten(ctx context.Context, a *announcement) {
 	after.Status = a.status
 	job := &after
 	e.metrics.statusWritten(a.job, job)
-	if c := FinishedCondition(job); c != nil {
+	if c := wire.FinishedCondition(job); c != nil {
 		e.log.InfoContext(ctx, "job finished", append(jobAttrs(job), slog.String("result", string(c.Type)), slog.String("reason", c.Reason))...)
 	}
 }
 
 func (e *Executor) countActions(actions []*jobpolicyv1.PodFailureActionCount) {
 	for _, a := range actions {
-		e.metrics.failurePolicy.WithLabelValues(actionLabel(a.GetAction())).Add(float64(a.GetCount()))
+		e.metrics.failurePolicy.WithLabelValues(wire.ActionName(a.GetAction())).Add(float64(a.GetCount()))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -69,11 +70,11 @@ func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, 
 	if d.GetStatus() == nil {
 		return said, nil
 	}
-	status, err := APIStatus(d.GetStatus())
+	status, err := wire.APIStatus(d.GetStatus())
 	if err != nil {
 		return said, err
 	}
-	keepUndecided(&status, &snap.job.Status)
+	wire.KeepUndecided(&status, &snap.job.Status)
 	if sameStatus(&status, &snap.job.Status) {
 		return said, nil
 	}
@@ -88,16 +89,6 @@ func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, 
 	}
 	e.countWritten(ctx, &said)
 	return said, nil
-}
-
-// keepUndecided puts back what a decided status does not hold although it is not
-// to be changed: the conditions of others, and a start time that no message can
-// hold, which the API server would not let go.
-func keepUndecided(status, had *batchv1.JobStatus) {
-	status.Conditions = withOtherConditions(had.Conditions, status.Conditions)
-	if had.StartTime != nil && status.StartTime.Equal(apiTime(timeMessage(had.StartTime))) {
-		status.StartTime = had.StartTime
-	}
 }
 
 func (e *Executor) updateStatus(ctx context.Context, s *jobState, said *announcement) error {

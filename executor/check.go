@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -90,7 +91,7 @@ func checkIndexes(spec *jobpolicyv1.JobSpec, create *jobpolicyv1.CreatePods) err
 		return wrong("create.failure_counts", "is set, want none without backoff_limit_per_index")
 	}
 	wanted := map[int32]bool{}
-	eachIndex(create.GetIndexes(), func(ix int32) { wanted[ix] = true })
+	wire.EachIndex(create.GetIndexes(), func(ix int32) { wanted[ix] = true })
 	for i, f := range create.GetFailureCounts() {
 		field := fmt.Sprintf("create.failure_counts[%d]", i)
 		switch {
@@ -151,14 +152,14 @@ func checkReports(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobRespo
 		if jobpolicyv1.EventType_name[int32(event.GetType())] == "" || event.GetType() == 0 {
 			return wrong(field+".type", "is %v, want Normal or Warning", event.GetType())
 		}
-		if !text(event.GetReason(), maxReasonBytes) || !text(event.GetMessage(), maxMessageBytes) {
+		if !text(event.GetReason(), wire.MaxReasonBytes) || !text(event.GetMessage(), wire.MaxMessageBytes) {
 			return wrong(field, "has texts of %d and %d bytes, want UTF-8 of at most %d and %d",
-				len(event.GetReason()), len(event.GetMessage()), maxReasonBytes, maxMessageBytes)
+				len(event.GetReason()), len(event.GetMessage()), wire.MaxReasonBytes, wire.MaxMessageBytes)
 		}
 	}
 	for i, actions := range d.GetPodFailureActions() {
 		field := fmt.Sprintf("pod_failure_actions[%d]", i)
-		if actionLabel(actions.GetAction()) == "" {
+		if wire.ActionName(actions.GetAction()) == "" {
 			return wrong(field+".action", "is %v, want one of the pod failure policy's", actions.GetAction())
 		}
 		if actions.GetCount() < 1 {
@@ -214,13 +215,13 @@ func checkConditions(conditions []*jobpolicyv1.JobCondition) error {
 	for i, c := range conditions {
 		field := fmt.Sprintf("status.conditions[%d]", i)
 		switch {
-		case !decided(batchv1.JobConditionType(c.GetType())) || seen[c.GetType()]:
+		case !wire.DecidedByEngine(batchv1.JobConditionType(c.GetType())) || seen[c.GetType()]:
 			return wrong(field+".type", "is %q, want each of those that the engine decides on once at most", c.GetType())
 		case jobpolicyv1.ConditionStatus_name[int32(c.GetStatus())] == "" || c.GetStatus() == 0:
 			return wrong(field+".status", "is %v, want one of the contract", c.GetStatus())
-		case !text(c.GetReason(), maxReasonBytes) || !text(c.GetMessage(), maxMessageBytes):
+		case !text(c.GetReason(), wire.MaxReasonBytes) || !text(c.GetMessage(), wire.MaxMessageBytes):
 			return wrong(field, "has texts of %d and %d bytes, want UTF-8 of at most %d and %d",
-				len(c.GetReason()), len(c.GetMessage()), maxReasonBytes, maxMessageBytes)
+				len(c.GetReason()), len(c.GetMessage()), wire.MaxReasonBytes, wire.MaxMessageBytes)
 		}
 		seen[c.GetType()] = true
 		if err := cmp.Or(checkTime(field+".last_probe_time", c.GetLastProbeTime()),

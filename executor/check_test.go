@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -202,7 +203,7 @@ func FuzzAnswers(f *testing.F) {
 			Status: &jobpolicyv1.JobStatus{Active: 2, Conditions: []*jobpolicyv1.JobCondition{{Type: "Failed", Status: 1}}},
 			Events: []*jobpolicyv1.JobEvent{{Type: 1, Reason: "x"}},
 		}
-		if indexed(job) {
+		if wire.Indexed(job) {
 			d.Create.Indexes = ranges(0, 1)
 			d.Status.CompletedIndexes = ranges(2, 2)
 		}
@@ -278,9 +279,9 @@ func (a *answerDrawer) time() *timestamppb.Timestamp {
 }
 
 func (a *answerDrawer) uid(n int) []byte {
-	known, err := tracker.UIDBytes(testUID(n))
+	known, err := wire.UIDBytes(testUID(n))
 	must(err)
-	other, err := tracker.UIDBytes(testUID(99))
+	other, err := wire.UIDBytes(testUID(99))
 	must(err)
 	return draw(a, [][]byte{known}, other, nil, known[1:])
 }
@@ -298,7 +299,7 @@ func (a *answerDrawer) set(n int32) *jobpolicyv1.IndexSet {
 func (a *answerDrawer) create(job *batchv1.Job) *jobpolicyv1.CreatePods {
 	n := rapid.Int32Range(1, 3).Draw(a.T, "pods")
 	d := &jobpolicyv1.CreatePods{Count: draw(a, []int32{n}, a.number())}
-	if indexed(job) {
+	if wire.Indexed(job) {
 		d.Indexes = a.set(n)
 	}
 	if job.Spec.BackoffLimitPerIndex != nil {

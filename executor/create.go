@@ -13,6 +13,7 @@ import (
 
 	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -69,7 +70,7 @@ type creation struct {
 
 func creationPlan(job *batchv1.Job, d *jobpolicyv1.CreatePods) []creation {
 	plan := make([]creation, 0, d.GetCount())
-	if !indexed(job) {
+	if !wire.Indexed(job) {
 		for range d.GetCount() {
 			plan = append(plan, creation{index: tracker.NoIndex})
 		}
@@ -79,7 +80,7 @@ func creationPlan(job *batchv1.Job, d *jobpolicyv1.CreatePods) []creation {
 	for _, f := range d.GetFailureCounts() {
 		failures[f.GetIndex()] = f
 	}
-	eachIndex(d.GetIndexes(), func(ix int32) {
+	wire.EachIndex(d.GetIndexes(), func(ix int32) {
 		c := creation{index: ix, failures: failures[ix]}
 		if c.failures == nil && job.Spec.BackoffLimitPerIndex != nil {
 			c.failures = &jobpolicyv1.IndexFailureCount{Index: ix}

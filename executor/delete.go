@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -32,7 +33,7 @@ func (e *Executor) deletePods(ctx context.Context, s *jobState, job *batchv1.Job
 
 // deletePod deletes one pod. A pod that does not exist any more is deleted.
 func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job, d *jobpolicyv1.DeletePod) (err error) {
-	uid, err := tracker.UIDString(d.GetUid())
+	uid, err := wire.UIDString(d.GetUid())
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}

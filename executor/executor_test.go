@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -34,7 +34,7 @@ func uidsOf(t *testing.T, ns ...int) [][]byte {
 	t.Helper()
 	var out [][]byte
 	for _, n := range ns {
-		b, err := tracker.UIDBytes(testUID(n))
+		b, err := wire.UIDBytes(testUID(n))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 )
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
@@ -43,7 +44,7 @@ func (e *Executor) external(job *batchv1.Job) bool {
 
 // inCare reports whether rounds are run for the Job.
 func (e *Executor) inCare(job *batchv1.Job) bool {
-	return job != nil && e.ours(job) && FinishedCondition(job) == nil
+	return job != nil && e.ours(job) && wire.FinishedCondition(job) == nil
 }
 
 func (e *Executor) jobHandler() cache.ResourceEventHandler {
@@ -101,7 +102,7 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 		o = s.observe(job, jobWatched)
 	})
 	e.settleUnanswered(context.Background(), s)
-	if FinishedCondition(job) != nil && (old == nil || FinishedCondition(old) == nil) {
+	if wire.FinishedCondition(job) != nil && (old == nil || wire.FinishedCondition(old) == nil) {
 		e.releaseLeftovers(s, job)
 	}
 	resync := old != nil && old.ResourceVersion == job.ResourceVersion

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/leanpods"
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 )
 
 // A hold keeps one kind of change from being tried for a while, because it has
@@ -72,7 +72,7 @@ func (s *jobState) releasable(uids [][]byte) (n int, next time.Duration) {
 	defer s.mu.Unlock()
 	s.forgetReleased()
 	for _, b := range uids {
-		uid, _ := tracker.UIDString(b) // The answer was checked.
+		uid, _ := wire.UIDString(b) // The answer was checked.
 		wait := time.Until(s.releaseHolds[uid].notBefore)
 		if wait <= 0 {
 			n++

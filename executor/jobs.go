@@ -11,9 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 )
 
 // jobState is everything that is remembered about one Job UID.
@@ -157,16 +159,16 @@ func selectorOf(job *batchv1.Job) (selector labels.Selector, ok bool) {
 // Of what it is made of, the API server lets podReplacementPolicy be changed, and
 // completions of an Indexed Job.
 func countsOtherwise(a, b *batchv1.Job) bool {
-	return replacesFailedOnly(a) != replacesFailedOnly(b) || valueOr(a.Spec.Completions, 0) != valueOr(b.Spec.Completions, 0)
+	return wire.ReplacesFailedOnly(a) != wire.ReplacesFailedOnly(b) || ptr.Deref(a.Spec.Completions, 0) != ptr.Deref(b.Spec.Completions, 0)
 }
 
 // podPolicy is how the Job's pods count.
 func podPolicy(job *batchv1.Job) tracker.Policy {
 	policy := tracker.Policy{
-		Indexed:           indexed(job),
+		Indexed:           wire.Indexed(job),
 		LimitedPerIndex:   job.Spec.BackoffLimitPerIndex != nil,
-		Completions:       valueOr(job.Spec.Completions, 0),
-		ReplaceFailedOnly: replacesFailedOnly(job),
+		Completions:       ptr.Deref(job.Spec.Completions, 0),
+		ReplaceFailedOnly: wire.ReplacesFailedOnly(job),
 		Failures:          job.Spec.PodFailurePolicy,
 	}
 	if selector, ok := selectorOf(job); ok {

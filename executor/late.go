@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"jobpolicy.dev/executor/leanpods"
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -22,13 +22,13 @@ func (e *Executor) endLate(ctx context.Context, pod *leanpods.Pod) error {
 		return nil
 	}
 	job := s.current()
-	if job == nil || job.DeletionTimestamp != nil || !e.ours(job) || FinishedCondition(job) == nil {
+	if job == nil || job.DeletionTimestamp != nil || !e.ours(job) || wire.FinishedCondition(job) == nil {
 		return nil // Whoever deletes a Job says what becomes of its pods.
 	}
 	if matches := podPolicy(job).Matches; matches != nil && !matches(pod) {
 		return nil // It is a stray, which is released and runs on.
 	}
-	uid, err := tracker.UIDBytes(pod.UID)
+	uid, err := wire.UIDBytes(pod.UID)
 	if err != nil {
 		return fmt.Errorf("pod %s: %w", pod.Name, err)
 	}

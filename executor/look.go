@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -126,7 +127,7 @@ func (e *Executor) atRest(s *jobState) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	soon := time.Now().Add(lookStep)
-	return e.inCare(s.job) && knownCompletionMode(s.job) && !s.atWork && s.wakeCause == "" &&
+	return e.inCare(s.job) && wire.KnownCompletionMode(s.job) && !s.atWork && s.wakeCause == "" &&
 		s.lastRound.Before(soon.Add(-2*lookStep)) && (s.planned.IsZero() || s.planned.After(soon)) && !s.notBefore.After(soon)
 }
 

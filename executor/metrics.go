@@ -3,8 +3,10 @@ package executor
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/metering"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -92,7 +94,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 }
 
 func completionModeLabel(job *batchv1.Job) string {
-	if indexed(job) {
+	if wire.Indexed(job) {
 		return string(batchv1.IndexedCompletion)
 	}
 	return string(batchv1.NonIndexedCompletion)
@@ -118,13 +120,13 @@ func (m *metrics) statusWritten(before, after *batchv1.Job) {
 	mode := completionModeLabel(after)
 	old, now := &before.Status, &after.Status
 	succeeded := int64(now.Succeeded) - int64(old.Succeeded)
-	if indexed(after) {
+	if wire.Indexed(after) {
 		succeeded = m.indexesFinished(before, after)
 	}
 	m.podsFinished.WithLabelValues(mode, labelSucceeded).Add(float64(max(0, succeeded)))
 	m.podsFinished.WithLabelValues(mode, labelFailed).Add(float64(max(0, int64(now.Failed)-int64(old.Failed))))
-	c := FinishedCondition(after)
-	if c == nil || FinishedCondition(before) != nil {
+	c := wire.FinishedCondition(after)
+	if c == nil || wire.FinishedCondition(before) != nil {
 		return
 	}
 	result := labelSucceeded
@@ -142,7 +144,7 @@ func (m *metrics) indexesFinished(before, after *batchv1.Job) (succeeded int64) 
 	if after.Spec.BackoffLimitPerIndex != nil {
 		limit = "perIndex"
 	}
-	end := valueOr(after.Spec.Completions, 0)
+	end := ptr.Deref(after.Spec.Completions, 0)
 	old, now := &before.Status, &after.Status
 	succeeded = max(0, indexesBelow(end, &now.CompletedIndexes)-indexesBelow(end, &old.CompletedIndexes))
 	m.finishedIndexes.WithLabelValues(labelSucceeded, limit).Add(float64(succeeded))
@@ -157,7 +159,7 @@ func indexesBelow(end int32, list *string) int64 {
 	if list == nil {
 		return 0
 	}
-	set, err := parseIndexes(*list)
+	set, err := wire.ParseIndexes(*list)
 	if err != nil {
 		return 0
 	}
@@ -172,18 +174,11 @@ func indexesBelow(end int32, list *string) int64 {
 func creationReason(job *batchv1.Job, facts *jobpolicyv1.JobFacts, terminating int32) string {
 	failed := facts.GetFailed() > 0
 	switch {
-	case failed && replacement(job) == batchv1.Failed:
+	case failed && wire.PodReplacementPolicy(job) == batchv1.Failed:
 		return createRecreateFailed
 	case failed || terminating > 0:
 		return createRecreateTerminatingOrFailed
 	default:
 		return createNew
 	}
-}
-
-func replacement(job *batchv1.Job) batchv1.PodReplacementPolicy {
-	if job.Spec.PodReplacementPolicy == nil {
-		return batchv1.TerminatingOrFailed
-	}
-	return *job.Spec.PodReplacementPolicy
 }

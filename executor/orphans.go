@@ -15,6 +15,7 @@ import (
 	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/leanpods"
 	"jobpolicy.dev/executor/metering"
+	"jobpolicy.dev/executor/wire"
 )
 
 // orphanDelay is how long a pod waits whose Job is not known: its Job's own
@@ -208,7 +209,7 @@ func (e *Executor) orphaned(ctx context.Context, pod *leanpods.Pod, own bool) (o
 	job, gone, foreign := s.job, s.gone, s.foreign
 	s.mu.Unlock()
 	switch {
-	case job != nil && (!e.ours(job) || FinishedCondition(job) == nil), foreign:
+	case job != nil && (!e.ours(job) || wire.FinishedCondition(job) == nil), foreign:
 		return orphanNo, nil
 	case job != nil, gone:
 		return orphanYes, nil
@@ -227,10 +228,10 @@ func (e *Executor) looseOrphaned(pod *leanpods.Pod, own bool) orphanVerdict {
 		switch {
 		case job == nil:
 		case !e.ours(job):
-			if !e.cfg.ReplaceBuiltin && FinishedCondition(job) == nil {
+			if !e.cfg.ReplaceBuiltin && wire.FinishedCondition(job) == nil {
 				return orphanNo
 			}
-		case FinishedCondition(job) != nil:
+		case wire.FinishedCondition(job) != nil:
 			own = true
 		case job.DeletionTimestamp == nil && !pod.Deleting:
 			// The cache may not show yet that the Job is going away, and has left

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -72,8 +73,8 @@ func (r releasing) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobReques
 func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
 	stray := func(pod *corev1.Pod) { pod.Labels = nil }
 	deleted := func(job *batchv1.Job) {
-		now, grace := time.Now(), int64(0)
-		job.DeletionTimestamp, job.DeletionGracePeriodSeconds = apiTime(tracker.Timestamp(now)), &grace
+		now, grace := metav1.Now(), int64(0)
+		job.DeletionTimestamp, job.DeletionGracePeriodSeconds = &now, &grace
 		job.Finalizers = []string{"example.com/hold"}
 	}
 	for name, tc := range map[string]struct {

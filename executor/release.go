@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/leanpods"
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 )
 
 // errEnded: a pod that was to be deleted uncounted has ended by itself.
@@ -114,7 +114,7 @@ func (e *Executor) releaseRunning(ctx context.Context, s *jobState, pod *leanpod
 // back does not keep the others from being released, and is tried again later.
 func (e *Executor) releasePods(ctx context.Context, s *jobState, uids [][]byte) error {
 	return e.parallel(ctx, s, &s.patching, len(uids), func(ctx context.Context, i int) error {
-		uid, err := tracker.UIDString(uids[i])
+		uid, err := wire.UIDString(uids[i])
 		if err != nil {
 			return fmt.Errorf("release: %w", err)
 		}

@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -37,7 +38,7 @@ func (e *Executor) round(ctx context.Context, s *jobState) (next, error) {
 	if !e.inCare(job) {
 		return next{}, nil
 	}
-	if !knownCompletionMode(job) {
+	if !wire.KnownCompletionMode(job) {
 		e.recorder.Event(job, corev1.EventTypeWarning, "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
 		return next{}, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -140,7 +141,7 @@ func TestCreationThatMayBeNextIsNotWaitedFor(t *testing.T) {
 			d.Create = &jobpolicyv1.CreatePods{Count: int32(tc.creates)}
 		}
 		for n := range tc.releases {
-			uid, err := tracker.UIDBytes(testUID(3 + n))
+			uid, err := wire.UIDBytes(testUID(3 + n))
 			must(err)
 			d.Release = append(d.Release, uid)
 		}
@@ -161,7 +162,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		d := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Status: &jobpolicyv1.JobStatus{Ready: new(int32)}}
 		for n := range pods {
 			objects = append(objects, testPod(2+n, failedPhase))
-			uid, err := tracker.UIDBytes(testUID(2 + n))
+			uid, err := wire.UIDBytes(testUID(2 + n))
 			must(err)
 			d.Release = append(d.Release, uid)
 		}

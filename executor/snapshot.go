@@ -9,9 +9,11 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wallclock"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -85,7 +87,7 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 		req.DeleteNotBefore = timestamppb.New(wallclock.Of(deleteNotBefore, now))
 	}
 	switch {
-	case statusDue.IsZero() && valueOr(job.Spec.Suspend, false):
+	case statusDue.IsZero() && ptr.Deref(job.Spec.Suspend, false):
 		// Who creates a Job suspended may update it at once. With the first status in
 		// between, that is refused.
 		req.StatusNotBefore = timestamppb.New(wallclock.Of(seen.Add(e.cfg.StatusPeriod), now))
@@ -98,15 +100,15 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 }
 
 func (e *Executor) request(job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {
-	uid, err := tracker.UIDBytes(job.UID)
+	uid, err := wire.UIDBytes(job.UID)
 	if err != nil {
 		return nil, fmt.Errorf("job uid: %w", err)
 	}
-	spec, err := SpecMessage(job)
+	spec, err := wire.JobSpec(job)
 	if err != nil {
 		return nil, fmt.Errorf("spec: %w", err)
 	}
-	status, err := StatusMessage(&job.Status)
+	status, err := wire.JobStatus(&job.Status)
 	if err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}

@@ -5,7 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -61,7 +61,7 @@ func (c *Controller) suspended(cron *batchv1.CronJob) bool {
 }
 
 func options(cron *batchv1.CronJob) *jobpolicyv1.CronJobOptions {
-	as := func(name string) *string { return tracker.Annotation(cron.Annotations, name) }
+	as := func(name string) *string { return wire.Annotation(cron.Annotations, name) }
 	return &jobpolicyv1.CronJobOptions{
 		StartJitterSeconds:   as(annotationStartJitter),
 		DstRepeatedHour:      as(annotationRepeatedHour),

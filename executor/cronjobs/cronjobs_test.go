@@ -20,13 +20,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 func uidBytes(t *testing.T, n int) []byte {
 	t.Helper()
-	b, err := tracker.UIDBytes(testUID(n))
+	b, err := wire.UIDBytes(testUID(n))
 	if err != nil {
 		t.Fatal(err)
 	}

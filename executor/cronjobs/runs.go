@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -24,7 +24,7 @@ func (c *Controller) deleteJob(ctx context.Context, s *cronState, snap snapshot,
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	uid, err := tracker.UIDString(del.GetUid())
+	uid, err := wire.UIDString(del.GetUid())
 	if err != nil {
 		return fmt.Errorf("delete job %s: %w", del.GetName(), err)
 	}

@@ -12,9 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wallclock"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -34,7 +33,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 	if cron == nil {
 		return snapshot{}, errGone
 	}
-	uid, err := tracker.UIDBytes(cron.UID)
+	uid, err := wire.UIDBytes(cron.UID)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("uid: %w", err)
 	}
@@ -73,7 +72,7 @@ func (c *Controller) specMessage(cron *batchv1.CronJob) *jobpolicyv1.CronJobSpec
 		SuccessfulJobsHistoryLimit: in.SuccessfulJobsHistoryLimit,
 		FailedJobsHistoryLimit:     in.FailedJobsHistoryLimit,
 		Deleting:                   cron.DeletionTimestamp != nil,
-		CreationTime:               tracker.Timestamp(cron.CreationTimestamp.Time),
+		CreationTime:               wire.Timestamp(cron.CreationTimestamp.Time),
 		LocalTimeZone:              c.cfg.TimeZone,
 		Options:                    options(cron),
 	}
@@ -110,18 +109,18 @@ func jobUID(ref *corev1.ObjectReference) ([]byte, error) {
 	if problems := validation.IsDNS1123Subdomain(ref.Name); len(problems) > 0 {
 		return nil, fmt.Errorf("%q is no job: %s", ref.Name, problems[0])
 	}
-	return tracker.UIDBytes(ref.UID)
+	return wire.UIDBytes(ref.UID)
 }
 
 func timestamp(t *metav1.Time) *timestamppb.Timestamp {
 	if t == nil {
 		return nil
 	}
-	return tracker.Timestamp(t.Time)
+	return wire.Timestamp(t.Time)
 }
 
 func jobMessage(job *batchv1.Job) (*jobpolicyv1.OwnedJob, error) {
-	uid, err := tracker.UIDBytes(job.UID)
+	uid, err := wire.UIDBytes(job.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -132,20 +131,20 @@ func jobMessage(job *batchv1.Job) (*jobpolicyv1.OwnedJob, error) {
 		CompletionTime: timestamp(job.Status.CompletionTime),
 		Deleting:       job.DeletionTimestamp != nil,
 	}
-	if text := tracker.Annotation(job.Annotations, annotationRunNow); text != nil {
+	if text := wire.Annotation(job.Annotations, annotationRunNow); text != nil {
 		m.RunNow = *text
 	}
-	if condition := executor.FinishedCondition(job); condition != nil {
-		m.FinishTime = tracker.Timestamp(condition.LastTransitionTime.Time)
+	if condition := wire.FinishedCondition(job); condition != nil {
+		m.FinishTime = wire.Timestamp(condition.LastTransitionTime.Time)
 	}
 	if at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation]); err == nil {
-		m.ScheduledTime = tracker.Timestamp(at.Truncate(time.Second)) // as the API keeps times
+		m.ScheduledTime = wire.Timestamp(at.Truncate(time.Second)) // as the API keeps times
 	}
 	return m, nil
 }
 
 func outcome(job *batchv1.Job) jobpolicyv1.JobOutcome {
-	condition := executor.FinishedCondition(job)
+	condition := wire.FinishedCondition(job)
 	switch {
 	case condition == nil:
 		return jobpolicyv1.JobOutcome_JOB_OUTCOME_ACTIVE
@@ -164,7 +163,7 @@ func (snap *snapshot) apiStatus(m *jobpolicyv1.CronJobStatus) (*batchv1.CronJobS
 		LastSuccessfulTime: apiTime(m.GetLastSuccessfulTime()),
 	}
 	for _, active := range m.GetActive() {
-		uid, err := tracker.UIDString(active.GetUid())
+		uid, err := wire.UIDString(active.GetUid())
 		if err != nil {
 			return nil, fmt.Errorf("active job %s: %w", active.GetName(), err)
 		}

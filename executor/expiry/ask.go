@@ -14,9 +14,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/metering"
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -54,15 +53,15 @@ func eventType(ev *jobpolicyv1.JobEvent) string {
 }
 
 func (c *Controller) request(job *batchv1.Job) (*jobpolicyv1.DecideJobRequest, error) {
-	uid, err := tracker.UIDBytes(job.UID)
+	uid, err := wire.UIDBytes(job.UID)
 	if err != nil {
 		return nil, fmt.Errorf("uid: %w", err)
 	}
-	spec, err := executor.SpecMessage(job)
+	spec, err := wire.JobSpec(job)
 	if err != nil {
 		return nil, fmt.Errorf("spec: %w", err)
 	}
-	status, err := executor.StatusMessage(&job.Status)
+	status, err := wire.JobStatus(&job.Status)
 	if err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}
@@ -78,12 +77,12 @@ func (c *Controller) request(job *batchv1.Job) (*jobpolicyv1.DecideJobRequest, e
 
 func (c *Controller) options(job *batchv1.Job) *jobpolicyv1.TtlOptions {
 	o := &jobpolicyv1.TtlOptions{
-		SecondsAfterComplete: tracker.Annotation(job.Annotations, AnnotationAfterComplete),
-		SecondsAfterFailed:   tracker.Annotation(job.Annotations, AnnotationAfterFailed),
+		SecondsAfterComplete: wire.Annotation(job.Annotations, AnnotationAfterComplete),
+		SecondsAfterFailed:   wire.Annotation(job.Annotations, AnnotationAfterFailed),
 	}
 	obj, ok, err := c.namespaces.GetStore().GetByKey(job.Namespace)
 	if err == nil && ok {
-		o.NamespaceDefault = tracker.Annotation(obj.(*corev1.Namespace).Annotations, AnnotationDefault)
+		o.NamespaceDefault = wire.Annotation(obj.(*corev1.Namespace).Annotations, AnnotationDefault)
 	}
 	return o
 }

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
-	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/metering"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -136,7 +136,7 @@ func trim(obj any) (any, error) {
 
 func indexFinished(obj any) ([]string, error) {
 	job, ok := obj.(*batchv1.Job)
-	if !ok || executor.FinishedCondition(job) == nil {
+	if !ok || wire.FinishedCondition(job) == nil {
 		return nil, nil
 	}
 	return []string{job.Namespace}, nil
@@ -144,7 +144,7 @@ func indexFinished(obj any) ([]string, error) {
 
 // inCare reports whether the Job may be ours to delete.
 func (c *Controller) inCare(job *batchv1.Job) bool {
-	if executor.FinishedCondition(job) == nil || job.DeletionTimestamp != nil {
+	if wire.FinishedCondition(job) == nil || job.DeletionTimestamp != nil {
 		return false
 	}
 	return c.cfg.ReplaceBuiltin || (job.Spec.ManagedBy != nil && *job.Spec.ManagedBy == c.cfg.ManagedBy)

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -62,11 +63,11 @@ func (f *retryFacts) message(now time.Time) *jobpolicyv1.RetryFacts {
 	}
 	m := &jobpolicyv1.RetryFacts{}
 	if !f.lastSuccess.IsZero() {
-		m.LastSuccessTime = Timestamp(byThen(f.lastSuccess, f.successSeen, now))
+		m.LastSuccessTime = wire.Timestamp(byThen(f.lastSuccess, f.successSeen, now))
 	}
 	for _, fact := range f.failures {
 		m.RecentFailures = append(m.RecentFailures, &jobpolicyv1.PodFailureFact{
-			FinishedTime: Timestamp(byThen(fact.finished, fact.seen, now)), Failure: fact.details,
+			FinishedTime: wire.Timestamp(byThen(fact.finished, fact.seen, now)), Failure: fact.details,
 		})
 	}
 	return m

@@ -1,18 +1,13 @@
 package tracker
 
 import (
-	"fmt"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
-	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/leanpods"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -102,75 +97,5 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 				t.Errorf("retry fact (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// One entry more than the contract takes would make every request about the Job
-// invalid.
-func TestAFailureKeepsWithinTheContract(t *testing.T) {
-	policy := &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{onCodes("")}}
-	pod := &corev1.Pod{}
-	for n := range int32(2000) {
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, exited(strings.Repeat("c", 300), n))
-	}
-	for n := range 400 {
-		kind := corev1.PodConditionType(fmt.Sprintf("example.com/%d", n))
-		policy.Rules = append(policy.Rules, onCondition(kind, corev1.ConditionTrue))
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue})
-	}
-	got := podFailure(leanpods.From(pod), policy)
-	if n := len(got.Conditions); n != maxPodConditions {
-		t.Errorf("%d conditions, want %d", n, maxPodConditions)
-	}
-	if n := len(got.ContainerExits); n != maxContainerExits {
-		t.Errorf("%d exits, want %d", n, maxContainerExits)
-	}
-	for _, exit := range got.ContainerExits {
-		if n := len(exit.ContainerName); n > maxContainerNameBytes {
-			t.Fatalf("a container's name has %d bytes, want at most %d", n, maxContainerNameBytes)
-		}
-	}
-}
-
-func TestTimesAreBroughtWithinBounds(t *testing.T) {
-	cases := map[string]struct{ in, want time.Time }{
-		"a time of the calendar": {epoch, epoch},
-		"the year 0":             {time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), earliest},
-		"the year 10000":         {time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), latest},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := Timestamp(tc.in)
-			if diff := cmp.Diff(timestamppb.New(tc.want), got, protocmp.Transform()); diff != "" || !got.IsValid() {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestTextsAreBroughtWithinBounds(t *testing.T) {
-	cases := map[string]struct{ in, want string }{
-		"short enough":              {"12345678", "12345678"},
-		"too long":                  {"123456789", "12345…"},
-		"cut between characters":    {"1234äöüß", "1234…"},
-		"not UTF-8":                 {"a\xffb", "a\uFFFDb"},
-		"too long once it is UTF-8": {"\xff1\xff2\xff3", "\uFFFD1…"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := Text(tc.in, 8); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
-// The API server takes any number of restarts.
-func TestRestartsBelowZeroDoNotCount(t *testing.T) {
-	tr := New()
-	tr.Observe(podOf(1, 1, held, inPhase(corev1.PodRunning), restarted(-5)), Watch)
-	tr.Observe(podOf(2, 1, held, inPhase(corev1.PodRunning), restarted(2)), Watch)
-	if got := mustView(t, tr, Question{}).Pods.Restarts; got != 2 {
-		t.Errorf("%d restarts, want 2", got)
 	}
 }

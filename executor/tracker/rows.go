@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -75,21 +76,21 @@ func (t *Tracker) countable(r *record) bool {
 }
 
 func (t *Tracker) row(r *record, now time.Time) (*jobpolicyv1.UnaccountedPod, error) {
-	uid, err := UIDBytes(r.pod.UID)
+	uid, err := wire.UIDBytes(r.pod.UID)
 	if err != nil {
 		return nil, err
 	}
 	row := &jobpolicyv1.UnaccountedPod{
 		Uid:                      uid,
-		Phase:                    phase(r.pod),
+		Phase:                    wire.PodPhase(r.pod),
 		Deleting:                 r.deleting(),
 		Index:                    indexField(r.share.index),
-		FinishedTime:             Timestamp(byThen(finishedTime(r.pod, r.deletedAt), r.endSeen, now)),
+		FinishedTime:             wire.Timestamp(byThen(finishedTime(r.pod, r.deletedAt), r.endSeen, now)),
 		IndexFailureCount:        r.pod.IndexFailures,
 		IndexIgnoredFailureCount: r.pod.IndexIgnoredFailures,
 	}
 	if t.policy.Failures != nil && r.pod.Phase() != corev1.PodSucceeded {
-		row.Failure = podFailure(r.pod, t.policy.Failures)
+		row.Failure = wire.PodFailure(r.pod, t.policy.Failures)
 	}
 	return row, nil
 }
@@ -148,20 +149,20 @@ func (t *Tracker) activeRows(recorded map[types.UID]bool, limit int) (*jobpolicy
 }
 
 func activeRow(r *record) (*jobpolicyv1.ActivePod, error) {
-	uid, err := UIDBytes(r.pod.UID)
+	uid, err := wire.UIDBytes(r.pod.UID)
 	if err != nil {
 		return nil, err
 	}
 	row := &jobpolicyv1.ActivePod{
-		Uid: uid, Phase: phase(r.pod), Index: indexField(r.share.index),
+		Uid: uid, Phase: wire.PodPhase(r.pod), Index: indexField(r.share.index),
 		Scheduled: r.pod.Scheduled, Ready: r.share.ready, Tracked: r.share.trackedActive,
 		MaxRestarts: r.pod.MaxRestarts, MaxSidecarRestarts: r.pod.MaxSidecarRestarts,
 	}
 	if row.Ready && !r.pod.ReadyChanged.IsZero() {
-		row.ReadySince = Timestamp(r.pod.ReadyChanged)
+		row.ReadySince = wire.Timestamp(r.pod.ReadyChanged)
 	}
 	if !r.pod.Created.IsZero() {
-		row.CreatedTime = Timestamp(r.pod.Created)
+		row.CreatedTime = wire.Timestamp(r.pod.Created)
 	}
 	return row, nil
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/wire"
 )
 
 // Policy is what the tracker must know of the Job's spec.
@@ -164,7 +165,7 @@ func (t *Tracker) learn(r *record, first bool) {
 	}
 	fact := failure{uid: r.pod.UID, finished: at, seen: r.endSeen}
 	if t.policy.Failures != nil {
-		fact.details = podFailure(r.pod, t.policy.Failures)
+		fact.details = wire.PodFailure(r.pod, t.policy.Failures)
 	}
 	t.facts.failed(fact)
 }

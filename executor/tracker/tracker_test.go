@@ -3,6 +3,7 @@ package tracker
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -24,7 +26,7 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func uidOf(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012x", n)) }
 
 func uidBytes(n int) []byte {
-	b, err := UIDBytes(uidOf(n))
+	b, err := wire.UIDBytes(uidOf(n))
 	if err != nil {
 		panic(err)
 	}
@@ -632,19 +634,13 @@ func TestPodsThatCanBeCountedAreListedFirst(t *testing.T) {
 	}
 }
 
-func TestUIDsConvertBothWays(t *testing.T) {
-	const uid = types.UID("0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0")
-	b, err := UIDBytes(uid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back, err := UIDString(b); err != nil || back != uid {
-		t.Errorf("got %q, %v; want %q", back, err, uid)
-	}
-	for _, bad := range []types.UID{"", "pod-1", "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1fz", "0f1e2d3c4b5a-6978-8796-a5b4c3d2e1f0-"} {
-		if _, err := UIDBytes(bad); err == nil {
-			t.Errorf("%q is taken for a UID", bad)
-		}
+// The API server takes any text as an uncounted UID. None of these can be a pod's.
+func TestUncountedUIDsThatNoPodCanHaveAreNotConfirmed(t *testing.T) {
+	got := mustView(t, New(), Question{Uncounted: &batchv1.UncountedTerminatedPods{
+		Succeeded: []types.UID{"x"}, Failed: []types.UID{types.UID(strings.ToUpper(string(uidOf(0xa)))), uidOf(0xa)},
+	}}).Confirmed
+	if want := [][]byte{uidBytes(0xa)}; !cmp.Equal(want, got) {
+		t.Errorf("confirmed %x, want %x", got, want)
 	}
 }
 
@@ -668,5 +664,15 @@ func TestAbsencesAreForgotten(t *testing.T) {
 	tr.Gone(uidOf(99), Watch)
 	if len(tr.gone) != 0 {
 		t.Errorf("%d absences are kept that nothing can undo", len(tr.gone))
+	}
+}
+
+// The API server takes any number of restarts.
+func TestRestartsBelowZeroDoNotCount(t *testing.T) {
+	tr := New()
+	tr.Observe(podOf(1, 1, held, inPhase(corev1.PodRunning), restarted(-5)), Watch)
+	tr.Observe(podOf(2, 1, held, inPhase(corev1.PodRunning), restarted(2)), Watch)
+	if got := mustView(t, tr, Question{}).Pods.Restarts; got != 2 {
+		t.Errorf("%d restarts, want 2", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -89,7 +90,7 @@ func (t *Tracker) confirmed(uncounted map[types.UID]bool) [][]byte {
 		if r, known := t.pods[uid]; known && r.pod.Held {
 			continue
 		}
-		if b, err := UIDBytes(uid); err == nil {
+		if b, err := wire.UIDBytes(uid); err == nil {
 			out = append(out, b)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 
 	"jobpolicy.dev/engine/jobstatus"
-	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -149,7 +149,7 @@ func (w *walker) edit(ctx context.Context) error {
 
 // step writes one status and compares what the API server says with the rules.
 func (w *walker) step(ctx context.Context) error {
-	spec, err := executor.SpecMessage(w.job)
+	spec, err := wire.JobSpec(w.job)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func fieldsOf(violations []jobstatus.Violation) []string {
 
 // readBack holds the executor's conversion against what was written.
 func (w *walker) readBack(after *jobpolicyv1.JobStatus) error {
-	got, err := executor.StatusMessage(&w.job.Status)
+	got, err := wire.JobStatus(&w.job.Status)
 	if err != nil {
 		return fmt.Errorf("read the status back: %w", err)
 	}

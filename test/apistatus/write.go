@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -60,7 +60,7 @@ func writtenIndexes(set *jobpolicyv1.IndexSet) string {
 func writtenUIDs(uids [][]byte) []types.UID {
 	var out []types.UID
 	for _, b := range uids {
-		uid, err := tracker.UIDString(b)
+		uid, err := wire.UIDString(b)
 		if err != nil {
 			uid = "" // Only the empty one is no UID.
 		}

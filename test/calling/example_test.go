@@ -13,8 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -32,13 +31,13 @@ func Example() {
 
 	// The snapshot: what policy needs of the Job, counts of its pods, and a row for
 	// each that has ended and holds the finalizer batch.kubernetes.io/job-tracking.
-	spec, err := executor.SpecMessage(job)
+	spec, err := wire.JobSpec(job)
 	check(err)
-	status, err := executor.StatusMessage(&job.Status)
+	status, err := wire.JobStatus(&job.Status)
 	check(err)
-	jobUID, err := tracker.UIDBytes(job.UID)
+	jobUID, err := wire.UIDBytes(job.UID)
 	check(err)
-	podUID, err := tracker.UIDBytes("86352ee5-2e4d-406a-9e8d-43d0c8f3b2a1")
+	podUID, err := wire.UIDBytes("86352ee5-2e4d-406a-9e8d-43d0c8f3b2a1")
 	check(err)
 	decision, err := engine.DecideJob(&jobpolicyv1.DecideJobRequest{
 		RequestId: "two-1",
@@ -55,11 +54,11 @@ func Example() {
 
 	// The decision, in the order in which it is to be carried out.
 	fmt.Println("create:", decision.GetCreate().GetCount(), "delete:", len(decision.GetDelete()))
-	next, err := executor.APIStatus(decision.GetStatus())
+	next, err := wire.APIStatus(decision.GetStatus())
 	check(err)
 	fmt.Println("status: active", next.Active, "succeeded", next.Succeeded, "recorded", next.UncountedTerminatedPods.Succeeded)
 	for _, uid := range decision.GetRelease() {
-		pod, err := tracker.UIDString(uid)
+		pod, err := wire.UIDString(uid)
 		check(err)
 		fmt.Println("then release:", pod)
 	}

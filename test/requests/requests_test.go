@@ -22,7 +22,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -82,7 +82,7 @@ func TestEveryRequestOfTheExecutorIsValid(t *testing.T) {
 // await fails unless every request about the Job was valid.
 func (j *judge) await(t *rapid.T, job types.UID) {
 	t.Helper()
-	uid, err := tracker.UIDBytes(job)
+	uid, err := wire.UIDBytes(job)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/cronjob"
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -28,7 +28,7 @@ type decider struct{ *link }
 func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d.saw(req)
 	resp := &jobpolicyv1.DecideJobResponse{}
-	about, err := tracker.UIDString(req.GetJob().GetUid())
+	about, err := wire.UIDString(req.GetJob().GetUid())
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}

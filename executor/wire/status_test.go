@@ -1,9 +1,12 @@
-package executor
+package wire
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -14,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -36,10 +38,10 @@ func TestIndexSetsAreWrittenAsKubernetesWritesThem(t *testing.T) {
 			for _, r := range tc.in {
 				set.Ranges = append(set.Ranges, &jobpolicyv1.IndexRange{First: r[0], Last: r[1]})
 			}
-			if got := formatIndexes(set); got != tc.want {
+			if got := FormatIndexes(set); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
-			back, err := parseIndexes(tc.want)
+			back, err := ParseIndexes(tc.want)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +54,7 @@ func TestIndexSetsAreWrittenAsKubernetesWritesThem(t *testing.T) {
 
 func TestMalformedIndexListsAreRefused(t *testing.T) {
 	for _, s := range []string{"a", "1,", "3-1", "2,1", "1-3,3", "-1", "1-", "99999999999"} {
-		if set, err := parseIndexes(s); err == nil {
+		if set, err := ParseIndexes(s); err == nil {
 			t.Errorf("%q is read as %v", s, set)
 		}
 	}
@@ -61,7 +63,7 @@ func TestMalformedIndexListsAreRefused(t *testing.T) {
 func TestStatusesSurviveTheRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawStatus(t)
-		message, err := StatusMessage(&in)
+		message, err := JobStatus(&in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,12 +71,14 @@ func TestStatusesSurviveTheRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keepUndecided(&out, &in)
-		if !sameStatus(&in, &out) {
+		KeepUndecided(&out, &in)
+		if !apiequality.Semantic.DeepEqual(in, out) {
 			t.Errorf("(-in +out):\n%s", cmp.Diff(in, out))
 		}
 	})
 }
+
+func uidOf(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012x", n)) }
 
 func drawStatus(t *rapid.T) batchv1.JobStatus {
 	number := rapid.Int32Range(0, 1000)
@@ -92,8 +96,8 @@ func drawStatus(t *rapid.T) batchv1.JobStatus {
 		s.Ready, s.Terminating, s.FailedIndexes, s.StartTime, s.CompletionTime = &ready, &terminating, &failed, &start, &end
 	}
 	for n := range rapid.IntRange(0, 3).Draw(t, "uncounted") {
-		s.UncountedTerminatedPods.Failed = append(s.UncountedTerminatedPods.Failed, testUID(n))
-		s.UncountedTerminatedPods.Succeeded = append(s.UncountedTerminatedPods.Succeeded, testUID(n+10))
+		s.UncountedTerminatedPods.Failed = append(s.UncountedTerminatedPods.Failed, uidOf(n))
+		s.UncountedTerminatedPods.Succeeded = append(s.UncountedTerminatedPods.Succeeded, uidOf(n+10))
 	}
 	kinds := []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobFailureTarget, "example.com/Other", "example.com/Another"}
 	for _, kind := range rapid.Permutation(kinds).Draw(t, "types")[:rapid.IntRange(0, len(kinds)).Draw(t, "conditions")] {
@@ -120,7 +124,7 @@ func TestUncountedUIDsThatNoPodCanHaveAreLeftOut(t *testing.T) {
 	in := &batchv1.JobStatus{UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{
 		Succeeded: []types.UID{"x"}, Failed: []types.UID{types.UID(strings.ToUpper(string(real))), real},
 	}}
-	got, err := StatusMessage(in)
+	got, err := JobStatus(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,23 +132,16 @@ func TestUncountedUIDsThatNoPodCanHaveAreLeftOut(t *testing.T) {
 	if diff := cmp.Diff(want, got.GetUncounted(), protocmp.Transform()); diff != "" {
 		t.Errorf("uncounted (-want +got):\n%s", diff)
 	}
-	view, err := tracker.New().View(tracker.Question{Uncounted: in.UncountedTerminatedPods})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want.Failed, view.Confirmed); diff != "" {
-		t.Errorf("confirmed (-want +got):\n%s", diff)
-	}
 }
 
 func TestSpecsAreConvertedInFull(t *testing.T) {
 	ptr := func(n int32) *int32 { return &n }
 	seconds, yes, mode, replace := int64(60), true, batchv1.IndexedCompletion, batchv1.Failed
 	indexes, container := "0-2", "main"
-	job := testJob(func(j *batchv1.Job) {
-		now := metav1.Now()
-		j.DeletionTimestamp = &now
-		j.Spec = batchv1.JobSpec{
+	now := metav1.Now()
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now},
+		Spec: batchv1.JobSpec{
 			Parallelism: ptr(3), Completions: ptr(4), BackoffLimit: ptr(5), BackoffLimitPerIndex: ptr(6), MaxFailedIndexes: ptr(7),
 			ActiveDeadlineSeconds: &seconds, Suspend: &yes, CompletionMode: &mode, PodReplacementPolicy: &replace, TTLSecondsAfterFinished: ptr(8),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure}},
@@ -157,8 +154,8 @@ func TestSpecsAreConvertedInFull(t *testing.T) {
 				}},
 			}},
 			SuccessPolicy: &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: &indexes, SucceededCount: ptr(2)}}},
-		}
-	})
+		},
+	}
 	want := &jobpolicyv1.JobSpec{
 		CompletionMode: jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED,
 		Parallelism:    3, Completions: ptr(4), BackoffLimit: 5, BackoffLimitPerIndex: ptr(6), MaxFailedIndexes: ptr(7),
@@ -183,7 +180,7 @@ func TestSpecsAreConvertedInFull(t *testing.T) {
 			SucceededIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 2}}}, SucceededCount: ptr(2),
 		}}},
 	}
-	got, err := SpecMessage(job)
+	got, err := JobSpec(job)
 	if err != nil {
 		t.Fatal(err)
 	}

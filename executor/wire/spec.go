@@ -1,10 +1,11 @@
-package executor
+package wire
 
 import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -13,12 +14,13 @@ import (
 // Job that did not pass through it lacks the field.
 const defaultBackoffLimit = 6
 
-func indexed(job *batchv1.Job) bool {
+// Indexed reports whether the Job has completionMode Indexed.
+func Indexed(job *batchv1.Job) bool {
 	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
 }
 
-// knownCompletionMode is false for a mode that this executor has no word for.
-func knownCompletionMode(job *batchv1.Job) bool {
+// KnownCompletionMode is false for a completion mode that the contract does not have.
+func KnownCompletionMode(job *batchv1.Job) bool {
 	mode := job.Spec.CompletionMode
 	return mode == nil || *mode == batchv1.IndexedCompletion || *mode == batchv1.NonIndexedCompletion
 }
@@ -35,26 +37,34 @@ func FinishedCondition(job *batchv1.Job) *batchv1.JobCondition {
 	return nil
 }
 
-// replacesFailedOnly: a pod failure policy implies it, because it can only
-// judge how a pod ended.
-func replacesFailedOnly(job *batchv1.Job) bool {
-	return replacement(job) == batchv1.Failed || job.Spec.PodFailurePolicy != nil
+// PodReplacementPolicy is the Job's policy, with the API server's default.
+func PodReplacementPolicy(job *batchv1.Job) batchv1.PodReplacementPolicy {
+	if job.Spec.PodReplacementPolicy == nil {
+		return batchv1.TerminatingOrFailed
+	}
+	return *job.Spec.PodReplacementPolicy
 }
 
-// SpecMessage picks the facts of a Job's spec that policy reads, with the API
+// ReplacesFailedOnly reports whether a pod is replaced only once it has failed. A pod
+// failure policy implies that: its rules need to know how the pod ended.
+func ReplacesFailedOnly(job *batchv1.Job) bool {
+	return PodReplacementPolicy(job) == batchv1.Failed || job.Spec.PodFailurePolicy != nil
+}
+
+// JobSpec picks the facts of a Job's spec that policy reads, with the API
 // server's defaults for what is absent. It fails for a success policy whose index
 // set is malformed.
-func SpecMessage(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
+func JobSpec(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 	in := &job.Spec
 	out := &jobpolicyv1.JobSpec{
 		CompletionMode:          jobpolicyv1.CompletionMode_COMPLETION_MODE_NON_INDEXED,
-		Parallelism:             valueOr(in.Parallelism, 1),
+		Parallelism:             ptr.Deref(in.Parallelism, 1),
 		Completions:             in.Completions,
-		BackoffLimit:            valueOr(in.BackoffLimit, defaultBackoffLimit),
+		BackoffLimit:            ptr.Deref(in.BackoffLimit, defaultBackoffLimit),
 		BackoffLimitPerIndex:    in.BackoffLimitPerIndex,
 		MaxFailedIndexes:        in.MaxFailedIndexes,
 		ActiveDeadlineSeconds:   in.ActiveDeadlineSeconds,
-		Suspend:                 valueOr(in.Suspend, false),
+		Suspend:                 ptr.Deref(in.Suspend, false),
 		RestartPolicy:           restartPolicyMessage(in.Template.Spec.RestartPolicy),
 		PodReplacementPolicy:    replacementMessage(in.PodReplacementPolicy),
 		PodFailurePolicy:        failurePolicyMessage(in.PodFailurePolicy),
@@ -62,7 +72,7 @@ func SpecMessage(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 		Deleting:                job.DeletionTimestamp != nil,
 		HasSchedulingGroup:      in.Template.Spec.SchedulingGroup != nil,
 	}
-	if indexed(job) {
+	if Indexed(job) {
 		out.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
 	}
 	var err error
@@ -70,13 +80,6 @@ func SpecMessage(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 		return nil, fmt.Errorf("successPolicy: %w", err)
 	}
 	return out, nil
-}
-
-func valueOr[T any](p *T, value T) T {
-	if p == nil {
-		return value
-	}
-	return *p
 }
 
 func restartPolicyMessage(p corev1.RestartPolicy) jobpolicyv1.RestartPolicy {
@@ -130,13 +133,15 @@ var actionMessages = map[batchv1.PodFailurePolicyAction]jobpolicyv1.PodFailurePo
 	batchv1.PodFailurePolicyActionCount:     jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_COUNT,
 }
 
-// An action this executor has no word for becomes UNSPECIFIED, which the engine
-// refuses by name.
+// actionMessage returns UNSPECIFIED for an action that the contract does not have. The
+// engine refuses it and names the field.
 func actionMessage(a batchv1.PodFailurePolicyAction) jobpolicyv1.PodFailurePolicyAction {
 	return actionMessages[a]
 }
 
-func actionLabel(a jobpolicyv1.PodFailurePolicyAction) string {
+// ActionName is the name of a pod failure policy's action in the API; "" if it has
+// none.
+func ActionName(a jobpolicyv1.PodFailurePolicyAction) string {
 	for name, m := range actionMessages {
 		if m == a {
 			return string(name)
@@ -164,7 +169,7 @@ func successPolicyMessage(in *batchv1.SuccessPolicy) (*jobpolicyv1.SuccessPolicy
 	for _, rule := range in.Rules {
 		m := &jobpolicyv1.SuccessPolicyRule{SucceededCount: rule.SucceededCount}
 		if rule.SucceededIndexes != nil {
-			set, err := parseIndexes(*rule.SucceededIndexes)
+			set, err := ParseIndexes(*rule.SucceededIndexes)
 			if err != nil {
 				return nil, err
 			}

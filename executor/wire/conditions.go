@@ -1,4 +1,4 @@
-package executor
+package wire
 
 import (
 	"slices"
@@ -6,18 +6,17 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Limits of the contract on a condition's texts, in bytes.
+// Limits of the contract on the texts of a condition or an event, in bytes.
 const (
-	maxReasonBytes  = 1024
-	maxMessageBytes = 32768
+	MaxReasonBytes  = 1024
+	MaxMessageBytes = 32768
 )
 
-// decided reports whether conditions of this type are the engine's to write.
-func decided(t batchv1.JobConditionType) bool {
+// DecidedByEngine reports whether the engine writes conditions of this type.
+func DecidedByEngine(t batchv1.JobConditionType) bool {
 	switch t {
 	case batchv1.JobSuspended, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget, batchv1.JobComplete, batchv1.JobFailed:
 		return true
@@ -34,7 +33,7 @@ func conditionMessages(in []batchv1.JobCondition) []*jobpolicyv1.JobCondition {
 		c := &in[i]
 		at, again := place[c.Type]
 		switch {
-		case !decided(c.Type):
+		case !DecidedByEngine(c.Type):
 		case !again:
 			place[c.Type] = len(out)
 			out = append(out, conditionMessage(c))
@@ -51,7 +50,7 @@ func withOtherConditions(had, next []batchv1.JobCondition) []batchv1.JobConditio
 	left := slices.Clone(next)
 	var out []batchv1.JobCondition
 	for _, c := range had {
-		if !decided(c.Type) {
+		if !DecidedByEngine(c.Type) {
 			out = append(out, c)
 			continue
 		}
@@ -68,8 +67,8 @@ func conditionMessage(c *batchv1.JobCondition) *jobpolicyv1.JobCondition {
 	return &jobpolicyv1.JobCondition{
 		Type:               string(c.Type),
 		Status:             conditionStatusMessage(c.Status),
-		Reason:             tracker.Text(c.Reason, maxReasonBytes),
-		Message:            tracker.Text(c.Message, maxMessageBytes),
+		Reason:             Text(c.Reason, MaxReasonBytes),
+		Message:            Text(c.Message, MaxMessageBytes),
 		LastProbeTime:      timeMessage(&c.LastProbeTime),
 		LastTransitionTime: timeMessage(&c.LastTransitionTime),
 	}

@@ -1,4 +1,4 @@
-package executor
+package wire
 
 import (
 	"fmt"
@@ -50,7 +50,7 @@ func TestConditionsOfOthersAreNotSentAndNotLost(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			sent, err := StatusMessage(&batchv1.JobStatus{Conditions: tc.had})
+			sent, err := JobStatus(&batchv1.JobStatus{Conditions: tc.had})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestConditionsOfOthersAreNotSentAndNotLost(t *testing.T) {
 				t.Errorf("sent (-want +got):\n%s", diff)
 			}
 			next := batchv1.JobStatus{Conditions: tc.next}
-			keepUndecided(&next, &batchv1.JobStatus{Conditions: tc.had})
+			KeepUndecided(&next, &batchv1.JobStatus{Conditions: tc.had})
 			if diff := cmp.Diff(tc.wantWritten, next.Conditions); diff != "" {
 				t.Errorf("written (-want +got):\n%s", diff)
 			}
@@ -73,8 +73,8 @@ func TestConditionsOfOthersAreNotSentAndNotLost(t *testing.T) {
 func TestTextsOfConditionsKeepWithinTheContract(t *testing.T) {
 	c := batchv1.JobCondition{Type: batchv1.JobSuspended, Reason: strings.Repeat("r", 5000), Message: strings.Repeat("m", 50000) + "\xff"}
 	m := conditionMessage(&c)
-	if r, n := len(m.GetReason()), len(m.GetMessage()); r != maxReasonBytes || n != maxMessageBytes {
-		t.Errorf("a reason of %d bytes and a message of %d, want %d and %d", r, n, maxReasonBytes, maxMessageBytes)
+	if r, n := len(m.GetReason()), len(m.GetMessage()); r != MaxReasonBytes || n != MaxMessageBytes {
+		t.Errorf("a reason of %d bytes and a message of %d, want %d and %d", r, n, MaxReasonBytes, MaxMessageBytes)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestTextsOfConditionsKeepWithinTheContract(t *testing.T) {
 func TestAStartTimeThatNoMessageCanHoldStays(t *testing.T) {
 	began := metav1.NewTime(time.Date(0, 5, 6, 7, 8, 9, 0, time.UTC))
 	had := batchv1.JobStatus{StartTime: &began}
-	sent, err := StatusMessage(&had)
+	sent, err := JobStatus(&had)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestAStartTimeThatNoMessageCanHoldStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			keepUndecided(&next, &had)
+			KeepUndecided(&next, &had)
 			if diff := cmp.Diff(tc.want, next.StartTime); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -1,4 +1,4 @@
-package tracker
+package wire
 
 import (
 	"slices"
@@ -18,9 +18,9 @@ const (
 	maxContainerNameBytes = 253
 )
 
-// podFailure is how a pod failed, as far as the policy asks: anybody who may
-// write a pod's status can put any number of conditions there.
-func podFailure(pod *leanpods.Pod, policy *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailure {
+// PodFailure says how a pod failed, limited to what the policy's rules ask for:
+// anybody who may write a pod's status can put any number of conditions there.
+func PodFailure(pod *leanpods.Pod, policy *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailure {
 	f := &jobpolicyv1.PodFailure{PodName: pod.Name}
 	for i := range pod.Exits {
 		f.ContainerExits = appendExit(f.ContainerExits, &pod.Exits[i], policy)
@@ -36,7 +36,7 @@ var disruption = batchv1.PodFailurePolicyOnPodConditionsPattern{Type: corev1.Dis
 // appendCondition appends a condition that a rule names, and a disruption.
 func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c leanpods.Condition, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.PodConditionPattern {
 	pattern := batchv1.PodFailurePolicyOnPodConditionsPattern{Type: c.Type, Status: c.Status}
-	status := conditionStatus(c.Status)
+	status := podConditionStatus(c.Status)
 	named := pattern == disruption || slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
 		return slices.Contains(rule.OnPodConditions, pattern)
 	})
@@ -79,7 +79,7 @@ func asksForExits(policy *batchv1.PodFailurePolicy, container string) (byName, b
 	return byName, byAny
 }
 
-func conditionStatus(s corev1.ConditionStatus) jobpolicyv1.ConditionStatus {
+func podConditionStatus(s corev1.ConditionStatus) jobpolicyv1.ConditionStatus {
 	switch s {
 	case corev1.ConditionTrue:
 		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE

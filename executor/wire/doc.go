@@ -1,0 +1,12 @@
+// Package wire converts between the types of Kubernetes and the messages of the
+// contract (jobpolicy.v1), in both directions.
+//
+//   - JobSpec and JobStatus make messages of a Job; APIStatus and KeepUndecided make
+//     a Job's status of a decided one.
+//   - PodPhase and PodFailure make messages of a pod.
+//   - UIDBytes, Timestamp, Text, Annotation and ParseIndexes convert single values.
+//
+// The API server stores values that the contract does not allow, such as a time in
+// the year 0 or a text that is no UTF-8. One of them would make the whole request
+// invalid, so each conversion brings its value within the limits of the contract.
+package wire
