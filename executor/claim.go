@@ -8,7 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 // claim settles who controls which pod: pods that nothing controls and the
@@ -41,7 +41,7 @@ func (e *Executor) claim(ctx context.Context, s *jobState, job *batchv1.Job) err
 }
 
 func (e *Executor) adoptAll(ctx context.Context, s *jobState, job *batchv1.Job) error {
-	var wanted []*leanpods.Pod
+	var wanted []*podcache.Pod
 	for _, pod := range e.loosePods(job.Namespace) {
 		if _, known := s.pods.Pod(pod.UID); !known && !pod.Deleting && s.matches(pod) {
 			wanted = append(wanted, pod)
@@ -62,11 +62,11 @@ func (e *Executor) adoptAll(ctx context.Context, s *jobState, job *batchv1.Job) 
 // adopt makes a pod that nothing controls the Job's, as it was seen: another
 // executor may have adopted, counted and released it since, and a finalizer given to
 // it again would make it count a second time (I2).
-func (e *Executor) adopt(ctx context.Context, s *jobState, job *batchv1.Job, pod *leanpods.Pod) (err error) {
+func (e *Executor) adopt(ctx context.Context, s *jobState, job *batchv1.Job, pod *podcache.Pod) (err error) {
 	ctx, end := e.span(ctx, SpanPodClaimed, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
 	ref := metav1.NewControllerRef(job, jobKind)
-	_, err = e.patchAsSeen(ctx, s, pod, func(pod *leanpods.Pod) (patchMeta, bool) {
+	_, err = e.patchAsSeen(ctx, s, pod, func(pod *podcache.Pod) (patchMeta, bool) {
 		return patchMeta{
 			OwnerReferences: []ownerRefPatch{{
 				APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, Controller: true, BlockOwnerDeletion: true,
@@ -81,7 +81,7 @@ func (e *Executor) adopt(ctx context.Context, s *jobState, job *batchv1.Job, pod
 }
 
 // releaseStray releases a pod that goes with its Job.
-func (e *Executor) releaseStray(ctx context.Context, s *jobState, pod *leanpods.Pod) error {
+func (e *Executor) releaseStray(ctx context.Context, s *jobState, pod *podcache.Pod) error {
 	if !pod.Held || s.releaseHeld(pod.UID) {
 		return nil
 	}
@@ -95,13 +95,13 @@ func (e *Executor) releaseStray(ctx context.Context, s *jobState, pod *leanpods.
 
 // letGo gives up a pod that the Job's selector does not match any more, as it was
 // seen: it may match again since.
-func (e *Executor) letGo(ctx context.Context, s *jobState, job *batchv1.Job, pod *leanpods.Pod) (err error) {
+func (e *Executor) letGo(ctx context.Context, s *jobState, job *batchv1.Job, pod *podcache.Pod) (err error) {
 	if s.releaseHeld(pod.UID) {
 		return nil
 	}
 	ctx, end := e.span(ctx, SpanPodClaimed, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
-	after, err := e.patchAsSeen(ctx, s, pod, func(pod *leanpods.Pod) (patchMeta, bool) {
+	after, err := e.patchAsSeen(ctx, s, pod, func(pod *podcache.Pod) (patchMeta, bool) {
 		ref, _ := jobRef(pod)
 		return patchMeta{
 			OwnerReferences:  []ownerRefPatch{{Patch: "delete", UID: job.UID}},

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -99,7 +99,7 @@ func (e *Executor) createPod(ctx context.Context, s *jobState, job *batchv1.Job,
 	pod, err := e.cfg.Client.CoreV1().Pods(job.Namespace).Create(ctx, newPod(job, c.index, c.failures), metav1.CreateOptions{})
 	switch {
 	case err == nil:
-		inFlight.Created(leanpods.From(pod))
+		inFlight.Created(podcache.From(pod))
 		s.progressed()
 		annotate(ctx, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 		e.podEvent(s, job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", pod.Name)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -165,7 +165,7 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	decider := &script{}
 	e, err := New(testConfig(s, decider))
 	must(err)
-	must(e.podInformer.GetStore().Add(leanpods.From(s.pod(t, "pod-2"))))
+	must(e.podInformer.GetStore().Add(podcache.From(s.pod(t, "pod-2"))))
 	cached := testJob()
 	cached.ResourceVersion = "1"
 	st := e.jobs.with("ns", cached.UID, func(st *jobState) { st.observe(cached, jobWatched) })

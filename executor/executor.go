@@ -19,8 +19,8 @@ import (
 
 	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/events"
-	"jobpolicy.dev/executor/leanpods"
-	"jobpolicy.dev/executor/metering"
+	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/semaphore"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -46,7 +46,7 @@ type Executor struct {
 	cfg      Config
 	settings *jobpolicyv1.Settings
 	log      *slog.Logger
-	metrics  *metrics
+	metrics  *jobMetrics
 	engine   engineHealth
 
 	jobInformer, podInformer cache.SharedIndexInformer
@@ -78,7 +78,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	cfg.setDefaults()
-	metrics, err := newMetrics(cfg.Registerer)
+	own, err := newJobMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +86,13 @@ func New(cfg Config) (*Executor, error) {
 		cfg:      cfg,
 		settings: cfg.settings(),
 		log:      cfg.Logger,
-		metrics:  metrics,
+		metrics:  own,
 		jobs:     newJobs(),
 		judging:  make(chan struct{}, cfg.Workers),
 		writing:  semaphore.New(cfg.MaxWrites),
 		open:     semaphore.New(maxOpenRounds),
 	}
-	e.queue = delayqueue.New[types.UID](e.metrics.shared.QueueName(metering.JobQueue), e.metrics.shared.Queues)
+	e.queue = delayqueue.New[types.UID](e.metrics.shared.QueueName(metrics.JobQueue), e.metrics.shared.Queues)
 	e.orphans = newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff, e.metrics.shared)
 	if e.broadcaster, err = events.New(cfg.eventConfig()); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func consistentRead(options *metav1.ListOptions) {
 }
 
 func indexOrphans(obj any) ([]string, error) {
-	pod, ok := obj.(*leanpods.Pod)
+	pod, ok := obj.(*podcache.Pod)
 	if !ok || controlled(pod) {
 		return nil, nil
 	}

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -203,11 +203,11 @@ func testPod(n int, change ...func(*corev1.Pod)) *corev1.Pod {
 }
 
 // leanPod is what is kept of testPod.
-func leanPod(n int, change ...func(*corev1.Pod)) *leanpods.Pod {
-	return leanpods.From(testPod(n, change...))
+func leanPod(n int, change ...func(*corev1.Pod)) *podcache.Pod {
+	return podcache.From(testPod(n, change...))
 }
 
-func holdsFinalizer(pod *corev1.Pod) bool { return leanpods.From(pod).Held }
+func holdsFinalizer(pod *corev1.Pod) bool { return podcache.From(pod).Held }
 
 func testConfig(client *server, decider Decider) Config {
 	return Config{

@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
@@ -15,7 +15,7 @@ var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
 // jobRef returns the reference to the Job that controls the pod. other is true
 // when something that is no batch/v1 Job controls it.
-func jobRef(pod *leanpods.Pod) (ref *leanpods.Owner, other bool) {
+func jobRef(pod *podcache.Pod) (ref *podcache.Owner, other bool) {
 	owner, controlled := pod.Controller()
 	if !controlled {
 		return nil, false
@@ -63,12 +63,12 @@ func (e *Executor) jobHandler() cache.ResourceEventHandler {
 
 func (e *Executor) podHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { e.podSeen(nil, obj.(*leanpods.Pod)) },
+		AddFunc: func(obj any) { e.podSeen(nil, obj.(*podcache.Pod)) },
 		UpdateFunc: func(old, obj any) {
-			e.podSeen(old.(*leanpods.Pod), obj.(*leanpods.Pod))
+			e.podSeen(old.(*podcache.Pod), obj.(*podcache.Pod))
 		},
 		DeleteFunc: func(obj any) {
-			if pod, ok := deletedObject[*leanpods.Pod](obj); ok {
+			if pod, ok := deletedObject[*podcache.Pod](obj); ok {
 				e.podDeleted(pod)
 			}
 		},
@@ -128,7 +128,7 @@ func (e *Executor) jobDeleted(job *batchv1.Job) {
 
 // keepCopy makes the Job's tracker hold the informer's copy of a pod after a new
 // list, so that there is one.
-func (e *Executor) keepCopy(pod *leanpods.Pod, ref *leanpods.Owner) {
+func (e *Executor) keepCopy(pod *podcache.Pod, ref *podcache.Owner) {
 	if ref == nil {
 		return
 	}
@@ -137,7 +137,7 @@ func (e *Executor) keepCopy(pod *leanpods.Pod, ref *leanpods.Owner) {
 	}
 }
 
-func (e *Executor) podSeen(old, pod *leanpods.Pod) {
+func (e *Executor) podSeen(old, pod *podcache.Pod) {
 	if old != nil && old.UID != pod.UID {
 		e.podDeleted(old)
 		old = nil
@@ -162,7 +162,7 @@ func (e *Executor) podSeen(old, pod *leanpods.Pod) {
 }
 
 // leaveOldJob tells the Job that controlled the pod before.
-func (e *Executor) leaveOldJob(old, pod *leanpods.Pod, ref *leanpods.Owner) {
+func (e *Executor) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 	oldRef, _ := jobRef(old)
 	if oldRef == nil || (ref != nil && ref.UID == oldRef.UID) {
 		return
@@ -182,7 +182,7 @@ func (e *Executor) leaveOldJob(old, pod *leanpods.Pod, ref *leanpods.Owner) {
 	e.jobs.dropUnused(pod.Namespace(), oldRef.UID)
 }
 
-func (e *Executor) ownedPodSeen(pod *leanpods.Pod, ref *leanpods.Owner) {
+func (e *Executor) ownedPodSeen(pod *podcache.Pod, ref *podcache.Owner) {
 	var news tracker.News
 	s := e.jobs.with(pod.Namespace(), ref.UID, func(s *jobState) { news = s.pods.Observe(pod, tracker.Watch) })
 	job := s.current()
@@ -204,7 +204,7 @@ func (e *Executor) ownedPodSeen(pod *leanpods.Pod, ref *leanpods.Owner) {
 
 // orphanSeen handles a pod that nothing controls: a Job may want it, and if it
 // holds the finalizer, somebody must release it.
-func (e *Executor) orphanSeen(old, pod *leanpods.Pod) {
+func (e *Executor) orphanSeen(old, pod *podcache.Pod) {
 	if pod.Held {
 		e.looseSeen(old, pod)
 	}
@@ -221,7 +221,7 @@ func (e *Executor) orphanSeen(old, pod *leanpods.Pod) {
 	}
 }
 
-func (e *Executor) podDeleted(pod *leanpods.Pod) {
+func (e *Executor) podDeleted(pod *podcache.Pod) {
 	e.countTracking(pod, nil)
 	ref, _ := jobRef(pod)
 	if ref == nil {
@@ -239,7 +239,7 @@ func (e *Executor) podDeleted(pod *leanpods.Pod) {
 }
 
 // countTracking counts terminated pods that get or lose the finalizer.
-func (e *Executor) countTracking(old, pod *leanpods.Pod) {
+func (e *Executor) countTracking(old, pod *podcache.Pod) {
 	before, after := terminatedAndHeld(old), terminatedAndHeld(pod)
 	if !before && after {
 		e.metrics.tracking.WithLabelValues("add").Inc()
@@ -249,11 +249,11 @@ func (e *Executor) countTracking(old, pod *leanpods.Pod) {
 	}
 }
 
-func terminatedAndHeld(pod *leanpods.Pod) bool {
+func terminatedAndHeld(pod *podcache.Pod) bool {
 	return pod != nil && pod.Held && pod.Ended()
 }
 
-func controlled(pod *leanpods.Pod) bool {
+func controlled(pod *podcache.Pod) bool {
 	_, ok := pod.Controller()
 	return ok
 }

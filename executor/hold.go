@@ -9,7 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -41,7 +41,7 @@ func (e *Executor) holdBack(ctx context.Context, s *jobState, h *hold, job *batc
 
 // holdRelease keeps a pod from being released for a while, longer each time, because
 // its finalizer was put back. The Job's other pods do not wait for it.
-func (e *Executor) holdRelease(ctx context.Context, s *jobState, pod *leanpods.Pod) {
+func (e *Executor) holdRelease(ctx context.Context, s *jobState, pod *podcache.Pod) {
 	s.mu.Lock()
 	h := s.releaseHolds[pod.UID]
 	delay := h.begin(e.cfg.APIBackoff, e.cfg.MaxAPIBackoff)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
@@ -172,7 +172,7 @@ func podPolicy(job *batchv1.Job) tracker.Policy {
 		Failures:          job.Spec.PodFailurePolicy,
 	}
 	if selector, ok := selectorOf(job); ok {
-		policy.Matches = func(pod *leanpods.Pod) bool { return selector.Matches(pod.Labels) }
+		policy.Matches = func(pod *podcache.Pod) bool { return selector.Matches(pod.Labels) }
 	}
 	return policy
 }
@@ -216,7 +216,7 @@ func (s *jobState) deleted(final *batchv1.Job, foreign bool) {
 	s.job, s.gone, s.foreign, s.last = nil, true, foreign, nil
 }
 
-func (s *jobState) matches(pod *leanpods.Pod) bool {
+func (s *jobState) matches(pod *podcache.Pod) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.job != nil && s.selector.Matches(pod.Labels)

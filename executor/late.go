@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -12,7 +12,7 @@ import (
 // endLate deletes a pod that runs although its Job is finished: an executor that did
 // not know that yet has created it, before it lost its lease or beside this one.
 // Nobody else would end it as long as the Job is there.
-func (e *Executor) endLate(ctx context.Context, pod *leanpods.Pod) error {
+func (e *Executor) endLate(ctx context.Context, pod *podcache.Pod) error {
 	ref, _ := jobRef(pod)
 	if ref == nil || pod.Ended() || pod.Deleting {
 		return nil

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -46,7 +46,7 @@ func BenchmarkHeldPods(b *testing.B) {
 		store, tr := cache.NewStore(cache.MetaNamespaceKeyFunc), tracker.New()
 		tr.SetPolicy(podPolicy(job))
 		for n := range pods {
-			kept := leanpods.From(overTheWire(b, runningPod(job, n)))
+			kept := podcache.From(overTheWire(b, runningPod(job, n)))
 			if err := store.Add(kept); err != nil {
 				b.Fatal(err)
 			}

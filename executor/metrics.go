@@ -5,7 +5,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/executor/metering"
+	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -30,9 +30,9 @@ const (
 	createRecreateFailed              = "recreate_failed"
 )
 
-// metrics are upstream's Job controller metrics by their names, so that
+// jobMetrics are upstream's Job controller metrics by their names, so that
 // dashboards keep working, and those of the decisions.
-type metrics struct {
+type jobMetrics struct {
 	syncDuration     *prometheus.HistogramVec
 	syncs            *prometheus.CounterVec
 	jobsFinished     *prometheus.CounterVec
@@ -46,50 +46,50 @@ type metrics struct {
 	decisionDuration *prometheus.HistogramVec
 	decisions        *prometheus.CounterVec
 	missedWakes      *prometheus.CounterVec
-	shared           *metering.Shared
+	shared           *metrics.Shared
 }
 
-// newMetrics returns the metrics, registered. r may be nil.
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
-	m := &metrics{
+// newJobMetrics returns the metrics, registered. r may be nil.
+func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
+	m := &jobMetrics{
 		syncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Subsystem: subsystem, Name: "job_sync_duration_seconds",
 			Help:    "The time it took to run a round of a Job.",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
 		}, []string{"completion_mode", "result", "action"}),
-		syncs:           metering.Counter(subsystem, "job_syncs_total", "Rounds of Jobs.", "completion_mode", "result", "action"),
-		jobsFinished:    metering.Counter(subsystem, "jobs_finished_total", "Jobs that finished.", "completion_mode", "result", "reason"),
-		podsFinished:    metering.Counter(subsystem, "job_pods_finished_total", "Finished pods that are fully accounted for.", "completion_mode", "result"),
-		failurePolicy:   metering.Counter(subsystem, "pod_failures_handled_by_failure_policy_total", "Failed pods, by the action of the pod failure policy.", "action"),
-		tracking:        metering.Counter(subsystem, "terminated_pods_tracking_finalizer_total", "Terminated pods that got (add) or lost (delete) the tracking finalizer, whoever owns them.", "event"),
-		finishedIndexes: metering.Counter(subsystem, "job_finished_indexes_total", "Finished indexes.", "status", "backoffLimit"),
-		creations:       metering.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
-		external:        metering.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages.", "controller_name"),
-		staleSkips:      metering.Counter(subsystem, "stale_sync_skips_total", "Rounds given up because the view was older than an own write.", "group", "resource"),
+		syncs:           metrics.Counter(subsystem, "job_syncs_total", "Rounds of Jobs.", "completion_mode", "result", "action"),
+		jobsFinished:    metrics.Counter(subsystem, "jobs_finished_total", "Jobs that finished.", "completion_mode", "result", "reason"),
+		podsFinished:    metrics.Counter(subsystem, "job_pods_finished_total", "Finished pods that are fully accounted for.", "completion_mode", "result"),
+		failurePolicy:   metrics.Counter(subsystem, "pod_failures_handled_by_failure_policy_total", "Failed pods, by the action of the pod failure policy.", "action"),
+		tracking:        metrics.Counter(subsystem, "terminated_pods_tracking_finalizer_total", "Terminated pods that got (add) or lost (delete) the tracking finalizer, whoever owns them.", "event"),
+		finishedIndexes: metrics.Counter(subsystem, "job_finished_indexes_total", "Finished indexes.", "status", "backoffLimit"),
+		creations:       metrics.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
+		external:        metrics.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages.", "controller_name"),
+		staleSkips:      metrics.Counter(subsystem, "stale_sync_skips_total", "Rounds given up because the view was older than an own write.", "group", "resource"),
 		decisionDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Subsystem: "jobpolicy", Name: "decision_duration_seconds",
 			Help:    "The time it took the engine to answer, as seen from here.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}, []string{"disposition"}),
-		missedWakes: metering.Counter("jobpolicy", "missed_wakes_total", "Jobs that stood still although there was something to do, as the safety look found."),
-		decisions:   metering.Counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
+		missedWakes: metrics.Counter("jobpolicy", "missed_wakes_total", "Jobs that stood still although there was something to do, as the safety look found."),
+		decisions:   metrics.Counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
 	}
 	for _, c := range []**prometheus.CounterVec{
 		&m.syncs, &m.jobsFinished, &m.podsFinished, &m.failurePolicy, &m.tracking, &m.finishedIndexes,
 		&m.creations, &m.external, &m.staleSkips, &m.decisions, &m.missedWakes,
 	} {
-		if err := metering.Register(r, c); err != nil {
+		if err := metrics.Register(r, c); err != nil {
 			return nil, err
 		}
 	}
 	for _, c := range []**prometheus.HistogramVec{&m.syncDuration, &m.decisionDuration} {
-		if err := metering.Register(r, c); err != nil {
+		if err := metrics.Register(r, c); err != nil {
 			return nil, err
 		}
 	}
 	m.missedWakes.WithLabelValues() // Shown as 0 from the beginning.
 	var err error
-	m.shared, err = metering.NewShared(r)
+	m.shared, err = metrics.NewShared(r)
 	return m, err
 }
 
@@ -116,7 +116,7 @@ func dispositionLabel(d jobpolicyv1.Disposition) string {
 }
 
 // statusWritten counts what a status write has made true.
-func (m *metrics) statusWritten(before, after *batchv1.Job) {
+func (m *jobMetrics) statusWritten(before, after *batchv1.Job) {
 	mode := completionModeLabel(after)
 	old, now := &before.Status, &after.Status
 	succeeded := int64(now.Succeeded) - int64(old.Succeeded)
@@ -139,7 +139,7 @@ func (m *metrics) statusWritten(before, after *batchv1.Job) {
 // indexesFinished counts the indexes that a status write added, and returns how
 // many of them succeeded. Indexes beyond completions do not count: a Job that
 // was scaled down loses those that it had, and a counter cannot fall.
-func (m *metrics) indexesFinished(before, after *batchv1.Job) (succeeded int64) {
+func (m *jobMetrics) indexesFinished(before, after *batchv1.Job) (succeeded int64) {
 	limit := "global"
 	if after.Spec.BackoffLimitPerIndex != nil {
 		limit = "perIndex"

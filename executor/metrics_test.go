@@ -119,7 +119,7 @@ func TestAStatusWriteCountsWhatItMadeTrue(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
-			m, err := newMetrics(registry)
+			m, err := newJobMetrics(registry)
 			if err != nil {
 				t.Fatal(err)
 			}

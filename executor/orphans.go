@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"jobpolicy.dev/executor/delayqueue"
-	"jobpolicy.dev/executor/leanpods"
-	"jobpolicy.dev/executor/metering"
+	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -37,26 +37,26 @@ type orphanQueue struct {
 	past *pastJobs
 }
 
-func newOrphanQueue(base, limit time.Duration, shared *metering.Shared) orphanQueue {
+func newOrphanQueue(base, limit time.Duration, shared *metrics.Shared) orphanQueue {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[orphanKey](base, limit)
-	return orphanQueue{delayqueue.NewRateLimited(limiter, shared.QueueName(metering.OrphanPodQueue), shared.Queues), newPastJobs()}
+	return orphanQueue{delayqueue.NewRateLimited(limiter, shared.QueueName(metrics.OrphanPodQueue), shared.Queues), newPastJobs()}
 }
 
-func (q orphanQueue) add(pod *leanpods.Pod) { q.addKnown(pod, false) }
+func (q orphanQueue) add(pod *podcache.Pod) { q.addKnown(pod, false) }
 
 // addKnown adds a pod of which it is known whether a Job of this executor's
 // controlled it.
-func (q orphanQueue) addKnown(pod *leanpods.Pod, own bool) {
+func (q orphanQueue) addKnown(pod *podcache.Pod, own bool) {
 	q.Add(orphanKey{pod.Namespace(), pod.Name, pod.UID, own})
 }
 
 // looseSeen queues a pod that nothing controls any more.
-func (e *Executor) looseSeen(old, pod *leanpods.Pod) {
+func (e *Executor) looseSeen(old, pod *podcache.Pod) {
 	e.orphans.addKnown(pod, old != nil && e.ownPod(old))
 }
 
 // ownPod reports whether a Job that is this executor's, or was, controls the pod.
-func (e *Executor) ownPod(pod *leanpods.Pod) bool {
+func (e *Executor) ownPod(pod *podcache.Pod) bool {
 	ref, _ := jobRef(pod)
 	if ref == nil {
 		return false
@@ -101,14 +101,14 @@ func (e *Executor) releaseLeftovers(s *jobState, job *batchv1.Job) {
 
 // loosePods returns the pods of the namespace that nothing controls, as far as
 // the cache shows them.
-func (e *Executor) loosePods(namespace string) []*leanpods.Pod {
+func (e *Executor) loosePods(namespace string) []*podcache.Pod {
 	found, err := e.podInformer.GetIndexer().ByIndex(orphanIndex, namespace)
 	if err != nil {
 		panic(fmt.Sprintf("the informer lacks the index it was made with: %v", err))
 	}
-	pods := make([]*leanpods.Pod, 0, len(found))
+	pods := make([]*podcache.Pod, 0, len(found))
 	for _, obj := range found {
-		if pod, ok := obj.(*leanpods.Pod); ok {
+		if pod, ok := obj.(*podcache.Pod); ok {
 			pods = append(pods, pod)
 		}
 	}
@@ -152,7 +152,7 @@ func (e *Executor) releaseOrphan(ctx context.Context, key orphanKey) {
 	}
 }
 
-func (e *Executor) patchOrphan(ctx context.Context, pod *leanpods.Pod) (err error) {
+func (e *Executor) patchOrphan(ctx context.Context, pod *podcache.Pod) (err error) {
 	ctx, end := e.span(ctx, SpanOrphanReleased, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
 	release, err := e.writing.Acquire(ctx, pod.Namespace())
@@ -169,7 +169,7 @@ func (e *Executor) patchOrphan(ctx context.Context, pod *leanpods.Pod) (err erro
 	defer cancel()
 	patched, err := e.cfg.Client.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
 	switch {
-	case err == nil && leanpods.From(patched).Held:
+	case err == nil && podcache.From(patched).Held:
 		return errPutBack
 	case err == nil:
 		return nil
@@ -193,7 +193,7 @@ const (
 // manages, are left alone (invariant I9), and beside the built-in controller also
 // those of which it is not known that they were ours: it releases the pods of every
 // Job that is gone and those that nothing controls, so none is stuck.
-func (e *Executor) orphaned(ctx context.Context, pod *leanpods.Pod, own bool) (orphanVerdict, error) {
+func (e *Executor) orphaned(ctx context.Context, pod *podcache.Pod, own bool) (orphanVerdict, error) {
 	ref, other := jobRef(pod)
 	switch {
 	case other:
@@ -222,7 +222,7 @@ func (e *Executor) orphaned(ctx context.Context, pod *leanpods.Pod, own bool) (o
 // did. A Job that selects it may adopt it. One that is not ours may have plans of
 // its own, unless this executor stands in for the built-in controller, which lets
 // such a pod go.
-func (e *Executor) looseOrphaned(pod *leanpods.Pod, own bool) orphanVerdict {
+func (e *Executor) looseOrphaned(pod *podcache.Pod, own bool) orphanVerdict {
 	for _, s := range e.jobs.selecting(pod) {
 		job := s.current()
 		switch {
@@ -249,7 +249,7 @@ func (e *Executor) looseOrphaned(pod *leanpods.Pod, own bool) orphanVerdict {
 
 // goneLive asks the API server whether a Job that the cache does not hold
 // exists.
-func (e *Executor) goneLive(ctx context.Context, pod *leanpods.Pod, ref *leanpods.Owner, s *jobState) (orphanVerdict, error) {
+func (e *Executor) goneLive(ctx context.Context, pod *podcache.Pod, ref *podcache.Owner, s *jobState) (orphanVerdict, error) {
 	var job *batchv1.Job
 	job, err := e.liveJob(ctx, pod.Namespace(), ref.Name, ref.UID)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -156,7 +156,7 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 			})
 			must(e.podInformer.GetIndexer().Add(leanPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
 			must(e.claim(t.Context(), s, s.current()))
-			pod := leanpods.From(server.pod(t, "pod-3"))
+			pod := podcache.From(server.pod(t, "pod-3"))
 			if ref, _ := jobRef(pod); pod.Held != tc.wantHeld || (ref != nil) != tc.wantOwned {
 				t.Errorf("held %v, controlled by %v; want %v, %v", pod.Held, ref, tc.wantHeld, tc.wantOwned)
 			}
@@ -177,7 +177,7 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	})
 	s.pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
 	must(e.claim(t.Context(), s, s.current()))
-	if pod := leanpods.From(server.pod(t, "pod-3")); !pod.Held || !controlled(pod) {
+	if pod := podcache.From(server.pod(t, "pod-3")); !pod.Held || !controlled(pod) {
 		t.Errorf("held %v, controlled %v; want both", pod.Held, controlled(pod))
 	}
 }

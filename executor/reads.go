@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -39,7 +39,7 @@ func (e *Executor) refresh(ctx context.Context, s *jobState) error {
 		}
 	}
 	store := e.podInformer.GetStore()
-	more := s.pods.Sweep(tracker.ResourceVersion(store.LastStoreSyncResourceVersion()), func(pod *leanpods.Pod) bool {
+	more := s.pods.Sweep(tracker.ResourceVersion(store.LastStoreSyncResourceVersion()), func(pod *podcache.Pod) bool {
 		stored, ok := e.storedPod(pod.Namespace(), pod.Name)
 		return ok && stored.UID == pod.UID
 	})
@@ -123,9 +123,9 @@ func (e *Executor) listPods(ctx context.Context, s *jobState, job *batchv1.Job) 
 		list.Cancel()
 		return fmt.Errorf("listing pods: %w", err)
 	}
-	var owned []*leanpods.Pod
+	var owned []*podcache.Pod
 	for i := range pods.Items {
-		pod := leanpods.From(&pods.Items[i])
+		pod := podcache.From(&pods.Items[i])
 		if ref, _ := jobRef(pod); ref != nil && ref.UID == s.uid {
 			owned = append(owned, pod)
 		}
@@ -135,7 +135,7 @@ func (e *Executor) listPods(ctx context.Context, s *jobState, job *batchv1.Job) 
 }
 
 // livePod reads one of the Job's pods from the API server, and takes it in.
-func (e *Executor) livePod(ctx context.Context, s *jobState, pod *leanpods.Pod) (*leanpods.Pod, error) {
+func (e *Executor) livePod(ctx context.Context, s *jobState, pod *podcache.Pod) (*podcache.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	s.pods.BeginCall()
@@ -147,18 +147,18 @@ func (e *Executor) livePod(ctx context.Context, s *jobState, pod *leanpods.Pod) 
 	return e.absorb(s, live), nil
 }
 
-func (e *Executor) storedPod(namespace, name string) (*leanpods.Pod, bool) {
+func (e *Executor) storedPod(namespace, name string) (*podcache.Pod, bool) {
 	obj, ok, err := e.podInformer.GetStore().GetByKey(namespace + "/" + name)
 	if err != nil || !ok {
 		return nil, false
 	}
-	pod, ok := obj.(*leanpods.Pod)
+	pod, ok := obj.(*podcache.Pod)
 	return pod, ok
 }
 
 // absorb takes in a pod from the answer to an own call.
-func (e *Executor) absorb(s *jobState, answer *corev1.Pod) *leanpods.Pod {
-	pod := leanpods.From(answer)
+func (e *Executor) absorb(s *jobState, answer *corev1.Pod) *podcache.Pod {
+	pod := podcache.From(answer)
 	ref, _ := jobRef(pod)
 	if ref != nil && ref.UID == s.uid {
 		// The watch will show nothing new any more.

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -85,7 +85,7 @@ func (j *jobs) dropUnused(namespace string, uid types.UID) {
 
 // selecting returns the existing Jobs of the namespace whose selector matches
 // the pod.
-func (j *jobs) selecting(pod *leanpods.Pod) []*jobState {
+func (j *jobs) selecting(pod *podcache.Pod) []*jobState {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	var out []*jobState

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -68,7 +68,7 @@ func releasePatch(uid types.UID) []byte {
 // read anew, and wanted says what the patch is to be then, and false if none is to
 // be made any more. It returns what patchPod does, and the pod as it was last seen if
 // there was nothing to do.
-func (e *Executor) patchAsSeen(ctx context.Context, s *jobState, pod *leanpods.Pod, wanted func(*leanpods.Pod) (patchMeta, bool)) (*leanpods.Pod, error) {
+func (e *Executor) patchAsSeen(ctx context.Context, s *jobState, pod *podcache.Pod, wanted func(*podcache.Pod) (patchMeta, bool)) (*podcache.Pod, error) {
 	var conflict error
 	for range patchTries {
 		meta, ok := wanted(pod)
@@ -92,8 +92,8 @@ func (e *Executor) patchAsSeen(ctx context.Context, s *jobState, pod *leanpods.P
 // releaseRunning removes the finalizer from a pod that is about to be deleted
 // and is not to be counted. If the pod has ended meanwhile, it is to be counted
 // after all (invariant I1): errEnded, and the next round knows.
-func (e *Executor) releaseRunning(ctx context.Context, s *jobState, pod *leanpods.Pod) (gone bool, err error) {
-	after, err := e.patchAsSeen(ctx, s, pod, func(pod *leanpods.Pod) (patchMeta, bool) {
+func (e *Executor) releaseRunning(ctx context.Context, s *jobState, pod *podcache.Pod) (gone bool, err error) {
+	after, err := e.patchAsSeen(ctx, s, pod, func(pod *podcache.Pod) (patchMeta, bool) {
 		return patchMeta{DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}, !pod.Ended()
 	})
 	switch {
@@ -133,7 +133,7 @@ func (e *Executor) releasePods(ctx context.Context, s *jobState, uids [][]byte) 
 
 // release removes the finalizer from one pod. That there is no such pod any more is
 // as good. errPutBack: the API server answers that the pod holds it all the same.
-func (e *Executor) release(ctx context.Context, s *jobState, pod *leanpods.Pod) (err error) {
+func (e *Executor) release(ctx context.Context, s *jobState, pod *podcache.Pod) (err error) {
 	ctx, end := e.span(ctx, SpanFinalizerReleased, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
 	after, err := e.patchPod(ctx, s, pod, releasePatch(pod.UID))

@@ -4,7 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 // keepLean is the pod informer's transform: every pod of the cluster is cached.
@@ -12,7 +12,7 @@ import (
 // unchanged.
 func keepLean(obj any) (any, error) {
 	if pod, ok := obj.(*corev1.Pod); ok {
-		return leanpods.From(pod), nil
+		return podcache.From(pod), nil
 	}
 	return obj, nil
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -36,7 +36,7 @@ func namespaceTerminating(err error) bool {
 // patchPod sends a strategic merge patch that carries the pod's UID, so that it
 // cannot hit another pod of the same name, takes the answer in and returns it; nil
 // when the pod does not exist any more.
-func (e *Executor) patchPod(ctx context.Context, s *jobState, pod *leanpods.Pod, patch []byte) (*leanpods.Pod, error) {
+func (e *Executor) patchPod(ctx context.Context, s *jobState, pod *podcache.Pod, patch []byte) (*podcache.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	s.pods.BeginCall()
@@ -71,7 +71,7 @@ func wentWith(pod *corev1.Pod) bool {
 
 // isGone works out whether a write failed because its pod does not exist any
 // more. If not, it returns the error.
-func (e *Executor) isGone(ctx context.Context, pod *leanpods.Pod, err error) (bool, error) {
+func (e *Executor) isGone(ctx context.Context, pod *podcache.Pod, err error) (bool, error) {
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -39,15 +39,15 @@ func TestReleaseWithWhichAPodGoesIsConfirmed(t *testing.T) {
 			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, answer, nil })
 			e := &Executor{cfg: Config{Client: client}}
 			s := &jobState{uid: testUID(1), pods: tracker.New()}
-			s.pods.Observe(leanpods.From(held), tracker.Watch)
+			s.pods.Observe(podcache.From(held), tracker.Watch)
 
-			after, err := e.patchPod(t.Context(), s, leanpods.From(held), releasePatch(held.UID))
+			after, err := e.patchPod(t.Context(), s, podcache.From(held), releasePatch(held.UID))
 			if gone := after == nil; err != nil || gone != tc.wantGone {
 				t.Fatalf("gone is %v, error %v; want %v", gone, err, tc.wantGone)
 			}
 			late := held.DeepCopy()
 			late.ResourceVersion = "11"
-			s.pods.Observe(leanpods.From(late), tracker.Watch)
+			s.pods.Observe(podcache.From(late), tracker.Watch)
 			if known := s.pods.Len() == 1; known == tc.wantGone {
 				t.Errorf("after a late event the tracker knows the pod: %v", known)
 			}

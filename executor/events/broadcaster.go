@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"jobpolicy.dev/executor/delayqueue"
-	"jobpolicy.dev/executor/metering"
+	"jobpolicy.dev/executor/metrics"
 )
 
 const (
@@ -121,12 +121,12 @@ func New(cfg Config) (*Broadcaster, error) {
 	b := &Broadcaster{
 		cfg:        cfg,
 		correlator: record.NewEventCorrelatorWithOptions(cfg.Limits),
-		dropped:    metering.Counter("jobpolicy", "events_dropped_total", "Events that were recorded and not sent, by component and reason. Those that the limits for one object leave out do not count.", "component", "reason"),
+		dropped:    metrics.Counter("jobpolicy", "events_dropped_total", "Events that were recorded and not sent, by component and reason. Those that the limits for one object leave out do not count.", "component", "reason"),
 		queue: delayqueue.NewRateLimited(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[object](firstDelay, maxDelay), "", nil),
 		queued: map[object][]*event{}, posting: map[string]int{}, parked: map[string][]object{},
 	}
-	err := metering.Register(cfg.Registerer, &b.dropped)
+	err := metrics.Register(cfg.Registerer, &b.dropped)
 	b.dropped.WithLabelValues(cfg.Component, dropFull) // Shown as 0 from the beginning.
 	return b, err
 }

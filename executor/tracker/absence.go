@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 // forEver is a resource version after all others: a pod that does not exist any
@@ -53,7 +53,7 @@ func (t *Tracker) Gone(uid types.UID, source Source) bool {
 
 // Left takes in that the pod, seen at this version, is not controlled by the
 // Job any more.
-func (t *Tracker) Left(pod *leanpods.Pod, source Source) bool {
+func (t *Tracker) Left(pod *podcache.Pod, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rv := ResourceVersion(pod.ResourceVersion)
@@ -92,7 +92,7 @@ func (t *Tracker) drop(uid types.UID, until uint64, settled bool) bool {
 //
 // It returns whether the watch has yet to show something. If the watch missed
 // what became of that, no event will tell, but another Sweep.
-func (t *Tracker) Sweep(watched uint64, stored func(*leanpods.Pod) bool) (more bool) {
+func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) bool) (more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for uid, r := range t.awaited {

@@ -7,19 +7,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 func stray(pod *corev1.Pod) { pod.Labels = map[string]string{"stray": "yes"} }
 
 // selecting is a policy whose selector does not match strays.
-var selecting = Policy{Matches: func(pod *leanpods.Pod) bool { return !pod.Labels.Has("stray") }}
+var selecting = Policy{Matches: func(pod *podcache.Pod) bool { return !pod.Labels.Has("stray") }}
 
 // A list by selector does not hold a pod that was relabelled or given to another
 // owner before it, although the pod exists and may hold the finalizer.
 func TestAPodThatAListDoesNotHoldIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 	succeeded := inPhase(corev1.PodSucceeded)
-	notStored, isStored := func(*leanpods.Pod) bool { return false }, func(*leanpods.Pod) bool { return true }
+	notStored, isStored := func(*podcache.Pod) bool { return false }, func(*podcache.Pod) bool { return true }
 	cases := map[string]struct {
 		then          func(*Tracker)
 		wantActive    int32
@@ -72,7 +72,7 @@ func TestAPodThatAListDoesNotHoldIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 			wantActive: 1, wantKnown: true,
 		},
 		"a later list holds it": {
-			then:       func(tr *Tracker) { tr.BeginList().End([]*leanpods.Pod{podOf(1, 60, held)}, "70") },
+			then:       func(tr *Tracker) { tr.BeginList().End([]*podcache.Pod{podOf(1, 60, held)}, "70") },
 			wantActive: 1, wantKnown: true,
 		},
 		"the watch has passed the list and does not hold it": {
@@ -117,7 +117,7 @@ func TestAPodThatAListDoesNotHoldIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 	tr := New()
 	tr.Observe(podOf(1, 5, held, inPhase(corev1.PodSucceeded)), Response)
-	tr.Sweep(7, func(*leanpods.Pod) bool { return false })
+	tr.Sweep(7, func(*podcache.Pod) bool { return false })
 	tr.Observe(podOf(1, 5, held, inPhase(corev1.PodSucceeded)), Watch)
 	tr.Observe(podOf(1, 6, held, inPhase(corev1.PodSucceeded)), Watch)
 	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 {
@@ -131,7 +131,7 @@ func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 
 // Whoever looks is to look again while something may have been missed.
 func TestSweepSaysWhetherTheWatchHasYetToShowSomething(t *testing.T) {
-	never := func(*leanpods.Pod) bool { return false }
+	never := func(*podcache.Pod) bool { return false }
 	tr := New()
 	tr.Observe(podOf(1, 5, held), Watch)
 	if tr.Sweep(5, never) {
@@ -142,7 +142,7 @@ func TestSweepSaysWhetherTheWatchHasYetToShowSomething(t *testing.T) {
 		t.Error("a pod that the watch has yet to reach is not waited for")
 	}
 	tr.Observe(podOf(2, 6, held), Watch)
-	tr.BeginList().End([]*leanpods.Pod{podOf(2, 6, held)}, "8")
+	tr.BeginList().End([]*podcache.Pod{podOf(2, 6, held)}, "8")
 	if !tr.Sweep(7, never) {
 		t.Error("a pod that the list did not hold is not waited for")
 	}

@@ -3,7 +3,7 @@ package tracker
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 // Creation is a pod creation whose outcome is not known yet. It counts as in
@@ -55,7 +55,7 @@ func (t *Tracker) BeginCreate(index int32) *Creation {
 }
 
 // Created ends the creation with the pod that it made.
-func (c *Creation) Created(pod *leanpods.Pod) {
+func (c *Creation) Created(pod *podcache.Pod) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	delete(c.t.creates, c)
@@ -119,7 +119,7 @@ func (l *List) Cancel() { l.t.EndCall() }
 // End takes in the list's pods that are controlled by the Job. A pod that is not
 // among them, and was last seen at or before the list's version, counts nowhere
 // until the watch shows what became of it.
-func (l *List) End(pods []*leanpods.Pod, resourceVersion string) {
+func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()
 	defer t.mu.Unlock()

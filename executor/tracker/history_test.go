@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 // moment is what is true of a pod from a version on.
@@ -17,7 +17,7 @@ type moment struct {
 	exists, ours, matches, held, ends bool
 }
 
-func (m moment) pod() *leanpods.Pod {
+func (m moment) pod() *podcache.Pod {
 	options := []option{inPhase(corev1.PodRunning)}
 	if m.ends {
 		options = append(options, inPhase(corev1.PodSucceeded))
@@ -88,13 +88,13 @@ func (p *past) sweep() {
 		return
 	}
 	shown := p.moments[p.store-1]
-	p.tr.Sweep(uint64(shown.rv), func(*leanpods.Pod) bool { return shown.exists })
+	p.tr.Sweep(uint64(shown.rv), func(*podcache.Pod) bool { return shown.exists })
 }
 
 // list lists by selector, while something may happen.
 func (p *past) list() {
 	l, m := p.tr.BeginList(), p.now()
-	var pods []*leanpods.Pod
+	var pods []*podcache.Pod
 	if m.exists && m.ours && m.matches {
 		pods = append(pods, m.pod())
 	}

@@ -5,14 +5,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 func TestNews(t *testing.T) {
 	running := inPhase(corev1.PodRunning)
 	cases := map[string]struct {
 		before func(*Tracker)
-		pod    *leanpods.Pod
+		pod    *podcache.Pod
 		want   News
 	}{
 		"a pod that was not known": {func(*Tracker) {}, podOf(1, 1, held), Change},
@@ -57,7 +57,7 @@ func TestOneCopyOfAPodIsKept(t *testing.T) {
 	tr := New()
 	answer, watched := podOf(1, 2, held), podOf(1, 2, held)
 	for _, v := range []struct {
-		pod, want *leanpods.Pod
+		pod, want *podcache.Pod
 		source    Source
 	}{{answer, answer, Response}, {watched, watched, Watch}, {podOf(1, 2, held), watched, Response}, {podOf(1, 1, held), watched, Watch}} {
 		tr.Observe(v.pod, v.source)

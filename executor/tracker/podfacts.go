@@ -4,12 +4,12 @@ import (
 	"strconv"
 	"time"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wallclock"
 )
 
 // NoIndex stands for a pod without a usable completion index.
-const NoIndex = leanpods.NoIndex
+const NoIndex = podcache.NoIndex
 
 // ResourceVersion reads a resource version, which is a decimal number that
 // grows with every write. 0 means that it is unknown.
@@ -24,7 +24,7 @@ func ResourceVersion(s string) uint64 {
 // finishedTime is UnaccountedPod.finished_time. It is never before the pod was
 // created: a node whose clock is slow must not make the retry delay seem over.
 // deletedAt is when this process asked for the pod's deletion; zero if it did not.
-func finishedTime(pod *leanpods.Pod, deletedAt time.Time) time.Time {
+func finishedTime(pod *podcache.Pod, deletedAt time.Time) time.Time {
 	if at := toldEnd(pod, deletedAt); at.After(pod.Created) {
 		return at
 	}
@@ -48,7 +48,7 @@ func byThen(ended, seen, now time.Time) time.Time {
 }
 
 // toldEnd is what is known of when a pod ended; zero if nothing is.
-func toldEnd(pod *leanpods.Pod, deletedAt time.Time) time.Time {
+func toldEnd(pod *podcache.Pod, deletedAt time.Time) time.Time {
 	switch {
 	case !pod.ContainersEnded.IsZero():
 		return pod.ContainersEnded

@@ -9,16 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 // Any order of any subset of observations, with the last one of each pod among
 // them, ends in the state that the last ones alone give.
 func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := Policy{Indexed: rapid.Bool().Draw(t, "indexed"), Matches: func(pod *leanpods.Pod) bool { return !pod.Labels.Has("stray") }}
+		policy := Policy{Indexed: rapid.Bool().Draw(t, "indexed"), Matches: func(pod *podcache.Pod) bool { return !pod.Labels.Has("stray") }}
 		type step struct {
-			pod  *leanpods.Pod
+			pod  *podcache.Pod
 			gone bool
 		}
 		var steps []step
@@ -101,7 +101,7 @@ func TestAPodIsToldOfOnce(t *testing.T) {
 	})
 }
 
-func drawPod(t *rapid.T, n, rv int) *leanpods.Pod {
+func drawPod(t *rapid.T, n, rv int) *podcache.Pod {
 	options := []option{
 		inPhase(rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown, ""}).Draw(t, "phase")),
 		withIndex(rapid.SampledFrom([]string{"0", "1", "63", "64", "4096", "no"}).Draw(t, "index")),

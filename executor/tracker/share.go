@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -27,7 +27,7 @@ type Policy struct {
 	Failures *batchv1.PodFailurePolicy
 	// Matches is the Job's selector; nil matches every pod. A pod of the Job
 	// that it does not match is a stray: it is to be released and counts nowhere.
-	Matches func(*leanpods.Pod) bool
+	Matches func(*podcache.Pod) bool
 }
 
 // share is a pod's share in the Job's counts.

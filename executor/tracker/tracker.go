@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 // Source is where an observation of a pod comes from.
@@ -36,7 +36,7 @@ const (
 
 // record is what is known of one pod.
 type record struct {
-	pod   *leanpods.Pod
+	pod   *podcache.Pod
 	rv    uint64
 	share share
 	// seen: the watch has shown the pod, so the watch will also show its end.
@@ -122,13 +122,13 @@ func (t *Tracker) SetPolicy(p Policy) {
 }
 
 // Observe takes in a pod that is controlled by the Job, and says what changed.
-func (t *Tracker) Observe(pod *leanpods.Pod, source Source) News {
+func (t *Tracker) Observe(pod *podcache.Pod, source Source) News {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.observe(pod, source)
 }
 
-func (t *Tracker) observe(pod *leanpods.Pod, source Source) News {
+func (t *Tracker) observe(pod *podcache.Pod, source Source) News {
 	rv := ResourceVersion(pod.ResourceVersion)
 	if a, ok := t.gone[pod.UID]; ok && rv <= a.until {
 		return Nothing
@@ -170,13 +170,13 @@ func (t *Tracker) observe(pod *leanpods.Pod, source Source) News {
 
 // Keep makes the tracker hold this copy of a version that it knows: the one that
 // the informer keeps in any case.
-func (t *Tracker) Keep(pod *leanpods.Pod) {
+func (t *Tracker) Keep(pod *podcache.Pod) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.keep(pod)
 }
 
-func (t *Tracker) keep(pod *leanpods.Pod) {
+func (t *Tracker) keep(pod *podcache.Pod) {
 	if r, known := t.pods[pod.UID]; known && pod.ResourceVersion == r.pod.ResourceVersion {
 		r.pod = pod
 	}

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -35,7 +35,7 @@ func uidBytes(n int) []byte {
 
 type option func(*corev1.Pod)
 
-func podOf(n, rv int, options ...option) *leanpods.Pod {
+func podOf(n, rv int, options ...option) *podcache.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "p" + strconv.Itoa(n), UID: uidOf(n), ResourceVersion: strconv.Itoa(rv),
@@ -46,7 +46,7 @@ func podOf(n, rv int, options ...option) *leanpods.Pod {
 	for _, o := range options {
 		o(pod)
 	}
-	return leanpods.From(pod)
+	return podcache.From(pod)
 }
 
 func held(pod *corev1.Pod) { pod.Finalizers = []string{batchv1.JobTrackingFinalizer} }
@@ -106,7 +106,7 @@ func mustView(t interface {
 func TestPodsCountByTheirState(t *testing.T) {
 	cases := map[string]struct {
 		policy       Policy
-		pods         []*leanpods.Pod
+		pods         []*podcache.Pod
 		want         *jobpolicyv1.PodSummary
 		wantUnlisted *jobpolicyv1.UnlistedPods
 		wantRows     int
@@ -114,25 +114,25 @@ func TestPodsCountByTheirState(t *testing.T) {
 		recorded     []types.UID
 	}{
 		"a pending pod with the finalizer is active and tracked": {
-			pods: []*leanpods.Pod{podOf(1, 1, held)},
+			pods: []*podcache.Pod{podOf(1, 1, held)},
 			want: &jobpolicyv1.PodSummary{Active: 1, TrackedActive: 1},
 		},
 		"a running ready pod without the finalizer is active and ready": {
-			pods: []*leanpods.Pod{podOf(1, 1, inPhase(corev1.PodRunning), isReady)},
+			pods: []*podcache.Pod{podOf(1, 1, inPhase(corev1.PodRunning), isReady)},
 			want: &jobpolicyv1.PodSummary{Active: 1, Ready: 1},
 		},
 		"a running pod that is being deleted is terminating, not ready, and to be accounted for": {
-			pods:     []*leanpods.Pod{podOf(1, 1, held, inPhase(corev1.PodRunning), isReady, deletedAt(epoch, 30))},
+			pods:     []*podcache.Pod{podOf(1, 1, held, inPhase(corev1.PodRunning), isReady, deletedAt(epoch, 30))},
 			want:     &jobpolicyv1.PodSummary{Terminating: 1},
 			wantRows: 1,
 		},
 		"a finished pod is a row only while it holds the finalizer": {
-			pods:     []*leanpods.Pod{podOf(1, 1, held, inPhase(corev1.PodSucceeded)), podOf(2, 1, inPhase(corev1.PodFailed))},
+			pods:     []*podcache.Pod{podOf(1, 1, held, inPhase(corev1.PodSucceeded)), podOf(2, 1, inPhase(corev1.PodFailed))},
 			want:     &jobpolicyv1.PodSummary{},
 			wantRows: 1,
 		},
 		"restarts of pending and running pods add up, those of ended ones do not": {
-			pods: []*leanpods.Pod{
+			pods: []*podcache.Pod{
 				podOf(1, 1, inPhase(corev1.PodRunning), restarted(2), restarted(1)),
 				podOf(2, 1, inPhase(corev1.PodFailed), restarted(7)),
 			},
@@ -140,7 +140,7 @@ func TestPodsCountByTheirState(t *testing.T) {
 		},
 		"indexes are joined to ranges, and a duplicate or a stray index shows only in active": {
 			policy: Policy{Indexed: true},
-			pods: []*leanpods.Pod{
+			pods: []*podcache.Pod{
 				podOf(1, 1, withIndex("0")), podOf(2, 1, withIndex("1")), podOf(3, 1, withIndex("1")),
 				podOf(4, 1, withIndex("minus")), podOf(5, 1, withIndex("70000")), podOf(6, 1, withIndex("4"), deletedAt(epoch, 0)),
 			},
@@ -151,14 +151,14 @@ func TestPodsCountByTheirState(t *testing.T) {
 			},
 		},
 		"a pod that the selector does not match counts nowhere": {
-			policy: Policy{Matches: func(pod *leanpods.Pod) bool { return pod.Name != "p1" }},
-			pods:   []*leanpods.Pod{podOf(1, 1, held, inPhase(corev1.PodFailed)), podOf(2, 1)},
+			policy: Policy{Matches: func(pod *podcache.Pod) bool { return pod.Name != "p1" }},
+			pods:   []*podcache.Pod{podOf(1, 1, held, inPhase(corev1.PodFailed)), podOf(2, 1)},
 			want:   &jobpolicyv1.PodSummary{Active: 1},
 		},
 		"rows beyond the limit are counted instead": {
 			policy:  Policy{Indexed: true},
 			maxRows: 1,
-			pods: []*leanpods.Pod{
+			pods: []*podcache.Pod{
 				podOf(1, 1, held, inPhase(corev1.PodSucceeded), withIndex("5")), podOf(2, 1, held, inPhase(corev1.PodFailed), withIndex("0")),
 				podOf(3, 1, held, deletedAt(epoch, 0), withIndex("6")),
 			},
@@ -223,7 +223,7 @@ func TestFinishedTime(t *testing.T) {
 	}
 	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
 	cases := map[string]struct {
-		pod  *leanpods.Pod
+		pod  *podcache.Pod
 		own  time.Time
 		want time.Time
 	}{
@@ -308,13 +308,13 @@ func TestObservationsAreOrderedByVersion(t *testing.T) {
 		"a pod that only a response has shown is gone when the watch has passed it over": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 5, held), Response)
-				tr.Sweep(5, func(*leanpods.Pod) bool { return false })
+				tr.Sweep(5, func(*podcache.Pod) bool { return false })
 			},
 		},
 		"a pod that the watch has yet to reach stays": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 5, held), Response)
-				tr.Sweep(4, func(*leanpods.Pod) bool { return false })
+				tr.Sweep(4, func(*podcache.Pod) bool { return false })
 			},
 			wantActive: 1,
 		},
@@ -370,7 +370,7 @@ func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
 	}
 	list := tr.BeginList()
 	tr.BeginCreate(4).Unknown() // Ended after the list began: not settled by it.
-	list.End([]*leanpods.Pod{podOf(1, 10, withIndex("0")), podOf(2, 11, withIndex("2"))}, "20")
+	list.End([]*podcache.Pod{podOf(1, 10, withIndex("0")), podOf(2, 11, withIndex("2"))}, "20")
 	v := mustView(t, tr, Question{})
 	want = &jobpolicyv1.InFlight{Creates: 1, CreateIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 4, Last: 4}}}}
 	if diff := cmp.Diff(want, v.InFlight, protocmp.Transform()); diff != "" {
@@ -401,7 +401,7 @@ func TestPodsThatAListDoesNotHoldCountNowhere(t *testing.T) {
 
 func TestRetryFacts(t *testing.T) {
 	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
-	fails := func(n, rv, s int, more ...option) *leanpods.Pod {
+	fails := func(n, rv, s int, more ...option) *podcache.Pod {
 		return podOf(n, rv, append([]option{held, inPhase(corev1.PodFailed), endedAt(at(s), 1)}, more...)...)
 	}
 	cases := map[string]struct {

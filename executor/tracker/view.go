@@ -8,7 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -112,7 +112,7 @@ func (t *Tracker) inFlight() *jobpolicyv1.InFlight {
 }
 
 // Pod returns what was last seen of a pod.
-func (t *Tracker) Pod(uid types.UID) (*leanpods.Pod, bool) {
+func (t *Tracker) Pod(uid types.UID) (*podcache.Pod, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, known := t.pods[uid]
@@ -123,10 +123,10 @@ func (t *Tracker) Pod(uid types.UID) (*leanpods.Pod, bool) {
 }
 
 // Strays returns the pods that the Job controls and its selector does not match.
-func (t *Tracker) Strays() []*leanpods.Pod {
+func (t *Tracker) Strays() []*podcache.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make([]*leanpods.Pod, 0, len(t.strays))
+	out := make([]*podcache.Pod, 0, len(t.strays))
 	for _, r := range t.strays {
 		out = append(out, r.pod)
 	}
@@ -134,10 +134,10 @@ func (t *Tracker) Strays() []*leanpods.Pod {
 }
 
 // Held returns the pods that hold the finalizer.
-func (t *Tracker) Held() []*leanpods.Pod {
+func (t *Tracker) Held() []*podcache.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []*leanpods.Pod
+	var out []*podcache.Pod
 	for _, r := range t.pods {
 		if r.pod.Held {
 			out = append(out, r.pod)

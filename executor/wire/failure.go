@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -20,12 +20,12 @@ const (
 
 // PodFailure says how a pod failed, limited to what the policy's rules ask for:
 // anybody who may write a pod's status can put any number of conditions there.
-func PodFailure(pod *leanpods.Pod, policy *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailure {
+func PodFailure(pod *podcache.Pod, policy *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailure {
 	f := &jobpolicyv1.PodFailure{PodName: pod.Name}
 	for i := range pod.Exits {
 		f.ContainerExits = appendExit(f.ContainerExits, &pod.Exits[i], policy)
 	}
-	pod.EachCondition(func(c leanpods.Condition) { f.Conditions = appendCondition(f.Conditions, c, policy) })
+	pod.EachCondition(func(c podcache.Condition) { f.Conditions = appendCondition(f.Conditions, c, policy) })
 	return f
 }
 
@@ -34,7 +34,7 @@ func PodFailure(pod *leanpods.Pod, policy *batchv1.PodFailurePolicy) *jobpolicyv
 var disruption = batchv1.PodFailurePolicyOnPodConditionsPattern{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}
 
 // appendCondition appends a condition that a rule names, and a disruption.
-func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c leanpods.Condition, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.PodConditionPattern {
+func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c podcache.Condition, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.PodConditionPattern {
 	pattern := batchv1.PodFailurePolicyOnPodConditionsPattern{Type: c.Type, Status: c.Status}
 	status := podConditionStatus(c.Status)
 	named := pattern == disruption || slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
@@ -51,7 +51,7 @@ func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c leanpods.C
 
 // appendExit appends the failure of a container that a rule may match: of one
 // that a rule names, and the first with each exit code for rules that name none.
-func appendExit(exits []*jobpolicyv1.ContainerExit, failed *leanpods.Exit, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.ContainerExit {
+func appendExit(exits []*jobpolicyv1.ContainerExit, failed *podcache.Exit, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.ContainerExit {
 	if len(exits) == maxContainerExits {
 		return exits
 	}

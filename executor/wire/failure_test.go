@@ -8,7 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 // One entry more than the contract takes would make every request about the Job
@@ -31,7 +31,7 @@ func TestAFailureKeepsWithinTheContract(t *testing.T) {
 		})
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue})
 	}
-	got := PodFailure(leanpods.From(pod), policy)
+	got := PodFailure(podcache.From(pod), policy)
 	if n := len(got.Conditions); n != maxPodConditions {
 		t.Errorf("%d conditions, want %d", n, maxPodConditions)
 	}

@@ -3,13 +3,13 @@ package wire
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // PodPhase maps a pod's phase; a pod that no kubelet has touched yet may have none
 // and is pending.
-func PodPhase(pod *leanpods.Pod) jobpolicyv1.PodPhase {
+func PodPhase(pod *podcache.Pod) jobpolicyv1.PodPhase {
 	switch pod.Phase() {
 	case corev1.PodRunning:
 		return jobpolicyv1.PodPhase_POD_PHASE_RUNNING

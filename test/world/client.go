@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 // A client has what the executor and the actors use of a clientset. Calls of
@@ -108,7 +108,7 @@ func newCore(cfg *rest.Config, sender *http.Client, lean bool) (typedcorev1.Core
 	}
 	own := rest.CopyConfig(cfg)
 	own.APIPath, own.GroupVersion = "/api", &corev1.SchemeGroupVersion
-	own.NegotiatedSerializer = leanpods.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())
+	own.NegotiatedSerializer = podcache.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())
 	c, err := rest.RESTClientForConfigAndClient(own, sender)
 	if err != nil {
 		return nil, err

@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjobs"
-	"jobpolicy.dev/executor/expiry"
+	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/leaderelection"
+	"jobpolicy.dev/executor/ttl"
 )
 
 // The lease that the active one of several executors holds.
@@ -161,14 +161,14 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	crons, err := cronjobs.New(cronjobs.Config{
+	crons, err := cronjob.New(cronjob.Config{
 		Client: c, Decider: d, Jobs: jobs.Jobs(), ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace,
 		TimeZone: settings.zone, DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	ttl, err := expiry.New(expiry.Config{
+	finished, err := ttl.New(ttl.Config{
 		Client: c, Decider: d, Jobs: jobs.Jobs(), ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace,
 		ServerNow: c.serverNow, DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
 	})
@@ -180,7 +180,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 			f.w.judge.began(p.name, time.Now())
 		}
 		group, running := errgroup.WithContext(ctx)
-		for _, run := range []func(context.Context) error{jobs.Run, crons.Run, ttl.Run} {
+		for _, run := range []func(context.Context) error{jobs.Run, crons.Run, finished.Run} {
 			group.Go(func() error { return run(running) })
 		}
 		return group.Wait()

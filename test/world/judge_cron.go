@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/cronjobs"
+	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/test/world/apiserver"
 )
 
@@ -97,15 +97,15 @@ func (j *judge) cronLately(c *cronRecord, so func(*batchv1.CronJob) bool) bool {
 // cronOurs reports whether the executors run a CronJob.
 func (j *judge) cronOurs(c *cronRecord) bool {
 	return j.cronLately(c, func(cron *batchv1.CronJob) bool {
-		manager, named := cron.Annotations[cronjobs.AnnotationManagedBy]
+		manager, named := cron.Annotations[cronjob.AnnotationManagedBy]
 		return (!named || manager == managedByUs) && (named || j.replacesBuiltin())
 	})
 }
 
 // cronSuspended is what the CronJob's user means.
 func cronSuspended(cron *batchv1.CronJob) bool {
-	if cron.Annotations[cronjobs.AnnotationManagedBy] == managedByUs {
-		text, ok := cron.Annotations[cronjobs.AnnotationSuspend]
+	if cron.Annotations[cronjob.AnnotationManagedBy] == managedByUs {
+		text, ok := cron.Annotations[cronjob.AnnotationSuspend]
 		return ok && text != "false"
 	}
 	return valueOr(cron.Spec.Suspend, false)

@@ -15,8 +15,8 @@ import (
 
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjobs"
-	"jobpolicy.dev/executor/expiry"
+	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
@@ -106,7 +106,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 		c.run = append(c.run, certs.Run)
 	}
 	if o.controllers.enabled(cronJobController) {
-		crons, err := cronjobs.New(cronjobs.Config{
+		crons, err := cronjob.New(cronjob.Config{
 			Client: client, Events: client.events, Decider: d, Jobs: jobs.Jobs(),
 			ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
 			Workers: o.controllers.cronWorkers, TimeZone: o.controllers.timeZone,
@@ -120,7 +120,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 		c.pages["GET /debug/cronjobs"] = crons.TableHandler()
 	}
 	if o.controllers.enabled(ttlController) {
-		ttl, err := expiry.New(expiry.Config{
+		finished, err := ttl.New(ttl.Config{
 			Client: client, Events: client.events, Decider: d, Jobs: jobs.Jobs(),
 			ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
 			Workers: o.controllers.ttlWorkers, ServerNow: client.Clock.Now,
@@ -130,7 +130,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 		if err != nil {
 			return nil, err
 		}
-		c.run, c.ready = append(c.run, ttl.Run), append(c.ready, ttl.Ready)
+		c.run, c.ready = append(c.run, finished.Run), append(c.ready, finished.Ready)
 	}
 	return c, nil
 }

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/podcache"
 )
 
 // Options say how to reach the API server. Names and defaults of the flags are
@@ -81,7 +81,7 @@ func (o *Options) base() (*rest.Config, error) {
 }
 
 // A Client also knows the time at the API server. Of pods it knows only what
-// package leanpods decodes.
+// package podcache decodes.
 type Client struct {
 	kubernetes.Interface
 	Clock *Clock
@@ -118,7 +118,7 @@ func New(cfg *rest.Config) (*Client, error) {
 func leanCore(cfg *rest.Config, transport *http.Client) (typedcorev1.CoreV1Interface, error) {
 	own := rest.CopyConfig(cfg)
 	own.APIPath, own.GroupVersion = "/api", &corev1.SchemeGroupVersion
-	own.NegotiatedSerializer = leanpods.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())
+	own.NegotiatedSerializer = podcache.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())
 	client, err := rest.RESTClientForConfigAndClient(own, transport)
 	if err != nil {
 		return nil, err

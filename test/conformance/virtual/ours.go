@@ -18,11 +18,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/cronjob"
+	cronpolicy "jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjobs"
-	"jobpolicy.dev/executor/expiry"
-	"jobpolicy.dev/executor/leanpods"
+	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/ttl"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -79,12 +79,12 @@ func (e *Engine) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest)
 	return resp, e.refused(err)
 }
 
-// DecideCronJob implements cronjobs.Decider.
+// DecideCronJob implements cronjob.Decider.
 func (e *Engine) DecideCronJob(_ context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 	if err := e.reach(); err != nil {
 		return nil, err
 	}
-	resp, err := cronjob.Decide(req)
+	resp, err := cronpolicy.Decide(req)
 	return resp, e.refused(err)
 }
 
@@ -131,16 +131,16 @@ func OurCronJobs(e *Engine, log *slog.Logger) Program {
 }
 
 func (e *Engine) besideJobs(client kubernetes.Interface, jobs cache.SharedIndexInformer, log *slog.Logger) ([]func(context.Context) error, error) {
-	crons, err := cronjobs.New(cronjobs.Config{
+	crons, err := cronjob.New(cronjob.Config{
 		Client: client, Decider: e, Jobs: jobs, ManagedBy: ManagedBy, ReplaceBuiltin: true, Logger: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	ttl, err := expiry.New(expiry.Config{
+	finished, err := ttl.New(ttl.Config{
 		Client: client, Decider: e, Jobs: jobs, ManagedBy: ManagedBy, ReplaceBuiltin: true, Logger: log,
 	})
-	return []func(context.Context) error{crons.Run, ttl.Run}, err
+	return []func(context.Context) error{crons.Run, finished.Run}, err
 }
 
 // lean is a client that decodes of pods what our executor reads of them, as its
@@ -160,7 +160,7 @@ func leanClient(cfg *rest.Config) (kubernetes.Interface, error) {
 	}
 	own := rest.CopyConfig(cfg)
 	own.APIPath, own.GroupVersion = "/api", &corev1.SchemeGroupVersion
-	own.NegotiatedSerializer = leanpods.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())
+	own.NegotiatedSerializer = podcache.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())
 	core, err := rest.RESTClientForConfigAndClient(own, &http.Client{Transport: cfg.Transport})
 	if err != nil {
 		return nil, err

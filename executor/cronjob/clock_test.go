@@ -1,0 +1,67 @@
+package cronjob
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// settled asks to be asked again at a time.
+func settled(at time.Time) answer {
+	return func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RecheckTime: timestamppb.New(at)}
+	}
+}
+
+// TestAClockThatIsSetHoldsNoRunUpForLong has a clock that is a day ahead at the
+// first look, which plans the next one for a day later still.
+func TestAClockThatIsSetHoldsNoRunUpForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ahead atomic.Int64
+		ahead.Store(int64(24 * time.Hour))
+		began := time.Now()
+		now := func() time.Time { return created.Add(time.Since(began) + time.Duration(ahead.Load())) }
+		d := &script{answers: []answer{settled(created.Add(48 * time.Hour)), starting("cron-1")}}
+		s := newServer(testCron())
+		start(t, s, d, func(c *Config) { c.Now = now })
+		time.Sleep(time.Second)
+		if n := len(d.requests()); n != 1 {
+			t.Fatalf("%d questions, want one", n)
+		}
+		ahead.Store(0)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if _, err := s.BatchV1().Jobs(namespace).Get(t.Context(), "cron-1", metav1.GetOptions{}); err != nil {
+			t.Errorf("the next run did not start: %v", err)
+		}
+	})
+}
+
+// TestAScheduledTimeOfTheFutureIsForTheEngineToJudge: it is told of it as it is
+// written, and the last schedule time goes back if the engine says so.
+func TestAScheduledTimeOfTheFutureIsForTheEngineToJudge(t *testing.T) {
+	future := time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
+	job := testJob(7, "odd", testUID(1))
+	job.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: future.Format(time.RFC3339)}
+	cron := testCron(func(c *batchv1.CronJob) { c.Status.LastScheduleTime = &metav1.Time{Time: future} })
+	s := newServer(cron, job)
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)},
+	})}}
+	start(t, s, d)
+	req := d.await(t, 1)
+	if got := req.GetJobs()[0].GetScheduledTime().AsTime(); !got.Equal(future) {
+		t.Errorf("scheduled time of the Job = %s, want %s", got, future)
+	}
+	eventually(t, "the status", func() bool {
+		stored, err := s.BatchV1().CronJobs(namespace).Get(t.Context(), "cron", metav1.GetOptions{})
+		return err == nil && stored.Status.LastScheduleTime.Time.Equal(created)
+	})
+}

@@ -1,0 +1,517 @@
+package cronjob
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func uidBytes(t *testing.T, n int) []byte {
+	t.Helper()
+	b, err := wire.UIDBytes(testUID(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
+	s := newServer(testCron())
+	d := &script{answers: []answer{starting("cron-1"), func(req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		return &jobpolicyv1.DecideCronJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+			Status: &jobpolicyv1.CronJobStatus{
+				Active:           []*jobpolicyv1.ActiveJob{{Uid: req.GetJobs()[0].GetUid(), Name: req.GetJobs()[0].GetName()}},
+				LastScheduleTime: timestamppb.New(created.Add(time.Minute)),
+			},
+			Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "FromTheEngine", Message: "x"}},
+		}
+	}}}
+	start(t, s, d)
+	second := d.await(t, 2)
+	if len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
+		t.Fatalf("second question has jobs %v, want cron-1", second.GetJobs())
+	}
+	eventually(t, "status written", func() bool { return slices.Contains(s.done(), "update cronjobs/status") })
+	if diff := cmp.Diff([]string{"create jobs", "update cronjobs/status"}, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	job, err := s.BatchV1().Jobs(namespace).Get(t.Context(), "cron-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	job.ManagedFields = nil // The fake server keeps them.
+	want := metav1.ObjectMeta{
+		Name: "cron-1", Namespace: namespace, UID: job.UID, ResourceVersion: job.ResourceVersion,
+		Labels:      map[string]string{"of": "template"},
+		Annotations: map[string]string{"also": "template", "from": "engine"},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "batch/v1", Kind: "CronJob", Name: "cron", UID: testUID(1), Controller: &yes, BlockOwnerDeletion: &yes,
+		}},
+	}
+	if diff := cmp.Diff(want, job.ObjectMeta); diff != "" {
+		t.Errorf("metadata of the Job (-want +got):\n%s", diff)
+	}
+	cron, err := s.BatchV1().CronJobs(namespace).Get(t.Context(), "cron", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	active := []corev1.ObjectReference{{
+		APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: "cron-1", UID: job.UID, ResourceVersion: job.ResourceVersion,
+	}}
+	if diff := cmp.Diff(active, cron.Status.Active); diff != "" {
+		t.Errorf("status.active (-want +got):\n%s", diff)
+	}
+	eventually(t, "the engine's event", func() bool { return slices.Contains(s.events(t), "FromTheEngine") })
+}
+
+func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
+	s := newServer(testCron())
+	s.failures["patch cronjobs"] = apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil)
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
+		Edits:  &jobpolicyv1.CronJobEdits{ClearRunNow: true},
+		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Started", Message: "x"}},
+	})}}
+	start(t, s, d)
+	d.await(t, 2)
+	if diff := cmp.Diff([]string{"create jobs", "patch cronjobs"}, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "Started") })
+}
+
+func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
+	cases := map[string]struct {
+		job       *batchv1.Job
+		wantTaken string
+	}{
+		"made by it before a restart": {testJob(7, "cron-1", testUID(1)), ""},
+		"somebody else's":             {testJob(7, "cron-1", testUID(9)), "cron-1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testCron(), tc.job)
+			d := &script{answers: []answer{starting("cron-1")}}
+			start(t, s, d)
+			second := d.await(t, 2)
+			if second.GetNameTaken() != tc.wantTaken {
+				t.Errorf("name_taken = %q, want %q", second.GetNameTaken(), tc.wantTaken)
+			}
+			if got, want := len(second.GetJobs()) == 1, tc.wantTaken == ""; got != want {
+				t.Errorf("the Job is in the snapshot: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestNothingIsStartedForACronJobThatChangedSinceItWasJudged(t *testing.T) {
+	s := newServer(testCron())
+	s.PrependReactor("get", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		cron := testCron(func(c *batchv1.CronJob) { c.ResourceVersion, c.Spec.Suspend = "999", new(true) })
+		return true, cron, nil
+	})
+	d := &script{answers: []answer{starting("cron-1")}}
+	start(t, s, d)
+	if second := d.await(t, 2); !second.GetSpec().GetSuspend() {
+		t.Error("the second question does not show what was read")
+	}
+	if writes := s.done(); len(writes) > 0 {
+		t.Errorf("writes %v, want none", writes)
+	}
+}
+
+func TestAFailedCreationIsHeldBackAndTold(t *testing.T) {
+	s := newServer(testCron())
+	s.failures["create jobs"] = apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil)
+	d := &script{answers: []answer{starting("cron-1")}}
+	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
+	second := d.await(t, 2)
+	if !second.GetCreateNotBefore().AsTime().After(second.GetNow().AsTime().Add(-time.Minute)) || second.GetCreateNotBefore() == nil {
+		t.Errorf("create_not_before = %v", second.GetCreateNotBefore())
+	}
+	eventually(t, "FailedCreate", func() bool { return slices.Contains(s.events(t), "FailedCreate") })
+}
+
+func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)))
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+		Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-0", Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
+		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
+	})}}
+	start(t, s, d)
+	second := d.await(t, 2)
+	if names := jobNames(second); !slices.Equal(names, []string{"cron-1"}) {
+		t.Errorf("jobs in the second snapshot: %v, want cron-1 alone", names)
+	}
+	if diff := cmp.Diff([]string{"delete jobs", "create jobs"}, s.done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	options := s.actions[0].(clienttesting.DeleteActionImpl).DeleteOptions
+	uid, background := testUID(7), metav1.DeletePropagationBackground
+	want := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
+	if diff := cmp.Diff(want, options); diff != "" {
+		t.Errorf("delete options (-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingIsDeletedForARunWhoseNameIsTaken(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)), testJob(8, "cron-1", testUID(9)))
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+		Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-0", Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
+		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
+	})}}
+	start(t, s, d)
+	if taken := d.await(t, 2).GetNameTaken(); taken != "cron-1" {
+		t.Errorf("name_taken = %q, want cron-1", taken)
+	}
+	if writes := s.done(); len(writes) > 0 {
+		t.Errorf("writes %v, want none", writes)
+	}
+}
+
+func jobNames(req *jobpolicyv1.DecideCronJobRequest) []string {
+	var names []string
+	for _, job := range req.GetJobs() {
+		names = append(names, job.GetName())
+	}
+	return names
+}
+
+func TestAJobThatIsOnlyInTheActiveListIsLookedForPastTheCache(t *testing.T) {
+	listed := testCron(func(c *batchv1.CronJob) {
+		c.Status.Active = []corev1.ObjectReference{{Name: "cron-0", UID: testUID(7)}, {Name: "cron-1", UID: testUID(8)}}
+	})
+	s := newServer(listed)
+	s.PrependReactor("get", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.(clienttesting.GetAction).GetName() != "cron-0" {
+			return false, nil, nil
+		}
+		job := testJob(7, "cron-0", testUID(1))
+		job.ResourceVersion = "5000" // Newer than anything that the watch has shown.
+		return true, job, nil
+	})
+	d := &script{answers: []answer{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		return &jobpolicyv1.DecideCronJobResponse{
+			Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
+			Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ABSENT_JOBS},
+		}
+	}}}
+	start(t, s, d)
+	second := d.await(t, 2)
+	if diff := cmp.Diff([][]byte{uidBytes(t, 8)}, second.GetAbsentJobs()); diff != "" {
+		t.Errorf("absent_jobs (-want +got):\n%s", diff)
+	}
+	if names := jobNames(second); !slices.Equal(names, []string{"cron-0"}) {
+		t.Errorf("jobs: %v, want the one that exists", names)
+	}
+}
+
+func TestAStatusThatIsRefusedIsDecidedAnew(t *testing.T) {
+	s := newServer(testCron())
+	s.failures["update cronjobs/status"] = apierrors.NewConflict(schema.GroupResource{Resource: "cronjobs"}, "cron", nil)
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)},
+	})}}
+	start(t, s, d)
+	if second := d.await(t, 2); second.GetStatus().GetLastScheduleTime() != nil {
+		t.Errorf("the second question has %v as written", second.GetStatus())
+	}
+}
+
+func TestWhoseACronJobIsAndWhetherItIsSuspended(t *testing.T) {
+	annotated := func(suspend *bool, annotations ...string) *batchv1.CronJob {
+		return testCron(func(c *batchv1.CronJob) {
+			c.Spec.Suspend, c.Annotations = suspend, map[string]string{}
+			for i := 0; i < len(annotations); i += 2 {
+				c.Annotations[annotations[i]] = annotations[i+1]
+			}
+		})
+	}
+	yes, no := true, false
+	cases := map[string]struct {
+		cron                              *batchv1.CronJob
+		beside, instead, wantHeldSuspends bool
+	}{
+		"nobody named":                        {annotated(nil), false, true, false},
+		"nobody named, suspended":             {annotated(&yes), false, true, true},
+		"we are named, and it is suspended":   {annotated(&yes, AnnotationManagedBy, us), true, true, false},
+		"we are named, and it is not":         {annotated(&no, AnnotationManagedBy, us), false, true, false},
+		"somebody else is named":              {annotated(&yes, AnnotationManagedBy, "example.com/other"), false, false, true},
+		"ours, suspended by annotation":       {annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "true"), true, true, true},
+		"ours, not suspended by annotation":   {annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "false"), true, true, false},
+		"ours, an annotation that says maybe": {annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "maybe"), true, true, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, replace := range []bool{false, true} {
+				c := &Controller{cfg: Config{ManagedBy: us, ReplaceBuiltin: replace}}
+				want := tc.beside
+				if replace {
+					want = tc.instead
+				}
+				if got := c.ours(tc.cron); got != want {
+					t.Errorf("ours, in place of the built-in controller %v: %v, want %v", replace, got, want)
+				}
+				if got := c.suspended(tc.cron); got != tc.wantHeldSuspends {
+					t.Errorf("suspended: %v, want %v", got, tc.wantHeldSuspends)
+				}
+			}
+		})
+	}
+}
+
+func TestEditsArePatchesOfTheJudgedVersion(t *testing.T) {
+	handed := testCron(func(c *batchv1.CronJob) { c.Annotations = map[string]string{AnnotationManagedBy: us} })
+	cases := map[string]struct {
+		cron  *batchv1.CronJob
+		edits *jobpolicyv1.CronJobEdits
+		want  string
+	}{
+		"suspend":                         {testCron(), &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"annotations":{},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"},"spec":{"suspend":true}}`},
+		"suspend one that is handed over": {handed, &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"annotations":{"jobpolicy.dev/suspend":"true"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
+		"a run on demand was started":     {testCron(), &jobpolicyv1.CronJobEdits{ClearRunNow: true}, `{"metadata":{"annotations":{"jobpolicy.dev/run-now":null},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
+		"a schedule was seen":             {testCron(), &jobpolicyv1.CronJobEdits{ObservedSchedule: "s"}, `{"metadata":{"annotations":{"jobpolicy.dev/observed-schedule":"s"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.cron.ResourceVersion = "5"
+			got, err := (&Controller{cfg: Config{ManagedBy: us}}).editPatch(tc.cron, tc.edits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !json.Valid(got) || string(got) != tc.want {
+				t.Errorf("patch:\n got %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestASnapshotHoldsWhatTheCronJobAndItsJobsSay(t *testing.T) {
+	zone, deadline := "Europe/Berlin", int64(30)
+	cron := testCron(func(c *batchv1.CronJob) {
+		c.Spec.TimeZone, c.Spec.StartingDeadlineSeconds = &zone, &deadline
+		c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
+		c.Spec.SuccessfulJobsHistoryLimit, c.Spec.FailedJobsHistoryLimit = new(int32(3)), new(int32(1))
+		c.Annotations = map[string]string{"jobpolicy.dev/start-jitter-seconds": "9", "jobpolicy.dev/run-now": "once"}
+	})
+	failed := testJob(7, "cron-0", testUID(1))
+	ended := metav1.NewTime(created.Add(time.Minute))
+	failed.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: "2026-05-04T12:00:00+02:00"}
+	failed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: ended}}
+	s := newServer(cron, failed, testJob(8, "another", testUID(2)))
+	d := &script{}
+	start(t, s, d)
+	got := d.await(t, 1)
+	want := &jobpolicyv1.DecideCronJobRequest{
+		RequestId: got.GetRequestId(), Now: got.GetNow(),
+		CronJob: &jobpolicyv1.CronJobRef{Uid: uidBytes(t, 1), Namespace: namespace, Name: "cron", Generation: 1},
+		Spec: &jobpolicyv1.CronJobSpec{
+			Schedule: "* * * * *", TimeZone: &zone, StartingDeadlineSeconds: &deadline,
+			ConcurrencyPolicy:          jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID,
+			SuccessfulJobsHistoryLimit: new(int32(3)), FailedJobsHistoryLimit: new(int32(1)),
+			CreationTime: timestamppb.New(created),
+			Options:      &jobpolicyv1.CronJobOptions{StartJitterSeconds: new("9"), RunNow: new("once")},
+		},
+		Status: &jobpolicyv1.CronJobStatus{},
+		Jobs: []*jobpolicyv1.OwnedJob{{
+			Uid: uidBytes(t, 7), Name: "cron-0", Outcome: jobpolicyv1.JobOutcome_JOB_OUTCOME_FAILED,
+			FinishTime: timestamppb.New(ended.Time), ScheduledTime: timestamppb.New(created),
+		}},
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+// The API server takes any references in the active list, any annotations and
+// any times. None of them may keep a CronJob from being decided on.
+func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
+	long, beyond := strings.Repeat("0", 5000), metav1.NewTime(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC))
+	real := corev1.ObjectReference{Name: "cron-0", UID: testUID(7)}
+	cron := testCron(func(c *batchv1.CronJob) {
+		c.Annotations = map[string]string{annotationStartJitter: long}
+		c.Status.LastScheduleTime = &beyond
+		c.Status.Active = []corev1.ObjectReference{
+			{}, {Name: "cron-1"}, {UID: testUID(8)}, {Name: long, UID: testUID(9)}, {Name: "cron-2", UID: "no"}, real,
+		}
+	})
+	job := testJob(7, "cron-0", testUID(1))
+	job.Annotations = map[string]string{annotationRunNow: long, batchv1.CronJobScheduledTimestampAnnotation: "9999-12-31T23:59:59-23:00"}
+	s := newServer(cron, job)
+	incomplete := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE}
+	}
+	d := &script{answers: []answer{incomplete}}
+	start(t, s, d)
+	got := d.await(t, 2) // with the absent ones looked for
+	if diff := cmp.Diff([]*jobpolicyv1.ActiveJob{{Uid: uidBytes(t, 7), Name: "cron-0"}}, got.GetStatus().GetActive(), protocmp.Transform()); diff != "" {
+		t.Errorf("active (-want +got):\n%s", diff)
+	}
+	cut := long[:4093] + "…"
+	if jitter, run := got.GetSpec().GetOptions().GetStartJitterSeconds(), got.GetJobs()[0].GetRunNow(); jitter != cut || run != cut {
+		t.Errorf("annotations of %d and %d bytes, want %d that end in an ellipsis", len(jitter), len(run), len(cut))
+	}
+	if last, at := got.GetStatus().GetLastScheduleTime(), got.GetJobs()[0].GetScheduledTime(); !last.IsValid() || !at.IsValid() {
+		t.Errorf("the times %v and %v are not both valid", last, at)
+	}
+}
+
+// An answer that the contract does not allow is not taken for one that there is
+// nothing to do: the question is asked again.
+func TestAnUnknownDispositionIsRefused(t *testing.T) {
+	for _, disposition := range []jobpolicyv1.Disposition{0, 99} {
+		t.Run(disposition.String(), func(t *testing.T) {
+			d := &script{answers: []answer{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+				return &jobpolicyv1.DecideCronJobResponse{Disposition: disposition}
+			}}}
+			start(t, newServer(testCron()), d)
+			d.await(t, 2)
+		})
+	}
+}
+
+func TestTheTableSaysWhenEachCronJobRunsNext(t *testing.T) {
+	s := newServer(testCron(), testCron(func(c *batchv1.CronJob) { c.Name, c.UID = "another", testUID(2) }))
+	explaining := func(req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		return &jobpolicyv1.DecideCronJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
+			Explanation: &jobpolicyv1.CronJobExplanation{
+				Summary: "nothing is due for " + req.GetCronJob().GetName(), NextScheduleTime: timestamppb.New(created.Add(time.Hour)),
+			},
+		}
+	}
+	c := start(t, s, &script{answers: []answer{explaining, explaining}})
+	want := `NAMESPACE   NAME      SCHEDULE    TIMEZONE   SUSPEND   ACTIVE   LAST SCHEDULE   NEXT SCHEDULE          WHY
+ns          another   * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for another
+ns          cron      * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for cron
+`
+	eventually(t, "both are judged", func() bool { return !strings.Contains(string(c.table()), "not judged yet") && len(c.rows()) == 2 })
+	if diff := cmp.Diff(want, string(c.table())); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+// The list of active Jobs may name a Job wrongly.
+func TestAReferenceIsTheJobsByUIDAndName(t *testing.T) {
+	wrong := corev1.ObjectReference{Kind: "Job", Name: "other", UID: testUID(7)}
+	snap := snapshot{cron: testCron(func(c *batchv1.CronJob) { c.Status.Active = []corev1.ObjectReference{wrong} })}
+	if got := snap.reference(testUID(7), "other"); got != wrong {
+		t.Errorf("reference = %v, want the one of the list: %v", got, wrong)
+	}
+	if got := snap.reference(testUID(7), "cron-1"); got.Name != "cron-1" || got.APIVersion != "batch/v1" {
+		t.Errorf("reference = %v, want one of cron-1", got)
+	}
+}
+
+// A user may delete a run before the status says that it was started. It is part of
+// the question until the status does, or it would be started again.
+func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
+	s := newServer(testCron())
+	var jobs cache.SharedIndexInformer
+	s.PrependReactor("create", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		job := action.(clienttesting.CreateAction).GetObject().(*batchv1.Job)
+		s.mu.Lock()
+		s.stamp(job)
+		s.mu.Unlock()
+		resource := batchv1.SchemeGroupVersion.WithResource("jobs")
+		if err := errors.Join(s.Tracker().Create(resource, job.DeepCopy(), namespace), s.Tracker().Delete(resource, namespace, job.Name)); err != nil {
+			return true, nil, err
+		}
+		eventually(t, "the watch has shown the deletion", func() bool {
+			store := jobs.GetStore()
+			return store.LastStoreSyncResourceVersion() == job.ResourceVersion && len(store.ListKeys()) == 0
+		})
+		return true, job, nil
+	})
+	recording := applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))}})
+	d := &script{answers: []answer{starting("cron-1"), recording}}
+	start(t, s, d, func(cfg *Config) { jobs = cfg.Jobs })
+	if second := d.await(t, 2); len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
+		t.Fatalf("second question has jobs %v, want cron-1", second.GetJobs())
+	}
+	if third := d.await(t, 3); len(third.GetJobs()) != 0 {
+		t.Errorf("third question has jobs %v, want none", third.GetJobs())
+	}
+}
+
+// A name may be refused as taken although no Job has it, by a webhook for example, or
+// because that Job goes meanwhile. The next try waits, or it would be a hot loop.
+func TestANameThatIsTakenByNoJobHoldsCreation(t *testing.T) {
+	s := newServer(testCron())
+	s.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1")
+	})
+	d := &script{answers: []answer{starting("cron-1")}}
+	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
+	second := d.await(t, 2)
+	if !second.GetCreateNotBefore().AsTime().After(second.GetNow().AsTime()) {
+		t.Errorf("the next question holds creation until %v, want a time after %v", second.GetCreateNotBefore().AsTime(), second.GetNow().AsTime())
+	}
+}
+
+// A conflict does not say that the Job is gone: a webhook may have refused its
+// deletion. It is part of the question until it is gone.
+func TestADeletionThatMetAConflictIsTriedAgain(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-1", testUID(1)))
+	refused := false
+	s.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if refused {
+			return false, nil, nil
+		}
+		refused = true
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1", errors.New("the webhook wants it so"))
+	})
+	deleting := func() answer {
+		return applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})
+	}
+	d := &script{answers: []answer{deleting(), deleting()}}
+	start(t, s, d)
+	if second := d.await(t, 2); len(second.GetJobs()) != 1 {
+		t.Fatalf("the question after the conflict has jobs %v, want cron-1", second.GetJobs())
+	}
+	if third := d.await(t, 3); len(third.GetJobs()) != 0 {
+		t.Errorf("the question after the deletion has jobs %v, want none", third.GetJobs())
+	}
+}
+
+// A finalizer may keep a deleted Job for long. Once the watch shows that it is
+// being deleted, it is part of the question again.
+func TestADeletedJobThatStaysIsShownAsDeleting(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-1", testUID(1)))
+	s.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		now := metav1.NewTime(created)
+		job := testJob(7, "cron-1", testUID(1))
+		job.DeletionTimestamp, job.Finalizers = &now, []string{"example.com/hook"}
+		s.mu.Lock()
+		s.stamp(job)
+		s.mu.Unlock()
+		return true, nil, s.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), job, namespace)
+	})
+	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})}}
+	start(t, s, d)
+	eventually(t, "a question with the Job that is being deleted", func() bool {
+		return slices.ContainsFunc(d.requests(), func(req *jobpolicyv1.DecideCronJobRequest) bool {
+			return len(req.GetJobs()) == 1 && req.GetJobs()[0].GetDeleting()
+		})
+	})
+}

@@ -1,0 +1,235 @@
+package cronjob
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	batchinformers "k8s.io/client-go/informers/batch/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const (
+	us        = "jobpolicy.dev/executor"
+	namespace = "ns"
+)
+
+var created = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+
+func testUID(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012x", n)) }
+
+type answer = func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse
+
+// script is a Decider that answers with functions, one after the other; after the
+// last it answers that everything is settled.
+type script struct {
+	mu      sync.Mutex
+	answers []answer
+	asked   []*jobpolicyv1.DecideCronJobRequest
+}
+
+func (s *script) DecideCronJob(_ context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, req)
+	resp := &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	if len(s.answers) > 0 {
+		resp = s.answers[0](req)
+		s.answers = s.answers[1:]
+	}
+	resp.RequestId = req.GetRequestId()
+	return resp, nil
+}
+
+func (s *script) requests() []*jobpolicyv1.DecideCronJobRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*jobpolicyv1.DecideCronJobRequest(nil), s.asked...)
+}
+
+func applying(d *jobpolicyv1.DecideCronJobResponse) answer {
+	return func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		d.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+		return d
+	}
+}
+
+// starting asks for a run of the schedule's time.
+func starting(name string) answer {
+	return applying(&jobpolicyv1.DecideCronJobResponse{Create: &jobpolicyv1.CreateJob{
+		Name: name, ScheduledTime: timestamppb.New(created.Add(time.Minute)), Annotations: map[string]string{"from": "engine"},
+	}})
+}
+
+// server is a clientset that gives out UIDs and resource versions as an API server
+// does, and records the writes it is asked for.
+type server struct {
+	*fake.Clientset
+	mu       sync.Mutex
+	version  int
+	writes   []string
+	actions  []clienttesting.Action
+	failures map[string]error // By write; each fails once.
+}
+
+func newServer(objects ...runtime.Object) *server {
+	s := &server{Clientset: fake.NewClientset(), version: 100, failures: map[string]error{}}
+	for _, o := range objects {
+		s.stamp(o)
+		if err := s.Tracker().Add(o); err != nil {
+			panic(err)
+		}
+	}
+	s.PrependReactor("*", "*", s.react)
+	return s
+}
+
+func (s *server) stamp(o runtime.Object) {
+	m, err := meta.Accessor(o)
+	if err != nil {
+		panic(err)
+	}
+	s.version++
+	m.SetResourceVersion(strconv.Itoa(s.version))
+	if m.GetUID() == "" {
+		m.SetUID(testUID(s.version))
+	}
+}
+
+func (s *server) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	verb := action.GetVerb()
+	if action.GetResource().Resource == "events" || verb == "get" || verb == "list" || verb == "watch" {
+		return false, nil, nil
+	}
+	write := verb + " " + action.GetResource().Resource
+	if sub := action.GetSubresource(); sub != "" {
+		write += "/" + sub
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes = append(s.writes, write)
+	s.actions = append(s.actions, action)
+	if err := s.failures[write]; err != nil {
+		delete(s.failures, write)
+		return true, nil, err
+	}
+	if a, ok := action.(clienttesting.CreateAction); ok { // Updates are of this type, too.
+		s.stamp(a.GetObject())
+	}
+	return false, nil, nil
+}
+
+func (s *server) done() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.writes...)
+}
+
+// events are the reasons of the events on the CronJob, in no order.
+func (s *server) events(t *testing.T) []string {
+	t.Helper()
+	list, err := s.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reasons []string
+	for _, ev := range list.Items {
+		reasons = append(reasons, ev.Reason)
+	}
+	return reasons
+}
+
+func testCron(change ...func(*batchv1.CronJob)) *batchv1.CronJob {
+	cron := &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "cron", Namespace: namespace, UID: testUID(1), Generation: 1,
+			CreationTimestamp: metav1.NewTime(created),
+		},
+		Spec: batchv1.CronJobSpec{
+			Schedule: "* * * * *",
+			JobTemplate: batchv1.JobTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"of": "template"}, Annotations: map[string]string{"also": "template"}},
+				Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+					Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c"}}},
+				}},
+			},
+		},
+	}
+	for _, f := range change {
+		f(cron)
+	}
+	return cron
+}
+
+// testJob is a Job that the CronJob of the UID controls.
+func testJob(n int, name string, controller types.UID) *batchv1.Job {
+	yes := true
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: namespace, UID: testUID(n),
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "cron", UID: controller, Controller: &yes}},
+	}}
+}
+
+// start runs a Controller in place of the built-in one, and an informer of Jobs,
+// for the length of the test.
+func start(t *testing.T, s *server, d Decider, change ...func(*Config)) *Controller {
+	t.Helper()
+	jobs := batchinformers.NewJobInformer(s, metav1.NamespaceAll, 0, cache.Indexers{})
+	cfg := Config{
+		Client: s, Decider: d, Jobs: jobs, ManagedBy: us, ReplaceBuiltin: true,
+		APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider(),
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { jobs.RunWithContext(ctx) })
+	all.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); all.Wait() })
+	return c
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// asked waits for the n-th question.
+func (s *script) await(t *testing.T, n int) *jobpolicyv1.DecideCronJobRequest {
+	t.Helper()
+	eventually(t, fmt.Sprintf("question %d", n), func() bool { return len(s.requests()) >= n })
+	return s.requests()[n-1]
+}

@@ -1,0 +1,75 @@
+package cronjob
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Tests of what must not come (invariant I11). They run in virtual time, in which
+// nothing is left that might still come when they look.
+
+// A conflict with nobody, as an admission webhook may answer it, is no reason to try
+// again at once, or it would be a hot loop.
+func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
+	edits := map[string]*jobpolicyv1.CronJobEdits{"update cronjobs/status": nil, "patch cronjobs": {ClearRunNow: true}}
+	for write := range edits {
+		t.Run(write, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(testCron())
+				s.failures[write] = apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil)
+				writing := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+					return &jobpolicyv1.DecideCronJobResponse{
+						Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+						Edits:       edits[write],
+						Status:      &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))},
+					}
+				}
+				d := &script{answers: []answer{writing, writing, writing}}
+				start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Hour, time.Hour })
+				time.Sleep(59 * time.Minute)
+				if n := len(d.requests()); n != 1 {
+					t.Errorf("asked %d times, want once within the back-off", n)
+				}
+				time.Sleep(2 * time.Minute)
+				if n := len(d.requests()); n == 1 {
+					t.Error("not asked again after the back-off")
+				}
+			})
+		})
+	}
+}
+
+// What the API keeps of a status may be what it has: then there is nothing to do
+// at once.
+func TestAStatusThatIsTheSameIsNotDecidedOnForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		job := testJob(7, "cron-1", testUID(1))
+		job.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: "2026-05-04T10:01:00.5Z"}
+		at := metav1.NewTime(created.Add(time.Minute))
+		s := newServer(testCron(func(c *batchv1.CronJob) { c.Status.LastScheduleTime = &at }), job)
+		same := applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(at.Time)}})
+		d := &script{answers: []answer{same, same, same, same, same, same, same, same}}
+		start(t, s, d)
+		time.Sleep(time.Minute)
+		asked := d.requests()
+		if len(asked) == 0 || len(asked) > 2 {
+			t.Fatalf("%d questions about a CronJob that nothing happens to, want one for each of the two objects at most", len(asked))
+		}
+		if got := asked[0].GetJobs()[0].GetScheduledTime().AsTime(); !got.Equal(at.Time) {
+			t.Errorf("scheduled_time = %v, want %v: whole seconds, as the API keeps times", got, at)
+		}
+		if diff := cmp.Diff([]string(nil), s.done()); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
+		}
+	})
+}

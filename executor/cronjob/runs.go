@@ -1,0 +1,151 @@
+package cronjob
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// deleteJob deletes one Job, its pods in the background. One that is gone is as
+// good as deleted.
+func (c *Controller) deleteJob(ctx context.Context, s *cronState, snap snapshot, del *jobpolicyv1.DeleteJob) (err error) {
+	ctx, end := c.span(ctx, SpanJobDeleted, AttrJobName.String(del.GetName()))
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	uid, err := wire.UIDString(del.GetUid())
+	if err != nil {
+		return fmt.Errorf("delete job %s: %w", del.GetName(), err)
+	}
+	background := metav1.DeletePropagationBackground
+	err = c.cfg.Client.BatchV1().Jobs(snap.cron.Namespace).Delete(ctx, del.GetName(), metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
+	})
+	if err != nil && !c.isGone(ctx, snap.cron.Namespace, del.GetName(), uid, err) {
+		c.recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
+		return fmt.Errorf("deleting job %s: %w", del.GetName(), err)
+	}
+	s.unmadeJob(uid)
+	return nil
+}
+
+// isGone reports whether a deletion failed because the Job is not there any more. A
+// conflict may say that another Job has the name, or come from an admission webhook.
+func (c *Controller) isGone(ctx context.Context, namespace, name string, uid types.UID, err error) bool {
+	if !apierrors.IsConflict(err) {
+		return apierrors.IsNotFound(err)
+	}
+	live, readErr := c.liveJob(ctx, namespace, name)
+	return readErr == nil && (live == nil || live.UID != uid)
+}
+
+// createJob makes the Job of a run. created is false when somebody else's Job has
+// its name, or creation is held back from now on.
+func (c *Controller) createJob(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (created bool, err error) {
+	ctx, end := c.span(ctx, SpanJobCreated, AttrJobName.String(create.GetName()))
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	job, err := c.cfg.Client.BatchV1().Jobs(snap.cron.Namespace).Create(ctx, newJob(snap.cron, create), metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		c.started(ctx, s, snap, create, job)
+		return true, nil
+	case apierrors.IsAlreadyExists(err):
+		return c.existing(ctx, s, snap, create, err)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return false, fmt.Errorf("%w: %w", errNamespaceTerminating, err)
+	}
+	c.recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)
+	c.holdCreation(ctx, s, err)
+	return false, nil
+}
+
+// newJob makes a Job of the CronJob's template.
+func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
+	template := cron.Spec.JobTemplate.DeepCopy()
+	annotations := maps.Clone(template.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, create.GetAnnotations())
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: create.GetName(), Namespace: cron.Namespace,
+			Labels: template.Labels, Annotations: annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cron, cronJobKind)},
+		},
+		Spec: template.Spec,
+	}
+}
+
+func (c *Controller) started(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob, job *batchv1.Job) {
+	s.madeJob(job)
+	s.mu.Lock()
+	s.createFailures, s.createNotBefore, s.nameTaken = 0, time.Time{}, ""
+	s.mu.Unlock()
+	if at := create.GetScheduledTime(); at != nil {
+		c.metrics.skew.Observe(job.CreationTimestamp.Sub(at.AsTime()).Seconds())
+	}
+	c.log.InfoContext(ctx, "run started", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name), slog.String("job", job.Name))
+}
+
+// existing works out whose Job has the name of a run that could not be created.
+// The CronJob's own was made before a restart, or by the built-in controller: the
+// run is started. If no Job has it, cause is an answer that may come again at once:
+// the next try waits.
+func (c *Controller) existing(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob, cause error) (started bool, err error) {
+	inUse, err := c.nameInUse(ctx, s, snap, create)
+	if err != nil {
+		return false, err
+	}
+	if !inUse {
+		c.holdCreation(ctx, s, cause)
+		return false, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.made {
+		started = started || m.job.Name == create.GetName()
+	}
+	return started, nil
+}
+
+// nameInUse looks past every cache for a Job of a run's name, and takes in whose
+// it is.
+func (c *Controller) nameInUse(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (bool, error) {
+	job, err := c.liveJob(ctx, snap.cron.Namespace, create.GetName())
+	if err != nil || job == nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if controllingUID(job) != s.uid {
+		s.nameTaken = create.GetName()
+		return true, nil
+	}
+	s.keepMade(job)
+	return true, nil
+}
+
+// holdCreation holds creation back, longer each time in a row.
+func (c *Controller) holdCreation(ctx context.Context, s *cronState, cause error) {
+	s.mu.Lock()
+	delay := min(c.cfg.APIBackoff<<min(s.createFailures, 20), c.cfg.MaxAPIBackoff)
+	s.createFailures++
+	s.createNotBefore = time.Now().Add(delay)
+	s.mu.Unlock()
+	c.log.WarnContext(ctx, "job of a run not created", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
+		slog.Duration("retryAfter", delay), slog.Any("error", cause))
+}

@@ -1,0 +1,90 @@
+package cronjob
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// TableHandler answers GET with a table of our CronJobs in plain text, by
+// namespace and name: schedule, when it ran last, when it runs next, and what the
+// last decision said.
+func (c *Controller) TableHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			http.Error(w, "only GET is allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if _, err := w.Write(c.table()); err != nil {
+			c.log.DebugContext(r.Context(), "reader of the table went away", "error", err)
+		}
+	})
+}
+
+func (c *Controller) table() []byte {
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "NAMESPACE\tNAME\tSCHEDULE\tTIMEZONE\tSUSPEND\tACTIVE\tLAST SCHEDULE\tNEXT SCHEDULE\tWHY")
+	for _, r := range c.rows() {
+		fmt.Fprintln(w, strings.Join(r, "\t"))
+	}
+	w.Flush() // a buffer takes everything
+	return out.Bytes()
+}
+
+func (c *Controller) rows() [][]string {
+	c.mu.Lock()
+	states := make([]*cronState, 0, len(c.crons))
+	for _, s := range c.crons {
+		states = append(states, s)
+	}
+	c.mu.Unlock()
+	var rows [][]string
+	for _, s := range states {
+		s.mu.Lock()
+		cron, last := s.cron, s.last
+		s.mu.Unlock()
+		if cron != nil && c.ours(cron) {
+			rows = append(rows, c.row(cron, last))
+		}
+	}
+	slices.SortFunc(rows, func(a, b []string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	return rows
+}
+
+func (c *Controller) row(cron *batchv1.CronJob, last *jobpolicyv1.CronJobExplanation) []string {
+	zone := c.cfg.TimeZone
+	if cron.Spec.TimeZone != nil {
+		zone = *cron.Spec.TimeZone
+	}
+	return []string{
+		cron.Namespace, cron.Name, cron.Spec.Schedule, cmp.Or(zone, "UTC"), fmt.Sprint(c.suspended(cron)), fmt.Sprint(len(cron.Status.Active)),
+		whenWritten(cron.Status.LastScheduleTime), when(last.GetNextScheduleTime()), cmp.Or(last.GetSummary(), "not judged yet"),
+	}
+}
+
+func whenWritten(t *metav1.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func when(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "-"
+	}
+	return t.AsTime().Format(time.RFC3339)
+}

@@ -1,0 +1,110 @@
+package cronjob
+
+import (
+	"context"
+	"encoding/json"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// edit changes the CronJob's own metadata and spec, of the version that was
+// judged.
+func (c *Controller) edit(ctx context.Context, s *cronState, snap snapshot, edits *jobpolicyv1.CronJobEdits) (err error) {
+	if edits == nil {
+		return nil
+	}
+	ctx, end := c.span(ctx, SpanCronJobEdited)
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	patch, err := c.editPatch(snap.cron, edits)
+	if err != nil {
+		return err
+	}
+	updated, err := c.cfg.Client.BatchV1().CronJobs(snap.cron.Namespace).Patch(ctx, snap.cron.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return c.writeFailed(ctx, s, snap.cron.ResourceVersion, err)
+	}
+	updated.ManagedFields = nil
+	s.observe(updated)
+	return nil
+}
+
+// editPatch is a merge patch with the judged version as its precondition.
+func (c *Controller) editPatch(cron *batchv1.CronJob, edits *jobpolicyv1.CronJobEdits) ([]byte, error) {
+	annotations := map[string]any{}
+	metadata := map[string]any{"uid": cron.UID, "resourceVersion": cron.ResourceVersion, "annotations": annotations}
+	patch := map[string]any{"metadata": metadata}
+	if edits.GetSuspend() && c.handedOver(cron) {
+		annotations[AnnotationSuspend] = "true"
+	}
+	if edits.GetSuspend() && !c.handedOver(cron) {
+		patch["spec"] = map[string]any{"suspend": true}
+	}
+	if edits.GetClearRunNow() {
+		annotations[annotationRunNow] = nil
+	}
+	if text := edits.GetObservedSchedule(); text != "" {
+		annotations[annotationObserved] = text
+	}
+	if text := edits.GetFailuresCountedUntil(); text != "" {
+		annotations[annotationCountedUntil] = text
+	}
+	return json.Marshal(patch)
+}
+
+// writeStatus replaces the status of the very version that was judged. written:
+// that made a new version of the CronJob.
+func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapshot, m *jobpolicyv1.CronJobStatus) (written bool, err error) {
+	if m == nil {
+		return false, nil
+	}
+	status, err := snap.apiStatus(m)
+	if err != nil {
+		return false, err
+	}
+	if apiequality.Semantic.DeepEqual(status, &snap.cron.Status) {
+		return false, nil
+	}
+	ctx, end := c.span(ctx, SpanStatusWritten)
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	cron := snap.cron.DeepCopy()
+	cron.Status = *status
+	if current := s.current(); current != nil {
+		cron.ResourceVersion = current.ResourceVersion // an edit of this round has made it newer
+	}
+	updated, err := c.cfg.Client.BatchV1().CronJobs(cron.Namespace).UpdateStatus(ctx, cron, metav1.UpdateOptions{})
+	if err != nil {
+		return false, c.writeFailed(ctx, s, cron.ResourceVersion, err)
+	}
+	updated.ManagedFields = nil
+	return s.observe(updated), nil
+}
+
+// writeFailed brings the view up to date after a write to a version that was
+// refused because of a newer one. If there is none, the same answer may come again
+// at once, from an admission webhook for example: it is an error like others.
+func (c *Controller) writeFailed(ctx context.Context, s *cronState, version string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return errGone
+	}
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	live, readErr := c.liveCron(ctx, s)
+	if readErr != nil {
+		return readErr
+	}
+	if live.ResourceVersion == version {
+		return err
+	}
+	return errChanged
+}

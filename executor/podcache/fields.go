@@ -1,0 +1,64 @@
+package podcache
+
+import "google.golang.org/protobuf/encoding/protowire"
+
+// A message says which fields of a protobuf message are kept, by number: those
+// that are there, as a whole where it is nil.
+type message map[protowire.Number]message
+
+var whole message
+
+// What is kept of each message. The numbers are those of Kubernetes' API, which
+// never change.
+var (
+	podEnvelope     = message{1: whole, 2: pod, 3: whole, 4: whole}
+	podListEnvelope = message{1: whole, 2: podList, 3: whole, 4: whole}
+
+	podList = message{1: whole, 2: pod} // metadata, items
+	pod     = message{1: metadata, 2: spec, 3: status}
+
+	metadata = message{
+		1:  whole, // name
+		3:  whole, // namespace
+		5:  whole, // uid
+		6:  whole, // resourceVersion
+		8:  whole, // creationTimestamp
+		9:  whole, // deletionTimestamp
+		10: whole, // deletionGracePeriodSeconds
+		11: whole, // labels
+		12: whole, // annotations
+		13: whole, // ownerReferences
+		14: whole, // finalizers
+	}
+	spec = message{
+		10: whole,         // nodeName
+		20: initContainer, // initContainers
+	}
+	initContainer = message{
+		1:  whole, // name
+		24: whole, // restartPolicy
+	}
+	status = message{
+		1:  whole,           // phase
+		2:  condition,       // conditions
+		8:  containerStatus, // containerStatuses
+		10: containerStatus, // initContainerStatuses
+	}
+	condition = message{
+		1: whole, // type
+		2: whole, // status
+		4: whole, // lastTransitionTime
+	}
+	containerStatus = message{
+		1: whole,          // name
+		2: containerState, // state
+		5: whole,          // restartCount
+	}
+	containerState = message{
+		3: terminated, // terminated
+	}
+	terminated = message{
+		1: whole, // exitCode
+		6: whole, // finishedAt
+	}
+)

@@ -1,0 +1,52 @@
+package podcache
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"unique"
+)
+
+// Labels are the labels of a pod. They can be matched with a selector.
+type Labels []label
+
+// A label's texts are those of many pods.
+type label struct{ key, value unique.Handle[string] }
+
+// labelsOf are in the order of their keys, so that equal ones are equal.
+func labelsOf(m map[string]string) Labels {
+	if len(m) == 0 {
+		return nil
+	}
+	l := make(Labels, 0, len(m))
+	for key, value := range maps.All(m) {
+		l = append(l, label{unique.Make(key), unique.Make(value)})
+	}
+	slices.SortFunc(l, func(a, b label) int { return cmp.Compare(a.key.Value(), b.key.Value()) })
+	return l
+}
+
+// Lookup implements labels.Labels.
+func (l Labels) Lookup(key string) (value string, exists bool) {
+	for _, pair := range l {
+		if pair.key.Value() == key {
+			return pair.value.Value(), true
+		}
+	}
+	return "", false
+}
+
+// Has implements labels.Labels.
+func (l Labels) Has(key string) bool {
+	_, exists := l.Lookup(key)
+	return exists
+}
+
+// Get implements labels.Labels.
+func (l Labels) Get(key string) string {
+	value, _ := l.Lookup(key)
+	return value
+}
+
+// Equal reports whether both are the same.
+func (l Labels) Equal(other Labels) bool { return slices.Equal(l, other) }

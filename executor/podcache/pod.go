@@ -1,0 +1,268 @@
+package podcache
+
+import (
+	"slices"
+	"strconv"
+	"time"
+	"unique"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// NoIndex stands for a pod without a usable completion index.
+const NoIndex int32 = -1
+
+// maxIndex is the highest index the contract lets an index set hold.
+const maxIndex = 1<<31 - 2
+
+// Pod is what is kept of a pod: what policy or the executor reads of it, and not
+// what that was read from. It never changes. Times that are not known are zero.
+type Pod struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Labels          Labels
+
+	// Held: the pod holds the tracking finalizer.
+	Held bool
+	// Deleting: its deletion was asked for, at DeletionAsked.
+	Deleting bool
+	// Scheduled: it has a node.
+	Scheduled bool
+	// Ready and Unready say what the Ready condition says, since ReadyChanged;
+	// neither: it is not known.
+	Ready, Unready bool
+
+	// Index is the completion index, or NoIndex.
+	Index int32
+	// IndexFailures and IndexIgnoredFailures are what the pod's annotations say of
+	// its index: 0 if nothing that is a count.
+	IndexFailures, IndexIgnoredFailures int32
+	// MaxRestarts is the restart count of the container that has restarted most,
+	// MaxSidecarRestarts that of the restartable init container that has.
+	MaxRestarts, MaxSidecarRestarts int32
+	// Restarts adds up the restarts of all containers of a pod that may still run.
+	Restarts int64
+
+	Created, DeletionAsked, ReadyChanged time.Time
+	// ContainersEnded is the latest end of the pod's containers, restartable init
+	// containers included, which end after the others; zero while one of them runs,
+	// and if one does not say when it ended.
+	ContainersEnded time.Time
+
+	// Exits are the ends of containers with a code other than 0, those of init
+	// containers last.
+	Exits []Exit
+
+	namespace  unique.Handle[string]
+	phase      unique.Handle[corev1.PodPhase]
+	controller unique.Handle[Owner]
+	conditions []unique.Handle[Condition]
+}
+
+// Owner is the object that controls a pod.
+type Owner struct {
+	APIVersion, Kind, Name string
+	UID                    types.UID
+}
+
+// Exit is how a container failed.
+type Exit struct {
+	Container string
+	Code      int32
+}
+
+// Condition is a condition of a pod, without its texts and times.
+type Condition struct {
+	Type   corev1.PodConditionType
+	Status corev1.ConditionStatus
+}
+
+// From keeps of a pod what is kept. What the pods of a Job have in common is in
+// memory once.
+func From(pod *corev1.Pod) *Pod {
+	p := &Pod{
+		Name:            pod.Name,
+		UID:             pod.UID,
+		ResourceVersion: pod.ResourceVersion,
+		Labels:          labelsOf(pod.Labels),
+
+		Held:      slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer),
+		Deleting:  pod.DeletionTimestamp != nil,
+		Scheduled: pod.Spec.NodeName != "",
+
+		Index:                index(pod),
+		IndexFailures:        failureCount(pod, batchv1.JobIndexFailureCountAnnotation),
+		IndexIgnoredFailures: failureCount(pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
+		Restarts:             restarts(pod),
+
+		Created:         pod.CreationTimestamp.Time,
+		DeletionAsked:   deletionAsked(pod),
+		ContainersEnded: containersEnded(pod),
+
+		namespace:  unique.Make(pod.Namespace),
+		phase:      unique.Make(pod.Status.Phase),
+		controller: unique.Make(controller(pod)),
+	}
+	p.readConditions(pod.Status.Conditions)
+	p.readContainers(pod)
+	return p
+}
+
+// Namespace is the pod's namespace.
+func (p *Pod) Namespace() string { return p.namespace.Value() }
+
+// Phase is the pod's phase; a pod that no kubelet has touched yet may have none.
+func (p *Pod) Phase() corev1.PodPhase { return p.phase.Value() }
+
+// Controller is the object that controls the pod; ok is false if none does.
+func (p *Pod) Controller() (owner Owner, ok bool) {
+	owner = p.controller.Value()
+	return owner, owner != Owner{}
+}
+
+// Ended reports whether the pod has succeeded or failed.
+func (p *Pod) Ended() bool { return p.Phase() == corev1.PodSucceeded || p.Phase() == corev1.PodFailed }
+
+// EachCondition calls f with every condition, in the pod's order.
+func (p *Pod) EachCondition(f func(Condition)) {
+	for _, c := range p.conditions {
+		f(c.Value())
+	}
+}
+
+// GetObjectMeta implements metav1.ObjectMetaAccessor, by which informers know
+// objects and versions of them.
+func (p *Pod) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace(), UID: p.UID, ResourceVersion: p.ResourceVersion}
+}
+
+func (p *Pod) readConditions(conditions []corev1.PodCondition) {
+	if len(conditions) > 0 {
+		p.conditions = make([]unique.Handle[Condition], 0, len(conditions))
+	}
+	known := false
+	for i := range conditions {
+		c := &conditions[i]
+		p.conditions = append(p.conditions, unique.Make(Condition{c.Type, c.Status}))
+		if c.Type == corev1.PodReady && !known {
+			known = true
+			p.Ready, p.Unready = c.Status == corev1.ConditionTrue, c.Status == corev1.ConditionFalse
+			p.ReadyChanged = c.LastTransitionTime.Time
+		}
+	}
+}
+
+func (p *Pod) readContainers(pod *corev1.Pod) {
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		p.MaxRestarts = max(p.MaxRestarts, s.RestartCount)
+		p.readExit(s)
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		s := &pod.Status.InitContainerStatuses[i]
+		if restartable(pod, s.Name) {
+			p.MaxSidecarRestarts = max(p.MaxSidecarRestarts, s.RestartCount)
+		}
+		p.readExit(s)
+	}
+}
+
+func (p *Pod) readExit(s *corev1.ContainerStatus) {
+	if ended := s.State.Terminated; ended != nil && ended.ExitCode != 0 {
+		p.Exits = append(p.Exits, Exit{s.Name, ended.ExitCode})
+	}
+}
+
+func controller(pod *corev1.Pod) Owner {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil {
+		return Owner{}
+	}
+	return Owner{ref.APIVersion, ref.Kind, ref.Name, ref.UID}
+}
+
+// index reads the pod's completion index. NoIndex: there is none, or it is not a
+// number an index may be.
+func index(pod *corev1.Pod) int32 {
+	ix, err := strconv.ParseInt(pod.Annotations[batchv1.JobCompletionIndexAnnotation], 10, 32)
+	if err != nil || ix < 0 || ix > maxIndex {
+		return NoIndex
+	}
+	return int32(ix)
+}
+
+// failureCount reads a count annotation; one that is absent or no count is 0.
+func failureCount(pod *corev1.Pod, annotation string) int32 {
+	n, err := strconv.ParseInt(pod.Annotations[annotation], 10, 32)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return int32(n)
+}
+
+// restarts adds up the restarts of a pod that may still run. A count below 0,
+// which the API server takes, says nothing.
+func restarts(pod *corev1.Pod) int64 {
+	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != corev1.PodRunning {
+		return 0
+	}
+	var n int64
+	for i := range pod.Status.InitContainerStatuses {
+		n += max(0, int64(pod.Status.InitContainerStatuses[i].RestartCount))
+	}
+	for i := range pod.Status.ContainerStatuses {
+		n += max(0, int64(pod.Status.ContainerStatuses[i].RestartCount))
+	}
+	return n
+}
+
+// deletionAsked is when the pod's deletion was asked for: what the API server
+// writes is when its grace period ends.
+func deletionAsked(pod *corev1.Pod) time.Time {
+	if pod.DeletionTimestamp == nil {
+		return time.Time{}
+	}
+	grace := int64(0)
+	if pod.DeletionGracePeriodSeconds != nil {
+		grace = *pod.DeletionGracePeriodSeconds
+	}
+	return pod.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
+}
+
+func containersEnded(pod *corev1.Pod) (latest time.Time) {
+	ended := func(s *corev1.ContainerStatus) bool {
+		if s.State.Terminated == nil || s.State.Terminated.FinishedAt.IsZero() {
+			return false
+		}
+		if at := s.State.Terminated.FinishedAt.Time; at.After(latest) {
+			latest = at
+		}
+		return true
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if !ended(&pod.Status.ContainerStatuses[i]) {
+			return time.Time{}
+		}
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		s := &pod.Status.InitContainerStatuses[i]
+		if restartable(pod, s.Name) && !ended(s) {
+			return time.Time{}
+		}
+	}
+	return latest
+}
+
+func restartable(pod *corev1.Pod, initContainer string) bool {
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.Name == initContainer {
+			return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		}
+	}
+	return false
+}

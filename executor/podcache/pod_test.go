@@ -1,0 +1,171 @@
+package podcache
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+)
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func since(s int) metav1.Time { return metav1.NewTime(epoch.Add(time.Duration(s) * time.Second)) }
+
+func ends(name string, code int32, at metav1.Time) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: at}}}
+}
+
+func TestFrom(t *testing.T) {
+	yes, always := true, corev1.ContainerRestartPolicyAlways
+	side := []corev1.Container{{Name: "side", RestartPolicy: &always}, {Name: "init"}}
+	cases := map[string]struct {
+		pod  corev1.Pod
+		want Pod
+	}{
+		"nothing": {want: Pod{Index: NoIndex}},
+		"metadata": {
+			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: "p", UID: "u", ResourceVersion: "5", CreationTimestamp: since(1),
+				Finalizers: []string{"example.com/x", batchv1.JobTrackingFinalizer},
+				Annotations: map[string]string{
+					batchv1.JobCompletionIndexAnnotation: "4", batchv1.JobIndexFailureCountAnnotation: "2", batchv1.JobIndexIgnoredFailureCountAnnotation: "1",
+				},
+			}},
+			want: Pod{Name: "p", UID: "u", ResourceVersion: "5", Created: since(1).Time, Held: true, Index: 4, IndexFailures: 2, IndexIgnoredFailures: 1},
+		},
+		"annotations that are no numbers": {
+			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+				batchv1.JobCompletionIndexAnnotation: "-4", batchv1.JobIndexFailureCountAnnotation: "-2", batchv1.JobIndexIgnoredFailureCountAnnotation: "many",
+			}}},
+			want: Pod{Index: NoIndex},
+		},
+		"an index that is too high": {
+			pod:  corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: "2147483647"}}},
+			want: Pod{Index: NoIndex},
+		},
+		"a deletion with a grace period": {
+			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				DeletionTimestamp: new(since(30)), DeletionGracePeriodSeconds: new(int64(20)),
+			}},
+			want: Pod{Index: NoIndex, Deleting: true, DeletionAsked: since(10).Time},
+		},
+		"a running pod": {
+			pod: corev1.Pod{
+				Spec: corev1.PodSpec{NodeName: "n", InitContainers: side},
+				Status: corev1.PodStatus{
+					Phase:      corev1.PodRunning,
+					Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since(2)}},
+					ContainerStatuses: []corev1.ContainerStatus{
+						{Name: "a", RestartCount: 2}, {Name: "b", RestartCount: 1}, {Name: "c", RestartCount: -7},
+					},
+					InitContainerStatuses: []corev1.ContainerStatus{{Name: "side", RestartCount: 3}, {Name: "init", RestartCount: 9}},
+				},
+			},
+			want: Pod{Index: NoIndex, Scheduled: true, Ready: true, ReadyChanged: since(2).Time, Restarts: 15, MaxRestarts: 2, MaxSidecarRestarts: 3},
+		},
+		"restarts of a pod that runs no more": {
+			pod: corev1.Pod{Status: corev1.PodStatus{
+				Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}},
+			}},
+			want: Pod{Index: NoIndex, MaxRestarts: 2},
+		},
+		"containers that ended, a sidecar last": {
+			pod: corev1.Pod{
+				Spec: corev1.PodSpec{InitContainers: side},
+				Status: corev1.PodStatus{
+					Phase:                 corev1.PodFailed,
+					Conditions:            []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: since(3)}},
+					ContainerStatuses:     []corev1.ContainerStatus{ends("a", 0, since(4)), ends("b", 3, since(5))},
+					InitContainerStatuses: []corev1.ContainerStatus{ends("side", 143, since(6)), ends("init", 0, since(9))},
+				},
+			},
+			want: Pod{
+				Index: NoIndex, Unready: true, ReadyChanged: since(3).Time, ContainersEnded: since(6).Time,
+				Exits: []Exit{{"b", 3}, {"side", 143}},
+			},
+		},
+		"one container still runs": {
+			pod: corev1.Pod{Status: corev1.PodStatus{
+				Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{ends("a", 3, since(4)), {Name: "b"}},
+			}},
+			want: Pod{Index: NoIndex, Exits: []Exit{{"a", 3}}},
+		},
+		"owners that are no controllers": {
+			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "ju"}}}}, want: Pod{Index: NoIndex},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := From(&tc.pod)
+			if got.Phase() != tc.pod.Status.Phase || got.Namespace() != "" {
+				t.Errorf("phase %q, namespace %q", got.Phase(), got.Namespace())
+			}
+			if owner, ok := got.Controller(); ok {
+				t.Errorf("controlled by %v", owner)
+			}
+			tc.want.phase, tc.want.namespace, tc.want.controller, tc.want.conditions = got.phase, got.namespace, got.controller, got.conditions
+			if diff := cmp.Diff(&tc.want, got, unexported); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	pod := From(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", OwnerReferences: []metav1.OwnerReference{
+			{Kind: "Other", UID: "o"}, {APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "ju", Controller: &yes},
+		}},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "B", Status: "True"}, {Type: "A", Status: "Unknown", Message: "m"}}},
+	})
+	if owner, ok := pod.Controller(); !ok || owner != (Owner{"batch/v1", "Job", "j", "ju"}) {
+		t.Errorf("controlled by %v, %v", owner, ok)
+	}
+	var conditions []Condition
+	pod.EachCondition(func(c Condition) { conditions = append(conditions, c) })
+	if diff := cmp.Diff([]Condition{{"B", "True"}, {"A", "Unknown"}}, conditions); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+// An informer takes a Pod for the object that it was made from.
+func TestInformersKnowAPod(t *testing.T) {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	if err := store.Add(From(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", ResourceVersion: "7"}})); err != nil {
+		t.Fatal(err)
+	}
+	stored, ok, err := store.GetByKey("ns/p")
+	if err != nil || !ok || stored.(*Pod).Name != "p" {
+		t.Errorf("got %v, %v, %v", stored, ok, err)
+	}
+	if rv := store.LastStoreSyncResourceVersion(); rv != "7" {
+		t.Errorf("the store is at version %q, want 7", rv)
+	}
+}
+
+func TestLabelsAreMatchedAsThePodsOwn(t *testing.T) {
+	set := map[string]string{"b": "2", "a": "1", "c": ""}
+	kept := labelsOf(set)
+	for _, text := range []string{"", "a=1", "a=2", "b in (1,2),a", "!a", "!d", "c=", "d="} {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, got := selector.Matches(labels.Set(set)), selector.Matches(kept); got != want {
+			t.Errorf("%q matches: %v, want %v", text, got, want)
+		}
+	}
+	if !kept.Equal(labelsOf(map[string]string{"a": "1", "c": "", "b": "2"})) || kept.Equal(labelsOf(map[string]string{"a": "1"})) {
+		t.Error("equal labels are not equal, or different ones are")
+	}
+}
+
+// Whoever adds a field decides that every pod of a cluster is to have it.
+func TestAPodStaysSmall(t *testing.T) {
+	if size := unsafe.Sizeof(Pod{}); size > 288 {
+		t.Errorf("a Pod takes %d bytes, want at most 288, a size class of the allocator", size)
+	}
+}

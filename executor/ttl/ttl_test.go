@@ -1,0 +1,351 @@
+package ttl
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	batchinformers "k8s.io/client-go/informers/batch/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const us = "jobpolicy.dev/executor"
+
+var ended = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+
+// due is a Decider that has every Job deleted from a time on.
+type due struct {
+	at    time.Time
+	mu    sync.Mutex
+	asked []*jobpolicyv1.DecideJobRequest
+}
+
+func (d *due) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = append(d.asked, req)
+	resp := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	if req.GetNow().AsTime().Before(d.at) {
+		resp.RecheckTime = timestamppb.New(d.at)
+		return resp, nil
+	}
+	resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+	resp.DeleteJob = &jobpolicyv1.DeleteJob{Uid: req.GetJob().GetUid(), Name: req.GetJob().GetName(), DueTime: timestamppb.New(d.at)}
+	return resp, nil
+}
+
+func (d *due) questions() []*jobpolicyv1.DecideJobRequest {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]*jobpolicyv1.DecideJobRequest(nil), d.asked...)
+}
+
+func testJob(change ...func(*batchv1.Job)) *batchv1.Job {
+	manager := us
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "job", Namespace: "ns", UID: "00000000-0000-0000-0000-000000000001", ResourceVersion: "5"},
+		Spec: batchv1.JobSpec{
+			ManagedBy: &manager, TTLSecondsAfterFinished: new(int32(60)),
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}},
+		},
+		Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{
+			{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ended)},
+		}},
+	}
+	for _, f := range change {
+		f(job)
+	}
+	return job
+}
+
+// start runs a Controller for the length of the test.
+func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Config)) {
+	t.Helper()
+	jobs := batchinformers.NewJobInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
+	cfg := Config{
+		Client: client, Decider: d, Jobs: jobs, ManagedBy: us,
+		APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider(),
+		Now: func() time.Time { return ended.Add(2 * time.Minute) },
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { jobs.RunWithContext(ctx) })
+	all.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); all.Wait() })
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func deletions(client *fake.Clientset) []metav1.DeleteOptions {
+	var out []metav1.DeleteOptions
+	for _, a := range client.Actions() {
+		if del, ok := a.(clienttesting.DeleteActionImpl); ok {
+			out = append(out, del.DeleteOptions)
+		}
+	}
+	return out
+}
+
+func TestTheVersionThatWasReadLastIsDeletedInTheForeground(t *testing.T) {
+	client := fake.NewClientset(testJob())
+	// The cache shows version 5; the API server has version 6.
+	client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, testJob(func(j *batchv1.Job) { j.ResourceVersion = "6" }), nil
+	})
+	d := &due{at: ended.Add(time.Minute)}
+	start(t, client, d)
+	eventually(t, "deletion", func() bool { return len(deletions(client)) > 0 })
+	job, foreground := testJob(), metav1.DeletePropagationForeground
+	version := "6"
+	want := []metav1.DeleteOptions{{Preconditions: &metav1.Preconditions{UID: &job.UID, ResourceVersion: &version}, PropagationPolicy: &foreground}}
+	if diff := cmp.Diff(want, deletions(client)); diff != "" {
+		t.Errorf("deletions (-want +got):\n%s", diff)
+	}
+	if n := len(d.questions()); n != 2 {
+		t.Errorf("%d questions, want 2: one from the cache, one from the read", n)
+	}
+}
+
+func TestAJobWhoseTimeToLiveGrewIsKept(t *testing.T) {
+	client := fake.NewClientset(testJob())
+	client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, testJob(func(j *batchv1.Job) { j.UID = "00000000-0000-0000-0000-000000000002" }), nil
+	})
+	d := &due{at: ended}
+	start(t, client, d)
+	eventually(t, "read", func() bool {
+		for _, a := range client.Actions() {
+			if a.Matches("get", "jobs") {
+				return true
+			}
+		}
+		return false
+	})
+	if got := deletions(client); len(got) > 0 {
+		t.Errorf("deleted %v, a Job made anew under the name", got)
+	}
+}
+
+func TestTheEarlierOfTwoClocksCounts(t *testing.T) {
+	cases := map[string]struct {
+		server     time.Time
+		wantDelete bool
+	}{
+		"the API server's clock is behind":        {ended.Add(10 * time.Second), false},
+		"the API server's clock is ahead":         {ended.Add(time.Hour), true},
+		"the API server's clock is not known yet": {time.Time{}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(testJob())
+			d := &due{at: ended.Add(time.Minute)}
+			start(t, client, d, func(c *Config) { c.ServerNow = func() time.Time { return tc.server } })
+			eventually(t, "question", func() bool { return len(d.questions()) > 0 })
+			if !tc.wantDelete {
+				if now := d.questions()[0].GetNow().AsTime(); !now.Equal(tc.server) {
+					t.Errorf("asked for %s, want %s", now, tc.server)
+				}
+				return
+			}
+			eventually(t, "deletion", func() bool { return len(deletions(client)) > 0 })
+		})
+	}
+}
+
+// A Job with a long time to live may be deleted long before by somebody else. What
+// is planned for it must not be kept that long.
+func TestNoLookIsPlannedFarAhead(t *testing.T) {
+	c := &Controller{cfg: Config{Now: func() time.Time { return ended }}}
+	cases := map[string]struct{ in, want time.Duration }{
+		"soon":        {time.Minute, time.Minute},
+		"over":        {-time.Minute, time.Millisecond},
+		"in 50 years": {50 * 365 * 24 * time.Hour, maxWait},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := c.later(&jobpolicyv1.DecideJobResponse{RecheckTime: timestamppb.New(ended.Add(tc.in))})
+			if got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhoseJobsAreLookedAt(t *testing.T) {
+	foreign := "example.com/other"
+	now := metav1.NewTime(ended)
+	cases := map[string]struct {
+		job             *batchv1.Job
+		beside, instead bool
+	}{
+		"ours":                    {testJob(), true, true},
+		"the built-in one's":      {testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil }), false, true},
+		"another controller's":    {testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &foreign }), false, true},
+		"not finished":            {testJob(func(j *batchv1.Job) { j.Status.Conditions = nil }), false, false},
+		"about to be deleted":     {testJob(func(j *batchv1.Job) { j.DeletionTimestamp = &now }), false, false},
+		"ours, without a TTL set": {testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }), true, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for replace, want := range map[bool]bool{false: tc.beside, true: tc.instead} {
+				c := &Controller{cfg: Config{ManagedBy: us, ReplaceBuiltin: replace}}
+				if got := c.inCare(tc.job); got != want {
+					t.Errorf("in place of the built-in controller %v: %v, want %v", replace, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
+	// What is longer than the contract takes, nobody is to take for a number.
+	long := strings.Repeat("0", 5000)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{AnnotationDefault: long}}}
+	job := testJob(func(j *batchv1.Job) {
+		j.Annotations = map[string]string{AnnotationAfterComplete: "1 minute", AnnotationAfterFailed: ""}
+	})
+	client := fake.NewClientset(job, ns)
+	d := &due{at: ended.Add(time.Hour)}
+	start(t, client, d)
+	eventually(t, "question", func() bool { return len(d.questions()) > 0 })
+	want := &jobpolicyv1.TtlOptions{SecondsAfterComplete: new("1 minute"), SecondsAfterFailed: new(""), NamespaceDefault: new(long[:4093] + "…")}
+	if diff := cmp.Diff(want, d.questions()[0].GetSpec().GetTtlOptions(), protocmp.Transform()); diff != "" {
+		t.Errorf("ttl_options (-want +got):\n%s", diff)
+	}
+}
+
+func TestAChangedDefaultMakesFinishedJobsDue(t *testing.T) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", ResourceVersion: "1"}}
+	client := fake.NewClientset(testJob(), ns)
+	d := &due{at: ended.Add(time.Hour)}
+	start(t, client, d)
+	eventually(t, "first question", func() bool { return len(d.questions()) == 1 })
+	changed := ns.DeepCopy()
+	changed.ResourceVersion, changed.Annotations = "2", map[string]string{AnnotationDefault: "7"}
+	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "second question", func() bool { return len(d.questions()) == 2 })
+	if got := d.questions()[1].GetSpec().GetTtlOptions().GetNamespaceDefault(); got != "7" {
+		t.Errorf("namespace_default = %q, want 7", got)
+	}
+}
+
+func TestConfigNamesWhatIsMissing(t *testing.T) {
+	_, err := New(Config{})
+	if got, want := fmt.Sprint(err), "required are Client, Decider, Jobs and ManagedBy: invalid configuration of the TTL controller"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestNothingIsAskedAboutAJobThatNothingLimits(t *testing.T) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", ResourceVersion: "1"}}
+	kept := testJob(func(j *batchv1.Job) {
+		j.Name, j.UID, j.Spec.TTLSecondsAfterFinished = "a-kept", "00000000-0000-0000-0000-00000000000a", nil
+	})
+	client := fake.NewClientset(kept, testJob(), ns)
+	d := &due{at: ended.Add(time.Hour)}
+	start(t, client, d, func(cfg *Config) { cfg.Workers = 1 })
+	eventually(t, "a question", func() bool { return len(d.questions()) > 0 })
+	changed := ns.DeepCopy()
+	changed.ResourceVersion, changed.Annotations = "2", map[string]string{AnnotationDefault: "7"}
+	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a question about each", func() bool { return len(d.questions()) == 3 })
+	if got := d.questions()[0].GetJob().GetName(); got != "job" {
+		t.Errorf("the first question is about %s", got)
+	}
+	for _, q := range d.questions()[1:] {
+		if got := q.GetSpec().GetTtlOptions().GetNamespaceDefault(); got != "7" {
+			t.Errorf("about %s before anything limits it", q.GetJob().GetName())
+		}
+	}
+}
+
+// A namespace may be seen only after its Jobs have finished.
+func TestANamespaceThatComesLateIsHeeded(t *testing.T) {
+	client := fake.NewClientset(testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }))
+	d := &due{at: ended.Add(time.Minute)}
+	start(t, client, d, func(c *Config) { c.Workers = 1 })
+	// A Job that comes later is looked at later.
+	later := testJob(func(j *batchv1.Job) { j.Namespace, j.UID = "other", "00000000-0000-0000-0000-000000000002" })
+	if _, err := client.BatchV1().Jobs("other").Create(t.Context(), later, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "deletion of the later Job", func() bool { return len(deletions(client)) == 1 })
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{AnnotationDefault: "60"}}}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "deletion", func() bool { return len(deletions(client)) == 2 })
+}
+
+// slow is a Decider that takes its time, or until it is told to stop.
+type slow struct{ begun atomic.Int32 }
+
+func (d *slow) DecideJob(ctx context.Context, _ *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d.begun.Add(1)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// At its end a Controller leaves to the next one what it has not begun, and gives
+// up what takes too long.
+func TestABacklogDoesNotHoldUpTheEnd(t *testing.T) {
+	var jobs []runtime.Object
+	for n := range 50 {
+		jobs = append(jobs, testJob(func(j *batchv1.Job) {
+			j.Name, j.UID = fmt.Sprintf("job-%d", n), types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n+1))
+		}))
+	}
+	d := &slow{}
+	t.Run("run", func(t *testing.T) {
+		start(t, fake.NewClientset(jobs...), d, func(c *Config) {
+			c.Workers, c.DecisionTimeout, c.DrainPeriod = 2, time.Minute, 10*time.Millisecond
+		})
+		eventually(t, "work", func() bool { return d.begun.Load() == 2 })
+	}) // ends the Controller
+	if n := d.begun.Load(); n != 2 {
+		t.Errorf("%d Jobs were looked at, want the 2 that were in work when it was to end", n)
+	}
+}
