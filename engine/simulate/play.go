@@ -1,0 +1,294 @@
+package simulate
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/indexset"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// maxRounds bounds how often a Job is decided on at one moment. The engine
+// answers with nothing left to do long before: this turns a defect into an error.
+const maxRounds = 10_000
+
+// player is a play under way.
+type player struct {
+	sc     Scenario
+	now    time.Duration
+	events agenda
+	// planned counts events.
+	planned int
+
+	job    *jobpolicyv1.JobRef
+	spec   *jobpolicyv1.JobSpec
+	status *jobpolicyv1.JobStatus
+	retry  *jobpolicyv1.RetryFacts
+
+	// pods are those that run or hold the finalizer, in the order of creation.
+	pods    []*simPod
+	tracked map[string]bool
+	// attempts counts the pods of an index, runs the container runs of a key.
+	attempts map[int32]int
+	runs     map[int32]int
+
+	result  *Result
+	current []*Entry
+	waits   string
+	gone    bool
+	// ended is when a condition was last written: in the end, the terminal one.
+	ended time.Duration
+}
+
+// Play plays a scenario to its end. The error says what is wrong with the
+// scenario, by name of the field; how a Job ends is never an error.
+func Play(sc Scenario) (*Result, error) {
+	sc, err := sc.completed()
+	if err != nil {
+		return nil, err
+	}
+	p := newPlayer(sc)
+	for {
+		next, err := p.settle()
+		if err != nil {
+			return nil, err
+		}
+		if p.gone || (p.finished() && next == nil) {
+			break
+		}
+		at, ok := p.nextMoment(next)
+		if !ok {
+			break
+		}
+		p.advance(at)
+	}
+	return p.finish(), nil
+}
+
+func newPlayer(sc Scenario) *player {
+	p := &player{
+		sc: sc, job: proto.CloneOf(sc.Job), spec: proto.CloneOf(sc.Spec),
+		status: &jobpolicyv1.JobStatus{}, retry: &jobpolicyv1.RetryFacts{},
+		tracked: map[string]bool{}, attempts: map[int32]int{}, runs: map[int32]int{}, result: &Result{},
+	}
+	if len(p.job.GetUid()) == 0 {
+		p.job.Uid = podUID(-2)
+	}
+	for _, c := range sc.Changes {
+		p.plan(c.At, func() { p.change(c) })
+	}
+	return p
+}
+
+// plan lets something happen at a time, and in lets it happen after a delay.
+func (p *player) plan(at time.Duration, do func()) {
+	p.planned++
+	heap.Push(&p.events, event{at, p.planned, do})
+}
+
+func (p *player) in(delay time.Duration, do func()) { p.plan(p.now+delay, do) }
+
+// nextMoment is when something happens next. ok is false if nothing ever does, or
+// not within the scenario's span.
+func (p *player) nextMoment(recheck *time.Duration) (at time.Duration, ok bool) {
+	if len(p.events) > 0 {
+		at, ok = p.events[0].at, true
+	}
+	if recheck != nil && (!ok || *recheck < at) {
+		at, ok = *recheck, true
+	}
+	switch {
+	case !ok:
+		p.result.Stopped = "nothing more happens"
+	case at > p.sc.Span:
+		p.result.Stopped = fmt.Sprintf("the play may last %s", Clock(p.sc.Span))
+		return 0, false
+	case len(p.result.Pods) > MaxPods:
+		p.result.Stopped = fmt.Sprintf("more than %d pods were created", MaxPods)
+		return 0, false
+	}
+	return at, ok
+}
+
+// advance moves to a moment and lets everything happen that is due.
+func (p *player) advance(at time.Duration) {
+	p.flush()
+	p.now = at
+	for len(p.events) > 0 && p.events[0].at <= at {
+		heap.Pop(&p.events).(event).do()
+	}
+}
+
+// settle decides and carries out until nothing is left to do at this moment. It
+// returns when the engine wants to be asked again, at the latest.
+func (p *player) settle() (*time.Duration, error) {
+	for range maxRounds {
+		resp, err := p.decide()
+		if err != nil {
+			return nil, err
+		}
+		p.result.Decisions++
+		p.carryOut(resp)
+		if p.gone || resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
+			p.sayWaits(resp.GetExplanation().GetWaits())
+			p.result.Explanation = resp.GetExplanation()
+			if resp.GetRecheckTime() == nil {
+				return nil, nil
+			}
+			at := resp.GetRecheckTime().AsTime().Sub(p.sc.Start)
+			return &at, nil
+		}
+	}
+	return nil, fmt.Errorf("after %s the engine still asks for changes in round %d", Clock(p.now), maxRounds)
+}
+
+func (p *player) decide() (*jobpolicyv1.DecideJobResponse, error) {
+	resp, err := engine.DecideJob(p.request(false))
+	if err == nil && resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+		resp, err = engine.DecideJob(p.request(true))
+	}
+	return resp, err
+}
+
+// carryOut does what a decision asks for, in the contract's order.
+func (p *player) carryOut(resp *jobpolicyv1.DecideJobResponse) {
+	p.create(resp.GetCreate())
+	byUID := p.podsByUID(len(resp.GetDelete()) + len(resp.GetRelease()))
+	for _, d := range resp.GetDelete() {
+		if pod := byUID[string(d.GetUid())]; pod != nil {
+			p.remove(pod, d.GetReleaseFirst(), deleteReasons[d.GetReason()])
+		}
+	}
+	if next := resp.GetStatus(); next != nil {
+		p.sayConditions(next)
+		p.status = next
+		p.result.StatusWrites++
+	}
+	for _, uid := range resp.GetRelease() {
+		if pod := byUID[string(uid)]; pod != nil {
+			p.release(pod)
+		}
+	}
+	p.prune()
+	if resp.GetDeleteJob() != nil {
+		p.sayText(JobDeleted, "the Job is deleted: its time to live is over")
+		p.gone = true
+	}
+	for _, e := range resp.GetEvents() {
+		p.result.Events = append(p.result.Events, Event{
+			At: p.now, Reason: e.GetReason(), Message: e.GetMessage(),
+			Warning: e.GetType() == jobpolicyv1.EventType_EVENT_TYPE_WARNING,
+		})
+	}
+}
+
+var deleteReasons = map[jobpolicyv1.DeleteReason]string{
+	jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED: "the Job is over",
+	jobpolicyv1.DeleteReason_DELETE_REASON_SUSPENDED:    "the Job is suspended",
+	jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY:     "more run than are wanted",
+	jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX:    "its index is taken or not asked for",
+}
+
+func (p *player) create(c *jobpolicyv1.CreatePods) {
+	if !p.sc.indexed() {
+		for range c.GetCount() {
+			p.addPod(nil, nil)
+		}
+		return
+	}
+	counts := map[int32]*jobpolicyv1.IndexFailureCount{}
+	for _, n := range c.GetFailureCounts() {
+		counts[n.GetIndex()] = n
+	}
+	for ix := range indexes(c.GetIndexes()).All {
+		p.addPod(&ix, counts[ix])
+	}
+}
+
+func indexes(set *jobpolicyv1.IndexSet) indexset.Set {
+	ranges := make([]indexset.Range, len(set.GetRanges()))
+	for i, r := range set.GetRanges() {
+		ranges[i] = indexset.Range{First: r.GetFirst(), Last: r.GetLast()}
+	}
+	s, _ := indexset.FromRanges(ranges)
+	return s
+}
+
+func (p *player) podsByUID(wanted int) map[string]*simPod {
+	if wanted == 0 {
+		return nil
+	}
+	byUID := make(map[string]*simPod, len(p.pods))
+	for _, pod := range p.pods {
+		byUID[string(pod.uid)] = pod
+	}
+	return byUID
+}
+
+// change does what the user does.
+func (p *player) change(c Change) {
+	if p.finished() {
+		return
+	}
+	if c.Suspend != nil && *c.Suspend != p.spec.GetSuspend() {
+		p.spec.Suspend = *c.Suspend
+		p.sayText(UserChange, map[bool]string{true: "the user suspends the Job", false: "the user resumes the Job"}[*c.Suspend])
+	}
+	if c.Parallelism != nil {
+		p.sayText(UserChange, fmt.Sprintf("the user sets parallelism from %d to %d", p.spec.GetParallelism(), *c.Parallelism))
+		p.spec.Parallelism = *c.Parallelism
+	}
+	if c.Completions != nil {
+		p.sayText(UserChange, fmt.Sprintf("the user sets completions from %d to %d", p.spec.GetCompletions(), *c.Completions))
+		p.spec.Completions = proto.Int32(*c.Completions)
+	}
+	if c.Delete {
+		p.sayText(UserChange, "the user deletes the Job")
+		p.gone = true
+	}
+}
+
+func (p *player) finished() bool { return terminalCondition(p.status) != nil }
+
+func terminalCondition(status *jobpolicyv1.JobStatus) *jobpolicyv1.JobCondition {
+	i := slices.IndexFunc(status.GetConditions(), func(c *jobpolicyv1.JobCondition) bool {
+		return (c.GetType() == "Complete" || c.GetType() == "Failed") && c.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
+	})
+	if i < 0 {
+		return nil
+	}
+	return status.GetConditions()[i]
+}
+
+// An event is something that happens at a time; those of one time happen in the
+// order in which they were planned.
+type event struct {
+	at    time.Duration
+	order int
+	do    func()
+}
+
+// agenda is a heap of events.
+type agenda []event
+
+func (a agenda) Len() int { return len(a) }
+func (a agenda) Less(i, j int) bool {
+	return a[i].at < a[j].at || (a[i].at == a[j].at && a[i].order < a[j].order)
+}
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+
+// Push is for package heap.
+func (a *agenda) Push(x any) { *a = append(*a, x.(event)) }
+
+// Pop is for package heap.
+func (a *agenda) Pop() any {
+	old := *a
+	last := old[len(old)-1]
+	*a = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,247 @@
+package simulate
+
+import (
+	"fmt"
+	"time"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A Result is what came of a play. Times are counted from its beginning.
+type Result struct {
+	// Timeline is in order of time.
+	Timeline []*Entry
+	// Pods are in order of creation.
+	Pods []*Pod
+	// Events are the Kubernetes events on the Job.
+	Events []Event
+	// Status is the Job's status at the end.
+	Status *jobpolicyv1.JobStatus
+	// Spec is the Job's spec at the end, after what the user changed.
+	Spec *jobpolicyv1.JobSpec
+	// Verdict is Complete, Failed, or Unfinished. Reason and Message are those of the
+	// condition.
+	Verdict, Reason, Message string
+	// Makespan is how long it took until the Job was finished, or the play stopped.
+	Makespan time.Duration
+	// Stopped says why a play ended without a verdict.
+	Stopped string
+	// Explanation is that of the last decision.
+	Explanation *jobpolicyv1.Explanation
+	// Deleted is true when the Job was deleted.
+	Deleted bool
+	// Decisions and StatusWrites count what the play took.
+	Decisions, StatusWrites int
+}
+
+// Unfinished is the verdict of a play that ended before the Job did.
+const Unfinished = "Unfinished"
+
+// A Pod is the life of one pod.
+type Pod struct {
+	// Number counts pods in the order of creation, from 0.
+	Number int
+	Name   string
+	// Index is that of an Indexed Job, and Attempt counts its pods from 0.
+	Index   *int32
+	Attempt int
+	Created time.Duration
+	// Started and Ended are nil when that never happened.
+	Started, Ended *time.Duration
+	// Outcome is succeeded, failed, evicted, deleted, or empty if the pod did not end.
+	Outcome  string
+	ExitCode int32
+	// Failures are when containers failed that were restarted; Restarts counts these.
+	Failures []time.Duration
+	Restarts int
+}
+
+// An Event is a Kubernetes event on the Job.
+type Event struct {
+	At              time.Duration
+	Warning         bool
+	Reason, Message string
+}
+
+// A Kind is what an entry of the timeline tells of.
+type Kind string
+
+// The kinds of entries.
+const (
+	PodsCreated         Kind = "PodsCreated"
+	PodsStarted         Kind = "PodsStarted"
+	PodsSucceeded       Kind = "PodsSucceeded"
+	PodsFailed          Kind = "PodsFailed"
+	PodsEvicted         Kind = "PodsEvicted"
+	PodsDeleted         Kind = "PodsDeleted"
+	ContainersFailed    Kind = "ContainersFailed"
+	ContainersRestarted Kind = "ContainersRestarted"
+	Waiting             Kind = "Waiting"
+	Condition           Kind = "Condition"
+	UserChange          Kind = "UserChange"
+	JobDeleted          Kind = "JobDeleted"
+)
+
+// An Entry is a line of the timeline: what happened at one time to any number of
+// pods.
+type Entry struct {
+	At   time.Duration
+	Kind Kind
+	// Pods are indexes of an Indexed Job, otherwise numbers of pods.
+	Pods   []int32
+	Detail string
+	// Text is the line for people.
+	Text string
+	// Indexed says what Pods are.
+	indexed bool
+}
+
+// say records what happened to a pod, together with the same thing that happens to
+// others at the same time.
+func (p *player) say(kind Kind, pod *simPod, detail string) {
+	for _, e := range p.current {
+		if e.Kind == kind && e.Detail == detail {
+			e.Pods = append(e.Pods, pod.key)
+			return
+		}
+	}
+	p.current = append(p.current, &Entry{At: p.now, Kind: kind, Pods: []int32{pod.key}, Detail: detail, indexed: p.sc.indexed()})
+}
+
+func (p *player) sayText(kind Kind, text string) {
+	p.current = append(p.current, &Entry{At: p.now, Kind: kind, Detail: text})
+}
+
+// flush closes the entries of this moment.
+func (p *player) flush() {
+	for _, e := range p.current {
+		e.Text = e.text()
+	}
+	p.result.Timeline = append(p.result.Timeline, p.current...)
+	p.current = nil
+}
+
+var verbs = map[Kind]string{
+	PodsCreated:         "created",
+	PodsStarted:         "running",
+	PodsSucceeded:       "succeeded",
+	PodsFailed:          "failed",
+	PodsEvicted:         "evicted (condition DisruptionTarget)",
+	PodsDeleted:         "deleted",
+	ContainersFailed:    "container failed",
+	ContainersRestarted: "container restarted",
+}
+
+func (e *Entry) text() string {
+	verb, ofPods := verbs[e.Kind]
+	if !ofPods {
+		return e.Detail
+	}
+	set := FormatIndexes(indexMessage(e.Pods))
+	noun := "pod"
+	if e.indexed {
+		noun = "index"
+	}
+	text := fmt.Sprintf("%s %s %s", noun, set, verb)
+	if n := len(e.Pods); n > 1 {
+		text = fmt.Sprintf("%d pods %s (%s %s)", n, verb, noun, set)
+	}
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
+
+// FormatIndexes writes a set as Kubernetes does: 1,3-5.
+func FormatIndexes(set *jobpolicyv1.IndexSet) string {
+	text := ""
+	for _, r := range set.GetRanges() {
+		if text != "" {
+			text += ","
+		}
+		switch r.GetLast() - r.GetFirst() {
+		case 0:
+			text += fmt.Sprint(r.GetFirst())
+		case 1:
+			text += fmt.Sprintf("%d,%d", r.GetFirst(), r.GetLast())
+		default:
+			text += fmt.Sprintf("%d-%d", r.GetFirst(), r.GetLast())
+		}
+	}
+	return text
+}
+
+// sayConditions records the conditions that a status makes true or false.
+func (p *player) sayConditions(next *jobpolicyv1.JobStatus) {
+	before := map[string]jobpolicyv1.ConditionStatus{}
+	for _, c := range p.status.GetConditions() {
+		before[c.GetType()] = c.GetStatus()
+	}
+	for _, c := range next.GetConditions() {
+		if before[c.GetType()] == c.GetStatus() {
+			continue
+		}
+		text := "condition " + c.GetType()
+		if c.GetStatus() != jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE {
+			text += "=False"
+		}
+		if c.GetReason() != "" {
+			text += " (" + c.GetReason() + ")"
+		}
+		if c.GetMessage() != "" {
+			text += ": " + c.GetMessage()
+		}
+		p.sayText(Condition, text)
+		p.ended = p.now
+	}
+}
+
+// bookkeeping are the waits of which a play tells nothing: they end at once, or say
+// only when the engine looks again.
+var bookkeeping = map[jobpolicyv1.WaitReason]bool{
+	jobpolicyv1.WaitReason_WAIT_REASON_INTERIM_CONDITION: true,
+	jobpolicyv1.WaitReason_WAIT_REASON_UNCOUNTED_PODS:    true,
+	jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS:        true,
+	jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT:      true,
+	jobpolicyv1.WaitReason_WAIT_REASON_LEDGER_FULL:       true,
+	jobpolicyv1.WaitReason_WAIT_REASON_STATUS_PERIOD:     true,
+	jobpolicyv1.WaitReason_WAIT_REASON_RECORDING:         true,
+	jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE:          true,
+}
+
+// sayWaits records what the Job waits for, if that is new.
+func (p *player) sayWaits(waits []*jobpolicyv1.Wait) {
+	told := ""
+	var lines []string
+	for _, w := range waits {
+		if bookkeeping[w.GetReason()] {
+			continue
+		}
+		line := "waits: " + w.GetDetail()
+		if until := w.GetUntil(); until != nil {
+			line = fmt.Sprintf("waits until %s: %s", Clock(until.AsTime().Sub(p.sc.Start)), w.GetDetail())
+		}
+		lines = append(lines, line)
+		told += line + "\n"
+	}
+	if told == p.waits {
+		return
+	}
+	p.waits = told
+	for _, line := range lines {
+		p.sayText(Waiting, line)
+	}
+}
+
+// finish sums up.
+func (p *player) finish() *Result {
+	p.flush()
+	r := p.result
+	r.Status, r.Spec, r.Deleted = p.status, p.spec, p.gone
+	r.Verdict, r.Makespan = Unfinished, p.now
+	if c := terminalCondition(p.status); c != nil {
+		r.Verdict, r.Reason, r.Message, r.Stopped = c.GetType(), c.GetReason(), c.GetMessage(), ""
+		r.Makespan = p.ended
+	}
+	return r
+}

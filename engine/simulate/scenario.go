@@ -1,0 +1,270 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// The defaults of a scenario.
+const (
+	DefaultRuntime    = time.Minute
+	DefaultStartDelay = time.Second
+	DefaultStopDelay  = time.Second
+	DefaultSpan       = 30 * 24 * time.Hour
+	defaultContainer  = "main"
+)
+
+// MaxPods is how many pods a play may create before it is stopped: a scenario
+// that never ends would otherwise fill the memory.
+const MaxPods = 200_000
+
+// defaultStart is when a play begins unless the scenario says otherwise. Only the
+// times in the status show it.
+var defaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// A Scenario is what is played.
+type Scenario struct {
+	// Job names the Job. Absent: default/job.
+	Job *jobpolicyv1.JobRef
+	// Spec is required. Play does not change it.
+	Spec *jobpolicyv1.JobSpec
+	// Settings of the caller. Absent: the engine's defaults.
+	Settings *jobpolicyv1.Settings
+	// Start is the time of day at which the play begins. Zero: 2026-01-01, 00:00 UTC.
+	Start time.Time
+	// Container is the name of the container that fails. Empty: main.
+	Container string
+
+	// Scripts say how certain pods fare. The first that names a pod counts.
+	Scripts []Script
+	// FailRate is the share of all other runs that fail, 0 to 1.
+	FailRate float64
+	// FailCode is the exit code of those. 0: 1.
+	FailCode int32
+	// Runtime is how long a run takes, if its script does not say. Zero: 1 min.
+	Runtime Runtime
+	// Seed is where everything that is drawn comes from.
+	Seed uint64
+
+	// Changes are what the Job's user does.
+	Changes []Change
+
+	// StartDelay is how long a pod is Pending. Zero: 1 s.
+	StartDelay time.Duration
+	// StopDelay is how long a deleted pod needs to end. Zero: 1 s.
+	StopDelay time.Duration
+	// Span is how long the play may last. Zero: 30 days.
+	Span time.Duration
+}
+
+// A Runtime is a duration, or a range of them from which one is drawn.
+type Runtime struct {
+	Mean, Spread time.Duration
+}
+
+// An Ending is how a run of a container ends.
+type Ending int
+
+const (
+	// Succeeds: exit code 0.
+	Succeeds Ending = iota
+	// Fails: another exit code.
+	Fails
+	// Evicted: the pod fails with the condition DisruptionTarget, whatever its
+	// restart policy.
+	Evicted
+	// Hangs: the container runs for ever.
+	Hangs
+	// NeverStarts: the pod stays Pending, as with an image that cannot be pulled.
+	NeverStarts
+)
+
+// An Outcome is one run of a container.
+type Outcome struct {
+	Ending   Ending
+	ExitCode int32
+	// After is how long the container runs. Zero: drawn from Scenario.Runtime.
+	After time.Duration
+}
+
+// A Script says how certain pods fare.
+type Script struct {
+	// Pods are indexes of an Indexed Job, or numbers of pods in the order of
+	// creation, from 0, both ends included. Last below First: all pods.
+	First, Last int32
+	// Outcomes are those of the runs of an index, or of a pod, in order. The last
+	// one stands for all further ones.
+	Outcomes []Outcome
+}
+
+// A Change is what a user does to the Job at a time.
+type Change struct {
+	At time.Duration
+	// Suspend, Parallelism and Completions are new values; nil leaves one as it is.
+	Suspend                  *bool
+	Parallelism, Completions *int32
+	// Delete asks for the Job's deletion. The play ends there.
+	Delete bool
+}
+
+var errNoSpec = errors.New("spec: is required")
+
+// completed is the scenario with its defaults, or what is wrong with it.
+func (sc Scenario) completed() (Scenario, error) {
+	if sc.Spec == nil {
+		return sc, errNoSpec
+	}
+	if sc.Job == nil {
+		sc.Job = &jobpolicyv1.JobRef{Namespace: "default", Name: "job"}
+	}
+	if sc.Start.IsZero() {
+		sc.Start = defaultStart
+	}
+	if sc.Container == "" {
+		sc.Container = defaultContainer
+	}
+	if sc.Runtime.Mean == 0 {
+		sc.Runtime.Mean = DefaultRuntime
+	}
+	if sc.FailCode == 0 {
+		sc.FailCode = 1
+	}
+	for _, d := range []struct {
+		value     *time.Duration
+		byDefault time.Duration
+	}{{&sc.StartDelay, DefaultStartDelay}, {&sc.StopDelay, DefaultStopDelay}, {&sc.Span, DefaultSpan}} {
+		if *d.value == 0 {
+			*d.value = d.byDefault
+		}
+	}
+	return sc, sc.check()
+}
+
+func (sc Scenario) check() error {
+	if !(sc.FailRate >= 0 && sc.FailRate <= 1) {
+		return fmt.Errorf("fail rate: must be from 0 to 1, is %v", sc.FailRate)
+	}
+	if sc.Runtime.Mean < 0 || sc.Runtime.Spread < 0 || sc.Runtime.Spread > sc.Runtime.Mean {
+		return fmt.Errorf("runtime: must be a duration of 0 or more with a spread of at most that, is %s", sc.Runtime)
+	}
+	if sc.Runtime.Mean > math.MaxInt64-sc.Runtime.Spread {
+		return errors.New("runtime: is too long")
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"start delay", sc.StartDelay}, {"stop delay", sc.StopDelay}, {"span", sc.Span}} {
+		if d.value < 0 {
+			return fmt.Errorf("%s: must be 0 or more, is %s", d.name, d.value)
+		}
+	}
+	for _, s := range sc.Scripts {
+		if err := sc.checkScript(s); err != nil {
+			return err
+		}
+	}
+	return sc.checkChanges()
+}
+
+func (sc Scenario) checkScript(s Script) error {
+	switch {
+	case len(s.Outcomes) == 0:
+		return fmt.Errorf("script of pod %s: needs an outcome", s.pods())
+	case s.Last >= s.First && sc.indexed() && sc.Spec.Completions != nil && s.First >= sc.maxCompletions():
+		return fmt.Errorf("script of pod %s: the Job has the indexes 0 to %d", s.pods(), sc.maxCompletions()-1)
+	case len(s.Outcomes) > 1 && !sc.indexed() && sc.Spec.GetRestartPolicy() != jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE:
+		return fmt.Errorf("script of pod %s: has %d outcomes, but a pod of this Job runs once: it is neither Indexed nor restarted (OnFailure); "+
+			"a retry is a pod with a number of its own", s.pods(), len(s.Outcomes))
+	}
+	return nil
+}
+
+// maxCompletions is the most that spec.completions is at any time.
+func (sc Scenario) maxCompletions() int32 {
+	most := sc.Spec.GetCompletions()
+	for _, c := range sc.Changes {
+		if c.Completions != nil {
+			most = max(most, *c.Completions)
+		}
+	}
+	return most
+}
+
+func (sc Scenario) checkChanges() error {
+	for _, c := range sc.Changes {
+		for _, n := range []struct {
+			name  string
+			value *int32
+		}{{"parallelism", c.Parallelism}, {"completions", c.Completions}} {
+			if n.value != nil && *n.value < 0 {
+				return fmt.Errorf("change at %s: %s must be 0 or more, is %d", c.At, n.name, *n.value)
+			}
+		}
+		if c.At < 0 {
+			return fmt.Errorf("change at %s: must be at 0 or later", c.At)
+		}
+		if c.Completions != nil && !sc.indexed() {
+			return fmt.Errorf("change at %s: completions can be changed only for an Indexed Job", c.At)
+		}
+	}
+	return nil
+}
+
+func (sc Scenario) indexed() bool {
+	return sc.Spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
+}
+
+func (s Script) names(key int32) bool {
+	return s.Last < s.First || (key >= s.First && key <= s.Last)
+}
+
+// outcome is how a run ends: the run-th of this index, or of this pod.
+func (sc *Scenario) outcome(key int32, run int) Outcome {
+	o := sc.drawn(key, run)
+	i := slices.IndexFunc(sc.Scripts, func(s Script) bool { return s.names(key) })
+	if i < 0 {
+		return o
+	}
+	outcomes := sc.Scripts[i].Outcomes
+	scripted := outcomes[min(run, len(outcomes)-1)]
+	if scripted.After == 0 {
+		scripted.After = o.After
+	}
+	return scripted
+}
+
+// drawn is how a run ends without a script.
+func (sc *Scenario) drawn(key int32, run int) Outcome {
+	o := Outcome{After: sc.Runtime.Mean}
+	if spread := sc.Runtime.Spread; spread > 0 {
+		o.After += time.Duration((2*draw(sc.Seed, key, run, 0) - 1) * float64(spread))
+		o.After = o.After.Round(time.Millisecond)
+	}
+	if draw(sc.Seed, key, run, 1) < sc.FailRate {
+		o.Ending, o.ExitCode = Fails, sc.FailCode
+	}
+	return o
+}
+
+// draw is a number from 0 to below 1. It depends on nothing but its arguments, so
+// that what one pod draws does not depend on what others did before.
+func draw(seed uint64, key int32, run, what int) float64 {
+	x := seed
+	for _, v := range []uint64{uint64(uint32(key)), uint64(run), uint64(what)} {
+		x = mix(x ^ mix(v+1))
+	}
+	return float64(x>>11) / (1 << 53)
+}
+
+// mix spreads the bits of x: the output step of the generator SplitMix64.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
