@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/refusal"
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
@@ -101,14 +102,14 @@ type hearing[Req, Resp any] struct {
 // hear asks the engine and says what came of it.
 func hear[Req, Resp any](ctx context.Context, j *Judge, h hearing[Req, Resp], req Req) (none Resp, _ error) {
 	if err := ctx.Err(); err != nil {
-		return none, status.FromContextError(err).Err()
+		return none, refusal.FromContext(err)
 	}
 	ctx, span := j.tracer.Start(ctx, telemetry.SpanDecisionMade, trace.WithAttributes(h.attributes...))
 	defer span.End()
 	start := time.Now()
 	resp, err := ask(ctx, j, h, req)
 	if err != nil {
-		err = ToStatus(err)
+		err = refusal.FromEngine(err)
 		j.metrics.refused(err)
 		span.SetStatus(codes.Error, status.Convert(err).Message())
 		j.log.DebugContext(ctx, "request refused", h.kind, h.name, "error", err)
@@ -129,7 +130,7 @@ func ask[Req, Resp any](ctx context.Context, j *Judge, h hearing[Req, Resp], req
 		if p := recover(); p != nil {
 			j.metrics.panics.Inc()
 			j.log.ErrorContext(ctx, "engine panicked", h.kind, h.name, "panic", p, "stack", string(debug.Stack()))
-			err = ErrInternal
+			err = refusal.ErrInternal
 		}
 	}()
 	return h.ask(req)

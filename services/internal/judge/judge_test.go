@@ -13,14 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/testing/protocmp"
 
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/refusal"
 	"jobpolicy.dev/services/internal/telemetry"
 	"jobpolicy.dev/services/internal/testenv"
 )
@@ -75,7 +73,7 @@ func TestEngineErrorsBecomeTheCodesOfTheContract(t *testing.T) {
 			codes.Unimplemented, "unsupported: spec.success_policy: CAPABILITY_SUCCESS_POLICY",
 		},
 		"anything else, whose text stays here": {
-			errors.New("secret of the house"), codes.Internal, status.Convert(ErrInternal).Message(),
+			errors.New("secret of the house"), codes.Internal, status.Convert(refusal.ErrInternal).Message(),
 		},
 	}
 	for name, tc := range cases {
@@ -90,40 +88,6 @@ func TestEngineErrorsBecomeTheCodesOfTheContract(t *testing.T) {
 				t.Errorf("refusals with code %s = %v, want 1", tc.wantCode, got)
 			}
 		})
-	}
-}
-
-func TestBadRequestNamesEachField(t *testing.T) {
-	err := InvalidArgument(
-		engine.FieldViolation{Field: "now", Description: "is required"},
-		engine.FieldViolation{Field: "job.uid", Description: "not UTF-8: \xff"},
-	)
-	want := []any{&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
-		{Field: "now", Description: "is required"},
-		{Field: "job.uid", Description: "not UTF-8: "},
-	}}}
-	if diff := cmp.Diff(want, status.Convert(err).Details(), protocmp.Transform()); diff != "" {
-		t.Errorf("details (-want +got):\n%s", diff)
-	}
-}
-
-// Clients of other languages refuse more than 8 KiB of trailers, in which the
-// details stand in base64, beside the text.
-func TestStatusOfManyLongViolationsFitsIntoTrailers(t *testing.T) {
-	violations := make([]engine.FieldViolation, 100)
-	for i := range violations {
-		violations[i] = engine.FieldViolation{Field: fmt.Sprintf("unaccounted_pods[%d].uid", i), Description: strings.Repeat("é", 5000)}
-	}
-	st := status.Convert(InvalidArgument(violations...))
-	if size := len(st.Message()) + proto.Size(st.Proto())*4/3; size > 8<<10 {
-		t.Errorf("status takes %d bytes, want at most 8 KiB", size)
-	}
-	if !strings.HasSuffix(st.Message(), "(and 99 more)") {
-		t.Errorf("message does not say that there are 99 more: …%s", st.Message()[max(0, len(st.Message())-40):])
-	}
-	bad, ok := st.Details()[0].(*errdetails.BadRequest)
-	if !ok || len(bad.GetFieldViolations()) == 0 || bad.GetFieldViolations()[0].GetField() != "unaccounted_pods[0].uid" {
-		t.Errorf("details = %v, want a BadRequest that begins with the first violation", st.Details())
 	}
 }
 

@@ -228,7 +228,8 @@ func assertInvalid(t *testing.T, err error, field string) {
 	}
 	var fields []string
 	for _, detail := range st.Details() {
-		for _, v := range detail.(*errdetails.BadRequest).GetFieldViolations() {
+		bad, _ := detail.(*errdetails.BadRequest)
+		for _, v := range bad.GetFieldViolations() {
 			if v.GetField() == field && v.GetDescription() != "" {
 				return
 			}

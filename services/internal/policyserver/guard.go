@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/refusal"
 )
 
 // turnPatience is how long a call waits for its turn. A server that cannot keep
@@ -81,7 +81,7 @@ func (g *guard) acquire(ctx context.Context, weight int64) error {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
-		return status.FromContextError(err).Err()
+		return refusal.FromContext(err)
 	}
 	return status.Error(codes.ResourceExhausted, "the server is overloaded, ask again later")
 }
@@ -102,7 +102,7 @@ func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 func (g *guard) recovered(ctx context.Context, method string, err *error) {
 	if p := recover(); p != nil {
 		g.log.ErrorContext(ctx, "call panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
-		*err = judge.ErrInternal
+		*err = refusal.ErrInternal
 	}
 }
 
@@ -112,13 +112,13 @@ func (m *rawMessage) decode(v any) error {
 	message := v.(proto.Message)
 	descriptor := message.ProtoReflect().Descriptor()
 	if field := overlongList(m.bytes(), descriptor); field != "" {
-		return judge.InvalidArgument(engine.FieldViolation{
+		return refusal.InvalidArgument(engine.FieldViolation{
 			Field:       field,
 			Description: fmt.Sprintf("has more than %d entries, which no list may have", maxEntries),
 		})
 	}
 	if err := proto.Unmarshal(m.bytes(), message); err != nil {
-		return judge.InvalidArgument(engine.FieldViolation{
+		return refusal.InvalidArgument(engine.FieldViolation{
 			Description: fmt.Sprintf("the bytes are not a valid %s message", descriptor.FullName()),
 		})
 	}

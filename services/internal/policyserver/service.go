@@ -14,6 +14,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/refusal"
 )
 
 // Limits of the contract.
@@ -48,7 +49,7 @@ func (s *service) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCron
 func (s *service) DecideJobs(ctx context.Context, req *jobpolicyv1.DecideJobsRequest) (*jobpolicyv1.DecideJobsResponse, error) {
 	requests := req.GetRequests()
 	if len(requests) > maxBatch {
-		return nil, judge.InvalidArgument(engine.FieldViolation{
+		return nil, refusal.InvalidArgument(engine.FieldViolation{
 			Field:       "requests",
 			Description: fmt.Sprintf("must have at most %d items, has %d", maxBatch, len(requests)),
 		})
@@ -65,7 +66,7 @@ func (s *service) DecideJobs(ctx context.Context, req *jobpolicyv1.DecideJobsReq
 	_ = group.Wait() // no item returns an error
 	// A caller that is gone, or whose time is up, gets no half-done batch.
 	if err := ctx.Err(); err != nil {
-		return nil, status.FromContextError(err).Err()
+		return nil, refusal.FromContext(err)
 	}
 	return &jobpolicyv1.DecideJobsResponse{Results: results}, nil
 }
@@ -81,11 +82,11 @@ func (s *service) result(ctx context.Context, req *jobpolicyv1.DecideJobRequest)
 // CheckJobStatus implements jobpolicyv1grpc.PolicyServiceServer.
 func (s *service) CheckJobStatus(ctx context.Context, req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJobStatusResponse, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, status.FromContextError(err).Err()
+		return nil, refusal.FromContext(err)
 	}
 	resp, err := engine.CheckJobStatus(req)
 	if err != nil {
-		return nil, judge.ToStatus(err)
+		return nil, refusal.FromEngine(err)
 	}
 	return resp, nil
 }

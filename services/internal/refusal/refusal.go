@@ -1,0 +1,158 @@
+// Package refusal makes the errors that the policy service returns: a gRPC code,
+// a text for people, and the details that the contract promises to programs.
+package refusal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+)
+
+// A status travels in HTTP/2 trailers, its details in base64. Clients written in
+// Java or C refuse more than 8 KiB of them by default, and then show INTERNAL.
+const (
+	maxDetailBytes      = 4 << 10
+	maxDescriptionBytes = 1 << 10
+	maxMetadataBytes    = 253
+)
+
+// A Refusal says why a call gets no answer.
+type Refusal struct {
+	Code   codes.Code
+	Reason jobpolicyv1.ErrorReason
+	// Text is for people.
+	Text string
+	// RetryAfter is how long to wait before the same call may succeed. 0: a retry
+	// does not help.
+	RetryAfter time.Duration
+	// Metadata is what the contract lists for the reason.
+	Metadata map[string]string
+	// Violations are the fields that are wrong, if it is the request that is.
+	Violations []engine.FieldViolation
+}
+
+// Err returns the gRPC status error.
+func (r Refusal) Err() error {
+	info := &errdetails.ErrorInfo{Reason: jobpolicyv1grpc.ReasonName(r.Reason), Domain: jobpolicyv1grpc.ErrorDomain}
+	for key, value := range r.Metadata {
+		if info.Metadata == nil {
+			info.Metadata = map[string]string{}
+		}
+		info.Metadata[key] = Clip(value, maxMetadataBytes)
+	}
+	details := []protoadapt.MessageV1{info}
+	if r.RetryAfter > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(r.RetryAfter)})
+	}
+	if len(r.Violations) > 0 {
+		details = append(details, badRequest(r.Violations))
+	}
+	st, err := status.New(r.Code, Clip(r.Text, maxDescriptionBytes)).WithDetails(details...)
+	if err != nil {
+		// Cannot be: the details are valid UTF-8, and the code is not OK.
+		return status.Error(codes.Internal, internalText)
+	}
+	return st.Err()
+}
+
+const internalText = "internal error of the policy engine; its log says more"
+
+// ErrInternal is all that a caller is told of a defect.
+var ErrInternal = Refusal{
+	Code: codes.Internal, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_INTERNAL, Text: internalText,
+}.Err()
+
+// FromEngine maps what the engine returns to the code that the contract lists.
+func FromEngine(err error) error {
+	if invalid, ok := errors.AsType[*engine.InvalidRequestError](err); ok {
+		return InvalidArgument(invalid.Violations...)
+	}
+	if unsupported, ok := errors.AsType[*engine.UnsupportedError](err); ok {
+		return Refusal{
+			Code: codes.Unimplemented, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNSUPPORTED_FIELD,
+			Text: unsupported.Error(), Metadata: map[string]string{"field": unsupported.Field},
+		}.Err()
+	}
+	return ErrInternal
+}
+
+// FromContext is the error of a call that its caller ended, or whose deadline
+// has passed.
+func FromContext(err error) error {
+	return Refusal{
+		Code: status.FromContextError(err).Code(), Reason: jobpolicyv1.ErrorReason_ERROR_REASON_CALL_ENDED, Text: err.Error(),
+	}.Err()
+}
+
+// TooLarge is the error of a message that is larger than it may be.
+func TooLarge(reason jobpolicyv1.ErrorReason, what string, bytes, limit int64) error {
+	return Refusal{
+		Code: codes.ResourceExhausted, Reason: reason,
+		Text:     fmt.Sprintf("%s %d bytes, more than the limit of %d", what, bytes, limit),
+		Metadata: map[string]string{"bytes": strconv.FormatInt(bytes, 10), "limit_bytes": strconv.FormatInt(limit, 10)},
+	}.Err()
+}
+
+// InvalidArgument is INVALID_ARGUMENT with google.rpc.BadRequest. The text gives
+// the first violation and the number of others; the details hold as many as fit
+// into the trailers of a response. There must be at least one.
+func InvalidArgument(violations ...engine.FieldViolation) error {
+	return Refusal{
+		Code: codes.InvalidArgument, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_INVALID_REQUEST,
+		Text: invalidText(violations), Violations: violations,
+	}.Err()
+}
+
+func badRequest(violations []engine.FieldViolation) *errdetails.BadRequest {
+	bad := &errdetails.BadRequest{}
+	size := 0
+	for _, v := range violations {
+		fv := &errdetails.BadRequest_FieldViolation{
+			Field: Clip(v.Field, maxDescriptionBytes), Description: Clip(v.Description, maxDescriptionBytes),
+		}
+		if size += proto.Size(fv); size > maxDetailBytes {
+			break
+		}
+		bad.FieldViolations = append(bad.FieldViolations, fv)
+	}
+	return bad
+}
+
+func invalidText(violations []engine.FieldViolation) string {
+	first := strings.TrimPrefix(violations[0].Field+": "+violations[0].Description, ": ")
+	text := Clip("invalid request: "+first, maxDescriptionBytes-len(" (and 1000000 more)"))
+	if others := len(violations) - 1; others > 0 {
+		text += fmt.Sprintf(" (and %d more)", others)
+	}
+	return text
+}
+
+// Clip makes a text that somebody else wrote short enough, and valid UTF-8.
+func Clip(s string, maxBytes int) string {
+	if len(s) > maxBytes {
+		s = s[:maxBytes] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// FromContextOf is FromContext of a context that is done, nil of one that is not.
+func FromContextOf(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return FromContext(err)
+	}
+	return nil
+}
