@@ -158,8 +158,8 @@ build-telemetry:
 
 # --- benchmarks -----------------------------------------------------------------------------------------------------
 
-# SCENARIOS and CONTENDERS are regular expressions that choose some; DOCS=1 writes docs/performance.md and its plots;
-# PROFILE=dir takes CPU profiles there; REPEAT=n plays each scenario n times and shows medians.
+# SCENARIOS and CONTENDERS are regular expressions that choose some. DOCS=1 writes the tables and plots in docs/.
+# PROFILE=dir writes CPU profiles there. REPEAT=n runs each scenario n times and shows medians.
 BENCH_ARGS = -bench.repeat=$(or $(REPEAT),1) -bench.scenarios='$(SCENARIOS)' -bench.contenders='$(CONTENDERS)' $(if $(DOCS),-bench.docs=$(CURDIR)/docs) $(if $(PROFILE),-bench.profile=$(abspath $(PROFILE)))
 RUN_BENCH = go -C test test -count=1 -timeout 0 -v ./bench -run TestBenchmark -args $(BENCH_ARGS)
 

@@ -2,8 +2,8 @@ package bench
 
 import "sync"
 
-// A backlog holds work for a fixed number of goroutines, in order and without a
-// bound: who adds work never waits.
+// A backlog is an unbounded queue of work for a fixed number of goroutines. Adding
+// work never blocks.
 type backlog struct {
 	mu     sync.Mutex
 	some   sync.Cond

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// renewAfter is the number of pods in a scenario after which the next heat gets
+// renewAfter is the number of pods in a scenario after which the next run gets
 // a new control plane: deleting them would take longer.
 const renewAfter = 20_000
 
@@ -25,15 +25,15 @@ type Config struct {
 	Scenarios, Contenders *regexp.Regexp
 	// ProfileDir is where CPU profiles go; empty: none are taken.
 	ProfileDir string
-	// Repeat is how often each scenario is played; figures are medians. 0: once.
+	// Repeat is how often each scenario is run; figures are medians. 0: once.
 	Repeat int
 	// Commit names what is measured.
 	Commit string
-	// Progress receives lines for a person who waits.
+	// Progress receives lines for a person who waits; nil: nobody waits.
 	Progress func(line string)
 }
 
-// A Result is what one contender came to in one scenario.
+// A Result is what was measured of one contender in one scenario.
 type Result struct {
 	Scenario  string         `json:"scenario"`
 	Title     string         `json:"title"`
@@ -47,50 +47,50 @@ type Result struct {
 	Calls     map[string]int `json:"calls"`
 }
 
-// A runner is a benchmark under way.
-type runner struct {
+// A benchmark is one that is under way.
+type benchmark struct {
 	Config
 	plane *plane
-	heats int
+	runs  int
 	begin time.Time
 }
 
-// Run plays all scenarios with all contenders in turn, and returns what they
-// came to. An error says which heat failed, because something did not work or
-// because its result is wrong; the others are played all the same.
+// Run runs all scenarios with all contenders in turn, and returns the results. The
+// error names each run that failed or whose counts are wrong. A failed run does not
+// stop the others.
 func Run(ctx context.Context, cfg Config) ([]Result, error) {
 	all, err := Scenarios(cfg.Size)
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{Config: cfg, begin: time.Now()}
+	b := &benchmark{Config: cfg, begin: time.Now()}
 	var results []Result
 	var errs []error
 	for i, s := range all {
 		if cfg.Scenarios != nil && !cfg.Scenarios.MatchString(s.Name) {
 			continue
 		}
-		played, err := r.scenario(ctx, s, i)
-		results = append(results, medians(played)...)
+		done, err := b.scenario(ctx, s, i)
+		results = append(results, medians(done)...)
 		errs = append(errs, err)
 	}
-	return results, errors.Join(append(errs, r.dropPlane())...)
+	return results, errors.Join(append(errs, b.dropPlane())...)
 }
 
-// scenario plays a scenario with all contenders in turn, as often as is asked
-// for, and begins with another contender each time.
-func (r *runner) scenario(ctx context.Context, s *Scenario, first int) ([]Result, error) {
+// scenario runs a scenario with all contenders in turn, Repeat times, and begins
+// with a different contender each time.
+func (b *benchmark) scenario(ctx context.Context, s *Scenario, first int) ([]Result, error) {
 	var results []Result
 	var errs []error
-	for n := range max(1, r.Repeat) {
+	for n := range max(1, b.Repeat) {
 		for _, c := range inTurn(contenders(), first+n) {
-			if r.Contenders != nil && !r.Contenders.MatchString(c.name) || s.statusesOnly && !c.writesStatus {
+			if b.Contenders != nil && !b.Contenders.MatchString(c.name) || s.statusesOnly && !c.writesStatus {
 				continue
 			}
 			if ctx.Err() != nil {
 				return results, errors.Join(append(errs, context.Cause(ctx))...)
 			}
-			result, err := r.heat(ctx, s, c)
+			result, err := b.measure(ctx, s, c)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s, %s: %w", s.Name, c.name, err))
 				continue
@@ -101,120 +101,120 @@ func (r *runner) scenario(ctx context.Context, s *Scenario, first int) ([]Result
 	return results, errors.Join(errs...)
 }
 
-// inTurn lets another contender begin each time.
+// inTurn rotates the contenders by i.
 func inTurn(all []contender, i int) []contender {
 	i %= len(all)
 	return append(append([]contender(nil), all[i:]...), all[:i]...)
 }
 
-// heat runs one contender in one scenario. After an error the next one gets a
-// new control plane: nobody knows what is left on this one.
-func (r *runner) heat(ctx context.Context, s *Scenario, c contender) (*Result, error) {
-	if err := r.needPlane(ctx); err != nil {
+// measure runs one contender in one scenario. After an error the next run
+// gets a new control plane, because this one may hold anything.
+func (b *benchmark) measure(ctx context.Context, s *Scenario, c contender) (*Result, error) {
+	if err := b.needPlane(ctx); err != nil {
 		return nil, err
 	}
-	r.heats++
-	account := fmt.Sprintf("bench-%d", r.heats)
-	h := &heat{
-		plane: r.plane, scenario: s, contender: c, account: account, namespace: account, figures: Figures{},
-		quiet: r.quiet(), profileDir: r.ProfileDir, say: r.throttled(fmt.Sprintf("%-22s %-13s ", s.Name, c.name)),
+	b.runs++
+	account := fmt.Sprintf("bench-%d", b.runs)
+	r := &run{
+		plane: b.plane, scenario: s, contender: c, account: account, namespace: account, figures: Figures{},
+		quiet: b.quiet(), profileDir: b.ProfileDir, say: b.throttled(fmt.Sprintf("%-22s %-13s ", s.Name, c.name)),
 	}
-	err := r.play(ctx, h)
+	err := b.play(ctx, r)
 	if err != nil || s.Pods > renewAfter {
-		return r.result(h), errors.Join(err, r.dropPlane())
+		return b.result(r), errors.Join(err, b.dropPlane())
 	}
-	return r.result(h), nil
+	return b.result(r), nil
 }
 
-func (r *runner) play(ctx context.Context, h *heat) error {
-	h.say("starting")
-	kubeconfig, err := h.credentials(ctx, h.account)
+func (b *benchmark) play(ctx context.Context, r *run) error {
+	r.say("starting")
+	kubeconfig, err := r.credentials(ctx, r.account)
 	if err != nil {
 		return err
 	}
-	if h.crew, err = h.contender.start(ctx, h.plane, kubeconfig, h.scenario); err != nil {
+	if r.processes, err = r.contender.start(ctx, r.plane, kubeconfig, r.scenario); err != nil {
 		return err
 	}
-	if err := h.run(ctx); err != nil {
-		return errors.Join(fmt.Errorf("%w\n%s", err, h.crew.tail()), h.crew.stop())
+	if err := r.execute(ctx); err != nil {
+		return errors.Join(fmt.Errorf("%w\n%s", err, r.processes.tail()), r.processes.stop())
 	}
-	if err := h.crew.stop(); err != nil {
+	if err := r.processes.stop(); err != nil {
 		return err
 	}
-	r.line(fmt.Sprintf("%-22s %-13s done in %.1f s, counts verified", h.scenario.Name, h.contender.name, h.figures[Makespan]))
-	if h.scenario.Pods > renewAfter {
+	b.line(fmt.Sprintf("%-22s %-13s done in %.1f s, counts verified", r.scenario.Name, r.contender.name, r.figures[Makespan]))
+	if r.scenario.Pods > renewAfter {
 		return nil
 	}
-	return h.clear(ctx, h.namespace)
+	return r.clear(ctx, r.namespace)
 }
 
-func (r *runner) result(h *heat) *Result {
-	s := h.scenario
+func (b *benchmark) result(r *run) *Result {
+	s := r.scenario
 	return &Result{
-		Scenario: s.Name, Title: s.Title, Latency: s.Latency, Contender: h.contender.name, Size: r.Size, Commit: r.Commit,
-		Pods: s.Pods, Runs: 1, Figures: h.figures, Calls: h.calls,
+		Scenario: s.Name, Title: s.Title, Latency: s.Latency, Contender: r.contender.name, Size: b.Size, Commit: b.Commit,
+		Pods: s.Pods, Runs: 1, Figures: r.figures, Calls: r.calls,
 	}
 }
 
-// quiet is long enough for events that were held back, which are part of the
-// figures. Where only counts matter, it is short.
-func (r *runner) quiet() time.Duration {
-	if r.Size == Tiny {
+// quiet is long enough for delayed events, which are part of the figures. It is
+// short where only counts matter.
+func (b *benchmark) quiet() time.Duration {
+	if b.Size == Tiny {
 		return 100 * time.Millisecond
 	}
 	return time.Second
 }
 
-// needPlane starts a control plane if there is none, and lets the floor use it
-// once, so that no contender is the first.
-func (r *runner) needPlane(ctx context.Context) error {
-	if r.plane != nil {
+// needPlane starts a control plane if there is none. The floor uses it once, so
+// that no contender is the first to use it.
+func (b *benchmark) needPlane(ctx context.Context) error {
+	if b.plane != nil {
 		return nil
 	}
-	dir, err := os.MkdirTemp(r.Dir, "plane-")
+	dir, err := os.MkdirTemp(b.Dir, "plane-")
 	if err != nil {
 		return err
 	}
-	if r.plane, err = startPlane(ctx, dir, r.BinDir, r.throttled("")); err != nil {
+	if b.plane, err = startPlane(ctx, dir, b.BinDir, b.throttled("")); err != nil {
 		return err
 	}
 	warm := oneJob("Indexed", 300, 100, 0, 0)
 	warm.Name = "warming up"
-	r.heats++
-	account := fmt.Sprintf("bench-%d", r.heats)
+	b.runs++
+	account := fmt.Sprintf("bench-%d", b.runs)
 	all := contenders()
-	return r.play(ctx, &heat{
-		plane: r.plane, scenario: warm, contender: all[len(all)-1], account: account, namespace: account,
-		figures: Figures{}, quiet: r.quiet(), say: r.throttled("warming up the control plane: "),
+	return b.play(ctx, &run{
+		plane: b.plane, scenario: warm, contender: all[len(all)-1], account: account, namespace: account,
+		figures: Figures{}, quiet: b.quiet(), say: b.throttled("warming up the control plane: "),
 	})
 }
 
-func (r *runner) dropPlane() error {
-	if r.plane == nil {
+func (b *benchmark) dropPlane() error {
+	if b.plane == nil {
 		return nil
 	}
-	p := r.plane
-	r.plane = nil
+	p := b.plane
+	b.plane = nil
 	return p.stop()
 }
 
 // progressInterval is the time between two lines of progress.
 const progressInterval = 5 * time.Second
 
-// throttled passes a line on now and then, with the time since the start.
-func (r *runner) throttled(prefix string) func(string, ...any) {
+// throttled returns a function that passes on at most one line per progressInterval.
+func (b *benchmark) throttled(prefix string) func(string, ...any) {
 	var last time.Time
 	return func(format string, args ...any) {
 		if time.Since(last) < progressInterval {
 			return
 		}
 		last = time.Now()
-		r.line(prefix + fmt.Sprintf(format, args...))
+		b.line(prefix + fmt.Sprintf(format, args...))
 	}
 }
 
-func (r *runner) line(text string) {
-	if r.Progress != nil {
-		r.Progress(fmt.Sprintf("%6.0fs  %s", time.Since(r.begin).Seconds(), strings.TrimSpace(text)))
+func (b *benchmark) line(text string) {
+	if b.Progress != nil {
+		b.Progress(fmt.Sprintf("%6.0fs  %s", time.Since(b.begin).Seconds(), strings.TrimSpace(text)))
 	}
 }

@@ -17,9 +17,10 @@ import (
 var (
 	sizeFlag       = flag.String("bench.size", string(Tiny), "tiny (counts only matter), small (minutes), full (an hour and more) or huge (100,000 concurrent pods)")
 	scenariosFlag  = flag.String("bench.scenarios", "", "regular expression: only these scenarios, S1 to S9")
-	repeatFlag     = flag.Int("bench.repeat", 1, "how often each scenario is played; figures are medians")
-	profileFlag    = flag.String("bench.profile", "", "directory for CPU profiles of the contenders, which cost them time; empty: none")
-	docsFlag       = flag.String("bench.docs", "", "directory in which to write the results into performance.md, with plots; empty: nowhere")
+	repeatFlag     = flag.Int("bench.repeat", 1, "how often each scenario is run; figures are medians")
+	profileFlag    = flag.String("bench.profile", "", "directory for CPU profiles of the contenders (profiling costs them time); empty: none")
+	docsFlag       = flag.String("bench.docs", "", "directory of performance.md, in which to write the results as tables and plots; empty: they are only shown")
+	rewrite        = flag.Bool("rewrite", false, "write the tables and plots of docs/ anew from docs/performance.json")
 	contendersFlag = flag.String("bench.contenders", "", "regular expression: only these contenders")
 )
 
@@ -33,8 +34,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestBenchmark plays Jobs under every contender. It fails when a count is wrong,
-// and never because of a time.
+// TestBenchmark runs the scenarios under every contender. It fails if a count is
+// wrong, and never because of a time.
 func TestBenchmark(t *testing.T) {
 	cfg := Config{
 		BinDir: binDir(t), Dir: t.TempDir(), Size: Size(*sizeFlag), Commit: commit(),
@@ -61,8 +62,8 @@ func TestBenchmark(t *testing.T) {
 	}
 }
 
-// commit names the source that is measured, with a plus sign if it was changed
-// since.
+// commit names the source that is measured. A plus sign means that it has changes
+// that are not committed.
 func commit() string {
 	head, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {

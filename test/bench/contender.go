@@ -33,14 +33,14 @@ const (
 	jobSyncs = 5
 )
 
-// A contender is who takes care of the Jobs.
+// A contender is a controller that is compared.
 type contender struct {
 	name string
 	// start starts its processes with a kubeconfig file, for a scenario.
-	start func(ctx context.Context, p *plane, kubeconfig string, s *Scenario) (*crew, error)
+	start func(ctx context.Context, p *plane, kubeconfig string, s *Scenario) (*processes, error)
 	// writesStatus is false for the floor: Jobs under it never end.
 	writesStatus bool
-	// ours: it is this project's.
+	// ours is true for this project's controllers.
 	ours bool
 }
 
@@ -53,8 +53,8 @@ func contenders() []contender {
 	}
 }
 
-// A crew is the processes of a contender while it runs.
-type crew struct {
+// processes are those of a contender while it runs.
+type processes struct {
 	own []*process
 	// engine is the process id of the policy engine when that is a component of
 	// the control plane; 0 otherwise.
@@ -83,7 +83,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-func startBuiltIn(_ context.Context, p *plane, kubeconfig string, s *Scenario) (*crew, error) {
+func startBuiltIn(_ context.Context, p *plane, kubeconfig string, s *Scenario) (*processes, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func startBuiltIn(_ context.Context, p *plane, kubeconfig string, s *Scenario) (
 	return launch(kubeconfig, filepath.Join(p.binaries, cluster.LocalBinary), "https://"+address, "/healthz", args)
 }
 
-func startServices(ctx context.Context, p *plane, kubeconfig string, s *Scenario) (*crew, error) {
+func startServices(ctx context.Context, p *plane, kubeconfig string, s *Scenario) (*processes, error) {
 	if err := p.StartComponent(ctx, cluster.Engine); err != nil {
 		return nil, err
 	}
@@ -119,11 +119,11 @@ func startServices(ctx context.Context, p *plane, kubeconfig string, s *Scenario
 	return c, err
 }
 
-func startEmbedded(_ context.Context, p *plane, kubeconfig string, s *Scenario) (*crew, error) {
+func startEmbedded(_ context.Context, p *plane, kubeconfig string, s *Scenario) (*processes, error) {
 	return startExecutor(p, kubeconfig, s, "--engine=embedded")
 }
 
-func startExecutor(p *plane, kubeconfig string, s *Scenario, engine ...string) (*crew, error) {
+func startExecutor(p *plane, kubeconfig string, s *Scenario, engine ...string) (*processes, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func startExecutor(p *plane, kubeconfig string, s *Scenario, engine ...string) (
 	return launch(kubeconfig, filepath.Join(p.binaries, cluster.ExecutorBinary), "http://"+address, "/readyz", append(args, engine...))
 }
 
-// startFloor starts this program once more, in the part of the floor.
-func startFloor(_ context.Context, _ *plane, kubeconfig string, s *Scenario) (*crew, error) {
+// startFloor starts this program once more, as the floor.
+func startFloor(_ context.Context, _ *plane, kubeconfig string, s *Scenario) (*processes, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -150,14 +150,14 @@ func startFloor(_ context.Context, _ *plane, kubeconfig string, s *Scenario) (*c
 	if err != nil {
 		return nil, err
 	}
-	return &crew{own: []*process{p}, profiles: map[string]string{Floor: "http://" + address + profilePath}}, nil
+	return &processes{own: []*process{p}, profiles: map[string]string{Floor: "http://" + address + profilePath}}, nil
 }
 
 // readyPatience is how long a contender may take to start.
 const readyPatience = 2 * time.Minute
 
 // launch starts a contender's process and waits until it says that it is ready.
-func launch(kubeconfig, path, url, ready string, args []string) (*crew, error) {
+func launch(kubeconfig, path, url, ready string, args []string) (*processes, error) {
 	p, err := startProcess(kubeconfig+".log", path, nil, args...)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func launch(kubeconfig, path, url, ready string, args []string) (*crew, error) {
 	for {
 		_, err := fetch(url + ready)
 		if err == nil {
-			return &crew{
+			return &processes{
 				own: []*process{p}, metrics: []string{url + "/metrics"},
 				profiles: map[string]string{filepath.Base(path): url + profilePath},
 			}, nil
@@ -182,43 +182,43 @@ func launch(kubeconfig, path, url, ready string, args []string) (*crew, error) {
 }
 
 // check returns an error if one of the processes has ended.
-func (c *crew) check() error {
+func (p *processes) check() error {
 	var errs []error
-	for _, p := range c.own {
-		errs = append(errs, p.check())
+	for _, one := range p.own {
+		errs = append(errs, one.check())
 	}
 	return errors.Join(errs...)
 }
 
 // tail is how the output of its own processes ends.
-func (c *crew) tail() string {
+func (p *processes) tail() string {
 	var all strings.Builder
-	for _, p := range c.own {
-		all.WriteString(p.tail())
+	for _, one := range p.own {
+		all.WriteString(one.tail())
 	}
 	return all.String()
 }
 
-func (c *crew) stop() error {
+func (p *processes) stop() error {
 	var errs []error
-	for _, p := range c.own {
-		errs = append(errs, p.stop())
+	for _, one := range p.own {
+		errs = append(errs, one.stop())
 	}
-	if c.stopEngine != nil {
-		errs = append(errs, c.stopEngine())
+	if p.stopEngine != nil {
+		errs = append(errs, p.stopEngine())
 	}
 	return errors.Join(errs...)
 }
 
 // usage adds up what its processes have used.
-func (c *crew) usage() (usage, error) {
+func (p *processes) usage() (usage, error) {
 	var sum usage
 	var pids []int
-	for _, p := range c.own {
-		pids = append(pids, p.pid())
+	for _, one := range p.own {
+		pids = append(pids, one.pid())
 	}
-	if c.engine != 0 {
-		pids = append(pids, c.engine)
+	if p.engine != 0 {
+		pids = append(pids, p.engine)
 	}
 	for _, pid := range pids {
 		u, err := usageOf(pid)

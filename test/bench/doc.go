@@ -1,16 +1,16 @@
 // Package bench measures Job controllers side by side: the built-in one, the
 // executor with the policy engine in a second process, the executor with the
-// engine embedded, and a floor below which none of them can go. Each gets the
-// same scenarios on the same control plane, in turn.
+// engine embedded, and a floor: a client that makes the fewest possible calls. Each
+// runs the same scenarios on the same control plane, in turn.
 //
-// # What is fair
+// # Fairness
 //
 // One etcd and one API server serve the contenders of a scenario, one after the
 // other, with the same binaries and flags; nothing else runs on that control
 // plane. A control plane is used once before the first contender comes, and
-// another contender begins with each scenario. Each heat has a namespace of its
+// another contender begins with each scenario. Each run has a namespace of its
 // own, processes that were just started, and one unmeasured Job to warm up; what
-// a heat leaves behind is deleted before the next one. Contenders have the same
+// a run leaves behind is deleted before the next one. Contenders have the same
 // kind of credentials, and their requests have the same priority. They work on
 // as many Jobs at once, under the same limits of requests. After more than 20,000
 // pods, or an error, the next contender gets a new control plane.
@@ -18,15 +18,14 @@
 // The simulated kubelet and the observer are the harness's own process. They do
 // the same for everybody: two status writes a pod, from a bounded pool.
 //
-// # What is counted
+// # What is measured
 //
-// API calls: from the API server's audit log, by user. CPU time and memory: of
-// the contender's processes, from /proc (Linux); CPU time also of the processes
-// that serve it. Times: what the observer and
-// the kubelet see through watches of their own. Decisions and bytes: from the
-// contender's metrics.
+// API calls come from the API server's audit log, by user. CPU time and memory of
+// the contender's processes come from /proc (Linux), and so does the CPU time of the
+// processes that serve it. The observer and the kubelet take times when their own
+// watches deliver an event. Decisions and bytes come from the contender's metrics.
 //
-// Every heat ends with a comparison of each Job's status, of all its pods and of
-// their finalizers with what the simulated kubelet did. One that is fast and
-// wrong fails.
+// Every run ends with a comparison of each Job's status, of all its pods and of
+// their finalizers with what the simulated kubelet did. A contender that is fast
+// and wrong fails.
 package bench

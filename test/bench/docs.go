@@ -2,7 +2,6 @@ package bench
 
 import (
 	"cmp"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,21 +15,17 @@ import (
 
 // Files in the directory of the documents.
 const (
-	pageFile = "performance.md"
-	dataFile = "performance.json"
+	pageFile   = "performance.md"        // written by hand, but for one table
+	tablesFile = "performance-tables.md" // written by the benchmark
+	dataFile   = "performance.json"
 )
 
-// What is between these lines of the page is written by the benchmark; the rest
-// is kept.
+// The benchmark writes what stands between these two lines of the page. All the
+// rest of the page is written by hand.
 const (
-	pageBegin = "<!-- measured: begin (make bench-full writes what follows) -->"
+	pageBegin = "<!-- measured: begin (make bench-full DOCS=1 writes what follows) -->"
 	pageEnd   = "<!-- measured: end -->"
 )
-
-// newPage is the page before anything is measured.
-//
-//go:embed page.md
-var newPage string
 
 // plotted are the figures that are drawn, by file name.
 var plotted = []struct {
@@ -51,15 +46,13 @@ type Measurement struct {
 	Results []Result `json:"results"`
 }
 
-// WriteDocs puts results into the documents in dir: the data, the plots, and
-// their part of the page. Results of the same scenario and contender are
-// replaced; so is everything of another size, except what is huge.
+// WriteDocs writes results into the documents in dir: the data, the plots, the
+// tables, and the table of the page. A new result replaces the old one of the same
+// scenario and contender. It also drops all results of another size, except huge
+// ones.
 func WriteDocs(dir string, m Measurement) error {
 	old, err := readData(filepath.Join(dir, dataFile))
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	m.Results = merge(old.Results, m.Results)
@@ -67,22 +60,37 @@ func WriteDocs(dir string, m Measurement) error {
 	if err != nil {
 		return err
 	}
-	files := map[string]string{dataFile: string(data) + "\n"}
-	for _, p := range plotted {
-		files[p.file] = Plot(p.Figure, m.Results)
-	}
-	if files[pageFile], err = page(dir, m); err != nil {
+	files, err := documents(dir, m)
+	if err != nil {
 		return err
 	}
+	files[dataFile] = string(data) + "\n"
 	for name, text := range files {
-		if text == "" {
-			continue
-		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// documents returns, by file name, the documents in dir as they are with these
+// measurements.
+func documents(dir string, m Measurement) (map[string]string, error) {
+	page, err := page(dir, m)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{pageFile: page, tablesFile: tables(m)}
+	for _, p := range plotted {
+		plot, err := Plot(p.Figure, m.Results)
+		if err != nil {
+			return nil, err
+		}
+		if plot != "" {
+			files[p.file] = plot
+		}
+	}
+	return files, nil
 }
 
 func readData(path string) (Measurement, error) {
@@ -113,12 +121,9 @@ func merge(old, fresh []Result) []Result {
 	return all
 }
 
-// page is the page with what was measured between its marks.
+// page returns the page with the newest table between its marks.
 func page(dir string, m Measurement) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, pageFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = []byte(newPage), nil
-	}
 	if err != nil {
 		return "", err
 	}
@@ -127,29 +132,23 @@ func page(dir string, m Measurement) (string, error) {
 	if !hasBegin || !hasEnd {
 		return "", fmt.Errorf("%s: the lines %q and %q are missing", pageFile, pageBegin, pageEnd)
 	}
-	return before + pageBegin + "\n\n" + measured(m) + "\n" + pageEnd + after, nil
+	return before + pageBegin + "\n\n" + Glance(m.Results) + eventsNote(m.Results) + "\n" + pageEnd + after, nil
 }
 
-func measured(m Measurement) string {
+// tables returns the file of tables and plots.
+func tables(m Measurement) string {
 	var out strings.Builder
-	var sources []string
-	for _, r := range m.Results {
-		source := fmt.Sprintf("`%s` at commit %s", commands[r.Size], r.Commit)
-		if r.Runs > 1 {
-			source += fmt.Sprintf(" (medians of %d runs)", r.Runs)
-		}
-		if !slices.Contains(sources, source) {
-			sources = append(sources, source)
-		}
-	}
-	fmt.Fprintf(&out, "Measured by %s, on %s.\n\n", strings.Join(sources, ", "), m.Machine)
-	out.WriteString("The two services' ratio to the built-in controller; bold is clearly less:\n\n" + Glance(m.Results) + "\n")
+	out.WriteString("<!-- make bench-full DOCS=1 writes this file. -->\n\n# Performance: tables and plots\n\n")
+	out.WriteString("[performance.md](performance.md) explains these figures, and says how to measure them again. Machine: " + m.Machine + ".\n")
+	out.WriteString("\n## Scenarios\n\n" + ScenarioList(m.Results))
+	out.WriteString("\n## Builds\n\nThe commit at which each result was measured. `+` marks a build with changes that were not committed.\n\n")
+	out.WriteString(BuildsTable(m.Results) + eventsNote(m.Results))
+	out.WriteString("\n## Figures\n\n÷ is the ratio to the built-in controller; (a) says whether the target is met.\n\n" + Table(m.Results))
+	out.WriteString("\n## API calls a pod\n\n" + CallsTable(m.Results))
+	out.WriteString("\n## Plots\n\nEach scenario has a scale of its own.\n\n")
 	for _, p := range plotted {
 		fmt.Fprintf(&out, "![%s](%s)\n", textOf(p.Figure).title, p.file)
 	}
-	out.WriteString("\nThe scenarios:\n\n" + ScenarioList(m.Results))
-	out.WriteString("\n÷ is the ratio to the built-in controller; (a) says whether the bar is met.\n\n" + Table(m.Results))
-	out.WriteString("\nAPI calls a pod:\n\n" + CallsTable(m.Results))
 	return out.String()
 }
 

@@ -93,8 +93,16 @@ var figureTexts = []figureText{
 	{BytesGrowth, "bytes of a request, largest ÷ smallest Job", 2},
 }
 
-// Figures are those of one heat. One that does not exist for a contender is
-// absent.
+func textOf(f Figure) figureText {
+	for _, text := range figureTexts {
+		if text.Figure == f {
+			return text
+		}
+	}
+	return figureText{Figure: f, title: string(f), digits: 2}
+}
+
+// Figures are those of one run. A figure that a contender does not have is absent.
 type Figures map[Figure]float64
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -105,23 +113,23 @@ func (f Figures) latency(sorted []time.Duration) {
 	f[LatencyP50], f[LatencyP99] = milliseconds(spread(sorted, 0.5)), milliseconds(spread(sorted, 0.99))
 }
 
-// jobEnd takes how long after the last pod the only Job ended.
-func (f Figures) jobEnd(h *heat) {
-	if end, _ := h.latencies(anyName); h.contender.writesStatus && len(end) == 1 {
+// jobEnd adds the time from the end of the last pod until the only Job ended.
+func (f Figures) jobEnd(r *run) {
+	if end, _ := r.latencies(anyName); r.contender.writesStatus && len(end) == 1 {
 		f[JobEndLatency] = milliseconds(end[0])
 	}
 }
 
-// takeAccount derives the figures that every scenario has from what the
-// contender has used and done in it.
-func (h *heat) takeAccount(before, after reading) {
-	f, pods := h.figures, float64(h.scenario.Pods)
+// addCommonFigures adds the figures that every scenario has: what the contender used
+// and did.
+func (r *run) addCommonFigures(before, after reading) {
+	f, pods := r.figures, float64(r.scenario.Pods)
 	seen := after.metrics.minus(before.metrics)
-	span := h.makespan()
+	span := r.makespan()
 	f[Makespan] = span.Seconds()
-	f[CallsPerPod] = float64(h.calls.total()) / pods
-	f[StatusWrites] = float64(h.calls.sum("update jobs/status", "patch jobs/status"))
-	f[Events] = float64(h.calls.sum("create events", "patch events", "update events"))
+	f[CallsPerPod] = float64(r.calls.total()) / pods
+	f[StatusWrites] = float64(r.calls.sum("update jobs/status", "patch jobs/status"))
+	f[Events] = float64(r.calls.sum("create events", "patch events", "update events"))
 	f[CPUPerPod] = milliseconds(after.cpu-before.cpu) / pods
 	server, kubelet := after.server-before.server, after.kubelet-before.kubelet
 	f[ServerCPU], f[KubeletCPU] = milliseconds(server)/pods, milliseconds(kubelet)/pods
@@ -152,7 +160,7 @@ func setPositive(f Figures, name Figure, value float64) {
 	}
 }
 
-// decisions are the engine's, or the syncs of the built-in controller.
+// decisions counts the engine's decisions, or the syncs of the built-in controller.
 func decisions(m metrics) float64 {
 	if n := m.sum("jobpolicy_engine_decisions_total"); n > 0 {
 		return n

@@ -74,9 +74,9 @@ func RunFloor(args []string) error {
 	if err != nil {
 		return err
 	}
-	told, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, broken := context.WithCancelCause(told)
+	ctx, broken := context.WithCancelCause(signalled)
 	defer broken(nil)
 	listener, err := net.Listen("tcp", *address)
 	if err != nil {
@@ -88,7 +88,7 @@ func RunFloor(args []string) error {
 		jobs: map[types.UID]*floorJob{}, pods: map[types.UID]bool{},
 	}
 	f.run(ctx)
-	if told.Err() != nil {
+	if signalled.Err() != nil {
 		return nil
 	}
 	return context.Cause(ctx)

@@ -22,39 +22,39 @@ const kubeletWriters = 32
 
 // A script says what becomes of the pods of a namespace once they run.
 type script struct {
-	// run is how long a pod runs.
-	run time.Duration
+	// podTime is how long a pod runs.
+	podTime time.Duration
 	// phase is how it ends.
 	phase corev1.PodPhase
-	// hold keeps every pod running until it is let go.
+	// hold keeps every pod running until endHeld ends it.
 	hold bool
 }
 
-// A kubelet plays the nodes: it makes pods run and end as the script of their
-// namespace says, and remembers what it did, which is what the counts in the
-// statuses of Jobs are held against. It starts no process, keeps a hundred bytes
-// a pod, and binds pods to no node, which no Job controller looks at.
+// A kubelet simulates the nodes. It makes pods run and end as the script of their
+// namespace says. It remembers what it did, and the benchmark compares the statuses of
+// Jobs with that. It starts no process, keeps a hundred bytes a pod, and binds pods
+// to no node: no Job controller looks at the node.
 type kubelet struct {
 	client kubernetes.Interface
 	todo   *backlog
 
-	mu     sync.Mutex
-	stages map[string]*stage
-	err    error // the first write that failed
+	mu         sync.Mutex
+	namespaces map[string]*namespaceState
+	err        error // the first write that failed
 }
 
-// A stage is a namespace with all pods that were ever seen in it.
-type stage struct {
+// A namespaceState is a namespace with all pods that were ever seen in it.
+type namespaceState struct {
 	script
 	pods map[types.UID]*pod
-	jobs map[types.UID]*cast
-	held []*pod // running, until they are let go
+	jobs map[types.UID]*jobPods
+	held []*pod // running until endHeld ends them
 	total
 	changed time.Time
 }
 
-// A cast is the pods of one Job.
-type cast struct {
+// jobPods are the pods of one Job.
+type jobPods struct {
 	total
 	firstSeen, lastEnd, lastRelease time.Time
 	// indexes counts the pods of each index.
@@ -74,7 +74,7 @@ func (t total) ended() int { return t.succeeded + t.failed }
 type pod struct {
 	namespace, name string
 	uid             types.UID
-	cast            *cast
+	job             *jobPods
 	phase           corev1.PodPhase
 	tracked         bool
 	// ended is when the write of the last phase was sent; released is when the
@@ -83,10 +83,10 @@ type pod struct {
 }
 
 func newKubelet(client kubernetes.Interface) *kubelet {
-	return &kubelet{client: client, todo: newBacklog(kubeletWriters), stages: map[string]*stage{}}
+	return &kubelet{client: client, todo: newBacklog(kubeletWriters), namespaces: map[string]*namespaceState{}}
 }
 
-// run plays until ctx ends.
+// run simulates until ctx ends.
 func (k *kubelet) run(ctx context.Context) {
 	defer k.todo.close()
 	follow(ctx, k.client, k.client.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{}, func(p *corev1.Pod, gone bool) { k.see(ctx, p, gone) })
@@ -96,21 +96,21 @@ func (k *kubelet) run(ctx context.Context) {
 func (k *kubelet) play(namespace string, s script) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.stages[namespace] = &stage{script: s, pods: map[types.UID]*pod{}, jobs: map[types.UID]*cast{}, changed: time.Now()}
+	k.namespaces[namespace] = &namespaceState{script: s, pods: map[types.UID]*pod{}, jobs: map[types.UID]*jobPods{}, changed: time.Now()}
 }
 
 // forget drops a namespace. Whatever is still seen of its pods is ignored.
 func (k *kubelet) forget(namespace string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.stages, namespace)
+	delete(k.namespaces, namespace)
 }
 
-// see takes in a version of a pod, and starts one that is new.
+// see handles a version of a pod, and starts a new pod.
 func (k *kubelet) see(ctx context.Context, seen *corev1.Pod, gone bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	st := k.stages[seen.Namespace]
+	st := k.namespaces[seen.Namespace]
 	if st == nil {
 		return
 	}
@@ -125,47 +125,47 @@ func (k *kubelet) see(ctx context.Context, seen *corev1.Pod, gone bool) {
 	}
 }
 
-func (st *stage) enter(seen *corev1.Pod) *pod {
+func (st *namespaceState) enter(seen *corev1.Pod) *pod {
 	p := &pod{namespace: seen.Namespace, name: seen.Name, uid: seen.UID, phase: corev1.PodPending}
 	st.pods[seen.UID] = p
 	owner := metav1.GetControllerOfNoCopy(seen)
 	if owner == nil {
 		owner = &metav1.OwnerReference{}
 	}
-	p.cast = st.jobs[owner.UID]
-	if p.cast == nil {
-		p.cast = &cast{indexes: map[int32]int{}, firstSeen: time.Now()}
-		st.jobs[owner.UID] = p.cast
+	p.job = st.jobs[owner.UID]
+	if p.job == nil {
+		p.job = &jobPods{indexes: map[int32]int{}, firstSeen: time.Now()}
+		st.jobs[owner.UID] = p.job
 	}
 	if index, err := strconv.ParseInt(seen.Annotations[batchv1.JobCompletionIndexAnnotation], 10, 32); err == nil {
-		p.cast.indexes[int32(index)]++
+		p.job.indexes[int32(index)]++
 	}
 	st.count(p, func(t *total) { t.seen++ })
 	return p
 }
 
 // count changes the totals that a pod is part of.
-func (st *stage) count(p *pod, change func(*total)) {
+func (st *namespaceState) count(p *pod, change func(*total)) {
 	change(&st.total)
-	change(&p.cast.total)
+	change(&p.job.total)
 	st.changed = time.Now()
 }
 
 // trace follows the finalizer of a pod.
-func (st *stage) trace(p *pod, tracked bool) {
+func (st *namespaceState) trace(p *pod, tracked bool) {
 	switch {
 	case tracked && !p.tracked:
 		p.tracked = true
 		st.count(p, func(t *total) { t.finalizers++ })
 	case !tracked && p.tracked:
 		p.tracked, p.released = false, time.Now()
-		p.cast.lastRelease = p.released
+		p.job.lastRelease = p.released
 		st.count(p, func(t *total) { t.finalizers-- })
 	}
 }
 
 // start makes a pod run and sees to its end.
-func (k *kubelet) start(ctx context.Context, st *stage, p *pod) {
+func (k *kubelet) start(ctx context.Context, st *namespaceState, p *pod) {
 	if !k.write(ctx, p, runningStatus()) {
 		return
 	}
@@ -178,14 +178,14 @@ func (k *kubelet) start(ctx context.Context, st *stage, p *pod) {
 		return
 	}
 	phase := st.phase
-	time.AfterFunc(st.run, func() { k.todo.add(func() { k.end(ctx, st, p, phase) }) })
+	time.AfterFunc(st.podTime, func() { k.todo.add(func() { k.end(ctx, st, p, phase) }) })
 }
 
-// letGo ends held pods: n of them, or all when n is negative.
-func (k *kubelet) letGo(ctx context.Context, namespace string, n int) {
+// endHeld ends held pods: n of them, or all when n is negative.
+func (k *kubelet) endHeld(ctx context.Context, namespace string, n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	st := k.stages[namespace]
+	st := k.namespaces[namespace]
 	if n < 0 {
 		st.hold, n = false, len(st.held)
 	}
@@ -197,14 +197,14 @@ func (k *kubelet) letGo(ctx context.Context, namespace string, n int) {
 	st.held = st.held[n:]
 }
 
-func (k *kubelet) end(ctx context.Context, st *stage, p *pod, phase corev1.PodPhase) {
+func (k *kubelet) end(ctx context.Context, st *namespaceState, p *pod, phase corev1.PodPhase) {
 	sent := time.Now()
 	if !k.write(ctx, p, endedStatus(phase)) {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	p.phase, p.ended, p.cast.lastEnd = phase, sent, sent
+	p.phase, p.ended, p.job.lastEnd = phase, sent, sent
 	st.count(p, func(t *total) {
 		t.running--
 		if phase == corev1.PodFailed {

@@ -12,7 +12,7 @@ import (
 func (k *kubelet) totals(namespace string) (total, time.Time, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	st := k.stages[namespace]
+	st := k.namespaces[namespace]
 	if st == nil {
 		return total{}, time.Time{}, k.err
 	}
@@ -34,7 +34,7 @@ type ledger struct {
 func (k *kubelet) ledger(namespace string, job types.UID) ledger {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	c := k.stages[namespace].jobs[job]
+	c := k.namespaces[namespace].jobs[job]
 	if c == nil {
 		return ledger{}
 	}
@@ -55,7 +55,7 @@ func (k *kubelet) releases(namespace string) []time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var all []time.Duration
-	for _, p := range k.stages[namespace].pods {
+	for _, p := range k.namespaces[namespace].pods {
 		if !p.ended.IsZero() && !p.released.IsZero() {
 			all = append(all, p.released.Sub(p.ended))
 		}

@@ -2,8 +2,8 @@ package bench
 
 import "slices"
 
-// medians makes one result of all that a contender has in a scenario: each figure
-// is the median of those that there are. API calls are those of the first run.
+// medians merges the results of each contender in one scenario into one. Each figure
+// is the median of its values. API calls are those of the first run.
 func medians(results []Result) []Result {
 	var out []Result
 	runs := map[string]int{}

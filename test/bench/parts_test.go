@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -248,15 +249,18 @@ func TestGrowthComparesTheLargestWithTheSmallest(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("growth (-want +got):\n%s", diff)
 	}
-	if verdict := barsFor(growthName, CPUGrowth)[0].judge(map[string]Result{Embedded: got[0]}, Embedded); verdict != "NOT met" {
-		t.Errorf("2.5 is %q with a bar of 2", verdict)
+	if verdict := targetsFor(growthName, CPUGrowth)[0].assess(map[string]Result{Embedded: got[0]}, Embedded); verdict != "NOT met" {
+		t.Errorf("2.5 is %q with a target of 2", verdict)
 	}
 }
 
-func TestPlotsAreXMLWithABarForEachContender(t *testing.T) {
-	plot := Plot(Makespan, sample())
-	decoder, bars := xml.NewDecoder(strings.NewReader(plot)), 0
-	for {
+func TestPlotsShowEachContendersValue(t *testing.T) {
+	plot, err := Plot(Makespan, sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for decoder := xml.NewDecoder(strings.NewReader(plot)); ; {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
 			break
@@ -264,50 +268,123 @@ func TestPlotsAreXMLWithABarForEachContender(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "rect" {
-			bars++
+		if text, ok := token.(xml.CharData); ok && strings.TrimSpace(string(text)) != "" {
+			got = append(got, string(text))
 		}
 	}
-	if want := 1 + 4 + 4; bars != want { // background, legend, values
-		t.Errorf("%d rectangles, want %d", bars, want)
+	slices.Sort(got)
+	want := []string{"10.00", "6.40", "7.00", "7.50", "S2-x", "built-in", "embedded", "floor", "makespan, s", "two services"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("texts of the plot (-want +got):\n%s", diff)
 	}
-	if Plot(HeldMemory, sample()) != "" {
-		t.Error("a figure that nobody has is drawn")
+	if plot, err := Plot(HeldMemory, sample()); plot != "" || err != nil {
+		t.Errorf("a figure that nobody has is drawn: %d bytes, error %v", len(plot), err)
 	}
 }
 
 func TestDocumentsKeepWhatPeopleWrote(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "docs")
-	write := func(results ...Result) string {
+	dir := t.TempDir()
+	read := func(name string) string {
 		t.Helper()
-		if err := WriteDocs(dir, Measurement{Machine: "2 processors", Results: results}); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(filepath.Join(dir, pageFile))
+		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(text)
 	}
-	first := write(sample()...)
-	page := "By hand.\n" + first + "Also by hand.\n"
-	if err := os.WriteFile(filepath.Join(dir, pageFile), []byte(page), 0o600); err != nil {
+	write := func(results ...Result) {
+		t.Helper()
+		if err := WriteDocs(dir, Measurement{Machine: "2 processors", Results: results}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	byHand := "By hand.\n" + pageBegin + pageEnd + "\nAlso by hand.\n"
+	if err := os.WriteFile(filepath.Join(dir, pageFile), []byte(byHand), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(page, write(sample()...)); diff != "" {
+	write(sample()...)
+	first := read(pageFile)
+	write(sample()...)
+	if diff := cmp.Diff(first, read(pageFile)); diff != "" {
 		t.Errorf("the same results change the page (-before +after):\n%s", diff)
 	}
 	huge := result(BuiltIn, 500, 1)
 	huge.Scenario, huge.Size = "S8-100000", Huge
-	both := write(huge)
-	for _, part := range []string{"By hand.\n", "Also by hand.\n", "| S2-x", "| S8-100000", "make bench-full", "make bench-huge", "performance-cpu.svg"} {
-		if !strings.Contains(both, part) {
-			t.Errorf("the page lacks %q:\n%s", part, both)
+	write(huge)
+	for _, part := range []string{"By hand.\n", "Also by hand.\n", "| S2-x", "| S8-100000"} {
+		if page := read(pageFile); !strings.Contains(page, part) {
+			t.Errorf("the page lacks %q:\n%s", part, page)
+		}
+	}
+	for _, part := range []string{"make bench-full", "make bench-huge", "performance-cpu.svg", " abc |"} {
+		if text := read(tablesFile); !strings.Contains(text, part) {
+			t.Errorf("the tables lack %q:\n%s", part, text)
 		}
 	}
 	small := result(BuiltIn, 1, 1)
 	small.Scenario, small.Size = "S1", Small
-	if after := write(small); strings.Contains(after, "| S2-x") || !strings.Contains(after, "| S8-100000") {
+	write(small)
+	if after := read(tablesFile); strings.Contains(after, "| S2-x") || !strings.Contains(after, "| S8-100000") {
 		t.Errorf("results of another size stay, or huge ones go:\n%s", after)
 	}
+}
+
+// An executor that loses events makes fewer API calls, so a result that does not say
+// how many were lost is marked.
+func TestResultsWithoutACountOfLostEventsAreMarked(t *testing.T) {
+	lossy, sound := result(Services, 7, 1), result(Services, 9, 1)
+	lossy.Scenario, sound.Scenario = "S5", "S5"
+	sound.Figures[EventsLost] = 0
+	for name, tc := range map[string]struct {
+		result Result
+		want   string
+	}{
+		"not counted": {lossy, "S5 ¹"},
+		"counted":     {sound, "S5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			results := []Result{tc.result}
+			if got := cellsOf(Glance(results))[0][0]; got != tc.want {
+				t.Errorf("the scenario is called %q, want %q", got, tc.want)
+			}
+			if got, want := eventsNote(results) != "", tc.want != "S5"; got != want {
+				t.Errorf("there is a note: %t, want %t", got, want)
+			}
+		})
+	}
+}
+
+// The documents of the repository show the data beside them.
+func TestDocumentsShowTheData(t *testing.T) {
+	const dir = "../../docs"
+	if *rewrite {
+		if err := WriteDocs(dir, recorded(t, dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := documents(dir, recorded(t, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range want {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(text, string(got)); diff != "" {
+			t.Errorf("%s does not show %s; write it with go test ./bench -run TestDocuments -args -rewrite (-want +got):\n%s", name, dataFile, diff)
+		}
+	}
+}
+
+func recorded(t *testing.T, dir string) Measurement {
+	t.Helper()
+	m, err := readData(filepath.Join(dir, dataFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Results) == 0 {
+		t.Fatalf("%s holds no results", dataFile)
+	}
+	return m
 }

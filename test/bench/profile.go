@@ -13,39 +13,39 @@ import (
 	"time"
 )
 
-// profileTime is how long a CPU profile lasts. A scenario that ends earlier is
-// followed by idle time, which costs a profile nothing.
+// profileTime is how long a CPU profile lasts. If a scenario ends earlier,
+// the rest of the profile is idle time, which adds no sample.
 const profileTime = 15 * time.Second
 
 // profilePath is where every program serves its CPU profile.
 var profilePath = fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(profileTime.Seconds()))
 
-// profiled plays, and takes a CPU profile of each of the contender's programs
-// from the beginning, if a directory is named. Figures of a heat that is profiled
-// hold the cost of that.
-func (h *heat) profiled(ctx context.Context, play func(context.Context, *heat) error) error {
-	if h.profileDir == "" {
-		return play(ctx, h)
+// profiled runs the scenario. If a directory is named, it also takes a CPU profile
+// of each of the contender's programs from the beginning; the figures then include the
+// cost of profiling.
+func (r *run) profiled(ctx context.Context, play func(context.Context, *run) error) error {
+	if r.profileDir == "" {
+		return play(ctx, r)
 	}
-	programs := slices.Sorted(maps.Keys(h.crew.profiles))
+	programs := slices.Sorted(maps.Keys(r.processes.profiles))
 	errs := make([]error, len(programs))
 	var taken sync.WaitGroup
 	for i, program := range programs {
-		taken.Go(func() { errs[i] = h.takeProfile(program) })
+		taken.Go(func() { errs[i] = r.takeProfile(program) })
 	}
-	err := play(ctx, h)
+	err := play(ctx, r)
 	taken.Wait()
 	return errors.Join(append(errs, err)...)
 }
 
-func (h *heat) takeProfile(program string) error {
-	profile, err := fetch(h.crew.profiles[program])
+func (r *run) takeProfile(program string) error {
+	profile, err := fetch(r.processes.profiles[program])
 	if err != nil {
 		return fmt.Errorf("profile: %w", err)
 	}
-	if err := os.MkdirAll(h.profileDir, 0o755); err != nil {
+	if err := os.MkdirAll(r.profileDir, 0o755); err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%s-%s-%s.pprof", h.scenario.Name, strings.ReplaceAll(h.contender.name, " ", "-"), program)
-	return os.WriteFile(filepath.Join(h.profileDir, name), profile, 0o644)
+	name := fmt.Sprintf("%s-%s-%s.pprof", r.scenario.Name, strings.ReplaceAll(r.contender.name, " ", "-"), program)
+	return os.WriteFile(filepath.Join(r.profileDir, name), profile, 0o644)
 }

@@ -31,7 +31,7 @@ type Scenario struct {
 	statusesOnly bool
 
 	script
-	play func(ctx context.Context, h *heat) error
+	play func(ctx context.Context, r *run) error
 	// ends is the condition that every Job ends with.
 	ends batchv1.JobConditionType
 }
@@ -107,44 +107,44 @@ func anyName(string) bool { return true }
 
 // oneByOne (S1): one-pod Jobs at a rate that leaves every contender idle most of
 // the time.
-func oneByOne(n int, perSecond float64, run time.Duration) *Scenario {
+func oneByOne(n int, perSecond float64, podTime time.Duration) *Scenario {
 	return &Scenario{
 		Name: "S1", Title: fmt.Sprintf("%d one-pod Jobs, %g a second", n, perSecond), Latency: ofJobs,
-		Pods: n, script: script{run: run, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
-		play: func(ctx context.Context, h *heat) error {
-			if err := h.createAtRate(ctx, "one", n, perSecond); err != nil {
+		Pods: n, script: script{podTime: podTime, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
+		play: func(ctx context.Context, r *run) error {
+			if err := r.createAtRate(ctx, "one", n, perSecond); err != nil {
 				return err
 			}
-			if err := h.awaitEnd(ctx, n, n); err != nil {
+			if err := r.awaitEnd(ctx, n, n); err != nil {
 				return err
 			}
-			end, first := h.latencies(anyName)
-			h.figures.latency(end)
-			h.figures[FirstPodP50], h.figures[FirstPodP99] = milliseconds(spread(first, 0.5)), milliseconds(spread(first, 0.99))
+			end, first := r.latencies(anyName)
+			r.figures.latency(end)
+			r.figures[FirstPodP50], r.figures[FirstPodP99] = milliseconds(spread(first, 0.5)), milliseconds(spread(first, 0.99))
 			return nil
 		},
 	}
 }
 
 // oneJob (S2, and S3 under a limit): one Job of n pods, so many at a time.
-func oneJob(mode batchv1.CompletionMode, n, parallelism, qps int, run time.Duration) *Scenario {
+func oneJob(mode batchv1.CompletionMode, n, parallelism, qps int, podTime time.Duration) *Scenario {
 	s := &Scenario{
 		Name:  fmt.Sprintf("S2-%s-p%d", strings.ToLower(string(mode)), parallelism),
 		Title: fmt.Sprintf("%s Job of %d pods, %d at a time", mode, n, parallelism), Latency: ofPods,
-		Pods: n, QPS: qps, script: script{run: run, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
-		play: func(ctx context.Context, h *heat) error {
-			if err := h.create(ctx, "job", jobSpec(mode, n, parallelism)); err != nil {
+		Pods: n, QPS: qps, script: script{podTime: podTime, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
+		play: func(ctx context.Context, r *run) error {
+			if err := r.create(ctx, "job", jobSpec(mode, n, parallelism)); err != nil {
 				return err
 			}
-			if err := h.awaitEnd(ctx, 1, n); err != nil {
+			if err := r.awaitEnd(ctx, 1, n); err != nil {
 				return err
 			}
-			h.figures.latency(h.kubelet.releases(h.namespace))
-			h.figures.jobEnd(h)
+			r.figures.latency(r.kubelet.releases(r.namespace))
+			r.figures.jobEnd(r)
 			if qps > 0 {
 				// What may be sent at once at the start counts as if it were spread.
-				ceiling := h.makespan().Seconds()*float64(qps) + limitedBurst
-				h.figures[CeilingShare] = 100 * 2 * float64(n) / ceiling
+				ceiling := r.makespan().Seconds()*float64(qps) + limitedBurst
+				r.figures[CeilingShare] = 100 * 2 * float64(n) / ceiling
 			}
 			return nil
 		},
@@ -172,19 +172,19 @@ func failing(n int, perIndex bool) *Scenario {
 		spec = jobSpec(batchv1.IndexedCompletion, n, n)
 		spec.BackoffLimitPerIndex = ptr[int32](0)
 	}
-	s.play = func(ctx context.Context, h *heat) error {
-		if err := h.create(ctx, "job", spec); err != nil {
+	s.play = func(ctx context.Context, r *run) error {
+		if err := r.create(ctx, "job", spec); err != nil {
 			return err
 		}
-		if err := h.await(ctx, "until all run", func(t total, _ int) bool { return t.running == n }); err != nil {
+		if err := r.await(ctx, "until all run", func(t total, _ int) bool { return t.running == n }); err != nil {
 			return err
 		}
-		h.kubelet.letGo(ctx, h.namespace, -1)
-		if err := h.awaitEnd(ctx, 1, n); err != nil {
+		r.kubelet.endHeld(ctx, r.namespace, -1)
+		if err := r.awaitEnd(ctx, 1, n); err != nil {
 			return err
 		}
-		h.figures.latency(h.kubelet.releases(h.namespace))
-		h.figures.jobEnd(h)
+		r.figures.latency(r.kubelet.releases(r.namespace))
+		r.figures.jobEnd(r)
 		return nil
 	}
 	return s
@@ -194,23 +194,23 @@ func failing(n int, perIndex bool) *Scenario {
 func atOnce(n int) *Scenario {
 	return &Scenario{
 		Name: "S5", Title: fmt.Sprintf("%d one-pod Jobs at once", n), Latency: ofJobs,
-		Pods: n, script: script{run: time.Second, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
-		play: func(ctx context.Context, h *heat) error {
-			if err := h.createAtRate(ctx, "one", n, math.Inf(1)); err != nil {
+		Pods: n, script: script{podTime: time.Second, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
+		play: func(ctx context.Context, r *run) error {
+			if err := r.createAtRate(ctx, "one", n, math.Inf(1)); err != nil {
 				return err
 			}
-			if err := h.awaitEnd(ctx, n, n); err != nil {
+			if err := r.awaitEnd(ctx, n, n); err != nil {
 				return err
 			}
-			end, _ := h.latencies(anyName)
-			h.figures.latency(end)
-			return h.awaitEvents(ctx, n)
+			end, _ := r.latencies(anyName)
+			r.figures.latency(end)
+			return r.awaitEvents(ctx, n)
 		},
 	}
 }
 
 // createAtRate creates one-pod Jobs, so many a second.
-func (h *heat) createAtRate(ctx context.Context, prefix string, n int, perSecond float64) error {
+func (r *run) createAtRate(ctx context.Context, prefix string, n int, perSecond float64) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(creators)
 	begin := time.Now()
@@ -221,7 +221,7 @@ func (h *heat) createAtRate(ctx context.Context, prefix string, n int, perSecond
 			return group.Wait()
 		case <-time.After(time.Until(due)):
 		}
-		group.Go(func() error { return h.create(ctx, fmt.Sprintf("%s-%d", prefix, i), oneShot()) })
+		group.Go(func() error { return r.create(ctx, fmt.Sprintf("%s-%d", prefix, i), oneShot()) })
 	}
 	return group.Wait()
 }

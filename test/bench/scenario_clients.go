@@ -19,44 +19,44 @@ const (
 	// updateDelay is how long the creator of every second Job waits before it updates
 	// it: about as long as a queue controller takes that sees it by a watch.
 	updateDelay = 20 * time.Millisecond
-	// mostConflicts is the share of updates that may conflict with what is said first
-	// of a suspended Job: none does, unless the machine stands still for a second.
+	// mostConflicts is the share of updates that may conflict with the first status of
+	// a suspended Job. None does, unless the machine stands still for a second.
 	mostConflicts = 0.25
 )
 
-// updated (S9): n one-pod Jobs that whoever created them updates: every second one
-// at once, the others a little later, by the version that the creation returned. Who
-// has written a status by then makes the update fail with a conflict.
+// updated (S9): a client creates n one-pod Jobs and updates them, every second one at
+// once and the others a little later, with the version that the creation returned. If
+// a status was written by then, the update fails with a conflict.
 func updated(n int, suspended bool) *Scenario {
 	s := &Scenario{
 		Name: "S9-running", Title: fmt.Sprintf("%d one-pod Jobs, half of which are updated at once, half %d ms after their creation", n, updateDelay.Milliseconds()),
-		Latency: ofJobs, Pods: n, script: script{phase: corev1.PodSucceeded, run: updateSpacing}, ends: batchv1.JobComplete, statusesOnly: true,
+		Latency: ofJobs, Pods: n, script: script{phase: corev1.PodSucceeded, podTime: updateSpacing}, ends: batchv1.JobComplete, statusesOnly: true,
 	}
 	spec := oneShot()
 	if suspended {
 		s.Name, s.Title = "S9-suspended", s.Title+"; they are created suspended and resumed in the end"
 		spec.Suspend = ptr(true)
 	}
-	s.play = func(ctx context.Context, h *heat) error {
-		conflicts, err := h.createAndUpdate(ctx, n, spec)
+	s.play = func(ctx context.Context, r *run) error {
+		conflicts, err := r.createAndUpdate(ctx, n, spec)
 		if err != nil {
 			return err
 		}
 		half := float64(n) / 2
-		h.figures[ConflictsAtOnce], h.figures[ConflictsLater] = 100*float64(conflicts[0])/half, 100*float64(conflicts[1])/half
-		if all := conflicts[0] + conflicts[1]; suspended && h.contender.ours && float64(all) > mostConflicts*float64(n) {
+		r.figures[ConflictsAtOnce], r.figures[ConflictsLater] = 100*float64(conflicts[0])/half, 100*float64(conflicts[1])/half
+		if all := conflicts[0] + conflicts[1]; suspended && r.contender.ours && float64(all) > mostConflicts*float64(n) {
 			return fmt.Errorf("%d of %d updates of Jobs that were just created suspended are conflicts", all, n)
 		}
 		if suspended {
-			if err := h.resumeAll(ctx, n); err != nil {
+			if err := r.resumeAll(ctx, n); err != nil {
 				return err
 			}
 		}
-		if err := h.awaitEnd(ctx, n, n); err != nil {
+		if err := r.awaitEnd(ctx, n, n); err != nil {
 			return err
 		}
-		end, _ := h.latencies(anyName)
-		h.figures.latency(end)
+		end, _ := r.latencies(anyName)
+		r.figures.latency(end)
 		return nil
 	}
 	return s
@@ -64,7 +64,7 @@ func updated(n int, suspended bool) *Scenario {
 
 // createAndUpdate counts the conflicts of the Jobs that are updated at once, and of
 // those that are updated later.
-func (h *heat) createAndUpdate(ctx context.Context, n int, spec batchv1.JobSpec) (conflicts [2]int, err error) {
+func (r *run) createAndUpdate(ctx context.Context, n int, spec batchv1.JobSpec) (conflicts [2]int, err error) {
 	beat := time.NewTicker(updateSpacing)
 	defer beat.Stop()
 	for i := range n {
@@ -73,14 +73,14 @@ func (h *heat) createAndUpdate(ctx context.Context, n int, spec batchv1.JobSpec)
 			return conflicts, context.Cause(ctx)
 		case <-beat.C:
 		}
-		job, err := h.created(ctx, oneName(i), spec)
+		job, err := r.created(ctx, oneName(i), spec)
 		if err != nil {
 			return conflicts, err
 		}
 		if i%2 == 1 {
 			time.Sleep(updateDelay)
 		}
-		refused, err := h.update(ctx, job)
+		refused, err := r.update(ctx, job)
 		if err != nil {
 			return conflicts, err
 		}
@@ -91,20 +91,20 @@ func (h *heat) createAndUpdate(ctx context.Context, n int, spec batchv1.JobSpec)
 	return conflicts, nil
 }
 
-// update changes an annotation of a Job of the version given. It reports whether
-// there is a newer one.
-func (h *heat) update(ctx context.Context, job *batchv1.Job) (conflict bool, err error) {
+// update changes an annotation of the Job in the given version. It reports whether
+// that version is no longer the newest.
+func (r *run) update(ctx context.Context, job *batchv1.Job) (conflict bool, err error) {
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, "example.com/updated", "yes")
-	_, err = h.client.BatchV1().Jobs(job.Namespace).Update(ctx, job, metav1.UpdateOptions{})
+	_, err = r.client.BatchV1().Jobs(job.Namespace).Update(ctx, job, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) {
 		return true, nil
 	}
 	return false, err
 }
 
-func (h *heat) resumeAll(ctx context.Context, n int) error {
+func (r *run) resumeAll(ctx context.Context, n int) error {
 	for i := range n {
-		_, err := h.client.BatchV1().Jobs(h.namespace).Patch(ctx, oneName(i), types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{})
+		_, err := r.client.BatchV1().Jobs(r.namespace).Patch(ctx, oneName(i), types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{})
 		if err != nil {
 			return err
 		}

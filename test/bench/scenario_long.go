@@ -10,44 +10,45 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// beside (S6): one-pod Jobs, first alone, then while a Job of n pods runs. The
-// floor works on that with two writes in flight, so as to be least in the way.
+// beside (S6): one-pod Jobs, first alone, then while a Job of n pods runs. The floor
+// has only two writes in flight for the large Job, so that it disturbs the small
+// ones least.
 func beside(n, parallelism, singles int, perSecond float64) *Scenario {
 	return &Scenario{
 		Name: "S6", Title: fmt.Sprintf("%d one-pod Jobs alone, and %d while a Job of %d pods runs", singles, singles, n), Latency: ofJobs + ", of the one-pod Jobs beside the large one",
-		Pods: n + 2*singles, script: script{run: time.Second, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
+		Pods: n + 2*singles, script: script{podTime: time.Second, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
 		FloorWrites: 2,
-		play: func(ctx context.Context, h *heat) error {
-			if err := h.createAtRate(ctx, "alone", singles, perSecond); err != nil {
+		play: func(ctx context.Context, r *run) error {
+			if err := r.createAtRate(ctx, "alone", singles, perSecond); err != nil {
 				return err
 			}
-			if err := h.awaitEnd(ctx, singles, singles); err != nil {
+			if err := r.awaitEnd(ctx, singles, singles); err != nil {
 				return err
 			}
-			if err := h.create(ctx, "large", jobSpec(batchv1.IndexedCompletion, n, parallelism)); err != nil {
+			if err := r.create(ctx, "large", jobSpec(batchv1.IndexedCompletion, n, parallelism)); err != nil {
 				return err
 			}
-			if err := h.await(ctx, "until the large Job is under way", func(t total, _ int) bool { return t.seen-singles >= n/20 }); err != nil {
+			if err := r.await(ctx, "until the large Job is under way", func(t total, _ int) bool { return t.seen-singles >= n/20 }); err != nil {
 				return err
 			}
-			if err := h.createAtRate(ctx, "beside", singles, perSecond); err != nil {
+			if err := r.createAtRate(ctx, "beside", singles, perSecond); err != nil {
 				return err
 			}
-			if err := h.awaitEnd(ctx, 2*singles+1, n+2*singles); err != nil {
+			if err := r.awaitEnd(ctx, 2*singles+1, n+2*singles); err != nil {
 				return err
 			}
-			h.figures.fairness(h)
+			r.figures.fairness(r)
 			return nil
 		},
 	}
 }
 
-// fairness compares the one-pod Jobs beside the large one with those alone. What
-// the floor shows is how much longer two calls take that wait for nobody: that of
-// the kubelet which ends the pod, and the release.
-func (f Figures) fairness(h *heat) {
+// fairness compares the one-pod Jobs beside the large one with those alone. The
+// floor shows how much longer two calls take that wait for nothing else: the
+// kubelet's, which ends the pod, and the release.
+func (f Figures) fairness(r *run) {
 	named := func(prefix string) []time.Duration {
-		end, _ := h.latencies(func(name string) bool { return strings.HasPrefix(name, prefix) })
+		end, _ := r.latencies(func(name string) bool { return strings.HasPrefix(name, prefix) })
 		return end
 	}
 	alone, busy := named("alone-"), named("beside-")
@@ -56,61 +57,61 @@ func (f Figures) fairness(h *heat) {
 	f[LatencyOverIdle] = float64(spread(busy, 0.5)) / float64(spread(alone, 0.5))
 }
 
-// steady (S8, and S7 with 100,000 pods): a Job of which n pods run and one ends
-// now and then and is replaced; in the end all are let go.
+// steady (S8): n pods of a Job run. Now and then one ends and is replaced. At last
+// all end.
 func steady(n, events int, perSecond float64) *Scenario {
 	return &Scenario{
 		Name: fmt.Sprintf("S8-%d", n), Title: fmt.Sprintf("%d pods run, %g a second ends and is replaced, %d times", n, perSecond, events), Latency: ofPods + ", in the steady state",
 		Pods: n + events, script: script{hold: true, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete,
-		play: func(ctx context.Context, h *heat) error {
-			if err := h.create(ctx, "job", jobSpec(batchv1.IndexedCompletion, n+events, n)); err != nil {
+		play: func(ctx context.Context, r *run) error {
+			if err := r.create(ctx, "job", jobSpec(batchv1.IndexedCompletion, n+events, n)); err != nil {
 				return err
 			}
-			if err := h.await(ctx, "until all run", func(t total, _ int) bool { return t.running == n }); err != nil {
+			if err := r.await(ctx, "until all run", func(t total, _ int) bool { return t.running == n }); err != nil {
 				return err
 			}
-			if err := h.steadyState(ctx, n, events, perSecond); err != nil {
+			if err := r.steadyState(ctx, n, events, perSecond); err != nil {
 				return err
 			}
-			h.kubelet.letGo(ctx, h.namespace, -1)
-			return h.awaitEnd(ctx, 1, n+events)
+			r.kubelet.endHeld(ctx, r.namespace, -1)
+			return r.awaitEnd(ctx, 1, n+events)
 		},
 	}
 }
 
-// steadyState ends pods one by one and takes what that costs.
-func (h *heat) steadyState(ctx context.Context, n, events int, perSecond float64) error {
-	if err := h.settle(ctx); err != nil {
+// steadyState ends pods one by one and measures the cost.
+func (r *run) steadyState(ctx context.Context, n, events int, perSecond float64) error {
+	if err := r.settle(ctx); err != nil {
 		return err
 	}
-	before, err := h.read()
+	before, err := r.read()
 	if err != nil {
 		return err
 	}
 	beat := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
 	defer beat.Stop()
 	for range events {
-		h.kubelet.letGo(ctx, h.namespace, 1)
+		r.kubelet.endHeld(ctx, r.namespace, 1)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-beat.C:
 		}
 	}
-	err = h.await(ctx, "until the last is replaced", func(t total, _ int) bool {
+	err = r.await(ctx, "until the last is replaced", func(t total, _ int) bool {
 		return t.running == n && t.ended() == events && t.finalizers == n
 	})
 	if err != nil {
 		return err
 	}
-	if err := h.settle(ctx); err != nil {
+	if err := r.settle(ctx); err != nil {
 		return err
 	}
-	after, err := h.read()
+	after, err := r.read()
 	if err != nil {
 		return err
 	}
-	h.figures.latency(h.kubelet.releases(h.namespace))
-	h.figures.perEvent(before, after, events)
+	r.figures.latency(r.kubelet.releases(r.namespace))
+	r.figures.perEvent(before, after, events)
 	return nil
 }

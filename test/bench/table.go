@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A scenarioResults are the results of one scenario by contender.
+// scenarioResults are the results of one scenario by contender.
 type scenarioResults struct {
 	name, title, latency string
 	by                   map[string]Result
@@ -30,12 +30,12 @@ func grouped(results []Result) []scenarioResults {
 }
 
 var tableHead = []string{
-	"scenario", "figure", BuiltIn, Services, "÷", Embedded, "÷", Floor, "bar", Services + " (a)", Embedded + " (a)",
+	"scenario", "figure", BuiltIn, Services, "÷", Embedded, "÷", Floor, "target", Services + " (a)", Embedded + " (a)",
 }
 
 // Table renders all figures of all scenarios as one Markdown table that can be
 // read in a terminal as well. ÷ is the ratio to the built-in controller; (a) says
-// whether the bar is met.
+// whether the target is met.
 func Table(results []Result) string {
 	rows := [][]string{tableHead}
 	for _, g := range grouped(append(slices.Clone(results), growth(results)...)) {
@@ -52,7 +52,7 @@ func Table(results []Result) string {
 
 // Glance renders the ratios of the two services to the built-in controller: one row
 // a scenario, one column a plotted figure, what is clearly less in bold, and how many
-// bars are met.
+// targets are met.
 func Glance(results []Result) string {
 	const clearly = 0.95
 	head := []string{"scenario"}
@@ -60,9 +60,12 @@ func Glance(results []Result) string {
 		title, _, _ := strings.Cut(textOf(p.Figure).title, ",")
 		head = append(head, title)
 	}
-	rows := [][]string{append(head, "bars met")}
+	rows := [][]string{append(head, "targets met")}
 	for _, g := range grouped(results) {
 		row := []string{g.name}
+		if g.eventsUncounted() {
+			row[0] += uncountedMark
+		}
 		for _, p := range plotted {
 			cell := g.ratio(p.Figure, Services)
 			if ratio, err := strconv.ParseFloat(cell, 64); err == nil && ratio < clearly {
@@ -70,18 +73,70 @@ func Glance(results []Result) string {
 			}
 			row = append(row, cell)
 		}
-		rows = append(rows, append(row, g.barsMet()))
+		rows = append(rows, append(row, g.targetsMet()))
 	}
 	return markdown(rows, 1)
 }
 
-// barsMet says how many of the scenario's bars the two services meet; empty without
+// uncountedMark stands behind the name of a scenario whose lost events were not
+// counted.
+const uncountedMark = " ¹"
+
+// eventsUncounted reports whether the scenario has a target for lost events, but was
+// measured without counting them.
+func (g scenarioResults) eventsUncounted() bool {
+	counted := func(r Result) bool { _, ok := r.Figures[EventsLost]; return ok }
+	return len(targetsFor(g.name, EventsLost)) > 0 && !slices.ContainsFunc(slices.Collect(maps.Values(g.by)), counted)
+}
+
+// eventsNote explains uncountedMark; empty if no scenario has it.
+func eventsNote(results []Result) string {
+	if !slices.ContainsFunc(grouped(results), scenarioResults.eventsUncounted) {
+		return ""
+	}
+	return "\n¹ These runs did not count lost events. A lost event is an API call that was not made,\n" +
+		"so CPU time and makespan are lower than they would be with all events.\n"
+}
+
+// BuildsTable renders which commit each result is of, and with which command it was
+// measured.
+func BuildsTable(results []Result) string {
+	names := []string{BuiltIn, Services, Embedded, Floor}
+	rows := [][]string{append([]string{"scenario", "command"}, names...)}
+	for _, g := range grouped(results) {
+		row := []string{g.name, ""}
+		if g.eventsUncounted() {
+			row[0] += uncountedMark
+		}
+		for _, name := range names {
+			r, ok := g.by[name]
+			if !ok {
+				row = append(row, "")
+				continue
+			}
+			row[1] = "`" + commands[r.Size] + "`"
+			row = append(row, r.build())
+		}
+		rows = append(rows, row)
+	}
+	return markdown(rows, 2)
+}
+
+// build is the commit of a result, and of how many runs it holds the medians.
+func (r Result) build() string {
+	if r.Runs > 1 {
+		return fmt.Sprintf("%s, median of %d", r.Commit, r.Runs)
+	}
+	return r.Commit
+}
+
+// targetsMet says how many of the scenario's targets the two services meet; empty without
 // any.
-func (g scenarioResults) barsMet() string {
+func (g scenarioResults) targetsMet() string {
 	met, all := 0, 0
 	for _, text := range figureTexts {
-		for _, b := range barsFor(g.name, text.Figure) {
-			switch b.judge(g.by, Services) {
+		for _, t := range targetsFor(g.name, text.Figure) {
+			switch t.assess(g.by, Services) {
 			case "":
 				continue
 			case "met":
@@ -109,7 +164,7 @@ func (g scenarioResults) rows() [][]string {
 			row = append(row, g.value(text, c), g.ratio(text.Figure, c))
 		}
 		row = append(row, g.value(text, Floor))
-		rows = append(rows, append(row, g.verdicts(text.Figure)...))
+		rows = append(rows, append(row, g.targetCells(text.Figure)...))
 	}
 	return rows
 }
@@ -131,13 +186,13 @@ func (g scenarioResults) ratio(f Figure, contender string) string {
 	return fmt.Sprintf("%.2f", value/base)
 }
 
-// verdicts are the last three cells: the bars, and whether they are met.
-func (g scenarioResults) verdicts(f Figure) []string {
+// targetCells are the last three cells: the targets, and whether they are met.
+func (g scenarioResults) targetCells(f Figure) []string {
 	cells := make([][]string, 3)
-	for _, b := range barsFor(g.name, f) {
-		cells[0] = append(cells[0], b.String())
-		cells[1] = append(cells[1], b.judge(g.by, Services))
-		cells[2] = append(cells[2], b.judge(g.by, Embedded))
+	for _, t := range targetsFor(g.name, f) {
+		cells[0] = append(cells[0], t.String())
+		cells[1] = append(cells[1], t.assess(g.by, Services))
+		cells[2] = append(cells[2], t.assess(g.by, Embedded))
 	}
 	row := make([]string, 3)
 	for i, parts := range cells {

@@ -13,36 +13,36 @@ import (
 // pageSize is how many pods one request lists.
 const pageSize = 2000
 
-// verify holds what the contender made of the Jobs against what the simulated
-// kubelet did. A fast wrong answer is a failure.
-func (h *heat) verify(ctx context.Context) error {
+// verify compares what the contender made of the Jobs with what the simulated kubelet
+// did. A contender that is fast and wrong fails.
+func (r *run) verify(ctx context.Context) error {
 	var errs []error
-	for _, job := range h.observer.all(h.namespace) {
+	for _, job := range r.observer.all(r.namespace) {
 		if job.Job == nil {
 			errs = append(errs, errors.New("a job was never seen"))
 			continue
 		}
-		l := h.kubelet.ledger(h.namespace, job.UID)
+		l := r.kubelet.ledger(r.namespace, job.UID)
 		if problems := verifyPods(job.Job, l); len(problems) > 0 {
 			errs = append(errs, fmt.Errorf("job %s: %q", job.Name, problems))
 		}
-		if !h.contender.writesStatus {
+		if !r.contender.writesStatus {
 			continue
 		}
 		// The newest status, and not what the watch has delivered so far.
-		now, err := h.client.BatchV1().Jobs(h.namespace).Get(ctx, job.Name, metav1.GetOptions{})
+		now, err := r.client.BatchV1().Jobs(r.namespace).Get(ctx, job.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if problems := verifyStatus(now, l, h.scenario.ends); len(problems) > 0 {
+		if problems := verifyStatus(now, l, r.scenario.ends); len(problems) > 0 {
 			errs = append(errs, fmt.Errorf("job %s: %q", job.Name, problems))
 		}
 	}
-	t, _, err := h.kubelet.totals(h.namespace)
-	if t.seen != h.scenario.Pods {
-		errs = append(errs, fmt.Errorf("there were %d pods, want %d", t.seen, h.scenario.Pods))
+	t, _, err := r.kubelet.totals(r.namespace)
+	if t.seen != r.scenario.Pods {
+		errs = append(errs, fmt.Errorf("there were %d pods, want %d", t.seen, r.scenario.Pods))
 	}
-	return errors.Join(append(errs, err, h.verifyStored(ctx))...)
+	return errors.Join(append(errs, err, r.verifyStored(ctx))...)
 }
 
 // verifyPods checks that there were exactly the pods that the Job needs.
@@ -114,11 +114,11 @@ func firstIndexes(n int) string {
 
 // verifyStored looks at the pods in the API server once more, independently of
 // every watch.
-func (h *heat) verifyStored(ctx context.Context) error {
+func (r *run) verifyStored(ctx context.Context) error {
 	stored, held := 0, 0
 	opts := metav1.ListOptions{Limit: pageSize}
 	for {
-		list, err := h.client.CoreV1().Pods(h.namespace).List(ctx, opts)
+		list, err := r.client.CoreV1().Pods(r.namespace).List(ctx, opts)
 		if err != nil {
 			return err
 		}
@@ -132,8 +132,8 @@ func (h *heat) verifyStored(ctx context.Context) error {
 			break
 		}
 	}
-	if stored != h.scenario.Pods || held > 0 {
-		return fmt.Errorf("the API server has %d pods, %d of them with the finalizer; want %d and none", stored, held, h.scenario.Pods)
+	if stored != r.scenario.Pods || held > 0 {
+		return fmt.Errorf("the API server has %d pods, %d of them with the finalizer; want %d and none", stored, held, r.scenario.Pods)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// seer receives every version of every object that a watch delivers. It keeps
-// nothing: who wants to remember does so, in as little as it needs.
+// A seer receives every version of every object that a watch delivers. It stores
+// nothing, so that each user stores only what it needs.
 type seer[T any] func(obj T, gone bool)
 
 func (s seer[T]) pass(obj any, gone bool) error {
@@ -43,8 +43,8 @@ type resource[L runtime.Object] interface {
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
 }
 
-// follow calls see for everything that becomes of the objects of a kind, from
-// one goroutine, until ctx ends. example is an empty object of the kind.
+// follow calls see for every change of an object of a kind, from one goroutine, until
+// ctx ends. example is an empty object of the kind.
 func follow[T, L runtime.Object](ctx context.Context, client kubernetes.Interface, r resource[L], example T, see seer[T]) {
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// A bar is what this project wants to reach in a figure.
-type bar struct {
+// A target is a value of a figure that this project wants to reach.
+type target struct {
 	// scenarios is how the names of the scenarios begin.
 	scenarios string
 	figure    Figure
-	// limit is compared with the figure, divided by that of the contender of, if
-	// one is named.
+	// limit is compared with the figure. If of names a contender, the figure is
+	// first divided by that contender's.
 	limit float64
 	of    string
-	// atLeast turns the comparison round.
+	// atLeast: the figure must be at least the limit, not at most.
 	atLeast bool
 }
 
-// bars are all of them, in no particular order.
-var bars = []bar{
+// targets are all of them, in no particular order.
+var targets = []target{
 	{scenarios: "S1", figure: LatencyP50, limit: 0.1, of: BuiltIn},
 	{scenarios: "S1", figure: StatusWrites, limit: 1, of: BuiltIn},
 	{scenarios: "S2", figure: Makespan, limit: 0.8, of: BuiltIn},
@@ -45,43 +45,43 @@ var bars = []bar{
 	{scenarios: growthName, figure: BytesGrowth, limit: 1.25},
 }
 
-func barsFor(scenario string, f Figure) []bar {
-	return slices.DeleteFunc(slices.Clone(bars), func(b bar) bool {
-		return b.figure != f || !strings.HasPrefix(scenario, b.scenarios)
+func targetsFor(scenario string, f Figure) []target {
+	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool {
+		return t.figure != f || !strings.HasPrefix(scenario, t.scenarios)
 	})
 }
 
 // String says what is wanted: "≤ 0.8 × built-in".
-func (b bar) String() string {
+func (t target) String() string {
 	sign := "≤"
-	if b.atLeast {
+	if t.atLeast {
 		sign = "≥"
 	}
-	text := fmt.Sprintf("%s %g", sign, b.limit)
-	if b.of != "" {
-		text += " × " + b.of
+	text := fmt.Sprintf("%s %g", sign, t.limit)
+	if t.of != "" {
+		text += " × " + t.of
 	}
 	return text
 }
 
-// judge says whether a contender reached the bar, among the results of a
+// assess says whether a contender reached the target, among the results of a
 // scenario by contender; empty when a figure is missing.
-func (b bar) judge(all map[string]Result, contender string) string {
-	value, ok := all[contender].Figures[b.figure]
+func (t target) assess(all map[string]Result, contender string) string {
+	value, ok := all[contender].Figures[t.figure]
 	if !ok {
 		return ""
 	}
-	if b.of != "" {
-		other, ok := all[b.of].Figures[b.figure]
+	if t.of != "" {
+		other, ok := all[t.of].Figures[t.figure]
 		if !ok || other == 0 {
 			return ""
 		}
 		value /= other
 	}
-	if value == b.limit || (value > b.limit) == b.atLeast {
+	if value == t.limit || (value > t.limit) == t.atLeast {
 		return "met"
 	}
-	if b.of == "" {
+	if t.of == "" {
 		return "NOT met"
 	}
 	return fmt.Sprintf("NOT met (%.2f ×)", value)
@@ -91,8 +91,8 @@ func (b bar) judge(all map[string]Result, contender string) string {
 // different size.
 const growthName = "S8: size"
 
-// growth compares the largest steady state with the smallest: work for an event
-// must not depend on how many pods there are. nil without two of them.
+// growth compares the largest steady state with the smallest, because the cost of an
+// event must not depend on the number of pods. nil without two steady states.
 func growth(results []Result) []Result {
 	byPods := map[int]map[string]Result{}
 	for _, r := range results {

@@ -3,7 +3,7 @@ package bench
 import "testing"
 
 func TestEventsThatAreMissingOrSwappedAreFound(t *testing.T) {
-	all := told{}
+	all := jobEvents{}
 	all.add("both", "SuccessfulCreate", 3)
 	all.add("both", "Completed", 7)
 	all.add("swapped", "Completed", 4)

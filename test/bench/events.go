@@ -11,28 +11,27 @@ import (
 )
 
 const (
-	// eventsInterval is the time between two looks at the events.
+	// eventsInterval is the time between two lists of the events.
 	eventsInterval = 250 * time.Millisecond
-	// eventsPatience is how long no event may come before those that are missing are
-	// taken to be lost.
+	// eventsPatience is how long no event may come. After it, missing events count as
+	// lost.
 	eventsPatience = 10 * time.Second
 )
 
-// told are the events of each Job: the resource version of the first one of each
+// jobEvents are the events of each Job: the resource version of the first one of each
 // reason, which says in what order they came.
-type told map[types.UID]map[string]uint64
+type jobEvents map[types.UID]map[string]uint64
 
-// awaitEvents waits for the two events of each one-pod Job: that its pod was created,
-// and that it completed. It is called when all Jobs have ended. Those of our own
-// contenders must all come, in this order; what the built-in controller loses is a
-// figure.
-func (h *heat) awaitEvents(ctx context.Context, jobs int) error {
-	if !h.contender.writesStatus {
+// awaitEvents waits for the two events of each one-pod Job: its pod was created, and
+// it completed. All Jobs have ended before. The events of our own contenders must all
+// come, in this order. Events that the built-in controller loses are a figure.
+func (r *run) awaitEvents(ctx context.Context, jobs int) error {
+	if !r.contender.writesStatus {
 		return nil
 	}
 	began, changed, last := time.Now(), time.Now(), -1
 	for {
-		all, err := h.readEvents(ctx)
+		all, err := r.readEvents(ctx)
 		if err != nil {
 			return err
 		}
@@ -40,9 +39,9 @@ func (h *heat) awaitEvents(ctx context.Context, jobs int) error {
 			changed, last = time.Now(), n
 		}
 		if last == 2*jobs || time.Since(changed) > eventsPatience {
-			h.figures[EventsLost], h.figures[EventsAfter] = float64(2*jobs-last), changed.Sub(began).Seconds()
-			h.figures[EventsSwapped] = float64(all.swapped())
-			if h.contender.ours && (last < 2*jobs || all.swapped() > 0) {
+			r.figures[EventsLost], r.figures[EventsAfter] = float64(2*jobs-last), changed.Sub(began).Seconds()
+			r.figures[EventsSwapped] = float64(all.swapped())
+			if r.contender.ours && (last < 2*jobs || all.swapped() > 0) {
 				return fmt.Errorf("%d of %d events are there, those of %d Jobs in the wrong order", last, 2*jobs, all.swapped())
 			}
 			return nil
@@ -55,11 +54,11 @@ func (h *heat) awaitEvents(ctx context.Context, jobs int) error {
 	}
 }
 
-func (h *heat) readEvents(ctx context.Context) (told, error) {
-	all := told{}
+func (r *run) readEvents(ctx context.Context) (jobEvents, error) {
+	all := jobEvents{}
 	opts := metav1.ListOptions{Limit: pageSize, FieldSelector: "involvedObject.kind=Job"}
 	for {
-		list, err := h.client.CoreV1().Events(h.namespace).List(ctx, opts)
+		list, err := r.client.CoreV1().Events(r.namespace).List(ctx, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +76,7 @@ func (h *heat) readEvents(ctx context.Context) (told, error) {
 	}
 }
 
-func (t told) add(job types.UID, reason string, version uint64) {
+func (t jobEvents) add(job types.UID, reason string, version uint64) {
 	if t[job] == nil {
 		t[job] = map[string]uint64{}
 	}
@@ -87,7 +86,7 @@ func (t told) add(job types.UID, reason string, version uint64) {
 }
 
 // there is how many of the two events of each Job there are.
-func (t told) there() int {
+func (t jobEvents) there() int {
 	n := 0
 	for _, events := range t {
 		for _, reason := range []string{"SuccessfulCreate", "Completed"} {
@@ -100,7 +99,7 @@ func (t told) there() int {
 }
 
 // swapped is how many Jobs completed before their pod was created, by their events.
-func (t told) swapped() int {
+func (t jobEvents) swapped() int {
 	n := 0
 	for _, events := range t {
 		created, hasCreated := events["SuccessfulCreate"]
