@@ -159,7 +159,7 @@ func newCarrier() carrier {
 func (c carrier) carryOut(t interface{ Helper() }, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) {
 	t.Helper()
 	job.ResourceVersion = "1"
-	s := &jobState{uid: job.UID, pods: tracker.New()}
+	s := newJobState(job.Namespace, job.UID, c.e.writes)
 	s.observe(job, jobWatched)
 	for n := 2; n < 5; n++ {
 		s.pods.Observe(leanPod(n, func(pod *corev1.Pod) { pod.ResourceVersion = "2" }), tracker.Watch)

@@ -17,7 +17,7 @@ import (
 // stay its own, to go with it; but their finalizer would hold up its deletion.
 func (e *Executor) claim(ctx context.Context, s *jobState, job *batchv1.Job) error {
 	strays := s.pods.Strays()
-	err := e.parallel(ctx, s, &s.patching, len(strays), func(ctx context.Context, i int) error {
+	err := s.patching.Do(ctx, len(strays), func(ctx context.Context, i int) error {
 		if job.DeletionTimestamp != nil {
 			return e.releaseStray(ctx, s, strays[i])
 		}
@@ -56,7 +56,7 @@ func (e *Executor) adoptAll(ctx context.Context, s *jobState, job *batchv1.Job) 
 	if err != nil || live.DeletionTimestamp != nil {
 		return err
 	}
-	return e.parallel(ctx, s, &s.patching, len(wanted), func(ctx context.Context, i int) error { return e.adopt(ctx, s, job, wanted[i]) })
+	return s.patching.Do(ctx, len(wanted), func(ctx context.Context, i int) error { return e.adopt(ctx, s, job, wanted[i]) })
 }
 
 // adopt makes a pod that nothing controls the Job's, as it was seen: another

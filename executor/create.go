@@ -32,7 +32,7 @@ func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d
 	plan := creationPlan(job, d.GetCreate())
 	reason := creationReason(job, d.GetExplanation().GetFacts(), snap.req.GetPods().GetTerminating())
 	var some atomic.Bool
-	err := e.cautiously(ctx, s, &s.creating, len(plan), func(ctx context.Context, i int) error {
+	err := s.creating.Do(ctx, len(plan), func(ctx context.Context, i int) error {
 		err := e.createPod(ctx, s, job, plan[i])
 		if err == nil {
 			some.Store(true)

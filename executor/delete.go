@@ -18,7 +18,7 @@ import (
 // from it.
 func (e *Executor) deletePods(ctx context.Context, s *jobState, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
 	var some atomic.Bool
-	err := e.parallel(ctx, s, &s.deleting, len(deletes), func(ctx context.Context, i int) error {
+	err := s.deleting.Do(ctx, len(deletes), func(ctx context.Context, i int) error {
 		err := e.deletePod(ctx, s, job, deletes[i])
 		if err == nil {
 			some.Store(true)

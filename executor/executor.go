@@ -19,6 +19,7 @@ import (
 
 	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/events"
+	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/semaphore"
@@ -58,11 +59,11 @@ type Executor struct {
 	orphans orphanQueue
 
 	judging chan struct{} // Slots for rounds that are being judged.
-	// writing bounds API writes, and open the Jobs that are at work, by namespace: a
+	// writes bounds API writes, and open the Jobs that are at work, by namespace: a
 	// webhook that hangs on the pods of one must not keep the others waiting.
-	writing, open *semaphore.Semaphore
-	turns         turns
-	rounds        sync.WaitGroup
+	writes *limit.Pool
+	open   *semaphore.Semaphore
+	rounds sync.WaitGroup
 
 	broadcaster *events.Broadcaster
 	recorder    record.EventRecorder
@@ -87,11 +88,11 @@ func New(cfg Config) (*Executor, error) {
 		settings: cfg.settings(),
 		log:      cfg.Logger,
 		metrics:  own,
-		jobs:     newJobs(),
 		judging:  make(chan struct{}, cfg.Workers),
-		writing:  semaphore.New(cfg.MaxWrites),
+		writes:   limit.NewPool(limit.Config{Total: cfg.MaxWrites, PerJob: cfg.MaxJobWrites, Alone: cfg.LoneJobWrites}),
 		open:     semaphore.New(maxOpenRounds),
 	}
+	e.jobs = newJobs(e.writes)
 	e.queue = delayqueue.New[types.UID](e.metrics.shared.QueueName(metrics.JobQueue), e.metrics.shared.Queues)
 	e.orphans = newOrphanQueue(cfg.APIBackoff, cfg.MaxAPIBackoff, e.metrics.shared)
 	if e.broadcaster, err = events.New(cfg.eventConfig()); err != nil {

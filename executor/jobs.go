@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -85,7 +86,7 @@ type jobState struct {
 	// podEvents is how many events about pods there may still be, by reason.
 	podEvents map[string]flowcontrol.PassiveRateLimiter
 
-	creating, patching, deleting pace // They have locks of their own.
+	creating, patching, deleting *limit.Limiter
 }
 
 // observation says what a newly seen version of a Job changed.

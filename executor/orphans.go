@@ -155,7 +155,7 @@ func (e *Executor) releaseOrphan(ctx context.Context, key orphanKey) {
 func (e *Executor) patchOrphan(ctx context.Context, pod *podcache.Pod) (err error) {
 	ctx, end := e.span(ctx, SpanOrphanReleased, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
-	release, err := e.writing.Acquire(ctx, pod.Namespace())
+	release, err := e.writes.Acquire(ctx, pod.Namespace())
 	if err != nil {
 		return err
 	}

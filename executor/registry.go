@@ -5,19 +5,28 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 )
 
 // jobs are the Jobs known, by UID (invariant I8). Names are for look-ups only.
 type jobs struct {
+	writes      *limit.Pool
 	mu          sync.RWMutex
 	byUID       map[types.UID]*jobState
 	byNamespace map[string]map[types.UID]*jobState
 }
 
-func newJobs() *jobs {
-	return &jobs{byUID: map[types.UID]*jobState{}, byNamespace: map[string]map[types.UID]*jobState{}}
+func newJobs(writes *limit.Pool) *jobs {
+	return &jobs{writes: writes, byUID: map[types.UID]*jobState{}, byNamespace: map[string]map[types.UID]*jobState{}}
+}
+
+func newJobState(namespace string, uid types.UID, writes *limit.Pool) *jobState {
+	return &jobState{
+		uid: uid, namespace: namespace, pods: tracker.New(),
+		creating: writes.SlowStart(namespace, uid), patching: writes.Limiter(namespace, uid), deleting: writes.Limiter(namespace, uid),
+	}
 }
 
 func (j *jobs) find(uid types.UID) (*jobState, bool) {
@@ -45,7 +54,7 @@ func (j *jobs) with(namespace string, uid types.UID, f func(*jobState)) *jobStat
 	defer j.mu.Unlock()
 	s, ok := j.byUID[uid]
 	if !ok {
-		s = &jobState{uid: uid, namespace: namespace, pods: tracker.New()}
+		s = newJobState(namespace, uid, j.writes)
 		j.byUID[uid] = s
 		if j.byNamespace[namespace] == nil {
 			j.byNamespace[namespace] = map[types.UID]*jobState{}

@@ -113,7 +113,7 @@ func (e *Executor) releaseRunning(ctx context.Context, s *jobState, pod *podcach
 // by the API server is confirmed in the next snapshot. A pod whose finalizer is put
 // back does not keep the others from being released, and is tried again later.
 func (e *Executor) releasePods(ctx context.Context, s *jobState, uids [][]byte) error {
-	return e.parallel(ctx, s, &s.patching, len(uids), func(ctx context.Context, i int) error {
+	return s.patching.Do(ctx, len(uids), func(ctx context.Context, i int) error {
 		uid, err := wire.UIDString(uids[i])
 		if err != nil {
 			return fmt.Errorf("release: %w", err)

@@ -121,7 +121,7 @@ type wakeUp struct {
 // busy reports whether the API server has enough to do: writes wait for a slot,
 // or as many Jobs are at work as one Job may have writes in flight.
 func (e *Executor) busy() bool {
-	return e.writing.Waiting() > 0 || e.open.Used() > e.cfg.MaxJobWrites
+	return e.writes.Waiting() > 0 || e.open.Used() > e.cfg.MaxJobWrites
 }
 
 // deferral is how long what is not pressing leaves a busy API server to others: not
@@ -197,7 +197,7 @@ func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid typ
 	if job == nil {
 		return
 	}
-	e.turns.take(uid)
+	e.writes.Active(uid)
 	ctx, root := e.tracer().Start(ctx, SpanJobWoken, trace.WithNewRoot(), trace.WithTimestamp(woken.at), trace.WithAttributes(
 		AttrJobNamespace.String(job.Namespace), AttrJobName.String(job.Name), AttrJobUID.String(string(uid)), AttrCause.String(woken.cause)))
 	defer root.End()

@@ -1,4 +1,4 @@
-package executor
+package limit
 
 import (
 	"context"
@@ -14,12 +14,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"jobpolicy.dev/executor/semaphore"
 )
 
 // An API server that works on so many writes at a time lets the others wait.
-func TestAPaceLetsTwoWritesWait(t *testing.T) {
+func TestALimiterLetsTwoWritesWait(t *testing.T) {
 	const each = 4 * time.Millisecond
 	cases := map[string]struct {
 		limit, processors int
@@ -32,59 +30,59 @@ func TestAPaceLetsTwoWritesWait(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var p pace
+			var v vegas
 			for i := range 5000 {
-				inFlight := p.width(tc.limit)
-				if i%100 < fewWrites {
-					inFlight = min(inFlight, fewInFlight)
+				inFlight := v.limit(tc.limit)
+				if i%100 < baselineWrites {
+					inFlight = min(inFlight, baselineInFlight)
 				}
 				took := max(each, each*time.Duration(inFlight)/time.Duration(tc.processors))
-				p.learn(took, inFlight <= fewInFlight, tc.limit)
+				v.observe(took, inFlight <= baselineInFlight, tc.limit, time.Now())
 			}
-			if w := p.width(tc.limit); w < tc.min || w > tc.max {
+			if w := v.limit(tc.limit); w < tc.min || w > tc.max {
 				t.Errorf("%d writes in flight, want %d to %d", w, tc.min, tc.max)
 			}
 		})
 	}
 }
 
-func TestAPaceFollowsTheServer(t *testing.T) {
+func TestALimitFollowsTheServer(t *testing.T) {
 	const limit = 16
-	getSlow := func(p *pace) {
-		p.learn(time.Millisecond, true, limit)
+	getSlow := func(v *vegas) {
+		v.observe(time.Millisecond, true, limit, time.Now())
 		for range 500 {
-			p.learn(time.Second, false, limit)
+			v.observe(time.Second, false, limit, time.Now())
 		}
 	}
 	cases := map[string]struct {
-		learn func(*pace)
+		learn func(*vegas)
 		want  int
 	}{
-		"nothing is known": {func(*pace) {}, limit},
-		"nothing is known of few": {func(p *pace) {
+		"nothing is known": {func(*vegas) {}, limit},
+		"there is no baseline": {func(v *vegas) {
 			for range 500 {
-				p.learn(time.Second, false, limit)
+				v.observe(time.Second, false, limit, time.Now())
 			}
 		}, limit},
-		"the server gets slow": {getSlow, fewInFlight},
-		"it is fast again": {func(p *pace) {
-			getSlow(p)
+		"the server gets slow": {getSlow, baselineInFlight},
+		"it is fast again": {func(v *vegas) {
+			getSlow(v)
 			for range 500 {
-				p.learn(time.Millisecond, false, limit)
+				v.observe(time.Millisecond, false, limit, time.Now())
 			}
 		}, limit},
-		"it stays slow, however few writes there are": {func(p *pace) {
-			p.learn(time.Millisecond, true, limit)
+		"it stays slow, however few writes there are": {func(v *vegas) {
+			v.observe(time.Millisecond, true, limit, time.Now())
 			for i := range 5000 {
-				p.learn(time.Second, i%100 < fewWrites || p.width(limit) <= fewInFlight, limit)
+				v.observe(time.Second, i%100 < baselineWrites || v.limit(limit) <= baselineInFlight, limit, time.Now())
 			}
 		}, limit},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var p pace
-			tc.learn(&p)
-			if got := p.width(limit); got != tc.want {
+			var v vegas
+			tc.learn(&v)
+			if got := v.limit(limit); got != tc.want {
 				t.Errorf("%d writes in flight, want %d", got, tc.want)
 			}
 		})
@@ -122,15 +120,14 @@ func (c *counted) write(ctx context.Context, i int) error {
 
 var errOdd = errors.New("odd")
 
-// As many are in flight as have succeeded, and one; none begins after a failure.
-func TestCautiousWritesBeginWithOneAndStopAtAFailure(t *testing.T) {
+// One more write is in flight than have succeeded, and none begins after a failure.
+func TestASlowStartBeginsWithOneWriteAndStopsAtAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, bad = 8, 40
-		var p pace
 		var mu sync.Mutex
 		var inFlight []int // after the first, the second, … has begun
 		ended := 0
-		err := writer(limit).cautiously(t.Context(), &jobState{}, &p, 100, func(_ context.Context, i int) error {
+		err := poolOf(limit).SlowStart("ns", "a").Do(t.Context(), 100, func(_ context.Context, i int) error {
 			mu.Lock()
 			n := len(inFlight) + 1 - ended
 			if n > 1+ended {
@@ -159,12 +156,11 @@ func TestCautiousWritesBeginWithOneAndStopAtAFailure(t *testing.T) {
 	})
 }
 
-// What waits for one of all Jobs' slots while another fails is not tried.
-func TestACautiousWriteThatWaitsForItsSlotLooksAgain(t *testing.T) {
-	e := &Executor{writing: semaphore.New(1), cfg: Config{MaxJobWrites: 8}}
-	var p pace
+// A write that waits for a slot of the Pool while another one fails is not tried.
+func TestASlowStartStopsWritesThatWaitForASlot(t *testing.T) {
+	l := NewPool(Config{Total: 1, PerJob: 8}).SlowStart("ns", "a")
 	tried := 0
-	err := e.cautiously(t.Context(), &jobState{}, &p, 20, func(context.Context, int) error {
+	err := l.Do(t.Context(), 20, func(context.Context, int) error {
 		if tried++; tried == 10 {
 			return errOdd
 		}
@@ -175,16 +171,16 @@ func TestACautiousWriteThatWaitsForItsSlotLooksAgain(t *testing.T) {
 	}
 }
 
-// Nobody waits behind a Job that is alone. Once another has its turn, no more begin
+// Nobody waits behind a Job that is alone. Once another Job is active, no write begins
 // until fewer are in flight.
 func TestAJobThatIsAloneHasMoreWritesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, lone = 8, 20
-		e := &Executor{writing: semaphore.New(64), cfg: Config{MaxJobWrites: limit, LoneJobWrites: lone}}
-		s := &jobState{uid: testUID(1)}
+		p := NewPool(Config{Total: 64, PerJob: limit, Alone: lone})
+		l := p.Limiter("ns", "a")
 		most := func() int64 {
 			var c counted
-			if err := e.parallel(t.Context(), s, &s.patching, 100, func(ctx context.Context, _ int) error {
+			if err := l.Do(t.Context(), 100, func(ctx context.Context, _ int) error {
 				n := c.inFlight.Add(1)
 				defer c.inFlight.Add(-1)
 				c.most.Store(max(n, c.most.Load()))
@@ -195,43 +191,39 @@ func TestAJobThatIsAloneHasMoreWritesInFlight(t *testing.T) {
 			}
 			return c.most.Load()
 		}
-		e.turns.take(s.uid)
+		p.Active("a")
 		if got := most(); got != lone {
 			t.Errorf("%d in flight of a Job that is alone, want %d", got, lone)
 		}
-		e.turns.take(testUID(2))
-		e.turns.take(s.uid)
+		p.Active("b")
+		p.Active("a")
 		if got := most(); got != limit {
 			t.Errorf("%d in flight beside another Job, want %d", got, limit)
 		}
-		time.Sleep(lonePeriod)
-		e.turns.take(s.uid)
+		time.Sleep(alonePeriod)
+		p.Active("a")
 		if got := most(); got != lone {
 			t.Errorf("%d in flight after the other Job, want %d", got, lone)
 		}
 	})
 }
 
-func TestACautiousWriteThatFailsIsTheOnlyOne(t *testing.T) {
-	var p pace
+func TestASlowStartWhoseFirstWriteFailsMakesNoOther(t *testing.T) {
 	tried := 0
-	err := writer(8).cautiously(t.Context(), &jobState{}, &p, 5, func(context.Context, int) error { tried++; return errOdd })
+	err := poolOf(8).SlowStart("ns", "a").Do(t.Context(), 5, func(context.Context, int) error { tried++; return errOdd })
 	if tried != 1 || !errors.Is(err, errOdd) {
 		t.Errorf("%d were tried, error %v", tried, err)
 	}
 }
 
-// writer has what parallel needs of an Executor.
-func writer(jobWrites int) *Executor {
-	return &Executor{writing: semaphore.New(64), cfg: Config{MaxJobWrites: jobWrites}}
-}
+func poolOf(perJob int) *Pool { return NewPool(Config{Total: 64, PerJob: perJob}) }
 
-func TestParallelMakesEveryWriteOnceAndKeepsItsWidth(t *testing.T) {
+func TestEveryWriteIsMadeOnceWithinTheLimit(t *testing.T) {
 	for _, n := range []int{0, 1, 5, 8, 9, 400} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			var c counted
-			var p pace
-			err := writer(8).parallel(t.Context(), &jobState{}, &p, n, c.write)
+			l := poolOf(8).Limiter("ns", "a")
+			err := l.Do(t.Context(), n, c.write)
 			if len(c.seen) != n {
 				t.Errorf("%d writes were made, want %d", len(c.seen), n)
 			}
@@ -246,23 +238,25 @@ func TestParallelMakesEveryWriteOnceAndKeepsItsWidth(t *testing.T) {
 			if failed := (n + 2) / 10; (err != nil) != (failed > 0) || (err != nil && !errors.Is(err, errOdd)) {
 				t.Errorf("of %d that fail: %v", failed, err)
 			}
-			if timed := p.few != 0; timed != (n > 8) {
+			if timed := l.vegas.baseline != 0; timed != (n > 8) {
 				t.Errorf("writes were timed: %v", timed)
 			}
 		})
 	}
 }
 
-// A batch follows its pace while it is under way.
-func TestABatchFollowsItsPace(t *testing.T) {
+// A batch follows a limit that changes while it is under way.
+func TestABatchFollowsItsLimit(t *testing.T) {
 	const limit = 16
-	p := pace{narrower: limit - fewInFlight, few: 1, many: mean(1000 * time.Hour), fewAt: time.Now()}
+	l := poolOf(limit).Limiter("ns", "a")
+	v := &l.vegas
+	v.reduction, v.baseline, v.observed, v.measuredAt = limit-baselineInFlight, 1, mean(1000*time.Hour), time.Now()
 	var narrow, wide counted
-	err := writer(limit).parallel(t.Context(), &jobState{}, &p, 60, func(ctx context.Context, i int) error {
+	err := l.Do(t.Context(), 60, func(ctx context.Context, i int) error {
 		if i == 30 {
-			p.mu.Lock()
-			p.narrower, p.few = 0, mean(1000*time.Hour)
-			p.mu.Unlock()
+			v.mu.Lock()
+			v.reduction, v.baseline = 0, mean(1000*time.Hour)
+			v.mu.Unlock()
 		}
 		if i < 30 {
 			// Not timed, so that the pace stays as it is.
@@ -275,8 +269,8 @@ func TestABatchFollowsItsPace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if narrow.most.Load() > fewInFlight || wide.most.Load() <= fewInFlight {
-		t.Errorf("at most %d in flight while the pace was %d, and %d when it was %d", narrow.most.Load(), fewInFlight, wide.most.Load(), limit)
+	if narrow.most.Load() > baselineInFlight || wide.most.Load() <= baselineInFlight {
+		t.Errorf("at most %d in flight while the limit was %d, and %d when it was %d", narrow.most.Load(), baselineInFlight, wide.most.Load(), limit)
 	}
 }
 
@@ -331,8 +325,7 @@ func TestWhatAWriteTakes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b := &batch{ctx: t.Context(), large: true, write: func(ctx context.Context, _ int) error { return tc.write(ctx) }}
-			took, err := b.timed(0)
+			took, err := timed(t.Context(), tc.write)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -346,16 +339,16 @@ func TestWhatAWriteTakes(t *testing.T) {
 // A write that was sent again, or that takes two requests, took what the last one
 // took.
 func TestTheLastRequestIsTimed(t *testing.T) {
-	var c clock
-	c.sent()
-	c.start = c.start.Add(-time.Hour)
-	c.answered()
-	if took := c.took(); took < time.Hour {
+	var s stopwatch
+	s.sent()
+	s.start = s.start.Add(-time.Hour)
+	s.answered()
+	if took := s.latency(); took < time.Hour {
 		t.Errorf("the first took %v, want an hour", took)
 	}
-	c.sent()
-	c.answered()
-	if took := c.took(); took >= time.Hour {
+	s.sent()
+	s.answered()
+	if took := s.latency(); took >= time.Hour {
 		t.Errorf("with the first, the second took %v", took)
 	}
 }

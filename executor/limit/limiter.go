@@ -1,0 +1,171 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Limiter bounds the writes of one kind that a Job has in flight. It is made by
+// Pool.Limiter or Pool.SlowStart.
+type Limiter struct {
+	pool      *Pool
+	namespace string
+	job       types.UID
+	// slowStart: see Pool.SlowStart.
+	slowStart bool
+	vegas     vegas
+}
+
+// Limiter returns a Limiter for a Job's writes of one kind.
+func (p *Pool) Limiter(namespace string, job types.UID) *Limiter {
+	return &Limiter{pool: p, namespace: namespace, job: job}
+}
+
+// SlowStart returns a Limiter that begins with one write, has one more in flight for
+// each that succeeded, and begins none after one that failed: what would fail a
+// thousand times, such as a quota, fails a few times only.
+func (p *Pool) SlowStart(namespace string, job types.UID) *Limiter {
+	l := p.Limiter(namespace, job)
+	l.slowStart = true
+	return l
+}
+
+// Do calls f for 0 to n-1 and returns when all calls have ended. It returns one of
+// the errors, and says how many there were.
+func (l *Limiter) Do(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	b := &batch{Limiter: l, ctx: ctx, n: n, write: f, large: n > l.pool.cfg.PerJob}
+	b.measuring = b.large && l.vegas.baselineExpired(l.pool.cfg.Now())
+	return b.run()
+}
+
+// A batch is the writes of one call of Do. As many goroutines as may write take one
+// write after the other: a stack that has grown to the depth of a request serves the
+// next one.
+type batch struct {
+	*Limiter
+	ctx   context.Context
+	n     int
+	write func(ctx context.Context, i int) error
+	// large: there are more writes than may be in flight. Only these are timed and
+	// slowed down.
+	large bool
+
+	wg        sync.WaitGroup
+	mu        sync.Mutex
+	measuring bool // The first writes measure the baseline.
+	next      int
+	running   int // goroutines
+	ended     int
+	failed    int
+	firstErr  error
+}
+
+func (b *batch) run() error {
+	b.running = 1
+	b.wg.Go(b.work)
+	b.wg.Wait()
+	switch {
+	case b.ended < b.n:
+		return fmt.Errorf("%d of %d failed and %d were not tried; one failed with: %w", b.failed, b.n, b.n-b.ended, b.firstErr)
+	case b.failed > 1:
+		return fmt.Errorf("%d of %d failed, one of them: %w", b.failed, b.n, b.firstErr)
+	default:
+		return b.firstErr
+	}
+}
+
+func (b *batch) work() {
+	for i, few, ok := b.take(); ok; i, few, ok = b.take() {
+		latency, err := b.inSlot(i)
+		if !errors.Is(err, errNotTried) {
+			b.end(latency, few, err)
+		}
+	}
+}
+
+// errNotTried: another write has failed while this one waited for its slot.
+var errNotTried = errors.New("not tried")
+
+func (b *batch) inSlot(i int) (time.Duration, error) {
+	release, err := b.pool.Acquire(b.ctx, b.namespace)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	if b.stopped() {
+		return 0, errNotTried
+	}
+	if !b.large {
+		return 0, b.write(b.ctx, i)
+	}
+	return timed(b.ctx, func(ctx context.Context) error { return b.write(ctx, i) })
+}
+
+// take gives out the next write, and says whether few are in flight. It ends the
+// goroutine that asks when more run than may, and starts others when fewer run.
+func (b *batch) take() (i int, few, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	limit := b.limit()
+	if b.next == b.n || b.running > limit || b.failing() {
+		b.running--
+		return 0, false, false
+	}
+	i = b.next
+	b.next++
+	for b.running < min(limit, b.n-i) {
+		b.running++
+		b.wg.Go(b.work)
+	}
+	return i, b.running <= baselineInFlight, true
+}
+
+// failing reports that no more writes are to begin. b.mu must be held.
+func (b *batch) failing() bool { return b.slowStart && b.firstErr != nil }
+
+func (b *batch) stopped() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failing()
+}
+
+// limit is how many of the batch may be in flight. b.mu must be held.
+func (b *batch) limit() int {
+	limit, most := b.n, b.pool.cfg.PerJob
+	switch {
+	case b.measuring && b.ended < baselineWrites:
+		limit = min(baselineInFlight, most)
+	case b.large:
+		limit = b.vegas.limit(most)
+		if b.pool.alone(b.job) {
+			limit = max(limit, b.pool.cfg.Alone)
+		}
+	}
+	if b.slowStart {
+		limit = min(limit, 1+b.ended)
+	}
+	return limit
+}
+
+// end records how a write ended. It measures the baseline if few were in flight from
+// its beginning to its end.
+func (b *batch) end(latency time.Duration, few bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended++
+	if latency > 0 {
+		b.vegas.observe(latency, few && b.running <= baselineInFlight, b.pool.cfg.PerJob, b.pool.cfg.Now())
+	}
+	if err == nil {
+		return
+	}
+	b.failed++
+	if b.firstErr == nil {
+		b.firstErr = err
+	}
+}

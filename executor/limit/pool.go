@@ -1,0 +1,81 @@
+package limit
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/semaphore"
+)
+
+// Config says how many writes may be in flight at the same time.
+type Config struct {
+	// Total is the most of all Jobs together; one namespace gets three quarters of
+	// them at most.
+	Total int
+	// PerJob is the most of one Job, and Alone the most while no other Job is active,
+	// if that is more.
+	PerJob, Alone int
+	// Now tells elapsed time. Default time.Now.
+	Now func() time.Time
+}
+
+// Pool bounds the writes of all Jobs together, and knows which Jobs are active.
+type Pool struct {
+	cfg   Config
+	slots *semaphore.Semaphore
+
+	mu sync.Mutex
+	// latest is the last Job that was active, and other the last one beside it.
+	latest, other activity
+}
+
+type activity struct {
+	job types.UID
+	at  time.Time
+}
+
+// alonePeriod is how long all other Jobs must have been inactive for one to be alone.
+const alonePeriod = 5 * time.Second
+
+// NewPool returns a Pool.
+func NewPool(cfg Config) *Pool {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Pool{cfg: cfg, slots: semaphore.New(cfg.Total)}
+}
+
+// Acquire waits for a slot for one write that no Limiter bounds. The caller must call
+// release once, unless there is an error, which is that of ctx.
+func (p *Pool) Acquire(ctx context.Context, namespace string) (release func(), err error) {
+	return p.slots.Acquire(ctx, namespace)
+}
+
+// Waiting is how many writes wait for a slot.
+func (p *Pool) Waiting() int { return p.slots.Waiting() }
+
+// Active records that a Job is reconciled now.
+func (p *Pool) Active(job types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.latest.job != job {
+		p.other = p.latest
+	}
+	p.latest = activity{job: job, at: p.cfg.Now()}
+}
+
+// alone reports whether no other Job is active. Then nobody's writes would wait, and
+// many at once cost the API server less each: it reads, commits and tells of several
+// at a time.
+func (p *Pool) alone(job types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	others := p.latest
+	if others.job == job {
+		others = p.other
+	}
+	return others.job == "" || p.cfg.Now().Sub(others.at) > alonePeriod
+}
