@@ -23,7 +23,7 @@
 //     List in confirmed_releases the UIDs of status.uncounted whose pods no
 //     longer hold it, or no longer exist. Say in retry when pods last succeeded
 //     and failed, accounted for or not: the retry delay is computed from that and
-//     from the rows.
+//     from the rows. Package snapshot does all of this from the list of pods.
 //  3. Call DecideJob. On DISPOSITION_INCOMPLETE, add what requirements asks for
 //     and call again; the second answer is never INCOMPLETE for the same need.
 //  4. Carry the decision out in the order of DecideJobResponse: make the gang,

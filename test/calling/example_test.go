@@ -5,14 +5,18 @@ package calling
 import (
 	"fmt"
 	"log"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/snapshot"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -29,27 +33,31 @@ func Example() {
 		Status: batchv1.JobStatus{Active: 2, StartTime: &metav1.Time{Time: now.Add(-20 * time.Second)}},
 	}
 
-	// The snapshot: what policy needs of the Job, counts of its pods, and a row for
-	// each that has ended and holds the finalizer batch.kubernetes.io/job-tracking.
+	pods := []*corev1.Pod{
+		newPod("86352ee5-2e4d-406a-9e8d-43d0c8f3b2a1", corev1.PodSucceeded, now.Add(-time.Second)),
+		newPod("0f3f8a6e-6a3c-4b53-a0b4-54b6f1f5c4d2", corev1.PodRunning, now.Add(-10*time.Second)),
+	}
+
+	// The snapshot: what policy needs of the Job, and what package snapshot makes of
+	// its pods: counts, and a row for each that has ended and holds the finalizer
+	// batch.kubernetes.io/job-tracking.
 	spec, err := wire.JobSpec(job)
 	check(err)
 	status, err := wire.JobStatus(&job.Status)
 	check(err)
 	jobUID, err := wire.UIDBytes(job.UID)
 	check(err)
-	podUID, err := wire.UIDBytes("86352ee5-2e4d-406a-9e8d-43d0c8f3b2a1")
-	check(err)
-	decision, err := engine.DecideJob(&jobpolicyv1.DecideJobRequest{
-		RequestId: "two-1",
-		Now:       timestamppb.New(now),
-		Job:       &jobpolicyv1.JobRef{Uid: jobUID, Namespace: job.Namespace, Name: job.Name},
-		Spec:      spec,
-		Status:    status,
-		Pods:      &jobpolicyv1.PodSummary{Active: 1, TrackedActive: 1, Ready: 1},
-		UnaccountedPods: []*jobpolicyv1.UnaccountedPod{{
-			Uid: podUID, Phase: jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, FinishedTime: timestamppb.New(now.Add(-time.Second)),
-		}},
-	})
+	var facts []snapshot.Pod
+	for _, pod := range pods {
+		f, err := podFacts(pod)
+		check(err)
+		facts = append(facts, f)
+	}
+	request := snapshot.Request(spec, status, facts, snapshot.Options{})
+	request.RequestId, request.Now = "two-1", timestamppb.New(now)
+	request.Job = &jobpolicyv1.JobRef{Uid: jobUID, Namespace: job.Namespace, Name: job.Name}
+
+	decision, err := engine.DecideJob(request)
 	check(err) // Of an invalid request, the error names each field.
 
 	// The decision, in the order in which it is to be carried out.
@@ -68,6 +76,54 @@ func Example() {
 	// status: active 1 succeeded 0 recorded [86352ee5-2e4d-406a-9e8d-43d0c8f3b2a1]
 	// then release: 86352ee5-2e4d-406a-9e8d-43d0c8f3b2a1
 	// because: active: 1 of 1 wanted; release finished pods: 1
+}
+
+// podFacts is what policy reads of a Kubernetes pod.
+func podFacts(pod *corev1.Pod) (snapshot.Pod, error) {
+	p := podcache.From(pod)
+	uid, err := wire.UIDBytes(p.UID)
+	if err != nil {
+		return snapshot.Pod{}, err
+	}
+	facts := snapshot.Pod{
+		UID: uid, Name: p.Name,
+		Phase:   jobpolicyv1.PodPhase(jobpolicyv1.PodPhase_value["POD_PHASE_"+strings.ToUpper(string(p.Phase()))]),
+		Tracked: p.Held, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready,
+		Created: p.Created, Finished: p.ContainersEnded, DeletionRequested: p.DeletionAsked,
+		IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
+		Restarts: p.Restarts, MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
+	}
+	if p.Index != podcache.NoIndex {
+		facts.Index = &p.Index
+	}
+	switch {
+	case p.Ready:
+		facts.ReadySince = p.ReadyChanged
+	case p.Unready:
+		facts.UnreadySince = p.ReadyChanged
+	}
+	for _, exit := range p.Exits {
+		facts.Exits = append(facts.Exits, &jobpolicyv1.ContainerExit{ContainerName: exit.Container, ExitCode: exit.Code})
+	}
+	p.EachCondition(func(c podcache.Condition) {
+		status := jobpolicyv1.ConditionStatus_value["CONDITION_STATUS_"+strings.ToUpper(string(c.Status))]
+		facts.Conditions = append(facts.Conditions, &jobpolicyv1.PodConditionPattern{
+			Type: string(c.Type), Status: jobpolicyv1.ConditionStatus(status),
+		})
+	})
+	return facts, nil
+}
+
+// newPod is a pod whose Ready condition changed last at the given time.
+func newPod(uid types.UID, phase corev1.PodPhase, changed time.Time) *corev1.Pod {
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(changed)}
+	if phase != corev1.PodRunning {
+		ready.Status = corev1.ConditionFalse
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{UID: uid, Finalizers: []string{batchv1.JobTrackingFinalizer}},
+		Status:     corev1.PodStatus{Phase: phase, Conditions: []corev1.PodCondition{ready}},
+	}
 }
 
 func check(err error) {

@@ -1,0 +1,71 @@
+package snapshot
+
+import (
+	"slices"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Limits of the contract on how one pod failed.
+const (
+	maxContainerExits = 1000
+	maxConditions     = 100
+)
+
+// disruption tells that a pod was ended for reasons that are not its own. A
+// disruption that is ignored does not delay the next pod.
+const disruption = "DisruptionTarget"
+
+// failure is how a pod failed, as far as the pod failure policy asks; nil without
+// one.
+func (c *counter) failure(p *Pod) *jobpolicyv1.PodFailure {
+	policy := c.spec.GetPodFailurePolicy()
+	if policy == nil {
+		return nil
+	}
+	f := &jobpolicyv1.PodFailure{PodName: p.Name}
+	for _, exit := range p.Exits {
+		if len(f.ContainerExits) < maxContainerExits && exitMatters(policy, f.ContainerExits, exit) {
+			f.ContainerExits = append(f.ContainerExits, exit)
+		}
+	}
+	for _, condition := range p.Conditions {
+		listed := slices.ContainsFunc(f.Conditions, func(m *jobpolicyv1.PodConditionPattern) bool { return same(m, condition) })
+		if !listed && len(f.Conditions) < maxConditions && conditionMatters(policy, condition) {
+			f.Conditions = append(f.Conditions, condition)
+		}
+	}
+	return f
+}
+
+// exitMatters reports whether a rule may match the exit and none of those before it:
+// a rule that names no container asks for the code alone.
+func exitMatters(policy *jobpolicyv1.PodFailurePolicy, before []*jobpolicyv1.ContainerExit, exit *jobpolicyv1.ContainerExit) bool {
+	sameCode := func(m *jobpolicyv1.ContainerExit) bool { return m.GetExitCode() == exit.GetExitCode() }
+	byAny := false
+	for _, rule := range policy.GetRules() {
+		on := rule.GetOnExitCodes()
+		switch {
+		case on == nil:
+		case on.ContainerName == nil:
+			byAny = true
+		case on.GetContainerName() == exit.GetContainerName():
+			return true
+		}
+	}
+	return byAny && !slices.ContainsFunc(before, sameCode)
+}
+
+// conditionMatters reports whether a rule names the condition, or it is a disruption.
+func conditionMatters(policy *jobpolicyv1.PodFailurePolicy, condition *jobpolicyv1.PodConditionPattern) bool {
+	if condition.GetType() == disruption && condition.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE {
+		return true
+	}
+	return slices.ContainsFunc(policy.GetRules(), func(rule *jobpolicyv1.PodFailurePolicyRule) bool {
+		return slices.ContainsFunc(rule.GetOnPodConditions(), func(m *jobpolicyv1.PodConditionPattern) bool { return same(m, condition) })
+	})
+}
+
+func same(a, b *jobpolicyv1.PodConditionPattern) bool {
+	return a.GetType() == b.GetType() && a.GetStatus() == b.GetStatus()
+}

@@ -1,0 +1,109 @@
+package snapshot
+
+import (
+	"time"
+
+	"jobpolicy.dev/engine/indexset"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Pod is what policy reads of one pod. A caller sets UID, Phase and Tracked, and of
+// the rest what it has: a time that is not known is zero.
+type Pod struct {
+	// UID has 16 bytes. Two pods never share one, not even one after the other.
+	UID []byte
+	// Name stands in the message of a Job that fails because of this pod.
+	Name string
+	// Phase: unspecified counts as pending.
+	Phase jobpolicyv1.PodPhase
+	// Tracked: the pod's end is not accounted for yet. In Kubernetes, the pod holds
+	// the finalizer batch.kubernetes.io/job-tracking. Every pod begins so, and a
+	// decision's release takes it away for good.
+	Tracked bool
+	// Deleting: the pod's deletion was asked for, by anybody.
+	Deleting bool
+	// Scheduled: the pod has a place to run.
+	Scheduled bool
+	// Ready: the pod's condition Ready is true.
+	Ready bool
+	// Index is the pod's completion index; nil: none, or not a number.
+	Index *int32
+
+	// Created is when the pod was made.
+	Created time.Time
+	// Finished is when the last of its containers ended.
+	Finished time.Time
+	// DeletionRequested is when its deletion was asked for.
+	DeletionRequested time.Time
+	// ReadySince and UnreadySince are when the condition Ready became what it is. The
+	// latter stands for the end of a pod whose containers do not say when they ended.
+	ReadySince, UnreadySince time.Time
+
+	// Exits are the containers that ended with a code other than 0, those of init
+	// containers last. Conditions are the pod's conditions. Both are read only with a
+	// pod failure policy.
+	Exits      []*jobpolicyv1.ContainerExit
+	Conditions []*jobpolicyv1.PodConditionPattern
+	// IndexFailures and IndexIgnoredFailures are what CreatePods.failure_counts said
+	// when the pod was made.
+	IndexFailures, IndexIgnoredFailures int32
+	// Restarts adds up the restarts of all containers, MaxRestarts is the highest
+	// among regular ones, MaxSidecarRestarts among restartable init containers.
+	Restarts                        int64
+	MaxRestarts, MaxSidecarRestarts int32
+}
+
+func (p *Pod) ended() bool {
+	return p.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || p.Phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED
+}
+
+func (p *Pod) succeeded() bool { return p.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED }
+
+func (p *Pod) active() bool { return !p.ended() && !p.Deleting }
+
+func (p *Pod) terminating() bool { return !p.ended() && p.Deleting }
+
+// unaccounted reports whether the pod deserves a row of the ledger.
+func (p *Pod) unaccounted() bool { return p.Tracked && (p.ended() || p.Deleting) }
+
+func (p *Pod) phase() jobpolicyv1.PodPhase {
+	if p.Phase == jobpolicyv1.PodPhase_POD_PHASE_UNSPECIFIED {
+		return jobpolicyv1.PodPhase_POD_PHASE_PENDING
+	}
+	return p.Phase
+}
+
+// finished is UnaccountedPod.finished_time: never before the pod was created, as a
+// node whose clock is slow must not make the retry delay seem over.
+func (p *Pod) finished() time.Time {
+	at := p.toldEnd()
+	if at.Before(p.Created) {
+		at = p.Created
+	}
+	if at.IsZero() {
+		return time.Unix(0, 0)
+	}
+	return at
+}
+
+// toldEnd is what is known of when the pod ended; zero if nothing is.
+func (p *Pod) toldEnd() time.Time {
+	switch {
+	case !p.Finished.IsZero():
+		return p.Finished
+	case !p.Ready && !p.UnreadySince.IsZero():
+		return p.UnreadySince
+	case p.Deleting:
+		return p.DeletionRequested
+	default:
+		return time.Time{}
+	}
+}
+
+// validIndex is the pod's index if an index set can hold it.
+func (p *Pod) validIndex() *int32 {
+	if p.Index == nil || *p.Index < 0 || *p.Index > indexset.Max {
+		return nil
+	}
+	return p.Index
+}

@@ -1,0 +1,170 @@
+package snapshot
+
+import (
+	"bytes"
+	"slices"
+
+	"jobpolicy.dev/engine/indexset"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// maxRows is a little less than the contract's limit on unaccounted_pods, because
+// pods that share an index with a listed one may come on top.
+const maxRows = 99_000
+
+// maxActiveRows is the contract's limit on active_pods.
+const maxActiveRows = 100_000
+
+// Options say which rows a request is to have.
+type Options struct {
+	// ActivePods asks for rows of active pods. Set it in answer to
+	// REQUIREMENT_ACTIVE_PODS.
+	ActivePods bool
+	// MaxUnaccounted is how many unaccounted pods are listed at most. The pods whose
+	// UID stands in the status are listed even beyond that, and so are all unaccounted
+	// pods of an index if one is, where failures are limited by index. The others are
+	// counted, and listed later. 0: 99000.
+	MaxUnaccounted int
+}
+
+// A counter holds what every part of a request is made of.
+type counter struct {
+	spec *jobpolicyv1.JobSpec
+	pods []Pod
+	// recorded holds the UIDs in status.uncounted.
+	recorded map[string]bool
+}
+
+// Request returns a request with spec and status, and with everything about pods.
+// pods are all the pods that the Job controls, finished ones included, in any
+// order. One that is not among them is known to be gone. A pod that failed delays
+// the next one for as long as it is in the list, so a caller keeps it there until
+// another pod has succeeded, also after its release.
+//
+// Nothing is checked here: an invalid pod makes the request invalid, and the engine
+// names the field.
+func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Pod, o Options) *jobpolicyv1.DecideJobRequest {
+	c := counter{spec: spec, pods: pods, recorded: map[string]bool{}}
+	uncounted := status.GetUncounted()
+	for _, uid := range slices.Concat(uncounted.GetSucceeded(), uncounted.GetFailed()) {
+		c.recorded[string(uid)] = true
+	}
+	limit := o.MaxUnaccounted
+	if limit <= 0 {
+		limit = maxRows
+	}
+	listed, rest := c.choose(limit)
+	req := &jobpolicyv1.DecideJobRequest{
+		Spec: spec, Status: status,
+		Pods:              c.summary(),
+		UnaccountedPods:   c.rows(listed),
+		UnlistedPods:      c.unlisted(rest),
+		ConfirmedReleases: c.confirmed(),
+		Retry:             c.retry(),
+	}
+	if o.ActivePods {
+		req.ActivePods = c.activePods()
+	}
+	return req
+}
+
+func (c *counter) indexed() bool {
+	return c.spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
+}
+
+// perIndex reports whether failures are limited by index.
+func (c *counter) perIndex() bool { return c.spec != nil && c.spec.BackoffLimitPerIndex != nil }
+
+// replaceFailedOnly reports whether a pod that is being deleted has not failed
+// before it ends. A pod failure policy implies it: it looks at how a pod ended.
+func (c *counter) replaceFailedOnly() bool {
+	return c.spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
+		c.spec.GetPodFailurePolicy() != nil
+}
+
+// index is the pod's completion index; nil without one, and in a Job that is not
+// Indexed.
+func (c *counter) index(p *Pod) *int32 {
+	if !c.indexed() {
+		return nil
+	}
+	return p.validIndex()
+}
+
+func (c *counter) summary() *jobpolicyv1.PodSummary {
+	m := &jobpolicyv1.PodSummary{}
+	for i := range c.pods {
+		p := &c.pods[i]
+		switch {
+		case p.active():
+			m.Active++
+			m.Ready += one(p.Ready)
+			m.TrackedActive += one(p.Tracked)
+		case p.terminating():
+			m.Terminating++
+		}
+		if p.phase() == jobpolicyv1.PodPhase_POD_PHASE_PENDING || p.phase() == jobpolicyv1.PodPhase_POD_PHASE_RUNNING {
+			m.Restarts += p.Restarts
+		}
+	}
+	m.ActiveIndexes = c.indexSet((*Pod).active)
+	m.TerminatingIndexes = c.indexSet((*Pod).terminating)
+	return m
+}
+
+func one(condition bool) int32 {
+	if condition {
+		return 1
+	}
+	return 0
+}
+
+// indexSet returns the indexes of the pods that it is true of.
+func (c *counter) indexSet(is func(*Pod) bool) *jobpolicyv1.IndexSet {
+	var indexes []int32
+	for i := range c.pods {
+		if p := &c.pods[i]; is(p) {
+			indexes = appendIndex(indexes, c.index(p))
+		}
+	}
+	return message(indexes)
+}
+
+func appendIndex(indexes []int32, index *int32) []int32 {
+	if index == nil {
+		return indexes
+	}
+	return append(indexes, *index)
+}
+
+// message is a set of indexes, or nil if there are none.
+func message(indexes []int32) *jobpolicyv1.IndexSet {
+	set := indexset.Of(indexes...)
+	if set.Empty() {
+		return nil
+	}
+	m := &jobpolicyv1.IndexSet{}
+	for _, r := range set.Ranges() {
+		m.Ranges = append(m.Ranges, &jobpolicyv1.IndexRange{First: r.First, Last: r.Last})
+	}
+	return m
+}
+
+// confirmed returns the recorded UIDs whose pod is not there or not tracked any more.
+func (c *counter) confirmed() [][]byte {
+	held := map[string]bool{}
+	for i := range c.pods {
+		if c.pods[i].Tracked {
+			held[string(c.pods[i].UID)] = true
+		}
+	}
+	var out [][]byte
+	// order does not matter: the UIDs are sorted afterwards
+	for uid := range c.recorded {
+		if !held[uid] {
+			out = append(out, []byte(uid))
+		}
+	}
+	slices.SortFunc(out, bytes.Compare)
+	return out
+}

@@ -1,0 +1,59 @@
+package snapshot
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// maxFailures is how many recent failures the contract takes. The retry delay
+// reaches its maximum long before.
+const maxFailures = 64
+
+// retry returns what the retry delay is computed from; nil if no pod has ended. A
+// pod counts if it ended while it was tracked, or by itself: one whose release came
+// before its deletion did not fail.
+func (c *counter) retry() *jobpolicyv1.RetryFacts {
+	var failed []*Pod
+	m := &jobpolicyv1.RetryFacts{}
+	for i := range c.pods {
+		p := &c.pods[i]
+		if !c.countsForRetry(p) {
+			continue
+		}
+		if !p.succeeded() {
+			failed = append(failed, p)
+			continue
+		}
+		if at := p.finished(); m.LastSuccessTime == nil || at.After(m.LastSuccessTime.AsTime()) {
+			m.LastSuccessTime = timestamppb.New(at)
+		}
+	}
+	slices.SortFunc(failed, func(a, b *Pod) int {
+		return cmp.Or(a.finished().Compare(b.finished()), bytes.Compare(a.UID, b.UID))
+	})
+	for _, p := range failed[max(0, len(failed)-maxFailures):] {
+		m.RecentFailures = append(m.RecentFailures, &jobpolicyv1.PodFailureFact{
+			FinishedTime: timestamppb.New(p.finished()), Failure: c.failure(p),
+		})
+	}
+	if m.LastSuccessTime == nil && len(failed) == 0 {
+		return nil
+	}
+	return m
+}
+
+func (c *counter) countsForRetry(p *Pod) bool {
+	byItself := p.ended() && !p.Deleting
+	if !p.Tracked && !byItself {
+		return false
+	}
+	if ix := c.index(p); c.indexed() && (ix == nil || *ix >= c.spec.GetCompletions()) {
+		return false
+	}
+	return p.ended() || (p.Deleting && !c.replaceFailedOnly())
+}

@@ -1,0 +1,154 @@
+package snapshot
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// choose parts the unaccounted pods into those that get a row and the rest. Those in
+// the status come first, as their release makes room there; then those that can be
+// recorded now, in the order in which they finished; then those that have yet to end.
+func (c *counter) choose(limit int) (listed, rest []*Pod) {
+	var pods []*Pod
+	for i := range c.pods {
+		if c.pods[i].unaccounted() {
+			pods = append(pods, &c.pods[i])
+		}
+	}
+	slices.SortFunc(pods, func(a, b *Pod) int {
+		return cmp.Or(cmp.Compare(c.turn(a), c.turn(b)), a.finished().Compare(b.finished()), bytes.Compare(a.UID, b.UID))
+	})
+	n := 0
+	for n < len(pods) && (n < limit || c.turn(pods[n]) == 0) {
+		n++
+	}
+	listed, rest = pods[:n:n], pods[n:]
+	if !c.perIndex() {
+		return listed, rest
+	}
+	return c.withSiblings(listed, rest)
+}
+
+// turn is 0 for a pod that is in the status, 1 for one that can be recorded now, and
+// 2 for one that has yet to end.
+func (c *counter) turn(p *Pod) int {
+	switch {
+	case c.recorded[string(p.UID)]:
+		return 0
+	case p.ended() || !c.replaceFailedOnly():
+		return 1
+	default:
+		return 2
+	}
+}
+
+// withSiblings moves to listed the pods that share an index with a listed one. The
+// engine keeps the last failed pod of an index until it is replaced, and needs all of
+// them to tell which one that is.
+func (c *counter) withSiblings(listed, rest []*Pod) (with, without []*Pod) {
+	is := map[int32]bool{}
+	for _, p := range listed {
+		if ix := c.index(p); ix != nil {
+			is[*ix] = true
+		}
+	}
+	for _, p := range rest {
+		if ix := c.index(p); ix != nil && is[*ix] {
+			listed = append(listed, p)
+			continue
+		}
+		without = append(without, p)
+	}
+	return listed, without
+}
+
+func (c *counter) rows(listed []*Pod) []*jobpolicyv1.UnaccountedPod {
+	rows := make([]*jobpolicyv1.UnaccountedPod, 0, len(listed))
+	for _, p := range listed {
+		row := &jobpolicyv1.UnaccountedPod{
+			Uid: p.UID, Phase: p.phase(), Deleting: p.Deleting, Index: c.index(p),
+			FinishedTime:             timestamppb.New(p.finished()),
+			IndexFailureCount:        p.IndexFailures,
+			IndexIgnoredFailureCount: p.IndexIgnoredFailures,
+		}
+		if !p.succeeded() {
+			row.Failure = c.failure(p)
+		}
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b *jobpolicyv1.UnaccountedPod) int { return bytes.Compare(a.Uid, b.Uid) })
+	return rows
+}
+
+// unlisted is what the pods without a row add up to; nil if each has one.
+func (c *counter) unlisted(rest []*Pod) *jobpolicyv1.UnlistedPods {
+	if len(rest) == 0 {
+		return nil
+	}
+	m := &jobpolicyv1.UnlistedPods{}
+	var succeeded, others []int32
+	for _, p := range rest {
+		if p.succeeded() {
+			m.Succeeded++
+			succeeded = appendIndex(succeeded, c.index(p))
+			continue
+		}
+		m.Failed++
+		others = appendIndex(others, c.index(p))
+		if c.replaceFailedOnly() {
+			m.Ending += one(!p.ended())
+		}
+	}
+	m.SucceededIndexes = message(succeeded)
+	if c.perIndex() {
+		m.FailedIndexes = cmp.Or(message(others), &jobpolicyv1.IndexSet{})
+	}
+	return m
+}
+
+// activePods lists active pods, without those whose release is confirmed: they are
+// accounted for, however they go on (I3).
+func (c *counter) activePods() *jobpolicyv1.ActivePods {
+	m := &jobpolicyv1.ActivePods{}
+	active := 0
+	for i := range c.pods {
+		p := &c.pods[i]
+		if !p.active() {
+			continue
+		}
+		active++
+		if p.Tracked || !c.recorded[string(p.UID)] {
+			m.Pods = append(m.Pods, c.activeRow(p))
+		}
+	}
+	slices.SortFunc(m.Pods, func(a, b *jobpolicyv1.ActivePod) int { return bytes.Compare(a.Uid, b.Uid) })
+	m.Pods = m.Pods[:min(len(m.Pods), maxActiveRows)]
+	m.Truncated = len(m.Pods) < active
+	return m
+}
+
+func (c *counter) activeRow(p *Pod) *jobpolicyv1.ActivePod {
+	row := &jobpolicyv1.ActivePod{
+		Uid: p.UID, Phase: p.phase(), Index: c.index(p),
+		Scheduled: p.Scheduled, Ready: p.Ready, Tracked: p.Tracked,
+		MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
+		CreatedTime: optionalTime(p.Created),
+	}
+	if p.Ready {
+		row.ReadySince = optionalTime(p.ReadySince)
+	}
+	return row
+}
+
+func optionalTime(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
