@@ -5,7 +5,8 @@
 # of go build. Needs Go and bash.
 #
 # Usage: deploy/local/build.sh [jobpolicy-local] [jobpolicy-engine] [jobpolicy-executor]
-#        Without arguments it builds all three.
+#        [kubectl-jobpolicy]
+#        Without arguments it builds all four.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/progress.sh"
@@ -15,7 +16,7 @@ export GOWORK=$PWD/go.work
 package_of() {
 	case $1 in
 	jobpolicy-local) echo ./deploy/local/cmd/jobpolicy-local ;;
-	jobpolicy-engine | jobpolicy-executor) echo "./services/cmd/$1" ;;
+	jobpolicy-engine | jobpolicy-executor | kubectl-jobpolicy) echo "./services/cmd/$1" ;;
 	*) return 1 ;;
 	esac
 }
@@ -24,7 +25,7 @@ package_of() {
 usage() { sed -n '2,/^set /{/^# \{0,1\}/s///p;}' "$here/build.sh"; }
 
 packages=()
-for name in "${@:-jobpolicy-local jobpolicy-engine jobpolicy-executor}"; do
+for name in "${@:-jobpolicy-local jobpolicy-engine jobpolicy-executor kubectl-jobpolicy}"; do
 	case $name in -h | --help | help)
 		usage
 		exit 0

@@ -190,7 +190,11 @@ func Clock(d time.Duration) string {
 		d %= time.Minute
 	}
 	if d > 0 {
-		b.WriteString(strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s")
+		b.WriteString(strconv.FormatInt(int64(d/time.Second), 10))
+		if ms := d % time.Second / time.Millisecond; ms > 0 {
+			b.WriteString("." + strings.TrimRight(fmt.Sprintf("%03d", ms), "0"))
+		}
+		b.WriteString("s")
 	}
 	return b.String()
 }

@@ -27,7 +27,13 @@ type VerdictCount struct {
 // Durations and Counts are quantiles over the plays.
 type (
 	Durations struct{ Min, P50, P90, P99, Max time.Duration }
-	Counts    struct{ Min, P50, P90, P99, Max int }
+	Counts    struct {
+		Min int `json:"min"`
+		P50 int `json:"p50"`
+		P90 int `json:"p90"`
+		P99 int `json:"p99"`
+		Max int `json:"max"`
+	}
 )
 
 // Repeat plays a scenario n times, with the seeds from its own on.

@@ -218,6 +218,9 @@ func (p *player) sayWaits(waits []*jobpolicyv1.Wait) {
 			continue
 		}
 		line := "waits: " + w.GetDetail()
+		if w.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING {
+			line = "waits for pods to end: " + w.GetDetail()
+		}
 		if until := w.GetUntil(); until != nil {
 			line = fmt.Sprintf("waits until %s: %s", Clock(until.AsTime().Sub(p.sc.Start)), w.GetDetail())
 		}

@@ -117,7 +117,7 @@ Failed BackoffLimitExceeded after 48s; pods 3
 11s index 1 failed: exit code 42
 11s condition FailureTarget (PodFailurePolicy): Container main for pod default/job-1 failed with exit code 42 matching FailJob rule at index 0
 11s 2 pods deleted (index 0,2): the Job is over
-11s waits: 0 active, 2 terminating, 0 being created
+11s waits for pods to end: 0 active, 2 terminating, 0 being created
 14s condition Failed (PodFailurePolicy): Container main for pod default/job-1 failed with exit code 42 matching FailJob rule at index 0
 Failed PodFailurePolicy after 14s; pods 3
 `,

@@ -1,0 +1,19 @@
+// Kubectl-jobpolicy is a plugin of kubectl: it says why a Job is where it is, what
+// comes next, and what would happen if.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"jobpolicy.dev/services/internal/plugin"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	code := plugin.Run(ctx, os.Args[1:], plugin.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,63 @@
+package jobcheck
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"jobpolicy.dev/engine"
+)
+
+// manifestFields are fields of the contract that a manifest has elsewhere.
+var manifestFields = map[string]string{
+	"spec.restart_policy": "spec.template.spec.restartPolicy",
+}
+
+var underscore = regexp.MustCompile(`_([a-z])`)
+
+// ManifestField is the path in a manifest of a field of the contract.
+func ManifestField(field string) string {
+	if path, ok := manifestFields[field]; ok {
+		return path
+	}
+	return underscore.ReplaceAllStringFunc(field, func(s string) string { return strings.ToUpper(s[1:]) })
+}
+
+// contractWords are the contract's words for values, and those of a manifest.
+var contractWords = strings.NewReplacer(
+	"COMPLETION_MODE_INDEXED", "completionMode: Indexed",
+	"COMPLETION_MODE_NON_INDEXED", "completionMode: NonIndexed",
+	"RESTART_POLICY_NEVER", "restartPolicy: Never",
+	"RESTART_POLICY_ON_FAILURE", "restartPolicy: OnFailure",
+	"POD_REPLACEMENT_POLICY_FAILED", "Failed",
+	"POD_REPLACEMENT_POLICY_TERMINATING_OR_FAILED", "TerminatingOrFailed",
+	"FAIL_INDEX", "FailIndex",
+)
+
+var snake = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+)+\b`)
+
+// manifestText writes a description of the contract in the words of a manifest.
+func manifestText(text string) string {
+	return snake.ReplaceAllStringFunc(contractWords.Replace(text), ManifestField)
+}
+
+// InManifest writes an error of the engine about a request in the words of the
+// manifest that the request was made of. Other errors stay as they are.
+func InManifest(err error) error {
+	var invalid *engine.InvalidRequestError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	var lines []error
+	for _, v := range invalid.Violations {
+		lines = append(lines, errors.New(ManifestField(v.Field)+": "+violationText(v)))
+	}
+	return errors.Join(lines...)
+}
+
+func violationText(v engine.FieldViolation) string {
+	if v.Field == "spec.restart_policy" {
+		return "expected Never or OnFailure; a Job has no other"
+	}
+	return manifestText(v.Description)
+}

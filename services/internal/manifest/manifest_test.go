@@ -1,0 +1,134 @@
+package manifest_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/services/internal/manifest"
+)
+
+const twoDocuments = `# A comment.
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: first
+spec:
+  backofLimit: 3
+  parallelism: 2
+  podFailurePolicy:
+    rules:
+    - action: FailJob
+      onExitCodes:
+        operator: In
+        values: [42]
+    - action: Ignore
+---
+apiVersion: v1
+kind: ConfigMap
+---
+
+apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: second
+spec:
+  schedule: "* * * * *"
+`
+
+func TestReadFindsObjectsAndLines(t *testing.T) {
+	objects, err := manifest.Read("f.yaml", []byte(twoDocuments))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objects) != 3 || objects[0].Job == nil || objects[1].Kind != "ConfigMap" || objects[2].CronJob == nil {
+		t.Fatalf("objects %+v", objects)
+	}
+	want := []manifest.Problem{{Path: "spec.backofLimit", Line: 7, Text: "unknown field"}}
+	if diff := cmp.Diff(want, objects[0].Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	cases := []struct {
+		object int
+		path   string
+		want   int
+	}{
+		{0, "", 2},
+		{0, "spec.parallelism", 8},
+		{0, "spec.podFailurePolicy.rules[1].action", 15},
+		{0, "spec.podFailurePolicy.rules[0].onExitCodes.values[0]", 14},
+		{0, "spec.template.spec", 6},
+		{2, "spec.schedule", 26},
+	}
+	for _, tc := range cases {
+		if got := objects[tc.object].Line(tc.path); got != tc.want {
+			t.Errorf("line of %q in document %d: %d, want %d", tc.path, tc.object, got, tc.want)
+		}
+	}
+}
+
+func TestReadSetsTheDefaultsOfTheAPIServer(t *testing.T) {
+	cases := map[string]struct {
+		spec                     string
+		completions, parallelism int32 // -1: absent
+		backoffLimit             int32
+	}{
+		"neither size":      {"{}", 1, 1, -1},
+		"a work queue":      {"{parallelism: 3}", -1, 3, -1},
+		"completions alone": {"{completions: 4}", 4, 1, -1},
+		"limits per index":  {"{completions: 4, backoffLimitPerIndex: 1}", 4, 1, 1<<31 - 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			objects, err := manifest.Read("f", []byte("{apiVersion: batch/v1, kind: Job, spec: "+tc.spec+"}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec := objects[0].Job.Spec
+			for _, f := range []struct {
+				name string
+				got  *int32
+				want int32
+			}{{"completions", spec.Completions, tc.completions}, {"parallelism", spec.Parallelism, tc.parallelism}, {"backoffLimit", spec.BackoffLimit, tc.backoffLimit}} {
+				if (f.got == nil) != (f.want == -1) || (f.got != nil && *f.got != f.want) {
+					t.Errorf("%s %v, want %d", f.name, f.got, f.want)
+				}
+			}
+		})
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	cases := map[string]struct{ text, want string }{
+		"no kind":      {"a: b\n", `f: the document that begins on line 1: kind: is missing`},
+		"no YAML":      {"kind: Job\n---\n  - a\n b", "f: the document that begins on line 3: "},
+		"another type": {"{apiVersion: batch/v1, kind: Job, spec: {parallelism: many}}", "parallelism"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := manifest.Read("f", []byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestReadTakesEveryExample(t *testing.T) {
+	paths, err := filepath.Glob("../../../deploy/examples/*.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, path := range paths {
+		objects, err := manifest.ReadFile(path, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, o := range objects {
+			if len(o.Problems) > 0 || o.Name() == "" {
+				t.Errorf("%s: %s %q: problems %v", path, o.Kind, o.Name(), o.Problems)
+			}
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/jobcheck"
+	"jobpolicy.dev/services/internal/manifest"
+)
+
+const simulateLong = `Plays a Job in virtual time against the policy engine, and shows what becomes of it.
+Needs no cluster. A pod succeeds after --runtime, unless --pod or --fail-rate says
+otherwise; the same flags always give the same play.
+
+--pod PODS:OUTCOME[@DURATION][,OUTCOME…] says how certain pods fare. PODS is an index of
+an Indexed Job, else the number of a pod in the order of creation, from 0; or a range
+such as 0-4, or * for all. Several outcomes are those of the attempts in order (of an
+index, or of a container that is restarted in its pod); the last one stands for all further
+ones. An OUTCOME is
+
+  succeed          the container ends with exit code 0
+  fail, fail(42)   it ends with exit code 1, or 42
+  evict            the pod fails with the condition DisruptionTarget, as by a drain
+  hang             the container runs for ever
+  stuck            the pod never starts, as with an image that cannot be pulled`
+
+const simulateExample = `  # A tenth of all pods fail; which ones follows from the seed.
+  kubectl jobpolicy simulate -f job.yaml --runtime 5m±1m --fail-rate 0.1 --seed 1
+
+  # The first attempt of index 3 ends with exit code 42 after 30 s.
+  kubectl jobpolicy simulate -f job.yaml --pod '3:fail(42)@30s,succeed'
+
+  # How long does it take, and how often does it fail?
+  kubectl jobpolicy simulate -f job.yaml --runtime 5m±1m --fail-rate 0.1 --runs 1000`
+
+// simulation is the command line of simulate.
+type simulation struct {
+	IO
+	file     string
+	runs     int
+	output   *output
+	scenario simulate.Scenario
+	suspend  time.Duration
+	resume   time.Duration
+	delete   time.Duration
+}
+
+func newSimulate(streams IO) *cobra.Command {
+	s := &simulation{IO: streams}
+	cmd := &cobra.Command{
+		Use: "simulate -f FILE", Short: "Play a Job in virtual time: what would happen if", Long: simulateLong,
+		Example: simulateExample, Args: fileOnly,
+		RunE: func(*cobra.Command, []string) error { return s.run() },
+	}
+	s.addFlags(cmd.Flags())
+	s.output = addOutput(cmd, "wide")
+	return cmd
+}
+
+func (s *simulation) addFlags(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.StringVarP(&s.file, "filename", "f", "", "The Job, or the CronJob one of whose Jobs is played, in YAML or JSON; - is standard input.")
+	fs.Var(list[simulate.Script]{&s.scenario.Scripts, simulate.ParseScript}, "pod", "How certain pods fare, such as `0:fail(42)@30s`. May be repeated; the first that names a pod counts.")
+	fs.Var(value[float64]{&s.scenario.FailRate, parseRate}, "fail-rate", "The share of all other attempts that fail, from 0 to 1.")
+	fs.Var(value[int32]{&s.scenario.FailCode, parseExitCode}, "fail-code", "The `exit code` of these. Default: 1.")
+	fs.Uint64Var(&s.scenario.Seed, "seed", 1, "What is drawn follows from this `number`.")
+	fs.Var(value[simulate.Runtime]{&s.scenario.Runtime, simulate.ParseRuntime}, "runtime", "How long a container runs: 5m, or `5m±1m` to draw from 4 to 6 minutes. Default: 1m.")
+	fs.Var(value[time.Duration]{&s.scenario.StartDelay, parseDuration}, "start-delay", "How long a pod is Pending. Default: 1s.")
+	fs.Var(value[time.Duration]{&s.scenario.StopDelay, parseDuration}, "stop-delay", "How long a deleted pod takes to end. Default: 1s.")
+	fs.Var(value[time.Duration]{&s.suspend, parseDuration}, "suspend-at", "Suspend the Job at this `time`.")
+	fs.Var(value[time.Duration]{&s.resume, parseDuration}, "resume-at", "Resume the Job at this `time`.")
+	fs.Var(value[time.Duration]{&s.delete, parseDuration}, "delete-at", "Delete the Job at this `time`; the play ends there.")
+	fs.Var(list[simulate.Change]{&s.scenario.Changes, simulate.ParseScale}, "scale", "Change the Job's size: `5@30s` sets parallelism, parallelism=5,completions=5@30s both. May be repeated.")
+	fs.Var(value[time.Duration]{&s.scenario.Span, parseDuration}, "span", "How long the play may last, in virtual time. Default: 720h (30 days).")
+	fs.IntVar(&s.runs, "runs", 1, "Play so `many` times, each with the next seed, and show how the results are distributed.")
+}
+
+func (s *simulation) run() error {
+	if s.file == "" {
+		return usagef("--filename: is required: the file with the Job; - is standard input")
+	}
+	if s.runs < 1 || s.runs > 1_000_000 {
+		return usagef("--runs: expected a number from 1 to 1000000, got %d", s.runs)
+	}
+	s.addChanges()
+	jobs, err := jobsOf(s.file, s.In)
+	if err != nil {
+		return err
+	}
+	for i, job := range jobs {
+		if i > 0 && s.output.format != "json" {
+			fmt.Fprintln(s.Out, map[bool]string{true: "---", false: ""}[s.output.format == "yaml"])
+		}
+		if err := s.play(job); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *simulation) addChanges() {
+	suspend, resume := true, false
+	for _, c := range []struct {
+		at     time.Duration
+		change simulate.Change
+	}{
+		{s.suspend, simulate.Change{Suspend: &suspend}},
+		{s.resume, simulate.Change{Suspend: &resume}},
+		{s.delete, simulate.Change{Delete: true}},
+	} {
+		if c.at > 0 {
+			c.change.At = c.at
+			s.scenario.Changes = append(s.scenario.Changes, c.change)
+		}
+	}
+}
+
+// jobsOf reads the Jobs of a file, and makes one of each CronJob.
+func jobsOf(file string, stdin io.Reader) ([]*batchv1.Job, error) {
+	objects, err := manifest.ReadFile(file, stdin)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []*batchv1.Job
+	for _, o := range objects {
+		for _, p := range o.Problems {
+			return nil, fmt.Errorf("%s:%d: %s: %s", o.File, p.Line, p.Path, p.Text)
+		}
+		switch {
+		case o.Job != nil:
+			jobs = append(jobs, o.Job)
+		case o.CronJob != nil:
+			jobs = append(jobs, &batchv1.Job{ObjectMeta: o.CronJob.ObjectMeta, Spec: o.CronJob.Spec.JobTemplate.Spec})
+		}
+	}
+	if len(jobs) == 0 {
+		return nil, fmt.Errorf("%s: expected a Job or CronJob of batch/v1, found none", file)
+	}
+	return jobs, nil
+}
+
+func (s *simulation) play(job *batchv1.Job) error {
+	sc := s.scenario
+	spec, err := wire.JobSpec(job)
+	if err != nil {
+		return fmt.Errorf("%s: %w", job.Name, err)
+	}
+	sc.Spec = spec
+	sc.Job = &jobpolicyv1.JobRef{Namespace: orDefault(job.Namespace, "default"), Name: orDefault(job.Name, "job")}
+	if c := job.Spec.Template.Spec.Containers; len(c) > 0 {
+		sc.Container = c[0].Name
+	}
+	if s.runs > 1 {
+		d, err := simulate.Repeat(sc, s.runs)
+		if err != nil {
+			return jobcheck.InManifest(err)
+		}
+		return s.printDistribution(sc.Job.GetName(), d)
+	}
+	r, err := simulate.Play(sc)
+	if err != nil {
+		return jobcheck.InManifest(err)
+	}
+	return s.printResult(sc.Job.GetName(), r)
+}
+
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// value is a flag whose text a function reads.
+type value[T any] struct {
+	to   *T
+	read func(string) (T, error)
+}
+
+// Set is for pflag.
+func (v value[T]) Set(text string) error {
+	x, err := v.read(text)
+	if err == nil {
+		*v.to = x
+	}
+	return err
+}
+
+// String is the default, which the help shows.
+func (v value[T]) String() string { return "" }
+
+// Type names what is expected.
+func (v value[T]) Type() string { return "value" }
+
+// list is a flag that may be repeated.
+type list[T any] struct {
+	to   *[]T
+	read func(string) (T, error)
+}
+
+// Set is for pflag.
+func (v list[T]) Set(text string) error {
+	x, err := v.read(text)
+	if err == nil {
+		*v.to = append(*v.to, x)
+	}
+	return err
+}
+
+// String is the default, which the help shows.
+func (v list[T]) String() string { return "" }
+
+// Type names what is expected.
+func (v list[T]) Type() string { return "value" }
+
+func parseRate(text string) (float64, error) {
+	rate, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(rate >= 0 && rate <= 1) {
+		return 0, errors.New("expected a share from 0 to 1, such as 0.1")
+	}
+	return rate, nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, errors.New("expected a duration above 0, such as 30s or 1h30m")
+	}
+	return d, nil
+}
+
+func parseExitCode(text string) (int32, error) {
+	code, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || code < 1 || code > 255 {
+		return 0, errors.New("expected an exit code from 1 to 255")
+	}
+	return int32(code), nil
+}

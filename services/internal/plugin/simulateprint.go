@@ -1,0 +1,240 @@
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// playReport is a play for programs.
+type playReport struct {
+	Job             string            `json:"job"`
+	Verdict         string            `json:"verdict"`
+	Reason          string            `json:"reason,omitempty"`
+	Message         string            `json:"message,omitempty"`
+	Stopped         string            `json:"stopped,omitempty"`
+	MakespanSeconds float64           `json:"makespanSeconds"`
+	Timeline        []timelineEntry   `json:"timeline"`
+	Pods            []podLife         `json:"pods"`
+	Status          batchv1.JobStatus `json:"status"`
+}
+
+type timelineEntry struct {
+	AtSeconds float64       `json:"atSeconds"`
+	Kind      simulate.Kind `json:"kind"`
+	Pods      []int32       `json:"pods,omitempty"`
+	Text      string        `json:"text"`
+}
+
+type podLife struct {
+	Name           string   `json:"name"`
+	Index          *int32   `json:"index,omitempty"`
+	CreatedSeconds float64  `json:"createdSeconds"`
+	StartedSeconds *float64 `json:"startedSeconds,omitempty"`
+	EndedSeconds   *float64 `json:"endedSeconds,omitempty"`
+	Outcome        string   `json:"outcome,omitempty"`
+	ExitCode       int32    `json:"exitCode,omitempty"`
+	Restarts       int      `json:"restarts,omitempty"`
+}
+
+func newPlayReport(name string, r *simulate.Result) (playReport, error) {
+	status, err := wire.APIStatus(r.Status)
+	if err != nil {
+		return playReport{}, err
+	}
+	out := playReport{
+		Job: name, Verdict: r.Verdict, Reason: r.Reason, Message: r.Message, Stopped: r.Stopped,
+		MakespanSeconds: r.Makespan.Seconds(), Status: status, Timeline: []timelineEntry{}, Pods: []podLife{},
+	}
+	for _, e := range r.Timeline {
+		out.Timeline = append(out.Timeline, timelineEntry{e.At.Seconds(), e.Kind, e.Pods, e.Text})
+	}
+	for _, p := range r.Pods {
+		life := podLife{
+			Name: p.Name, Index: p.Index, CreatedSeconds: p.Created.Seconds(), Outcome: p.Outcome, ExitCode: p.ExitCode, Restarts: p.Restarts,
+		}
+		if p.Started != nil {
+			s := p.Started.Seconds()
+			life.StartedSeconds = &s
+		}
+		if p.Ended != nil {
+			s := p.Ended.Seconds()
+			life.EndedSeconds = &s
+		}
+		out.Pods = append(out.Pods, life)
+	}
+	return out, nil
+}
+
+func (s *simulation) printResult(name string, r *simulate.Result) error {
+	report, err := newPlayReport(name, r)
+	if err != nil {
+		return err
+	}
+	if done, err := s.output.machine(s.Out, report); done {
+		return err
+	}
+	w := s.Out
+	fmt.Fprintf(w, "%s\n\n", paint(w, strong, "Job "+name))
+	for _, e := range r.Timeline {
+		fmt.Fprintf(w, "%10s  %s\n", simulate.Clock(e.At), paintEntry(w, e))
+	}
+	fmt.Fprintln(w)
+	if s.output.format == "wide" {
+		if err := printPods(w, r.Pods); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(w, verdictLine(w, r))
+	fmt.Fprintln(w, "pods:   "+podsLine(r))
+	fmt.Fprintln(w, "status: "+statusLine(r.Status))
+	return nil
+}
+
+func paintEntry(w io.Writer, e *simulate.Entry) string {
+	switch e.Kind {
+	case simulate.PodsFailed, simulate.ContainersFailed, simulate.PodsEvicted:
+		return paint(w, bad, e.Text)
+	case simulate.PodsSucceeded:
+		return paint(w, good, e.Text)
+	case simulate.Waiting:
+		return paint(w, notice, e.Text)
+	case simulate.Condition, simulate.UserChange:
+		return paint(w, strong, e.Text)
+	}
+	return e.Text
+}
+
+func verdictLine(w io.Writer, r *simulate.Result) string {
+	after := " after " + simulate.Clock(r.Makespan)
+	switch r.Verdict {
+	case "Complete":
+		return paint(w, good, "Complete") + " (" + r.Reason + ")" + after
+	case "Failed":
+		return paint(w, bad, "Failed") + " (" + r.Reason + ")" + after + ": " + r.Message
+	}
+	line := paint(w, notice, r.Verdict) + after
+	switch {
+	case r.Deleted:
+		return line + ": the Job was deleted"
+	case r.Spec.GetSuspend():
+		return line + ": the Job is suspended, and nothing resumes it (--resume-at)"
+	case r.Status.GetActive() > 0 && r.Stopped == "nothing more happens":
+		return line + ": pods that neither end nor fail keep the Job open, and it has no activeDeadlineSeconds"
+	case r.Stopped == "nothing more happens":
+		return line + ": nothing more happens; " + r.Explanation.GetSummary()
+	}
+	return line + ": " + r.Stopped
+}
+
+func podsLine(r *simulate.Result) string {
+	counts := map[string]int{}
+	for _, p := range r.Pods {
+		counts[orDefault(p.Outcome, "not ended")]++
+	}
+	var parts []string
+	for _, what := range []string{"succeeded", "failed", "evicted", "deleted", "not ended"} {
+		if n := counts[what]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", what, n))
+		}
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%d created: %s", len(r.Pods), strings.Join(parts, ", ")), ": ")
+}
+
+func statusLine(status *jobpolicyv1.JobStatus) string {
+	parts := []string{
+		fmt.Sprintf("active %d", status.GetActive()), fmt.Sprintf("succeeded %d", status.GetSucceeded()), fmt.Sprintf("failed %d", status.GetFailed()),
+	}
+	if set := wire.FormatIndexes(status.GetCompletedIndexes()); set != "" {
+		parts = append(parts, "completedIndexes "+set)
+	}
+	if set := wire.FormatIndexes(status.GetFailedIndexes()); set != "" {
+		parts = append(parts, "failedIndexes "+set)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func printPods(w io.Writer, pods []*simulate.Pod) error {
+	rows := [][]string{{"POD", "CREATED", "STARTED", "ENDED", "OUTCOME", "EXIT CODE", "RESTARTS"}}
+	for _, p := range pods {
+		row := []string{p.Name, simulate.Clock(p.Created), "-", "-", orDefault(p.Outcome, "-"), "-", fmt.Sprint(p.Restarts)}
+		if p.Started != nil {
+			row[2] = simulate.Clock(*p.Started)
+		}
+		if p.Ended != nil {
+			row[3], row[5] = simulate.Clock(*p.Ended), fmt.Sprint(p.ExitCode)
+		}
+		rows = append(rows, row)
+	}
+	if err := table(w, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+// spreadReport is a distribution for programs.
+type spreadReport struct {
+	Job      string          `json:"job"`
+	Runs     int             `json:"runs"`
+	Verdicts []verdictReport `json:"verdicts"`
+	Makespan secondsSpread   `json:"makespanSeconds"`
+	Pods     simulate.Counts `json:"pods"`
+	Failed   simulate.Counts `json:"failedPods"`
+}
+
+type verdictReport struct {
+	Verdict string  `json:"verdict"`
+	Reason  string  `json:"reason,omitempty"`
+	Runs    int     `json:"runs"`
+	Share   float64 `json:"share"`
+	// Seed plays the first of them again.
+	Seed uint64 `json:"seed"`
+}
+
+type secondsSpread struct {
+	Min float64 `json:"min"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+func (s *simulation) printDistribution(name string, d *simulate.Distribution) error {
+	m := d.Makespan
+	report := spreadReport{
+		Job: name, Runs: d.Runs, Pods: d.Pods, Failed: d.Failed,
+		Makespan: secondsSpread{m.Min.Seconds(), m.P50.Seconds(), m.P90.Seconds(), m.P99.Seconds(), m.Max.Seconds()},
+	}
+	for _, v := range d.Verdicts {
+		report.Verdicts = append(report.Verdicts, verdictReport{v.Verdict, v.Reason, v.Runs, float64(v.Runs) / float64(d.Runs), v.Example})
+	}
+	if done, err := s.output.machine(s.Out, report); done {
+		return err
+	}
+	w := s.Out
+	fmt.Fprintf(w, "%s, played %d times\n\n", paint(w, strong, "Job "+name), d.Runs)
+	rows := [][]string{{"VERDICT", "REASON", "PLAYS", "SHARE", "FIRST SEED"}}
+	for _, v := range report.Verdicts {
+		rows = append(rows, []string{v.Verdict, orDefault(v.Reason, "-"), fmt.Sprint(v.Runs), fmt.Sprintf("%.1f%%", 100*v.Share), fmt.Sprint(v.Seed)})
+	}
+	if err := table(w, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return table(w, [][]string{
+		{"", "MIN", "50%", "90%", "99%", "MAX"},
+		{"makespan", simulate.Clock(m.Min), simulate.Clock(m.P50), simulate.Clock(m.P90), simulate.Clock(m.P99), simulate.Clock(m.Max)},
+		countsRow("pods created", d.Pods), countsRow("pods failed", d.Failed),
+	})
+}
+
+func countsRow(name string, c simulate.Counts) []string {
+	return []string{name, fmt.Sprint(c.Min), fmt.Sprint(c.P50), fmt.Sprint(c.P90), fmt.Sprint(c.P99), fmt.Sprint(c.Max)}
+}
