@@ -22,20 +22,59 @@ func skipsDelay(m policyMatch, f *jobpolicyv1.PodFailure) bool {
 
 func (r podRow) skipsDelay() bool { return skipsDelay(r.match, r.pod.GetFailure()) }
 
-// retryDelay is how long to wait after the last of n failures in a row: base,
-// doubled with each failure after the first, at most limit.
-func retryDelay(n int32, base, limit time.Duration) time.Duration {
+// A backoff says how long to wait after failed pods.
+type backoff struct {
+	// base is the delay after the first failure in a row, limit the longest one.
+	base, limit time.Duration
+}
+
+func readBackoff(settings *jobpolicyv1.Settings) backoff {
+	b := backoff{base: defaultPodFailureBackoff}
+	if d := settings.GetPodFailureBackoff(); d != nil {
+		b.base = d.AsDuration()
+	}
+	b.limit = max(defaultMaxPodFailureBackoff, b.base)
+	if d := settings.GetMaxPodFailureBackoff(); d != nil {
+		b.limit = d.AsDuration()
+	}
+	return b
+}
+
+// delay is how long to wait after the last of n failures in a row: base, doubled
+// with each failure after the first, at most limit.
+func (b backoff) delay(n int32) time.Duration {
 	if n <= 0 {
 		return 0
 	}
-	delay := base
+	delay := b.base
 	for range n - 1 {
-		if delay >= limit/2 {
-			return limit
+		if delay >= b.limit/2 {
+			return b.limit
 		}
 		delay *= 2
 	}
-	return min(delay, limit)
+	return min(delay, b.limit)
+}
+
+// nextPod is when pods may be created again after failures; ok is false if that
+// time has come. It depends on facts in the cluster only, so no restart forgets
+// it (invariant I10).
+func (b backoff) nextPod(now time.Time, r retryState) (at time.Time, ok bool) {
+	delay := b.delay(r.consecutive)
+	at = r.last.Add(delay)
+	// A pod may claim to have ended in the future, because clocks differ. It holds
+	// creation back until then, as upstream has it, but is looked at again after
+	// one delay.
+	if latest := now.Add(delay); at.After(latest) {
+		at = latest
+	}
+	if r.consecutive == 0 || !at.After(now) {
+		return time.Time{}, false
+	}
+	if next := r.nextSuccess; !next.IsZero() && next.Before(at) {
+		at = next
+	}
+	return at, true
 }
 
 // retryState is what the retry delay grows with.
@@ -49,30 +88,6 @@ type retryState struct {
 	nextSuccess time.Time
 }
 
-// readRetry counts the failures after the last success, but not those of pods
-// with an index that the Job does not ask for (upstream getValidPodsWithFilter,
-// v1.36).
-func readRetry(s *snapshot, rows []podRow) retryState {
-	success, next := successTimes(s, rows)
-	var fromFacts, fromRows retryState
-	for _, f := range s.req.GetRetry().GetRecentFailures() {
-		if at := f.GetFinishedTime().AsTime(); at.After(success) && !skipsDelay(matchFailurePolicy(s, f.GetFailure()), f.GetFailure()) {
-			fromFacts.add(at)
-		}
-	}
-	for _, r := range rows {
-		if at := r.pod.GetFinishedTime().AsTime(); r.failed && r.inRange && at.After(success) && !r.skipsDelay() {
-			fromRows.add(at)
-		}
-	}
-	// The two overlap as a rule, but neither need hold all of the other.
-	merged := retryState{consecutive: max(fromRows.consecutive, fromFacts.consecutive), last: fromFacts.last, nextSuccess: next}
-	if fromRows.last.After(merged.last) {
-		merged.last = fromRows.last
-	}
-	return merged
-}
-
 func (r *retryState) add(failed time.Time) {
 	r.consecutive++
 	if failed.After(r.last) {
@@ -80,39 +95,72 @@ func (r *retryState) add(failed time.Time) {
 	}
 }
 
-// successTimes are the last success, and the next one that lies in the future
-// because clocks differ. That one does not count yet: every failure until then
-// would seem to lie before it, and delay nothing.
-func successTimes(s *snapshot, rows []podRow) (last, next time.Time) {
-	take := func(at time.Time) {
-		switch {
-		case at.After(s.now) && (next.IsZero() || at.Before(next)):
-			next = at
-		case !at.After(s.now) && at.After(last):
-			last = at
-		}
-	}
-	if at := s.req.GetRetry().GetLastSuccessTime(); at != nil {
-		take(at.AsTime())
-	}
+// readRetry counts the failures after the last success, but not those of pods
+// with an index that the Job does not ask for (upstream getValidPodsWithFilter,
+// v1.36).
+func readRetry(s *snapshot, rows []podRow) retryState {
+	successes := readSuccesses(s.now, s.req.GetRetry())
 	for _, r := range rows {
 		if r.succeeded && r.inRange {
-			take(r.pod.GetFinishedTime().AsTime())
+			successes.add(s.now, r.pod.GetFinishedTime().AsTime())
 		}
 	}
-	return last, next
+	fromFacts := readFailures(s.req.GetRetry(), s.failurePolicy, successes)
+	var fromRows retryState
+	for _, r := range rows {
+		if at := r.pod.GetFinishedTime().AsTime(); r.failed && r.inRange && successes.before(at) && !r.skipsDelay() {
+			fromRows.add(at)
+		}
+	}
+	// The two overlap as a rule, but neither need hold all of the other.
+	fromFacts.consecutive = max(fromRows.consecutive, fromFacts.consecutive)
+	if fromRows.last.After(fromFacts.last) {
+		fromFacts.last = fromRows.last
+	}
+	return fromFacts
 }
 
-// retryTime is when pods may be created again after n failures in a row, the
-// last of which ended at last. ok is false if that time has come. It depends on
-// facts in the cluster only, so no restart forgets it (invariant I10).
-func retryTime(s *snapshot, n int32, last time.Time) (at time.Time, ok bool) {
-	at = last.Add(retryDelay(n, s.podFailureBackoff, s.maxPodFailureBackoff))
-	// A pod may claim to have ended in the future, because clocks differ. It holds
-	// creation back until then, as upstream has it, but is looked at again after
-	// one delay.
-	if latest := s.now.Add(retryDelay(n, s.podFailureBackoff, s.maxPodFailureBackoff)); at.After(latest) {
-		at = latest
+// readFailures counts the failures of facts that delay the next pod.
+func readFailures(facts *jobpolicyv1.RetryFacts, policy failurePolicy, successes successTimes) retryState {
+	r := retryState{nextSuccess: successes.next}
+	for _, f := range facts.GetRecentFailures() {
+		if at := f.GetFinishedTime().AsTime(); successes.before(at) && !skipsDelay(policy.match(f.GetFailure()), f.GetFailure()) {
+			r.add(at)
+		}
 	}
-	return at, n > 0 && at.After(s.now)
+	return r
+}
+
+// successTimes are the last success, and the next one that lies in the future
+// because clocks differ; zero if there is none. That one does not count yet:
+// every failure until then would seem to lie before it, and delay nothing.
+type successTimes struct{ last, next time.Time }
+
+func readSuccesses(now time.Time, facts *jobpolicyv1.RetryFacts) successTimes {
+	var t successTimes
+	if at := facts.GetLastSuccessTime(); at != nil {
+		t.add(now, at.AsTime())
+	}
+	return t
+}
+
+func (t *successTimes) add(now, at time.Time) {
+	switch {
+	case at.After(now) && (t.next.IsZero() || at.Before(t.next)):
+		t.next = at
+	case !at.After(now) && at.After(t.last):
+		t.last = at
+	}
+}
+
+// before reports whether every success that counts came before a failure.
+func (t successTimes) before(failed time.Time) bool { return t.last.IsZero() || failed.After(t.last) }
+
+// after adds failures in a row before those of r, of which only the number is
+// known. They delay nothing by themselves.
+func (r retryState) after(earlier int64) retryState {
+	if r.consecutive > 0 {
+		r.consecutive = clamp32(int64(r.consecutive) + earlier)
+	}
+	return r
 }

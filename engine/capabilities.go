@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -41,7 +42,7 @@ func unsupported(spec *jobpolicyv1.JobSpec) error {
 // UnknownFields returns an *UnsupportedError if m, or a message in it, has fields
 // that this engine does not know. It looks in the order of the fields'
 // declaration, so that the same spec is always refused for the same field. path
-// is where m stands in its request.
+// is where m stands in its request; empty for the request itself.
 func UnknownFields(path string, m protoreflect.Message) error {
 	if len(m.GetUnknown()) > 0 {
 		return &UnsupportedError{Field: path, Description: "has fields that this engine does not know; it needs a newer one"}
@@ -52,7 +53,7 @@ func UnknownFields(path string, m protoreflect.Message) error {
 		if field.Message() == nil || !m.Has(field) {
 			continue
 		}
-		at := path + "." + string(field.Name())
+		at := strings.TrimPrefix(path+"."+string(field.Name()), ".")
 		if !field.IsList() {
 			if err := UnknownFields(at, m.Get(field).Message()); err != nil {
 				return err

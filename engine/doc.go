@@ -76,4 +76,14 @@
 // Package jobstatus holds the rules; what DecideJob answers keeps them, from
 // v1.29 to v1.36 with their default feature gates, except in v1.30: that one
 // lets only Jobs with a success policy have the condition SuccessCriteriaMet.
+//
+// # Partial questions
+//
+// A controller that decides on its pods by rules of its own may ask for one part of
+// a decision by itself. The decision asks the same functions, and tests hold that
+// the answers do not differ:
+//
+//	MatchPodFailurePolicy  how a pod failure policy handles failed pods
+//	MatchSuccessPolicy     whether succeeded indexes meet a success policy
+//	ComputePodBackoff      when the next pod may be created after others failed
 package engine

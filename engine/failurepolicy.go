@@ -11,6 +11,8 @@ import (
 // matches. The zero value: no policy, or no rule matched; the failure counts.
 type policyMatch struct {
 	action jobpolicyv1.PodFailurePolicyAction
+	// rule is the position of the rule, where one matched.
+	rule int
 	// cause says what matched, for the message of a Job that fails for it.
 	cause string
 }
@@ -30,17 +32,41 @@ func (m policyMatch) failsIndex() bool {
 	return m.action == jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_INDEX
 }
 
-// matchFailurePolicy asks the rules of the pod failure policy in order. The
-// texts are those of upstream v1.36 (matchPodFailurePolicy); clients parse them.
-func matchFailurePolicy(s *snapshot, f *jobpolicyv1.PodFailure) policyMatch {
-	for i, rule := range s.spec.GetPodFailurePolicy().GetRules() {
-		if exit, ok := matchExitCodes(rule.GetOnExitCodes(), s.exitCodes[i], f); ok {
-			return policyMatch{rule.GetAction(), fmt.Sprintf("Container %s for pod %s/%s failed with exit code %d matching %s rule at index %d",
-				exit.GetContainerName(), s.req.GetJob().GetNamespace(), f.GetPodName(), exit.GetExitCode(), actionName(rule.GetAction()), i)}
+// matched reports whether a rule matched.
+func (m policyMatch) matched() bool {
+	return m.action != jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_UNSPECIFIED
+}
+
+// A failurePolicy is a pod failure policy that is ready to be asked. The zero
+// value has no rules.
+type failurePolicy struct {
+	rules []*jobpolicyv1.PodFailurePolicyRule
+	// exitCodes are the values of each rule, in ascending order: a request may
+	// hold millions of exits to look up.
+	exitCodes [][]int32
+	// namespace is that of the pods, for texts.
+	namespace string
+}
+
+func readFailurePolicy(policy *jobpolicyv1.PodFailurePolicy, namespace string) failurePolicy {
+	p := failurePolicy{rules: policy.GetRules(), namespace: namespace}
+	for _, rule := range p.rules {
+		p.exitCodes = append(p.exitCodes, slices.Sorted(slices.Values(rule.GetOnExitCodes().GetValues())))
+	}
+	return p
+}
+
+// match asks the rules in order. The texts are those of upstream v1.36
+// (matchPodFailurePolicy); clients parse them.
+func (p failurePolicy) match(f *jobpolicyv1.PodFailure) policyMatch {
+	for i, rule := range p.rules {
+		if exit, ok := matchExitCodes(rule.GetOnExitCodes(), p.exitCodes[i], f); ok {
+			return policyMatch{rule.GetAction(), i, fmt.Sprintf("Container %s for pod %s/%s failed with exit code %d matching %s rule at index %d",
+				exit.GetContainerName(), p.namespace, f.GetPodName(), exit.GetExitCode(), actionName(rule.GetAction()), i)}
 		}
 		if condition, ok := matchConditions(rule.GetOnPodConditions(), f); ok {
-			return policyMatch{rule.GetAction(), fmt.Sprintf("Pod %s/%s has condition %s matching %s rule at index %d",
-				s.req.GetJob().GetNamespace(), f.GetPodName(), condition.GetType(), actionName(rule.GetAction()), i)}
+			return policyMatch{rule.GetAction(), i, fmt.Sprintf("Pod %s/%s has condition %s matching %s rule at index %d",
+				p.namespace, f.GetPodName(), condition.GetType(), actionName(rule.GetAction()), i)}
 		}
 	}
 	return policyMatch{}

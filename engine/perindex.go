@@ -53,6 +53,15 @@ func pastFailures(pod *jobpolicyv1.UnaccountedPod) int64 {
 	return int64(pod.GetIndexFailureCount()) + int64(pod.GetIndexIgnoredFailureCount())
 }
 
+// retry is what the delay of the pod that replaces a failed one grows with.
+func (r podRow) retry() retryState {
+	var state retryState
+	if !r.skipsDelay() {
+		state.add(r.pod.GetFinishedTime().AsTime())
+	}
+	return state.after(pastFailures(r.pod))
+}
+
 // inheritedCounts is what the replacement of a failed pod carries on.
 func inheritedCounts(r podRow) *jobpolicyv1.IndexFailureCount {
 	failures, ignored := int64(r.pod.GetIndexFailureCount()), int64(r.pod.GetIndexIgnoredFailureCount())

@@ -172,16 +172,13 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 	if s.perIndex() {
 		return nil
 	}
-	at, waiting := retryTime(s, t.retry.consecutive, t.retry.last)
+	at, waiting := s.backoff.nextPod(s.now, t.retry)
 	if !waiting {
 		return nil
 	}
-	if next := t.retry.nextSuccess; !next.IsZero() && next.Before(at) {
-		at = next
-	}
 	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
 		"failures in a row: %d; next try %s after the last one", t.retry.consecutive,
-		retryDelay(t.retry.consecutive, s.podFailureBackoff, s.maxPodFailureBackoff))
+		s.backoff.delay(t.retry.consecutive))
 }
 
 // planIndexes plans pods for the lowest n indexes that are neither done nor
@@ -232,17 +229,17 @@ func planIndexes(s *snapshot, t tally, p plan, n int32) plan {
 // every failure of the index, also with those that the pod failure policy
 // ignores (upstream getRemainingTimePerIndex, v1.36).
 func holdIndex(s *snapshot, last podRow, retried bool) *jobpolicyv1.Wait {
-	if !retried || last.skipsDelay() {
+	if !retried {
 		return nil
 	}
-	failures := clamp32(pastFailures(last.pod) + 1)
-	at, waiting := retryTime(s, failures, last.pod.GetFinishedTime().AsTime())
+	retry := last.retry()
+	at, waiting := s.backoff.nextPod(s.now, retry)
 	if !waiting {
 		return nil
 	}
 	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
-		"failures of index %d in a row: %d; next try %s after the last one", last.pod.GetIndex(), failures,
-		retryDelay(failures, s.podFailureBackoff, s.maxPodFailureBackoff))
+		"failures of index %d in a row: %d; next try %s after the last one", last.pod.GetIndex(), retry.consecutive,
+		s.backoff.delay(retry.consecutive))
 }
 
 // planEnding is the plan for a Job with a verdict: once the interim condition

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -42,15 +41,12 @@ type snapshot struct {
 	// Indexes of pods without a row. Those of failed ones matter only with limits
 	// per index.
 	unlistedSucceeded, unlistedFailed indexset.Set
-	// exitCodes are the values of each rule of the pod failure policy, in
-	// ascending order: a request may hold millions of exits to look up.
-	exitCodes                       [][]int32
-	recordedSucceeded               map[string]bool
-	recordedFailed                  map[string]bool
-	confirmed                       map[string]bool
-	podFailureBackoff               time.Duration
-	maxPodFailureBackoff            time.Duration
-	maxUncountedPods, maxPodChanges int
+	failurePolicy                     failurePolicy
+	recordedSucceeded                 map[string]bool
+	recordedFailed                    map[string]bool
+	confirmed                         map[string]bool
+	backoff                           backoff
+	maxUncountedPods, maxPodChanges   int
 }
 
 func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
@@ -70,21 +66,12 @@ func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
 	}
 	s.readSettings(req.GetSettings())
 	s.readSets()
-	for _, rule := range s.spec.GetPodFailurePolicy().GetRules() {
-		s.exitCodes = append(s.exitCodes, slices.Sorted(slices.Values(rule.GetOnExitCodes().GetValues())))
-	}
+	s.failurePolicy = readFailurePolicy(s.spec.GetPodFailurePolicy(), req.GetJob().GetNamespace())
 	return s
 }
 
 func (s *snapshot) readSettings(settings *jobpolicyv1.Settings) {
-	s.podFailureBackoff = defaultPodFailureBackoff
-	if d := settings.GetPodFailureBackoff(); d != nil {
-		s.podFailureBackoff = d.AsDuration()
-	}
-	s.maxPodFailureBackoff = max(defaultMaxPodFailureBackoff, s.podFailureBackoff)
-	if d := settings.GetMaxPodFailureBackoff(); d != nil {
-		s.maxPodFailureBackoff = d.AsDuration()
-	}
+	s.backoff = readBackoff(settings)
 	s.maxUncountedPods = defaultMaxUncountedPods
 	if n := settings.GetMaxUncountedPods(); n > 0 {
 		s.maxUncountedPods = int(n)

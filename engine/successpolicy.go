@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
+	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -16,23 +18,36 @@ func successPolicyMet(f facts) answer {
 	if f.tally.succeededIndexes.Empty() {
 		return no("no index succeeded yet")
 	}
-	for i, rule := range rules {
-		if successRuleMet(f, rule) {
-			return succeedIfSeen(f, reasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", i),
-				fmt.Sprintf("rule met: the one at index %d; succeeded indexes: %d", i, f.tally.succeeded))
-		}
+	if i, met := metSuccessRule(f.spec.GetSuccessPolicy(), f.tally.succeededIndexes, f.spec.GetCompletions()); met {
+		return succeedIfSeen(f, reasonSuccessPolicy, metRuleText(i),
+			fmt.Sprintf("rule met: the one at index %d; succeeded indexes: %d", i, f.tally.succeeded))
 	}
 	return no(fmt.Sprintf("rules met: none of %d; succeeded indexes: %d", len(rules), f.tally.succeeded))
 }
 
-func successRuleMet(f facts, rule *jobpolicyv1.SuccessPolicyRule) bool {
-	if rule.GetSucceededIndexes() == nil {
-		return f.tally.succeededIndexes.Len() >= int64(rule.GetSucceededCount())
+// metSuccessRule finds the first rule that is met by succeeded indexes, which
+// are below completions. Without a success none is.
+func metSuccessRule(policy *jobpolicyv1.SuccessPolicy, succeeded indexset.Set, completions int32) (i int, met bool) {
+	if succeeded.Empty() {
+		return 0, false
 	}
-	wanted := readSet(rule.GetSucceededIndexes()).Below(f.spec.GetCompletions())
+	i = slices.IndexFunc(policy.GetRules(), func(rule *jobpolicyv1.SuccessPolicyRule) bool {
+		return successRuleMet(rule, succeeded, completions)
+	})
+	return i, i >= 0
+}
+
+func successRuleMet(rule *jobpolicyv1.SuccessPolicyRule, succeeded indexset.Set, completions int32) bool {
+	if rule.GetSucceededIndexes() == nil {
+		return succeeded.Len() >= int64(rule.GetSucceededCount())
+	}
+	wanted := readSet(rule.GetSucceededIndexes()).Below(completions)
 	if wanted.Empty() {
 		return false
 	}
-	have := wanted.Intersect(f.tally.succeededIndexes).Len()
+	have := wanted.Intersect(succeeded).Len()
 	return have == wanted.Len() || (rule.SucceededCount != nil && have >= int64(rule.GetSucceededCount()))
 }
+
+// metRuleText is upstream's (matchSuccessPolicy, v1.36).
+func metRuleText(i int) string { return fmt.Sprintf("Matched rules at index %d", i) }

@@ -130,7 +130,7 @@ func readRow(s *snapshot, pod *jobpolicyv1.UnaccountedPod) podRow {
 		r.failed = !r.succeeded && (pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED || !s.replaceFailedOnly())
 	}
 	if !r.succeeded {
-		r.match = matchFailurePolicy(s, pod.GetFailure())
+		r.match = s.failurePolicy.match(pod.GetFailure())
 	}
 	return r
 }

@@ -39,30 +39,41 @@ const (
 // always right ones: texts are made only of what is wrong.
 type checker struct {
 	violations []FieldViolation
-	// items are the list elements that are being looked at, outermost first.
-	// The fields that checks name are relative to the last one.
-	items []listItem
+	// items are the list elements and messages that are being looked at, outermost
+	// first. The fields that checks name are relative to the last one.
+	items []item
 }
 
-type listItem struct {
+// An item is an element of a list, or a message.
+type item struct {
 	list  string
 	index int
 }
 
+// noIndex is the index of a message that stands in no list.
+const noIndex = -1
+
 // enter makes an element of a list the one that fields are relative to.
 func (c *checker) enter(list string, index int) {
-	c.items = append(c.items, listItem{list, index})
+	c.items = append(c.items, item{list, index})
 }
 
 // leave undoes the last enter.
 func (c *checker) leave() { c.items = c.items[:len(c.items)-1] }
+
+// within makes a message the one that fields are relative to, until leave.
+func (c *checker) within(message string) { c.enter(message, noIndex) }
 
 // path is the full name of a field of the current element; of the element
 // itself if field is empty.
 func (c *checker) path(field string) string {
 	var b strings.Builder
 	for _, item := range c.items {
-		fmt.Fprintf(&b, "%s[%d].", item.list, item.index)
+		b.WriteString(item.list)
+		if item.index != noIndex {
+			fmt.Fprintf(&b, "[%d]", item.index)
+		}
+		b.WriteByte('.')
 	}
 	b.WriteString(field)
 	return strings.TrimSuffix(b.String(), ".")
@@ -180,7 +191,9 @@ func (c *checker) retry(r *jobpolicyv1.RetryFacts) {
 	for i, f := range r.GetRecentFailures() {
 		c.enter("retry.recent_failures", i)
 		c.requiredTime("finished_time", f.GetFinishedTime())
+		c.within("failure")
 		c.failure(f.GetFailure())
+		c.leave()
 		c.leave()
 	}
 }

@@ -94,21 +94,22 @@ func (c *checker) unaccountedPod(pod *jobpolicyv1.UnaccountedPod, seen map[uidKe
 	c.requiredTime("finished_time", pod.GetFinishedTime())
 	c.notNegative("index_failure_count", int64(pod.GetIndexFailureCount()))
 	c.notNegative("index_ignored_failure_count", int64(pod.GetIndexIgnoredFailureCount()))
+	c.within("failure")
 	c.failure(pod.GetFailure())
+	c.leave()
 }
 
-// failure checks the field "failure" of the current element.
 func (c *checker) failure(f *jobpolicyv1.PodFailure) {
-	c.bytesBetween("failure.pod_name", f.GetPodName(), 0, maxNameBytes)
-	if c.length("failure.container_exits", len(f.GetContainerExits()), maxContainerExits) {
+	c.bytesBetween("pod_name", f.GetPodName(), 0, maxNameBytes)
+	if c.length("container_exits", len(f.GetContainerExits()), maxContainerExits) {
 		for i, exit := range f.GetContainerExits() {
-			c.enter("failure.container_exits", i)
+			c.enter("container_exits", i)
 			c.bytesBetween("container_name", exit.GetContainerName(), 0, maxNameBytes)
 			c.require(exit.GetExitCode() != 0, "exit_code", "must not be 0: only failed containers are listed")
 			c.leave()
 		}
 	}
-	c.patterns("failure.conditions", f.GetConditions(), maxConditions)
+	c.patterns("conditions", f.GetConditions(), maxConditions)
 }
 
 func (c *checker) activePod(pod *jobpolicyv1.ActivePod, seen map[uidKey]bool) {

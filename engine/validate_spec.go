@@ -20,8 +20,12 @@ func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.bytesBetween("spec.ttl_options.seconds_after_failed", spec.GetTtlOptions().GetSecondsAfterFailed(), 0, maxAnnotationBytes)
 	c.bytesBetween("spec.ttl_options.namespace_default", spec.GetTtlOptions().GetNamespaceDefault(), 0, maxAnnotationBytes)
 	c.specCombinations(spec)
-	c.failurePolicy(spec)
+	c.within("spec.pod_failure_policy")
+	c.failurePolicy(spec.GetPodFailurePolicy(), spec.BackoffLimitPerIndex != nil)
+	c.leave()
+	c.within("spec.success_policy")
 	c.successPolicy(spec.GetSuccessPolicy())
+	c.leave()
 }
 
 func (c *checker) specCombinations(spec *jobpolicyv1.JobSpec) {
@@ -38,14 +42,13 @@ func (c *checker) specCombinations(spec *jobpolicyv1.JobSpec) {
 		"spec.pod_replacement_policy", "must be POD_REPLACEMENT_POLICY_FAILED or absent with spec.pod_failure_policy")
 }
 
-func (c *checker) failurePolicy(spec *jobpolicyv1.JobSpec) {
-	rules := spec.GetPodFailurePolicy().GetRules()
-	if !c.length("spec.pod_failure_policy.rules", len(rules), maxPolicyRules) {
+func (c *checker) failurePolicy(policy *jobpolicyv1.PodFailurePolicy, perIndex bool) {
+	if !c.length("rules", len(policy.GetRules()), maxPolicyRules) {
 		return
 	}
-	for i, rule := range rules {
-		c.enter("spec.pod_failure_policy.rules", i)
-		c.failureRule(rule, spec.BackoffLimitPerIndex != nil)
+	for i, rule := range policy.GetRules() {
+		c.enter("rules", i)
+		c.failureRule(rule, perIndex)
 		c.leave()
 	}
 }
@@ -77,11 +80,11 @@ func (c *checker) patterns(field string, patterns []*jobpolicyv1.PodConditionPat
 }
 
 func (c *checker) successPolicy(policy *jobpolicyv1.SuccessPolicy) {
-	if !c.length("spec.success_policy.rules", len(policy.GetRules()), maxPolicyRules) {
+	if !c.length("rules", len(policy.GetRules()), maxPolicyRules) {
 		return
 	}
 	for i, rule := range policy.GetRules() {
-		c.enter("spec.success_policy.rules", i)
+		c.enter("rules", i)
 		c.indexSet("succeeded_indexes", rule.GetSucceededIndexes())
 		c.notNegative("succeeded_count", int64(rule.GetSucceededCount()))
 		c.require(rule.GetSucceededIndexes() != nil || (rule != nil && rule.SucceededCount != nil), "succeeded_indexes",

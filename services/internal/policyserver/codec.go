@@ -19,11 +19,12 @@ func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }
 // Marshal implements encoding.CodecV2. Equal decisions have equal bytes: the
 // entries of their maps are in order.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	decision, hasMaps := v.(*jobpolicyv1.DecideCronJobResponse)
-	if !hasMaps {
+	switch v.(type) {
+	case *jobpolicyv1.DecideCronJobResponse, *jobpolicyv1.DecideCronJobsResponse: // have maps
+	default:
 		return c.CodecV2.Marshal(v)
 	}
-	b, err := protobuf.MarshalOptions{Deterministic: true}.Marshal(decision)
+	b, err := protobuf.MarshalOptions{Deterministic: true}.Marshal(v.(protobuf.Message))
 	return mem.BufferSlice{mem.SliceBuffer(b)}, err
 }
 

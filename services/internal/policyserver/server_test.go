@@ -346,6 +346,9 @@ func TestEqualRequestsGetEqualBytes(t *testing.T) {
 	for method, req := range map[string]proto.Message{
 		jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName:     testenv.FailedSnapshot(),
 		jobpolicyv1grpc.PolicyService_DecideCronJob_FullMethodName: asked,
+		jobpolicyv1grpc.PolicyService_DecideCronJobs_FullMethodName: &jobpolicyv1.DecideCronJobsRequest{
+			Requests: []*jobpolicyv1.DecideCronJobRequest{asked, asked},
+		},
 	} {
 		conn := testengine.Start(t, testengine.Config{}).Dial(t)
 		message, err := proto.Marshal(req)

@@ -25,43 +25,68 @@ var File_jobpolicy_v1_policy_service_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_policy_service_proto_rawDesc = "" +
 	"\n" +
-	"!jobpolicy/v1/policy_service.proto\x12\fjobpolicy.v1\x1a#jobpolicy/v1/check_job_status.proto\x1a\"jobpolicy/v1/decide_cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1ejobpolicy/v1/server_info.proto2\xbf\x03\n" +
+	"!jobpolicy/v1/policy_service.proto\x12\fjobpolicy.v1\x1a#jobpolicy/v1/check_job_status.proto\x1a%jobpolicy/v1/check_job_statuses.proto\x1a&jobpolicy/v1/compute_pod_backoff.proto\x1a\"jobpolicy/v1/decide_cron_job.proto\x1a#jobpolicy/v1/decide_cron_jobs.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a+jobpolicy/v1/match_pod_failure_policy.proto\x1a'jobpolicy/v1/match_success_policy.proto\x1a\x1ejobpolicy/v1/server_info.proto2\xc0\a\n" +
 	"\rPolicyService\x12L\n" +
 	"\tDecideJob\x12\x1e.jobpolicy.v1.DecideJobRequest\x1a\x1f.jobpolicy.v1.DecideJobResponse\x12O\n" +
 	"\n" +
 	"DecideJobs\x12\x1f.jobpolicy.v1.DecideJobsRequest\x1a .jobpolicy.v1.DecideJobsResponse\x12X\n" +
 	"\rDecideCronJob\x12\".jobpolicy.v1.DecideCronJobRequest\x1a#.jobpolicy.v1.DecideCronJobResponse\x12[\n" +
-	"\x0eCheckJobStatus\x12#.jobpolicy.v1.CheckJobStatusRequest\x1a$.jobpolicy.v1.CheckJobStatusResponse\x12X\n" +
+	"\x0eDecideCronJobs\x12#.jobpolicy.v1.DecideCronJobsRequest\x1a$.jobpolicy.v1.DecideCronJobsResponse\x12[\n" +
+	"\x0eCheckJobStatus\x12#.jobpolicy.v1.CheckJobStatusRequest\x1a$.jobpolicy.v1.CheckJobStatusResponse\x12a\n" +
+	"\x10CheckJobStatuses\x12%.jobpolicy.v1.CheckJobStatusesRequest\x1a&.jobpolicy.v1.CheckJobStatusesResponse\x12p\n" +
+	"\x15MatchPodFailurePolicy\x12*.jobpolicy.v1.MatchPodFailurePolicyRequest\x1a+.jobpolicy.v1.MatchPodFailurePolicyResponse\x12g\n" +
+	"\x12MatchSuccessPolicy\x12'.jobpolicy.v1.MatchSuccessPolicyRequest\x1a(.jobpolicy.v1.MatchSuccessPolicyResponse\x12d\n" +
+	"\x11ComputePodBackoff\x12&.jobpolicy.v1.ComputePodBackoffRequest\x1a'.jobpolicy.v1.ComputePodBackoffResponse\x12X\n" +
 	"\rGetServerInfo\x12\".jobpolicy.v1.GetServerInfoRequest\x1a#.jobpolicy.v1.GetServerInfoResponseB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var file_jobpolicy_v1_policy_service_proto_goTypes = []any{
-	(*v1.DecideJobRequest)(nil),       // 0: jobpolicy.v1.DecideJobRequest
-	(*v1.DecideJobsRequest)(nil),      // 1: jobpolicy.v1.DecideJobsRequest
-	(*v1.DecideCronJobRequest)(nil),   // 2: jobpolicy.v1.DecideCronJobRequest
-	(*v1.CheckJobStatusRequest)(nil),  // 3: jobpolicy.v1.CheckJobStatusRequest
-	(*v1.GetServerInfoRequest)(nil),   // 4: jobpolicy.v1.GetServerInfoRequest
-	(*v1.DecideJobResponse)(nil),      // 5: jobpolicy.v1.DecideJobResponse
-	(*v1.DecideJobsResponse)(nil),     // 6: jobpolicy.v1.DecideJobsResponse
-	(*v1.DecideCronJobResponse)(nil),  // 7: jobpolicy.v1.DecideCronJobResponse
-	(*v1.CheckJobStatusResponse)(nil), // 8: jobpolicy.v1.CheckJobStatusResponse
-	(*v1.GetServerInfoResponse)(nil),  // 9: jobpolicy.v1.GetServerInfoResponse
+	(*v1.DecideJobRequest)(nil),              // 0: jobpolicy.v1.DecideJobRequest
+	(*v1.DecideJobsRequest)(nil),             // 1: jobpolicy.v1.DecideJobsRequest
+	(*v1.DecideCronJobRequest)(nil),          // 2: jobpolicy.v1.DecideCronJobRequest
+	(*v1.DecideCronJobsRequest)(nil),         // 3: jobpolicy.v1.DecideCronJobsRequest
+	(*v1.CheckJobStatusRequest)(nil),         // 4: jobpolicy.v1.CheckJobStatusRequest
+	(*v1.CheckJobStatusesRequest)(nil),       // 5: jobpolicy.v1.CheckJobStatusesRequest
+	(*v1.MatchPodFailurePolicyRequest)(nil),  // 6: jobpolicy.v1.MatchPodFailurePolicyRequest
+	(*v1.MatchSuccessPolicyRequest)(nil),     // 7: jobpolicy.v1.MatchSuccessPolicyRequest
+	(*v1.ComputePodBackoffRequest)(nil),      // 8: jobpolicy.v1.ComputePodBackoffRequest
+	(*v1.GetServerInfoRequest)(nil),          // 9: jobpolicy.v1.GetServerInfoRequest
+	(*v1.DecideJobResponse)(nil),             // 10: jobpolicy.v1.DecideJobResponse
+	(*v1.DecideJobsResponse)(nil),            // 11: jobpolicy.v1.DecideJobsResponse
+	(*v1.DecideCronJobResponse)(nil),         // 12: jobpolicy.v1.DecideCronJobResponse
+	(*v1.DecideCronJobsResponse)(nil),        // 13: jobpolicy.v1.DecideCronJobsResponse
+	(*v1.CheckJobStatusResponse)(nil),        // 14: jobpolicy.v1.CheckJobStatusResponse
+	(*v1.CheckJobStatusesResponse)(nil),      // 15: jobpolicy.v1.CheckJobStatusesResponse
+	(*v1.MatchPodFailurePolicyResponse)(nil), // 16: jobpolicy.v1.MatchPodFailurePolicyResponse
+	(*v1.MatchSuccessPolicyResponse)(nil),    // 17: jobpolicy.v1.MatchSuccessPolicyResponse
+	(*v1.ComputePodBackoffResponse)(nil),     // 18: jobpolicy.v1.ComputePodBackoffResponse
+	(*v1.GetServerInfoResponse)(nil),         // 19: jobpolicy.v1.GetServerInfoResponse
 }
 var file_jobpolicy_v1_policy_service_proto_depIdxs = []int32{
-	0, // 0: jobpolicy.v1.PolicyService.DecideJob:input_type -> jobpolicy.v1.DecideJobRequest
-	1, // 1: jobpolicy.v1.PolicyService.DecideJobs:input_type -> jobpolicy.v1.DecideJobsRequest
-	2, // 2: jobpolicy.v1.PolicyService.DecideCronJob:input_type -> jobpolicy.v1.DecideCronJobRequest
-	3, // 3: jobpolicy.v1.PolicyService.CheckJobStatus:input_type -> jobpolicy.v1.CheckJobStatusRequest
-	4, // 4: jobpolicy.v1.PolicyService.GetServerInfo:input_type -> jobpolicy.v1.GetServerInfoRequest
-	5, // 5: jobpolicy.v1.PolicyService.DecideJob:output_type -> jobpolicy.v1.DecideJobResponse
-	6, // 6: jobpolicy.v1.PolicyService.DecideJobs:output_type -> jobpolicy.v1.DecideJobsResponse
-	7, // 7: jobpolicy.v1.PolicyService.DecideCronJob:output_type -> jobpolicy.v1.DecideCronJobResponse
-	8, // 8: jobpolicy.v1.PolicyService.CheckJobStatus:output_type -> jobpolicy.v1.CheckJobStatusResponse
-	9, // 9: jobpolicy.v1.PolicyService.GetServerInfo:output_type -> jobpolicy.v1.GetServerInfoResponse
-	5, // [5:10] is the sub-list for method output_type
-	0, // [0:5] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	0,  // 0: jobpolicy.v1.PolicyService.DecideJob:input_type -> jobpolicy.v1.DecideJobRequest
+	1,  // 1: jobpolicy.v1.PolicyService.DecideJobs:input_type -> jobpolicy.v1.DecideJobsRequest
+	2,  // 2: jobpolicy.v1.PolicyService.DecideCronJob:input_type -> jobpolicy.v1.DecideCronJobRequest
+	3,  // 3: jobpolicy.v1.PolicyService.DecideCronJobs:input_type -> jobpolicy.v1.DecideCronJobsRequest
+	4,  // 4: jobpolicy.v1.PolicyService.CheckJobStatus:input_type -> jobpolicy.v1.CheckJobStatusRequest
+	5,  // 5: jobpolicy.v1.PolicyService.CheckJobStatuses:input_type -> jobpolicy.v1.CheckJobStatusesRequest
+	6,  // 6: jobpolicy.v1.PolicyService.MatchPodFailurePolicy:input_type -> jobpolicy.v1.MatchPodFailurePolicyRequest
+	7,  // 7: jobpolicy.v1.PolicyService.MatchSuccessPolicy:input_type -> jobpolicy.v1.MatchSuccessPolicyRequest
+	8,  // 8: jobpolicy.v1.PolicyService.ComputePodBackoff:input_type -> jobpolicy.v1.ComputePodBackoffRequest
+	9,  // 9: jobpolicy.v1.PolicyService.GetServerInfo:input_type -> jobpolicy.v1.GetServerInfoRequest
+	10, // 10: jobpolicy.v1.PolicyService.DecideJob:output_type -> jobpolicy.v1.DecideJobResponse
+	11, // 11: jobpolicy.v1.PolicyService.DecideJobs:output_type -> jobpolicy.v1.DecideJobsResponse
+	12, // 12: jobpolicy.v1.PolicyService.DecideCronJob:output_type -> jobpolicy.v1.DecideCronJobResponse
+	13, // 13: jobpolicy.v1.PolicyService.DecideCronJobs:output_type -> jobpolicy.v1.DecideCronJobsResponse
+	14, // 14: jobpolicy.v1.PolicyService.CheckJobStatus:output_type -> jobpolicy.v1.CheckJobStatusResponse
+	15, // 15: jobpolicy.v1.PolicyService.CheckJobStatuses:output_type -> jobpolicy.v1.CheckJobStatusesResponse
+	16, // 16: jobpolicy.v1.PolicyService.MatchPodFailurePolicy:output_type -> jobpolicy.v1.MatchPodFailurePolicyResponse
+	17, // 17: jobpolicy.v1.PolicyService.MatchSuccessPolicy:output_type -> jobpolicy.v1.MatchSuccessPolicyResponse
+	18, // 18: jobpolicy.v1.PolicyService.ComputePodBackoff:output_type -> jobpolicy.v1.ComputePodBackoffResponse
+	19, // 19: jobpolicy.v1.PolicyService.GetServerInfo:output_type -> jobpolicy.v1.GetServerInfoResponse
+	10, // [10:20] is the sub-list for method output_type
+	0,  // [0:10] is the sub-list for method input_type
+	0,  // [0:0] is the sub-list for extension type_name
+	0,  // [0:0] is the sub-list for extension extendee
+	0,  // [0:0] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_policy_service_proto_init() }

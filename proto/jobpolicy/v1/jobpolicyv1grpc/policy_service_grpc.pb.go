@@ -20,11 +20,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PolicyService_DecideJob_FullMethodName      = "/jobpolicy.v1.PolicyService/DecideJob"
-	PolicyService_DecideJobs_FullMethodName     = "/jobpolicy.v1.PolicyService/DecideJobs"
-	PolicyService_DecideCronJob_FullMethodName  = "/jobpolicy.v1.PolicyService/DecideCronJob"
-	PolicyService_CheckJobStatus_FullMethodName = "/jobpolicy.v1.PolicyService/CheckJobStatus"
-	PolicyService_GetServerInfo_FullMethodName  = "/jobpolicy.v1.PolicyService/GetServerInfo"
+	PolicyService_DecideJob_FullMethodName             = "/jobpolicy.v1.PolicyService/DecideJob"
+	PolicyService_DecideJobs_FullMethodName            = "/jobpolicy.v1.PolicyService/DecideJobs"
+	PolicyService_DecideCronJob_FullMethodName         = "/jobpolicy.v1.PolicyService/DecideCronJob"
+	PolicyService_DecideCronJobs_FullMethodName        = "/jobpolicy.v1.PolicyService/DecideCronJobs"
+	PolicyService_CheckJobStatus_FullMethodName        = "/jobpolicy.v1.PolicyService/CheckJobStatus"
+	PolicyService_CheckJobStatuses_FullMethodName      = "/jobpolicy.v1.PolicyService/CheckJobStatuses"
+	PolicyService_MatchPodFailurePolicy_FullMethodName = "/jobpolicy.v1.PolicyService/MatchPodFailurePolicy"
+	PolicyService_MatchSuccessPolicy_FullMethodName    = "/jobpolicy.v1.PolicyService/MatchSuccessPolicy"
+	PolicyService_ComputePodBackoff_FullMethodName     = "/jobpolicy.v1.PolicyService/ComputePodBackoff"
+	PolicyService_GetServerInfo_FullMethodName         = "/jobpolicy.v1.PolicyService/GetServerInfo"
 )
 
 // PolicyServiceClient is the client API for PolicyService service.
@@ -62,10 +67,22 @@ type PolicyServiceClient interface {
 	DecideJobs(ctx context.Context, in *v1.DecideJobsRequest, opts ...grpc.CallOption) (*v1.DecideJobsResponse, error)
 	// DecideCronJob judges one CronJob.
 	DecideCronJob(ctx context.Context, in *v1.DecideCronJobRequest, opts ...grpc.CallOption) (*v1.DecideCronJobResponse, error)
+	// DecideCronJobs judges many CronJobs; one bad request does not spoil the
+	// others.
+	DecideCronJobs(ctx context.Context, in *v1.DecideCronJobsRequest, opts ...grpc.CallOption) (*v1.DecideCronJobsResponse, error)
 	// CheckJobStatus says whether an API server of a given version accepts an
 	// update of a Job's status, and which of its rules a bad one breaks. A status
 	// that is refused is an answer, no error.
 	CheckJobStatus(ctx context.Context, in *v1.CheckJobStatusRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusResponse, error)
+	// CheckJobStatuses checks many statuses; one bad request does not spoil the
+	// others.
+	CheckJobStatuses(ctx context.Context, in *v1.CheckJobStatusesRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusesResponse, error)
+	// MatchPodFailurePolicy says how a pod failure policy handles failed pods.
+	MatchPodFailurePolicy(ctx context.Context, in *v1.MatchPodFailurePolicyRequest, opts ...grpc.CallOption) (*v1.MatchPodFailurePolicyResponse, error)
+	// MatchSuccessPolicy says whether succeeded indexes meet a success policy.
+	MatchSuccessPolicy(ctx context.Context, in *v1.MatchSuccessPolicyRequest, opts ...grpc.CallOption) (*v1.MatchSuccessPolicyResponse, error)
+	// ComputePodBackoff says when the next pod may be created after others failed.
+	ComputePodBackoff(ctx context.Context, in *v1.ComputePodBackoffRequest, opts ...grpc.CallOption) (*v1.ComputePodBackoffResponse, error)
 	// GetServerInfo says which contract and capabilities are served.
 	GetServerInfo(ctx context.Context, in *v1.GetServerInfoRequest, opts ...grpc.CallOption) (*v1.GetServerInfoResponse, error)
 }
@@ -108,10 +125,60 @@ func (c *policyServiceClient) DecideCronJob(ctx context.Context, in *v1.DecideCr
 	return out, nil
 }
 
+func (c *policyServiceClient) DecideCronJobs(ctx context.Context, in *v1.DecideCronJobsRequest, opts ...grpc.CallOption) (*v1.DecideCronJobsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.DecideCronJobsResponse)
+	err := c.cc.Invoke(ctx, PolicyService_DecideCronJobs_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *policyServiceClient) CheckJobStatus(ctx context.Context, in *v1.CheckJobStatusRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.CheckJobStatusResponse)
 	err := c.cc.Invoke(ctx, PolicyService_CheckJobStatus_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) CheckJobStatuses(ctx context.Context, in *v1.CheckJobStatusesRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.CheckJobStatusesResponse)
+	err := c.cc.Invoke(ctx, PolicyService_CheckJobStatuses_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) MatchPodFailurePolicy(ctx context.Context, in *v1.MatchPodFailurePolicyRequest, opts ...grpc.CallOption) (*v1.MatchPodFailurePolicyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.MatchPodFailurePolicyResponse)
+	err := c.cc.Invoke(ctx, PolicyService_MatchPodFailurePolicy_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) MatchSuccessPolicy(ctx context.Context, in *v1.MatchSuccessPolicyRequest, opts ...grpc.CallOption) (*v1.MatchSuccessPolicyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.MatchSuccessPolicyResponse)
+	err := c.cc.Invoke(ctx, PolicyService_MatchSuccessPolicy_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) ComputePodBackoff(ctx context.Context, in *v1.ComputePodBackoffRequest, opts ...grpc.CallOption) (*v1.ComputePodBackoffResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.ComputePodBackoffResponse)
+	err := c.cc.Invoke(ctx, PolicyService_ComputePodBackoff_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -163,10 +230,22 @@ type PolicyServiceServer interface {
 	DecideJobs(context.Context, *v1.DecideJobsRequest) (*v1.DecideJobsResponse, error)
 	// DecideCronJob judges one CronJob.
 	DecideCronJob(context.Context, *v1.DecideCronJobRequest) (*v1.DecideCronJobResponse, error)
+	// DecideCronJobs judges many CronJobs; one bad request does not spoil the
+	// others.
+	DecideCronJobs(context.Context, *v1.DecideCronJobsRequest) (*v1.DecideCronJobsResponse, error)
 	// CheckJobStatus says whether an API server of a given version accepts an
 	// update of a Job's status, and which of its rules a bad one breaks. A status
 	// that is refused is an answer, no error.
 	CheckJobStatus(context.Context, *v1.CheckJobStatusRequest) (*v1.CheckJobStatusResponse, error)
+	// CheckJobStatuses checks many statuses; one bad request does not spoil the
+	// others.
+	CheckJobStatuses(context.Context, *v1.CheckJobStatusesRequest) (*v1.CheckJobStatusesResponse, error)
+	// MatchPodFailurePolicy says how a pod failure policy handles failed pods.
+	MatchPodFailurePolicy(context.Context, *v1.MatchPodFailurePolicyRequest) (*v1.MatchPodFailurePolicyResponse, error)
+	// MatchSuccessPolicy says whether succeeded indexes meet a success policy.
+	MatchSuccessPolicy(context.Context, *v1.MatchSuccessPolicyRequest) (*v1.MatchSuccessPolicyResponse, error)
+	// ComputePodBackoff says when the next pod may be created after others failed.
+	ComputePodBackoff(context.Context, *v1.ComputePodBackoffRequest) (*v1.ComputePodBackoffResponse, error)
 	// GetServerInfo says which contract and capabilities are served.
 	GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error)
 	mustEmbedUnimplementedPolicyServiceServer()
@@ -188,8 +267,23 @@ func (UnimplementedPolicyServiceServer) DecideJobs(context.Context, *v1.DecideJo
 func (UnimplementedPolicyServiceServer) DecideCronJob(context.Context, *v1.DecideCronJobRequest) (*v1.DecideCronJobResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DecideCronJob not implemented")
 }
+func (UnimplementedPolicyServiceServer) DecideCronJobs(context.Context, *v1.DecideCronJobsRequest) (*v1.DecideCronJobsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DecideCronJobs not implemented")
+}
 func (UnimplementedPolicyServiceServer) CheckJobStatus(context.Context, *v1.CheckJobStatusRequest) (*v1.CheckJobStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckJobStatus not implemented")
+}
+func (UnimplementedPolicyServiceServer) CheckJobStatuses(context.Context, *v1.CheckJobStatusesRequest) (*v1.CheckJobStatusesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckJobStatuses not implemented")
+}
+func (UnimplementedPolicyServiceServer) MatchPodFailurePolicy(context.Context, *v1.MatchPodFailurePolicyRequest) (*v1.MatchPodFailurePolicyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MatchPodFailurePolicy not implemented")
+}
+func (UnimplementedPolicyServiceServer) MatchSuccessPolicy(context.Context, *v1.MatchSuccessPolicyRequest) (*v1.MatchSuccessPolicyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MatchSuccessPolicy not implemented")
+}
+func (UnimplementedPolicyServiceServer) ComputePodBackoff(context.Context, *v1.ComputePodBackoffRequest) (*v1.ComputePodBackoffResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ComputePodBackoff not implemented")
 }
 func (UnimplementedPolicyServiceServer) GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetServerInfo not implemented")
@@ -269,6 +363,24 @@ func _PolicyService_DecideCronJob_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_DecideCronJobs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.DecideCronJobsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).DecideCronJobs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_DecideCronJobs_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).DecideCronJobs(ctx, req.(*v1.DecideCronJobsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PolicyService_CheckJobStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(v1.CheckJobStatusRequest)
 	if err := dec(in); err != nil {
@@ -283,6 +395,78 @@ func _PolicyService_CheckJobStatus_Handler(srv interface{}, ctx context.Context,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PolicyServiceServer).CheckJobStatus(ctx, req.(*v1.CheckJobStatusRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PolicyService_CheckJobStatuses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.CheckJobStatusesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).CheckJobStatuses(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_CheckJobStatuses_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).CheckJobStatuses(ctx, req.(*v1.CheckJobStatusesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PolicyService_MatchPodFailurePolicy_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.MatchPodFailurePolicyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).MatchPodFailurePolicy(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_MatchPodFailurePolicy_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).MatchPodFailurePolicy(ctx, req.(*v1.MatchPodFailurePolicyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PolicyService_MatchSuccessPolicy_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.MatchSuccessPolicyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).MatchSuccessPolicy(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_MatchSuccessPolicy_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).MatchSuccessPolicy(ctx, req.(*v1.MatchSuccessPolicyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PolicyService_ComputePodBackoff_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.ComputePodBackoffRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).ComputePodBackoff(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_ComputePodBackoff_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).ComputePodBackoff(ctx, req.(*v1.ComputePodBackoffRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -325,8 +509,28 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PolicyService_DecideCronJob_Handler,
 		},
 		{
+			MethodName: "DecideCronJobs",
+			Handler:    _PolicyService_DecideCronJobs_Handler,
+		},
+		{
 			MethodName: "CheckJobStatus",
 			Handler:    _PolicyService_CheckJobStatus_Handler,
+		},
+		{
+			MethodName: "CheckJobStatuses",
+			Handler:    _PolicyService_CheckJobStatuses_Handler,
+		},
+		{
+			MethodName: "MatchPodFailurePolicy",
+			Handler:    _PolicyService_MatchPodFailurePolicy_Handler,
+		},
+		{
+			MethodName: "MatchSuccessPolicy",
+			Handler:    _PolicyService_MatchSuccessPolicy_Handler,
+		},
+		{
+			MethodName: "ComputePodBackoff",
+			Handler:    _PolicyService_ComputePodBackoff_Handler,
 		},
 		{
 			MethodName: "GetServerInfo",

@@ -1,0 +1,280 @@
+package engine_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A question is one partial question, ready to be put to the engine.
+type question struct {
+	// request is one that is valid, and reaches every part of the answer.
+	request func() proto.Message
+	ask     func(proto.Message) (proto.Message, error)
+}
+
+func asking[Req, Resp proto.Message](request func() Req, ask func(Req) (Resp, error)) question {
+	return question{
+		request: func() proto.Message { return request() },
+		ask: func(m proto.Message) (proto.Message, error) {
+			resp, err := ask(m.(Req))
+			if err != nil {
+				return nil, err
+			}
+			return resp, nil
+		},
+	}
+}
+
+// questions are all of them, by the name of the function.
+func questions() map[string]question {
+	return map[string]question{
+		"MatchPodFailurePolicy": asking(validPolicyQuestion, engine.MatchPodFailurePolicy),
+		"MatchSuccessPolicy":    asking(validSuccessQuestion, engine.MatchSuccessPolicy),
+		"ComputePodBackoff":     asking(validBackoffQuestion, engine.ComputePodBackoff),
+	}
+}
+
+func somePolicy() *jobpolicyv1.PodFailurePolicy {
+	return &jobpolicyv1.PodFailurePolicy{Rules: []*jobpolicyv1.PodFailurePolicyRule{
+		{
+			Action:          jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE,
+			OnPodConditions: []*jobpolicyv1.PodConditionPattern{pattern("DisruptionTarget")},
+		},
+		{
+			Action: jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB,
+			OnExitCodes: &jobpolicyv1.ExitCodesRequirement{
+				ContainerName: proto.String("main"), Operator: jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_IN, Values: []int32{42, 7},
+			},
+		},
+	}}
+}
+
+func exit(container string, code int32) *jobpolicyv1.PodFailure {
+	return &jobpolicyv1.PodFailure{
+		PodName: "pi-x", ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: container, ExitCode: code}},
+	}
+}
+
+func indexRange(first, last int32) *jobpolicyv1.IndexSet {
+	return &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: first, Last: last}}}
+}
+
+func disruption() *jobpolicyv1.PodFailure {
+	return &jobpolicyv1.PodFailure{PodName: "pi-x", Conditions: []*jobpolicyv1.PodConditionPattern{pattern("DisruptionTarget")}}
+}
+
+func validPolicyQuestion() *jobpolicyv1.MatchPodFailurePolicyRequest {
+	return &jobpolicyv1.MatchPodFailurePolicyRequest{
+		Policy: somePolicy(), Namespace: "default",
+		Failures: []*jobpolicyv1.PodFailure{exit("main", 42), exit("sidecar", 42), disruption(), {}},
+	}
+}
+
+func validSuccessQuestion() *jobpolicyv1.MatchSuccessPolicyRequest {
+	return &jobpolicyv1.MatchSuccessPolicyRequest{
+		Policy: &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{
+			{SucceededIndexes: indexRange(0, 1)},
+			{SucceededIndexes: indexRange(4, 9), SucceededCount: proto.Int32(2)},
+			{SucceededCount: proto.Int32(5)},
+		}},
+		Completions: 6, SucceededIndexes: indexRange(4, 5),
+	}
+}
+
+func validBackoffQuestion() *jobpolicyv1.ComputePodBackoffRequest {
+	failed := func(at *timestamppb.Timestamp, f *jobpolicyv1.PodFailure) *jobpolicyv1.PodFailureFact {
+		return &jobpolicyv1.PodFailureFact{FinishedTime: at, Failure: f}
+	}
+	return &jobpolicyv1.ComputePodBackoffRequest{
+		Now: at(100 * time.Second), Policy: somePolicy(),
+		Settings: &jobpolicyv1.Settings{PodFailureBackoff: durationpb.New(8 * time.Second), MaxPodFailureBackoff: durationpb.New(time.Minute)},
+		Histories: []*jobpolicyv1.FailureHistory{
+			{},
+			{Retry: &jobpolicyv1.RetryFacts{RecentFailures: []*jobpolicyv1.PodFailureFact{failed(at(90*time.Second), nil), failed(at(95*time.Second), nil)}}},
+			{Retry: &jobpolicyv1.RetryFacts{LastSuccessTime: at(92 * time.Second), RecentFailures: []*jobpolicyv1.PodFailureFact{failed(at(90*time.Second), nil)}}},
+			{Retry: &jobpolicyv1.RetryFacts{RecentFailures: []*jobpolicyv1.PodFailureFact{failed(at(99*time.Second), disruption())}}, EarlierFailures: 3},
+			{Retry: &jobpolicyv1.RetryFacts{RecentFailures: []*jobpolicyv1.PodFailureFact{failed(at(99*time.Second), exit("main", 1))}}, EarlierFailures: 3},
+			{Retry: &jobpolicyv1.RetryFacts{LastSuccessTime: at(101 * time.Second), RecentFailures: []*jobpolicyv1.PodFailureFact{failed(at(99*time.Second), nil)}}},
+			{Retry: &jobpolicyv1.RetryFacts{RecentFailures: []*jobpolicyv1.PodFailureFact{failed(at(10*time.Second), nil)}}},
+		},
+	}
+}
+
+func TestQuestionsAreAnswered(t *testing.T) {
+	count := jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_COUNT
+	delayed := func(n int32, delay time.Duration, until *timestamppb.Timestamp) *jobpolicyv1.PodBackoff {
+		return &jobpolicyv1.PodBackoff{ConsecutiveFailures: n, Delay: durationpb.New(delay), CreateNotBefore: until}
+	}
+	cases := map[string]proto.Message{
+		"MatchPodFailurePolicy": &jobpolicyv1.MatchPodFailurePolicyResponse{Matches: []*jobpolicyv1.PodFailureMatch{
+			{
+				Action: jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB, RuleIndex: proto.Int32(1),
+				Message: "Container main for pod default/pi-x failed with exit code 42 matching FailJob rule at index 1",
+			},
+			{Action: count},
+			{
+				Action: jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE, RuleIndex: proto.Int32(0),
+				Message: "Pod default/pi-x has condition DisruptionTarget matching Ignore rule at index 0",
+			},
+			{Action: count},
+		}},
+		"MatchSuccessPolicy": &jobpolicyv1.MatchSuccessPolicyResponse{RuleIndex: proto.Int32(1), Message: "Matched rules at index 1"},
+		"ComputePodBackoff": &jobpolicyv1.ComputePodBackoffResponse{Backoffs: []*jobpolicyv1.PodBackoff{
+			{},
+			delayed(2, 16*time.Second, at(111*time.Second)),
+			{},
+			{},
+			delayed(4, time.Minute, at(159*time.Second)),
+			delayed(1, 8*time.Second, at(101*time.Second)),
+			delayed(1, 8*time.Second, nil),
+		}},
+	}
+	for name, q := range questions() {
+		t.Run(name, func(t *testing.T) {
+			got, err := q.ask(q.request())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(cases[name], got, protocmp.Transform()); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBadQuestionsAreRefusedByField(t *testing.T) {
+	policy := func(change func(*jobpolicyv1.MatchPodFailurePolicyRequest)) func() (proto.Message, error) {
+		return func() (proto.Message, error) {
+			req := validPolicyQuestion()
+			change(req)
+			return engine.MatchPodFailurePolicy(req)
+		}
+	}
+	success := func(change func(*jobpolicyv1.MatchSuccessPolicyRequest)) func() (proto.Message, error) {
+		return func() (proto.Message, error) {
+			req := validSuccessQuestion()
+			change(req)
+			return engine.MatchSuccessPolicy(req)
+		}
+	}
+	backoff := func(change func(*jobpolicyv1.ComputePodBackoffRequest)) func() (proto.Message, error) {
+		return func() (proto.Message, error) {
+			req := validBackoffQuestion()
+			change(req)
+			return engine.ComputePodBackoff(req)
+		}
+	}
+	cases := map[string]struct {
+		ask  func() (proto.Message, error)
+		want string // the field that must be named
+	}{
+		"a policy's rule without action": {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.Policy.Rules[1].Action = 0 }), "policy.rules[1].action"},
+		"a policy of 21 rules": {
+			policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) {
+				r.Policy.Rules = make([]*jobpolicyv1.PodFailurePolicyRule, 21)
+			}), "policy.rules",
+		},
+		"a namespace of 254 bytes": {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.Namespace = strings.Repeat("x", 254) }), "namespace"},
+		"an exit with 0":           {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.Failures[0] = exit("main", 0) }), "failures[0].container_exits[0].exit_code"},
+		"10001 failures": {
+			policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) {
+				r.Failures = make([]*jobpolicyv1.PodFailure, 10_001)
+			}), "failures",
+		},
+
+		"negative completions":       {success(func(r *jobpolicyv1.MatchSuccessPolicyRequest) { r.Completions = -1 }), "completions"},
+		"a success rule of nothing":  {success(func(r *jobpolicyv1.MatchSuccessPolicyRequest) { r.Policy.Rules[2].SucceededCount = nil }), "policy.rules[2].succeeded_indexes"},
+		"indexes in the wrong order": {success(func(r *jobpolicyv1.MatchSuccessPolicyRequest) { r.SucceededIndexes = indexRange(3, 2) }), "succeeded_indexes.ranges"},
+		"no time":                    {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) { r.Now = nil }), "now"},
+		"a failure without time": {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) {
+			r.Histories[1].Retry.RecentFailures[0].FinishedTime = nil
+		}), "histories[1].retry.recent_failures[0].finished_time"},
+		"a failure that names no pod": {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) {
+			r.Histories[3].Retry.RecentFailures[0].Failure.PodName = strings.Repeat("x", 254)
+		}), "histories[3].retry.recent_failures[0].failure.pod_name"},
+		"fewer than no failures":       {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) { r.Histories[4].EarlierFailures = -1 }), "histories[4].earlier_failures"},
+		"a back-off of no time":        {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) { r.Settings.PodFailureBackoff = durationpb.New(0) }), "settings.pod_failure_backoff"},
+		"a back-off rule without code": {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) { r.Policy.Rules[1].OnExitCodes.Values = nil }), "policy.rules[1].on_exit_codes.values"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.ask()
+			invalid, ok := errors.AsType[*engine.InvalidRequestError](err)
+			if !ok {
+				t.Fatalf("error = %v, want an InvalidRequestError", err)
+			}
+			if invalid.Violations[0].Field != tc.want {
+				t.Errorf("violations = %v, want the first of %s", invalid.Violations, tc.want)
+			}
+		})
+	}
+}
+
+// Every field of a question may change the answer, so none may be unknown.
+func TestQuestionsWithUnknownFieldsAreUnsupported(t *testing.T) {
+	unknown := []byte{0xf8, 0xff, 0x03, 0x01} // Field 8191, the varint 1.
+	for name, q := range questions() {
+		t.Run(name, func(t *testing.T) {
+			req := q.request()
+			req.ProtoReflect().SetUnknown(unknown)
+			if _, err := q.ask(req); err == nil {
+				t.Error("an unknown field of the request itself: no error")
+			}
+			policyQuestion := validPolicyQuestion()
+			policyQuestion.Failures[2].Conditions[0].ProtoReflect().SetUnknown(unknown)
+			_, err := engine.MatchPodFailurePolicy(policyQuestion)
+			if unsupported, ok := errors.AsType[*engine.UnsupportedError](err); !ok || unsupported.Field != "failures[2].conditions[0]" {
+				t.Errorf("error = %v, want an UnsupportedError of failures[2].conditions[0]", err)
+			}
+		})
+	}
+}
+
+// FuzzQuestions feeds bytes to every question. Whatever they are, the engine does
+// not panic, changes nothing, and gives the same answer twice.
+func FuzzQuestions(f *testing.F) {
+	f.Add([]byte{})
+	for _, q := range questions() {
+		f.Add(wireBytes(f, q.request()))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for name, q := range questions() {
+			req := q.request()
+			if proto.Unmarshal(data, req) == nil { // resets req first
+				askSafely(t, name, q, req)
+			}
+		}
+	})
+}
+
+func askSafely(t fuzzer, name string, q question, req proto.Message) proto.Message {
+	before := proto.Clone(req)
+	resp, err := q.ask(req)
+	if !proto.Equal(before, req) {
+		t.Errorf("%s: the request was changed:\n%s", name, render(req))
+	}
+	if err != nil {
+		_, invalid := errors.AsType[*engine.InvalidRequestError](err)
+		_, unsupported := errors.AsType[*engine.UnsupportedError](err)
+		if !invalid && !unsupported {
+			t.Errorf("%s: error %v", name, err)
+		}
+		return nil
+	}
+	again, err := q.ask(req)
+	if err != nil || string(wireBytes(t, again)) != string(wireBytes(t, resp)) {
+		t.Errorf("%s: another answer to the same request: %v", name, err)
+	}
+	return resp
+}
