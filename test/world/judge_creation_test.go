@@ -9,9 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// No more pods than wanted, and none where none is wanted (I6).
+// create lets the executor create a pod of Job a.
+func create(tp *tape, name string, index int32) { tp.pod(executorA, "job-a", name, index) }
+
+// An executor creates no more pods than wanted (I6).
 func TestCreation(t *testing.T) {
-	create := func(tp *tape, name string, index int32) { tp.pod(executorA, "job-a", name, index) }
 	runStreams(t, map[string]streamCase{
 		"as many as wanted": {play: func(tp *tape) { starts(tp, tp.job("a")) }},
 		"one too many": {want: []string{"I6"}, play: func(tp *tape) {
@@ -54,6 +56,18 @@ func TestCreation(t *testing.T) {
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0") })
 			create(tp, "a-2", noIndex)
 		}},
+		"one more for a Job that was just scaled down": {play: func(tp *tape) {
+			tp.job("a")
+			create(tp, "a-0", noIndex)
+			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
+			create(tp, "a-1", noIndex)
+		}},
+	})
+}
+
+// An executor creates no pod of a Job that wants none (I6).
+func TestCreationForAJobThatWantsNone(t *testing.T) {
+	runStreams(t, map[string]streamCase{
 		"for a suspended Job": {want: []string{"I6"}, play: func(tp *tape) {
 			tp.job("a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
 			create(tp, "a-0", noIndex)
@@ -88,6 +102,12 @@ func TestCreation(t *testing.T) {
 			create(tp, "a-0", noIndex)
 		}},
 		"for a Job that never was": {want: []string{"I8"}, play: func(tp *tape) { create(tp, "a-0", noIndex) }},
+	})
+}
+
+// Each index has one pod, with the finalizer (I6, I1).
+func TestCreationOfIndexes(t *testing.T) {
+	runStreams(t, map[string]streamCase{
 		"without the finalizer": {want: []string{"I1"}, play: func(tp *tape) {
 			tp.pod(executorA, tp.job("a"), "a-0", noIndex, func(pod *corev1.Pod) { pod.Finalizers = nil })
 		}},
@@ -100,12 +120,6 @@ func TestCreation(t *testing.T) {
 			tp.ends("a-0", 0)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
 			create(tp, "a-1", 0)
-		}},
-		"one more for a Job that was just scaled down": {play: func(tp *tape) {
-			tp.job("a")
-			create(tp, "a-0", noIndex)
-			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
-			create(tp, "a-1", noIndex)
 		}},
 	})
 }
@@ -143,48 +157,46 @@ func TestDeletion(t *testing.T) {
 	})
 }
 
-// Failed pods are replaced no faster than the retry delay allows (I12, I10).
+// again lets an executor create another pod of Job a.
+func again(tp *tape, by, name string) { tp.pod(by, "job-a", name, noIndex) }
+
+// Failed pods are replaced no faster than the retry delay allows (I12).
 func TestDelay(t *testing.T) {
-	again := func(tp *tape, name string) { tp.pod(executorA, "job-a", name, noIndex) }
-	limited := func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(3)) }
-	index := func(tp *tape, name, failures string) {
-		tp.pod(executorA, "job-a", name, 0, failedBefore(failures))
-	}
 	runStreams(t, map[string]streamCase{
 		"in time": {play: func(tp *tape) {
 			starts(tp, tp.job("a"))
 			fails(tp, "job-a", "a-0")
 			tp.wait(10 * time.Second)
-			again(tp, "a-2")
+			again(tp, executorA, "a-2")
 			fails(tp, "job-a", "a-2")
 			tp.wait(20 * time.Second)
-			again(tp, "a-3")
+			again(tp, executorA, "a-3")
 		}},
 		"too early": {want: []string{"I12"}, play: func(tp *tape) {
 			starts(tp, tp.job("a"))
 			fails(tp, "job-a", "a-0")
 			tp.wait(9 * time.Second)
-			again(tp, "a-2")
+			again(tp, executorA, "a-2")
 		}},
 		"too early after two": {want: []string{"I12"}, play: func(tp *tape) {
 			starts(tp, tp.job("a"))
 			fails(tp, "job-a", "a-0")
 			tp.wait(10 * time.Second)
-			again(tp, "a-2")
+			again(tp, executorA, "a-2")
 			fails(tp, "job-a", "a-2")
 			tp.wait(19 * time.Second)
-			again(tp, "a-3")
+			again(tp, executorA, "a-3")
 		}},
 		"too early after a failure that the policy ignores": {want: []string{"I12"}, play: func(tp *tape) {
 			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
 			tp.ends("a-0", 1)
 			tp.release(executorA, "a-0")
-			again(tp, "a-2")
+			again(tp, executorA, "a-2")
 		}},
 		"at once after a disruption": {play: func(tp *tape) {
 			starts(tp, tp.job("a"))
 			tp.ends("a-0", 137, disrupts)
-			again(tp, "a-2")
+			again(tp, executorA, "a-2")
 		}},
 		"at once after a success": {play: func(tp *tape) {
 			tp.job("a", func(job *batchv1.Job) { job.Spec.Completions = ptr(int32(5)) })
@@ -192,8 +204,23 @@ func TestDelay(t *testing.T) {
 			fails(tp, "job-a", "a-0")
 			tp.wait(time.Second)
 			tp.ends("a-1", 0)
-			again(tp, "a-2")
+			again(tp, executorA, "a-2")
 		}},
+		"the delay has a limit": {play: func(tp *tape) {
+			tp.job("a", func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(100)) })
+			for i := range 12 {
+				name := string(rune('a' + i))
+				again(tp, executorA, name)
+				tp.ends(types.UID(name), 1)
+				tp.wait(longestDelay)
+			}
+		}},
+	})
+}
+
+// An executor computes the delay from the failures that it can know of (I12, I10).
+func TestDelayAfterFailuresThatAreGone(t *testing.T) {
+	runStreams(t, map[string]streamCase{
 		"a failure that need not have been seen": {play: func(tp *tape) {
 			tp.job("a")
 			tp.pod(executorA, "job-a", "a-0", noIndex)
@@ -212,7 +239,7 @@ func TestDelay(t *testing.T) {
 			fails(tp, "job-a", "a-0")
 			tp.removes(user, "pods", "a-0")
 			tp.wait(time.Second)
-			again(tp, "a-2")
+			again(tp, executorA, "a-2")
 		}},
 		"a failure that a new executor finds": {want: []string{"I12"}, play: func(tp *tape) {
 			starts(tp, tp.job("a"))
@@ -220,6 +247,16 @@ func TestDelay(t *testing.T) {
 			tp.wait(time.Second)
 			tp.pod(executorB, "job-a", "b-0", noIndex)
 		}},
+	})
+}
+
+// Each index of a Job with limits per index has its own delay (I12, I10).
+func TestDelayOfAnIndex(t *testing.T) {
+	limited := func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(3)) }
+	index := func(tp *tape, name, failures string) {
+		tp.pod(executorA, "job-a", name, 0, failedBefore(failures))
+	}
+	runStreams(t, map[string]streamCase{
 		"of an index, in time": {play: func(tp *tape) {
 			tp.job("a", indexedJob(2), limited)
 			index(tp, "a-0", "0")
@@ -240,15 +277,6 @@ func TestDelay(t *testing.T) {
 			tp.ends("a-0", 1)
 			tp.wait(10 * time.Second)
 			index(tp, "a-1", "0")
-		}},
-		"the delay has a limit": {play: func(tp *tape) {
-			tp.job("a", func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(100)) })
-			for i := range 12 {
-				name := string(rune('a' + i))
-				again(tp, name)
-				tp.ends(types.UID(name), 1)
-				tp.wait(longestDelay)
-			}
 		}},
 	})
 }

@@ -21,10 +21,12 @@ func rests(play func(*tape)) func(*tape) {
 	}
 }
 
-// At rest, the status says what became of the pods, and nothing is left to do.
+func active(n int32) func(*batchv1.JobStatus) { return func(s *batchv1.JobStatus) { s.Active = n } }
+
+func noRetries(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }
+
+// At rest, the status agrees with the pods, and nothing is left to do.
 func TestEnd(t *testing.T) {
-	active := func(n int32) func(*batchv1.JobStatus) { return func(s *batchv1.JobStatus) { s.Active = n } }
-	once := func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }
 	suspend := func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) }
 	runStreams(t, map[string]streamCase{
 		"two pods run":           {play: rests(func(tp *tape) { starts(tp, tp.job("a")) })},
@@ -67,8 +69,14 @@ func TestEnd(t *testing.T) {
 			tp.pod(user, "job-a", "a-2", noIndex)
 			tp.status(executorA, "job-a", active(3))
 		})},
+	})
+}
+
+// At rest, a Job that must end has ended.
+func TestEndOfAJobThatMustEnd(t *testing.T) {
+	runStreams(t, map[string]streamCase{
 		"too many failed, and it goes on": {want: []string{"liveness", "liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a", once))
+			starts(tp, tp.job("a", noRetries))
 			fails(tp, "job-a", "a-0")
 			counts(tp, "job-a")
 		})},
@@ -82,17 +90,23 @@ func TestEnd(t *testing.T) {
 			counts(tp, "job-a")
 		})},
 		"its containers restarted too often, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a", once, func(job *batchv1.Job) { job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }))
+			starts(tp, tp.job("a", noRetries, func(job *batchv1.Job) { job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }))
 			tp.edit(kubelet, "a-0", func(pod *corev1.Pod) { pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} })
 		})},
 		"its deadline passed, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
 			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(60)) }))
 		})},
 		"a verdict, and nothing to wait for": {want: []string{"status", "liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a", once))
+			starts(tp, tp.job("a", noRetries))
 			fails(tp, "job-a", "a-0")
 			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
 		})},
+	})
+}
+
+// At rest, nothing is left over, and no pod waits longer than its retry delay.
+func TestEndLeavesNothing(t *testing.T) {
+	runStreams(t, map[string]streamCase{
 		"its time to live is over": {want: []string{"ttl"}, play: rests(func(tp *tape) {
 			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = ptr(int32(60)) }))
 			completes(tp, "job-a")
@@ -190,10 +204,13 @@ func (tp *tape) tells(at time.Time, active ...types.UID) {
 	tp.commit(executorA, "update", "cronjobs", "status", cron, cron)
 }
 
+// policy sets a CronJob's concurrency policy.
+func policy(p batchv1.ConcurrencyPolicy) func(*batchv1.CronJob) {
+	return func(cron *batchv1.CronJob) { cron.Spec.ConcurrencyPolicy = p }
+}
+
+// A run starts at its time, once.
 func TestCronJobs(t *testing.T) {
-	policy := func(p batchv1.ConcurrencyPolicy) func(*batchv1.CronJob) {
-		return func(cron *batchv1.CronJob) { cron.Spec.ConcurrencyPolicy = p }
-	}
 	suspend := func(cron *batchv1.CronJob) { cron.Spec.Suspend = ptr(true) }
 	runStreams(t, map[string]streamCase{
 		"a run":                 {play: func(tp *tape) { tp.cron(); tp.run("x", tp.now) }},
@@ -218,6 +235,12 @@ func TestCronJobs(t *testing.T) {
 			tp.cron(func(cron *batchv1.CronJob) { cron.Annotations = map[string]string{"jobpolicy.dev/managed-by": others} })
 			tp.run("x", tp.now)
 		}},
+	})
+}
+
+// The concurrency policy and the history limits say which runs exist at once.
+func TestRunsOfACronJobBesideEachOther(t *testing.T) {
+	runStreams(t, map[string]streamCase{
 		"two at once, forbidden": {want: []string{"cron"}, play: func(tp *tape) {
 			tp.cron(policy(batchv1.ForbidConcurrent))
 			tp.run("x", tp.now)

@@ -90,7 +90,7 @@ func policyOn(code int32, action batchv1.PodFailurePolicyAction) func(*batchv1.J
 	}
 }
 
-// A pod is recorded once and counted once, when its finalizer is gone (I2, I3).
+// A pod is counted once, when its finalizer is gone (I2, I3).
 func TestLedger(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"counted while the finalizer is on": {want: []string{"I2"}, play: func(tp *tape) {
@@ -130,6 +130,12 @@ func TestLedger(t *testing.T) {
 			fails(tp, "job-a", "a-0")
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s); succeededList(s, "a-0") })
 		}},
+	})
+}
+
+// A pod is recorded in the list that its end belongs to (I2).
+func TestRecords(t *testing.T) {
+	runStreams(t, map[string]streamCase{
 		"a running pod recorded as failed": {want: []string{"I2"}, play: func(tp *tape) {
 			starts(tp, tp.job("a"))
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })

@@ -14,20 +14,24 @@ func announces(tp *tape, job types.UID, kind batchv1.JobConditionType, reason st
 	tp.status(executorA, job, func(s *batchv1.JobStatus) { setCondition(s, kind, reason, tp.now) })
 }
 
+// finish writes a terminal condition with the final counts of a Job of two pods.
+func finish(tp *tape, kind batchv1.JobConditionType) {
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+		s.Active, s.Succeeded, s.UncountedTerminatedPods = 0, 2, &batchv1.UncountedTerminatedPods{}
+		setCondition(s, kind, "", tp.now)
+	})
+}
+
+// succeed lets both pods of a Job succeed and be recorded.
+func succeed(tp *tape) {
+	starts(tp, tp.job("a"))
+	tp.ends("a-0", 0)
+	tp.ends("a-1", 0)
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0", "a-1") })
+}
+
 // The terminal condition comes last, and a verdict stays (I4).
 func TestConditions(t *testing.T) {
-	finish := func(tp *tape, kind batchv1.JobConditionType) {
-		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-			s.Active, s.Succeeded, s.UncountedTerminatedPods = 0, 2, &batchv1.UncountedTerminatedPods{}
-			setCondition(s, kind, "", tp.now)
-		})
-	}
-	succeed := func(tp *tape) {
-		starts(tp, tp.job("a"))
-		tp.ends("a-0", 0)
-		tp.ends("a-1", 0)
-		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0", "a-1") })
-	}
 	runStreams(t, map[string]streamCase{
 		"Complete before SuccessCriteriaMet": {want: []string{"I4"}, play: func(tp *tape) {
 			succeed(tp)
