@@ -57,12 +57,27 @@ func argsOf(t *testing.T, l *layout, name string) []string {
 	return args
 }
 
-func TestArguments(t *testing.T) {
-	cases := map[string]struct {
-		opts      Options
-		component string
-		want      []string
-	}{
+// An argumentsCase is a component's arguments under some options.
+type argumentsCase struct {
+	opts      Options
+	component string
+	want      []string
+}
+
+func checkArguments(t *testing.T, cases map[string]argumentsCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := argsOf(t, testLayout(t, tc.opts), tc.component)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestArgumentsOfEngineAndExecutor(t *testing.T) {
+	checkArguments(t, map[string]argumentsCase{
 		"the engine asks for client certificates of its own authority": {
 			component: Engine,
 			want: []string{
@@ -102,6 +117,11 @@ func TestArguments(t *testing.T) {
 				"--engine=embedded",
 			},
 		},
+	})
+}
+
+func TestArgumentsOfOtherComponents(t *testing.T) {
+	checkArguments(t, map[string]argumentsCase{
 		"extra arguments come last, for the node too": {
 			opts:      Options{ExtraArgs: map[string][]string{Node: {"--crash-backoff-base=1s"}}},
 			component: Node,
@@ -140,15 +160,7 @@ func TestArguments(t *testing.T) {
 				"--tls-private-key-file=STATE/pki/serving.key",
 			},
 		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := argsOf(t, testLayout(t, tc.opts), tc.component)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("arguments (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestEverythingListensOnLoopback(t *testing.T) {

@@ -22,26 +22,35 @@ func binaries(t *testing.T, names ...string) string {
 	return dir
 }
 
-func TestOptionsAreChecked(t *testing.T) {
+func TestGoodOptionsAreAccepted(t *testing.T) {
+	all := binaries(t, LocalBinary, EngineBinary, ExecutorBinary)
+	cases := map[string]Options{
+		"the least that is needed": {StateDir: "s", BinDir: all},
+		"executables named one by one": {
+			StateDir:     "s",
+			LocalPath:    filepath.Join(all, LocalBinary),
+			EnginePath:   filepath.Join(all, EngineBinary),
+			ExecutorPath: filepath.Join(all, ExecutorBinary),
+		},
+		"no executables of parts that are left out": {
+			StateDir: "s", BinDir: binaries(t, LocalBinary), WithoutEngine: true, WithoutExecutor: true,
+		},
+	}
+	for name, opts := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := opts.complete(); err != nil {
+				t.Errorf("got %v, want no error", err)
+			}
+		})
+	}
+}
+
+func TestBadOptionsAreRefused(t *testing.T) {
 	all := binaries(t, LocalBinary, EngineBinary, ExecutorBinary)
 	cases := map[string]struct {
 		opts Options
-		want []string // parts of the error; none means that the options are good
+		want []string // parts of the error
 	}{
-		"the least that is needed": {
-			opts: Options{StateDir: "s", BinDir: all},
-		},
-		"executables named one by one": {
-			opts: Options{
-				StateDir:     "s",
-				LocalPath:    filepath.Join(all, LocalBinary),
-				EnginePath:   filepath.Join(all, EngineBinary),
-				ExecutorPath: filepath.Join(all, ExecutorBinary),
-			},
-		},
-		"no executables of parts that are left out": {
-			opts: Options{StateDir: "s", BinDir: binaries(t, LocalBinary), WithoutEngine: true, WithoutExecutor: true},
-		},
 		"nothing": {
 			opts: Options{},
 			want: []string{"StateDir must be set", LocalBinary, EngineBinary, ExecutorBinary},
@@ -78,12 +87,6 @@ func TestOptionsAreChecked(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.opts.complete()
-			if len(tc.want) == 0 {
-				if err != nil {
-					t.Errorf("got %v, want no error", err)
-				}
-				return
-			}
 			if err == nil {
 				t.Fatal("accepted")
 			}

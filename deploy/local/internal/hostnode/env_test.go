@@ -61,27 +61,54 @@ func envPod() *corev1.Pod {
 	}
 }
 
-func TestContainerEnv(t *testing.T) {
+func fromConfigMap(name, prefix string, optional bool) corev1.EnvFromSource {
+	return corev1.EnvFromSource{Prefix: prefix, ConfigMapRef: &corev1.ConfigMapEnvSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: name}, Optional: &optional,
+	}}
+}
+
+func fromSecret(name string, optional bool) corev1.EnvFromSource {
+	return corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: name}, Optional: &optional,
+	}}
+}
+
+// An envCase is a container's environment in a namespace with the config map cm and
+// the secret s.
+type envCase struct {
+	env     []corev1.EnvVar
+	envFrom []corev1.EnvFromSource
+	want    map[string]string
+	wantErr string
+}
+
+func checkEnv(t *testing.T, cases map[string]envCase) {
+	t.Helper()
 	objects := mapLookup{
 		configMaps: map[string]map[string]string{"cm": {"k": "v", "other": "o"}},
 		secrets:    map[string]map[string][]byte{"s": {"k": []byte("hidden")}},
 	}
-	fromConfigMap := func(name, prefix string, optional bool) corev1.EnvFromSource {
-		return corev1.EnvFromSource{Prefix: prefix, ConfigMapRef: &corev1.ConfigMapEnvSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Optional: &optional,
-		}}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := containerEnv(t.Context(), envPod(), &corev1.Container{Env: tc.env, EnvFrom: tc.envFrom}, objects)
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Fatalf("error %v, want %q", err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("variables (-want +got):\n%s", diff)
+			}
+		})
 	}
-	fromSecret := func(name string, optional bool) corev1.EnvFromSource {
-		return corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Optional: &optional,
-		}}
-	}
-	cases := map[string]struct {
-		env     []corev1.EnvVar
-		envFrom []corev1.EnvFromSource
-		want    map[string]string
-		wantErr string
-	}{
+}
+
+func TestContainerEnv(t *testing.T) {
+	checkEnv(t, map[string]envCase{
 		"literals, and a reference to an earlier one": {
 			env:  []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "$(A)2"}},
 			want: map[string]string{"A": "1", "B": "12"},
@@ -116,6 +143,11 @@ func TestContainerEnv(t *testing.T) {
 				"ACCOUNT": "sa", "POD_IP": "127.0.0.1", "HOST_IP": "127.0.0.1",
 			},
 		},
+	})
+}
+
+func TestContainerEnvFromKeys(t *testing.T) {
+	checkEnv(t, map[string]envCase{
 		"keys of a config map and a secret": {
 			env:  []corev1.EnvVar{{Name: "A", ValueFrom: configMapKey("cm", "k", false)}, {Name: "B", ValueFrom: secretKey("s", "k", false)}},
 			want: map[string]string{"A": "v", "B": "hidden"},
@@ -137,6 +169,11 @@ func TestContainerEnv(t *testing.T) {
 			env:     []corev1.EnvVar{{Name: "A", ValueFrom: secretKey("s", "none", false)}},
 			wantErr: "couldn't find key none in Secret ns/s",
 		},
+	})
+}
+
+func TestContainerEnvFromWholeObjects(t *testing.T) {
+	checkEnv(t, map[string]envCase{
 		"whole objects with and without a prefix, overridden by env, and open to references": {
 			envFrom: []corev1.EnvFromSource{fromConfigMap("cm", "P_", false), fromSecret("s", false)},
 			env:     []corev1.EnvVar{{Name: "P_other", Value: "mine"}, {Name: "R", Value: "$(P_k)"}},
@@ -150,24 +187,7 @@ func TestContainerEnv(t *testing.T) {
 			envFrom: []corev1.EnvFromSource{fromSecret("none", false)},
 			wantErr: `secrets "none" not found`,
 		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := containerEnv(t.Context(), envPod(), &corev1.Container{Env: tc.env, EnvFrom: tc.envFrom}, objects)
-			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Fatalf("error %v, want %q", err, tc.wantErr)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("variables (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestBaseEnvIsSmall(t *testing.T) {

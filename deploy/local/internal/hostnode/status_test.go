@@ -98,28 +98,64 @@ const (
 	always    = corev1.RestartPolicyAlways
 )
 
-func TestStatusFromRecords(t *testing.T) {
-	one := []string{"c"}
-	good := endedRunOf("id", 0, 1, 2, 0)
-	bad := endedRunOf("id", 0, 1, 2, 1)
-	alive := aliveRun("id", 0, 1)
-	backingOff := &corev1.ContainerStateWaiting{Reason: waitingCrashLoop}
-	notReady := []string{"Ready ContainersNotReady", "ContainersReady ContainersNotReady"}
-	ended := func(why string) []string {
-		return []string{"PodReadyToStartContainers ", "Ready " + why, "ContainersReady " + why}
-	}
+// Runs of containers that the tests of statuses share.
+var (
+	one        = []string{"c"}
+	good       = endedRunOf("id", 0, 1, 2, 0)
+	bad        = endedRunOf("id", 0, 1, 2, 1)
+	alive      = aliveRun("id", 0, 1)
+	backingOff = &corev1.ContainerStateWaiting{Reason: waitingCrashLoop}
+)
 
-	cases := map[string]struct {
-		spec corev1.PodSpec
-		// fill sets the records up; they are in the order of the spec, init containers first.
-		fill func(c []*container)
-		old  corev1.PodStatus
-		over bool
-		// verdict and refused as in facts.
-		verdict *verdict
-		refused bool
-		want    summary
-	}{
+// Conditions that are not True: of a pod that is not ready, of one whose init
+// containers have not ended, and of one whose init container failed.
+var (
+	notReady       = []string{"Ready ContainersNotReady", "ContainersReady ContainersNotReady"}
+	notInitialized = append([]string{"Initialized ContainersNotInitialized"}, notReady...)
+	initFailed     = []string{"PodReadyToStartContainers ", "Initialized ContainersNotInitialized", "Ready PodFailed", "ContainersReady PodFailed"}
+)
+
+// ended are the conditions that are not True of a pod that has ended.
+func ended(why string) []string {
+	return []string{"PodReadyToStartContainers ", "Ready " + why, "ContainersReady " + why}
+}
+
+// A statusCase is a pod with the records of its containers, and the status that
+// follows.
+type statusCase struct {
+	spec corev1.PodSpec
+	// fill sets up the records, which are in the order of the spec, init containers first.
+	fill func(c []*container)
+	old  corev1.PodStatus
+	over bool
+	// verdict and refused are those of facts.
+	verdict *verdict
+	refused bool
+	want    summary
+}
+
+func checkStatuses(t *testing.T, cases map[string]statusCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{Spec: tc.spec}
+			containers := newContainers(&pod.Spec, crashBackoff{})
+			if tc.fill != nil {
+				tc.fill(containers)
+			}
+			f := facts{
+				pod: pod, old: &tc.old, containers: containers, refused: tc.refused, over: tc.over,
+				verdict: tc.verdict, since: at(0), now: at(5),
+			}
+			if diff := cmp.Diff(tc.want, summarize(f.status())); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStatusBeforeTheContainersRun(t *testing.T) {
+	checkStatuses(t, map[string]statusCase{
 		"nothing has started": {
 			spec: specOf(never, nil, nil, one),
 			want: summary{Phase: "Pending", Main: []string{"c waiting ContainerCreating"}, NotTrue: notReady},
@@ -128,7 +164,7 @@ func TestStatusFromRecords(t *testing.T) {
 			spec: specOf(never, []string{"i"}, nil, one),
 			want: summary{
 				Phase: "Pending", Init: []string{"i waiting PodInitializing"}, Main: []string{"c waiting PodInitializing"},
-				NotTrue: append([]string{"Initialized ContainersNotInitialized"}, notReady...),
+				NotTrue: notInitialized,
 			},
 		},
 		"an init container runs": {
@@ -136,7 +172,7 @@ func TestStatusFromRecords(t *testing.T) {
 			fill: func(c []*container) { c[0].current = alive },
 			want: summary{
 				Phase: "Pending", Init: []string{"i running, started"}, Main: []string{"c waiting PodInitializing"},
-				NotTrue: append([]string{"Initialized ContainersNotInitialized"}, notReady...),
+				NotTrue: notInitialized,
 			},
 		},
 		"init containers are done and the main one has not started": {
@@ -154,7 +190,7 @@ func TestStatusFromRecords(t *testing.T) {
 			want: summary{
 				Phase: "Failed", Init: []string{"i terminated Error 1", "j waiting PodInitializing"},
 				Main:    []string{"c waiting PodInitializing"},
-				NotTrue: []string{"PodReadyToStartContainers ", "Initialized ContainersNotInitialized", "Ready PodFailed", "ContainersReady PodFailed"},
+				NotTrue: initFailed,
 			},
 		},
 		"an init container failed and waits for its restart": {
@@ -163,9 +199,14 @@ func TestStatusFromRecords(t *testing.T) {
 			want: summary{
 				Phase: "Pending", Init: []string{"i waiting CrashLoopBackOff, last terminated Error 1"},
 				Main:    []string{"c waiting PodInitializing"},
-				NotTrue: append([]string{"Initialized ContainersNotInitialized"}, notReady...),
+				NotTrue: notInitialized,
 			},
 		},
+	})
+}
+
+func TestStatusOfContainers(t *testing.T) {
+	checkStatuses(t, map[string]statusCase{
 		"the container runs": {
 			spec: specOf(never, nil, nil, one),
 			fill: func(c []*container) { c[0].current = alive },
@@ -219,6 +260,11 @@ func TestStatusFromRecords(t *testing.T) {
 			over: true,
 			want: summary{Phase: "Failed", Main: []string{"c terminated Error 1"}, NotTrue: ended("PodFailed")},
 		},
+	})
+}
+
+func TestStatusWithSidecars(t *testing.T) {
+	checkStatuses(t, map[string]statusCase{
 		"the main container is done but a sidecar runs": {
 			spec: specOf(never, nil, []string{"s"}, one),
 			fill: func(c []*container) { c[0].current, c[1].current = alive, good },
@@ -240,9 +286,14 @@ func TestStatusFromRecords(t *testing.T) {
 			old:  corev1.PodStatus{Phase: corev1.PodPending},
 			want: summary{
 				Phase: "Pending", Init: []string{"i terminated Error 1", "s running, started, ready"}, Main: []string{"c waiting PodInitializing"},
-				NotTrue: append([]string{"Initialized ContainersNotInitialized"}, notReady...),
+				NotTrue: notInitialized,
 			},
 		},
+	})
+}
+
+func TestStatusOfStoppedPods(t *testing.T) {
+	checkStatuses(t, map[string]statusCase{
 		"stopped under Always with exit code 0": {
 			spec: specOf(always, nil, nil, one),
 			fill: func(c []*container) { c[0].current = good },
@@ -262,7 +313,7 @@ func TestStatusFromRecords(t *testing.T) {
 			want: summary{
 				Phase: "Failed", Init: []string{"i terminated Completed 0, ready", "j terminated Error 143", "k waiting PodInitializing"},
 				Main:    []string{"c waiting PodInitializing"},
-				NotTrue: []string{"PodReadyToStartContainers ", "Initialized ContainersNotInitialized", "Ready PodFailed", "ContainersReady PodFailed"},
+				NotTrue: initFailed,
 			},
 		},
 		"a deadline has the last word over exit codes": {
@@ -292,23 +343,7 @@ func TestStatusFromRecords(t *testing.T) {
 			over: true,
 			want: summary{Phase: "Failed", Reason: "NodeLost", Main: []string{"c terminated Completed 0"}, NotTrue: ended("PodFailed")},
 		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			pod := &corev1.Pod{Spec: tc.spec}
-			containers := newContainers(&pod.Spec, crashBackoff{})
-			if tc.fill != nil {
-				tc.fill(containers)
-			}
-			f := facts{
-				pod: pod, old: &tc.old, containers: containers, refused: tc.refused, over: tc.over,
-				verdict: tc.verdict, since: at(0), now: at(5),
-			}
-			if diff := cmp.Diff(tc.want, summarize(f.status())); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestStatusInFull(t *testing.T) {
