@@ -76,10 +76,15 @@ export RAPID_NOFAILFILE := true
 promtool: ## take promtool, which tests the alerts, out of Debian's package prometheus into .bin, unless it is there
 	@tools/promtool.sh $(BIN)
 
+.PHONY: clients
+clients: ## install what the clients of docs/remote.md in Python and Node need: Debian packages (as root), npm packages into .bin
+	@tools/clients/install.sh $(BIN)
+
 .PHONY: test
 test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@echo 'race detector: $(if $(RACE),on for $(LIGHT),off (it needs a C compiler))'
 	@PATH="$$PATH:$(BIN)" command -v promtool >/dev/null || echo 'tests of the alerts: NOT RUN, promtool is missing (make promtool)'
+	@[ -e $(BIN)/clients/installed ] && /usr/bin/python3 -c 'import grpc' 2>/dev/null || echo 'clients of docs/remote.md in Python or Node: NOT RUN, what they need is missing (make clients)'
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
 
 .PHONY: test-cluster

@@ -1,0 +1,248 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"jobpolicy.dev/test/guide"
+)
+
+// address is the engine's on the page, and traceID the trace of its callers.
+const (
+	address = "localhost:8443"
+	traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+)
+
+// needs are the programs that the commands below a heading take.
+var needs = map[string][]string{
+	"An engine and its certificates": {"openssl"},
+	"Go":                             {},
+	"Python":                         {"buf", "protoc", "grpc_python_plugin", "/usr/bin/python3"},
+	"Node":                           {"buf", "node"},
+	"Other languages":                {"protoc"},
+}
+
+// Every command and program of the page works, and each caller's trace reaches the
+// engine.
+func TestPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the engine and generates clients")
+	}
+	p := newPage(t)
+	steps, err := guide.Read(p.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := map[string]bool{}
+	for _, step := range steps {
+		programs, known := needs[step.Heading]
+		if !known {
+			t.Fatalf("docs/remote.md:%d: commands below the heading %q need a row in the test", step.Line, step.Heading)
+		}
+		if step.Heading == "Go" && p.engine == nil {
+			p.startEngine(t)
+		}
+		t.Run(step.Heading, func(t *testing.T) {
+			if missing := p.missing(step.Heading, programs); missing != "" {
+				t.Skipf("NOT RUN: %s is missing (make clients installs it)", missing)
+			}
+			step.Command = strings.ReplaceAll(step.Command, address, p.address)
+			before := p.traces()
+			if _, err := p.shell.Run(t.Context(), step); err != nil {
+				t.Fatalf("docs/remote.md:%d: %v", step.Line, err)
+			}
+			ran[step.Heading] = true
+			if step.Heading == "Other languages" {
+				checkPublished(t, filepath.Join(p.dir, "jobpolicy.binpb"))
+			}
+			if strings.Contains(step.Command, p.address) && p.traces() < before+2 {
+				t.Errorf("the engine saw %d calls in the trace of the caller, want 2:\n%s", p.traces()-before, p.log(t))
+			}
+		})
+	}
+	if !ran["An engine and its certificates"] || !ran["Go"] {
+		t.Error("the page was not run")
+	}
+}
+
+// What protoc makes of the files below third_party is what others have published.
+func checkPublished(t *testing.T, file string) {
+	t.Helper()
+	var set descriptorpb.FileDescriptorSet
+	if err := proto.Unmarshal(read(t, file), &set); err != nil {
+		t.Fatal(err)
+	}
+	files, err := protodesc.NewFiles(&set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []protoreflect.FileDescriptor{status.File_google_rpc_status_proto, errdetails.File_google_rpc_error_details_proto} {
+		got, err := files.FindFileByPath(want.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(protodesc.ToFileDescriptorProto(want), protodesc.ToFileDescriptorProto(got), protocmp.Transform()); diff != "" {
+			t.Errorf("%s (-published +here):\n%s", want.Path(), diff)
+		}
+	}
+}
+
+// What the page installs for Node is what the test runs with.
+func TestPageInstallsWhatIsTested(t *testing.T) {
+	var pinned struct{ Dependencies map[string]string }
+	data := read(t, "../../tools/clients/package.json")
+	if err := json.Unmarshal(data, &pinned); err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^npm install (.*)$`).FindSubmatch(read(t, "../../docs/remote.md"))
+	if line == nil {
+		t.Fatal("docs/remote.md has no line that begins with npm install")
+	}
+	packages := strings.Fields(string(line[1]))
+	for _, name := range packages {
+		if pinned.Dependencies[name] == "" {
+			t.Errorf("docs/remote.md installs %s, tools/clients/package.json does not", name)
+		}
+	}
+	if len(packages) != len(pinned.Dependencies) {
+		t.Errorf("docs/remote.md installs %v, tools/clients/package.json %v", packages, pinned.Dependencies)
+	}
+}
+
+// page is docs/remote.md and the folder that it is followed in.
+type page struct {
+	file, root, dir string
+	shell           guide.Shell
+	address         string
+	engine          *exec.Cmd
+	output          string
+}
+
+func newPage(t *testing.T) *page {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &page{file: filepath.Join(root, "docs/remote.md"), root: root, dir: t.TempDir(), address: freeAddress(t)}
+	p.output = filepath.Join(p.dir, "engine.log")
+	path := os.Getenv("PATH") + ":" + filepath.Join(root, ".bin")
+	t.Setenv("PATH", path)
+	p.shell = guide.Shell{Dir: p.dir, Env: append(os.Environ(), "GOFLAGS=")}
+	link(t, root, filepath.Join(p.dir, "jobpolicy"))
+	if modules := filepath.Join(root, ".bin/clients/node_modules"); exists(modules) {
+		link(t, modules, filepath.Join(p.dir, "node_modules"))
+	}
+	for _, file := range regexp.MustCompile("(?s)\n`([^`\n]+)`:\n\n```[a-z]+\n(.*?)```\n").FindAllSubmatch(read(t, p.file), -1) {
+		if err := os.WriteFile(filepath.Join(p.dir, string(file[1])), file[2], 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// missing names what the commands below a heading need and is not installed.
+func (p *page) missing(heading string, programs []string) string {
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			return program
+		}
+	}
+	if heading == "Node" && !exists(filepath.Join(p.dir, "node_modules")) {
+		return "npm's packages in .bin/clients"
+	}
+	if heading == "Other languages" && !exists("/usr/include/google/protobuf/timestamp.proto") && !exists("/usr/local/include/google/protobuf/timestamp.proto") {
+		return "the files that come with protoc"
+	}
+	if heading == "Python" && exec.Command("/usr/bin/python3", "-c", "import grpc, google.protobuf").Run() != nil {
+		return "grpcio or protobuf for /usr/bin/python3"
+	}
+	return ""
+}
+
+// startEngine runs the page's command for the engine until the end of the test, on
+// another port and with a log of every call.
+func (p *page) startEngine(t *testing.T) {
+	block := regexp.MustCompile("(?s)```bash\n(\\./jobpolicy-engine .*?)```").FindSubmatch(read(t, p.file))
+	if block == nil {
+		t.Fatal("docs/remote.md has no command that starts the engine")
+	}
+	command := strings.ReplaceAll(strings.TrimSpace(string(block[1])), address, p.address)
+	log, err := os.Create(p.output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.engine = exec.CommandContext(t.Context(), "bash", "-c", "exec "+command+" --log-level=debug")
+	p.engine.Dir, p.engine.Stdout, p.engine.Stderr = p.dir, log, log
+	if err := p.engine.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.engine.Process.Kill()
+		_ = p.engine.Wait()
+		_ = log.Close()
+	})
+	for deadline := time.Now().Add(time.Minute); !bytes.Contains(p.log(t), []byte("engine serving")); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the engine does not serve:\n%s", p.log(t))
+		}
+	}
+}
+
+func (p *page) log(t *testing.T) []byte { return read(t, p.output) }
+
+// traces is how many lines of the engine's log are about the callers' trace.
+func (p *page) traces() int {
+	data, _ := os.ReadFile(p.output) // There is no log before there is an engine.
+	return bytes.Count(data, []byte("trace_id="+traceID))
+}
+
+func freeAddress(t *testing.T) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("localhost", port)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func link(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Symlink(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
