@@ -36,9 +36,9 @@ func TestNoTimeIsBehindTheEndOfTheCalendar(t *testing.T) {
 		"a time to live": {"job completions=3 ttlSecondsAfterFinished=2147483647\nstatus start=0s\ncondition Complete", func(r *request) {
 			r.Status.Conditions[0].LastTransitionTime = r.GetNow()
 		}},
-		"a hold": {"job completions=3\nstatus start=0s\nhold 0s", func(r *request) { r.CreateNotBefore = end }},
+		"a hold": {"job completions=3\nstatus start=0s\nhold 0s", func(r *request) { deferUntil(r, createPods, end) }},
 		"a pause of statuses": {"job completions=9 parallelism=3\nstatus start=0s active=3 ready=3 succeeded=1\npods active=3\nquiet 0s", func(r *request) {
-			r.StatusNotBefore = end
+			deferUntil(r, writeRoutineStatus, end)
 		}},
 	}
 	for name, tc := range cases {

@@ -26,8 +26,8 @@ func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespons
 }
 
 func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
-	if stale := staleness(s.req.GetFreshness()); stale != nil {
-		return holdStill(s, stale)
+	if stale, need := staleness(s.req.GetFreshness()); stale != nil {
+		return holdStill(s, stale, need)
 	}
 	if condition, ok := finished(s.status); ok {
 		return settleFinished(s, condition)
@@ -65,7 +65,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, pub publication, e *jobp
 		Events:            pub.events,
 		Explanation:       e,
 		PodFailureActions: failureActions(l),
-		RecheckTime:       recheckTime(s, e.GetWaits()),
+		RequeueTime:       requeueTime(s, e.GetWaits()),
 	}
 	if !sameStatus(pub.status, s.status) {
 		resp.Status = pub.status
@@ -73,8 +73,18 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, pub publication, e *jobp
 	if resp.Gang != nil || resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	}
+	resp.FollowUp = followUp(s, resp)
+	resp.Verdict = verdictMessage(s, v)
 	e.Summary = summarize(s, v, p, resp)
 	return resp
+}
+
+// verdictMessage is the verdict as the contract has it; nil if there is none.
+func verdictMessage(s *snapshot, v verdict) *jobpolicyv1.Verdict {
+	if !v.reached() {
+		return nil
+	}
+	return &jobpolicyv1.Verdict{Rule: v.rule, Repeated: interimWritten(s, v)}
 }
 
 // furtherWaits are what neither plan nor publication waits for.
@@ -117,9 +127,10 @@ func failureActions(l ledger) []*jobpolicyv1.PodFailureActionCount {
 }
 
 // holdStill is the answer to a stale view.
-func holdStill(s *snapshot, stale *jobpolicyv1.Wait) *jobpolicyv1.DecideJobResponse {
+func holdStill(s *snapshot, stale *jobpolicyv1.Wait, need jobpolicyv1.Requirement) *jobpolicyv1.DecideJobResponse {
 	return &jobpolicyv1.DecideJobResponse{
-		Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT,
+		Disposition:  jobpolicyv1.Disposition_DISPOSITION_WAIT,
+		Requirements: []jobpolicyv1.Requirement{need},
 		Explanation: &jobpolicyv1.Explanation{
 			Summary:    "wait: " + stale.GetDetail(),
 			Waits:      []*jobpolicyv1.Wait{stale},
@@ -156,5 +167,6 @@ func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobRespons
 		e.Summary = fmt.Sprintf("the Job is %s; release pods left with the finalizer: %d", condition, n)
 	}
 	expire(s, condition, resp)
+	resp.FollowUp = followUp(s, resp)
 	return resp
 }

@@ -28,15 +28,13 @@
 //     and call again; the second answer is never INCOMPLETE for the same need.
 //  4. Carry the decision out in the order of DecideJobResponse: make the gang,
 //     create and delete pods, then write the status, then release finalizers,
-//     then delete the Job if delete_job says so, then record events. If a step fails in part, stop there and start a new round. A
-//     creation or write of which you do not know whether it took effect is in
-//     flight until you have looked; one that was refused is none. After a refusal
-//     of pods (quota, admission), set create_not_before; after one of deletions,
-//     delete_not_before.
-//  5. Start the next round when a pod or the Job changes, when something that
-//     was in flight becomes known, and at recheck_time; and at once after a
-//     decision that created or deleted as many pods as a round may, or that left
-//     creation to the next one (WAIT_REASON_RECORDING).
+//     then delete the Job if delete_job says so, then record events. If a step
+//     fails in part, stop there and ask again. A creation or write of which you
+//     do not know whether it took effect is in flight until you have looked; one
+//     that was refused is none. After a refusal of pods (quota, admission), or of
+//     deletions, ask in deferrals to leave that step for later.
+//  5. Ask again when a pod or the Job changes, when something that was in flight
+//     becomes known, at requeue_time, and when follow_up says so.
 //
 // A request that breaks the contract is refused with every violation at once
 // (InvalidRequestError), and a spec with fields of a newer contract by the name
@@ -65,7 +63,7 @@
 //
 // A finished Job is decided on as well: pods that were left with the finalizer are
 // released, and when its time to live is over, delete_job asks for the Job itself.
-// Until then recheck_time says when to come back.
+// Until then requeue_time says when to ask again.
 //
 // CronJobs have a package of their own, cronjob.
 //

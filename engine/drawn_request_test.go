@@ -46,17 +46,18 @@ func drawRequest(t *rapid.T) *request {
 		req.Freshness = &jobpolicyv1.Freshness{JobObserved: "5", JobWritten: rapid.SampledFrom([]string{"", "4", "6", "18446744073709551615"}).Draw(t, "written")}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "hold") == 0 {
-		req.CreateNotBefore = drawTime(t, "not before")
+		deferUntil(req, createPods, drawTime(t, "not before"))
 	}
 	if rapid.IntRange(0, 5).Draw(t, "hold deletions") == 0 {
-		req.DeleteNotBefore = drawTime(t, "no deletion before")
+		deferUntil(req, deletePods, drawTime(t, "no deletion before"))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "quiet") == 0 {
-		req.StatusNotBefore = drawTime(t, "no status before")
+		deferUntil(req, writeRoutineStatus, drawTime(t, "no status before"))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "records sooner") == 0 {
-		req.RecordNotBefore = drawTime(t, "no record before")
+		deferUntil(req, recordPods, drawTime(t, "no record before"))
 	}
+	req.NamespaceDeleting = rapid.IntRange(0, 19).Draw(t, "namespace deleting") == 0
 	req.Retry = &jobpolicyv1.RetryFacts{}
 	if rapid.Bool().Draw(t, "success") {
 		req.Retry.LastSuccessTime = drawTime(t, "last success")

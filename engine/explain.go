@@ -73,6 +73,8 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 		return fmt.Sprintf("the Job fails (%s: %s)", v.reason, v.message)
 	case s.spec.GetDeleting():
 		return "the Job is being deleted"
+	case s.deleting():
+		return "the Job's namespace is being deleted"
 	case s.spec.GetSuspend():
 		return "the Job is suspended"
 	case resp.GetCreate() != nil:
@@ -81,9 +83,9 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 	return fmt.Sprintf("active: %d of %d wanted", p.active, *p.wanted)
 }
 
-// recheckTime is the earliest time at which a wait ends by itself. All of them
+// requeueTime is the earliest time at which a wait ends by itself. All of them
 // lie in the future (invariant I11), unless the calendar ends before.
-func recheckTime(s *snapshot, waits []*jobpolicyv1.Wait) *timestamppb.Timestamp {
+func requeueTime(s *snapshot, waits []*jobpolicyv1.Wait) *timestamppb.Timestamp {
 	var earliest *timestamppb.Timestamp
 	for _, w := range waits {
 		at := w.GetUntil()

@@ -6,18 +6,19 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// staleness says what the caller has written but not yet seen; nil if its view
-// is current. Deciding on a stale view is how pods get created twice (I6).
-func staleness(f *jobpolicyv1.Freshness) *jobpolicyv1.Wait {
+// staleness says what the caller has written but not yet seen, and what it has to
+// read anew; nil if its view is current. Deciding on a stale view is how pods get
+// created twice (I6).
+func staleness(f *jobpolicyv1.Freshness) (*jobpolicyv1.Wait, jobpolicyv1.Requirement) {
 	if older(f.GetJobObserved(), f.GetJobWritten()) {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_STALE_JOB,
-			"the Job was read at resource version %s, but written at %s", f.GetJobObserved(), f.GetJobWritten())
+			"the Job was read at resource version %s, but written at %s", f.GetJobObserved(), f.GetJobWritten()), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_JOB
 	}
 	if older(f.GetPodsObserved(), f.GetPodsWritten()) {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_STALE_PODS,
-			"pods were read at resource version %s, but written at %s", f.GetPodsObserved(), f.GetPodsWritten())
+			"pods were read at resource version %s, but written at %s", f.GetPodsObserved(), f.GetPodsWritten()), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_PODS
 	}
-	return nil
+	return nil, 0
 }
 
 // older compares resource versions, which validation has found to be numbers.

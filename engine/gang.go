@@ -6,7 +6,7 @@ import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 // gang of a Job that has not begun is asked for even if it creates no pods yet,
 // because it is suspended: once the status says so, the Job has begun.
 func planGang(s *snapshot, v verdict, p plan) *jobpolicyv1.Gang {
-	if !s.req.GetSettings().GetGangScheduling() || v.reached() || s.spec.GetDeleting() || !gangShaped(s) {
+	if !s.req.GetSettings().GetGangScheduling() || v.reached() || s.deleting() || !gangShaped(s) {
 		return nil
 	}
 	fresh := neverBegun(s)

@@ -114,7 +114,7 @@ func heldForReplacement(t tally, r podRow) bool {
 func leaving(s *snapshot, v verdict, p plan) []*jobpolicyv1.ActivePod {
 	var pods []*jobpolicyv1.ActivePod
 	switch {
-	case s.spec.GetDeleting():
+	case s.deleting():
 		pods = slices.Clone(s.req.GetActivePods().GetPods())
 	case v.reached():
 		for _, r := range p.removals {
@@ -142,7 +142,7 @@ func leavingRow(s *snapshot, pod *jobpolicyv1.ActivePod) podRow {
 
 // enter records one pod, as far as it must be recorded, and releases it.
 func (l *ledger) enter(s *snapshot, v verdict, r podRow, held bool) {
-	final := v.reached() || s.spec.GetDeleting()
+	final := v.reached() || s.deleting()
 	if !final && (held || (!r.succeeded && !r.failed)) {
 		return
 	}
@@ -175,7 +175,7 @@ func (l *ledger) record(s *snapshot, v verdict, r podRow) {
 		l.uncounted.Succeeded = append(l.uncounted.Succeeded, r.pod.GetUid())
 		return
 	}
-	if !r.failed && (v.kind != fails || s.spec.GetDeleting()) {
+	if !r.failed && (v.kind != fails || s.deleting()) {
 		return
 	}
 	if s.spec.GetPodFailurePolicy() != nil && r.match.action != 0 {

@@ -171,11 +171,11 @@ func (c *cluster) observe() *jobpolicyv1.DecideJobRequest {
 		Settings:  proto.CloneOf(c.settings),
 	}
 	if !c.notBefore.IsZero() {
-		req.CreateNotBefore = timestamppb.New(c.notBefore)
+		deferUntil(req, createPods, timestamppb.New(c.notBefore))
 	}
 	if !c.quietUntil.IsZero() {
-		req.StatusNotBefore = timestamppb.New(c.quietUntil)
-		req.RecordNotBefore = timestamppb.New(c.recordsUntil)
+		deferUntil(req, writeRoutineStatus, timestamppb.New(c.quietUntil))
+		deferUntil(req, recordPods, timestamppb.New(c.recordsUntil))
 	}
 	if c.observed < c.written {
 		req.Status = proto.CloneOf(c.previous)

@@ -226,7 +226,7 @@ func (c *cluster) settle() {
 		if moved || string(before) != string(wireBytes(c.t, c.observe())) {
 			continue
 		}
-		if at := resp.GetRecheckTime(); at != nil {
+		if at := resp.GetRequeueTime(); at != nil {
 			c.now = at.AsTime()
 			continue
 		}

@@ -31,7 +31,7 @@ type plan struct {
 func planPods(s *snapshot, t tally) plan {
 	p := unchanged(s)
 	switch {
-	case s.spec.GetDeleting():
+	case s.deleting():
 		return p.needRowsOf(s, s.pods.GetTrackedActive())
 	case s.spec.GetSuspend():
 		return p.remove(s, int(s.pods.GetActive()), jobpolicyv1.DeleteReason_DELETE_REASON_SUSPENDED)
@@ -96,9 +96,9 @@ func (p plan) remove(s *snapshot, excess int, reason jobpolicyv1.DeleteReason) p
 // limited cuts the removals to what one round may do, nothing while the caller
 // holds off, and adjusts the counts.
 func (p plan) limited(s *snapshot) plan {
-	if at := s.req.GetDeleteNotBefore(); len(p.removals) > 0 && at != nil && at.AsTime().After(s.now) {
-		p.waits = append(p.waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DELETION_FAILED, at.AsTime(),
-			"to be deleted: %d; pods could not be deleted, the caller tries again later", len(p.removals)))
+	if later := s.deferred(jobpolicyv1.Step_STEP_DELETE_PODS, "to be deleted: %d; pods could not be deleted, the caller tries again later",
+		len(p.removals)); len(p.removals) > 0 && later != nil {
+		p.waits = append(p.waits, later)
 		p.removals = nil
 		return p
 	}
@@ -146,7 +146,7 @@ func planCreation(s *snapshot, t tally, p plan) plan {
 	if s.indexed {
 		return planIndexes(s, t, p, n)
 	}
-	p.create = &jobpolicyv1.CreatePods{Count: n}
+	p.create = &jobpolicyv1.CreatePods{Count: n, AfterFailures: t.failed > 0}
 	p.active += n
 	return p
 }
@@ -161,9 +161,8 @@ func (p plan) explainNoRoom(s *snapshot) plan {
 
 // holdCreation says why no pod may be created now, if so.
 func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
-	if at := s.req.GetCreateNotBefore(); at != nil && at.AsTime().After(s.now) {
-		return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_CREATION_FAILED, at.AsTime(),
-			"pods could not be created; the caller tries again later")
+	if later := s.deferred(jobpolicyv1.Step_STEP_CREATE_PODS, "pods could not be created; the caller tries again later"); later != nil {
+		return later
 	}
 	// With limits per index, planIndexes leaves out the indexes of these.
 	if failed := s.uncertainFailures(); failed > 0 && !(s.perIndex() && s.knowsUnlistedIndexes()) {
@@ -196,7 +195,7 @@ func planIndexes(s *snapshot, t tally, p plan, n int32) plan {
 			"indexes whose failed pods have to be looked at first: %d", unlisted.Len()))
 		taken = taken.Union(unlisted)
 	}
-	create := &jobpolicyv1.CreatePods{}
+	create := &jobpolicyv1.CreatePods{AfterFailures: t.failed > 0}
 	var indexes []int32
 	var earliest *jobpolicyv1.Wait
 	for ix := range taken.FirstMissing(n, s.spec.GetCompletions()).All {
@@ -253,7 +252,7 @@ func planEnding(s *snapshot, v verdict) plan {
 	if !interimWritten(s, v) {
 		return p
 	}
-	if s.spec.GetDeleting() {
+	if s.deleting() {
 		return p.needRowsOf(s, s.pods.GetTrackedActive())
 	}
 	p = p.needRowsOf(s, s.pods.GetActive())

@@ -46,12 +46,16 @@ func (p *promises) disposition() {
 	acts := r.GetGang() != nil || r.GetCreate() != nil || len(r.GetDelete()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0
 	p.expect(acts == (r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY), "disposition %s, acts: %t", r.GetDisposition(), acts)
 	incomplete := r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
-	p.expect(incomplete == (len(r.GetRequirements()) > 0), "disposition %s with requirements %v", r.GetDisposition(), r.GetRequirements())
+	waits := r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_WAIT
+	p.expect((incomplete || waits) == (len(r.GetRequirements()) > 0), "disposition %s with requirements %v", r.GetDisposition(), r.GetRequirements())
 	p.expect(!incomplete || p.req.GetActivePods() == nil, "asks again for the rows it was given")
+	p.expect(acts == (r.GetFollowUp() != 0), "disposition %s with follow up %s", r.GetDisposition(), r.GetFollowUp())
+	rule := p.resp.GetExplanation().GetDecidingRule()
+	p.expect(incomplete || r.GetVerdict().GetRule() == rule, "the verdict of rule %q, explained by %q", r.GetVerdict().GetRule(), rule)
 	p.expect(r.GetRequestId() == p.req.GetRequestId(), "request id %q", r.GetRequestId())
 	p.expect(len(r.GetEvents()) == 0 || r.GetStatus() != nil, "events without a status that makes them true")
-	if at := r.GetRecheckTime(); at != nil {
-		p.expect(at.CheckValid() == nil && at.AsTime().After(p.req.GetNow().AsTime()), "I11: recheck at %v", at)
+	if at := r.GetRequeueTime(); at != nil {
+		p.expect(at.CheckValid() == nil && at.AsTime().After(p.req.GetNow().AsTime()), "I11: asks again at %v", at)
 	}
 }
 
@@ -80,16 +84,15 @@ func (p *promises) creation() {
 	p.expect(c.GetCount() > 0 && int64(c.GetCount()) <= room, "I6: creates %d pods with room for %d", c.GetCount(), room)
 	p.expect(wanted.GetWantedActive() <= p.req.GetSpec().GetParallelism(), "wants %d pods", wanted.GetWantedActive())
 	most := atMost(p.req.GetSettings().GetMaxPodChanges())
-	if p.req.GetStatusNotBefore() != nil && p.req.GetSpec().GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
+	_, spaced := deferredUntil(p.req, writeRoutineStatus)
+	if spaced && p.req.GetSpec().GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
 		most = max(1, most/2)
 	}
 	p.expect(int(c.GetCount()) <= most, "creates %d pods in a round", c.GetCount())
 	p.expect(len(p.resp.GetDelete()) == 0, "creates and deletes")
-	if at := p.req.GetCreateNotBefore(); at != nil {
-		p.expect(!at.AsTime().After(p.req.GetNow().AsTime()), "creates before it may")
-	}
+	p.expect(!deferred(p.req, createPods), "creates before it may")
 	spec := p.req.GetSpec()
-	p.expect(!spec.GetSuspend() && !spec.GetDeleting(), "creates pods for a Job that is suspended or being deleted")
+	p.expect(!spec.GetSuspend() && !p.deleting(), "creates pods for a Job that is suspended or being deleted")
 	if spec.GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
 		p.expect(c.GetIndexes() == nil, "creates indexes %s", indexText(c.GetIndexes()))
 		return
@@ -104,6 +107,11 @@ func (p *promises) creation() {
 	p.expect(set.Intersect(taken).Empty(), "creates indexes that are taken: %s", indexText(c.GetIndexes()))
 }
 
+// deleting reports whether the Job or its namespace is being deleted.
+func (p *promises) deleting() bool {
+	return p.req.GetSpec().GetDeleting() || p.req.GetNamespaceDeleting()
+}
+
 func (p *promises) gang() {
 	spec, st := p.req.GetSpec(), p.req.GetStatus()
 	shaped := spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED && spec.GetParallelism() > 1 &&
@@ -114,7 +122,7 @@ func (p *promises) gang() {
 		p.expect(!together || p.resp.GetCreate() == nil, "creates pods of a gang without saying so")
 		return
 	}
-	p.expect(together && !spec.GetDeleting(), "a gang of %d for a Job that is none", g.GetMinCount())
+	p.expect(together && !p.deleting(), "a gang of %d for a Job that is none", g.GetMinCount())
 	p.expect(g.GetMinCount() == spec.GetParallelism(), "a gang of %d", g.GetMinCount())
 	p.expect(g.GetMayBegin() || p.resp.GetCreate() != nil, "a gang for no pods")
 	begun := st.GetStartTime() != nil || st.GetSucceeded()+st.GetFailed() > 0 || p.req.GetPods().GetActive() > 0 || len(p.req.GetUnaccountedPods()) > 0
@@ -127,9 +135,8 @@ func (p *promises) deletion() {
 		rows[string(pod.GetUid())] = pod
 	}
 	p.expect(len(p.resp.GetDelete()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes %d pods in a round", len(p.resp.GetDelete()))
-	p.expect(len(p.resp.GetDelete()) == 0 || !p.req.GetSpec().GetDeleting(), "deletes pods of a Job that is being deleted")
-	held := p.req.GetDeleteNotBefore() != nil && p.req.GetDeleteNotBefore().AsTime().After(p.req.GetNow().AsTime())
-	p.expect(len(p.resp.GetDelete()) == 0 || !held, "deletes before it may")
+	p.expect(len(p.resp.GetDelete()) == 0 || !p.deleting(), "deletes pods of a Job that is being deleted")
+	p.expect(len(p.resp.GetDelete()) == 0 || !deferred(p.req, deletePods), "deletes before it may")
 	for _, d := range p.resp.GetDelete() {
 		pod, listed := rows[string(d.GetUid())]
 		p.expect(listed, "deletes %x, which is no active pod or twice", d.GetUid())
@@ -251,6 +258,7 @@ func shuffled(t *rapid.T, req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.Decide
 	shuffle(rnd, other.UnaccountedPods)
 	shuffle(rnd, other.GetActivePods().GetPods())
 	shuffle(rnd, other.ConfirmedReleases)
+	shuffle(rnd, other.Deferrals)
 	shuffle(rnd, other.GetRetry().GetRecentFailures())
 	return other
 }

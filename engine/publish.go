@@ -71,7 +71,7 @@ func aboutToComplete(s *snapshot, t tally, p plan) bool {
 // time is when the Job was last set going: it goes when the Job is suspended,
 // and begins anew when it resumes, so that the deadline counts active time only.
 func (pub *publication) suspension(s *snapshot) {
-	if s.spec.GetDeleting() {
+	if s.deleting() {
 		return
 	}
 	if s.spec.GetSuspend() {

@@ -21,7 +21,7 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 	if !nextStatus(s, l).After(s.now) || sameStatus(pub.status, s.status) {
 		return false
 	}
-	if v.reached() || s.spec.GetDeleting() {
+	if v.reached() || s.deleting() {
 		return false
 	}
 	if s.spec.GetSuspend() {
@@ -65,13 +65,13 @@ func neverRan(s *snapshot) bool {
 
 // nextStatus is when the caller wants the next routine status; zero if at once.
 func nextStatus(s *snapshot, l ledger) time.Time {
-	if s.req.GetStatusNotBefore() == nil {
+	at, asked := s.deferredUntil(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
+	if !asked {
 		return time.Time{}
 	}
-	at := s.req.GetStatusNotBefore().AsTime()
-	record := s.req.GetRecordNotBefore()
-	if record != nil && record.AsTime().Before(at) && unrecorded(s, l) > 0 {
-		return record.AsTime()
+	record, earlier := s.deferredUntil(jobpolicyv1.Step_STEP_RECORD_PODS)
+	if earlier && record.Before(at) && unrecorded(s, l) > 0 {
+		return record
 	}
 	return at
 }
@@ -102,7 +102,8 @@ func putOff(s *snapshot, l ledger) (ledger, publication) {
 	known := ledger{
 		uncounted: s.status.GetUncounted(), succeeded: s.status.GetSucceeded(), failed: s.status.GetFailed(), release: recorded(s, l),
 	}
-	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_STATUS_PERIOD, nextStatus(s, l),
+	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, nextStatus(s, l),
 		"the next status has time; finished pods that it will record: %d", unrecorded(s, l))
+	w.Step = jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS
 	return known, publication{status: s.status, waits: []*jobpolicyv1.Wait{w}}
 }

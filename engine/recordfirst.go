@@ -13,7 +13,7 @@ func (s *snapshot) manyPods() int { return max(1, s.maxPodChanges/5) }
 // Job's rounds are shorter, and its pods wait less. In an INDEXED Job a status costs
 // the same however many pods it records.
 func (s *snapshot) maxCreations() int {
-	if s.indexed || s.req.GetStatusNotBefore() == nil {
+	if s.indexed || !s.spacesStatuses() {
 		return s.maxPodChanges
 	}
 	return max(1, s.maxPodChanges/2)
@@ -25,7 +25,7 @@ func (s *snapshot) maxCreations() int {
 // one status may record, the one that has made up for that.
 func recordsFirst(s *snapshot, p plan, l ledger) bool {
 	many := s.manyPods()
-	if s.req.GetStatusNotBefore() == nil || int(p.create.GetCount()) < many || unrecorded(s, l) < many {
+	if !s.spacesStatuses() || int(p.create.GetCount()) < many || unrecorded(s, l) < many {
 		return false
 	}
 	return l.full || !nextStatus(s, l).After(s.now)
@@ -33,8 +33,9 @@ func recordsFirst(s *snapshot, p plan, l ledger) bool {
 
 // later is the plan without what it creates.
 func (p plan) later(s *snapshot, l ledger) plan {
-	p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_RECORDING,
-		"finished pods are recorded before others are created: %d", unrecorded(s, l)))
+	w := wait(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, "finished pods are recorded before others are created: %d", unrecorded(s, l))
+	w.Step = jobpolicyv1.Step_STEP_CREATE_PODS
+	p.waits = append(p.waits, w)
 	p.active -= p.create.GetCount()
 	p.create = nil
 	return p

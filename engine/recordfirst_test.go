@@ -21,7 +21,7 @@ func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
 		s.req.Spec.Completions = &completions
 		s.req.Status = &jobpolicyv1.JobStatus{StartTime: at(0), Active: parallelism}
 		s.req.Pods = &jobpolicyv1.PodSummary{Active: int32(parallelism - finished)}
-		s.req.StatusNotBefore = at(10 * time.Second)
+		deferUntil(s.req, writeRoutineStatus, at(10*time.Second))
 		for n := range finished {
 			s.req.UnaccountedPods = append(s.req.UnaccountedPods, &jobpolicyv1.UnaccountedPod{
 				Uid: uid(fmt.Sprintf("%03d", n)), Phase: jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, FinishedTime: at(9 * time.Second),
@@ -33,7 +33,7 @@ func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
 		return s.req
 	}
 	waitsForStatus := func(at *timestamppb.Timestamp) func(*jobpolicyv1.DecideJobRequest) {
-		return func(r *jobpolicyv1.DecideJobRequest) { r.StatusNotBefore = at }
+		return func(r *jobpolicyv1.DecideJobRequest) { deferUntil(r, writeRoutineStatus, at) }
 	}
 	cases := map[string]struct {
 		request        *jobpolicyv1.DecideJobRequest
@@ -46,7 +46,8 @@ func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
 		"more than a status may record": {request(600, waitsForStatus(at(11*time.Second))), 0, 400, 500},
 		"the caller spaces no statuses": {request(300, waitsForStatus(nil)), 300, parallelism, 300},
 		"what records pods may go earlier": {request(300, func(r *jobpolicyv1.DecideJobRequest) {
-			r.StatusNotBefore, r.RecordNotBefore = at(11*time.Second), at(10*time.Second)
+			deferUntil(r, writeRoutineStatus, at(11*time.Second))
+			deferUntil(r, recordPods, at(10*time.Second))
 		}), 0, 700, 300},
 		"pods that are recorded already": {request(300, func(r *jobpolicyv1.DecideJobRequest) {
 			r.Status.Uncounted = &jobpolicyv1.UncountedTerminatedPods{}
@@ -55,7 +56,7 @@ func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
 			}
 		}), 250, 950, 300},
 		"a status costs the same however many it records": {request(300, func(r *jobpolicyv1.DecideJobRequest) {
-			r.StatusNotBefore = at(11 * time.Second)
+			deferUntil(r, writeRoutineStatus, at(11*time.Second))
 			r.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
 			r.Pods.ActiveIndexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 300, Last: parallelism - 1}}}
 			for n, pod := range r.GetUnaccountedPods() {
@@ -80,7 +81,7 @@ func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
 			}
 			later := false
 			for _, w := range got.GetExplanation().GetWaits() {
-				later = later || w.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_RECORDING
+				later = later || w.GetStep() == createPods
 			}
 			if want := tc.create == 0; later != want {
 				t.Errorf("creation waits: %v, want %v", later, want)

@@ -92,6 +92,7 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 		"ttlSecondsAfterFinished": func(v value) { spec.TtlSecondsAfterFinished = proto.Int32(v.int32()) },
 		"suspend":                 func(v value) { spec.Suspend = v.bool() },
 		"deleting":                func(v value) { spec.Deleting = v.bool() },
+		"namespaceDeleting":       func(v value) { s.req.NamespaceDeleting = v.bool() },
 		"mode":                    func(v value) { spec.CompletionMode = jobpolicyv1.CompletionMode(v.enum(spec.CompletionMode)) },
 		"restartPolicy":           func(v value) { spec.RestartPolicy = jobpolicyv1.RestartPolicy(v.enum(spec.RestartPolicy)) },
 		"hasSchedulingGroup":      func(v value) { spec.HasSchedulingGroup = v.bool() },
@@ -156,25 +157,25 @@ func (s *scene) now(args []datadriven.CmdArg) error {
 
 func (s *scene) hold(args []datadriven.CmdArg) error {
 	d, err := time.ParseDuration(args[0].Key)
-	s.req.CreateNotBefore = at(d)
+	deferUntil(s.req, createPods, at(d))
 	return err
 }
 
 func (s *scene) holdDeletions(args []datadriven.CmdArg) error {
 	d, err := time.ParseDuration(args[0].Key)
-	s.req.DeleteNotBefore = at(d)
+	deferUntil(s.req, deletePods, at(d))
 	return err
 }
 
 func (s *scene) quiet(args []datadriven.CmdArg) error {
 	d, err := time.ParseDuration(args[0].Key)
-	s.req.StatusNotBefore = at(d)
+	deferUntil(s.req, writeRoutineStatus, at(d))
 	return err
 }
 
 func (s *scene) records(args []datadriven.CmdArg) error {
 	d, err := time.ParseDuration(args[0].Key)
-	s.req.RecordNotBefore = at(d)
+	deferUntil(s.req, recordPods, at(d))
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine/deferral"
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -123,6 +124,34 @@ func (s *snapshot) creating() int32 { return s.req.GetInFlight().GetCreates() }
 // second is the decision's time as the API stores times: in whole seconds.
 func (s *snapshot) second() *timestamppb.Timestamp {
 	return timestamppb.New(s.now.Truncate(time.Second))
+}
+
+// deleting reports whether the Job, or its namespace with all that is in it, is
+// being deleted.
+func (s *snapshot) deleting() bool { return s.spec.GetDeleting() || s.req.GetNamespaceDeleting() }
+
+// deferredUntil returns the time before which the caller does not want a step
+// taken. asked is false if the caller does not ask to leave it for later.
+func (s *snapshot) deferredUntil(step jobpolicyv1.Step) (until time.Time, asked bool) {
+	return deferral.Until(s.req.GetDeferrals(), step)
+}
+
+// deferred says that a step is left for later because the caller asks for it; nil
+// if it is not.
+func (s *snapshot) deferred(step jobpolicyv1.Step, format string, args ...any) *jobpolicyv1.Wait {
+	until, asked := s.deferredUntil(step)
+	if !asked || !until.After(s.now) {
+		return nil
+	}
+	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, until, format, args...)
+	w.Step = step
+	return w
+}
+
+// spacesStatuses reports whether the caller writes routine statuses at intervals.
+func (s *snapshot) spacesStatuses() bool {
+	_, asked := s.deferredUntil(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
+	return asked
 }
 
 // resuming reports whether the Job was suspended and no longer is. A condition

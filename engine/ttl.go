@@ -32,8 +32,12 @@ type ttl struct {
 // makes it end later.
 func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) {
 	e := resp.GetExplanation()
-	if s.spec.GetDeleting() {
+	switch {
+	case s.spec.GetDeleting():
 		e.Summary += "; it is being deleted"
+		return
+	case s.deleting():
+		e.Summary += "; its namespace is being deleted"
 		return
 	}
 	t, limited := readTTL(s.spec, condition)
@@ -51,7 +55,7 @@ func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) 
 		e.Waits = append(e.Waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_TTL, expires,
 			"the Job is kept for %ds after it finished (%s)", t.seconds, t.source))
 		e.Summary += "; wait: " + e.GetWaits()[len(e.GetWaits())-1].GetDetail()
-		resp.RecheckTime = recheckTime(s, e.GetWaits())
+		resp.RequeueTime = requeueTime(s, e.GetWaits())
 		return
 	}
 	e.Summary = strings.TrimSuffix(e.GetSummary(), "; nothing to do") + fmt.Sprintf("; delete it, kept for %ds after it finished (%s)", t.seconds, t.source)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine/deferral"
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -115,14 +116,19 @@ func validate(req *jobpolicyv1.DecideJobRequest) error {
 	c.freshness(req.GetFreshness())
 	c.retry(req.GetRetry())
 	c.settings(req.GetSettings())
-	c.optionalTime("create_not_before", req.GetCreateNotBefore())
-	c.optionalTime("delete_not_before", req.GetDeleteNotBefore())
-	c.optionalTime("status_not_before", req.GetStatusNotBefore())
-	c.optionalTime("record_not_before", req.GetRecordNotBefore())
+	c.deferrals(req.GetDeferrals())
 	if len(c.violations) > 0 {
 		return &InvalidRequestError{Violations: c.violations}
 	}
 	return nil
+}
+
+func (c *checker) deferrals(deferrals []*jobpolicyv1.Deferral) {
+	deferral.Check(deferrals, func(index int, field, text string) {
+		c.enter("deferrals", index)
+		c.violated(field, "%s", text)
+		c.leave()
+	})
 }
 
 func (c *checker) job(job *jobpolicyv1.JobRef) {

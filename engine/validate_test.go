@@ -216,17 +216,22 @@ func TestInvalidRequests(t *testing.T) {
 		"a success time that is none":            {func(r *request) { r.Retry.LastSuccessTime = badTime }, "retry.last_success_time", "must be a time"},
 		"a nil retry fact":                       {func(r *request) { r.Retry.RecentFailures[1] = nil }, "retry.recent_failures[1].finished_time", "is required"},
 		"too many retry facts":                   {func(r *request) { r.Retry.RecentFailures = make([]*jobpolicyv1.PodFailureFact, 65) }, "retry.recent_failures", "at most 64 entries, has 65"},
-		"a pause of records that is no time":     {func(r *request) { r.RecordNotBefore = badTime }, "record_not_before", "must be a time"},
-		"a pause that is no time":                {func(r *request) { r.StatusNotBefore = badTime }, "status_not_before", "must be a time"},
-		"a hold of deletions that is no time":    {func(r *request) { r.DeleteNotBefore = badTime }, "delete_not_before", "must be a time"},
-		"a hold that is no time":                 {func(r *request) { r.CreateNotBefore = badTime }, "create_not_before", "must be a time"},
-		"no back-off at all":                     {func(r *request) { r.Settings.PodFailureBackoff = durationpb.New(0) }, "settings.pod_failure_backoff", "between 0.001s and 86400s, is 0s"},
-		"a back-off beyond a day":                {func(r *request) { r.Settings.MaxPodFailureBackoff = durationpb.New(25 * time.Hour) }, "settings.max_pod_failure_backoff", "is 90000s"},
-		"a limit below the first delay":          {func(r *request) { r.Settings.MaxPodFailureBackoff = durationpb.New(time.Millisecond) }, "settings.max_pod_failure_backoff", "between 1s and"},
-		"a duration that is none":                {func(r *request) { r.Settings.PodFailureBackoff = &durationpb.Duration{Nanos: -1, Seconds: 1} }, "settings.pod_failure_backoff", "not a valid duration"},
-		"a negative ledger":                      {func(r *request) { r.Settings.MaxUncountedPods = -1 }, "settings.max_uncounted_pods", "between 0 and 100000, is -1"},
-		"a ledger that is too large":             {func(r *request) { r.Settings.MaxUncountedPods = 100_001 }, "settings.max_uncounted_pods", "is 100001"},
-		"too many changes a round":               {func(r *request) { r.Settings.MaxPodChanges = 100_001 }, "settings.max_pod_changes", "is 100001"},
+		"a pause of records that is no time":     {func(r *request) { deferUntil(r, recordPods, badTime) }, "deferrals[0].until", "must be a time"},
+		"a pause that is no time":                {func(r *request) { deferUntil(r, writeRoutineStatus, badTime) }, "deferrals[0].until", "must be a time"},
+		"a hold of deletions that is no time":    {func(r *request) { deferUntil(r, deletePods, badTime) }, "deferrals[0].until", "must be a time"},
+		"a step put off twice": {func(r *request) {
+			r.Deferrals = []*jobpolicyv1.Deferral{{Step: createPods, Until: at(0)}, {Step: createPods, Until: at(0)}}
+		}, "deferrals[1].step", "is also that of an earlier entry"},
+		"a step without a name":         {func(r *request) { r.Deferrals = []*jobpolicyv1.Deferral{{Until: at(0)}} }, "deferrals[0].step", "is required"},
+		"a step put off for no time":    {func(r *request) { r.Deferrals = []*jobpolicyv1.Deferral{{Step: createPods}} }, "deferrals[0].until", "is required"},
+		"a hold that is no time":        {func(r *request) { deferUntil(r, createPods, badTime) }, "deferrals[0].until", "must be a time"},
+		"no back-off at all":            {func(r *request) { r.Settings.PodFailureBackoff = durationpb.New(0) }, "settings.pod_failure_backoff", "between 0.001s and 86400s, is 0s"},
+		"a back-off beyond a day":       {func(r *request) { r.Settings.MaxPodFailureBackoff = durationpb.New(25 * time.Hour) }, "settings.max_pod_failure_backoff", "is 90000s"},
+		"a limit below the first delay": {func(r *request) { r.Settings.MaxPodFailureBackoff = durationpb.New(time.Millisecond) }, "settings.max_pod_failure_backoff", "between 1s and"},
+		"a duration that is none":       {func(r *request) { r.Settings.PodFailureBackoff = &durationpb.Duration{Nanos: -1, Seconds: 1} }, "settings.pod_failure_backoff", "not a valid duration"},
+		"a negative ledger":             {func(r *request) { r.Settings.MaxUncountedPods = -1 }, "settings.max_uncounted_pods", "between 0 and 100000, is -1"},
+		"a ledger that is too large":    {func(r *request) { r.Settings.MaxUncountedPods = 100_001 }, "settings.max_uncounted_pods", "is 100001"},
+		"too many changes a round":      {func(r *request) { r.Settings.MaxPodChanges = 100_001 }, "settings.max_pod_changes", "is 100001"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

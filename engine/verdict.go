@@ -5,6 +5,8 @@ package engine
 type verdict struct {
 	kind            verdictKind
 	reason, message string
+	// rule is the name of the rule that reached it.
+	rule string
 }
 
 type verdictKind int
@@ -34,11 +36,11 @@ func no(detail string) answer { return answer{detail: detail} }
 // failure and success reach a verdict. Its message is upstream's; the detail
 // adds the numbers that were compared.
 func failure(reason, message, detail string) answer {
-	return answer{verdict{fails, reason, message}, detail}
+	return answer{verdict{kind: fails, reason: reason, message: message}, detail}
 }
 
 func success(reason, message, detail string) answer {
-	return answer{verdict{succeeds, reason, message}, detail}
+	return answer{verdict{kind: succeeds, reason: reason, message: message}, detail}
 }
 
 // A rule is one named criterion by which a Job ends.
@@ -66,7 +68,7 @@ func verdictRules() []rule {
 }
 
 // RuleNames lists the rules in the order in which they are asked. The names
-// appear in Explanation.rules and Explanation.deciding_rule.
+// appear in Verdict.rule, Explanation.rules and Explanation.deciding_rule.
 func RuleNames() []string {
 	rules := verdictRules()
 	names := make([]string, len(rules))
@@ -87,6 +89,7 @@ func judge(f facts) (verdict, []asked) {
 	var answers []asked
 	for _, r := range verdictRules() {
 		a := r.ask(f)
+		a.verdict.rule = r.name
 		answers = append(answers, asked{r.name, a})
 		if a.verdict.reached() {
 			return a.verdict, answers

@@ -58,7 +58,7 @@ func (e *Executor) ask(ctx context.Context, s *jobState, snap snapshot) (*jobpol
 	}
 	label := dispositionLabel(d.GetDisposition())
 	e.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
-	e.metrics.decisions.WithLabelValues(label, cmp.Or(d.GetExplanation().GetDecidingRule(), "none")).Inc()
+	e.metrics.decisions.WithLabelValues(label, cmp.Or(d.GetVerdict().GetRule(), "none")).Inc()
 	e.debug(ctx, "decided", snap.job, slog.String("disposition", label), slog.String("summary", d.GetExplanation().GetSummary()))
 	return d, nil
 }

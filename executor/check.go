@@ -43,18 +43,18 @@ func (e *Executor) check(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.Decid
 }
 
 func checkFrame(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
-	rule := d.GetExplanation().GetDecidingRule()
+	rule := d.GetVerdict().GetRule()
 	switch {
 	case d.GetRequestId() != req.GetRequestId():
 		return wrong("request_id", "is %q, want %q", d.GetRequestId(), req.GetRequestId())
 	case dispositionLabel(d.GetDisposition()) == "unspecified":
 		return wrong("disposition", "is %v, want one of the contract", d.GetDisposition())
 	case !text(rule, maxRuleBytes):
-		return wrong("explanation.deciding_rule", "has %d bytes, want UTF-8 of at most %d", len(rule), maxRuleBytes)
+		return wrong("verdict.rule", "has %d bytes, want UTF-8 of at most %d", len(rule), maxRuleBytes)
 	case d.GetDeleteJob() != nil:
 		return wrong("delete_job", "is set, want none for a Job that has not finished")
 	}
-	return checkTime("recheck_time", d.GetRecheckTime())
+	return checkTime("requeue_time", d.GetRequeueTime())
 }
 
 func (e *Executor) checkCreate(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
@@ -64,8 +64,8 @@ func (e *Executor) checkCreate(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1
 		return nil
 	case len(d.GetDelete()) > 0:
 		return wrong("create", "is set together with delete, want one or the other")
-	case later(req.GetCreateNotBefore(), req.GetNow()):
-		return wrong("create", "is set, want none before %s", req.GetCreateNotBefore().AsTime())
+	case later(deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS), req.GetNow()):
+		return wrong("create", "is set, want none before %s", deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS).AsTime())
 	case create.GetCount() < 1 || int(create.GetCount()) > most:
 		return wrong("create.count", "is %d, want 1 to %d", create.GetCount(), most)
 	}
@@ -107,9 +107,9 @@ func checkIndexes(spec *jobpolicyv1.JobSpec, create *jobpolicyv1.CreatePods) err
 
 func (e *Executor) checkDelete(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
 	deletes, most := d.GetDelete(), e.cfg.maxChanges()
-	if len(deletes) > 0 && later(req.GetDeleteNotBefore(), req.GetNow()) {
-		// An engine that does not know the field yet.
-		return wrong("delete", "is set, want none before %s", req.GetDeleteNotBefore().AsTime())
+	if until := deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_PODS); len(deletes) > 0 && later(until, req.GetNow()) {
+		// An engine that does not know the step.
+		return wrong("delete", "is set, want none before %s", until.AsTime())
 	}
 	if len(deletes) > most {
 		return wrong("delete", "has %d pods, want at most %d", len(deletes), most)
@@ -276,6 +276,16 @@ func checkTime(field string, at *timestamppb.Timestamp) error {
 
 // text reports whether a text can be written: UTF-8 of at most so many bytes.
 func text(s string, most int) bool { return len(s) <= most && utf8.ValidString(s) }
+
+// deferredUntil is until when the request asks to leave a step; nil if it does not.
+func deferredUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) *timestamppb.Timestamp {
+	for _, d := range req.GetDeferrals() {
+		if d.GetStep() == step {
+			return d.GetUntil()
+		}
+	}
+	return nil
+}
 
 // later reports whether a time is given and is after another.
 func later(at, than *timestamppb.Timestamp) bool {

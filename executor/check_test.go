@@ -55,8 +55,8 @@ func TestAnAnswerWithAWrongFieldIsRefused(t *testing.T) {
 	}{
 		"another question's":         {func(d *response) { d.RequestId = "other" }, "request_id"},
 		"an unknown disposition":     {func(d *response) { d.Disposition = 99 }, "disposition"},
-		"a rule that is no text":     {func(d *response) { d.Explanation = &jobpolicyv1.Explanation{DecidingRule: "\xff"} }, "explanation.deciding_rule"},
-		"an impossible recheck time": {func(d *response) { d.RecheckTime = never }, "recheck_time"},
+		"a rule that is no text":     {func(d *response) { d.Verdict = &jobpolicyv1.Verdict{Rule: "\xff"} }, "verdict.rule"},
+		"an impossible requeue time": {func(d *response) { d.RequeueTime = never }, "requeue_time"},
 		"the Job is deleted":         {func(d *response) { d.DeleteJob = &jobpolicyv1.DeleteJob{} }, "delete_job"},
 
 		"fewer pods than none":                     {create(-1, nil), "create.count"},
@@ -199,7 +199,7 @@ func FuzzAnswers(f *testing.F) {
 	c := newCarrier()
 	for n, job := range oddJobs() {
 		d := &jobpolicyv1.DecideJobResponse{
-			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Create: &jobpolicyv1.CreatePods{Count: 2}, RecheckTime: timestamppb.New(time.Unix(0, 0)),
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Create: &jobpolicyv1.CreatePods{Count: 2}, RequeueTime: timestamppb.New(time.Unix(0, 0)),
 			Status: &jobpolicyv1.JobStatus{Active: 2, Conditions: []*jobpolicyv1.JobCondition{{Type: "Failed", Status: 1}}},
 			Events: []*jobpolicyv1.JobEvent{{Type: 1, Reason: "x"}},
 		}
@@ -227,8 +227,10 @@ func drawAnswer(t *rapid.T, job *batchv1.Job) *jobpolicyv1.DecideJobResponse {
 	a := &answerDrawer{T: t, odd: rapid.IntRange(0, 60).Draw(t, "odd one")}
 	d := &jobpolicyv1.DecideJobResponse{
 		Disposition: draw(a, []jobpolicyv1.Disposition{1, 1, 1, 2, 3}, 0, 99),
-		RecheckTime: a.time(),
+		RequeueTime: a.time(),
 		Explanation: draw(a, []*jobpolicyv1.Explanation{nil, {}}, &jobpolicyv1.Explanation{DecidingRule: "\xff"}, &jobpolicyv1.Explanation{Summary: "\xff"}),
+		FollowUp:    draw(a, []jobpolicyv1.FollowUp{0, 1, 2, 3}, 99),
+		Verdict:     draw(a, []*jobpolicyv1.Verdict{nil, {Rule: "aRule"}, {Repeated: true}}, &jobpolicyv1.Verdict{Rule: "\xff"}),
 		Gang:        draw(a, []*jobpolicyv1.Gang{nil}, &jobpolicyv1.Gang{MinCount: -1}),
 	}
 	switch rapid.IntRange(0, 2).Draw(t, "change") {

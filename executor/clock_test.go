@@ -70,10 +70,10 @@ func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 				must(err)
 				ahead := func(at *timestamppb.Timestamp) time.Duration { return at.AsTime().Sub(snap.req.GetNow().AsTime()) }
 				for what, wait := range map[string]struct{ got, want time.Duration }{
-					"create": {ahead(snap.req.GetCreateNotBefore()), 2 * time.Second},
-					"delete": {ahead(snap.req.GetDeleteNotBefore()), 3 * time.Second},
-					"status": {ahead(snap.req.GetStatusNotBefore()), cfg.StatusPeriod / 2},
-					"record": {ahead(snap.req.GetRecordNotBefore()), 0},
+					"create": {ahead(deferredUntil(snap.req, jobpolicyv1.Step_STEP_CREATE_PODS)), 2 * time.Second},
+					"delete": {ahead(deferredUntil(snap.req, jobpolicyv1.Step_STEP_DELETE_PODS)), 3 * time.Second},
+					"status": {ahead(deferredUntil(snap.req, jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)), cfg.StatusPeriod / 2},
+					"record": {ahead(deferredUntil(snap.req, jobpolicyv1.Step_STEP_RECORD_PODS)), 0},
 				} {
 					if wait.got != wait.want {
 						t.Errorf("%s waits %v, want %v", what, wait.got, wait.want)
@@ -87,7 +87,7 @@ func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 // A look that was planned comes no later than it was planned for, although the
 // clock was set between the question and the plan. That it was set forward is
 // noticed before.
-func TestAClockThatIsSetMovesNoRecheck(t *testing.T) {
+func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 	for name, tc := range map[string]struct{ step, want time.Duration }{
 		"back": {-time.Hour, time.Minute}, "a little forward": {clockTolerance, time.Minute}, "forward": {time.Hour, lookStep},
 	} {
@@ -99,7 +99,7 @@ func TestAClockThatIsSetMovesNoRecheck(t *testing.T) {
 					asked = append(asked, time.Now())
 					clock.set(tc.step)
 					answer.RequestId, answer.Disposition = req.GetRequestId(), jobpolicyv1.Disposition_DISPOSITION_SETTLED
-					answer.RecheckTime = timestamppb.New(req.GetNow().AsTime().Add(time.Minute))
+					answer.RequeueTime = timestamppb.New(req.GetNow().AsTime().Add(time.Minute))
 					return answer, nil
 				}
 			}
@@ -143,15 +143,15 @@ func TestAClockSetBackHoldsNoCreation(t *testing.T) {
 	})
 }
 
-// creatingOnce wants one pod, and respects create_not_before.
+// creatingOnce wants one pod, and creates none while that is left for later.
 type creatingOnce struct{}
 
 func (creatingOnce) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
 	switch {
 	case req.GetPods().GetActive() > 0 || req.GetInFlight().GetCreates() > 0:
-	case later(req.GetCreateNotBefore(), req.GetNow()):
-		d.RecheckTime = req.GetCreateNotBefore()
+	case later(deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS), req.GetNow()):
+		d.RequeueTime = deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS)
 	default:
 		d.Disposition, d.Create = jobpolicyv1.Disposition_DISPOSITION_APPLY, &jobpolicyv1.CreatePods{Count: 1}
 	}

@@ -30,7 +30,7 @@ func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d
 	}
 	job := inPodGroup(e.template(s, snap), podGroup)
 	plan := creationPlan(job, d.GetCreate())
-	reason := creationReason(job, d.GetExplanation().GetFacts(), snap.req.GetPods().GetTerminating())
+	reason := creationReason(job, d.GetCreate(), snap.req.GetPods().GetTerminating())
 	var some atomic.Bool
 	err := s.creating.Do(ctx, len(plan), func(ctx context.Context, i int) error {
 		err := e.createPod(ctx, s, job, plan[i])

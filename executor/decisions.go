@@ -29,27 +29,19 @@ type decisionRecord struct {
 	verdict []byte
 }
 
-// recordAfter makes the record of a decision. rule is the one that says how the Job
-// ends, "" if it does not end yet. Once a verdict is declared, a decision only
-// repeats it; what led to it is said by an earlier one, which nobody knows any more
-// after a restart.
-func recordAfter(last *decisionRecord, at time.Time, rule string, explanation []byte) *decisionRecord {
+// recordAfter makes the record of a decision. verdict says how the Job ends; nil if
+// it does not end yet. Once a verdict is announced, a decision only repeats it; what
+// led to it is said by an earlier one, which nobody knows any more after a restart.
+func recordAfter(last *decisionRecord, at time.Time, verdict *jobpolicyv1.Verdict, explanation []byte) *decisionRecord {
 	r := &decisionRecord{time: at, explanation: explanation}
-	repeated := rule == ruleSuccessAlreadyDeclared || rule == ruleFailureAlreadyDeclared
 	switch {
-	case repeated && last != nil && last.verdict != nil:
+	case verdict.GetRepeated() && last != nil && last.verdict != nil:
 		r.verdict = last.verdict
-	case rule != "":
+	case verdict != nil:
 		r.verdict = explanation
 	}
 	return r
 }
-
-// Names of engine rules that repeat a verdict. They are part of the contract.
-const (
-	ruleSuccessAlreadyDeclared = "successAlreadyDeclared"
-	ruleFailureAlreadyDeclared = "failureAlreadyDeclared"
-)
 
 type decisionJSON struct {
 	Namespace   string          `json:"namespace"`

@@ -31,7 +31,11 @@ func TestVerdictIsTheDecisionThatCameFirst(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				last = recordAfter(last, time.Now(), explanation.GetDecidingRule(), encoded)
+				var verdict *jobpolicyv1.Verdict
+				if rule := explanation.GetDecidingRule(); rule != "" {
+					verdict = &jobpolicyv1.Verdict{Rule: rule, Repeated: explanation == repeated}
+				}
+				last = recordAfter(last, time.Now(), verdict, encoded)
 			}
 			if got := decoded(last.verdict); !proto.Equal(got, tc.want) {
 				t.Errorf("the verdict is explained by %v, want %v", got, tc.want)

@@ -142,7 +142,7 @@ func TestNothingComesAfterACreationThatFailsInPart(t *testing.T) {
 	if len(done) < 2 || len(done) > 3 {
 		t.Errorf("%d creations were tried, want 2 or 3", len(done))
 	}
-	if at := decider.requests()[1].GetCreateNotBefore(); at == nil {
+	if at := deferredUntil(decider.requests()[1], jobpolicyv1.Step_STEP_CREATE_PODS); at == nil {
 		t.Error("the next creation may follow at once")
 	}
 }
@@ -382,7 +382,7 @@ func (a *about) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) 
 		return nil, status.Error(codes.Internal, "broken")
 	}
 	return &jobpolicyv1.DecideJobResponse{
-		RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RecheckTime: timestamppb.Now(),
+		RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.Now(),
 	}, nil
 }
 
@@ -460,6 +460,7 @@ func TestDecisionsAreListed(t *testing.T) {
 	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
+			Verdict: &jobpolicyv1.Verdict{Rule: "aRule"},
 			Explanation: &jobpolicyv1.Explanation{
 				Summary: "because", DecidingRule: "aRule",
 				Waits: []*jobpolicyv1.Wait{{Reason: jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE}},

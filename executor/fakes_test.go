@@ -61,7 +61,7 @@ func (s *script) requests() []*jobpolicyv1.DecideJobRequest {
 func applying(d *jobpolicyv1.DecideJobResponse) answer {
 	return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		d.RequestId, d.Disposition = req.GetRequestId(), jobpolicyv1.Disposition_DISPOSITION_APPLY
-		d.RecheckTime = req.GetNow()
+		d.RequeueTime = req.GetNow()
 		return d, nil
 	}
 }

@@ -257,7 +257,7 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 				}
 			}
 			for _, req := range decider.requests() {
-				if req.GetCreateNotBefore() != nil {
+				if deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS) != nil {
 					t.Error("only creation is held back, so that the engine would let the Job begin")
 				}
 			}
@@ -286,7 +286,7 @@ func TestAGangThatCannotBeMadeAgainHoldsCreationOnly(t *testing.T) {
 	if diff := cmp.Diff([]string{"create podgroups", "update jobs/status", "patch pods"}, s.done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	if decider.requests()[1].GetCreateNotBefore() == nil {
+	if deferredUntil(decider.requests()[1], jobpolicyv1.Step_STEP_CREATE_PODS) == nil {
 		t.Error("the engine is not told that creation is held back")
 	}
 }

@@ -181,11 +181,11 @@ func TestAPodThatCannotBeDeletedHoldsUpNothingElse(t *testing.T) {
 	run(t, e)
 	eventually(t, "third question", func() bool { return len(decider.requests()) >= 3 })
 	requests := decider.requests()
-	if requests[0].GetDeleteNotBefore() != nil {
+	if deferredUntil(requests[0], jobpolicyv1.Step_STEP_DELETE_PODS) != nil {
 		t.Error("deletion is held back before any failed")
 	}
-	if at := requests[1].GetDeleteNotBefore(); at == nil || !at.AsTime().After(requests[0].GetNow().AsTime()) {
-		t.Errorf("after a failed deletion, delete_not_before = %v", at)
+	if at := deferredUntil(requests[1], jobpolicyv1.Step_STEP_DELETE_PODS); at == nil || !at.AsTime().After(requests[0].GetNow().AsTime()) {
+		t.Errorf("after a failed deletion, deletions are left until %v", at)
 	}
 	if diff := cmp.Diff([]string{"delete pods", "delete pods", "update jobs/status", "patch pods"}, s.done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
@@ -227,7 +227,7 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 			if got := second.GetSpec().GetDeleting(); got != tc.want {
 				t.Errorf("the Job goes with its namespace: %t, want %t", got, tc.want)
 			}
-			if second.GetCreateNotBefore() == nil {
+			if deferredUntil(second, jobpolicyv1.Step_STEP_CREATE_PODS) == nil {
 				t.Error("creation is not held back")
 			}
 		})
@@ -247,11 +247,11 @@ func TestWhatIsHeldBackIsNotDoneHoweverTheEngineAnswers(t *testing.T) {
 	creates := &jobpolicyv1.DecideJobResponse{Disposition: apply, Create: &jobpolicyv1.CreatePods{Count: 1}}
 	for held, refused := range map[time.Duration]bool{time.Second: true, 0: false, -time.Second: false} {
 		until := timestamppb.New(now.Add(held))
-		req := &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), DeleteNotBefore: until}
+		req := &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), Deferrals: []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_DELETE_PODS, Until: until}}}
 		if err := e.check(req, deletes); errors.Is(err, errBadAnswer) != refused {
 			t.Errorf("deletions %v before they may: %v", held, err)
 		}
-		req = &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), CreateNotBefore: until}
+		req = &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), Deferrals: []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: until}}}
 		if err := e.check(req, creates); errors.Is(err, errBadAnswer) != refused {
 			t.Errorf("creations %v before they may: %v", held, err)
 		}

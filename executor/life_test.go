@@ -139,12 +139,12 @@ func TestPodsAreListedWhenSomebodyElseKeepsTheJobsBooks(t *testing.T) {
 	}
 }
 
-func TestARecheckTimeIsHonoured(t *testing.T) {
+func TestARequeueTimeIsHonoured(t *testing.T) {
 	s := newServer(testJob())
 	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		// A time in the past must not make a hot loop either.
 		return &jobpolicyv1.DecideJobResponse{
-			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RecheckTime: req.GetNow(),
+			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: req.GetNow(),
 		}, nil
 	}}}
 	cfg := testConfig(s, decider)

@@ -114,9 +114,9 @@ func (e *Executor) look(ctx context.Context, s *jobState) (last time.Time, why s
 	case d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_SETTLED:
 		return last, cmp.Or(d.GetExplanation().GetSummary(), dispositionLabel(d.GetDisposition()))
 	}
-	recheck := e.recheck(snap, d)
-	if recheck > 0 && (planned.IsZero() || planned.After(time.Now().Add(min(recheck, maxWait)+lookStep))) {
-		return last, fmt.Sprintf("a round in %v, which is not planned", recheck)
+	requeue := e.requeueAfter(snap, d)
+	if requeue > 0 && (planned.IsZero() || planned.After(time.Now().Add(min(requeue, maxWait)+lookStep))) {
+		return last, fmt.Sprintf("a round in %v, which is not planned", requeue)
 	}
 	return last, ""
 }

@@ -32,10 +32,10 @@ func (d *decisions) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobReque
 	return d.decide(req)
 }
 
-func settled(req *jobpolicyv1.DecideJobRequest, recheck time.Duration) *jobpolicyv1.DecideJobResponse {
+func settled(req *jobpolicyv1.DecideJobRequest, requeue time.Duration) *jobpolicyv1.DecideJobResponse {
 	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
-	if recheck > 0 {
-		d.RecheckTime = timestamppb.New(req.GetNow().AsTime().Add(recheck))
+	if requeue > 0 {
+		d.RequeueTime = timestamppb.New(req.GetNow().AsTime().Add(requeue))
 	}
 	return d
 }

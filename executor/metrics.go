@@ -171,8 +171,8 @@ func indexesBelow(end int32, list *string) int64 {
 }
 
 // creationReason is the "reason" label of job_pods_creation_total.
-func creationReason(job *batchv1.Job, facts *jobpolicyv1.JobFacts, terminating int32) string {
-	failed := facts.GetFailed() > 0
+func creationReason(job *batchv1.Job, create *jobpolicyv1.CreatePods, terminating int32) string {
+	failed := create.GetAfterFailures()
 	switch {
 	case failed && wire.PodReplacementPolicy(job) == batchv1.Failed:
 		return createRecreateFailed

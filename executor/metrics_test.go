@@ -134,22 +134,23 @@ func TestAStatusWriteCountsWhatItMadeTrue(t *testing.T) {
 func TestCreationsAreCountedByWhatTheyAreFor(t *testing.T) {
 	replaceFailed, both := batchv1.Failed, batchv1.TerminatingOrFailed
 	cases := map[string]struct {
-		policy              *batchv1.PodReplacementPolicy
-		failed, terminating int32
-		want                string
+		policy      *batchv1.PodReplacementPolicy
+		failed      bool
+		terminating int32
+		want        string
 	}{
 		"nothing has failed":                                {policy: &both, want: "new"},
 		"nothing has failed, no policy":                     {want: "new"},
-		"a pod has failed":                                  {policy: &both, failed: 1, want: "recreate_terminating_or_failed"},
+		"a pod has failed":                                  {policy: &both, failed: true, want: "recreate_terminating_or_failed"},
 		"a pod is being deleted":                            {terminating: 1, want: "recreate_terminating_or_failed"},
-		"a pod has failed, only those are replaced":         {policy: &replaceFailed, failed: 1, want: "recreate_failed"},
+		"a pod has failed, only those are replaced":         {policy: &replaceFailed, failed: true, want: "recreate_failed"},
 		"a pod is being deleted, only failed are replaced":  {policy: &replaceFailed, terminating: 1, want: "recreate_terminating_or_failed"},
 		"nothing has failed, only failed pods are replaced": {policy: &replaceFailed, want: "new"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			job := testJob(func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = tc.policy })
-			if got := creationReason(job, &jobpolicyv1.JobFacts{Failed: tc.failed}, tc.terminating); got != tc.want {
+			if got := creationReason(job, &jobpolicyv1.CreatePods{AfterFailures: tc.failed}, tc.terminating); got != tc.want {
 				t.Errorf("reason %q, want %q", got, tc.want)
 			}
 		})

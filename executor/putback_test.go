@@ -53,8 +53,8 @@ func (r releasing) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobReques
 		d.Release = append(d.Release, row.GetUid())
 	}
 	switch {
-	case !r.deletes || later(req.GetDeleteNotBefore(), req.GetNow()):
-		d.RecheckTime = req.GetDeleteNotBefore()
+	case !r.deletes || later(deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_PODS), req.GetNow()):
+		d.RequeueTime = deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_PODS)
 	case req.GetActivePods() == nil && req.GetPods().GetActive() > 0:
 		d.Disposition = jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
 		return d, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -166,12 +167,12 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 		e.metrics.staleSkips.WithLabelValues(staleResource(d)...).Inc()
 		s.due(false, true, false)
 		after := e.cfg.APIBackoff
-		if recheck := e.recheck(snap, d); recheck > 0 {
-			after = min(after, recheck)
+		if requeue := e.requeueAfter(snap, d); requeue > 0 {
+			after = min(after, requeue)
 		}
 		return next{after: after}, nil
 	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
-		return next{after: e.regrowth(s, snap, e.recheck(snap, d))}, nil
+		return next{after: e.regrowth(s, snap, e.requeueAfter(snap, d))}, nil
 	}
 	switch err := e.apply(ctx, s, snap, d); {
 	case heldBack(err):
@@ -182,67 +183,47 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 	if d.GetCreate() != nil {
 		s.endHold(&s.createHold)
 	}
-	if e.mayAdvance(s, snap, d) {
-		return next{again: true}, nil
-	}
-	// What was released or deleted is to be counted although the echo of an own
-	// write wakes nobody. Of the rest, events tell; nobody hangs for ever on one
-	// that was missed.
-	after := missedEvent
+	return e.nextAfter(s, snap, d), nil
+}
+
+// nextAfter says when to ask again after a decision was carried out.
+func (e *Executor) nextAfter(s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) next {
 	releases, retry := s.releasable(d.GetRelease())
-	if releases > 0 || len(d.GetDelete()) > 0 {
-		after = e.cfg.StatusPeriod
+	after := missedEvent
+	// A decision that changed nothing would only be made again.
+	if d.GetCreate() != nil || len(d.GetDelete()) > 0 || d.GetStatus() != nil || releases > 0 {
+		switch d.GetFollowUp() {
+		case jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE:
+			return next{again: true}
+		case jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED:
+			after = e.cfg.StatusPeriod
+		}
 	}
-	for _, due := range []time.Duration{retry, e.recheck(snap, d)} {
+	for _, due := range []time.Duration{retry, e.requeueAfter(snap, d)} {
 		if due > 0 {
 			after = min(after, due)
 		}
 	}
-	return next{after: after}, nil
+	return next{after: after}
 }
 
 // staleResource is of which objects the view is too old for the engine.
 func staleResource(d *jobpolicyv1.DecideJobResponse) []string {
-	for _, w := range d.GetExplanation().GetWaits() {
-		if w.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_STALE_JOB {
-			return []string{batchv1.GroupName, "jobs"}
-		}
+	if slices.Contains(d.GetRequirements(), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_JOB) {
+		return []string{batchv1.GroupName, "jobs"}
 	}
 	return []string{"", "pods"}
 }
 
-// recheck is how long until the decision's recheck time, as seen from the request
-// whose clock it was decided by; 0 if it has none. A time that is not in the future counts as a batch period (invariant I11).
-func (e *Executor) recheck(snap snapshot, d *jobpolicyv1.DecideJobResponse) time.Duration {
-	if d.GetRecheckTime() == nil {
+// requeueAfter is how long until the decision's requeue time, as seen from the
+// request whose clock it was decided by; 0 if it has none. A time that is not in
+// the future counts as a batch period (invariant I11).
+func (e *Executor) requeueAfter(snap snapshot, d *jobpolicyv1.DecideJobResponse) time.Duration {
+	if d.GetRequeueTime() == nil {
 		return 0
 	}
-	ahead := d.GetRecheckTime().AsTime().Sub(snap.req.GetNow().AsTime())
+	ahead := d.GetRequeueTime().AsTime().Sub(snap.req.GetNow().AsTime())
 	return max(ahead-time.Since(snap.made), e.cfg.SyncBatchPeriod)
-}
-
-// mayAdvance reports whether the next round may do something although no event
-// comes: the Job may be able to finish, or a limit of one round was reached. One
-// of a NonIndexed Job may create half as many pods.
-func (e *Executor) mayAdvance(s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) bool {
-	limit := e.cfg.maxChanges()
-	releases, _ := s.releasable(d.GetRelease())
-	if d.GetCreate() == nil && len(d.GetDelete()) == 0 && d.GetStatus() == nil && releases == 0 {
-		return false // Nothing has changed, so that the next decision would be the same.
-	}
-	if int(d.GetCreate().GetCount()) >= max(1, limit/2) || len(d.GetDelete()) >= limit || snap.req.GetUnlistedPods() != nil {
-		return true
-	}
-	if d.GetCreate() != nil || len(d.GetDelete()) > 0 {
-		return false
-	}
-	if releases >= max(1, limit/5) {
-		return true // Creation may have been left to the next round.
-	}
-	if len(d.GetStatus().GetConditions()) > len(snap.req.GetStatus().GetConditions()) {
-		return true // A verdict is announced; what follows from it is due.
-	}
-	return s.pods.Idle()
 }
 
 func (e *Executor) remember(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) {
@@ -254,7 +235,7 @@ func (e *Executor) remember(ctx context.Context, s *jobState, snap snapshot, d *
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.gone {
-		s.last = recordAfter(s.last, snap.req.GetNow().AsTime(), d.GetExplanation().GetDecidingRule(), explanation)
+		s.last = recordAfter(s.last, snap.req.GetNow().AsTime(), d.GetVerdict(), explanation)
 	}
 }
 

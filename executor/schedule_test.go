@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -74,7 +75,7 @@ func TestAPlannedRoundIsOnTimeAlthoughOthersAreAtWork(t *testing.T) {
 		asked, begun = append(asked, 0), time.Now()
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
-			RecheckTime: timestamppb.New(req.GetNow().AsTime().Add(2 * time.Second)),
+			RequeueTime: timestamppb.New(req.GetNow().AsTime().Add(2 * time.Second)),
 		}, nil
 	}, func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		asked = append(asked, time.Since(begun))
@@ -107,50 +108,49 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 		s.spaceStatuses(cfg.StatusPeriod)
 		snap, err := e.snapshot(s, false)
 		must(err)
-		record, status := snap.req.GetRecordNotBefore(), snap.req.GetStatusNotBefore()
+		record, status := deferredUntil(snap.req, jobpolicyv1.Step_STEP_RECORD_PODS), deferredUntil(snap.req, jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
 		if !record.AsTime().Equal(s.statusDue) || status.AsTime().Sub(record.AsTime()) != cfg.StatusPeriod/2 {
 			t.Errorf("records from %v, counts from %v; a status is due at %v", record.AsTime(), status.AsTime(), s.statusDue)
 		}
 	})
 }
 
-// A decision that releases or creates many pods may leave the creation of others to
-// the next one, which nothing else may call for.
-func TestCreationThatMayBeNextIsNotWaitedFor(t *testing.T) {
-	for _, tc := range []struct {
-		limit, creates, releases int
-		again                    bool
+// The decision says when to ask again. One that changes nothing, because what it
+// releases is kept from being released, leads to no other one at once.
+func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
+	const atOnce, whenConfirmed, none = jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED, jobpolicyv1.FollowUp_FOLLOW_UP_NONE
+	create, release := &jobpolicyv1.CreatePods{Count: 1}, uidsOf(t, 3)
+	const held = 20 * time.Second // Longer than every other wait.
+	cases := map[string]struct {
+		decision *jobpolicyv1.DecideJobResponse
+		held     bool
+		want     next
 	}{
-		{20, 0, 4, true},
-		{20, 0, 3, false},
-		{4, 0, 1, true},
-		{4, 0, 0, false},
-		{20, 20, 0, true},
-		{20, 10, 0, true}, // As many as a NonIndexed Job gets.
-		{20, 9, 0, false},
-		{1, 1, 0, true},
-	} {
-		cfg := testConfig(newServer(testJob()), &script{})
-		cfg.MaxPodChangesPerSync = tc.limit
-		e, err := New(cfg)
-		must(err)
-		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
-		s.pods.Observe(leanPod(2), tracker.Watch)
-		d := &jobpolicyv1.DecideJobResponse{}
-		if tc.creates > 0 {
-			d.Create = &jobpolicyv1.CreatePods{Count: int32(tc.creates)}
-		}
-		for n := range tc.releases {
-			uid, err := wire.UIDBytes(testUID(3 + n))
+		"at once":                        {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: atOnce}, false, next{again: true}},
+		"when a release is confirmed":    {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, false, next{after: time.Second}},
+		"when something changes":         {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: none}, false, next{after: missedEvent}},
+		"a value of a later contract":    {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: 99}, false, next{after: missedEvent}},
+		"at once, but nothing is done":   {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: atOnce}, true, next{after: missedEvent}},
+		"at once, for a status is new":   {&jobpolicyv1.DecideJobResponse{Release: release, Status: &jobpolicyv1.JobStatus{}, FollowUp: atOnce}, true, next{again: true}},
+		"confirmed, but nothing is done": {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, true, next{after: missedEvent}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig(newServer(testJob()), &script{})
+			cfg.StatusPeriod = time.Second
+			e, err := New(cfg)
 			must(err)
-			d.Release = append(d.Release, uid)
-		}
-		snap, err := e.snapshot(s, false)
-		must(err)
-		if got := e.mayAdvance(s, snap, d); got != tc.again {
-			t.Errorf("with %d creates and %d releases, of %d changes at most, another round at once: %v, want %v",
-				tc.creates, tc.releases, tc.limit, got, tc.again)
-		}
+			s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
+			if tc.held {
+				s.pods.Observe(leanPod(3), tracker.Watch)
+				s.releaseHolds = map[types.UID]hold{testUID(3): {notBefore: time.Now().Add(held)}}
+			}
+			snap, err := e.snapshot(s, false)
+			must(err)
+			if got := e.nextAfter(s, snap, tc.decision); got != tc.want {
+				t.Errorf("asks again: %+v, want %+v", got, tc.want)
+			}
+		})
 	}
 }
 

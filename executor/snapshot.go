@@ -55,8 +55,6 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	job := s.job
 	s.sequence++
 	sequence, maxRows, going := s.sequence, s.maxRows, s.namespaceGoing
-	createNotBefore, deleteNotBefore := s.createHold.notBefore, s.deleteHold.notBefore
-	statusDue, seen := s.statusDue, s.seen
 	s.mu.Unlock()
 	if job == nil {
 		return snapshot{}, errJobGone
@@ -78,25 +76,37 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
 	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(sequence, 10)
-	// A pod that waits for its replacement would keep the namespace from going.
-	req.Spec.Deleting = req.Spec.Deleting || going
-	if !createNotBefore.IsZero() {
-		req.CreateNotBefore = timestamppb.New(wallclock.Of(createNotBefore, now))
+	req.NamespaceDeleting = going
+	req.Deferrals = e.deferrals(s, job, now)
+	return snapshot{job: job, req: req, made: made}, nil
+}
+
+// deferrals are the steps that the next decision is to leave for later: what has
+// just failed, and statuses that would follow each other too fast.
+func (e *Executor) deferrals(s *jobState, job *batchv1.Job, now time.Time) []*jobpolicyv1.Deferral {
+	var list []*jobpolicyv1.Deferral
+	postpone := func(step jobpolicyv1.Step, until time.Time) {
+		list = append(list, &jobpolicyv1.Deferral{Step: step, Until: timestamppb.New(until)})
 	}
-	if !deleteNotBefore.IsZero() {
-		req.DeleteNotBefore = timestamppb.New(wallclock.Of(deleteNotBefore, now))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := s.createHold.notBefore; !at.IsZero() {
+		postpone(jobpolicyv1.Step_STEP_CREATE_PODS, wallclock.Of(at, now))
+	}
+	if at := s.deleteHold.notBefore; !at.IsZero() {
+		postpone(jobpolicyv1.Step_STEP_DELETE_PODS, wallclock.Of(at, now))
 	}
 	switch {
-	case statusDue.IsZero() && ptr.Deref(job.Spec.Suspend, false):
+	case s.statusDue.IsZero() && ptr.Deref(job.Spec.Suspend, false):
 		// Who creates a Job suspended may update it at once. With the first status in
 		// between, that is refused.
-		req.StatusNotBefore = timestamppb.New(wallclock.Of(seen.Add(e.cfg.StatusPeriod), now))
-	case !statusDue.IsZero():
-		record := wallclock.Of(statusDue, now)
-		req.RecordNotBefore = timestamppb.New(record)
-		req.StatusNotBefore = timestamppb.New(record.Add(e.cfg.StatusPeriod / 2))
+		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, wallclock.Of(s.seen.Add(e.cfg.StatusPeriod), now))
+	case !s.statusDue.IsZero():
+		record := wallclock.Of(s.statusDue, now)
+		postpone(jobpolicyv1.Step_STEP_RECORD_PODS, record)
+		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, record.Add(e.cfg.StatusPeriod/2))
 	}
-	return snapshot{job: job, req: req, made: made}, nil
+	return list
 }
 
 func (e *Executor) request(job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {

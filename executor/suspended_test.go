@@ -13,7 +13,7 @@ import (
 )
 
 // suspending is what an engine answers about a Job that never ran: while it is
-// suspended, what says so waits for status_not_before.
+// suspended, what says so is left for later.
 func suspending(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d := settled(req, 0)
 	switch {
@@ -21,8 +21,8 @@ func suspending(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespon
 		return d, nil
 	case !req.GetSpec().GetSuspend():
 		d.Status = &jobpolicyv1.JobStatus{StartTime: req.GetNow()}
-	case later(req.GetStatusNotBefore(), req.GetNow()):
-		d.RecheckTime = req.GetStatusNotBefore()
+	case later(deferredUntil(req, jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS), req.GetNow()):
+		d.RequeueTime = deferredUntil(req, jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
 		return d, nil
 	default:
 		d.Status = &jobpolicyv1.JobStatus{Conditions: []*jobpolicyv1.JobCondition{{

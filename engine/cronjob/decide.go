@@ -32,10 +32,11 @@ func Decide(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobRe
 }
 
 func decide(s *snapshot) *jobpolicyv1.DecideCronJobResponse {
-	if stale := staleness(s.req.GetFreshness()); stale != nil {
+	if stale, need := staleness(s.req.GetFreshness()); stale != nil {
 		return &jobpolicyv1.DecideCronJobResponse{
-			Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT,
-			Explanation: &jobpolicyv1.CronJobExplanation{Summary: "wait: " + stale.GetDetail(), Waits: []*jobpolicyv1.Wait{stale}},
+			Disposition:  jobpolicyv1.Disposition_DISPOSITION_WAIT,
+			Requirements: []jobpolicyv1.Requirement{need},
+			Explanation:  &jobpolicyv1.CronJobExplanation{Summary: "wait: " + stale.GetDetail(), Waits: []*jobpolicyv1.Wait{stale}},
 		}
 	}
 	if unknownActive(s) {
@@ -55,7 +56,9 @@ func decide(s *snapshot) *jobpolicyv1.DecideCronJobResponse {
 // assemble makes a decision of the first kind of step that is due.
 func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobResponse {
 	last := answers[len(answers)-1].answer
-	resp := &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY}
+	resp := &jobpolicyv1.DecideCronJobResponse{
+		Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE,
+	}
 	status := nextStatus(f, last)
 	edits := combinedEdits(f, answers)
 	switch {
@@ -72,12 +75,13 @@ func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobRes
 		resp.Events = deletionEvents(resp.Delete)
 	default:
 		resp.Disposition, resp.Events = jobpolicyv1.Disposition_DISPOSITION_SETTLED, f.runs.events
+		resp.FollowUp = jobpolicyv1.FollowUp_FOLLOW_UP_UNSPECIFIED
 	}
 	if resp.Status == nil { // a look follows at once
 		resp.Events = append(resp.Events, furtherEvents(f, answers, h, resp.Edits != nil)...)
 	}
 	resp.Explanation = explain(f, answers, h, resp)
-	resp.RecheckTime = recheckTime(resp.GetExplanation().GetWaits(), f.now)
+	resp.RequeueTime = requeueTime(resp.GetExplanation().GetWaits(), f.now)
 	return resp
 }
 
@@ -156,22 +160,22 @@ func deletionEvents(deletes []*jobpolicyv1.DeleteJob) []*jobpolicyv1.JobEvent {
 	return events
 }
 
-// staleness says what the caller has written but not yet seen; nil if its view
-// is current.
-func staleness(f *jobpolicyv1.CronJobFreshness) *jobpolicyv1.Wait {
+// staleness says what the caller has written but not yet seen, and what it has to
+// read anew; nil if its view is current.
+func staleness(f *jobpolicyv1.CronJobFreshness) (*jobpolicyv1.Wait, jobpolicyv1.Requirement) {
 	if older(f.GetCronJobObserved(), f.GetCronJobWritten()) {
 		return &jobpolicyv1.Wait{
 			Reason: jobpolicyv1.WaitReason_WAIT_REASON_STALE_CRON_JOB,
 			Detail: "the CronJob was read at resource version " + f.GetCronJobObserved() + ", but written at " + f.GetCronJobWritten(),
-		}
+		}, jobpolicyv1.Requirement_REQUIREMENT_CURRENT_CRON_JOB
 	}
 	if older(f.GetJobsObserved(), f.GetJobsWritten()) {
 		return &jobpolicyv1.Wait{
 			Reason: jobpolicyv1.WaitReason_WAIT_REASON_STALE_JOB,
 			Detail: "Jobs were read at resource version " + f.GetJobsObserved() + ", but written at " + f.GetJobsWritten(),
-		}
+		}, jobpolicyv1.Requirement_REQUIREMENT_CURRENT_JOBS
 	}
-	return nil
+	return nil, 0
 }
 
 // older compares resource versions, which validation has found to be numbers.

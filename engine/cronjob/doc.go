@@ -17,10 +17,10 @@
 //     of step: a creation with the deletions that make room for it, or a status, or
 //     edits, or deletions by the history limits. What else is due follows in the
 //     next decisions, so that a step that keeps failing holds up none before it.
-//  4. Ask again when the CronJob or one of its Jobs changes, and at recheck_time.
-//     When a creation finds that its name is taken: if the CronJob controls that
+//  4. Ask again when the CronJob or one of its Jobs changes, at requeue_time, and
+//     when follow_up says so. When a creation finds that its name is taken: if the CronJob controls that
 //     Job, it was created; if not, ask again with name_taken. When it fails
-//     otherwise, ask again with create_not_before.
+//     otherwise, ask in deferrals to leave STEP_CREATE_JOB for later.
 //
 // # How a decision is made
 //

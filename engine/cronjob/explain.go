@@ -106,9 +106,9 @@ func summarize(last answer, resp *jobpolicyv1.DecideCronJobResponse) string {
 	return strings.Join(parts, "; ")
 }
 
-// recheckTime is the earliest time at which a wait ends by itself (invariant I11:
+// requeueTime is the earliest time at which a wait ends by itself (invariant I11:
 // none that has passed).
-func recheckTime(waits []*jobpolicyv1.Wait, now time.Time) *timestamppb.Timestamp {
+func requeueTime(waits []*jobpolicyv1.Wait, now time.Time) *timestamppb.Timestamp {
 	var earliest *timestamppb.Timestamp
 	for _, w := range waits {
 		at := w.GetUntil()

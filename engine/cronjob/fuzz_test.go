@@ -98,7 +98,7 @@ func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
 		return moment.Draw(t, "time")
 	})
 	req := &jobpolicyv1.DecideCronJobRequest{
-		Now: moment.Draw(t, "now"), CronJob: newCluster().req.CronJob, CreateNotBefore: maybe.Draw(t, "hold"),
+		Now: moment.Draw(t, "now"), CronJob: newCluster().req.CronJob,
 		Spec: &jobpolicyv1.CronJobSpec{
 			Schedule:     rapid.SampledFrom([]string{"* * * * *", "@every 90s", "0 2 * * *", "30 2 31 * 5", "0 0 31 2 *", "nonsense", "TZ=UTC @hourly"}).Draw(t, "schedule"),
 			CreationTime: moment.Draw(t, "created"), ConcurrencyPolicy: jobpolicyv1.ConcurrencyPolicy(rapid.Int32Range(0, 3).Draw(t, "policy")),
@@ -106,6 +106,9 @@ func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
 			Options: &jobpolicyv1.CronJobOptions{},
 		},
 		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: maybe.Draw(t, "last"), LastSuccessfulTime: maybe.Draw(t, "successful")},
+	}
+	if until := maybe.Draw(t, "hold"); until != nil {
+		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: until}}
 	}
 	if rapid.Bool().Draw(t, "limits") {
 		req.Spec.StartingDeadlineSeconds = proto.Int64(rapid.Int64().Draw(t, "deadline"))

@@ -47,7 +47,7 @@ type life struct {
 // TestLifeOfACronJob lets time pass, jump, and people and crashes do what they
 // do, and looks after each: no time is started twice or too early, what is due
 // is started unless something holds it, the list of the active runs is exact, and
-// in the end all is quiet until the next recheck.
+// in the end all is quiet until the next requeue time.
 func TestLifeOfACronJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLife(t)
@@ -167,7 +167,7 @@ func (l *life) runNow(t *rapid.T) {
 }
 
 func (l *life) hold(t *rapid.T) {
-	l.req.CreateNotBefore = timestamppb.New(l.now().Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "hold")) * time.Second))
+	l.deferCreation(timestamppb.New(l.now().Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "hold")) * time.Second)))
 }
 
 // look decides and checks, and carries nothing out.
@@ -266,7 +266,7 @@ func (l *life) activeRuns() int {
 func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 	create, spec := resp.GetCreate(), l.req.Spec
 	forbidden := spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID && l.activeRuns() > 0
-	held := l.req.GetCreateNotBefore() != nil && l.req.GetCreateNotBefore().AsTime().After(l.now())
+	held := len(l.req.GetDeferrals()) > 0 && l.req.GetDeferrals()[0].GetUntil().AsTime().After(l.now())
 	if create != nil && (forbidden || held) {
 		t.Fatalf("created %s, forbidden %v, held %v", create.GetName(), forbidden, held)
 	}
@@ -324,7 +324,7 @@ func (l *life) checkSettled(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse)
 	if n := finished[jobpolicyv1.JobOutcome_JOB_OUTCOME_FAILED]; n > l.req.Spec.GetFailedJobsHistoryLimit() {
 		t.Fatalf("%d failed Jobs, limit %d", n, l.req.Spec.GetFailedJobsHistoryLimit())
 	}
-	if !l.req.Spec.GetSuspend() && resp.GetRecheckTime() == nil {
+	if !l.req.Spec.GetSuspend() && resp.GetRequeueTime() == nil {
 		t.Fatal("nobody would look again")
 	}
 }

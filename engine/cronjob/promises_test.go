@@ -23,8 +23,8 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 	}
 	now := req.GetNow().AsTime()
 	promise(resp.GetRequestId() == req.GetRequestId(), "the request's id is %q", resp.GetRequestId())
-	if at := resp.GetRecheckTime(); at != nil {
-		promise(at.IsValid() && at.AsTime().After(now), "I11: recheck at %s, now %s", at.AsTime(), now)
+	if at := resp.GetRequeueTime(); at != nil {
+		promise(at.IsValid() && at.AsTime().After(now), "I11: asks again at %s, now %s", at.AsTime(), now)
 	}
 	_, err := protojson.Marshal(resp) // It has no timestamp behind the end of the calendar.
 	promise(err == nil, "times: %v", err)
@@ -38,6 +38,7 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 		}
 	}
 	applies := resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY
+	promise(applies == (resp.GetFollowUp() == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE), "%s with follow up %s", resp.GetDisposition(), resp.GetFollowUp())
 	promise(kinds == 0 && !applies || kinds == 1 && applies, "kinds of steps: %d with %s", kinds, resp.GetDisposition())
 	for _, d := range resp.GetDelete() {
 		i := slices.IndexFunc(req.GetJobs(), func(job *jobpolicyv1.OwnedJob) bool { return bytes.Equal(job.GetUid(), d.GetUid()) })
@@ -92,7 +93,7 @@ func wireBytes(t interface{ Fatal(...any) }, m proto.Message) []byte {
 func TestPromisesNoticeWhatTheyForbid(t *testing.T) {
 	req := newCluster().mustTell(t, "job a start=2026-01-01T00:00:00Z", "now 2026-01-01T00:30:00Z").req
 	bad := map[string]*jobpolicyv1.DecideCronJobResponse{
-		"a recheck of the past": {RecheckTime: timestamp("2026-01-01T00:30:00Z")},
+		"a requeue time of the past": {RequeueTime: timestamp("2026-01-01T00:30:00Z")},
 		"two kinds of steps": {
 			Create: &jobpolicyv1.CreateJob{Name: "x"}, Status: &jobpolicyv1.CronJobStatus{}, Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
 		},
@@ -103,12 +104,18 @@ func TestPromisesNoticeWhatTheyForbid(t *testing.T) {
 		"a run of the future": {
 			Create: &jobpolicyv1.CreateJob{ScheduledTime: timestamp("2026-01-01T01:00:00Z")}, Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
 		},
+		"asking again at once for nothing": {
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE,
+		},
 		"a finished Job listed": {
 			Status:      &jobpolicyv1.CronJobStatus{Active: []*jobpolicyv1.ActiveJob{{Uid: uid("b")}}},
 			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
 		},
 	}
 	for name, resp := range bad {
+		if resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY {
+			resp.FollowUp = jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
+		}
 		resp.Explanation = &jobpolicyv1.CronJobExplanation{Summary: "s"}
 		if len(brokenPromises(req, resp)) != 1 {
 			t.Errorf("%s: broken promises = %q, want one", name, brokenPromises(req, resp))

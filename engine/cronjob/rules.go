@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"jobpolicy.dev/engine/deferral"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -50,6 +51,13 @@ func (a answer) waiting(reason jobpolicyv1.WaitReason, until time.Time) answer {
 		w.Until = timestamp.Of(until)
 	}
 	a.waits = append(a.waits, w)
+	return a
+}
+
+// deferred waits because the caller left the creation of Jobs for later.
+func (a answer) deferred(until time.Time) answer {
+	a = a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, until)
+	a.waits[len(a.waits)-1].Step = jobpolicyv1.Step_STEP_CREATE_JOB
 	return a
 }
 
@@ -144,7 +152,7 @@ func runNowAsked(f facts) answer {
 	}
 	if held, is := f.heldUntil(); is {
 		a := decided("a run was asked for; creating Jobs failed before")
-		return a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_CREATION_FAILED, held)
+		return a.deferred(held)
 	}
 	a := decided("a run was asked for by annotation")
 	a.start, a.replaces, a.edits = &asked, f.replaced(), clearIt
@@ -298,11 +306,8 @@ func concurrencyForbidden(f facts) answer {
 
 // heldUntil is until when no Jobs are to be created.
 func (s *snapshot) heldUntil() (time.Time, bool) {
-	until := s.req.GetCreateNotBefore()
-	if until == nil || !until.AsTime().After(s.now) {
-		return time.Time{}, false
-	}
-	return until.AsTime(), true
+	until, asked := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_JOB)
+	return until, asked && until.After(s.now)
 }
 
 func creationHeld(f facts) answer {
@@ -310,7 +315,7 @@ func creationHeld(f facts) answer {
 	if !held {
 		return no("creating Jobs is not held back")
 	}
-	return decided("creating Jobs failed before").waiting(jobpolicyv1.WaitReason_WAIT_REASON_CREATION_FAILED, until)
+	return decided("creating Jobs failed before").deferred(until)
 }
 
 // replaced are the Jobs that go before a run starts.

@@ -21,7 +21,7 @@ import (
 //
 //	look [rules]       decide and print the decision; with rules, what every rule said
 //	look apply         the same, then carry the decision out
-//	play until=TIME    decide and carry out, at each recheck time and when a run ends,
+//	play until=TIME    decide and carry out, at each requeue time and when a run ends,
 //	                   until then; a line for each decision that does something
 func TestScenarios(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
@@ -89,7 +89,7 @@ func (c *cluster) play(until time.Time) string {
 		for _, e := range resp.GetEvents() {
 			fmt.Fprintf(&b, "%s %s: %s\n", clock(c.req.Now), e.GetReason(), e.GetMessage())
 		}
-		next, ok := c.nextMoment(resp.GetRecheckTime())
+		next, ok := c.nextMoment(resp.GetRequeueTime())
 		if !ok {
 			break
 		}
@@ -100,11 +100,11 @@ func (c *cluster) play(until time.Time) string {
 
 // nextMoment is when the next thing happens: a look that was asked for, or the
 // end of a run, which it brings about.
-func (c *cluster) nextMoment(recheck *timestamppb.Timestamp) (time.Time, bool) {
+func (c *cluster) nextMoment(requeue *timestamppb.Timestamp) (time.Time, bool) {
 	var next time.Time
 	var ends *jobpolicyv1.OwnedJob
-	if recheck != nil {
-		next = recheck.AsTime()
+	if requeue != nil {
+		next = requeue.AsTime()
 	}
 	for _, job := range c.req.Jobs {
 		end := job.GetStartTime().AsTime().Add(c.takes)

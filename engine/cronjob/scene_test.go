@@ -330,7 +330,20 @@ func (c *cluster) absent(rest string) error {
 
 func (c *cluster) taken(rest string) error { c.req.NameTaken = rest; return nil }
 
-func (c *cluster) hold(rest string) error { return setTime(&c.req.CreateNotBefore)(rest) }
+func (c *cluster) hold(rest string) error {
+	var until *timestamppb.Timestamp
+	err := setTime(&until)(rest)
+	c.deferCreation(until)
+	return err
+}
+
+// deferCreation leaves the creation of Jobs until then; nil: no more.
+func (c *cluster) deferCreation(until *timestamppb.Timestamp) {
+	c.req.Deferrals = nil
+	if until != nil {
+		c.req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: until}}
+	}
+}
 
 func (c *cluster) fresh(rest string) error {
 	f := &jobpolicyv1.CronJobFreshness{}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/deferral"
 	"jobpolicy.dev/engine/zone"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -55,7 +56,9 @@ func validate(req *jobpolicyv1.DecideCronJobRequest) error {
 	c.status(req.GetStatus())
 	c.jobs(req)
 	c.length("name_taken", req.GetNameTaken(), 0, maxNameBytes)
-	c.time("create_not_before", req.GetCreateNotBefore())
+	deferral.Check(req.GetDeferrals(), func(index int, field, text string) {
+		c.require(false, fmt.Sprintf("deferrals[%d].%s", index, field), "%s", text)
+	})
 	f := req.GetFreshness()
 	c.version("freshness.cron_job_observed", f.GetCronJobObserved())
 	c.version("freshness.cron_job_written", f.GetCronJobWritten())

@@ -54,7 +54,9 @@ func TestInvalidRequests(t *testing.T) {
 		"too many absent Jobs":             {func(r *request) { r.AbsentJobs = make([][]byte, 10_001) }, []string{"absent_jobs"}},
 		"too many active Jobs":             {func(r *request) { r.Status.Active = make([]*jobpolicyv1.ActiveJob, 10_001) }, []string{"status.active"}},
 		"a long name that is taken":        {func(r *request) { r.NameTaken = strings.Repeat("x", 254) }, []string{"name_taken"}},
-		"a hold that never ends":           {func(r *request) { r.CreateNotBefore = never }, []string{"create_not_before"}},
+		"a hold that never ends": {func(r *request) {
+			r.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: never}}
+		}, []string{"deferrals[0].until"}},
 		"versions that are no numbers": {
 			func(r *request) {
 				r.Freshness = &jobpolicyv1.CronJobFreshness{CronJobObserved: "a", CronJobWritten: "-1", JobsObserved: "1.5", JobsWritten: "18446744073709551616"}

@@ -95,12 +95,12 @@ func (p *player) in(delay time.Duration, do func()) { p.plan(p.now+delay, do) }
 
 // nextMoment is when something happens next. ok is false if nothing ever does, or
 // not within the scenario's span.
-func (p *player) nextMoment(recheck *time.Duration) (at time.Duration, ok bool) {
+func (p *player) nextMoment(requeue *time.Duration) (at time.Duration, ok bool) {
 	if len(p.events) > 0 {
 		at, ok = p.events[0].at, true
 	}
-	if recheck != nil && (!ok || *recheck < at) {
-		at, ok = *recheck, true
+	if requeue != nil && (!ok || *requeue < at) {
+		at, ok = *requeue, true
 	}
 	switch {
 	case !ok:
@@ -137,10 +137,10 @@ func (p *player) settle() (*time.Duration, error) {
 		if p.gone || resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 			p.sayWaits(resp.GetExplanation().GetWaits())
 			p.result.Explanation = resp.GetExplanation()
-			if resp.GetRecheckTime() == nil {
+			if resp.GetRequeueTime() == nil {
 				return nil, nil
 			}
-			at := resp.GetRecheckTime().AsTime().Sub(p.sc.Start)
+			at := resp.GetRequeueTime().AsTime().Sub(p.sc.Start)
 			return &at, nil
 		}
 	}

@@ -204,8 +204,7 @@ var bookkeeping = map[jobpolicyv1.WaitReason]bool{
 	jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS:        true,
 	jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT:      true,
 	jobpolicyv1.WaitReason_WAIT_REASON_LEDGER_FULL:       true,
-	jobpolicyv1.WaitReason_WAIT_REASON_STATUS_PERIOD:     true,
-	jobpolicyv1.WaitReason_WAIT_REASON_RECORDING:         true,
+	jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED:          true,
 	jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE:          true,
 }
 

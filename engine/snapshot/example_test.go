@@ -34,7 +34,7 @@ func ExampleRequest() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("create now:", decision.GetCreate().GetCount(), "and look again in", decision.GetRecheckTime().AsTime().Sub(now))
+	fmt.Println("create now:", decision.GetCreate().GetCount(), "and look again in", decision.GetRequeueTime().AsTime().Sub(now))
 	fmt.Println("recorded:", len(decision.GetStatus().GetUncounted().GetSucceeded()), "succeeded,", len(decision.GetStatus().GetUncounted().GetFailed()), "failed")
 	fmt.Println("accounted for, once that is written:", len(decision.GetRelease()))
 	// Output:

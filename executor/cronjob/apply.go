@@ -61,9 +61,10 @@ func (c *Controller) apply(ctx context.Context, s *cronState, snap snapshot, d *
 		s.recorded(snap.jobs)
 	}
 	c.recordEvents(snap.cron, events)
-	// What else is due follows in the next decisions. A status that is the same in
-	// the API's words would be decided on again for ever (invariant I11).
-	return written || d.GetStatus() == nil || d.GetEdits() != nil, nil
+	// A status that is the same in the API's words would be decided on again for ever
+	// (invariant I11).
+	changed := written || d.GetStatus() == nil || d.GetEdits() != nil
+	return changed && d.GetFollowUp() == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, nil
 }
 
 func ignore(err, what error) error {

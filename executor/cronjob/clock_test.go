@@ -16,7 +16,7 @@ import (
 // settled asks to be asked again at a time.
 func settled(at time.Time) answer {
 	return func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
-		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RecheckTime: timestamppb.New(at)}
+		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.New(at)}
 	}
 }
 

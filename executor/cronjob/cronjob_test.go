@@ -146,8 +146,8 @@ func TestAFailedCreationIsHeldBackAndTold(t *testing.T) {
 	d := &script{answers: []answer{starting("cron-1")}}
 	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
 	second := d.await(t, 2)
-	if !second.GetCreateNotBefore().AsTime().After(second.GetNow().AsTime().Add(-time.Minute)) || second.GetCreateNotBefore() == nil {
-		t.Errorf("create_not_before = %v", second.GetCreateNotBefore())
+	if !deferredUntil(second).AsTime().After(second.GetNow().AsTime().Add(-time.Minute)) || deferredUntil(second) == nil {
+		t.Errorf("creation is left until %v", deferredUntil(second))
 	}
 	eventually(t, "FailedCreate", func() bool { return slices.Contains(s.events(t), "FailedCreate") })
 }
@@ -464,8 +464,8 @@ func TestANameThatIsTakenByNoJobHoldsCreation(t *testing.T) {
 	d := &script{answers: []answer{starting("cron-1")}}
 	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
 	second := d.await(t, 2)
-	if !second.GetCreateNotBefore().AsTime().After(second.GetNow().AsTime()) {
-		t.Errorf("the next question holds creation until %v, want a time after %v", second.GetCreateNotBefore().AsTime(), second.GetNow().AsTime())
+	if !deferredUntil(second).AsTime().After(second.GetNow().AsTime()) {
+		t.Errorf("the next question holds creation until %v, want a time after %v", deferredUntil(second).AsTime(), second.GetNow().AsTime())
 	}
 }
 

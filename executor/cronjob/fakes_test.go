@@ -233,3 +233,14 @@ func (s *script) await(t *testing.T, n int) *jobpolicyv1.DecideCronJobRequest {
 	eventually(t, fmt.Sprintf("question %d", n), func() bool { return len(s.requests()) >= n })
 	return s.requests()[n-1]
 }
+
+// deferredUntil is until when a request asks to leave the creation of Jobs; nil if
+// it does not.
+func deferredUntil(req *jobpolicyv1.DecideCronJobRequest) *timestamppb.Timestamp {
+	for _, d := range req.GetDeferrals() {
+		if d.GetStep() == jobpolicyv1.Step_STEP_CREATE_JOB {
+			return d.GetUntil()
+		}
+	}
+	return nil
+}

@@ -76,7 +76,7 @@ func (c *Controller) pass(ctx context.Context, s *cronState) (next, error) {
 	if again {
 		return next{again: true}, nil
 	}
-	if at := d.GetRecheckTime(); at != nil {
+	if at := d.GetRequeueTime(); at != nil {
 		return next{after: c.until(at.AsTime())}, nil
 	}
 	return next{}, nil

@@ -49,7 +49,8 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		NameTaken: taken,
 	}
 	if !notBefore.IsZero() {
-		req.CreateNotBefore = timestamppb.New(wallclock.Of(notBefore, now))
+		until := timestamppb.New(wallclock.Of(notBefore, now))
+		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: until}}
 	}
 	for _, job := range jobs {
 		m, err := jobMessage(job)

@@ -39,10 +39,10 @@ func (c *Controller) round(ctx context.Context, key jobKey) (after time.Duration
 }
 
 func (c *Controller) later(d *jobpolicyv1.DecideJobResponse) time.Duration {
-	if d.GetRecheckTime() == nil {
+	if d.GetRequeueTime() == nil {
 		return 0
 	}
-	return min(max(d.GetRecheckTime().AsTime().Sub(c.now()), time.Millisecond), maxWait)
+	return min(max(d.GetRequeueTime().AsTime().Sub(c.now()), time.Millisecond), maxWait)
 }
 
 // now is the earlier of the two clocks.

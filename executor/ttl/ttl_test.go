@@ -44,7 +44,7 @@ func (d *due) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*
 	d.asked = append(d.asked, req)
 	resp := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
 	if req.GetNow().AsTime().Before(d.at) {
-		resp.RecheckTime = timestamppb.New(d.at)
+		resp.RequeueTime = timestamppb.New(d.at)
 		return resp, nil
 	}
 	resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
@@ -202,7 +202,7 @@ func TestNoLookIsPlannedFarAhead(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := c.later(&jobpolicyv1.DecideJobResponse{RecheckTime: timestamppb.New(ended.Add(tc.in))})
+			got := c.later(&jobpolicyv1.DecideJobResponse{RequeueTime: timestamppb.New(ended.Add(tc.in))})
 			if got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}

@@ -2,6 +2,7 @@ package world
 
 import (
 	"bytes"
+	"slices"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -39,7 +40,7 @@ var garblings = []func(*jobpolicyv1.DecideJobResponse){
 	func(a *jobpolicyv1.DecideJobResponse) {
 		a.Status = &jobpolicyv1.JobStatus{Conditions: []*jobpolicyv1.JobCondition{{Type: "Complete"}}}
 	},
-	func(a *jobpolicyv1.DecideJobResponse) { a.RecheckTime = &timestamppb.Timestamp{Nanos: -1} },
+	func(a *jobpolicyv1.DecideJobResponse) { a.RequeueTime = &timestamppb.Timestamp{Nanos: -1} },
 	func(a *jobpolicyv1.DecideJobResponse) {
 		a.Events = append(a.Events, &jobpolicyv1.JobEvent{Reason: "\xff"})
 	},
@@ -72,13 +73,15 @@ func garble(r *request, answer *jobpolicyv1.DecideJobResponse, finished bool) {
 }
 
 // asEarlier is what an engine makes of a request about a Job that knows only an
-// earlier contract: times before which the caller does not want something, the
+// earlier contract: most steps that the caller wants left for later, the
 // indexes of pods that are not listed, and some fields of specs are unknown to it.
 func asEarlier(req *jobpolicyv1.DecideJobRequest) error {
 	if req.GetSpec().GetSuccessPolicy() != nil {
 		return &engine.UnsupportedError{Field: "spec", Description: "has fields that this engine does not know; it needs a newer one"}
 	}
-	req.StatusNotBefore, req.RecordNotBefore, req.DeleteNotBefore = nil, nil, nil
+	req.Deferrals = slices.DeleteFunc(req.Deferrals, func(d *jobpolicyv1.Deferral) bool {
+		return d.GetStep() != jobpolicyv1.Step_STEP_CREATE_PODS
+	})
 	if req.UnlistedPods != nil {
 		req.UnlistedPods.FailedIndexes = nil
 	}

@@ -49,10 +49,9 @@ type DecideCronJobRequest struct {
 	// Set by the caller; a name that CreateJob asked for and that a Job has which
 	// this CronJob does not control. At most 253 bytes.
 	NameTaken string `protobuf:"bytes,8,opt,name=name_taken,json=nameTaken,proto3" json:"name_taken,omitempty"`
-	// Set by the caller after it could not create a Job: none is created before
-	// this time, while everything else goes on. Absent, or not later than now:
-	// creation is not held back.
-	CreateNotBefore *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=create_not_before,json=createNotBefore,proto3" json:"create_not_before,omitempty"`
+	// Set by the caller; the steps that it wants left for later, each at most once.
+	// Only STEP_CREATE_JOB has an effect. Absent: no step is left for later.
+	Deferrals []*Deferral `protobuf:"bytes,9,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
 	// Set by the caller; absent: the caller vouches for its view.
 	Freshness     *CronJobFreshness `protobuf:"bytes,10,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -145,9 +144,9 @@ func (x *DecideCronJobRequest) GetNameTaken() string {
 	return ""
 }
 
-func (x *DecideCronJobRequest) GetCreateNotBefore() *timestamppb.Timestamp {
+func (x *DecideCronJobRequest) GetDeferrals() []*Deferral {
 	if x != nil {
-		return x.CreateNotBefore
+		return x.Deferrals
 	}
 	return nil
 }
@@ -270,14 +269,18 @@ type DecideCronJobResponse struct {
 	Status *CronJobStatus `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
 	// When to ask again even if nothing happens. Later than the request's now
 	// (invariant I11). Absent: only when something changes.
-	RecheckTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=recheck_time,json=recheckTime,proto3" json:"recheck_time,omitempty"`
+	RequeueTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=requeue_time,json=requeueTime,proto3" json:"requeue_time,omitempty"`
 	// Kubernetes events on the CronJob. AFTER status; those of a creation or deletion
 	// (SuccessfulCreate, SuccessfulDelete) when it has succeeded.
 	Events []*JobEvent `protobuf:"bytes,8,rep,name=events,proto3" json:"events,omitempty"`
-	// What to send along the next time; only with DISPOSITION_INCOMPLETE.
+	// What the next request must hold. Only with DISPOSITION_INCOMPLETE and
+	// DISPOSITION_WAIT.
 	Requirements []Requirement `protobuf:"varint,9,rep,packed,name=requirements,proto3,enum=jobpolicy.v1.Requirement" json:"requirements,omitempty"`
 	// Always set.
-	Explanation   *CronJobExplanation `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Explanation *CronJobExplanation `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	// When to ask again. Set with DISPOSITION_APPLY, and FOLLOW_UP_AT_ONCE then: a
+	// decision is one step, and what else is due follows. AFTER events.
+	FollowUp      FollowUp `protobuf:"varint,11,opt,name=follow_up,json=followUp,proto3,enum=jobpolicy.v1.FollowUp" json:"follow_up,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -354,9 +357,9 @@ func (x *DecideCronJobResponse) GetStatus() *CronJobStatus {
 	return nil
 }
 
-func (x *DecideCronJobResponse) GetRecheckTime() *timestamppb.Timestamp {
+func (x *DecideCronJobResponse) GetRequeueTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.RecheckTime
+		return x.RequeueTime
 	}
 	return nil
 }
@@ -380,6 +383,13 @@ func (x *DecideCronJobResponse) GetExplanation() *CronJobExplanation {
 		return x.Explanation
 	}
 	return nil
+}
+
+func (x *DecideCronJobResponse) GetFollowUp() FollowUp {
+	if x != nil {
+		return x.FollowUp
+	}
+	return FollowUp_FOLLOW_UP_UNSPECIFIED
 }
 
 // CreateJob is one Job to create from the CronJob's template.
@@ -759,7 +769,7 @@ var File_jobpolicy_v1_decide_cron_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\n" +
-	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1ejobpolicy/v1/explanation.proto\"\xee\x03\n" +
+	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\"\xdc\x03\n" +
 	"\x14DecideCronJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -771,15 +781,15 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\vabsent_jobs\x18\a \x03(\fR\n" +
 	"absentJobs\x12\x1d\n" +
 	"\n" +
-	"name_taken\x18\b \x01(\tR\tnameTaken\x12F\n" +
-	"\x11create_not_before\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0fcreateNotBefore\x12<\n" +
+	"name_taken\x18\b \x01(\tR\tnameTaken\x124\n" +
+	"\tdeferrals\x18\t \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12<\n" +
 	"\tfreshness\x18\n" +
 	" \x01(\v2\x1e.jobpolicy.v1.CronJobFreshnessR\tfreshness\"\xb0\x01\n" +
 	"\x10CronJobFreshness\x12*\n" +
 	"\x11cron_job_observed\x18\x01 \x01(\tR\x0fcronJobObserved\x12(\n" +
 	"\x10cron_job_written\x18\x02 \x01(\tR\x0ecronJobWritten\x12#\n" +
 	"\rjobs_observed\x18\x03 \x01(\tR\fjobsObserved\x12!\n" +
-	"\fjobs_written\x18\x04 \x01(\tR\vjobsWritten\"\xae\x04\n" +
+	"\fjobs_written\x18\x04 \x01(\tR\vjobsWritten\"\xe3\x04\n" +
 	"\x15DecideCronJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +
@@ -788,11 +798,12 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\x06create\x18\x04 \x01(\v2\x17.jobpolicy.v1.CreateJobR\x06create\x120\n" +
 	"\x05edits\x18\x05 \x01(\v2\x1a.jobpolicy.v1.CronJobEditsR\x05edits\x123\n" +
 	"\x06status\x18\x06 \x01(\v2\x1b.jobpolicy.v1.CronJobStatusR\x06status\x12=\n" +
-	"\frecheck_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\vrecheckTime\x12.\n" +
+	"\frequeue_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\vrequeueTime\x12.\n" +
 	"\x06events\x18\b \x03(\v2\x16.jobpolicy.v1.JobEventR\x06events\x12=\n" +
 	"\frequirements\x18\t \x03(\x0e2\x19.jobpolicy.v1.RequirementR\frequirements\x12B\n" +
 	"\vexplanation\x18\n" +
-	" \x01(\v2 .jobpolicy.v1.CronJobExplanationR\vexplanation\"\xee\x01\n" +
+	" \x01(\v2 .jobpolicy.v1.CronJobExplanationR\vexplanation\x123\n" +
+	"\tfollow_up\x18\v \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\"\xee\x01\n" +
 	"\tCreateJob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12A\n" +
 	"\x0escheduled_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12J\n" +
@@ -853,12 +864,14 @@ var file_jobpolicy_v1_decide_cron_job_proto_goTypes = []any{
 	(*CronJobSpec)(nil),           // 11: jobpolicy.v1.CronJobSpec
 	(*CronJobStatus)(nil),         // 12: jobpolicy.v1.CronJobStatus
 	(*OwnedJob)(nil),              // 13: jobpolicy.v1.OwnedJob
-	(Disposition)(0),              // 14: jobpolicy.v1.Disposition
-	(*DeleteJob)(nil),             // 15: jobpolicy.v1.DeleteJob
-	(*JobEvent)(nil),              // 16: jobpolicy.v1.JobEvent
-	(Requirement)(0),              // 17: jobpolicy.v1.Requirement
-	(*RuleAnswer)(nil),            // 18: jobpolicy.v1.RuleAnswer
-	(*Wait)(nil),                  // 19: jobpolicy.v1.Wait
+	(*Deferral)(nil),              // 14: jobpolicy.v1.Deferral
+	(Disposition)(0),              // 15: jobpolicy.v1.Disposition
+	(*DeleteJob)(nil),             // 16: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 17: jobpolicy.v1.JobEvent
+	(Requirement)(0),              // 18: jobpolicy.v1.Requirement
+	(FollowUp)(0),                 // 19: jobpolicy.v1.FollowUp
+	(*RuleAnswer)(nil),            // 20: jobpolicy.v1.RuleAnswer
+	(*Wait)(nil),                  // 21: jobpolicy.v1.Wait
 }
 var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
 	9,  // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -866,30 +879,31 @@ var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
 	11, // 2: jobpolicy.v1.DecideCronJobRequest.spec:type_name -> jobpolicy.v1.CronJobSpec
 	12, // 3: jobpolicy.v1.DecideCronJobRequest.status:type_name -> jobpolicy.v1.CronJobStatus
 	13, // 4: jobpolicy.v1.DecideCronJobRequest.jobs:type_name -> jobpolicy.v1.OwnedJob
-	9,  // 5: jobpolicy.v1.DecideCronJobRequest.create_not_before:type_name -> google.protobuf.Timestamp
+	14, // 5: jobpolicy.v1.DecideCronJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
 	1,  // 6: jobpolicy.v1.DecideCronJobRequest.freshness:type_name -> jobpolicy.v1.CronJobFreshness
-	14, // 7: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	15, // 8: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
+	15, // 7: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	16, // 8: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
 	3,  // 9: jobpolicy.v1.DecideCronJobResponse.create:type_name -> jobpolicy.v1.CreateJob
 	4,  // 10: jobpolicy.v1.DecideCronJobResponse.edits:type_name -> jobpolicy.v1.CronJobEdits
 	12, // 11: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
-	9,  // 12: jobpolicy.v1.DecideCronJobResponse.recheck_time:type_name -> google.protobuf.Timestamp
-	16, // 13: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	17, // 14: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	9,  // 12: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	17, // 13: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	18, // 14: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
 	5,  // 15: jobpolicy.v1.DecideCronJobResponse.explanation:type_name -> jobpolicy.v1.CronJobExplanation
-	9,  // 16: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
-	8,  // 17: jobpolicy.v1.CreateJob.annotations:type_name -> jobpolicy.v1.CreateJob.AnnotationsEntry
-	18, // 18: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
-	19, // 19: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
-	9,  // 20: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
-	6,  // 21: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
-	7,  // 22: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
-	9,  // 23: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	19, // 16: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	9,  // 17: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	8,  // 18: jobpolicy.v1.CreateJob.annotations:type_name -> jobpolicy.v1.CreateJob.AnnotationsEntry
+	20, // 19: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
+	21, // 20: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
+	9,  // 21: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
+	6,  // 22: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
+	7,  // 23: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
+	9,  // 24: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_cron_job_proto_init() }
@@ -899,6 +913,7 @@ func file_jobpolicy_v1_decide_cron_job_proto_init() {
 	}
 	file_jobpolicy_v1_cron_job_proto_init()
 	file_jobpolicy_v1_decide_job_proto_init()
+	file_jobpolicy_v1_deferral_proto_init()
 	file_jobpolicy_v1_explanation_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -33,7 +33,8 @@ const (
 	Disposition_DISPOSITION_APPLY Disposition = 1
 	// There is nothing to carry out now but events, if there are any.
 	Disposition_DISPOSITION_SETTLED Disposition = 2
-	// The view is too old to decide on. Do nothing; ask again when it is fresh.
+	// The view is too old to decide on. Do nothing; ask again when the objects that
+	// requirements names have been read anew.
 	Disposition_DISPOSITION_WAIT Disposition = 3
 	// Do nothing; ask again with what requirements asks for.
 	Disposition_DISPOSITION_INCOMPLETE Disposition = 4
@@ -93,6 +94,15 @@ const (
 	Requirement_REQUIREMENT_ACTIVE_PODS Requirement = 1
 	// DecideCronJobRequest.absent_jobs, and rows in jobs for those that exist.
 	Requirement_REQUIREMENT_ABSENT_JOBS Requirement = 2
+	// A view of the Job that holds the caller's own last write of it.
+	Requirement_REQUIREMENT_CURRENT_JOB Requirement = 3
+	// A view of the pods that holds the caller's own last write of one.
+	Requirement_REQUIREMENT_CURRENT_PODS Requirement = 4
+	// A view of the CronJob that holds the caller's own last write of it.
+	Requirement_REQUIREMENT_CURRENT_CRON_JOB Requirement = 5
+	// A view of the CronJob's Jobs that holds the caller's own last creation or
+	// deletion of one.
+	Requirement_REQUIREMENT_CURRENT_JOBS Requirement = 6
 )
 
 // Enum value maps for Requirement.
@@ -101,11 +111,19 @@ var (
 		0: "REQUIREMENT_UNSPECIFIED",
 		1: "REQUIREMENT_ACTIVE_PODS",
 		2: "REQUIREMENT_ABSENT_JOBS",
+		3: "REQUIREMENT_CURRENT_JOB",
+		4: "REQUIREMENT_CURRENT_PODS",
+		5: "REQUIREMENT_CURRENT_CRON_JOB",
+		6: "REQUIREMENT_CURRENT_JOBS",
 	}
 	Requirement_value = map[string]int32{
-		"REQUIREMENT_UNSPECIFIED": 0,
-		"REQUIREMENT_ACTIVE_PODS": 1,
-		"REQUIREMENT_ABSENT_JOBS": 2,
+		"REQUIREMENT_UNSPECIFIED":      0,
+		"REQUIREMENT_ACTIVE_PODS":      1,
+		"REQUIREMENT_ABSENT_JOBS":      2,
+		"REQUIREMENT_CURRENT_JOB":      3,
+		"REQUIREMENT_CURRENT_PODS":     4,
+		"REQUIREMENT_CURRENT_CRON_JOB": 5,
+		"REQUIREMENT_CURRENT_JOBS":     6,
 	}
 )
 
@@ -134,6 +152,71 @@ func (x Requirement) Number() protoreflect.EnumNumber {
 // Deprecated: Use Requirement.Descriptor instead.
 func (Requirement) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{1}
+}
+
+// FollowUp is when to ask again after a decision was carried out, beside the
+// events that always lead to the next question: a change of a pod or of the
+// Job, and requeue_time. A caller whose writes changed nothing (the API server
+// had it so already, or something puts back what was changed) treats every
+// value as FOLLOW_UP_NONE: the next decision would be the same (invariant I11).
+// So does a caller that does not know a value.
+type FollowUp int32
+
+const (
+	// With every disposition but APPLY, which says itself what to do.
+	FollowUp_FOLLOW_UP_UNSPECIFIED FollowUp = 0
+	// Only those events lead to the next question.
+	FollowUp_FOLLOW_UP_NONE FollowUp = 1
+	// Ask again at once. There is more to do, and no event will tell: a limit of one
+	// decision was reached, or the next step waits only for this one.
+	FollowUp_FOLLOW_UP_AT_ONCE FollowUp = 2
+	// Ask again when the releases and deletions of this decision are confirmed, about
+	// a second later: the next status counts them. The events that a caller's own
+	// writes cause may tell it nothing new.
+	FollowUp_FOLLOW_UP_WHEN_CONFIRMED FollowUp = 3
+)
+
+// Enum value maps for FollowUp.
+var (
+	FollowUp_name = map[int32]string{
+		0: "FOLLOW_UP_UNSPECIFIED",
+		1: "FOLLOW_UP_NONE",
+		2: "FOLLOW_UP_AT_ONCE",
+		3: "FOLLOW_UP_WHEN_CONFIRMED",
+	}
+	FollowUp_value = map[string]int32{
+		"FOLLOW_UP_UNSPECIFIED":    0,
+		"FOLLOW_UP_NONE":           1,
+		"FOLLOW_UP_AT_ONCE":        2,
+		"FOLLOW_UP_WHEN_CONFIRMED": 3,
+	}
+)
+
+func (x FollowUp) Enum() *FollowUp {
+	p := new(FollowUp)
+	*p = x
+	return p
+}
+
+func (x FollowUp) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FollowUp) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[2].Descriptor()
+}
+
+func (FollowUp) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[2]
+}
+
+func (x FollowUp) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FollowUp.Descriptor instead.
+func (FollowUp) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{2}
 }
 
 // DeleteReason is why a pod is deleted.
@@ -180,11 +263,11 @@ func (x DeleteReason) String() string {
 }
 
 func (DeleteReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_decide_job_proto_enumTypes[2].Descriptor()
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[3].Descriptor()
 }
 
 func (DeleteReason) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_decide_job_proto_enumTypes[2]
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[3]
 }
 
 func (x DeleteReason) Number() protoreflect.EnumNumber {
@@ -193,7 +276,7 @@ func (x DeleteReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeleteReason.Descriptor instead.
 func (DeleteReason) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
 }
 
 // DeleteJobReason is why a Job is deleted.
@@ -236,11 +319,11 @@ func (x DeleteJobReason) String() string {
 }
 
 func (DeleteJobReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_decide_job_proto_enumTypes[3].Descriptor()
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[4].Descriptor()
 }
 
 func (DeleteJobReason) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_decide_job_proto_enumTypes[3]
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[4]
 }
 
 func (x DeleteJobReason) Number() protoreflect.EnumNumber {
@@ -249,7 +332,7 @@ func (x DeleteJobReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeleteJobReason.Descriptor instead.
 func (DeleteJobReason) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{4}
 }
 
 // EventType is the type of a Kubernetes event.
@@ -286,11 +369,11 @@ func (x EventType) String() string {
 }
 
 func (EventType) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_decide_job_proto_enumTypes[4].Descriptor()
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[5].Descriptor()
 }
 
 func (EventType) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_decide_job_proto_enumTypes[4]
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[5]
 }
 
 func (x EventType) Number() protoreflect.EnumNumber {
@@ -299,7 +382,7 @@ func (x EventType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EventType.Descriptor instead.
 func (EventType) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{5}
 }
 
 // DecideJobRequest is a snapshot of one Job. The answer depends on nothing
@@ -342,34 +425,15 @@ type DecideJobRequest struct {
 	Retry *RetryFacts `protobuf:"bytes,13,opt,name=retry,proto3" json:"retry,omitempty"`
 	// Set by the caller; absent: every default.
 	Settings *Settings `protobuf:"bytes,14,opt,name=settings,proto3" json:"settings,omitempty"`
-	// Set by the caller after it could not create pods (quota, admission, a
-	// failing API server): none are created before this time, while finished pods
-	// are still counted and released. How long to hold off is the caller's
-	// choice. Absent, or not later than now: creation is not held back.
-	CreateNotBefore *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=create_not_before,json=createNotBefore,proto3" json:"create_not_before,omitempty"`
-	// Set by the caller to write fewer statuses of a busy Job: before this time, a
-	// status that only brings counts up to date, or records finished pods while
-	// others are still active, waits. Pods are created and deleted meanwhile, but
-	// many are not created in a round that records many finished ones
-	// (WAIT_REASON_RECORDING): the caller asks again when these are released. What
-	// says that the Job begins, that all its pods are ready for the first time, that
-	// it ends, is suspended or resumed never waits, nor does a ledger that is full.
-	// But that a Job is suspended which never ran may wait: who creates it may update
-	// it at once.
-	// Not later than now: no status waits. Absent: nothing waits.
-	StatusNotBefore *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=status_not_before,json=statusNotBefore,proto3" json:"status_not_before,omitempty"`
-	// Set by the caller to let a status that records finished pods go earlier than
-	// one that only brings counts up to date: their finalizers wait for it, and the
-	// next one that records pods brings the counts of these up to date as well.
-	// Absent, or later than status_not_before: the same as that.
-	RecordNotBefore *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=record_not_before,json=recordNotBefore,proto3" json:"record_not_before,omitempty"`
-	// Set by the caller after it could not delete pods (admission, a failing API
-	// server): none are deleted before this time, while everything else goes on.
-	// How long to hold off is the caller's choice. Absent, or not later than now:
-	// deletion is not held back.
-	DeleteNotBefore *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=delete_not_before,json=deleteNotBefore,proto3" json:"delete_not_before,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Set by the caller; the steps that it wants left for later, each at most once.
+	// Absent: no step is left for later.
+	Deferrals []*Deferral `protobuf:"bytes,15,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
+	// Set by the caller; true when the Job's namespace is being deleted. No pods are
+	// created or deleted then, but finalizers are released. Whether the Job itself
+	// is being deleted stands in spec.deleting.
+	NamespaceDeleting bool `protobuf:"varint,16,opt,name=namespace_deleting,json=namespaceDeleting,proto3" json:"namespace_deleting,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *DecideJobRequest) Reset() {
@@ -500,32 +564,18 @@ func (x *DecideJobRequest) GetSettings() *Settings {
 	return nil
 }
 
-func (x *DecideJobRequest) GetCreateNotBefore() *timestamppb.Timestamp {
+func (x *DecideJobRequest) GetDeferrals() []*Deferral {
 	if x != nil {
-		return x.CreateNotBefore
+		return x.Deferrals
 	}
 	return nil
 }
 
-func (x *DecideJobRequest) GetStatusNotBefore() *timestamppb.Timestamp {
+func (x *DecideJobRequest) GetNamespaceDeleting() bool {
 	if x != nil {
-		return x.StatusNotBefore
+		return x.NamespaceDeleting
 	}
-	return nil
-}
-
-func (x *DecideJobRequest) GetRecordNotBefore() *timestamppb.Timestamp {
-	if x != nil {
-		return x.RecordNotBefore
-	}
-	return nil
-}
-
-func (x *DecideJobRequest) GetDeleteNotBefore() *timestamppb.Timestamp {
-	if x != nil {
-		return x.DeleteNotBefore
-	}
-	return nil
+	return false
 }
 
 // Settings are the caller's choices, the same for all its Jobs as a rule.
@@ -540,9 +590,9 @@ type Settings struct {
 	// at once; keeps the status small. Those that finished first come first.
 	// Absent or 0: 500. At most 100000.
 	MaxUncountedPods int32 `protobuf:"varint,3,opt,name=max_uncounted_pods,json=maxUncountedPods,proto3" json:"max_uncounted_pods,omitempty"`
-	// How many pods may be created or deleted in one round. With
-	// status_not_before, half as many of a NON_INDEXED Job may be created, so that
-	// finished pods wait less for their status. Absent or 0: 500. At most 100000.
+	// How many pods one decision may create or delete. Half as many may be created
+	// of a NON_INDEXED Job for a caller that spaces its statuses (see
+	// STEP_WRITE_ROUTINE_STATUS). Absent or 0: 500. At most 100000.
 	MaxPodChanges int32 `protobuf:"varint,4,opt,name=max_pod_changes,json=maxPodChanges,proto3" json:"max_pod_changes,omitempty"`
 	// Keep status.startTime when a Job is suspended, as Kubernetes did before the
 	// gate MutableSchedulingDirectivesForSuspendedJobs (on since v1.36).
@@ -638,7 +688,8 @@ func (x *Settings) GetGangScheduling() bool {
 //  6. events.
 //
 // When a step fails in part, the caller stops there, and asks again with a
-// snapshot that holds what did succeed.
+// snapshot that holds what did succeed. When every step succeeded, follow_up and
+// requeue_time say when to ask again.
 type DecideJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request's id.
@@ -657,10 +708,11 @@ type DecideJobResponse struct {
 	Release [][]byte `protobuf:"bytes,6,rep,name=release,proto3" json:"release,omitempty"`
 	// When to ask again even if nothing happens. Later than the request's now
 	// (invariant I11). Absent: only when something changes.
-	RecheckTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=recheck_time,json=recheckTime,proto3" json:"recheck_time,omitempty"`
+	RequeueTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=requeue_time,json=requeueTime,proto3" json:"requeue_time,omitempty"`
 	// Kubernetes events on the Job. AFTER status.
 	Events []*JobEvent `protobuf:"bytes,8,rep,name=events,proto3" json:"events,omitempty"`
-	// What to send along the next time; only with DISPOSITION_INCOMPLETE.
+	// What the next request must hold. Only with DISPOSITION_INCOMPLETE and
+	// DISPOSITION_WAIT.
 	Requirements []Requirement `protobuf:"varint,9,rep,packed,name=requirements,proto3,enum=jobpolicy.v1.Requirement" json:"requirements,omitempty"`
 	// Always set.
 	Explanation *Explanation `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
@@ -675,7 +727,11 @@ type DecideJobResponse struct {
 	// it finished is over. AFTER release. The caller reads the Job past every cache
 	// first, asks again if that is another version, and deletes with UID and
 	// resourceVersion as preconditions.
-	DeleteJob     *DeleteJob `protobuf:"bytes,13,opt,name=delete_job,json=deleteJob,proto3" json:"delete_job,omitempty"`
+	DeleteJob *DeleteJob `protobuf:"bytes,13,opt,name=delete_job,json=deleteJob,proto3" json:"delete_job,omitempty"`
+	// When to ask again. Set with DISPOSITION_APPLY. AFTER events.
+	FollowUp FollowUp `protobuf:"varint,14,opt,name=follow_up,json=followUp,proto3,enum=jobpolicy.v1.FollowUp" json:"follow_up,omitempty"`
+	// How the Job ends. Absent: it does not end yet, or it has ended.
+	Verdict       *Verdict `protobuf:"bytes,15,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -752,9 +808,9 @@ func (x *DecideJobResponse) GetRelease() [][]byte {
 	return nil
 }
 
-func (x *DecideJobResponse) GetRecheckTime() *timestamppb.Timestamp {
+func (x *DecideJobResponse) GetRequeueTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.RecheckTime
+		return x.RequeueTime
 	}
 	return nil
 }
@@ -801,6 +857,78 @@ func (x *DecideJobResponse) GetDeleteJob() *DeleteJob {
 	return nil
 }
 
+func (x *DecideJobResponse) GetFollowUp() FollowUp {
+	if x != nil {
+		return x.FollowUp
+	}
+	return FollowUp_FOLLOW_UP_UNSPECIFIED
+}
+
+func (x *DecideJobResponse) GetVerdict() *Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return nil
+}
+
+// Verdict says by which rule a Job ends. It is for the caller's metrics and
+// records; what to do about it stands in the decision's other fields.
+type Verdict struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The rule's name, for example backoffLimitExceeded. The list of names is part
+	// of the contract; see the engine's documentation.
+	Rule string `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	// True: the Job's status announces the verdict already. An earlier decision
+	// named the rule that reached it; this rule only repeats it.
+	Repeated      bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verdict) Reset() {
+	*x = Verdict{}
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verdict) ProtoMessage() {}
+
+func (x *Verdict) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
+func (*Verdict) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Verdict) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *Verdict) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
 // Gang says that the pods of a Job are of use only together. What stands for a
 // gang in the cluster, and how it is found again, is the caller's business; for
 // Kubernetes it is a Workload with a PodGroup.
@@ -821,7 +949,7 @@ type Gang struct {
 
 func (x *Gang) Reset() {
 	*x = Gang{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +961,7 @@ func (x *Gang) String() string {
 func (*Gang) ProtoMessage() {}
 
 func (x *Gang) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +974,7 @@ func (x *Gang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gang.ProtoReflect.Descriptor instead.
 func (*Gang) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Gang) GetMinCount() int32 {
@@ -873,13 +1001,16 @@ type CreatePods struct {
 	// Failure counts to write on replacements, in order of index. Only with
 	// backoff_limit_per_index; an index not listed has no failures yet.
 	FailureCounts []*IndexFailureCount `protobuf:"bytes,3,rep,name=failure_counts,json=failureCounts,proto3" json:"failure_counts,omitempty"`
+	// True: pods of the Job have failed, so that new ones may replace failed ones.
+	// For the caller's metrics.
+	AfterFailures bool `protobuf:"varint,4,opt,name=after_failures,json=afterFailures,proto3" json:"after_failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreatePods) Reset() {
 	*x = CreatePods{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -891,7 +1022,7 @@ func (x *CreatePods) String() string {
 func (*CreatePods) ProtoMessage() {}
 
 func (x *CreatePods) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -904,7 +1035,7 @@ func (x *CreatePods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatePods.ProtoReflect.Descriptor instead.
 func (*CreatePods) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CreatePods) GetCount() int32 {
@@ -928,6 +1059,13 @@ func (x *CreatePods) GetFailureCounts() []*IndexFailureCount {
 	return nil
 }
 
+func (x *CreatePods) GetAfterFailures() bool {
+	if x != nil {
+		return x.AfterFailures
+	}
+	return false
+}
+
 // IndexFailureCount is what a replacement pod inherits from the pod before it.
 type IndexFailureCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -944,7 +1082,7 @@ type IndexFailureCount struct {
 
 func (x *IndexFailureCount) Reset() {
 	*x = IndexFailureCount{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1094,7 @@ func (x *IndexFailureCount) String() string {
 func (*IndexFailureCount) ProtoMessage() {}
 
 func (x *IndexFailureCount) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1107,7 @@ func (x *IndexFailureCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexFailureCount.ProtoReflect.Descriptor instead.
 func (*IndexFailureCount) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *IndexFailureCount) GetIndex() int32 {
@@ -1009,7 +1147,7 @@ type DeletePod struct {
 
 func (x *DeletePod) Reset() {
 	*x = DeletePod{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1159,7 @@ func (x *DeletePod) String() string {
 func (*DeletePod) ProtoMessage() {}
 
 func (x *DeletePod) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1172,7 @@ func (x *DeletePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePod.ProtoReflect.Descriptor instead.
 func (*DeletePod) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeletePod) GetUid() []byte {
@@ -1075,7 +1213,7 @@ type DeleteJob struct {
 
 func (x *DeleteJob) Reset() {
 	*x = DeleteJob{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1225,7 @@ func (x *DeleteJob) String() string {
 func (*DeleteJob) ProtoMessage() {}
 
 func (x *DeleteJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1238,7 @@ func (x *DeleteJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteJob.ProtoReflect.Descriptor instead.
 func (*DeleteJob) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeleteJob) GetUid() []byte {
@@ -1150,7 +1288,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1300,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1313,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{8}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *JobEvent) GetType() EventType {
@@ -1212,7 +1350,7 @@ type PodFailureActionCount struct {
 
 func (x *PodFailureActionCount) Reset() {
 	*x = PodFailureActionCount{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1362,7 @@ func (x *PodFailureActionCount) String() string {
 func (*PodFailureActionCount) ProtoMessage() {}
 
 func (x *PodFailureActionCount) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1375,7 @@ func (x *PodFailureActionCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureActionCount.ProtoReflect.Descriptor instead.
 func (*PodFailureActionCount) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PodFailureActionCount) GetAction() PodFailurePolicyAction {
@@ -1265,7 +1403,7 @@ type DecideJobsRequest struct {
 
 func (x *DecideJobsRequest) Reset() {
 	*x = DecideJobsRequest{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1415,7 @@ func (x *DecideJobsRequest) String() string {
 func (*DecideJobsRequest) ProtoMessage() {}
 
 func (x *DecideJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1428,7 @@ func (x *DecideJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideJobsRequest.ProtoReflect.Descriptor instead.
 func (*DecideJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DecideJobsRequest) GetRequests() []*DecideJobRequest {
@@ -1311,7 +1449,7 @@ type DecideJobsResponse struct {
 
 func (x *DecideJobsResponse) Reset() {
 	*x = DecideJobsResponse{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1461,7 @@ func (x *DecideJobsResponse) String() string {
 func (*DecideJobsResponse) ProtoMessage() {}
 
 func (x *DecideJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1474,7 @@ func (x *DecideJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideJobsResponse.ProtoReflect.Descriptor instead.
 func (*DecideJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{11}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DecideJobsResponse) GetResults() []*DecideJobsResult {
@@ -1362,7 +1500,7 @@ type DecideJobsResult struct {
 
 func (x *DecideJobsResult) Reset() {
 	*x = DecideJobsResult{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[12]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1512,7 @@ func (x *DecideJobsResult) String() string {
 func (*DecideJobsResult) ProtoMessage() {}
 
 func (x *DecideJobsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[12]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1525,7 @@ func (x *DecideJobsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideJobsResult.ProtoReflect.Descriptor instead.
 func (*DecideJobsResult) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{12}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DecideJobsResult) GetResult() isDecideJobsResult_Result {
@@ -1437,7 +1575,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xf5\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xba\x06\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1455,18 +1593,16 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\tin_flight\x18\v \x01(\v2\x16.jobpolicy.v1.InFlightR\binFlight\x125\n" +
 	"\tfreshness\x18\f \x01(\v2\x17.jobpolicy.v1.FreshnessR\tfreshness\x12.\n" +
 	"\x05retry\x18\r \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x122\n" +
-	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x12F\n" +
-	"\x11create_not_before\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x0fcreateNotBefore\x12F\n" +
-	"\x11status_not_before\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\x0fstatusNotBefore\x12F\n" +
-	"\x11record_not_before\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x0frecordNotBefore\x12F\n" +
-	"\x11delete_not_before\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\x0fdeleteNotBefore\"\xe2\x02\n" +
+	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x124\n" +
+	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
+	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\"\xe2\x02\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
 	"\x12max_uncounted_pods\x18\x03 \x01(\x05R\x10maxUncountedPods\x12&\n" +
 	"\x0fmax_pod_changes\x18\x04 \x01(\x05R\rmaxPodChanges\x12:\n" +
 	"\x1akeep_start_time_on_suspend\x18\x05 \x01(\bR\x16keepStartTimeOnSuspend\x12'\n" +
-	"\x0fgang_scheduling\x18\x06 \x01(\bR\x0egangScheduling\"\xbd\x05\n" +
+	"\x0fgang_scheduling\x18\x06 \x01(\bR\x0egangScheduling\"\xa3\x06\n" +
 	"\x11DecideJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +
@@ -1475,7 +1611,7 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x06delete\x18\x04 \x03(\v2\x17.jobpolicy.v1.DeletePodR\x06delete\x12/\n" +
 	"\x06status\x18\x05 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06status\x12\x18\n" +
 	"\arelease\x18\x06 \x03(\fR\arelease\x12=\n" +
-	"\frecheck_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\vrecheckTime\x12.\n" +
+	"\frequeue_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\vrequeueTime\x12.\n" +
 	"\x06events\x18\b \x03(\v2\x16.jobpolicy.v1.JobEventR\x06events\x12=\n" +
 	"\frequirements\x18\t \x03(\x0e2\x19.jobpolicy.v1.RequirementR\frequirements\x12;\n" +
 	"\vexplanation\x18\n" +
@@ -1483,15 +1619,21 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x13pod_failure_actions\x18\v \x03(\v2#.jobpolicy.v1.PodFailureActionCountR\x11podFailureActions\x12&\n" +
 	"\x04gang\x18\f \x01(\v2\x12.jobpolicy.v1.GangR\x04gang\x126\n" +
 	"\n" +
-	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\"@\n" +
+	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\x123\n" +
+	"\tfollow_up\x18\x0e \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\x12/\n" +
+	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"9\n" +
+	"\aVerdict\x12\x12\n" +
+	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x1a\n" +
+	"\brepeated\x18\x02 \x01(\bR\brepeated\"@\n" +
 	"\x04Gang\x12\x1b\n" +
 	"\tmin_count\x18\x01 \x01(\x05R\bminCount\x12\x1b\n" +
-	"\tmay_begin\x18\x02 \x01(\bR\bmayBegin\"\x9c\x01\n" +
+	"\tmay_begin\x18\x02 \x01(\bR\bmayBegin\"\xc3\x01\n" +
 	"\n" +
 	"CreatePods\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x120\n" +
 	"\aindexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\aindexes\x12F\n" +
-	"\x0efailure_counts\x18\x03 \x03(\v2\x1f.jobpolicy.v1.IndexFailureCountR\rfailureCounts\"p\n" +
+	"\x0efailure_counts\x18\x03 \x03(\v2\x1f.jobpolicy.v1.IndexFailureCountR\rfailureCounts\x12%\n" +
+	"\x0eafter_failures\x18\x04 \x01(\bR\rafterFailures\"p\n" +
 	"\x11IndexFailureCount\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x1a\n" +
 	"\bfailures\x18\x02 \x01(\x05R\bfailures\x12)\n" +
@@ -1525,11 +1667,20 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x11DISPOSITION_APPLY\x10\x01\x12\x17\n" +
 	"\x13DISPOSITION_SETTLED\x10\x02\x12\x14\n" +
 	"\x10DISPOSITION_WAIT\x10\x03\x12\x1a\n" +
-	"\x16DISPOSITION_INCOMPLETE\x10\x04*d\n" +
+	"\x16DISPOSITION_INCOMPLETE\x10\x04*\xdf\x01\n" +
 	"\vRequirement\x12\x1b\n" +
 	"\x17REQUIREMENT_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17REQUIREMENT_ACTIVE_PODS\x10\x01\x12\x1b\n" +
-	"\x17REQUIREMENT_ABSENT_JOBS\x10\x02*\xa3\x01\n" +
+	"\x17REQUIREMENT_ABSENT_JOBS\x10\x02\x12\x1b\n" +
+	"\x17REQUIREMENT_CURRENT_JOB\x10\x03\x12\x1c\n" +
+	"\x18REQUIREMENT_CURRENT_PODS\x10\x04\x12 \n" +
+	"\x1cREQUIREMENT_CURRENT_CRON_JOB\x10\x05\x12\x1c\n" +
+	"\x18REQUIREMENT_CURRENT_JOBS\x10\x06*n\n" +
+	"\bFollowUp\x12\x19\n" +
+	"\x15FOLLOW_UP_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eFOLLOW_UP_NONE\x10\x01\x12\x15\n" +
+	"\x11FOLLOW_UP_AT_ONCE\x10\x02\x12\x1c\n" +
+	"\x18FOLLOW_UP_WHEN_CONFIRMED\x10\x03*\xa3\x01\n" +
 	"\fDeleteReason\x12\x1d\n" +
 	"\x19DELETE_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aDELETE_REASON_JOB_FINISHED\x10\x01\x12\x1b\n" +
@@ -1558,90 +1709,92 @@ func file_jobpolicy_v1_decide_job_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_decide_job_proto_rawDescData
 }
 
-var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(Disposition)(0),              // 0: jobpolicy.v1.Disposition
 	(Requirement)(0),              // 1: jobpolicy.v1.Requirement
-	(DeleteReason)(0),             // 2: jobpolicy.v1.DeleteReason
-	(DeleteJobReason)(0),          // 3: jobpolicy.v1.DeleteJobReason
-	(EventType)(0),                // 4: jobpolicy.v1.EventType
-	(*DecideJobRequest)(nil),      // 5: jobpolicy.v1.DecideJobRequest
-	(*Settings)(nil),              // 6: jobpolicy.v1.Settings
-	(*DecideJobResponse)(nil),     // 7: jobpolicy.v1.DecideJobResponse
-	(*Gang)(nil),                  // 8: jobpolicy.v1.Gang
-	(*CreatePods)(nil),            // 9: jobpolicy.v1.CreatePods
-	(*IndexFailureCount)(nil),     // 10: jobpolicy.v1.IndexFailureCount
-	(*DeletePod)(nil),             // 11: jobpolicy.v1.DeletePod
-	(*DeleteJob)(nil),             // 12: jobpolicy.v1.DeleteJob
-	(*JobEvent)(nil),              // 13: jobpolicy.v1.JobEvent
-	(*PodFailureActionCount)(nil), // 14: jobpolicy.v1.PodFailureActionCount
-	(*DecideJobsRequest)(nil),     // 15: jobpolicy.v1.DecideJobsRequest
-	(*DecideJobsResponse)(nil),    // 16: jobpolicy.v1.DecideJobsResponse
-	(*DecideJobsResult)(nil),      // 17: jobpolicy.v1.DecideJobsResult
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*JobRef)(nil),                // 19: jobpolicy.v1.JobRef
-	(*JobSpec)(nil),               // 20: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),             // 21: jobpolicy.v1.JobStatus
-	(*PodSummary)(nil),            // 22: jobpolicy.v1.PodSummary
-	(*UnaccountedPod)(nil),        // 23: jobpolicy.v1.UnaccountedPod
-	(*UnlistedPods)(nil),          // 24: jobpolicy.v1.UnlistedPods
-	(*ActivePods)(nil),            // 25: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 26: jobpolicy.v1.InFlight
-	(*Freshness)(nil),             // 27: jobpolicy.v1.Freshness
-	(*RetryFacts)(nil),            // 28: jobpolicy.v1.RetryFacts
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
-	(*Explanation)(nil),           // 30: jobpolicy.v1.Explanation
-	(*IndexSet)(nil),              // 31: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 32: jobpolicy.v1.PodFailurePolicyAction
-	(*status.Status)(nil),         // 33: google.rpc.Status
+	(FollowUp)(0),                 // 2: jobpolicy.v1.FollowUp
+	(DeleteReason)(0),             // 3: jobpolicy.v1.DeleteReason
+	(DeleteJobReason)(0),          // 4: jobpolicy.v1.DeleteJobReason
+	(EventType)(0),                // 5: jobpolicy.v1.EventType
+	(*DecideJobRequest)(nil),      // 6: jobpolicy.v1.DecideJobRequest
+	(*Settings)(nil),              // 7: jobpolicy.v1.Settings
+	(*DecideJobResponse)(nil),     // 8: jobpolicy.v1.DecideJobResponse
+	(*Verdict)(nil),               // 9: jobpolicy.v1.Verdict
+	(*Gang)(nil),                  // 10: jobpolicy.v1.Gang
+	(*CreatePods)(nil),            // 11: jobpolicy.v1.CreatePods
+	(*IndexFailureCount)(nil),     // 12: jobpolicy.v1.IndexFailureCount
+	(*DeletePod)(nil),             // 13: jobpolicy.v1.DeletePod
+	(*DeleteJob)(nil),             // 14: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 15: jobpolicy.v1.JobEvent
+	(*PodFailureActionCount)(nil), // 16: jobpolicy.v1.PodFailureActionCount
+	(*DecideJobsRequest)(nil),     // 17: jobpolicy.v1.DecideJobsRequest
+	(*DecideJobsResponse)(nil),    // 18: jobpolicy.v1.DecideJobsResponse
+	(*DecideJobsResult)(nil),      // 19: jobpolicy.v1.DecideJobsResult
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*JobRef)(nil),                // 21: jobpolicy.v1.JobRef
+	(*JobSpec)(nil),               // 22: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),             // 23: jobpolicy.v1.JobStatus
+	(*PodSummary)(nil),            // 24: jobpolicy.v1.PodSummary
+	(*UnaccountedPod)(nil),        // 25: jobpolicy.v1.UnaccountedPod
+	(*UnlistedPods)(nil),          // 26: jobpolicy.v1.UnlistedPods
+	(*ActivePods)(nil),            // 27: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 28: jobpolicy.v1.InFlight
+	(*Freshness)(nil),             // 29: jobpolicy.v1.Freshness
+	(*RetryFacts)(nil),            // 30: jobpolicy.v1.RetryFacts
+	(*Deferral)(nil),              // 31: jobpolicy.v1.Deferral
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(*Explanation)(nil),           // 33: jobpolicy.v1.Explanation
+	(*IndexSet)(nil),              // 34: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 35: jobpolicy.v1.PodFailurePolicyAction
+	(*status.Status)(nil),         // 36: google.rpc.Status
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
-	18, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
-	19, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
-	20, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
-	21, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
-	22, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
-	23, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
-	24, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
-	25, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
-	26, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
-	27, // 9: jobpolicy.v1.DecideJobRequest.freshness:type_name -> jobpolicy.v1.Freshness
-	28, // 10: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
-	6,  // 11: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	18, // 12: jobpolicy.v1.DecideJobRequest.create_not_before:type_name -> google.protobuf.Timestamp
-	18, // 13: jobpolicy.v1.DecideJobRequest.status_not_before:type_name -> google.protobuf.Timestamp
-	18, // 14: jobpolicy.v1.DecideJobRequest.record_not_before:type_name -> google.protobuf.Timestamp
-	18, // 15: jobpolicy.v1.DecideJobRequest.delete_not_before:type_name -> google.protobuf.Timestamp
-	29, // 16: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	29, // 17: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	0,  // 18: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	9,  // 19: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	11, // 20: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	21, // 21: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	18, // 22: jobpolicy.v1.DecideJobResponse.recheck_time:type_name -> google.protobuf.Timestamp
-	13, // 23: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	1,  // 24: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	30, // 25: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	14, // 26: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	8,  // 27: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	12, // 28: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	31, // 29: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	10, // 30: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	2,  // 31: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	3,  // 32: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	18, // 33: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	4,  // 34: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	32, // 35: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	5,  // 36: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	17, // 37: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	7,  // 38: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	33, // 39: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	20, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
+	21, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
+	22, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
+	23, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
+	24, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
+	25, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
+	26, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
+	27, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
+	28, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
+	29, // 9: jobpolicy.v1.DecideJobRequest.freshness:type_name -> jobpolicy.v1.Freshness
+	30, // 10: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
+	7,  // 11: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
+	31, // 12: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	32, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	32, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	0,  // 15: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	11, // 16: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	13, // 17: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	23, // 18: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	20, // 19: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	15, // 20: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	1,  // 21: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	33, // 22: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	16, // 23: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	10, // 24: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	14, // 25: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	2,  // 26: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	9,  // 27: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	34, // 28: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	12, // 29: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	3,  // 30: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	4,  // 31: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	20, // 32: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	5,  // 33: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	35, // 34: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	6,  // 35: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
+	19, // 36: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
+	8,  // 37: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
+	36, // 38: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1649,11 +1802,12 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	if File_jobpolicy_v1_decide_job_proto != nil {
 		return
 	}
+	file_jobpolicy_v1_deferral_proto_init()
 	file_jobpolicy_v1_explanation_proto_init()
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
-	file_jobpolicy_v1_decide_job_proto_msgTypes[12].OneofWrappers = []any{
+	file_jobpolicy_v1_decide_job_proto_msgTypes[13].OneofWrappers = []any{
 		(*DecideJobsResult_Decision)(nil),
 		(*DecideJobsResult_Error)(nil),
 	}
@@ -1662,8 +1816,8 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_job_proto_rawDesc), len(file_jobpolicy_v1_decide_job_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   13,
+			NumEnums:      6,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

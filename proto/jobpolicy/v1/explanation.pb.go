@@ -54,8 +54,9 @@ const (
 	WaitReason_WAIT_REASON_DEADLINE WaitReason = 12
 	// Pods that were left out of the list must be seen first.
 	WaitReason_WAIT_REASON_UNLISTED_PODS WaitReason = 13
-	// The caller could not create pods or Jobs and holds off.
-	WaitReason_WAIT_REASON_CREATION_FAILED WaitReason = 14
+	// A step is left for later (Wait.step): the caller asked for it, or finished
+	// pods are recorded before others are created.
+	WaitReason_WAIT_REASON_DEFERRED WaitReason = 14
 	// The next run of a CronJob is not due yet.
 	WaitReason_WAIT_REASON_SCHEDULE WaitReason = 15
 	// A run of a CronJob is due and starts after its jitter.
@@ -66,12 +67,6 @@ const (
 	WaitReason_WAIT_REASON_STALE_CRON_JOB WaitReason = 18
 	// Runs that are still active must end before another one starts.
 	WaitReason_WAIT_REASON_CONCURRENCY_POLICY WaitReason = 19
-	// The caller wants no routine status before that time.
-	WaitReason_WAIT_REASON_STATUS_PERIOD WaitReason = 20
-	// Many finished pods are recorded and released before many others are created.
-	WaitReason_WAIT_REASON_RECORDING WaitReason = 21
-	// The caller could not delete pods and holds off.
-	WaitReason_WAIT_REASON_DELETION_FAILED WaitReason = 22
 )
 
 // Enum value maps for WaitReason.
@@ -91,15 +86,12 @@ var (
 		11: "WAIT_REASON_CHANGE_LIMIT",
 		12: "WAIT_REASON_DEADLINE",
 		13: "WAIT_REASON_UNLISTED_PODS",
-		14: "WAIT_REASON_CREATION_FAILED",
+		14: "WAIT_REASON_DEFERRED",
 		15: "WAIT_REASON_SCHEDULE",
 		16: "WAIT_REASON_START_JITTER",
 		17: "WAIT_REASON_TTL",
 		18: "WAIT_REASON_STALE_CRON_JOB",
 		19: "WAIT_REASON_CONCURRENCY_POLICY",
-		20: "WAIT_REASON_STATUS_PERIOD",
-		21: "WAIT_REASON_RECORDING",
-		22: "WAIT_REASON_DELETION_FAILED",
 	}
 	WaitReason_value = map[string]int32{
 		"WAIT_REASON_UNSPECIFIED":         0,
@@ -116,15 +108,12 @@ var (
 		"WAIT_REASON_CHANGE_LIMIT":        11,
 		"WAIT_REASON_DEADLINE":            12,
 		"WAIT_REASON_UNLISTED_PODS":       13,
-		"WAIT_REASON_CREATION_FAILED":     14,
+		"WAIT_REASON_DEFERRED":            14,
 		"WAIT_REASON_SCHEDULE":            15,
 		"WAIT_REASON_START_JITTER":        16,
 		"WAIT_REASON_TTL":                 17,
 		"WAIT_REASON_STALE_CRON_JOB":      18,
 		"WAIT_REASON_CONCURRENCY_POLICY":  19,
-		"WAIT_REASON_STATUS_PERIOD":       20,
-		"WAIT_REASON_RECORDING":           21,
-		"WAIT_REASON_DELETION_FAILED":     22,
 	}
 )
 
@@ -321,7 +310,9 @@ type Wait struct {
 	// What is waited for, with numbers.
 	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	// When it ends by itself. Absent: when the state changes.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	// The step that is left for later; only with WAIT_REASON_DEFERRED.
+	Step          Step `protobuf:"varint,4,opt,name=step,proto3,enum=jobpolicy.v1.Step" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,6 +366,13 @@ func (x *Wait) GetUntil() *timestamppb.Timestamp {
 		return x.Until
 	}
 	return nil
+}
+
+func (x *Wait) GetStep() Step {
+	if x != nil {
+		return x.Step
+	}
+	return Step_STEP_UNSPECIFIED
 }
 
 // JobFacts are the numbers behind the verdict, after this round's tally.
@@ -482,7 +480,7 @@ var File_jobpolicy_v1_explanation_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\n" +
-	"\x1ejobpolicy/v1/explanation.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\x01\n" +
+	"\x1ejobpolicy/v1/explanation.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\"\xf4\x01\n" +
 	"\vExplanation\x12\x18\n" +
 	"\asummary\x18\x01 \x01(\tR\asummary\x12#\n" +
 	"\rdeciding_rule\x18\x02 \x01(\tR\fdecidingRule\x12.\n" +
@@ -496,11 +494,12 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"RuleAnswer\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x18\n" +
 	"\adecided\x18\x02 \x01(\bR\adecided\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\x82\x01\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xaa\x01\n" +
 	"\x04Wait\x120\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x18.jobpolicy.v1.WaitReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x120\n" +
-	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xa6\x02\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12&\n" +
+	"\x04step\x18\x04 \x01(\x0e2\x12.jobpolicy.v1.StepR\x04step\"\xa6\x02\n" +
 	"\bJobFacts\x12\x1c\n" +
 	"\tsucceeded\x18\x01 \x01(\x05R\tsucceeded\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12!\n" +
@@ -509,7 +508,7 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\rwanted_active\x18\x05 \x01(\x05H\x00R\fwantedActive\x88\x01\x01\x12+\n" +
 	"\x11completed_indexes\x18\x06 \x01(\x05R\x10completedIndexes\x12%\n" +
 	"\x0efailed_indexes\x18\a \x01(\x05R\rfailedIndexesB\x10\n" +
-	"\x0e_wanted_active*\xcc\x05\n" +
+	"\x0e_wanted_active*\xea\x04\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -526,16 +525,13 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x12\x1c\n" +
 	"\x18WAIT_REASON_CHANGE_LIMIT\x10\v\x12\x18\n" +
 	"\x14WAIT_REASON_DEADLINE\x10\f\x12\x1d\n" +
-	"\x19WAIT_REASON_UNLISTED_PODS\x10\r\x12\x1f\n" +
-	"\x1bWAIT_REASON_CREATION_FAILED\x10\x0e\x12\x18\n" +
+	"\x19WAIT_REASON_UNLISTED_PODS\x10\r\x12\x18\n" +
+	"\x14WAIT_REASON_DEFERRED\x10\x0e\x12\x18\n" +
 	"\x14WAIT_REASON_SCHEDULE\x10\x0f\x12\x1c\n" +
 	"\x18WAIT_REASON_START_JITTER\x10\x10\x12\x13\n" +
 	"\x0fWAIT_REASON_TTL\x10\x11\x12\x1e\n" +
 	"\x1aWAIT_REASON_STALE_CRON_JOB\x10\x12\x12\"\n" +
-	"\x1eWAIT_REASON_CONCURRENCY_POLICY\x10\x13\x12\x1d\n" +
-	"\x19WAIT_REASON_STATUS_PERIOD\x10\x14\x12\x19\n" +
-	"\x15WAIT_REASON_RECORDING\x10\x15\x12\x1f\n" +
-	"\x1bWAIT_REASON_DELETION_FAILED\x10\x16B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x1eWAIT_REASON_CONCURRENCY_POLICY\x10\x13B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_explanation_proto_rawDescOnce sync.Once
@@ -558,6 +554,7 @@ var file_jobpolicy_v1_explanation_proto_goTypes = []any{
 	(*Wait)(nil),                  // 3: jobpolicy.v1.Wait
 	(*JobFacts)(nil),              // 4: jobpolicy.v1.JobFacts
 	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(Step)(0),                     // 6: jobpolicy.v1.Step
 }
 var file_jobpolicy_v1_explanation_proto_depIdxs = []int32{
 	2, // 0: jobpolicy.v1.Explanation.rules:type_name -> jobpolicy.v1.RuleAnswer
@@ -565,11 +562,12 @@ var file_jobpolicy_v1_explanation_proto_depIdxs = []int32{
 	4, // 2: jobpolicy.v1.Explanation.facts:type_name -> jobpolicy.v1.JobFacts
 	0, // 3: jobpolicy.v1.Wait.reason:type_name -> jobpolicy.v1.WaitReason
 	5, // 4: jobpolicy.v1.Wait.until:type_name -> google.protobuf.Timestamp
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	6, // 5: jobpolicy.v1.Wait.step:type_name -> jobpolicy.v1.Step
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_explanation_proto_init() }
@@ -577,6 +575,7 @@ func file_jobpolicy_v1_explanation_proto_init() {
 	if File_jobpolicy_v1_explanation_proto != nil {
 		return
 	}
+	file_jobpolicy_v1_deferral_proto_init()
 	file_jobpolicy_v1_explanation_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

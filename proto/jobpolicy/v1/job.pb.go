@@ -465,8 +465,9 @@ type JobSpec struct {
 	// Absent: the Job is kept. Left aside by an engine that does not list
 	// CAPABILITY_TTL_AFTER_FINISHED.
 	TtlSecondsAfterFinished *int32 `protobuf:"varint,13,opt,name=ttl_seconds_after_finished,json=ttlSecondsAfterFinished,proto3,oneof" json:"ttl_seconds_after_finished,omitempty"`
-	// Set by the caller; true when the Job has a deletion timestamp. No pods are
-	// created or deleted then, but finalizers are released.
+	// Set by the caller; true when the Job itself has a deletion timestamp. No pods
+	// are created or deleted then, but finalizers are released. Whether its
+	// namespace is being deleted stands in DecideJobRequest.namespace_deleting.
 	Deleting bool `protobuf:"varint,14,opt,name=deleting,proto3" json:"deleting,omitempty"`
 	// Set by the caller; true when spec.template.spec.schedulingGroup is set:
 	// somebody else says together with what the pods are to be scheduled.

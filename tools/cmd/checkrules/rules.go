@@ -117,7 +117,7 @@ var impureNames = []struct {
 	{
 		"time",
 		[]string{"Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
-		"clock", "answer with a recheck time instead of waiting",
+		"clock", "answer with a requeue time instead of waiting",
 	},
 	{"time", []string{"Local"}, "clock", "the host's time zone is not in the request; use time.UTC"},
 	{"time.Time", []string{"Local"}, "clock", "the host's time zone is not in the request; use UTC()"},

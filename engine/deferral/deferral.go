@@ -1,0 +1,41 @@
+// Package deferral reads the steps that a caller wants left for later
+// (Deferral in the contract).
+package deferral
+
+import (
+	"time"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Until returns the time before which the caller does not want the step taken.
+// asked is false if the caller does not ask to leave it for later.
+func Until(deferrals []*jobpolicyv1.Deferral, step jobpolicyv1.Step) (until time.Time, asked bool) {
+	for _, d := range deferrals {
+		if d.GetStep() == step {
+			return d.GetUntil().AsTime(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Check calls violated for each rule of the contract that the list breaks. field is
+// relative to the entry with that index; an empty field is the entry itself.
+func Check(deferrals []*jobpolicyv1.Deferral, violated func(index int, field, text string)) {
+	seen := map[jobpolicyv1.Step]bool{}
+	for i, d := range deferrals {
+		switch {
+		case d.GetStep() == jobpolicyv1.Step_STEP_UNSPECIFIED:
+			violated(i, "step", "is required")
+		case seen[d.GetStep()]:
+			violated(i, "step", "is also that of an earlier entry")
+		}
+		seen[d.GetStep()] = true
+		switch {
+		case d.GetUntil() == nil:
+			violated(i, "until", "is required")
+		case !d.GetUntil().IsValid():
+			violated(i, "until", "must be a time between the years 1 and 9999")
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// What no event tells about follows at once: the rest of what a limit has cut, the
+// creation that was left for later, and the next step of a verdict.
+func TestADecisionSaysWhenToAskAgain(t *testing.T) {
+	finished := func(n int) (rows string) {
+		for i := range n {
+			rows += fmt.Sprintf("finished p%02d phase=Succeeded\n", i)
+		}
+		return rows
+	}
+	cases := map[string]struct{ scene, want string }{
+		"nothing to do":                            {"job completions=3 parallelism=3\nstatus start=0s active=3 ready=0 terminating=0\npods active=3", "UNSPECIFIED"},
+		"few are created":                          {"job completions=9 parallelism=9\nsettings maxChanges=20\nstatus start=0s", "NONE"},
+		"half of the limit is created":             {"job completions=10 parallelism=10\nsettings maxChanges=20\nstatus start=0s", "AT_ONCE"},
+		"the limit is 1":                           {"job completions=1\nsettings maxChanges=1\nstatus start=0s", "AT_ONCE"},
+		"few are released":                         {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=8\npods active=5\n" + finished(3), "WHEN_CONFIRMED"},
+		"a fifth of the limit is released":         {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=9\npods active=5\n" + finished(4), "AT_ONCE"},
+		"few are released, and some are created":   {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=5\npods active=1\n" + finished(4), "WHEN_CONFIRMED"},
+		"the last ones are released":               {"job completions=3 parallelism=3\nsettings maxChanges=20\nstatus start=0s active=3\ncondition SuccessCriteriaMet\n" + finished(3), "AT_ONCE"},
+		"a verdict is announced":                   {"job completions=3 parallelism=3 activeDeadlineSeconds=1\nnow 2s\nstatus start=0s active=3 ready=0 terminating=0\npods active=3", "AT_ONCE"},
+		"a count is brought up to date":            {"job completions=3 parallelism=3\nstatus start=0s active=3 ready=0\npods active=3 ready=1", "NONE"},
+		"pods are not listed":                      {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=9\npods active=5\nunlisted succeeded=2\n" + finished(1), "AT_ONCE"},
+		"as many are deleted as may be":            {"job completions=3 parallelism=1\nsettings maxChanges=2\nstatus start=0s active=3\npods active=3\nrow a\nrow b\nrow c", "AT_ONCE"},
+		"fewer are deleted than may be":            {"job completions=3 parallelism=2\nsettings maxChanges=2\nstatus start=0s active=3\npods active=3\nrow a\nrow b\nrow c", "WHEN_CONFIRMED"},
+		"the view is stale":                        {"job completions=3\nfresh job=1/2", "UNSPECIFIED"},
+		"rows are needed":                          {"job completions=3 suspend=true\npods active=3", "UNSPECIFIED"},
+		"a pod is left with its finalizer":         {"job completions=3\nstatus start=0s\ncondition Complete\nfinished a phase=Succeeded", "AT_ONCE"},
+		"the Job itself is deleted":                {"job completions=3 ttlSecondsAfterFinished=0\nnow 2s\nstatus start=0s\ncondition Complete", "NONE"},
+		"pods are created, and their gang is made": {"job mode=Indexed completions=3 parallelism=3\nsettings gang=true maxChanges=20", "NONE"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			s.mustTell(t, tc.scene)
+			got, err := engine.DecideJob(s.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := jobpolicyv1.FollowUp_value["FOLLOW_UP_"+tc.want]; int32(got.GetFollowUp()) != want {
+				t.Errorf("follow up %v, want %s\n%s", got.GetFollowUp(), tc.want, render(got))
+			}
+		})
+	}
+}
