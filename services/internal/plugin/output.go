@@ -59,6 +59,17 @@ func (o *output) machine(w io.Writer, v any) (done bool, err error) {
 	return false, nil
 }
 
+// separate stands between two objects, before the one with index i.
+func (o *output) separate(w io.Writer, i int) {
+	switch {
+	case i == 0 || o.format == "json":
+	case o.format == "yaml":
+		fmt.Fprintln(w, "---")
+	default:
+		fmt.Fprintln(w)
+	}
+}
+
 // table prints rows in columns.
 func table(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)

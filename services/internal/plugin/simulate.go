@@ -98,9 +98,7 @@ func (s *simulation) run() error {
 		return err
 	}
 	for i, job := range jobs {
-		if i > 0 && s.output.format != "json" {
-			fmt.Fprintln(s.Out, map[bool]string{true: "---", false: ""}[s.output.format == "yaml"])
-		}
+		s.output.separate(s.Out, i)
 		if err := s.play(job); err != nil {
 			return err
 		}

@@ -1,0 +1,214 @@
+// Package cluster reads what kubectl jobpolicy asks of a cluster, with the user's
+// own rights. It writes nothing.
+//
+// The flags are those of kubectl, as package clientcmd defines them. Client-go's
+// clientset and cli-runtime are left out: they hold every API group, and would
+// make most of what go run has to compile.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// pageSize is how many objects are read at once.
+const pageSize = 500
+
+var (
+	scheme = newScheme()
+	codecs = serializer.NewCodecFactory(scheme)
+	params = runtime.NewParameterCodec(scheme)
+)
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
+	utilruntime.Must(batchv1.AddToScheme(s))
+	utilruntime.Must(corev1.AddToScheme(s))
+	return s
+}
+
+// Flags say which cluster, as whom, and which namespace.
+type Flags struct {
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides clientcmd.ConfigOverrides
+}
+
+// AddFlags defines the flags. short says whether --namespace is -n, too.
+func (f *Flags) AddFlags(fs *pflag.FlagSet, short bool) {
+	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
+	fs.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "Path to the kubeconfig `file` to use.")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	if !short {
+		names.ContextOverrideFlags.Namespace.ShortName = ""
+	}
+	clientcmd.BindOverrideFlags(&f.overrides, fs, names)
+}
+
+// Connect returns a reader. It connects at the first call.
+func (f *Flags) Connect(userAgent string) (*Reader, error) {
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides)
+	cfg, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no cluster (--kubeconfig, or the variable KUBECONFIG): %w", err)
+	}
+	cfg.UserAgent = userAgent
+	cfg.QPS, cfg.Burst = 50, 100 // as kubectl
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{Namespace: namespace}
+	if r.batch, err = client(cfg, "/apis", batchv1.SchemeGroupVersion); err != nil {
+		return nil, err
+	}
+	r.core, err = client(cfg, "/api", corev1.SchemeGroupVersion)
+	return r, err
+}
+
+func client(cfg *rest.Config, path string, version schema.GroupVersion) (rest.Interface, error) {
+	c := rest.CopyConfig(cfg)
+	c.APIPath, c.GroupVersion, c.NegotiatedSerializer = path, &version, codecs.WithoutConversion()
+	return rest.RESTClientFor(c)
+}
+
+// A Reader reads one namespace.
+type Reader struct {
+	Namespace   string
+	batch, core rest.Interface
+}
+
+// Job reads one Job.
+func (r *Reader) Job(ctx context.Context, name string) (*batchv1.Job, error) {
+	job := &batchv1.Job{}
+	return job, r.get(ctx, r.batch, "jobs", name, job)
+}
+
+// CronJob reads one CronJob.
+func (r *Reader) CronJob(ctx context.Context, name string) (*batchv1.CronJob, error) {
+	cron := &batchv1.CronJob{}
+	return cron, r.get(ctx, r.batch, "cronjobs", name, cron)
+}
+
+func (r *Reader) get(ctx context.Context, c rest.Interface, resource, name string, into runtime.Object) error {
+	err := c.Get().Namespace(r.Namespace).Resource(resource).Name(name).Do(ctx).Into(into)
+	if err != nil {
+		return fmt.Errorf("read %s %s in namespace %s: %w", strings.TrimSuffix(resource, "s"), name, r.Namespace, err)
+	}
+	return nil
+}
+
+var errNoSelector = errors.New("the Job has no selector")
+
+// PodsOf lists the pods that a Job controls, by its UID.
+func (r *Reader) PodsOf(ctx context.Context, job *batchv1.Job) ([]corev1.Pod, error) {
+	if job.Spec.Selector == nil {
+		return nil, errNoSelector
+	}
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("selector of job %s: %w", job.Name, err)
+	}
+	var pods []corev1.Pod
+	opts := metav1.ListOptions{LabelSelector: selector.String(), Limit: pageSize}
+	for {
+		page := &corev1.PodList{}
+		if err := r.core.Get().Namespace(r.Namespace).Resource("pods").VersionedParams(&opts, params).Do(ctx).Into(page); err != nil {
+			return nil, fmt.Errorf("list pods in namespace %s: %w", r.Namespace, err)
+		}
+		for i := range page.Items {
+			if controls(job.UID, &page.Items[i]) {
+				pods = append(pods, page.Items[i])
+			}
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return pods, nil
+		}
+	}
+}
+
+// JobsOf lists the Jobs that a CronJob controls, by its UID.
+func (r *Reader) JobsOf(ctx context.Context, cron *batchv1.CronJob) ([]*batchv1.Job, error) {
+	all, err := r.Jobs(ctx, r.Namespace)
+	var jobs []*batchv1.Job
+	for i := range all {
+		if controls(cron.UID, &all[i]) {
+			jobs = append(jobs, &all[i])
+		}
+	}
+	return jobs, err
+}
+
+// Jobs lists the Jobs of a namespace; the empty one stands for all.
+func (r *Reader) Jobs(ctx context.Context, namespace string) ([]batchv1.Job, error) {
+	var jobs []batchv1.Job
+	opts := metav1.ListOptions{Limit: pageSize}
+	for {
+		page := &batchv1.JobList{}
+		if err := r.batch.Get().NamespaceIfScoped(namespace, namespace != "").Resource("jobs").VersionedParams(&opts, params).Do(ctx).Into(page); err != nil {
+			return nil, fmt.Errorf("list jobs: %w", err)
+		}
+		jobs = append(jobs, page.Items...)
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return jobs, nil
+		}
+	}
+}
+
+// CronJobs lists the CronJobs of a namespace; the empty one stands for all.
+func (r *Reader) CronJobs(ctx context.Context, namespace string) ([]batchv1.CronJob, error) {
+	var crons []batchv1.CronJob
+	opts := metav1.ListOptions{Limit: pageSize}
+	for {
+		page := &batchv1.CronJobList{}
+		if err := r.batch.Get().NamespaceIfScoped(namespace, namespace != "").Resource("cronjobs").VersionedParams(&opts, params).Do(ctx).Into(page); err != nil {
+			return nil, fmt.Errorf("list cronjobs: %w", err)
+		}
+		crons = append(crons, page.Items...)
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return crons, nil
+		}
+	}
+}
+
+func controls(uid types.UID, object metav1.Object) bool {
+	owner := metav1.GetControllerOf(object)
+	return owner != nil && owner.UID == uid
+}
+
+// EventsOf lists the events on one object, the oldest first. Who may not read
+// events is told by the error.
+func (r *Reader) EventsOf(ctx context.Context, uid types.UID) ([]corev1.Event, error) {
+	opts := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(uid)).String()}
+	list := &corev1.EventList{}
+	if err := r.core.Get().Namespace(r.Namespace).Resource("events").VersionedParams(&opts, params).Do(ctx).Into(list); err != nil {
+		return nil, fmt.Errorf("list events in namespace %s: %w", r.Namespace, err)
+	}
+	return list.Items, nil
+}
+
+// LastSeen is when an event happened last.
+func LastSeen(e *corev1.Event) time.Time {
+	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return e.CreationTimestamp.Time
+}

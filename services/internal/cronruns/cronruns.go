@@ -1,0 +1,148 @@
+// Package cronruns says when the runs of a schedule come, and what changes of the
+// clock do to them.
+package cronruns
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"jobpolicy.dev/engine/schedule"
+	"jobpolicy.dev/engine/zone"
+)
+
+// A Plan is a schedule as a CronJob has it.
+type Plan struct {
+	// Schedule may begin with TZ= or CRON_TZ=, as the built-in controller reads it.
+	Schedule string
+	// Zone is the IANA name of spec.timeZone, or of the zone of a controller that
+	// reads schedules without one. Empty: UTC.
+	Zone    string
+	Options schedule.Options
+}
+
+// A Time is one line of what comes: a run, or a change of the clock.
+type Time struct {
+	At time.Time
+	// Change is set for a change of the clock, and says which.
+	Change string
+	// Note is what is particular about a run.
+	Note string
+}
+
+// A Reader knows one plan.
+type Reader struct {
+	runs schedule.Schedule
+	// after is the same schedule with runs in the place of those that a clock skips.
+	after schedule.Schedule
+	loc   *time.Location
+}
+
+// Read reads a plan. The error names what is wrong.
+func Read(p Plan) (*Reader, error) {
+	loc, err := zone.Load(clockOf(p))
+	if err != nil {
+		return nil, fmt.Errorf("time zone %q: expected an IANA name such as Europe/Berlin: %w", p.Zone, err)
+	}
+	r := &Reader{loc: loc}
+	if r.runs, err = schedule.Parse(p.Schedule, loc, p.Options); err != nil {
+		return nil, fmt.Errorf("schedule %q: expected five fields such as \"30 2 * * 1-5\", a macro such as @daily, or @every 6h: %w", p.Schedule, err)
+	}
+	late := p.Options
+	late.SkippedHour = schedule.RunAfter
+	r.after, err = schedule.Parse(p.Schedule, loc, late)
+	return r, err
+}
+
+// clockOf is the zone in which a plan's times are told: its own, or that which
+// stands in front of the schedule.
+func clockOf(p Plan) string {
+	for _, prefix := range []string{"TZ=", "CRON_TZ="} {
+		if rest, ok := strings.CutPrefix(p.Schedule, prefix); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			return name
+		}
+	}
+	return p.Zone
+}
+
+// Next lists n runs after a time, with the changes of the clock between them. Fewer
+// runs mean that there are no more within five years.
+func (r *Reader) Next(after time.Time, n int) []Time {
+	var out []Time
+	last := after
+	for range n {
+		at, ok := r.runs.Next(last)
+		if !ok {
+			break
+		}
+		out = append(out, r.changes(last, at)...)
+		out = append(out, r.run(at))
+		last = at
+	}
+	return out
+}
+
+// Missed counts the runs after one time and up to another, and returns the latest.
+func (r *Reader) Missed(after, until time.Time) (count int64, last time.Time) {
+	last, _ = r.runs.Last(after, until)
+	return r.runs.Count(after, until), last
+}
+
+func (r *Reader) run(at time.Time) Time {
+	t := Time{At: at.In(r.loc)}
+	_, offset := t.At.Zone()
+	start, end := t.At.ZoneBounds()
+	if !start.IsZero() {
+		if _, before := start.Add(-time.Second).Zone(); before > offset && t.At.Sub(start) < time.Duration(before-offset)*time.Second {
+			t.Note = "the clock shows this time for the second time"
+		}
+	}
+	if !end.IsZero() {
+		if _, later := end.Zone(); later < offset && end.Sub(t.At) <= time.Duration(offset-later)*time.Second {
+			t.Note = "the clock shows this time twice, this is the first time"
+		}
+	}
+	return t
+}
+
+// changes are those of the clock after one time and up to another.
+func (r *Reader) changes(after, until time.Time) []Time {
+	var out []Time
+	for at := after.In(r.loc); ; {
+		_, end := at.ZoneBounds()
+		if end.IsZero() || end.After(until) {
+			return out
+		}
+		out = append(out, Time{At: end, Change: r.change(end)})
+		at = end
+	}
+}
+
+func (r *Reader) change(at time.Time) string {
+	before := at.Add(-time.Second)
+	_, from := before.Zone()
+	name, to := at.Zone()
+	shown := at.In(time.FixedZone("", from)) // what the clock would show without the change
+	switch {
+	case to > from:
+		text := fmt.Sprintf("clocks are set forward from %s to %s (%s)", shown.Format("15:04"), at.Format("15:04"), name)
+		if r.skips(at) {
+			text += "; a run in the hour between is left out"
+		}
+		return text
+	case to < from:
+		return fmt.Sprintf("clocks are set back from %s to %s (%s)", shown.Format("15:04"), at.Format("15:04"), name)
+	}
+	return fmt.Sprintf("the zone is called %s from here on", name)
+}
+
+// skips reports whether a run falls into the time that the clock leaves out at at.
+func (r *Reader) skips(at time.Time) bool {
+	late, ok := r.after.Next(at.Add(-time.Second))
+	if !ok || !late.Equal(at) {
+		return false
+	}
+	run, ok := r.runs.Next(at.Add(-time.Second))
+	return !ok || !run.Equal(at)
+}

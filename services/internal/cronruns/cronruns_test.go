@@ -1,0 +1,106 @@
+package cronruns_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/engine/schedule"
+	"jobpolicy.dev/services/internal/cronruns"
+)
+
+func at(t *testing.T, text string) time.Time {
+	t.Helper()
+	parsed, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func TestNext(t *testing.T) {
+	cases := map[string]struct {
+		plan  cronruns.Plan
+		after string
+		n     int
+		want  string
+	}{
+		"no changes of the clock in UTC": {
+			plan: cronruns.Plan{Schedule: "30 2 * * *"}, after: "2026-03-28T12:00:00Z", n: 2,
+			want: "Sun 2026-03-29 02:30 UTC\nMon 2026-03-30 02:30 UTC\n",
+		},
+		"set forward, the run is left out": {
+			plan: cronruns.Plan{Schedule: "30 2 * * *", Zone: "Europe/Berlin"}, after: "2026-03-28T00:00:00Z", n: 2,
+			want: "Sat 2026-03-28 02:30 CET\n" +
+				"- clocks are set forward from 02:00 to 03:00 (CEST); a run in the hour between is left out\n" +
+				"Mon 2026-03-30 02:30 CEST\n",
+		},
+		"set forward, the run comes after": {
+			plan:  cronruns.Plan{Schedule: "30 2 * * *", Zone: "Europe/Berlin", Options: schedule.Options{SkippedHour: schedule.RunAfter}},
+			after: "2026-03-28T12:00:00Z", n: 1,
+			want: "- clocks are set forward from 02:00 to 03:00 (CEST)\nSun 2026-03-29 03:00 CEST\n",
+		},
+		"set back, the run comes twice": {
+			plan: cronruns.Plan{Schedule: "30 2 * * *", Zone: "Europe/Berlin"}, after: "2026-10-24T12:00:00Z", n: 3,
+			want: "Sun 2026-10-25 02:30 CEST (the clock shows this time twice, this is the first time)\n" +
+				"- clocks are set back from 03:00 to 02:00 (CET)\n" +
+				"Sun 2026-10-25 02:30 CET (the clock shows this time for the second time)\n" +
+				"Mon 2026-10-26 02:30 CET\n",
+		},
+		"a schedule that ends": {plan: cronruns.Plan{Schedule: "0 0 30 2 *"}, after: "2026-01-01T00:00:00Z", n: 3},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, err := cronruns.Read(tc.plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			for _, x := range r.Next(at(t, tc.after), tc.n) {
+				switch {
+				case x.Change != "":
+					fmt.Fprintf(&got, "- %s\n", x.Change)
+				case x.Note != "":
+					fmt.Fprintf(&got, "%s (%s)\n", x.At.Format("Mon 2006-01-02 15:04 MST"), x.Note)
+				default:
+					fmt.Fprintln(&got, x.At.Format("Mon 2006-01-02 15:04 MST"))
+				}
+			}
+			if diff := cmp.Diff(tc.want, got.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMissed(t *testing.T) {
+	r, err := cronruns.Read(cronruns.Plan{Schedule: "@hourly"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, last := r.Missed(at(t, "2026-01-01T00:00:00Z"), at(t, "2026-01-01T05:30:00Z"))
+	if n != 5 || !last.Equal(at(t, "2026-01-01T05:00:00Z")) {
+		t.Errorf("missed %d, the last at %s; want 5, 05:00", n, last)
+	}
+}
+
+func TestReadNamesWhatIsWrong(t *testing.T) {
+	cases := map[string]struct {
+		plan cronruns.Plan
+		want string
+	}{
+		"a zone":     {cronruns.Plan{Schedule: "@daily", Zone: "Berlin"}, `time zone "Berlin": expected an IANA name`},
+		"a schedule": {cronruns.Plan{Schedule: "0 25 * * *"}, `schedule "0 25 * * *": expected five fields`},
+		"nothing":    {cronruns.Plan{}, `schedule "": expected five fields`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := cronruns.Read(tc.plan); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q…", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,316 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/engine/schedule"
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/engine/zone"
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cluster"
+	"jobpolicy.dev/services/internal/cronruns"
+	"jobpolicy.dev/services/internal/manifest"
+)
+
+const nextLong = `Says when the next runs of a CronJob come, which were missed, and what changes of the
+clock do to them. Give the name of a CronJob in the cluster, a file with one, or a
+schedule.
+
+A schedule without a time zone is read in the zone of the controller: in UTC, unless
+--zone says otherwise.`
+
+const nextExample = `  kubectl jobpolicy next "30 2 * * *" --zone Europe/Berlin -n 5
+  kubectl jobpolicy next -f cronjob.yaml --calendar
+  kubectl jobpolicy next cronjob/backup`
+
+const maxNext = 10_000
+
+type nextCommand struct {
+	IO
+	cluster  cluster.Flags
+	output   *output
+	file     string
+	n        int
+	zone     string
+	from     time.Time
+	calendar bool
+	now      func() time.Time
+}
+
+func newNext(streams IO) *cobra.Command {
+	c := &nextCommand{IO: streams, now: time.Now}
+	cmd := &cobra.Command{
+		Use: `next cronjob/NAME | -f FILE | "SCHEDULE"`, Short: "When the next runs of a CronJob come", Long: nextLong, Example: nextExample,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVarP(&c.file, "filename", "f", "", "A file with a CronJob, in YAML or JSON; - is standard input.")
+	fs.IntVarP(&c.n, "number", "n", 10, "How many runs to list.")
+	fs.StringVar(&c.zone, "zone", "", "The `zone` of a schedule that has none, such as Europe/Berlin. Default: UTC.")
+	fs.Var(value[time.Time]{&c.from, parseTime}, "from", "List runs after this `time`, such as 2026-03-28T00:00:00Z. Default: now.")
+	fs.BoolVar(&c.calendar, "calendar", false, "Show the months of these runs as a calendar, with the number of runs of each day.")
+	c.output = addOutput(cmd)
+	c.cluster.AddFlags(fs, false)
+	_ = cmd.RegisterFlagCompletionFunc("zone", cobra.FixedCompletions(zone.Names(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func parseTime(text string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, errors.New("expected a time such as 2026-03-28T00:00:00Z, or a day such as 2026-03-28")
+}
+
+func (c *nextCommand) run(ctx context.Context, args []string) error {
+	if c.n < 1 || c.n > maxNext {
+		return usagef("--number: expected a number from 1 to %d, got %d", maxNext, c.n)
+	}
+	if (len(args) == 1) == (c.file != "") || len(args) > 1 {
+		return usagef("expected one of cronjob/NAME, -f FILE, or a schedule in quotes, such as \"30 2 * * *\"")
+	}
+	crons, err := c.crons(ctx, args)
+	if err != nil {
+		return err
+	}
+	for i, cron := range crons {
+		c.output.separate(c.Out, i)
+		if err := c.show(cron); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// crons are the CronJobs that are asked about; a schedule becomes one without a name.
+func (c *nextCommand) crons(ctx context.Context, args []string) ([]*batchv1.CronJob, error) {
+	if c.file != "" {
+		return cronsOf(c.file, c.In)
+	}
+	if name, ok := resourceName(args[0], "cronjob", "cronjobs", "cj"); ok {
+		reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+		if err != nil {
+			return nil, err
+		}
+		cron, err := reader.CronJob(ctx, name)
+		return []*batchv1.CronJob{cron}, err
+	}
+	return []*batchv1.CronJob{{Spec: batchv1.CronJobSpec{Schedule: args[0]}}}, nil
+}
+
+// resourceName takes the name out of KIND/NAME. Schedules have slashes, too, but no
+// such kind before them.
+func resourceName(arg string, kinds ...string) (name string, ok bool) {
+	kind, name, _ := strings.Cut(arg, "/")
+	for _, k := range kinds {
+		if kind == k || strings.HasPrefix(kind, k+".") {
+			return name, name != ""
+		}
+	}
+	return "", false
+}
+
+func cronsOf(file string, stdin io.Reader) ([]*batchv1.CronJob, error) {
+	objects, err := manifest.ReadFile(file, stdin)
+	if err != nil {
+		return nil, err
+	}
+	var crons []*batchv1.CronJob
+	for _, o := range objects {
+		if o.CronJob != nil {
+			crons = append(crons, o.CronJob)
+		}
+	}
+	if len(crons) == 0 {
+		return nil, fmt.Errorf("%s: expected a CronJob of batch/v1, found none", file)
+	}
+	return crons, nil
+}
+
+// planOf is the schedule of a CronJob, with the options that its annotations take.
+func planOf(cron *batchv1.CronJob, otherwise string) cronruns.Plan {
+	p := cronruns.Plan{Schedule: cron.Spec.Schedule, Zone: otherwise}
+	if cron.Spec.TimeZone != nil {
+		p.Zone = *cron.Spec.TimeZone
+	}
+	switch cron.Annotations["jobpolicy.dev/dst-repeated-hour"] {
+	case "First":
+		p.Options.RepeatedHour = schedule.First
+	case "Last":
+		p.Options.RepeatedHour = schedule.Last
+	}
+	if cron.Annotations["jobpolicy.dev/dst-skipped-hour"] == "RunAfter" {
+		p.Options.SkippedHour = schedule.RunAfter
+	}
+	return p
+}
+
+// nextReport is what comes, for programs.
+type nextReport struct {
+	CronJob  string       `json:"cronJob,omitempty"`
+	Schedule string       `json:"schedule"`
+	Zone     string       `json:"zone"`
+	From     time.Time    `json:"from"`
+	Suspend  bool         `json:"suspend,omitempty"`
+	Missed   *missedRuns  `json:"missed,omitempty"`
+	Next     []comingTime `json:"next"`
+}
+
+type missedRuns struct {
+	Count int64     `json:"count"`
+	Since time.Time `json:"since"`
+	Last  time.Time `json:"last"`
+}
+
+type comingTime struct {
+	At          time.Time `json:"at"`
+	ClockChange string    `json:"clockChange,omitempty"`
+	Note        string    `json:"note,omitempty"`
+}
+
+func (c *nextCommand) show(cron *batchv1.CronJob) error {
+	plan := planOf(cron, c.zone)
+	reader, err := cronruns.Read(plan)
+	if err != nil {
+		return err
+	}
+	from := c.from
+	if from.IsZero() {
+		from = c.now()
+	}
+	report := nextReport{
+		CronJob: cron.Name, Schedule: plan.Schedule, Zone: orDefault(plan.Zone, "UTC"), From: from.UTC().Truncate(time.Second),
+		Suspend: cron.Spec.Suspend != nil && *cron.Spec.Suspend, Missed: missed(cron, reader, from),
+	}
+	for _, t := range reader.Next(from, c.n) {
+		report.Next = append(report.Next, comingTime{t.At, t.Change, t.Note})
+	}
+	if done, err := c.output.machine(c.Out, report); done {
+		return err
+	}
+	return c.print(cron, reader, report)
+}
+
+// missed are the runs since the last one that was started; nil for a CronJob that is
+// not in a cluster.
+func missed(cron *batchv1.CronJob, reader *cronruns.Reader, now time.Time) *missedRuns {
+	since := cron.CreationTimestamp.Time
+	if last := cron.Status.LastScheduleTime; last != nil && last.After(since) {
+		since = last.Time
+	}
+	if since.IsZero() {
+		return nil
+	}
+	n, last := reader.Missed(since, now)
+	if n == 0 {
+		return nil
+	}
+	return &missedRuns{n, since.UTC(), last}
+}
+
+func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, report nextReport) error {
+	w := c.Out
+	title := fmt.Sprintf("%s in %s", report.Schedule, report.Zone)
+	if cron.Name != "" {
+		title = "CronJob " + cron.Name + ": " + title
+	}
+	fmt.Fprintln(w, paint(w, strong, title))
+	if report.Suspend {
+		fmt.Fprintln(w, paint(w, notice, "suspended: none of these runs starts while spec.suspend is true"))
+	}
+	if m := report.Missed; m != nil {
+		fmt.Fprintln(w, paint(w, notice, missedText(cron, m, report.From)))
+	}
+	fmt.Fprintln(w)
+	for _, t := range report.Next {
+		if t.ClockChange != "" {
+			fmt.Fprintln(w, paint(w, notice, "    -- "+t.ClockChange))
+			continue
+		}
+		line := t.At.Format("Mon 2006-01-02 15:04:05 MST") + "  in " + simulate.Clock(t.At.Sub(report.From).Truncate(time.Second))
+		if t.Note != "" {
+			line += "  " + paint(w, notice, t.Note)
+		}
+		fmt.Fprintln(w, line)
+	}
+	if runs := countRuns(report.Next); runs < c.n {
+		fmt.Fprintf(w, "no more runs within five years\n")
+	}
+	if !c.calendar {
+		return nil
+	}
+	return printCalendar(w, reader, report.Next)
+}
+
+func countRuns(times []comingTime) int {
+	n := 0
+	for _, t := range times {
+		if t.ClockChange == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// missedText says what becomes of the runs that were missed.
+func missedText(cron *batchv1.CronJob, m *missedRuns, now time.Time) string {
+	about := ""
+	if m.Count > schedule.CountLimit {
+		about = "about "
+	}
+	text := fmt.Sprintf("missed since %s: %s%d, the last at %s", m.Since.Format(time.RFC3339), about, m.Count, m.Last.Format(time.RFC3339))
+	deadline := cron.Spec.StartingDeadlineSeconds
+	switch {
+	case cron.Spec.Suspend != nil && *cron.Spec.Suspend && deadline == nil:
+		return text + "; when the CronJob is resumed, that one starts at once: without startingDeadlineSeconds nothing is too late"
+	case deadline != nil && now.Sub(m.Last) > time.Duration(*deadline)*time.Second:
+		return text + fmt.Sprintf("; it does not start any more: startingDeadlineSeconds is %d", *deadline)
+	}
+	return text + "; only that one can still start, the others never do"
+}
+
+// printCalendar shows the months of the runs. A day has the number of its runs.
+func printCalendar(w io.Writer, reader *cronruns.Reader, times []comingTime) error {
+	if len(times) == 0 {
+		return nil
+	}
+	first, last := times[0].At, times[len(times)-1].At
+	for month := monthOf(first); !month.After(last); month = month.AddDate(0, 1, 0) {
+		fmt.Fprintf(w, "\n%s, runs of each day\n", month.Format("January 2006"))
+		rows := [][]string{{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}}
+		week := make([]string, 7)
+		for day := month; day.Month() == month.Month(); day = day.AddDate(0, 0, 1) {
+			cell := fmt.Sprintf("%2d", day.Day())
+			if n, _ := reader.Missed(day.Add(-time.Second), day.AddDate(0, 0, 1).Add(-time.Second)); n > 0 {
+				cell += fmt.Sprintf(" ×%d", n)
+			}
+			column := (int(day.Weekday()) + 6) % 7
+			week[column] = cell
+			if column == 6 {
+				rows, week = append(rows, week), make([]string, 7)
+			}
+		}
+		if strings.Join(week, "") != "" {
+			rows = append(rows, week)
+		}
+		if err := table(w, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func monthOf(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, t.Location())
+}
