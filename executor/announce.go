@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -63,7 +64,7 @@ func (e *Executor) countWritten(ctx context.Context, a *announcement) {
 	job := &after
 	e.metrics.statusWritten(a.job, job)
 	if c := wire.FinishedCondition(job); c != nil {
-		e.log.InfoContext(ctx, "job finished", append(jobAttrs(job), slog.String("result", string(c.Type)), slog.String("reason", c.Reason))...)
+		e.log.InfoContext(ctx, "job finished", append(telemetry.JobAttrs(job), slog.String("result", string(c.Type)), slog.String("reason", c.Reason))...)
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -24,21 +25,21 @@ var (
 // apply carries a decision out in the contract's order: gang, create or delete,
 // status, release, events. It stops at the first step that does not
 // succeed in full; what did succeed is part of the next snapshot.
-func (e *Executor) apply(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
-	podGroup, err := e.ensureGang(ctx, snap.job, d.GetGang())
+func (e *Executor) apply(ctx context.Context, s *jobState, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
+	podGroup, err := e.gangs.Ensure(ctx, snap.job, d.GetGang())
 	if err != nil && d.GetGang().GetMayBegin() {
 		// A status would say that the Job has begun, and its gang could not be
 		// made any more.
 		return fmt.Errorf("gang: %w", err)
 	}
 	if err == nil {
-		err = e.createPods(ctx, s, snap, d, podGroup)
+		err = e.createPods(ctx, s, calls, snap, d, podGroup)
 	}
 	if err != nil {
 		e.holdBack(ctx, s, &s.createHold, snap.job, "pods not created", err)
 		return fmt.Errorf("%w: %w", errCreation, err)
 	}
-	if err := e.deletePods(ctx, s, snap.job, d.GetDelete()); err != nil {
+	if err := e.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
 		e.holdBack(ctx, s, &s.deleteHold, snap.job, "pods not deleted", err)
 		return fmt.Errorf("%w: %w", errDeletion, err)
 	}
@@ -48,7 +49,7 @@ func (e *Executor) apply(ctx context.Context, s *jobState, snap snapshot, d *job
 	}
 	e.countActions(said.actions)
 	begun := time.Now()
-	err = e.releasePods(ctx, s, d.GetRelease())
+	err = e.releasePods(ctx, s, calls, d.GetRelease())
 	if d.GetStatus() != nil && len(d.GetRelease()) > e.cfg.MaxJobWrites {
 		s.postponeStatus(time.Since(begun))
 	}
@@ -75,11 +76,11 @@ func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, 
 		return said, err
 	}
 	wire.KeepUndecided(&status, &snap.job.Status)
-	if sameStatus(&status, &snap.job.Status) {
+	if api.SameStatus(&status, &snap.job.Status) {
 		return said, nil
 	}
 	said.status = status
-	ctx, end := e.span(ctx, SpanStatusWritten)
+	ctx, end := e.tracer.Span(ctx, telemetry.SpanStatusWritten)
 	defer func() { end(err) }()
 	if err := e.updateStatus(ctx, s, &said); err != nil {
 		return said, err
@@ -95,23 +96,17 @@ func (e *Executor) updateStatus(ctx context.Context, s *jobState, said *announce
 	job := said.written()
 	s.expect(&job.Status)
 	defer s.expect(nil)
-	limited, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	updated, err := e.cfg.Client.BatchV1().Jobs(job.Namespace).UpdateStatus(limited, job, metav1.UpdateOptions{})
-	if err != nil && outcomeUnknown(err) {
-		updated, err = e.statusWithoutAnswer(ctx, job, err)
-	}
+	updated, err := e.api.UpdateStatus(ctx, job)
 	switch {
 	case err == nil:
-		updated.ManagedFields = nil
 		s.answered(said)
 		s.observe(updated, jobWritten)
 		s.spaceStatuses(e.cfg.StatusPeriod)
 		s.progressed()
 		return nil
-	case apierrors.IsNotFound(err):
-		return errJobGone
-	case outcomeUnknown(err):
+	case errors.Is(err, api.ErrJobGone):
+		return err
+	case api.OutcomeUnknown(err):
 		s.answerMissing(said)
 		e.settleUnanswered(ctx, s)
 		s.due(false, true, false)
@@ -121,17 +116,6 @@ func (e *Executor) updateStatus(ctx context.Context, s *jobState, said *announce
 		s.due(false, true, false)
 	}
 	return err
-}
-
-// statusWithoutAnswer returns the Job if a status write that got no answer took
-// effect, or else the write's error. What the write made true is told once, now:
-// the next decision finds nothing new in it.
-func (e *Executor) statusWithoutAnswer(ctx context.Context, job *batchv1.Job, writeErr error) (*batchv1.Job, error) {
-	live, err := e.liveJob(ctx, job.Namespace, job.Name, job.UID)
-	if err != nil || !sameStatus(&live.Status, &job.Status) {
-		return nil, writeErr
-	}
-	return live, nil
 }
 
 func (s *jobState) expect(status *batchv1.JobStatus) {

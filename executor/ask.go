@@ -15,6 +15,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -42,7 +43,7 @@ func asksForSlowRetry(err error) bool { return errors.Is(err, errRejected) }
 // ask calls the Decider and checks what it answers: a client distrusts its
 // server.
 func (e *Executor) ask(ctx context.Context, s *jobState, snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
-	ctx, end := e.span(ctx, SpanDecisionRequested, AttrRequestID.String(snap.req.GetRequestId()))
+	ctx, end := e.tracer.Span(ctx, telemetry.SpanDecisionRequested, telemetry.AttrRequestID.String(snap.req.GetRequestId()))
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.DecisionTimeout)
 	defer cancel()
 	started := time.Now()
@@ -136,7 +137,7 @@ func (e *Executor) engineAnswered(ctx context.Context) {
 	}
 	for _, s := range e.jobs.all() {
 		if s.engineBack(e.cfg.MaxAPIBackoff) {
-			e.wake(s, CauseRetry, true)
+			e.wake(s, telemetry.CauseRetry, true)
 		}
 	}
 }

@@ -3,39 +3,35 @@ package executor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/gang"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// errNamespaceTerminating: no pod can be created any more. It is the way of all
-// namespaces, not a failure that a person should read about.
-var errNamespaceTerminating = errors.New("namespace is terminating")
-
 // createPods creates pods, members of the PodGroup if one is named. It begins with
 // one and stops at the first failure: what would fail a thousand times, such as
 // a quota, fails a few times only.
-func (e *Executor) createPods(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse, podGroup string) error {
+func (e *Executor) createPods(ctx context.Context, s *jobState, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse, podGroup string) error {
 	if d.GetCreate().GetCount() == 0 {
 		return nil
 	}
-	job := inPodGroup(e.template(s, snap), podGroup)
+	job := gang.InPodGroup(e.template(s, snap), podGroup)
 	plan := creationPlan(job, d.GetCreate())
 	reason := creationReason(job, d.GetCreate(), snap.req.GetPods().GetTerminating())
 	var some atomic.Bool
 	err := s.creating.Do(ctx, len(plan), func(ctx context.Context, i int) error {
-		err := e.createPod(ctx, s, job, plan[i])
-		if err == nil {
+		err := calls.Create(ctx, job, newPod(job, plan[i].index, plan[i].failures), plan[i].index)
+		switch {
+		case err == nil:
 			some.Store(true)
+		case errors.Is(err, api.ErrNamespaceTerminating):
+			s.namespaceGoes()
 		}
 		e.countCreation(reason, err)
 		return err
@@ -90,55 +86,10 @@ func creationPlan(job *batchv1.Job, d *jobpolicyv1.CreatePods) []creation {
 	return plan
 }
 
-func (e *Executor) createPod(ctx context.Context, s *jobState, job *batchv1.Job, c creation) (err error) {
-	ctx, end := e.span(ctx, SpanPodCreated)
-	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	inFlight := s.pods.BeginCreate(c.index)
-	pod, err := e.cfg.Client.CoreV1().Pods(job.Namespace).Create(ctx, newPod(job, c.index, c.failures), metav1.CreateOptions{})
-	switch {
-	case err == nil:
-		inFlight.Created(podcache.From(pod))
-		s.progressed()
-		annotate(ctx, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
-		e.podEvent(s, job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", pod.Name)
-		return nil
-	case namespaceTerminating(err):
-		inFlight.Refused()
-		if err := e.confirmTerminating(ctx, job.Namespace); err != nil {
-			return err
-		}
-		s.namespaceGoes()
-		return errNamespaceTerminating
-	case outcomeUnknown(err):
-		inFlight.Unknown()
-	default:
-		inFlight.Refused()
-	}
-	e.podEvent(s, job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
-	return err
-}
-
-// confirmTerminating is nil if the namespace is being deleted, or is gone. The API
-// server that refused a pod may have meant one of that name before it.
-func (e *Executor) confirmTerminating(ctx context.Context, name string) error {
-	namespace, err := e.cfg.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("reading namespace %s, which is said to be terminating: %w", name, err)
-	case namespace.DeletionTimestamp == nil:
-		return fmt.Errorf("namespace %s was said to be terminating and is not", name)
-	}
-	return nil
-}
-
 // countCreation counts a creation that was tried. One in a namespace that is
 // going away says nothing about the Job.
 func (e *Executor) countCreation(reason string, err error) {
-	if errors.Is(err, errNamespaceTerminating) {
+	if errors.Is(err, api.ErrNamespaceTerminating) {
 		return
 	}
 	result := labelSucceeded

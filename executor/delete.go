@@ -2,24 +2,24 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // deletePods deletes pods. One that cannot be deleted does not keep the others
 // from it.
-func (e *Executor) deletePods(ctx context.Context, s *jobState, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
+func (e *Executor) deletePods(ctx context.Context, s *jobState, calls *api.Pods, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
 	var some atomic.Bool
 	err := s.deleting.Do(ctx, len(deletes), func(ctx context.Context, i int) error {
-		err := e.deletePod(ctx, s, job, deletes[i])
+		err := deletePod(ctx, calls, job, deletes[i])
 		if err == nil {
 			some.Store(true)
 		}
@@ -31,43 +31,40 @@ func (e *Executor) deletePods(ctx context.Context, s *jobState, job *batchv1.Job
 	return err
 }
 
-// deletePod deletes one pod. A pod that does not exist any more is deleted.
-func (e *Executor) deletePod(ctx context.Context, s *jobState, job *batchv1.Job, d *jobpolicyv1.DeletePod) (err error) {
+func deletePod(ctx context.Context, calls *api.Pods, job *batchv1.Job, d *jobpolicyv1.DeletePod) error {
 	uid, err := wire.UIDString(d.GetUid())
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
-	pod, known := s.pods.Pod(uid)
-	if !known {
-		return nil
-	}
-	ctx, end := e.span(ctx, SpanPodDeleted, AttrPodName.String(pod.Name), AttrPodUID.String(string(uid)))
-	defer func() { end(err) }()
-	if d.GetReleaseFirst() && pod.Held {
-		gone, err := e.releaseRunning(ctx, s, pod)
+	return calls.Delete(ctx, job, uid, d.GetReleaseFirst())
+}
+
+// releasePods removes the tracking finalizer from the pods. What the API server
+// confirms is confirmed in the next snapshot. A pod whose finalizer is put back does
+// not keep the others from being released, and is tried again later.
+func (e *Executor) releasePods(ctx context.Context, s *jobState, calls *api.Pods, uids [][]byte) error {
+	return s.patching.Do(ctx, len(uids), func(ctx context.Context, i int) error {
+		uid, err := wire.UIDString(uids[i])
 		if err != nil {
-			return fmt.Errorf("releasing before deletion: %w", err)
+			return fmt.Errorf("release: %w", err)
 		}
-		if gone {
+		pod, known := s.pods.Pod(uid)
+		if !known {
 			return nil
 		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	err = e.cfg.Client.CoreV1().Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid},
+		return e.releasePod(ctx, s, calls, pod)
 	})
-	if err == nil {
-		s.pods.Deleted(uid, e.cfg.Now())
-		s.progressed()
-		e.podEvent(s, job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
+}
+
+// releasePod releases a pod, unless its release is backing off.
+func (e *Executor) releasePod(ctx context.Context, s *jobState, calls *api.Pods, pod *podcache.Pod) error {
+	if !pod.HasTrackingFinalizer || s.releaseHeld(pod.UID) {
 		return nil
 	}
-	gone, err := e.isGone(ctx, pod, err)
-	if gone {
-		s.pods.Gone(uid, tracker.Response)
+	err := calls.Release(ctx, pod)
+	if errors.Is(err, api.ErrPutBack) {
+		e.holdRelease(ctx, s, pod)
 		return nil
 	}
-	e.podEvent(s, job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
 	return err
 }

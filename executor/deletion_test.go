@@ -169,7 +169,7 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	cached := testJob()
 	cached.ResourceVersion = "1"
 	st := e.jobs.with("ns", cached.UID, func(st *jobState) { st.observe(cached, jobWatched) })
-	if _, err := e.round(t.Context(), st); err != nil {
+	if _, err := e.round(t.Context(), st, e.podCalls(st)); err != nil {
 		t.Fatal(err)
 	}
 	if writes := s.done(); len(writes) != 0 {

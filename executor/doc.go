@@ -17,6 +17,8 @@
 //     manage, which must then be switched off.
 //
 // Reading order: executor.go (life), handlers.go (events in), schedule.go (when
-// a Job is due), round.go (one pass), snapshot.go (what is asked), apply.go
-// (what is done), orphans.go (pods whose Job cannot care for them any more).
+// a Job is due), round.go (one pass), refresh.go and claim.go (what is made certain
+// first), snapshot.go (what is asked), apply.go (what is done), orphans.go (pods whose
+// Job cannot care for them any more). Below it, api makes the calls to the API server,
+// limit bounds them, gang finds or makes Workloads and PodGroups, wire converts.
 package executor

@@ -21,7 +21,8 @@ import (
 // TestPodEvents holds the events that reach the API server against those of a
 // pipeline that is given all of them.
 func TestPodEvents(t *testing.T) {
-	type send func(s *jobState, job *batchv1.Job, kind, reason, format string, arg any)
+	const burst = 25 // of events.LimitByReason
+	type send func(a *events.Allowance, job *batchv1.Job, kind, reason, format string, arg any)
 	collect := func(pipeline func(record.EventRecorder) send) map[string]int {
 		sink := &sink{events: map[string]int{}}
 		cfg := Config{Events: sink}
@@ -32,8 +33,8 @@ func TestPodEvents(t *testing.T) {
 		b.Start(t.Context())
 		send := pipeline(b)
 		one, other := testJob(), testJob(func(j *batchv1.Job) { j.UID, j.Name = testUID(2), "other" })
-		s, t2 := &jobState{}, &jobState{}
-		for i := range 3 * eventBurst {
+		s, t2 := &events.Allowance{}, &events.Allowance{}
+		for i := range 3 * burst {
 			send(s, one, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", fmt.Sprint("pod-", i))
 			send(s, one, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", fmt.Sprint("pod-", i))
 			if i < 5 {
@@ -46,19 +47,21 @@ func TestPodEvents(t *testing.T) {
 		return sink.events
 	}
 	all := collect(func(r record.EventRecorder) send {
-		return func(_ *jobState, job *batchv1.Job, kind, reason, format string, arg any) {
+		return func(_ *events.Allowance, job *batchv1.Job, kind, reason, format string, arg any) {
 			r.Eventf(job, kind, reason, format, arg)
 		}
 	})
 	built := &counting{}
 	allowed := collect(func(r record.EventRecorder) send {
 		built.EventRecorder = r
-		return (&Executor{recorder: built}).podEvent
+		return func(a *events.Allowance, job *batchv1.Job, kind, reason, format string, arg any) {
+			a.Recorder(built).Eventf(job, kind, reason, format, arg)
+		}
 	})
 	if diff := cmp.Diff(all, allowed); diff != "" {
 		t.Errorf("events at the API server (-all are built +allowed ones are built):\n%s", diff)
 	}
-	if want := 2*eventBurst + 5 + 1; built.n != want {
+	if want := 2*burst + 5 + 1; built.n != want {
 		t.Errorf("%d events were built, want %d", built.n, want)
 	}
 }

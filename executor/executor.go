@@ -17,12 +17,15 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/events"
+	"jobpolicy.dev/executor/gang"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/semaphore"
+	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -47,12 +50,14 @@ type Executor struct {
 	cfg      Config
 	settings *jobpolicyv1.Settings
 	log      *slog.Logger
+	api      *api.Client
+	tracer   telemetry.Tracer
 	metrics  *jobMetrics
 	engine   engineHealth
 
 	jobInformer, podInformer cache.SharedIndexInformer
 	jobsReady, podsReady     cache.ResourceEventHandlerRegistration
-	gangs                    *gangs // nil without Config.WorkloadWithJob.
+	gangs                    *gang.Gangs // nil without Config.WorkloadWithJob.
 
 	jobs    *jobs
 	queue   workqueue.TypedDelayingInterface[types.UID]
@@ -87,6 +92,7 @@ func New(cfg Config) (*Executor, error) {
 		cfg:      cfg,
 		settings: cfg.settings(),
 		log:      cfg.Logger,
+		tracer:   telemetry.NewTracer(cfg.TracerProvider),
 		metrics:  own,
 		judging:  make(chan struct{}, cfg.Workers),
 		writes:   limit.NewPool(limit.Config{Total: cfg.MaxWrites, PerJob: cfg.MaxJobWrites, Alone: cfg.LoneJobWrites}),
@@ -99,6 +105,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	e.recorder = e.broadcaster
+	e.api = &api.Client{Kubernetes: cfg.Client, Tracer: e.tracer, Now: cfg.Now}
 	if err := e.buildInformers(); err != nil {
 		return nil, err
 	}
@@ -108,19 +115,22 @@ func New(cfg Config) (*Executor, error) {
 // buildInformers makes the informers of this Executor alone: their transforms
 // would surprise anybody else.
 func (e *Executor) buildInformers() error {
-	e.jobInformer = batchinformers.NewFilteredJobInformer(e.cfg.Client, metav1.NamespaceAll, e.cfg.Resync, cache.Indexers{}, consistentRead)
+	e.jobInformer = batchinformers.NewFilteredJobInformer(e.cfg.Client, metav1.NamespaceAll, e.cfg.Resync, cache.Indexers{}, api.ConsistentList)
 	e.podInformer = coreinformers.NewFilteredPodInformer(e.cfg.Client, metav1.NamespaceAll, 0,
-		cache.Indexers{orphanIndex: indexOrphans}, consistentRead)
+		cache.Indexers{orphanIndex: indexOrphans}, api.ConsistentList)
 	if err := e.jobInformer.SetTransform(trimJobObject); err != nil {
 		return fmt.Errorf("job transform: %w", err)
 	}
 	if err := e.podInformer.SetTransform(keepLean); err != nil {
 		return fmt.Errorf("pod transform: %w", err)
 	}
-	if err := e.buildGangs(); err != nil {
-		return err
-	}
 	var err error
+	if e.cfg.WorkloadWithJob {
+		e.gangs, err = gang.New(gang.Config{Client: e.cfg.Client, Recorder: e.recorder, Tracer: e.tracer, Logger: e.log})
+		if err != nil {
+			return err
+		}
+	}
 	if e.jobsReady, err = e.jobInformer.AddEventHandler(e.jobHandler()); err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
@@ -130,18 +140,9 @@ func (e *Executor) buildInformers() error {
 	return nil
 }
 
-// consistentRead makes an initial list read the newest state instead of
-// whatever a lagging API server has cached: pods must not look older than the
-// statuses that count them.
-func consistentRead(options *metav1.ListOptions) {
-	if options.ResourceVersion == "0" {
-		options.ResourceVersion = ""
-	}
-}
-
 func indexOrphans(obj any) ([]string, error) {
 	pod, ok := obj.(*podcache.Pod)
-	if !ok || controlled(pod) {
+	if !ok || pod.Controlled() {
 		return nil, nil
 	}
 	return []string{pod.Namespace()}, nil
@@ -207,10 +208,12 @@ func (e *Executor) sync(ctx, informing context.Context, informers *sync.WaitGrou
 	if !cache.WaitForCacheSync(ctx.Done(), e.podsReady.HasSynced) {
 		return false
 	}
-	for _, informer := range e.gangs.informers() {
+	var synced []cache.InformerSynced
+	for _, informer := range e.gangs.Informers() {
 		informers.Go(func() { informer.RunWithContext(informing) })
+		synced = append(synced, informer.HasSynced)
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), e.gangs.synced()...) {
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return false
 	}
 	e.synced.Store(true)

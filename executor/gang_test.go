@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 
+	"jobpolicy.dev/executor/gang"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -44,7 +44,7 @@ func gangDecision(mayBegin bool) *jobpolicyv1.DecideJobResponse {
 
 // aWorkload refers to the Job and is controlled by it, unless changed.
 func aWorkload(name string, change ...func(*schedulingv1alpha2.Workload)) *schedulingv1alpha2.Workload {
-	w := newWorkload(testJob(gangJob), 2)
+	w := gang.NewWorkload(testJob(gangJob), 2)
 	w.Name, w.UID = name, types.UID("uid of "+name)
 	for _, f := range change {
 		f(w)
@@ -55,7 +55,7 @@ func aWorkload(name string, change ...func(*schedulingv1alpha2.Workload)) *sched
 // aPodGroup is of the Workload "theirs", and controlled by the Job, unless
 // changed.
 func aPodGroup(name string, change ...func(*schedulingv1alpha2.PodGroup)) *schedulingv1alpha2.PodGroup {
-	g := newPodGroup(testJob(gangJob), aWorkload("theirs"))
+	g := gang.NewPodGroup(testJob(gangJob), aWorkload("theirs"))
 	g.Name = name
 	for _, f := range change {
 		f(g)
@@ -90,14 +90,14 @@ func TestAGangIsMadeBeforeItsPods(t *testing.T) {
 	if diff := cmp.Diff(want, s.done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	name := podGroupName(workloadName(testJob()), "job-pgt-0")
+	name := gang.PodGroupName(gang.WorkloadName(testJob()), "job-pgt-0")
 	if diff := cmp.Diff([]string{name, name}, s.podGroups(t)); diff != "" {
 		t.Errorf("groups of the pods (-want +got):\n%s", diff)
 	}
 	checkGang(t, s, name)
 	eventually(t, "the event", func() bool {
 		events, err := s.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
-		return err == nil && strings.Contains(eventTexts(events), "WorkloadCreated Created Workload "+workloadName(testJob())+" for Job job")
+		return err == nil && strings.Contains(eventTexts(events), "WorkloadCreated Created Workload "+gang.WorkloadName(testJob())+" for Job job")
 	})
 	if !decider.requests()[0].GetSettings().GetGangScheduling() {
 		t.Error("the engine is not told that gangs are wanted")
@@ -117,7 +117,7 @@ func checkGang(t *testing.T, s *server, name string) {
 	yes := true
 	job := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: testUID(1), Controller: &yes, BlockOwnerDeletion: &yes}
 	policy := schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 2}}
-	w, err := s.SchedulingV1alpha2().Workloads("ns").Get(t.Context(), workloadName(testJob()), metav1.GetOptions{})
+	w, err := s.SchedulingV1alpha2().Workloads("ns").Get(t.Context(), gang.WorkloadName(testJob()), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,9 +145,9 @@ func checkGang(t *testing.T, s *server, name string) {
 }
 
 func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
-	ownWorkload := workloadName(testJob())
-	ownGroup := podGroupName(ownWorkload, "job-pgt-0")
-	groupOfTheirs := podGroupName("theirs", "job-pgt-0")
+	ownWorkload := gang.WorkloadName(testJob())
+	ownGroup := gang.PodGroupName(ownWorkload, "job-pgt-0")
+	groupOfTheirs := gang.PodGroupName("theirs", "job-pgt-0")
 	pods := []string{"create pods", "create pods", "update jobs/status"}
 	after := func(writes ...string) []string { return append(writes, pods...) }
 	earlier := func(refs []metav1.OwnerReference) { refs[0].UID = testUID(99) }
@@ -311,31 +311,6 @@ func TestWithoutTheGateNothingIsReadOrMade(t *testing.T) {
 	}
 }
 
-func TestNamesOfAGang(t *testing.T) {
-	long := func(n int, end string) string { return strings.Repeat("j", n-len(end)) + end }
-	for _, name := range []string{"job", long(57, ""), long(58, "-z"), long(58, "."), long(63, ""), long(253, ""), long(242, "-")} {
-		job := testJob(func(j *batchv1.Job) { j.Name = name })
-		other := testJob(func(j *batchv1.Job) { j.Name, j.UID = name, testUID(2) })
-		workload, template := workloadName(job), templateName(job)
-		group := podGroupName(workload, template)
-		for _, valid := range []string{workload, group, podGroupName(long(253, ""), template)} {
-			if problems := validation.IsDNS1123Subdomain(valid); len(problems) > 0 {
-				t.Errorf("%s: %v", valid, problems)
-			}
-		}
-		if problems := validation.IsDNS1123Label(template); len(problems) > 0 || !strings.HasSuffix(template, "-pgt-0") {
-			t.Errorf("%s: %v", template, problems)
-		}
-		if workload == workloadName(other) {
-			t.Errorf("two Jobs named %s have one Workload name, %s", name, workload)
-		}
-	}
-	job := testJob()
-	if w := workloadName(job); !strings.HasPrefix(w, "job-") || !strings.HasPrefix(podGroupName(w, templateName(job)), w+"-job-pgt-0-") {
-		t.Errorf("names are %s and %s", w, podGroupName(w, templateName(job)))
-	}
-}
-
 func TestATemplateWithAGroupIsAFactOfTheSpec(t *testing.T) {
 	group := "g"
 	s := newServer(testJob(func(j *batchv1.Job) {
@@ -372,7 +347,7 @@ func TestAGangThatCannotBeReadIsNoGangless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, err := e.ensureGang(t.Context(), testJob(gangJob), &jobpolicyv1.Gang{MinCount: 2})
+	name, err := e.gangs.Ensure(t.Context(), testJob(gangJob), &jobpolicyv1.Gang{MinCount: 2})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the group is %q, %v; want an error", name, err)
 	}

@@ -7,24 +7,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
-
-// jobRef returns the reference to the Job that controls the pod. other is true
-// when something that is no batch/v1 Job controls it.
-func jobRef(pod *podcache.Pod) (ref *podcache.Owner, other bool) {
-	owner, controlled := pod.Controller()
-	if !controlled {
-		return nil, false
-	}
-	if owner.Kind != jobKind.Kind || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
-		return nil, true
-	}
-	return &owner, false
-}
 
 // ours reports whether this executor manages the Job.
 func (e *Executor) ours(job *batchv1.Job) bool {
@@ -112,7 +100,7 @@ func (e *Executor) jobSeen(old, job *batchv1.Job) {
 	if o.specChanged {
 		s.retryNow()
 	}
-	e.wake(s, CauseJobEvent, o.first || o.specChanged)
+	e.wake(s, telemetry.CauseJobEvent, o.first || o.specChanged)
 }
 
 func (e *Executor) jobDeleted(job *batchv1.Job) {
@@ -142,7 +130,7 @@ func (e *Executor) podSeen(old, pod *podcache.Pod) {
 		e.podDeleted(old)
 		old = nil
 	}
-	ref, other := jobRef(pod)
+	ref, other := pod.ControllingJob()
 	if old != nil && old.ResourceVersion == pod.ResourceVersion && pod.ResourceVersion != "" {
 		e.keepCopy(pod, ref)
 		return // A new list; it tells nothing.
@@ -163,7 +151,7 @@ func (e *Executor) podSeen(old, pod *podcache.Pod) {
 
 // leaveOldJob tells the Job that controlled the pod before.
 func (e *Executor) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
-	oldRef, _ := jobRef(old)
+	oldRef, _ := old.ControllingJob()
 	if oldRef == nil || (ref != nil && ref.UID == oldRef.UID) {
 		return
 	}
@@ -171,13 +159,13 @@ func (e *Executor) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 	if !ok {
 		return
 	}
-	if !controlled(pod) && s.matches(pod) {
+	if !pod.Controlled() && s.matches(pod) {
 		// The Job will adopt it again. Between the two, nothing is decided: a pod
 		// that is not the Job's would pass for one without the finalizer.
 		s.due(true, false, false)
 	}
 	if s.pods.Left(pod, tracker.Watch) {
-		e.wake(s, CausePodEvent, false)
+		e.wake(s, telemetry.CausePodEvent, false)
 	}
 	e.jobs.dropUnused(pod.Namespace(), oldRef.UID)
 }
@@ -186,29 +174,29 @@ func (e *Executor) ownedPodSeen(pod *podcache.Pod, ref *podcache.Owner) {
 	var news tracker.News
 	s := e.jobs.with(pod.Namespace(), ref.UID, func(s *jobState) { news = s.pods.Observe(pod, tracker.Watch) })
 	job := s.current()
-	if pod.Held && !e.inCare(job) {
+	if pod.HasTrackingFinalizer && !e.inCare(job) {
 		e.orphans.add(pod)
 	}
 	switch {
 	case news == tracker.Change && pod.Ended():
 		s.endHold(&s.createHold)
-		e.wake(s, CausePodEvent, s.pods.Idle())
+		e.wake(s, telemetry.CausePodEvent, s.pods.Idle())
 	case news == tracker.Change:
-		e.wake(s, CausePodEvent, s.pods.Idle())
+		e.wake(s, telemetry.CausePodEvent, s.pods.Idle())
 	case news == tracker.AllReady:
-		e.wakeLazily(s, CausePodEvent, 0)
+		e.wakeLazily(s, telemetry.CausePodEvent, 0)
 	case news == tracker.Detail:
-		e.wakeLazily(s, CausePodEvent, e.cfg.StatusPeriod)
+		e.wakeLazily(s, telemetry.CausePodEvent, e.cfg.StatusPeriod)
 	}
 }
 
 // orphanSeen handles a pod that nothing controls: a Job may want it, and if it
 // holds the finalizer, somebody must release it.
 func (e *Executor) orphanSeen(old, pod *podcache.Pod) {
-	if pod.Held {
+	if pod.HasTrackingFinalizer {
 		e.looseSeen(old, pod)
 	}
-	if old != nil && old.Labels.Equal(pod.Labels) && !controlled(old) {
+	if old != nil && old.Labels.Equal(pod.Labels) && !old.Controlled() {
 		return
 	}
 	for _, s := range e.jobs.selecting(pod) {
@@ -217,13 +205,13 @@ func (e *Executor) orphanSeen(old, pod *podcache.Pod) {
 			s.pods.Left(pod, tracker.Watch)
 		}
 		s.due(true, false, false)
-		e.wake(s, CausePodEvent, false)
+		e.wake(s, telemetry.CausePodEvent, false)
 	}
 }
 
 func (e *Executor) podDeleted(pod *podcache.Pod) {
 	e.countTracking(pod, nil)
-	ref, _ := jobRef(pod)
+	ref, _ := pod.ControllingJob()
 	if ref == nil {
 		return
 	}
@@ -233,7 +221,7 @@ func (e *Executor) podDeleted(pod *podcache.Pod) {
 	}
 	if s.pods.Gone(pod.UID, tracker.Watch) {
 		s.endHold(&s.createHold)
-		e.wake(s, CausePodEvent, s.pods.Idle())
+		e.wake(s, telemetry.CausePodEvent, s.pods.Idle())
 	}
 	e.jobs.dropUnused(pod.Namespace(), ref.UID)
 }
@@ -250,7 +238,7 @@ func (e *Executor) countTracking(old, pod *podcache.Pod) {
 }
 
 func terminatedAndHeld(pod *podcache.Pod) bool {
-	return pod != nil && pod.Held && pod.Ended()
+	return pod != nil && pod.HasTrackingFinalizer && pod.Ended()
 }
 
 func controlled(pod *podcache.Pod) bool {

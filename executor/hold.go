@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -35,7 +36,7 @@ func (e *Executor) holdBack(ctx context.Context, s *jobState, h *hold, job *batc
 	delay := h.begin(e.cfg.APIBackoff, e.cfg.MaxAPIBackoff)
 	s.mu.Unlock()
 	if worthLogging(err) {
-		e.log.WarnContext(ctx, what, append(jobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
+		e.log.WarnContext(ctx, what, append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
 	}
 }
 
@@ -54,7 +55,7 @@ func (e *Executor) holdRelease(ctx context.Context, s *jobState, pod *podcache.P
 	e.queue.AddAfter(s.uid, delay)
 	if job != nil {
 		e.log.WarnContext(ctx, "pod keeps its finalizer although it was removed: an admission webhook may put it back",
-			append(jobAttrs(job), slog.String("pod", pod.Name), slog.Duration("retryAfter", delay))...)
+			append(telemetry.JobAttrs(job), slog.String("pod", pod.Name), slog.Duration("retryAfter", delay))...)
 	}
 }
 
@@ -90,7 +91,7 @@ func (s *jobState) releasable(uids [][]byte) (n int, next time.Duration) {
 func (s *jobState) forgetReleased() {
 	maps.DeleteFunc(s.releaseHolds, func(uid types.UID, _ hold) bool {
 		pod, known := s.pods.Pod(uid)
-		return !known || !pod.Held
+		return !known || !pod.HasTrackingFinalizer
 	})
 }
 

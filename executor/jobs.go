@@ -6,13 +6,13 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
@@ -83,8 +83,8 @@ type jobState struct {
 	maxRows int
 	cutAt   time.Time
 	last    *decisionRecord
-	// podEvents is how many events about pods there may still be, by reason.
-	podEvents map[string]flowcontrol.PassiveRateLimiter
+	// podEvents are the events about pods that there may still be.
+	podEvents events.Allowance
 
 	creating, patching, deleting *limit.Limiter
 }
@@ -135,7 +135,7 @@ func (s *jobState) observe(job *batchv1.Job, source jobSource) observation {
 
 // writingThat reports whether the version is what a status write under way makes.
 func (s *jobState) writingThat(job *batchv1.Job) bool {
-	return s.writing != nil && s.job != nil && job.Generation == s.job.Generation && sameStatus(&job.Status, s.writing)
+	return s.writing != nil && s.job != nil && job.Generation == s.job.Generation && api.SameStatus(&job.Status, s.writing)
 }
 
 // adopt sets what a Job's first version tells. Its selector never changes.
@@ -197,8 +197,6 @@ func sameUncounted(a, b *batchv1.UncountedTerminatedPods) bool {
 func emptyLedger(s *batchv1.JobStatus) bool {
 	return sameLedger(s, &batchv1.JobStatus{})
 }
-
-func sameStatus(a, b *batchv1.JobStatus) bool { return apiequality.Semantic.DeepEqual(a, b) }
 
 // current returns the newest version of the Job, or nil.
 func (s *jobState) current() *batchv1.Job {

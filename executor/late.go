@@ -2,18 +2,16 @@ package executor
 
 import (
 	"context"
-	"fmt"
 
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // endLate deletes a pod that runs although its Job is finished: an executor that did
 // not know that yet has created it, before it lost its lease or beside this one.
 // Nobody else would end it as long as the Job is there.
 func (e *Executor) endLate(ctx context.Context, pod *podcache.Pod) error {
-	ref, _ := jobRef(pod)
+	ref, _ := pod.ControllingJob()
 	if ref == nil || pod.Ended() || pod.Deleting {
 		return nil
 	}
@@ -28,9 +26,5 @@ func (e *Executor) endLate(ctx context.Context, pod *podcache.Pod) error {
 	if matches := podPolicy(job).Matches; matches != nil && !matches(pod) {
 		return nil // It is a stray, which is released and runs on.
 	}
-	uid, err := wire.UIDBytes(pod.UID)
-	if err != nil {
-		return fmt.Errorf("pod %s: %w", pod.Name, err)
-	}
-	return e.deletePod(ctx, s, job, &jobpolicyv1.DeletePod{Uid: uid})
+	return e.podCalls(s).Delete(ctx, job, pod.UID, false)
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -89,9 +90,9 @@ func (e *Executor) confirm(ctx context.Context, suspected suspect) {
 		return
 	}
 	e.metrics.missedWakes.WithLabelValues().Inc()
-	e.log.WarnContext(ctx, LogMissedWake, append(jobAttrs(job), slog.String("due", why))...)
+	e.log.WarnContext(ctx, telemetry.LogMissedWake, append(telemetry.JobAttrs(job), slog.String("due", why))...)
 	if !e.cfg.SafetyLookReportsOnly {
-		e.wake(s, CauseSafetyLook, false)
+		e.wake(s, telemetry.CauseSafetyLook, false)
 	}
 }
 
@@ -169,7 +170,7 @@ func (e *Executor) clockSet(before clocks) clocks {
 	}
 	for _, s := range e.jobs.all() {
 		if s.hasPlan() {
-			e.wake(s, CauseTimer, false)
+			e.wake(s, telemetry.CauseTimer, false)
 		}
 	}
 	return now

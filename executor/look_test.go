@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -75,7 +76,7 @@ func TestAMissedWakeIsFound(t *testing.T) {
 				if reportsOnly && missed < 2 || !reportsOnly && missed != 1 {
 					t.Errorf("missed wakes: %v", missed)
 				}
-				if got := strings.Count(log.String(), `level=WARN msg="`+LogMissedWake+`"`); got != int(missed) {
+				if got := strings.Count(log.String(), `level=WARN msg="`+telemetry.LogMissedWake+`"`); got != int(missed) {
 					t.Errorf("%d log lines about %v missed wakes", got, missed)
 				}
 				if helped := slices.Contains(server.done(), "create pods"); helped == reportsOnly {

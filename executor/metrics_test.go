@@ -220,7 +220,7 @@ func TestARoundCountsItselfAndWhatItDid(t *testing.T) {
 				t.Fatal(err)
 			}
 			st := e.jobs.with("ns", testUID(1), func(st *jobState) { st.observe(testJob(), jobWatched) })
-			if _, err := e.round(t.Context(), st); err != nil {
+			if _, err := e.round(t.Context(), st, e.podCalls(st)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, samples(t, registry, "job_controller_")); diff != "" {

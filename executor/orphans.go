@@ -8,13 +8,14 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -57,7 +58,7 @@ func (e *Executor) looseSeen(old, pod *podcache.Pod) {
 
 // ownPod reports whether a Job that is this executor's, or was, controls the pod.
 func (e *Executor) ownPod(pod *podcache.Pod) bool {
-	ref, _ := jobRef(pod)
+	ref, _ := pod.ControllingJob()
 	if ref == nil {
 		return false
 	}
@@ -86,14 +87,14 @@ func (e *Executor) releaseLeftovers(s *jobState, job *batchv1.Job) {
 	if own {
 		e.orphans.past.add(job.UID)
 	}
-	for _, pod := range s.pods.Held() {
+	for _, pod := range s.pods.WithTrackingFinalizer() {
 		e.orphans.addKnown(pod, own)
 	}
 	if own || !e.cfg.ReplaceBuiltin {
 		return
 	}
 	for _, pod := range e.loosePods(job.Namespace) {
-		if pod.Held {
+		if pod.HasTrackingFinalizer {
 			e.orphans.add(pod)
 		}
 	}
@@ -130,7 +131,7 @@ func (e *Executor) orphanWorker(ctx context.Context) {
 // needs it. Until that has succeeded, the pod comes back to the queue.
 func (e *Executor) releaseOrphan(ctx context.Context, key orphanKey) {
 	pod, ok := e.storedPod(key.namespace, key.name)
-	if !ok || pod.UID != key.uid || !pod.Held {
+	if !ok || pod.UID != key.uid || !pod.HasTrackingFinalizer {
 		e.orphans.Forget(key)
 		return
 	}
@@ -153,29 +154,19 @@ func (e *Executor) releaseOrphan(ctx context.Context, key orphanKey) {
 }
 
 func (e *Executor) patchOrphan(ctx context.Context, pod *podcache.Pod) (err error) {
-	ctx, end := e.span(ctx, SpanOrphanReleased, AttrPodName.String(pod.Name), AttrPodUID.String(string(pod.UID)))
+	ctx, end := e.tracer.Span(ctx, telemetry.SpanOrphanReleased, telemetry.AttrPodName.String(pod.Name), telemetry.AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
 	release, err := e.writes.Acquire(ctx, pod.Namespace())
 	if err != nil {
 		return err
 	}
 	defer release()
-	if ref, _ := jobRef(pod); ref != nil {
+	if ref, _ := pod.ControllingJob(); ref != nil {
 		if s, ok := e.jobs.find(ref.UID); ok {
-			return e.release(ctx, s, pod)
+			return e.podCalls(s).Release(ctx, pod)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	patched, err := e.cfg.Client.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
-	switch {
-	case err == nil && podcache.From(patched).Held:
-		return errPutBack
-	case err == nil:
-		return nil
-	}
-	_, err = e.isGone(ctx, pod, err)
-	return err
+	return e.api.ReleaseUnowned(ctx, pod)
 }
 
 type orphanVerdict int
@@ -194,7 +185,7 @@ const (
 // those of which it is not known that they were ours: it releases the pods of every
 // Job that is gone and those that nothing controls, so none is stuck.
 func (e *Executor) orphaned(ctx context.Context, pod *podcache.Pod, own bool) (orphanVerdict, error) {
-	ref, other := jobRef(pod)
+	ref, other := pod.ControllingJob()
 	switch {
 	case other:
 		return orphanNo, nil
@@ -251,9 +242,9 @@ func (e *Executor) looseOrphaned(pod *podcache.Pod, own bool) orphanVerdict {
 // exists.
 func (e *Executor) goneLive(ctx context.Context, pod *podcache.Pod, ref *podcache.Owner, s *jobState) (orphanVerdict, error) {
 	var job *batchv1.Job
-	job, err := e.liveJob(ctx, pod.Namespace(), ref.Name, ref.UID)
+	job, err := e.api.Job(ctx, pod.Namespace(), ref.Name, ref.UID)
 	switch {
-	case errors.Is(err, errJobGone):
+	case errors.Is(err, api.ErrJobGone):
 		own := e.leavesPods(ref.UID)
 		if s != nil {
 			s.deleted(nil, !own)

@@ -155,12 +155,12 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 				s.observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), jobWatched)
 			})
 			must(e.podInformer.GetIndexer().Add(leanPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
-			must(e.claim(t.Context(), s, s.current()))
+			must(e.claim(t.Context(), s, e.podCalls(s), s.current()))
 			pod := podcache.From(server.pod(t, "pod-3"))
-			if ref, _ := jobRef(pod); pod.Held != tc.wantHeld || (ref != nil) != tc.wantOwned {
-				t.Errorf("held %v, controlled by %v; want %v, %v", pod.Held, ref, tc.wantHeld, tc.wantOwned)
+			if ref, _ := pod.ControllingJob(); pod.HasTrackingFinalizer != tc.wantHeld || (ref != nil) != tc.wantOwned {
+				t.Errorf("held %v, controlled by %v; want %v, %v", pod.HasTrackingFinalizer, ref, tc.wantHeld, tc.wantOwned)
 			}
-			if known, ok := s.pods.Pod(pod.UID); ok != tc.wantOwned || (ok && known.Held != tc.wantHeld) {
+			if known, ok := s.pods.Pod(pod.UID); ok != tc.wantOwned || (ok && known.HasTrackingFinalizer != tc.wantHeld) {
 				t.Errorf("the tracker knows the pod: %v (%+v), want %v", ok, known, tc.wantOwned)
 			}
 		})
@@ -176,9 +176,9 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 		s.observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), jobWatched)
 	})
 	s.pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
-	must(e.claim(t.Context(), s, s.current()))
-	if pod := podcache.From(server.pod(t, "pod-3")); !pod.Held || !controlled(pod) {
-		t.Errorf("held %v, controlled %v; want both", pod.Held, controlled(pod))
+	must(e.claim(t.Context(), s, e.podCalls(s), s.current()))
+	if pod := podcache.From(server.pod(t, "pod-3")); !pod.HasTrackingFinalizer || !pod.Controlled() {
+		t.Errorf("held %v, controlled %v; want both", pod.HasTrackingFinalizer, pod.Controlled())
 	}
 }
 

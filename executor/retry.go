@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"jobpolicy.dev/executor/telemetry"
 )
 
 // backOff makes the Job due again after a delay that grows with each round that
@@ -25,7 +27,7 @@ func (e *Executor) backOff(ctx context.Context, s *jobState, err error) {
 	if job == nil || !worthLogging(err) {
 		return
 	}
-	e.log.WarnContext(ctx, "round stopped", append(jobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
+	e.log.WarnContext(ctx, "round stopped", append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
 }
 
 // awaitEngine marks the Job as waiting for the engine to come back.

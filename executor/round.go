@@ -14,12 +14,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
-
-// errJobGone ends a round whose Job does not exist any more.
-var errJobGone = errors.New("job is gone")
 
 // missedEvent is when a Job is looked at again after a round that changed
 // something, if no event comes.
@@ -34,7 +33,7 @@ type next struct {
 
 // round runs one pass over a Job: bring the view up to date, ask, apply. An
 // error means that the pass stopped where it occurred.
-func (e *Executor) round(ctx context.Context, s *jobState) (next, error) {
+func (e *Executor) round(ctx context.Context, s *jobState, calls *api.Pods) (next, error) {
 	job := s.current()
 	if !e.inCare(job) {
 		return next{}, nil
@@ -44,14 +43,14 @@ func (e *Executor) round(ctx context.Context, s *jobState) (next, error) {
 		return next{}, nil
 	}
 	started := time.Now()
-	ctx, span := e.tracer().Start(ctx, SpanRoundRun)
+	ctx, span := e.tracer.Start(ctx, telemetry.SpanRoundRun)
 	defer span.End()
-	action, n, err := e.pass(ctx, s)
-	if errors.Is(err, errJobGone) {
+	action, n, err := e.pass(ctx, s, calls)
+	if errors.Is(err, api.ErrJobGone) {
 		return next{}, nil
 	}
 	result := resultSuccess
-	if err != nil && !errors.Is(err, errNamespaceTerminating) {
+	if err != nil && !errors.Is(err, api.ErrNamespaceTerminating) {
 		result = resultError
 		span.SetStatus(codes.Error, err.Error())
 	}
@@ -73,8 +72,8 @@ func heldBack(err error) bool { return errors.Is(err, errCreation) || errors.Is(
 // Job to care for any more, or the view is stale. It is no sync.
 const noAction = ""
 
-func (e *Executor) pass(ctx context.Context, s *jobState) (action string, n next, err error) {
-	snap, decision, err := e.judge(ctx, s)
+func (e *Executor) pass(ctx context.Context, s *jobState, calls *api.Pods) (action string, n next, err error) {
+	snap, decision, err := e.judge(ctx, s, calls)
 	switch {
 	case errors.Is(err, errOverdue):
 		return noAction, next{again: true}, nil
@@ -85,7 +84,7 @@ func (e *Executor) pass(ctx context.Context, s *jobState) (action string, n next
 	}
 	describeDecision(trace.SpanFromContext(ctx), decision)
 	e.remember(ctx, s, snap, decision)
-	n, err = e.carryOut(ctx, s, snap, decision)
+	n, err = e.carryOut(ctx, s, calls, snap, decision)
 	return actionOf(decision), n, err
 }
 
@@ -106,15 +105,15 @@ func actionOf(d *jobpolicyv1.DecideJobResponse) string {
 // of ours left to decide on. Pods are claimed without one of the worker slots: a
 // webhook that hangs on the pods of one namespace must not keep the others' Jobs
 // from being judged.
-func (e *Executor) judge(ctx context.Context, s *jobState) (snap snapshot, d *jobpolicyv1.DecideJobResponse, err error) {
-	if err := e.inSlot(ctx, func() error { return e.refresh(ctx, s) }); err != nil {
+func (e *Executor) judge(ctx context.Context, s *jobState, calls *api.Pods) (snap snapshot, d *jobpolicyv1.DecideJobResponse, err error) {
+	if err := e.inSlot(ctx, func() error { return e.refresh(ctx, s, calls) }); err != nil {
 		return snapshot{}, nil, err
 	}
 	job := s.current()
 	if !e.inCare(job) {
 		return snapshot{}, nil, nil
 	}
-	if err := e.claim(ctx, s, job); err != nil {
+	if err := e.claim(ctx, s, calls, job); err != nil {
 		return snapshot{}, nil, fmt.Errorf("claiming pods: %w", err)
 	}
 	err = e.inSlot(ctx, func() error {
@@ -161,7 +160,7 @@ func (e *Executor) decide(ctx context.Context, s *jobState) (snapshot, *jobpolic
 }
 
 // carryOut does what a decision says, and works out when to look again.
-func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) (next, error) {
+func (e *Executor) carryOut(ctx context.Context, s *jobState, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (next, error) {
 	switch d.GetDisposition() {
 	case jobpolicyv1.Disposition_DISPOSITION_WAIT:
 		e.metrics.staleSkips.WithLabelValues(staleResource(d)...).Inc()
@@ -174,7 +173,7 @@ func (e *Executor) carryOut(ctx context.Context, s *jobState, snap snapshot, d *
 	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
 		return next{after: e.regrowth(s, snap, e.requeueAfter(snap, d))}, nil
 	}
-	switch err := e.apply(ctx, s, snap, d); {
+	switch err := e.apply(ctx, s, calls, snap, d); {
 	case heldBack(err):
 		return next{again: true}, err
 	case err != nil:
@@ -240,7 +239,7 @@ func (e *Executor) remember(ctx context.Context, s *jobState, snap snapshot, d *
 }
 
 func worthLogging(err error) bool {
-	return !errors.Is(err, errNamespaceTerminating) && !errors.Is(err, errEngine) && !errors.Is(err, context.Canceled)
+	return !errors.Is(err, api.ErrNamespaceTerminating) && !errors.Is(err, errEngine) && !errors.Is(err, context.Canceled)
 }
 
 func (e *Executor) debug(ctx context.Context, message string, job *batchv1.Job, attrs ...slog.Attr) {

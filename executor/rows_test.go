@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -81,7 +82,7 @@ func TestAListThatWasCutGrowsAgain(t *testing.T) {
 				synctest.Wait()
 				waitingFailures(e, pods)
 				s, _ := e.jobs.find(testUID(1))
-				e.wake(s, CauseJobEvent, true)
+				e.wake(s, telemetry.CauseJobEvent, true)
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()
 			})

@@ -6,6 +6,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/telemetry"
 )
 
 const (
@@ -152,9 +154,9 @@ func (e *Executor) takeWake(s *jobState) wakeUp {
 	if w.cause != "" {
 		return w
 	}
-	w.cause, w.at = CauseTimer, now
+	w.cause, w.at = telemetry.CauseTimer, now
 	if s.failures > 0 {
-		w.cause = CauseRetry
+		w.cause = telemetry.CauseRetry
 	}
 	return w
 }
@@ -198,12 +200,21 @@ func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid typ
 		return
 	}
 	e.writes.Active(uid)
-	ctx, root := e.tracer().Start(ctx, SpanJobWoken, trace.WithNewRoot(), trace.WithTimestamp(woken.at), trace.WithAttributes(
-		AttrJobNamespace.String(job.Namespace), AttrJobName.String(job.Name), AttrJobUID.String(string(uid)), AttrCause.String(woken.cause)))
+	ctx, root := e.tracer.Start(ctx, telemetry.SpanJobWoken, trace.WithNewRoot(), trace.WithTimestamp(woken.at), trace.WithAttributes(
+		telemetry.AttrJobNamespace.String(job.Namespace), telemetry.AttrJobName.String(job.Name), telemetry.AttrJobUID.String(string(uid)), telemetry.AttrCause.String(woken.cause)))
 	defer root.End()
+	calls := e.podCalls(s)
+	defer func() {
+		if calls.Observed() {
+			e.wake(s, telemetry.CausePodEvent, false)
+		}
+	}()
 	for n := 1; ; n++ {
-		next, err := e.round(ctx, s)
+		next, err := e.round(ctx, s, calls)
 		if err != nil {
+			if calls.Written() {
+				s.progressed() // What is left to do got less: no longer delay for it.
+			}
 			e.backOff(ctx, s, err)
 			return
 		}

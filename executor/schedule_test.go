@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -45,7 +46,7 @@ func TestWhatIsNotPressingWaitsWhileTheAPIServerIsBusy(t *testing.T) {
 				}
 				defer discard(e)
 				occupy(e, tc.open)
-				s := &jobState{wakeCause: CausePodEvent, wokenAt: time.Now().Add(-tc.wokenAgo), lazy: tc.lazy}
+				s := &jobState{wakeCause: telemetry.CausePodEvent, wokenAt: time.Now().Add(-tc.wokenAgo), lazy: tc.lazy}
 				if tc.planned != 0 {
 					s.planned = time.Now().Add(tc.planned)
 				}
@@ -86,7 +87,7 @@ func TestAPlannedRoundIsOnTimeAlthoughOthersAreAtWork(t *testing.T) {
 		time.Sleep(time.Second)
 		occupy(e, 3)
 		s, _ := e.jobs.find(testUID(1))
-		e.wakeLazily(s, CausePodEvent, 0)
+		e.wakeLazily(s, telemetry.CausePodEvent, 0)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 	})
@@ -185,7 +186,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		}
 		snap, err := e.snapshot(s, false)
 		must(err)
-		must(e.apply(t.Context(), s, snap, d))
+		must(e.apply(t.Context(), s, e.podCalls(s), snap, d))
 		// Of a Job that was quiet, the next status is due when one was written.
 		if got := s.statusDue.After(released); got != waits {
 			t.Errorf("with %d releases the next status is due %v after the first of them; waits: want %v", pods, s.statusDue.Sub(released), waits)

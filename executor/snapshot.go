@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
@@ -57,7 +58,7 @@ func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
 	sequence, maxRows, going := s.sequence, s.maxRows, s.namespaceGoing
 	s.mu.Unlock()
 	if job == nil {
-		return snapshot{}, errJobGone
+		return snapshot{}, api.ErrJobGone
 	}
 	made, now := time.Now(), e.cfg.Now()
 	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: e.rowLimit(job)}

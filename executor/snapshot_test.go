@@ -36,7 +36,7 @@ func TestNothingIsDecidedBeforeTheListThatAForeignStatusCallsFor(t *testing.T) {
 		if n > 3 {
 			t.Fatal("nothing is decided")
 		}
-		if _, err := e.round(t.Context(), s); err != nil {
+		if _, err := e.round(t.Context(), s, e.podCalls(s)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,8 +26,8 @@ type Pod struct {
 	ResourceVersion string
 	Labels          Labels
 
-	// Held: the pod holds the tracking finalizer.
-	Held bool
+	// HasTrackingFinalizer: the pod has the finalizer batch.kubernetes.io/job-tracking.
+	HasTrackingFinalizer bool
 	// Deleting: its deletion was asked for, at DeletionAsked.
 	Deleting bool
 	// Scheduled: it has a node.
@@ -90,9 +90,9 @@ func From(pod *corev1.Pod) *Pod {
 		ResourceVersion: pod.ResourceVersion,
 		Labels:          labelsOf(pod.Labels),
 
-		Held:      slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer),
-		Deleting:  pod.DeletionTimestamp != nil,
-		Scheduled: pod.Spec.NodeName != "",
+		HasTrackingFinalizer: slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer),
+		Deleting:             pod.DeletionTimestamp != nil,
+		Scheduled:            pod.Spec.NodeName != "",
 
 		Index:                index(pod),
 		IndexFailures:        failureCount(pod, batchv1.JobIndexFailureCountAnnotation),
@@ -122,6 +122,25 @@ func (p *Pod) Phase() corev1.PodPhase { return p.phase.Value() }
 func (p *Pod) Controller() (owner Owner, ok bool) {
 	owner = p.controller.Value()
 	return owner, owner != Owner{}
+}
+
+// ControllingJob is the Job that controls the pod; nil if none does. other is true if
+// something that is no batch/v1 Job controls it.
+func (p *Pod) ControllingJob() (job *Owner, other bool) {
+	owner, controlled := p.Controller()
+	if !controlled {
+		return nil, false
+	}
+	if owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
+		return nil, true
+	}
+	return &owner, false
+}
+
+// Controlled reports whether an object controls the pod.
+func (p *Pod) Controlled() bool {
+	_, ok := p.Controller()
+	return ok
 }
 
 // Ended reports whether the pod has succeeded or failed.

@@ -37,7 +37,7 @@ func TestFrom(t *testing.T) {
 					batchv1.JobCompletionIndexAnnotation: "4", batchv1.JobIndexFailureCountAnnotation: "2", batchv1.JobIndexIgnoredFailureCountAnnotation: "1",
 				},
 			}},
-			want: Pod{Name: "p", UID: "u", ResourceVersion: "5", Created: since(1).Time, Held: true, Index: 4, IndexFailures: 2, IndexIgnoredFailures: 1},
+			want: Pod{Name: "p", UID: "u", ResourceVersion: "5", Created: since(1).Time, HasTrackingFinalizer: true, Index: 4, IndexFailures: 2, IndexIgnoredFailures: 1},
 		},
 		"annotations that are no numbers": {
 			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{

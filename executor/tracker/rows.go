@@ -133,7 +133,7 @@ func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
 func (t *Tracker) activeRows(recorded map[types.UID]bool, limit int) (*jobpolicyv1.ActivePods, error) {
 	m := &jobpolicyv1.ActivePods{}
 	for uid, r := range t.pods {
-		if !r.share.active || (recorded[uid] && !r.pod.Held) {
+		if !r.share.active || (recorded[uid] && !r.pod.HasTrackingFinalizer) {
 			continue
 		}
 		row, err := activeRow(r)

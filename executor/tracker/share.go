@@ -84,7 +84,7 @@ func (t *Tracker) shareOf(r *record) share {
 	if r.missing() {
 		return share{index: NoIndex}
 	}
-	ended, deleting, held := r.pod.Ended(), r.deleting(), r.pod.Held
+	ended, deleting, held := r.pod.Ended(), r.deleting(), r.pod.HasTrackingFinalizer
 	s := share{
 		active:      !ended && !deleting,
 		terminating: !ended && deleting,
@@ -149,7 +149,7 @@ func (s *indexes) change(ix, sign int32) {
 // first is no failure.
 func (t *Tracker) learn(r *record, first bool) {
 	byItself := r.pod.Ended() && !r.deleting() && (first || r.pod.Phase() == corev1.PodFailed)
-	if !r.pod.Held && !byItself {
+	if !r.pod.HasTrackingFinalizer && !byItself {
 		return
 	}
 	if t.policy.Indexed && (r.share.index == NoIndex || r.share.index >= t.policy.Completions) {

@@ -87,7 +87,7 @@ func (q Question) uncounted() map[types.UID]bool {
 func (t *Tracker) confirmed(uncounted map[types.UID]bool) [][]byte {
 	var out [][]byte
 	for uid := range uncounted {
-		if r, known := t.pods[uid]; known && r.pod.Held {
+		if r, known := t.pods[uid]; known && r.pod.HasTrackingFinalizer {
 			continue
 		}
 		if b, err := wire.UIDBytes(uid); err == nil {
@@ -133,13 +133,13 @@ func (t *Tracker) Strays() []*podcache.Pod {
 	return out
 }
 
-// Held returns the pods that hold the finalizer.
-func (t *Tracker) Held() []*podcache.Pod {
+// HasTrackingFinalizer returns the pods that hold the finalizer.
+func (t *Tracker) WithTrackingFinalizer() []*podcache.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []*podcache.Pod
 	for _, r := range t.pods {
-		if r.pod.Held {
+		if r.pod.HasTrackingFinalizer {
 			out = append(out, r.pod)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/telemetry"
 )
 
 // A logHandler hears what an executor logs. It must never have found a missed
@@ -22,7 +22,7 @@ func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == executor.LogMissedWake {
+	if r.Message == telemetry.LogMissedWake {
 		h.w.broken("missed wake", h.by+" "+attributes(r))
 	}
 	if h.w.telling() && r.Level >= slog.LevelInfo {

@@ -1,4 +1,10 @@
-package executor
+// Package gang finds or makes the Workload and the PodGroup of a Job whose pods are to
+// be scheduled together.
+//
+// The cluster refers to both by name; who owns them is told by UID. Nothing is
+// remembered: an object that was made and is not in the cache yet is found by its name,
+// which follows from the Job's UID.
+package gang
 
 import (
 	"context"
@@ -12,8 +18,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulinginformers "k8s.io/client-go/informers/scheduling/v1alpha2"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -25,60 +35,58 @@ const EventWorkloadCreated = "WorkloadCreated"
 // are scheduled one by one, as if there were nothing.
 var errNoGang = errors.New("no gang")
 
-// gangIndex finds Workloads by the Job that they refer to, and PodGroups by the
+// ownerIndex finds Workloads by the Job that they refer to, and PodGroups by the
 // Workload. The references hold names only; who owns an object is told by UID.
-const gangIndex = "gang"
+const ownerIndex = "gang"
 
-// gangs are the Workloads and PodGroups of the cluster. A gang is one of each:
-// the Workload says how a Job's pods are to be scheduled, and the pods name the
-// PodGroup.
-type gangs struct {
+// Config is what Gangs are made of. All fields are required.
+type Config struct {
+	Client   kubernetes.Interface
+	Recorder record.EventRecorder
+	Tracer   telemetry.Tracer
+	Logger   *slog.Logger
+}
+
+// Gangs are the Workloads and PodGroups of the cluster. A gang is one of each: the
+// Workload says how a Job's pods are to be scheduled, and the pods name the PodGroup.
+// A nil *Gangs has none and makes none.
+type Gangs struct {
+	cfg                  Config
 	workloads, podGroups cache.SharedIndexInformer
 }
 
-// buildGangs makes the informers that Config.WorkloadWithJob asks for. Without
-// it, the executor needs no rights to what they read, and no API server that
-// serves it.
-func (e *Executor) buildGangs() error {
-	if !e.cfg.WorkloadWithJob {
-		return nil
+// New returns Gangs. Their informers need an API server that serves
+// scheduling.k8s.io/v1alpha2, and the rights to read it.
+func New(cfg Config) (*Gangs, error) {
+	g := &Gangs{
+		cfg: cfg,
+		workloads: schedulinginformers.NewFilteredWorkloadInformer(cfg.Client, metav1.NamespaceAll, 0,
+			cache.Indexers{ownerIndex: workloadsByJob}, api.ConsistentList),
+		podGroups: schedulinginformers.NewFilteredPodGroupInformer(cfg.Client, metav1.NamespaceAll, 0,
+			cache.Indexers{ownerIndex: podGroupsByWorkload}, api.ConsistentList),
 	}
-	e.gangs = &gangs{
-		workloads: schedulinginformers.NewFilteredWorkloadInformer(e.cfg.Client, metav1.NamespaceAll, 0,
-			cache.Indexers{gangIndex: workloadsByJob}, consistentRead),
-		podGroups: schedulinginformers.NewFilteredPodGroupInformer(e.cfg.Client, metav1.NamespaceAll, 0,
-			cache.Indexers{gangIndex: podGroupsByWorkload}, consistentRead),
-	}
-	for _, informer := range e.gangs.informers() {
-		if err := informer.SetTransform(trimGangObject); err != nil {
-			return fmt.Errorf("gang transform: %w", err)
+	for _, informer := range g.Informers() {
+		if err := informer.SetTransform(withoutManagedFields); err != nil {
+			return nil, fmt.Errorf("gang transform: %w", err)
 		}
 	}
-	return nil
+	return g, nil
 }
 
-// trimGangObject is the transform of both informers.
-func trimGangObject(obj any) (any, error) {
+// withoutManagedFields is the transform of both informers.
+func withoutManagedFields(obj any) (any, error) {
 	if o, ok := obj.(metav1.Object); ok {
 		o.SetManagedFields(nil)
 	}
 	return obj, nil
 }
 
-// informers is empty without a gate.
-func (g *gangs) informers() []cache.SharedIndexInformer {
+// Informers are the informers to run.
+func (g *Gangs) Informers() []cache.SharedIndexInformer {
 	if g == nil {
 		return nil
 	}
 	return []cache.SharedIndexInformer{g.workloads, g.podGroups}
-}
-
-func (g *gangs) synced() []cache.InformerSynced {
-	var synced []cache.InformerSynced
-	for _, informer := range g.informers() {
-		synced = append(synced, informer.HasSynced)
-	}
-	return synced
 }
 
 func workloadsByJob(obj any) ([]string, error) {
@@ -97,40 +105,37 @@ func podGroupsByWorkload(obj any) ([]string, error) {
 	return []string{g.Namespace + "/" + g.Spec.PodGroupTemplateRef.Workload.WorkloadName}, nil
 }
 
-// ensureGang returns the name of the PodGroup for a Job's pods, which it finds
+// Ensure returns the name of the PodGroup for a Job's pods, which it finds
 // or makes. It is empty if the decision asks for none, or if the pods have to be
 // scheduled one by one.
-//
-// Nothing is remembered between rounds: what has been made and is not seen yet
-// is found by its name, which follows from the Job's UID.
-func (e *Executor) ensureGang(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.Gang) (podGroup string, err error) {
+func (g *Gangs) Ensure(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.Gang) (podGroup string, err error) {
 	if want == nil {
 		return "", nil
 	}
-	ctx, end := e.span(ctx, SpanGangEnsured)
+	ctx, end := g.cfg.Tracer.Span(ctx, telemetry.SpanGangEnsured)
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
-	workload, err := e.workload(ctx, job, want)
+	workload, err := g.workload(ctx, job, want)
 	if err == nil {
-		podGroup, err = e.podGroup(ctx, job, workload)
+		podGroup, err = g.podGroup(ctx, job, workload)
 	}
 	if errors.Is(err, errNoGang) {
-		e.log.InfoContext(ctx, "pods of a gang are scheduled one by one", append(jobAttrs(job), slog.Any("reason", err))...)
+		g.cfg.Logger.InfoContext(ctx, "pods of a gang are scheduled one by one", append(telemetry.JobAttrs(job), slog.Any("reason", err))...)
 		return "", nil
 	}
-	if namespaceTerminating(err) {
-		return "", errNamespaceTerminating
+	if api.NamespaceTerminating(err) {
+		return "", api.ErrNamespaceTerminating
 	}
 	if err != nil {
-		e.recorder.Eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+		g.cfg.Recorder.Eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 	}
 	return podGroup, err
 }
 
 // workload finds or makes the Job's Workload.
-func (e *Executor) workload(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.Gang) (*schedulingv1alpha2.Workload, error) {
-	found, err := gangObjects[*schedulingv1alpha2.Workload](e.gangs.workloads, job, job.Name)
+func (g *Gangs) workload(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.Gang) (*schedulingv1alpha2.Workload, error) {
+	found, err := gangObjects[*schedulingv1alpha2.Workload](g.workloads, job, job.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -141,26 +146,26 @@ func (e *Executor) workload(ctx context.Context, job *batchv1.Job, want *jobpoli
 		return checkWorkload(job, found[0])
 	}
 	if want.GetMayBegin() {
-		return e.createWorkload(ctx, job, want.GetMinCount())
+		return g.createWorkload(ctx, job, want.GetMinCount())
 	}
-	return e.readWorkload(ctx, job)
+	return g.readWorkload(ctx, job)
 }
 
-func (e *Executor) createWorkload(ctx context.Context, job *batchv1.Job, minCount int32) (*schedulingv1alpha2.Workload, error) {
-	w, err := e.cfg.Client.SchedulingV1alpha2().Workloads(job.Namespace).Create(ctx, newWorkload(job, minCount), metav1.CreateOptions{})
+func (g *Gangs) createWorkload(ctx context.Context, job *batchv1.Job, minCount int32) (*schedulingv1alpha2.Workload, error) {
+	w, err := g.cfg.Client.SchedulingV1alpha2().Workloads(job.Namespace).Create(ctx, NewWorkload(job, minCount), metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return e.readWorkload(ctx, job)
+		return g.readWorkload(ctx, job)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
 	}
-	e.recorder.Eventf(job, corev1.EventTypeNormal, EventWorkloadCreated, "Created Workload %s for Job %s", w.Name, job.Name)
+	g.cfg.Recorder.Eventf(job, corev1.EventTypeNormal, EventWorkloadCreated, "Created Workload %s for Job %s", w.Name, job.Name)
 	return w, nil
 }
 
 // readWorkload looks for an own Workload that the cache does not show yet.
-func (e *Executor) readWorkload(ctx context.Context, job *batchv1.Job) (*schedulingv1alpha2.Workload, error) {
-	w, err := e.cfg.Client.SchedulingV1alpha2().Workloads(job.Namespace).Get(ctx, workloadName(job), metav1.GetOptions{})
+func (g *Gangs) readWorkload(ctx context.Context, job *batchv1.Job) (*schedulingv1alpha2.Workload, error) {
+	w, err := g.cfg.Client.SchedulingV1alpha2().Workloads(job.Namespace).Get(ctx, WorkloadName(job), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("there is no Workload, and the Job has begun: %w", errNoGang)
 	}
@@ -181,8 +186,8 @@ func checkWorkload(job *batchv1.Job, w *schedulingv1alpha2.Workload) (*schedulin
 }
 
 // podGroup finds or makes the PodGroup of the Workload's only template.
-func (e *Executor) podGroup(ctx context.Context, job *batchv1.Job, w *schedulingv1alpha2.Workload) (string, error) {
-	found, err := gangObjects[*schedulingv1alpha2.PodGroup](e.gangs.podGroups, job, w.Name)
+func (g *Gangs) podGroup(ctx context.Context, job *batchv1.Job, w *schedulingv1alpha2.Workload) (string, error) {
+	found, err := gangObjects[*schedulingv1alpha2.PodGroup](g.podGroups, job, w.Name)
 	if err != nil {
 		return "", err
 	}
@@ -192,8 +197,8 @@ func (e *Executor) podGroup(ctx context.Context, job *batchv1.Job, w *scheduling
 	if len(found) == 1 {
 		return checkPodGroup(job, found[0])
 	}
-	wanted := newPodGroup(job, w)
-	groups := e.cfg.Client.SchedulingV1alpha2().PodGroups(job.Namespace)
+	wanted := NewPodGroup(job, w)
+	groups := g.cfg.Client.SchedulingV1alpha2().PodGroups(job.Namespace)
 	made, err := groups.Create(ctx, wanted, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		made, err = groups.Get(ctx, wanted.Name, metav1.GetOptions{})
@@ -204,17 +209,17 @@ func (e *Executor) podGroup(ctx context.Context, job *batchv1.Job, w *scheduling
 	return checkPodGroup(job, made)
 }
 
-func checkPodGroup(job *batchv1.Job, g *schedulingv1alpha2.PodGroup) (string, error) {
-	if !metav1.IsControlledBy(g, job) {
-		return "", fmt.Errorf("the Job does not control PodGroup %s: %w", g.Name, errNoGang)
+func checkPodGroup(job *batchv1.Job, group *schedulingv1alpha2.PodGroup) (string, error) {
+	if !metav1.IsControlledBy(group, job) {
+		return "", fmt.Errorf("the Job does not control PodGroup %s: %w", group.Name, errNoGang)
 	}
-	return g.Name, nil
+	return group.Name, nil
 }
 
 // gangObjects lists the objects whose reference names the owner, without those
 // that are left of an earlier Job of the same name (invariant I8).
 func gangObjects[T metav1.Object](informer cache.SharedIndexInformer, job *batchv1.Job, owner string) ([]T, error) {
-	objects, err := informer.GetIndexer().ByIndex(gangIndex, job.Namespace+"/"+owner)
+	objects, err := informer.GetIndexer().ByIndex(ownerIndex, job.Namespace+"/"+owner)
 	if err != nil {
 		return nil, err
 	}

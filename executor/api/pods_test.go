@@ -1,7 +1,10 @@
-package executor
+package api
 
 import (
 	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/client-go/tools/record"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,28 +31,29 @@ func TestReleaseWithWhichAPodGoesIsConfirmed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			held := testPod(2, func(p *corev1.Pod) {
-				now := metav1.Now()
-				p.ResourceVersion, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = "10", &now, &tc.grace
-				p.Finalizers = append(p.Finalizers, tc.others...)
-			})
+			now, yes := metav1.Now(), true
+			held := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: "p", Namespace: "ns", UID: "2", ResourceVersion: "10", DeletionTimestamp: &now, DeletionGracePeriodSeconds: &tc.grace,
+				Finalizers:      append([]string{batchv1.JobTrackingFinalizer}, tc.others...),
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "1", Controller: &yes}},
+			}}
 			answer := held.DeepCopy()
 			answer.Finalizers = tc.others
 			client := fake.NewClientset()
 			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, answer, nil })
-			e := &Executor{cfg: Config{Client: client}}
-			s := &jobState{uid: testUID(1), pods: tracker.New()}
-			s.pods.Observe(podcache.From(held), tracker.Watch)
+			known := tracker.New()
+			known.Observe(podcache.From(held), tracker.Watch)
 
-			after, err := e.patchPod(t.Context(), s, podcache.From(held), releasePatch(held.UID))
+			calls := (&Client{Kubernetes: client}).Pods("1", known, record.NewFakeRecorder(1))
+			after, err := calls.patch(t.Context(), podcache.From(held), releasePatch(held.UID))
 			if gone := after == nil; err != nil || gone != tc.wantGone {
 				t.Fatalf("gone is %v, error %v; want %v", gone, err, tc.wantGone)
 			}
 			late := held.DeepCopy()
 			late.ResourceVersion = "11"
-			s.pods.Observe(podcache.From(late), tracker.Watch)
-			if known := s.pods.Len() == 1; known == tc.wantGone {
-				t.Errorf("after a late event the tracker knows the pod: %v", known)
+			known.Observe(podcache.From(late), tracker.Watch)
+			if still := known.Len() == 1; still == tc.wantGone {
+				t.Errorf("after a late event the tracker knows the pod: %v", still)
 			}
 		})
 	}

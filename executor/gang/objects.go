@@ -1,4 +1,4 @@
-package executor
+package gang
 
 import (
 	"crypto/sha256"
@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// newWorkload is the Workload of a Job: one template, for all its pods.
-func newWorkload(job *batchv1.Job, minCount int32) *schedulingv1alpha2.Workload {
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
+
+// NewWorkload is the Workload of a Job: one template, for all its pods.
+func NewWorkload(job *batchv1.Job, minCount int32) *schedulingv1alpha2.Workload {
 	return &schedulingv1alpha2.Workload{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            workloadName(job),
+			Name:            WorkloadName(job),
 			Namespace:       job.Namespace,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
 		},
@@ -34,14 +36,14 @@ func newWorkload(job *batchv1.Job, minCount int32) *schedulingv1alpha2.Workload 
 	}
 }
 
-// newPodGroup is the PodGroup of a Workload's first template. The Job controls
+// NewPodGroup is the PodGroup of a Workload's first template. The Job controls
 // it. That the Workload is an owner, too, does not keep the Workload from being
 // deleted.
-func newPodGroup(job *batchv1.Job, w *schedulingv1alpha2.Workload) *schedulingv1alpha2.PodGroup {
+func NewPodGroup(job *batchv1.Job, w *schedulingv1alpha2.Workload) *schedulingv1alpha2.PodGroup {
 	template := &w.Spec.PodGroupTemplates[0]
 	return &schedulingv1alpha2.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      podGroupName(w.Name, template.Name),
+			Name:      PodGroupName(w.Name, template.Name),
 			Namespace: job.Namespace,
 			OwnerReferences: []metav1.OwnerReference{
 				*metav1.NewControllerRef(job, jobKind),
@@ -59,14 +61,14 @@ func newPodGroup(job *batchv1.Job, w *schedulingv1alpha2.Workload) *schedulingv1
 	}
 }
 
-// workloadName is <job>-<hash of the Job's UID>: another Job of the same name
+// WorkloadName is <job>-<hash of the Job's UID>: another Job of the same name
 // has another one (invariant I8).
-func workloadName(job *batchv1.Job) string {
+func WorkloadName(job *batchv1.Job) string {
 	return hashedName(string(job.UID), job.Name)
 }
 
-// podGroupName is <workload>-<template>-<hash of both>.
-func podGroupName(workload, template string) string {
+// PodGroupName is <workload>-<template>-<hash of both>.
+func PodGroupName(workload, template string) string {
 	return hashedName(workload+"/"+template, workload, template)
 }
 
@@ -95,10 +97,10 @@ func cutName(name string, length int) string {
 	return strings.TrimRight(name[:min(len(name), length)], "-.")
 }
 
-// inPodGroup returns the Job with a template whose pods name the PodGroup; an
+// InPodGroup returns the Job with a template whose pods name the PodGroup; an
 // empty name changes nothing. The PodGroup does not become an owner of the pods:
 // it is kept until they have ended, and would keep them from being collected.
-func inPodGroup(job *batchv1.Job, podGroup string) *batchv1.Job {
+func InPodGroup(job *batchv1.Job, podGroup string) *batchv1.Job {
 	if podGroup == "" {
 		return job
 	}

@@ -1,20 +1,12 @@
-package executor
+// Package telemetry has the names of the executor's spans, events and attributes, and
+// starts spans.
+package telemetry
 
 import (
-	"context"
-	"log/slog"
-
-	batchv1 "k8s.io/api/batch/v1"
-
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
-
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// TracerName is the instrumentation scope of this package's spans.
+// TracerName is the instrumentation scope of the spans.
 const TracerName = "jobpolicy.dev/executor"
 
 // LogMissedWake is what is logged, as a warning, each time jobpolicy_missed_wakes_total
@@ -76,46 +68,3 @@ const (
 	// CauseSafetyLook: nothing else woke the Job, though it ought to.
 	CauseSafetyLook = "safety.look"
 )
-
-func (e *Executor) tracer() trace.Tracer {
-	provider := e.cfg.TracerProvider
-	if provider == nil {
-		provider = otel.GetTracerProvider()
-	}
-	return provider.Tracer(TracerName)
-}
-
-// span starts a child span. The function that it returns ends it, and marks it
-// with the error, if any.
-func (e *Executor) span(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, func(error)) {
-	ctx, span := e.tracer().Start(ctx, name, trace.WithAttributes(attrs...))
-	return ctx, func(err error) {
-		if err != nil {
-			span.SetStatus(codes.Error, err.Error())
-		}
-		span.End()
-	}
-}
-
-func describeDecision(span trace.Span, d *jobpolicyv1.DecideJobResponse) {
-	if !span.IsRecording() {
-		return
-	}
-	x := d.GetExplanation()
-	span.SetAttributes(
-		AttrDisposition.String(dispositionLabel(d.GetDisposition())),
-		AttrDecidingRule.String(x.GetDecidingRule()),
-		AttrSummary.String(x.GetSummary()),
-		AttrCreates.Int(int(d.GetCreate().GetCount())),
-		AttrDeletes.Int(len(d.GetDelete())),
-		AttrReleases.Int(len(d.GetRelease())),
-	)
-	for _, r := range x.GetRules() {
-		span.AddEvent(EventRuleAnswered, trace.WithAttributes(
-			AttrRule.String(r.GetRule()), AttrDecided.Bool(r.GetDecided()), AttrDetail.String(r.GetDetail())))
-	}
-}
-
-func jobAttrs(job *batchv1.Job) []any {
-	return []any{slog.String("namespace", job.Namespace), slog.String("job", job.Name), slog.String("uid", string(job.UID))}
-}

@@ -1,0 +1,9 @@
+// Package api makes the calls to the API server about Jobs and their pods, and says
+// what became of each. It decides nothing, and it enqueues nothing.
+//
+// Client reads Jobs and writes their status. Pods writes one Job's pods: every answer
+// is part of the Job's tracker before the call returns, so the next snapshot holds it.
+//
+// A write either took effect, or was refused, or has an unknown outcome
+// (OutcomeUnknown). Whoever has to know asks the API server.
+package api

@@ -1,0 +1,39 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	// ErrJobGone: the Job does not exist any more.
+	ErrJobGone = errors.New("job is gone")
+	// ErrNamespaceTerminating: no pod can be created any more, because the namespace is
+	// being deleted. That is no failure that a person should read about.
+	ErrNamespaceTerminating = errors.New("namespace is terminating")
+	// ErrPodEnded: a pod that was to be deleted uncounted has ended by itself.
+	ErrPodEnded = errors.New("pod has ended")
+	// ErrPutBack: a finalizer was removed, and somebody (an admission webhook) put it
+	// back in the same request.
+	ErrPutBack = errors.New("finalizer was put back")
+)
+
+// OutcomeUnknown reports whether a failed write may have taken effect all the same:
+// no answer came, or one that the server gives when it does not know.
+func OutcomeUnknown(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	return status.Status().Code >= http.StatusInternalServerError || status.Status().Reason == metav1.StatusReasonTimeout
+}
+
+// NamespaceTerminating reports whether an object was refused because its namespace is
+// being deleted.
+func NamespaceTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}

@@ -1,0 +1,214 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/tracker"
+)
+
+// patchTries is how often a pod that keeps changing is patched as it was seen.
+const patchTries = 5
+
+// metadataPatch is a strategic merge patch of a pod's metadata.
+type metadataPatch struct {
+	Metadata podPatch `json:"metadata"`
+}
+
+type podPatch struct {
+	// UID is a precondition: the API server refuses to change it.
+	UID types.UID `json:"uid"`
+	// ResourceVersion is one too: the pod must be as it was seen.
+	ResourceVersion  string          `json:"resourceVersion,omitempty"`
+	OwnerReferences  []ownerRefPatch `json:"ownerReferences,omitempty"`
+	Finalizers       []string        `json:"finalizers,omitempty"`
+	DeleteFinalizers []string        `json:"$deleteFromPrimitiveList/finalizers,omitempty"`
+}
+
+type ownerRefPatch struct {
+	Patch              string    `json:"$patch,omitempty"`
+	APIVersion         string    `json:"apiVersion,omitempty"`
+	Kind               string    `json:"kind,omitempty"`
+	Name               string    `json:"name,omitempty"`
+	UID                types.UID `json:"uid"`
+	Controller         bool      `json:"controller,omitempty"`
+	BlockOwnerDeletion bool      `json:"blockOwnerDeletion,omitempty"`
+}
+
+func (m podPatch) bytes() []byte {
+	b, err := json.Marshal(metadataPatch{Metadata: m})
+	if err != nil {
+		panic(fmt.Sprintf("a patch of strings does not marshal: %v", err))
+	}
+	return b
+}
+
+// releasePatch takes the tracking finalizer away, and nothing else.
+func releasePatch(uid types.UID) []byte {
+	return podPatch{UID: uid, DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}.bytes()
+}
+
+// Release removes the tracking finalizer from a pod. That there is no such pod any
+// more is as good. ErrPutBack: the answer shows the pod with its finalizer.
+func (p *Pods) Release(ctx context.Context, pod *podcache.Pod) (err error) {
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanFinalizerReleased, podAttrs(pod)...)
+	defer func() { end(err) }()
+	after, err := p.patch(ctx, pod, releasePatch(pod.UID))
+	if err == nil && after != nil && after.HasTrackingFinalizer {
+		err = ErrPutBack
+	}
+	if err != nil {
+		return fmt.Errorf("pod %s: %w", pod.Name, err)
+	}
+	trace.SpanFromContext(ctx).AddEvent(telemetry.EventReleaseConfirmed)
+	return nil
+}
+
+// ReleaseUnowned removes the tracking finalizer from a pod that no known Job controls.
+func (c *Client) ReleaseUnowned(ctx context.Context, pod *podcache.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	patched, err := c.Kubernetes.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
+	switch {
+	case err == nil && podcache.From(patched).HasTrackingFinalizer:
+		return ErrPutBack
+	case err == nil:
+		return nil
+	}
+	_, err = c.podGone(ctx, pod, err)
+	return err
+}
+
+// Adopt makes the Job the pod's controller and adds the tracking finalizer, while
+// wanted says so. The patch requires the pod as it was seen: another executor may have
+// adopted, counted and released it since, and with the finalizer it would count a
+// second time (I2).
+func (p *Pods) Adopt(ctx context.Context, ref *metav1.OwnerReference, pod *podcache.Pod, wanted func(*podcache.Pod) bool) (err error) {
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodClaimed, podAttrs(pod)...)
+	defer func() { end(err) }()
+	_, err = p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
+		return podPatch{
+			OwnerReferences: []ownerRefPatch{{
+				APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, Controller: true, BlockOwnerDeletion: true,
+			}},
+			Finalizers: []string{batchv1.JobTrackingFinalizer},
+		}, wanted(pod)
+	})
+	if err != nil {
+		return fmt.Errorf("adopting pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// Disown takes the Job and the tracking finalizer from the pod, while wanted says so.
+// It returns the pod as it is then; nil: there is none any more.
+func (p *Pods) Disown(ctx context.Context, pod *podcache.Pod, wanted func(*podcache.Pod) bool) (_ *podcache.Pod, err error) {
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodClaimed, podAttrs(pod)...)
+	defer func() { end(err) }()
+	after, err := p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
+		return podPatch{
+			OwnerReferences:  []ownerRefPatch{{Patch: "delete", UID: p.job}},
+			DeleteFinalizers: []string{batchv1.JobTrackingFinalizer},
+		}, p.owns(pod) && wanted(pod)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("letting pod %s go: %w", pod.Name, err)
+	}
+	return after, nil
+}
+
+// releaseRunning removes the finalizer from a pod that is about to be deleted and is
+// not to be counted. ErrPodEnded: it has ended meanwhile and is to be counted after
+// all (invariant I1).
+func (p *Pods) releaseRunning(ctx context.Context, pod *podcache.Pod) (gone bool, err error) {
+	after, err := p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
+		return podPatch{DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}, !pod.Ended()
+	})
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("pod %s: %w", pod.Name, err)
+	case after == nil:
+		return true, nil
+	case after.Ended():
+		return false, fmt.Errorf("pod %s: %w", pod.Name, ErrPodEnded)
+	case after.HasTrackingFinalizer:
+		return false, fmt.Errorf("pod %s: %w", pod.Name, ErrPutBack)
+	}
+	return false, nil
+}
+
+// patchAsSeen patches a pod only if it is as it was seen. One that has changed is read
+// anew, and wanted says what the patch is then, and false if there is to be none any
+// more. It returns what patch does, or the pod as it was last seen if there was nothing
+// to do.
+func (p *Pods) patchAsSeen(ctx context.Context, pod *podcache.Pod, wanted func(*podcache.Pod) (podPatch, bool)) (*podcache.Pod, error) {
+	var conflict error
+	for range patchTries {
+		meta, ok := wanted(pod)
+		if !ok {
+			return pod, nil
+		}
+		meta.UID, meta.ResourceVersion = pod.UID, pod.ResourceVersion
+		after, err := p.patch(ctx, pod, meta.bytes())
+		if !apierrors.IsConflict(err) {
+			return after, err
+		}
+		live, readErr := p.read(ctx, pod)
+		if readErr != nil || live.UID != pod.UID {
+			return nil, err
+		}
+		pod, conflict = live, err
+	}
+	return nil, conflict
+}
+
+// patch sends a strategic merge patch that carries the pod's UID, so that it cannot hit
+// another pod of the same name. It returns the pod as the answer shows it; nil: there is
+// no such pod any more.
+func (p *Pods) patch(ctx context.Context, pod *podcache.Pod, patch []byte) (*podcache.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	p.tracker.BeginCall()
+	defer p.tracker.EndCall()
+	patched, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err == nil && !deletedByWrite(patched) {
+		if patched.ResourceVersion != pod.ResourceVersion {
+			p.written.Store(true)
+		}
+		return p.observe(patched), nil
+	}
+	if err == nil {
+		p.written.Store(true)
+		p.tracker.Gone(pod.UID, tracker.Response)
+		return nil, nil
+	}
+	gone, err := p.client.podGone(ctx, pod, err)
+	if gone {
+		p.tracker.Gone(pod.UID, tracker.Response)
+	}
+	return nil, err
+}
+
+// deletedByWrite reports whether the write that this is the answer to has removed the
+// last finalizer that the pod's deletion waited for. The answer then bears the version
+// from before the write. It would pass for an old observation, and the pod for one that
+// still has its finalizer.
+func deletedByWrite(pod *corev1.Pod) bool {
+	grace := pod.DeletionGracePeriodSeconds
+	return pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0 && grace != nil && *grace == 0
+}
+
+func podAttrs(pod *podcache.Pod) []attribute.KeyValue {
+	return []attribute.KeyValue{telemetry.AttrPodName.String(pod.Name), telemetry.AttrPodUID.String(string(pod.UID))}
+}

@@ -1,0 +1,190 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/tracker"
+)
+
+// Pods makes calls about the pods of one Job. It is made for one reconcile, and
+// collects what its calls have changed.
+type Pods struct {
+	client  *Client
+	job     types.UID
+	tracker *tracker.Tracker
+	// recorder takes the events about these pods.
+	recorder record.EventRecorder
+
+	written, observed atomic.Bool
+}
+
+// Pods returns a Pods for a Job and its tracker. recorder takes the events about the
+// pods.
+func (c *Client) Pods(job types.UID, t *tracker.Tracker, recorder record.EventRecorder) *Pods {
+	return &Pods{client: c, job: job, tracker: t, recorder: recorder}
+}
+
+// Written reports whether a write took effect.
+func (p *Pods) Written() bool { return p.written.Load() }
+
+// Observed reports whether an answer showed a change that the watch will not show any
+// more, so that the Job has to be reconciled again.
+func (p *Pods) Observed() bool { return p.observed.Load() }
+
+// Create creates a pod of the Job. ErrNamespaceTerminating: the namespace is being
+// deleted.
+func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, index int32) (err error) {
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodCreated)
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	inFlight := p.tracker.BeginCreate(index)
+	created, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		inFlight.Created(podcache.From(created))
+		p.written.Store(true)
+		telemetry.Annotate(ctx, telemetry.AttrPodName.String(created.Name), telemetry.AttrPodUID.String(string(created.UID)))
+		p.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", created.Name)
+		return nil
+	case NamespaceTerminating(err):
+		inFlight.Refused()
+		if err := p.client.confirmTerminating(ctx, pod.Namespace); err != nil {
+			return err
+		}
+		return ErrNamespaceTerminating
+	case OutcomeUnknown(err):
+		inFlight.Unknown()
+	default:
+		inFlight.Refused()
+	}
+	p.recorder.Eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+	return err
+}
+
+// Delete deletes a pod, and releases it first if it is not to be counted. That there
+// is no such pod any more is as good.
+func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, releaseFirst bool) (err error) {
+	pod, known := p.tracker.Pod(uid)
+	if !known {
+		return nil
+	}
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodDeleted, podAttrs(pod)...)
+	defer func() { end(err) }()
+	if releaseFirst && pod.HasTrackingFinalizer {
+		gone, err := p.releaseRunning(ctx, pod)
+		if err != nil {
+			return fmt.Errorf("releasing before deletion: %w", err)
+		}
+		if gone {
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	err = p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid},
+	})
+	if err == nil {
+		p.tracker.Deleted(uid, p.client.Now())
+		p.written.Store(true)
+		p.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
+		return nil
+	}
+	gone, err := p.client.podGone(ctx, pod, err)
+	if gone {
+		p.tracker.Gone(uid, tracker.Response)
+		return nil
+	}
+	p.recorder.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+	return err
+}
+
+// List reads the Job's pods from the API server, past every cache. It settles
+// creations of unknown outcome.
+func (p *Pods) List(ctx context.Context, job *batchv1.Job) (err error) {
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodsListed)
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil {
+		return fmt.Errorf("selector: %w", err)
+	}
+	list := p.tracker.BeginList()
+	pods, err := p.client.Kubernetes.CoreV1().Pods(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		list.Cancel()
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	var owned []*podcache.Pod
+	for i := range pods.Items {
+		if pod := podcache.From(&pods.Items[i]); p.owns(pod) {
+			owned = append(owned, pod)
+		}
+	}
+	list.End(owned, pods.ResourceVersion)
+	return nil
+}
+
+// read reads a pod from the API server.
+func (p *Pods) read(ctx context.Context, pod *podcache.Pod) (*podcache.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	p.tracker.BeginCall()
+	defer p.tracker.EndCall()
+	live, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading pod: %w", err)
+	}
+	return p.observe(live), nil
+}
+
+// observe makes an answer part of the tracker.
+func (p *Pods) observe(answer *corev1.Pod) *podcache.Pod {
+	pod := podcache.From(answer)
+	if !p.owns(pod) {
+		p.tracker.Left(pod, tracker.Response)
+		return pod
+	}
+	if p.tracker.Observe(pod, tracker.Response) == tracker.Change {
+		p.observed.Store(true)
+	}
+	return pod
+}
+
+// owns reports whether the Job controls the pod.
+func (p *Pods) owns(pod *podcache.Pod) bool {
+	ref, _ := pod.ControllingJob()
+	return ref != nil && ref.UID == p.job
+}
+
+// podGone works out whether a write failed because its pod does not exist any more.
+// If not, it returns the error.
+func (c *Client) podGone(ctx context.Context, pod *podcache.Pod, err error) (bool, error) {
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+		return false, err
+	}
+	live, readErr := c.Kubernetes.CoreV1().Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(readErr) {
+		return true, nil
+	}
+	if readErr == nil && live.UID != pod.UID {
+		return true, nil
+	}
+	return false, err
+}
