@@ -224,7 +224,7 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 			start(t, testConfig(s, decider))
 			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 			second := decider.requests()[1]
-			if got := second.GetSpec().GetDeleting(); got != tc.want {
+			if got := second.GetNamespaceDeleting(); got != tc.want {
 				t.Errorf("the Job goes with its namespace: %t, want %t", got, tc.want)
 			}
 			if deferredUntil(second, jobpolicyv1.Step_STEP_CREATE_PODS) == nil {

@@ -64,7 +64,7 @@ func TestAJobWhoseNamespaceGoesIsJudgedAsOneThatIsDeleted(t *testing.T) {
 	start(t, testConfig(s, decider))
 	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 	asked := decider.requests()
-	if asked[0].GetSpec().GetDeleting() || !asked[1].GetSpec().GetDeleting() {
-		t.Errorf("deleting is %v at first, and %v when the namespace refused a pod", asked[0].GetSpec().GetDeleting(), asked[1].GetSpec().GetDeleting())
+	if asked[0].GetNamespaceDeleting() || !asked[1].GetNamespaceDeleting() {
+		t.Errorf("deleting is %v at first, and %v when the namespace refused a pod", asked[0].GetNamespaceDeleting(), asked[1].GetNamespaceDeleting())
 	}
 }

@@ -88,7 +88,7 @@ func podFacts(pod *corev1.Pod) (snapshot.Pod, error) {
 	facts := snapshot.Pod{
 		UID: uid, Name: p.Name,
 		Phase:   jobpolicyv1.PodPhase(jobpolicyv1.PodPhase_value["POD_PHASE_"+strings.ToUpper(string(p.Phase()))]),
-		Tracked: p.Held, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready,
+		Tracked: p.HasTrackingFinalizer, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready,
 		Created: p.Created, Finished: p.ContainersEnded, DeletionRequested: p.DeletionAsked,
 		IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
 		Restarts: p.Restarts, MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
