@@ -35,8 +35,8 @@ func (c *Controller) handedOver(cron *batchv1.CronJob) bool {
 	return cron.Annotations[AnnotationManagedBy] == c.cfg.ManagedBy
 }
 
-// ours reports whether this controller runs the CronJob.
-func (c *Controller) ours(cron *batchv1.CronJob) bool {
+// managed reports whether this controller runs the CronJob.
+func (c *Controller) managed(cron *batchv1.CronJob) bool {
 	manager, named := cron.Annotations[AnnotationManagedBy]
 	if named && manager != c.cfg.ManagedBy {
 		return false

@@ -4,26 +4,23 @@ import (
 	"context"
 	"errors"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// errChanged: the CronJob is not the one that was judged any more.
-var errChanged = errors.New("cron job has changed since it was judged")
+// errChanged: the decision was made on an older version of the CronJob.
+var errChanged = errors.New("cron job has changed since the decision")
 
 // apply carries a decision out in the contract's order, and stops at the first
-// step that does not succeed. again: the next round is due at once.
+// step that does not succeed. again: the next reconcile is due at once.
 func (c *Controller) apply(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again bool, err error) {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
-		c.recordEvents(snap.cron, d.GetEvents())
+		c.base.RecordEvents(snap.cron, d.GetEvents())
 		s.recorded(snap.jobs)
 		return false, nil
 	}
 	if d.GetCreate() != nil {
-		// What is started cannot be taken back: look past every cache whether this
-		// still is the CronJob that was judged.
+		// A started run cannot be undone. So read from the API server, and not from
+		// the cache, whether the decision was made on the newest version.
 		if err := c.confirm(ctx, s, snap); err != nil {
 			return errors.Is(err, errChanged), ignore(err, errChanged)
 		}
@@ -45,9 +42,9 @@ func (c *Controller) apply(ctx context.Context, s *cronState, snap snapshot, d *
 		if err != nil || !created {
 			return !created && err == nil, err
 		}
-		// Told now: whatever becomes of the writes that follow, no other decision
-		// tells about this run again.
-		c.recordEvents(snap.cron, events)
+		// The events go out now, whether or not the next writes succeed: no later
+		// decision reports this run again.
+		c.base.RecordEvents(snap.cron, events)
 		events = nil
 	}
 	if err := c.edit(ctx, s, snap, d.GetEdits()); err != nil {
@@ -60,9 +57,9 @@ func (c *Controller) apply(ctx context.Context, s *cronState, snap snapshot, d *
 	if d.GetCreate() == nil {
 		s.recorded(snap.jobs)
 	}
-	c.recordEvents(snap.cron, events)
-	// A status that is the same in the API's words would be decided on again for ever
-	// (invariant I11).
+	c.base.RecordEvents(snap.cron, events)
+	// If the API server would store the status unchanged, the same decision would follow
+	// for ever (invariant I11).
 	changed := written || d.GetStatus() == nil || d.GetEdits() != nil
 	return changed && d.GetFollowUp() == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, nil
 }
@@ -83,14 +80,4 @@ func (c *Controller) confirm(ctx context.Context, s *cronState, snap snapshot) e
 		return errChanged
 	}
 	return nil
-}
-
-func (c *Controller) recordEvents(cron *batchv1.CronJob, events []*jobpolicyv1.JobEvent) {
-	for _, ev := range events {
-		kind := corev1.EventTypeNormal
-		if ev.GetType() == jobpolicyv1.EventType_EVENT_TYPE_WARNING {
-			kind = corev1.EventTypeWarning
-		}
-		c.recorder.Event(cron, kind, ev.GetReason(), ev.GetMessage())
-	}
 }

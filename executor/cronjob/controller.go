@@ -2,89 +2,70 @@ package cronjob
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 
-	"jobpolicy.dev/executor/delayqueue"
-	"jobpolicy.dev/executor/events"
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/metrics"
 )
 
 const (
 	// ownerIndex finds Jobs by the UID of the CronJob that controls them.
 	ownerIndex = "jobpolicy.dev/controlling-cronjob"
-	// eventComponent is the source of events: the upstream controller's, so that
-	// whoever filters by it keeps seeing them.
+	// eventComponent is the built-in controller's source of events.
 	eventComponent = "cronjob-controller"
-	// maxWait bounds how far ahead a round is planned. A time was worked out by a
-	// clock that may have been wrong, and may have been set since.
-	maxWait = 10 * time.Minute
 )
 
-var (
-	// ErrNotReady says that the caches are not filled yet.
-	ErrNotReady = errors.New("caches of CronJobs are not synced")
-
-	cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
+// Causes of reconciles.
+const (
+	causeCronJob controller.Cause = "cronjob.event"
+	causeJob     controller.Cause = "job.event"
 )
 
-// Controller runs CronJobs. It is made by New and run once.
+var cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
+
+// Controller runs CronJobs. It is made by New and runs once.
 type Controller struct {
-	cfg     Config
-	log     *slog.Logger
-	metrics *cronMetrics
-
-	informer              cache.SharedIndexInformer
-	cronsReady, jobsReady cache.ResourceEventHandlerRegistration
-	queue                 workqueue.TypedRateLimitingInterface[types.UID]
-	broadcaster           *events.Broadcaster
-	recorder              record.EventRecorder
+	cfg      Config
+	base     *controller.Controller
+	queue    *controller.Queue[types.UID]
+	metrics  *cronMetrics
+	informer cache.SharedIndexInformer
 
 	mu    sync.Mutex
 	crons map[types.UID]*cronState
 }
 
-// New checks the configuration (ErrConfig), registers the metrics and attaches
-// itself to Config.Jobs. Nothing runs before Run.
+// New checks the configuration (controller.ErrConfig), registers the metrics and adds
+// handlers and an index to Config.Jobs. Nothing runs before Run.
 func New(cfg Config) (*Controller, error) {
 	if err := cfg.validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cron jobs: %w", err)
 	}
-	cfg.setDefaults()
+	base, err := controller.New(cfg.Config, controller.Identity{Component: eventComponent, Tracer: TracerName})
+	if err != nil {
+		return nil, fmt.Errorf("cron jobs: %w", err)
+	}
+	cfg.Config = base.Config
 	own, err := newCronMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{
-		cfg: cfg, log: cfg.Logger, metrics: own,
-		queue: delayqueue.NewRateLimited(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](cfg.APIBackoff, cfg.MaxAPIBackoff),
-			own.shared.QueueName(metrics.CronJobQueue), own.shared.Queues),
-		crons: map[types.UID]*cronState{},
-	}
-	c.broadcaster, err = events.New(events.Config{Client: cfg.Events, Component: eventComponent, Registerer: cfg.Registerer, Logger: cfg.Logger})
-	if err != nil {
-		return nil, err
-	}
-	c.recorder = c.broadcaster
-	if err := c.attach(); err != nil {
-		return nil, err
-	}
-	return c, nil
+	c := &Controller{cfg: cfg, base: base, metrics: own, crons: map[types.UID]*cronState{}}
+	c.queue = controller.NewQueue(base, controller.Options[types.UID]{
+		Name: metrics.CronJobQueue, Reconcile: c.Reconcile, Describe: c.describe,
+	})
+	return c, c.addCaches()
 }
 
-func (c *Controller) attach() error {
+func (c *Controller) addCaches() error {
 	c.informer = batchinformers.NewCronJobInformer(c.cfg.Client, metav1.NamespaceAll, 0, cache.Indexers{})
 	if err := c.informer.SetTransform(trim); err != nil {
 		return fmt.Errorf("cron job transform: %w", err)
@@ -92,13 +73,15 @@ func (c *Controller) attach() error {
 	if err := c.cfg.Jobs.AddIndexers(cache.Indexers{ownerIndex: indexByOwner}); err != nil {
 		return fmt.Errorf("index of jobs: %w", err)
 	}
-	var err error
-	if c.cronsReady, err = c.informer.AddEventHandler(c.cronHandler()); err != nil {
+	crons, err := c.informer.AddEventHandler(c.cronHandler())
+	if err != nil {
 		return fmt.Errorf("cron job handler: %w", err)
 	}
-	if c.jobsReady, err = c.cfg.Jobs.AddEventHandler(c.jobHandler()); err != nil {
+	jobs, err := c.cfg.Jobs.AddEventHandler(c.jobHandler())
+	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
+	c.base.AddCache(c.informer.RunWithContext, crons.HasSynced, jobs.HasSynced)
 	return nil
 }
 
@@ -126,91 +109,17 @@ func indexByOwner(obj any) ([]string, error) {
 	return []string{string(controllingUID(job))}, nil
 }
 
-// Ready is nil once the caches are synced and ErrNotReady before.
-func (c *Controller) Ready() error {
-	if c.cronsReady.HasSynced() && c.jobsReady.HasSynced() {
-		return nil
-	}
-	return ErrNotReady
-}
+// Ready is nil once the caches are filled and controller.ErrNotReady before.
+func (c *Controller) Ready() error { return c.base.Ready() }
 
-// Run runs CronJobs until ctx ends, then lets the rounds in progress finish for at
-// most Config.DrainPeriod, and returns nil.
-func (c *Controller) Run(ctx context.Context) error {
-	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
-	defer abandon()
-	c.broadcaster.Start(work)
-	defer c.broadcaster.Shutdown()
-	var informing, working sync.WaitGroup
-	defer informing.Wait()
-	defer working.Wait()
-	defer c.queue.ShutDown()
-	informing.Go(func() { c.informer.RunWithContext(ctx) })
-	if !cache.WaitForCacheSync(ctx.Done(), c.cronsReady.HasSynced, c.jobsReady.HasSynced) {
-		return nil
-	}
-	c.log.InfoContext(ctx, "cron job controller started", slog.Int("cronJobs", len(c.informer.GetStore().ListKeys())))
-	for range c.cfg.Workers {
-		working.Go(func() { c.worker(ctx.Done(), work) })
-	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	patience := time.AfterFunc(c.cfg.DrainPeriod, abandon)
-	defer patience.Stop()
-	working.Wait()
-	c.broadcaster.Drain(work)
-	return nil
-}
+// Run runs CronJobs until ctx ends; see controller.Controller.Run.
+func (c *Controller) Run(ctx context.Context) error { return c.base.Run(ctx) }
 
-// worker works until the queue is shut down. What is still queued when stop is
-// closed is left to the next leader.
-func (c *Controller) worker(stop <-chan struct{}, ctx context.Context) {
-	for {
-		uid, stopped := c.queue.Get()
-		if stopped {
-			return
-		}
-		select {
-		case <-stop:
-		default:
-			c.serve(ctx, uid)
-		}
-		c.queue.Done(uid)
+// describe names a CronJob in the log.
+func (c *Controller) describe(uid types.UID) []slog.Attr {
+	attrs := []slog.Attr{slog.String("uid", string(uid))}
+	if s, ok := c.known(uid); ok {
+		attrs = append(attrs, slog.String("namespace", s.namespace), slog.String("cronJob", s.name))
 	}
-}
-
-// serve runs one round of the CronJob and says when its next one is.
-func (c *Controller) serve(ctx context.Context, uid types.UID) {
-	s, ok := c.known(uid)
-	if !ok {
-		c.queue.Forget(uid)
-		return
-	}
-	n, err := c.round(ctx, s)
-	if err != nil {
-		c.logFailure(ctx, s, err)
-		c.queue.AddRateLimited(uid)
-		return
-	}
-	c.queue.Forget(uid)
-	switch {
-	case n.again:
-		c.queue.Add(uid)
-	case n.after > 0:
-		c.queue.AddAfter(uid, n.after)
-	}
-}
-
-func (c *Controller) logFailure(ctx context.Context, s *cronState, err error) {
-	if errors.Is(err, errNamespaceTerminating) || errors.Is(err, context.Canceled) {
-		return
-	}
-	c.log.WarnContext(ctx, "round of cron job stopped", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
-		slog.String("uid", string(s.uid)), slog.Any("error", err))
-}
-
-// until is how long to wait for a time: never nothing (invariant I11), and not so
-// long that a clock that is set meanwhile holds runs up.
-func (c *Controller) until(at time.Time) time.Duration {
-	return min(max(at.Sub(c.cfg.Now()), time.Millisecond), maxWait)
+	return attrs
 }

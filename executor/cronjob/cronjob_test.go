@@ -20,6 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -124,7 +125,7 @@ func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
 	}
 }
 
-func TestNothingIsStartedForACronJobThatChangedSinceItWasJudged(t *testing.T) {
+func TestNothingIsStartedForACronJobThatChangedSinceTheDecision(t *testing.T) {
 	s := newServer(testCron())
 	s.PrependReactor("get", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		cron := testCron(func(c *batchv1.CronJob) { c.ResourceVersion, c.Spec.Suspend = "999", new(true) })
@@ -264,13 +265,13 @@ func TestWhoseACronJobIsAndWhetherItIsSuspended(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, replace := range []bool{false, true} {
-				c := &Controller{cfg: Config{ManagedBy: us, ReplaceBuiltin: replace}}
+				c := &Controller{cfg: Config{Config: controller.Config{ManagedBy: us, ReplaceBuiltin: replace}}}
 				want := tc.beside
 				if replace {
 					want = tc.instead
 				}
-				if got := c.ours(tc.cron); got != want {
-					t.Errorf("ours, in place of the built-in controller %v: %v, want %v", replace, got, want)
+				if got := c.managed(tc.cron); got != want {
+					t.Errorf("managed, in place of the built-in controller %v: %v, want %v", replace, got, want)
 				}
 				if got := c.suspended(tc.cron); got != tc.wantHeldSuspends {
 					t.Errorf("suspended: %v, want %v", got, tc.wantHeldSuspends)
@@ -280,7 +281,7 @@ func TestWhoseACronJobIsAndWhetherItIsSuspended(t *testing.T) {
 	}
 }
 
-func TestEditsArePatchesOfTheJudgedVersion(t *testing.T) {
+func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 	handed := testCron(func(c *batchv1.CronJob) { c.Annotations = map[string]string{AnnotationManagedBy: us} })
 	cases := map[string]struct {
 		cron  *batchv1.CronJob
@@ -295,7 +296,7 @@ func TestEditsArePatchesOfTheJudgedVersion(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.cron.ResourceVersion = "5"
-			got, err := (&Controller{cfg: Config{ManagedBy: us}}).editPatch(tc.cron, tc.edits)
+			got, err := (&Controller{cfg: Config{Config: controller.Config{ManagedBy: us}}}).editPatch(tc.cron, tc.edits)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -405,7 +406,7 @@ func TestTheTableSaysWhenEachCronJobRunsNext(t *testing.T) {
 ns          another   * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for another
 ns          cron      * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for cron
 `
-	eventually(t, "both are judged", func() bool { return !strings.Contains(string(c.table()), "not judged yet") && len(c.rows()) == 2 })
+	eventually(t, "both are decided", func() bool { return !strings.Contains(string(c.table()), "not decided yet") && len(c.rows()) == 2 })
 	if diff := cmp.Diff(want, string(c.table())); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}

@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/controller"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -192,9 +193,12 @@ func start(t *testing.T, s *server, d Decider, change ...func(*Config)) *Control
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(s, metav1.NamespaceAll, 0, cache.Indexers{})
 	cfg := Config{
-		Client: s, Decider: d, Jobs: jobs, ManagedBy: us, ReplaceBuiltin: true,
-		APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
-		Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider(),
+		Config: controller.Config{
+			Client: s, ManagedBy: us, ReplaceBuiltin: true,
+			APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
+			Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
+		},
+		Decider: d, Jobs: jobs,
 	}
 	for _, f := range change {
 		f(&cfg)

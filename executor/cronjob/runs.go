@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,14 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// deleteJob deletes one Job, its pods in the background. One that is gone is as
-// good as deleted.
+// deleteJob deletes a Job; its pods follow in the background. A Job that does not
+// exist any more counts as deleted.
 func (c *Controller) deleteJob(ctx context.Context, s *cronState, snap snapshot, del *jobpolicyv1.DeleteJob) (err error) {
-	ctx, end := c.span(ctx, SpanJobDeleted, AttrJobName.String(del.GetName()))
+	ctx, end := c.base.Span(ctx, SpanJobDeleted, controller.AttrJobName.String(del.GetName()))
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -33,15 +33,15 @@ func (c *Controller) deleteJob(ctx context.Context, s *cronState, snap snapshot,
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
 	})
 	if err != nil && !c.isGone(ctx, snap.cron.Namespace, del.GetName(), uid, err) {
-		c.recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
+		c.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
 		return fmt.Errorf("deleting job %s: %w", del.GetName(), err)
 	}
 	s.unmadeJob(uid)
 	return nil
 }
 
-// isGone reports whether a deletion failed because the Job is not there any more. A
-// conflict may say that another Job has the name, or come from an admission webhook.
+// isGone reports whether a deletion failed because the Job does not exist any more. A
+// conflict has two causes: another Job has the name, or an admission webhook refused.
 func (c *Controller) isGone(ctx context.Context, namespace, name string, uid types.UID, err error) bool {
 	if !apierrors.IsConflict(err) {
 		return apierrors.IsNotFound(err)
@@ -50,10 +50,10 @@ func (c *Controller) isGone(ctx context.Context, namespace, name string, uid typ
 	return readErr == nil && (live == nil || live.UID != uid)
 }
 
-// createJob makes the Job of a run. created is false when somebody else's Job has
-// its name, or creation is held back from now on.
+// createJob creates the Job of a run. created is false if another Job has its name, or
+// the creation failed and backs off.
 func (c *Controller) createJob(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (created bool, err error) {
-	ctx, end := c.span(ctx, SpanJobCreated, AttrJobName.String(create.GetName()))
+	ctx, end := c.base.Span(ctx, SpanJobCreated, controller.AttrJobName.String(create.GetName()))
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -65,14 +65,14 @@ func (c *Controller) createJob(ctx context.Context, s *cronState, snap snapshot,
 	case apierrors.IsAlreadyExists(err):
 		return c.existing(ctx, s, snap, create, err)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return false, fmt.Errorf("%w: %w", errNamespaceTerminating, err)
+		return false, fmt.Errorf("creating job %s: %w", create.GetName(), err)
 	}
-	c.recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)
-	c.holdCreation(ctx, s, err)
+	c.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)
+	c.creationFailed(ctx, s, err)
 	return false, nil
 }
 
-// newJob makes a Job of the CronJob's template.
+// newJob makes a Job from the CronJob's template.
 func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 	template := cron.Spec.JobTemplate.DeepCopy()
 	annotations := maps.Clone(template.Annotations)
@@ -93,25 +93,26 @@ func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 func (c *Controller) started(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob, job *batchv1.Job) {
 	s.madeJob(job)
 	s.mu.Lock()
-	s.createFailures, s.createNotBefore, s.nameTaken = 0, time.Time{}, ""
+	s.creation.Reset()
+	s.nameTaken = ""
 	s.mu.Unlock()
 	if at := create.GetScheduledTime(); at != nil {
 		c.metrics.skew.Observe(job.CreationTimestamp.Sub(at.AsTime()).Seconds())
 	}
-	c.log.InfoContext(ctx, "run started", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name), slog.String("job", job.Name))
+	c.cfg.Logger.InfoContext(ctx, "run started", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name), slog.String("job", job.Name))
 }
 
-// existing works out whose Job has the name of a run that could not be created.
-// The CronJob's own was made before a restart, or by the built-in controller: the
-// run is started. If no Job has it, cause is an answer that may come again at once:
-// the next try waits.
+// existing finds out whose Job has the name of a run that could not be created. If it
+// is the CronJob's own, the run has started: the Job was created before a restart, or
+// by the built-in controller. If no Job has the name, cause may repeat at once, so
+// creation backs off.
 func (c *Controller) existing(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob, cause error) (started bool, err error) {
 	inUse, err := c.nameInUse(ctx, s, snap, create)
 	if err != nil {
 		return false, err
 	}
 	if !inUse {
-		c.holdCreation(ctx, s, cause)
+		c.creationFailed(ctx, s, cause)
 		return false, nil
 	}
 	s.mu.Lock()
@@ -122,8 +123,8 @@ func (c *Controller) existing(ctx context.Context, s *cronState, snap snapshot, 
 	return started, nil
 }
 
-// nameInUse looks past every cache for a Job of a run's name, and takes in whose
-// it is.
+// nameInUse asks the API server whether a Job has the name of a run, and remembers
+// whose it is.
 func (c *Controller) nameInUse(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (bool, error) {
 	job, err := c.liveJob(ctx, snap.cron.Namespace, create.GetName())
 	if err != nil || job == nil {
@@ -139,13 +140,11 @@ func (c *Controller) nameInUse(ctx context.Context, s *cronState, snap snapshot,
 	return true, nil
 }
 
-// holdCreation holds creation back, longer each time in a row.
-func (c *Controller) holdCreation(ctx context.Context, s *cronState, cause error) {
+// creationFailed lets creation back off.
+func (c *Controller) creationFailed(ctx context.Context, s *cronState, cause error) {
 	s.mu.Lock()
-	delay := min(c.cfg.APIBackoff<<min(s.createFailures, 20), c.cfg.MaxAPIBackoff)
-	s.createFailures++
-	s.createNotBefore = time.Now().Add(delay)
+	delay := s.creation.Failed(c.base.BackoffLimits())
 	s.mu.Unlock()
-	c.log.WarnContext(ctx, "job of a run not created", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
+	c.cfg.Logger.WarnContext(ctx, "job of a run not created", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
 		slog.Duration("retryAfter", delay), slog.Any("error", cause))
 }

@@ -17,7 +17,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// snapshot is a request, and the versions it was made from.
+// snapshot is a request, and the objects that it was made from.
 type snapshot struct {
 	cron *batchv1.CronJob
 	jobs []*batchv1.Job
@@ -28,7 +28,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 	jobs := s.jobs(c.cfg.Jobs)
 	s.mu.Lock()
 	s.sequence++
-	cron, sequence, taken, notBefore := s.cron, s.sequence, s.nameTaken, s.createNotBefore
+	cron, sequence, taken, notBefore := s.cron, s.sequence, s.nameTaken, s.creation.Until()
 	s.mu.Unlock()
 	if cron == nil {
 		return snapshot{}, errGone
@@ -90,8 +90,8 @@ func concurrencyMessage(p batchv1.ConcurrencyPolicy) jobpolicyv1.ConcurrencyPoli
 	}
 }
 
-// statusMessage leaves out of the active list what cannot be a Job: whoever may
-// write the status can put any reference there, and the contract holds no others.
+// statusMessage leaves out references in the active list that cannot be Jobs. Anybody
+// who may write the status can put any reference there; the contract allows Jobs only.
 func statusMessage(in *batchv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
 	out := &jobpolicyv1.CronJobStatus{
 		LastScheduleTime:   timestamp(in.LastScheduleTime),
@@ -105,7 +105,7 @@ func statusMessage(in *batchv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
 	return out
 }
 
-// jobUID is the UID of a reference to a Job; an error if there can be no such Job.
+// jobUID is the UID of a reference to a Job. It fails if there can be no such Job.
 func jobUID(ref *corev1.ObjectReference) ([]byte, error) {
 	if problems := validation.IsDNS1123Subdomain(ref.Name); len(problems) > 0 {
 		return nil, fmt.Errorf("%q is no job: %s", ref.Name, problems[0])
@@ -156,8 +156,8 @@ func outcome(job *batchv1.Job) jobpolicyv1.JobOutcome {
 	}
 }
 
-// apiStatus is the status as the API has it. What a message does not say of a Job
-// in the list is taken from the Job, or from the list before.
+// apiStatus converts a status to the API's type. Of an active Job, the message has only
+// UID and name; the rest comes from the list before, or from the Job.
 func (snap *snapshot) apiStatus(m *jobpolicyv1.CronJobStatus) (*batchv1.CronJobStatus, error) {
 	out := &batchv1.CronJobStatus{
 		LastScheduleTime:   apiTime(m.GetLastScheduleTime()),

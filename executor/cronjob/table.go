@@ -28,7 +28,7 @@ func (c *Controller) TableHandler() http.Handler {
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		if _, err := w.Write(c.table()); err != nil {
-			c.log.DebugContext(r.Context(), "reader of the table went away", "error", err)
+			c.cfg.Logger.DebugContext(r.Context(), "reader of the table went away", "error", err)
 		}
 	})
 }
@@ -56,7 +56,7 @@ func (c *Controller) rows() [][]string {
 		s.mu.Lock()
 		cron, last := s.cron, s.last
 		s.mu.Unlock()
-		if cron != nil && c.ours(cron) {
+		if cron != nil && c.managed(cron) {
 			rows = append(rows, c.row(cron, last))
 		}
 	}
@@ -71,7 +71,7 @@ func (c *Controller) row(cron *batchv1.CronJob, last *jobpolicyv1.CronJobExplana
 	}
 	return []string{
 		cron.Namespace, cron.Name, cron.Spec.Schedule, cmp.Or(zone, "UTC"), fmt.Sprint(c.suspended(cron)), fmt.Sprint(len(cron.Status.Active)),
-		whenWritten(cron.Status.LastScheduleTime), when(last.GetNextScheduleTime()), cmp.Or(last.GetSummary(), "not judged yet"),
+		whenWritten(cron.Status.LastScheduleTime), when(last.GetNextScheduleTime()), cmp.Or(last.GetSummary(), "not decided yet"),
 	}
 }
 

@@ -13,13 +13,13 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// edit changes the CronJob's own metadata and spec, of the version that was
-// judged.
+// edit changes metadata and spec of the CronJob, if it still has the version that was
+// decided on.
 func (c *Controller) edit(ctx context.Context, s *cronState, snap snapshot, edits *jobpolicyv1.CronJobEdits) (err error) {
 	if edits == nil {
 		return nil
 	}
-	ctx, end := c.span(ctx, SpanCronJobEdited)
+	ctx, end := c.base.Span(ctx, SpanCronJobEdited)
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -36,7 +36,7 @@ func (c *Controller) edit(ctx context.Context, s *cronState, snap snapshot, edit
 	return nil
 }
 
-// editPatch is a merge patch with the judged version as its precondition.
+// editPatch is a merge patch. Its precondition is the version that was decided on.
 func (c *Controller) editPatch(cron *batchv1.CronJob, edits *jobpolicyv1.CronJobEdits) ([]byte, error) {
 	annotations := map[string]any{}
 	metadata := map[string]any{"uid": cron.UID, "resourceVersion": cron.ResourceVersion, "annotations": annotations}
@@ -59,8 +59,8 @@ func (c *Controller) editPatch(cron *batchv1.CronJob, edits *jobpolicyv1.CronJob
 	return json.Marshal(patch)
 }
 
-// writeStatus replaces the status of the very version that was judged. written:
-// that made a new version of the CronJob.
+// writeStatus replaces the status of the version that was decided on. written: the
+// CronJob has a new version.
 func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapshot, m *jobpolicyv1.CronJobStatus) (written bool, err error) {
 	if m == nil {
 		return false, nil
@@ -72,14 +72,14 @@ func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapsho
 	if apiequality.Semantic.DeepEqual(status, &snap.cron.Status) {
 		return false, nil
 	}
-	ctx, end := c.span(ctx, SpanStatusWritten)
+	ctx, end := c.base.Span(ctx, SpanStatusWritten)
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	cron := snap.cron.DeepCopy()
 	cron.Status = *status
 	if current := s.current(); current != nil {
-		cron.ResourceVersion = current.ResourceVersion // an edit of this round has made it newer
+		cron.ResourceVersion = current.ResourceVersion // The edit before has made a newer version.
 	}
 	updated, err := c.cfg.Client.BatchV1().CronJobs(cron.Namespace).UpdateStatus(ctx, cron, metav1.UpdateOptions{})
 	if err != nil {
@@ -89,9 +89,10 @@ func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapsho
 	return s.observe(updated), nil
 }
 
-// writeFailed brings the view up to date after a write to a version that was
-// refused because of a newer one. If there is none, the same answer may come again
-// at once, from an admission webhook for example: it is an error like others.
+// writeFailed reads the CronJob after a conflict. If there is a newer version, the
+// decision was made on an old one: errChanged. If there is none, the conflict comes
+// from elsewhere, for example from an admission webhook, and may repeat at once: so it
+// is an error like any other.
 func (c *Controller) writeFailed(ctx context.Context, s *cronState, version string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return errGone

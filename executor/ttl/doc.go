@@ -1,13 +1,14 @@
-// Package ttl deletes finished Jobs whose time to live is over, as the policy
-// engine says.
+// Package ttl deletes finished Jobs when their time to live is over, as the policy
+// engine decides.
 //
-// The decision is made twice: from the cache, to know when to look, and from a
-// read past every cache, right before the deletion. That is conditional on UID and
-// resourceVersion, so a Job that was changed in between, or made anew under its
-// name, is not hit. Time is the earlier of two clocks, ours and the API server's,
-// so that one of them running ahead deletes nothing early.
+// The engine is asked twice: about the Job in the cache, to learn when to look again,
+// and right before the deletion about the Job as the API server has it. The deletion
+// has UID and resourceVersion as preconditions, so it fails for a Job that has changed
+// meanwhile, and for a new Job of the same name. The time that counts is the earlier of
+// two clocks, this machine's and the API server's: one clock that is ahead deletes
+// nothing too early.
 //
-// Beside the built-in TTL-after-finished controller, which knows no
-// spec.managedBy, only our own Jobs are looked at; in place of it (ReplaceBuiltin)
-// all are, whoever manages them: the field asks the cluster, not a controller.
+// The built-in TTL-after-finished controller ignores spec.managedBy. Beside it, this
+// one deletes only Jobs that are managed here; in place of it (ReplaceBuiltin), it
+// deletes all Jobs, whoever manages them.
 package ttl

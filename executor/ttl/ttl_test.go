@@ -24,6 +24,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/controller"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -81,10 +82,13 @@ func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Conf
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
 	cfg := Config{
-		Client: client, Decider: d, Jobs: jobs, ManagedBy: us,
-		APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
-		Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider(),
-		Now: func() time.Time { return ended.Add(2 * time.Minute) },
+		Config: controller.Config{
+			Client: client, ManagedBy: us,
+			APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
+			Now:       func() time.Time { return ended.Add(2 * time.Minute) },
+			Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
+		},
+		Decider: d, Jobs: jobs,
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -191,27 +195,8 @@ func TestTheEarlierOfTwoClocksCounts(t *testing.T) {
 	}
 }
 
-// A Job with a long time to live may be deleted long before by somebody else. What
-// is planned for it must not be kept that long.
-func TestNoLookIsPlannedFarAhead(t *testing.T) {
-	c := &Controller{cfg: Config{Now: func() time.Time { return ended }}}
-	cases := map[string]struct{ in, want time.Duration }{
-		"soon":        {time.Minute, time.Minute},
-		"over":        {-time.Minute, time.Millisecond},
-		"in 50 years": {50 * 365 * 24 * time.Hour, maxWait},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := c.later(&jobpolicyv1.DecideJobResponse{RequeueTime: timestamppb.New(ended.Add(tc.in))})
-			if got != tc.want {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
-		})
-	}
-}
-
 func TestWhoseJobsAreLookedAt(t *testing.T) {
-	foreign := "example.com/other"
+	other := "example.com/other"
 	now := metav1.NewTime(ended)
 	cases := map[string]struct {
 		job             *batchv1.Job
@@ -219,7 +204,7 @@ func TestWhoseJobsAreLookedAt(t *testing.T) {
 	}{
 		"ours":                    {testJob(), true, true},
 		"the built-in one's":      {testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil }), false, true},
-		"another controller's":    {testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &foreign }), false, true},
+		"another controller's":    {testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &other }), false, true},
 		"not finished":            {testJob(func(j *batchv1.Job) { j.Status.Conditions = nil }), false, false},
 		"about to be deleted":     {testJob(func(j *batchv1.Job) { j.DeletionTimestamp = &now }), false, false},
 		"ours, without a TTL set": {testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }), true, true},
@@ -227,8 +212,8 @@ func TestWhoseJobsAreLookedAt(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for replace, want := range map[bool]bool{false: tc.beside, true: tc.instead} {
-				c := &Controller{cfg: Config{ManagedBy: us, ReplaceBuiltin: replace}}
-				if got := c.inCare(tc.job); got != want {
+				c := &Controller{cfg: Config{Config: controller.Config{ManagedBy: us, ReplaceBuiltin: replace}}}
+				if got := c.managed(tc.job); got != want {
 					t.Errorf("in place of the built-in controller %v: %v, want %v", replace, got, want)
 				}
 			}
@@ -272,7 +257,7 @@ func TestAChangedDefaultMakesFinishedJobsDue(t *testing.T) {
 
 func TestConfigNamesWhatIsMissing(t *testing.T) {
 	_, err := New(Config{})
-	if got, want := fmt.Sprint(err), "required are Client, Decider, Jobs and ManagedBy: invalid configuration of the TTL controller"; got != want {
+	if got, want := fmt.Sprint(err), "TTL after finished: Decider is nil: invalid configuration"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

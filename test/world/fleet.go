@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/leaderelection"
 	"jobpolicy.dev/executor/ttl"
@@ -161,17 +162,15 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	crons, err := cronjob.New(cronjob.Config{
-		Client: c, Decider: d, Jobs: jobs.Jobs(), ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace,
-		TimeZone: settings.zone, DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
-	})
+	shared := controller.Config{
+		Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now,
+		Telemetry: controller.Telemetry{Logger: log, TracerProvider: noop.NewTracerProvider()},
+	}
+	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: settings.zone})
 	if err != nil {
 		return nil, err
 	}
-	finished, err := ttl.New(ttl.Config{
-		Client: c, Decider: d, Jobs: jobs.Jobs(), ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace,
-		ServerNow: c.serverNow, DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
-	})
+	finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: c.serverNow})
 	if err != nil {
 		return nil, err
 	}

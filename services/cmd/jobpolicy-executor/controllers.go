@@ -15,6 +15,7 @@ import (
 
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/services/internal/decider"
@@ -105,14 +106,14 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 	if certs != nil {
 		c.run = append(c.run, certs.Run)
 	}
+	shared := controller.Config{
+		Client: client, Events: client.events, ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
+		DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout,
+		Telemetry: controller.Telemetry{Registerer: r, Logger: log, TracerProvider: tracing.Provider},
+	}
 	if o.controllers.enabled(cronJobController) {
-		crons, err := cronjob.New(cronjob.Config{
-			Client: client, Events: client.events, Decider: d, Jobs: jobs.Jobs(),
-			ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
-			Workers: o.controllers.cronWorkers, TimeZone: o.controllers.timeZone,
-			DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout,
-			Registerer: r, Logger: log, TracerProvider: tracing.Provider,
-		})
+		shared.Workers = o.controllers.cronWorkers
+		crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: o.controllers.timeZone})
 		if err != nil {
 			return nil, err
 		}
@@ -120,13 +121,8 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 		c.pages["GET /debug/cronjobs"] = crons.TableHandler()
 	}
 	if o.controllers.enabled(ttlController) {
-		finished, err := ttl.New(ttl.Config{
-			Client: client, Events: client.events, Decider: d, Jobs: jobs.Jobs(),
-			ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
-			Workers: o.controllers.ttlWorkers, ServerNow: client.Clock.Now,
-			DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout,
-			Registerer: r, Logger: log, TracerProvider: tracing.Provider,
-		})
+		shared.Workers = o.controllers.ttlWorkers
+		finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: client.Clock.Now})
 		if err != nil {
 			return nil, err
 		}

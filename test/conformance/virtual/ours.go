@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/engine"
 	cronpolicy "jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/ttl"
@@ -131,15 +132,14 @@ func OurCronJobs(e *Engine, log *slog.Logger) Program {
 }
 
 func (e *Engine) besideJobs(client kubernetes.Interface, jobs cache.SharedIndexInformer, log *slog.Logger) ([]func(context.Context) error, error) {
-	crons, err := cronjob.New(cronjob.Config{
-		Client: client, Decider: e, Jobs: jobs, ManagedBy: ManagedBy, ReplaceBuiltin: true, Logger: log,
-	})
+	shared := controller.Config{
+		Client: client, ManagedBy: ManagedBy, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log},
+	}
+	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: e, Jobs: jobs})
 	if err != nil {
 		return nil, err
 	}
-	finished, err := ttl.New(ttl.Config{
-		Client: client, Decider: e, Jobs: jobs, ManagedBy: ManagedBy, ReplaceBuiltin: true, Logger: log,
-	})
+	finished, err := ttl.New(ttl.Config{Config: shared, Decider: e, Jobs: jobs})
 	return []func(context.Context) error{crons.Run, finished.Run}, err
 }
 

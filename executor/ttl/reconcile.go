@@ -10,39 +10,50 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/controller"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// round decides on one Job, and deletes it if that is due. after is when to look
-// again; 0: only when something changes.
-func (c *Controller) round(ctx context.Context, key jobKey) (after time.Duration, err error) {
+// apiTimeout bounds one call of the API server, including the wait for the client's
+// rate limit.
+const apiTimeout = 60 * time.Second
+
+// Reconcile deletes a finished Job if its time to live is over.
+func (c *Controller) Reconcile(ctx context.Context, key jobKey) (controller.Result, error) {
 	obj, exists, err := c.cfg.Jobs.GetStore().GetByKey(key.namespace + "/" + key.name)
 	if err != nil || !exists {
-		return 0, err
+		return controller.Result{}, err
 	}
 	job := obj.(*batchv1.Job)
-	if job.UID != key.uid || !c.inCare(job) || !c.timed(job) {
-		return 0, nil
+	if job.UID != key.uid || !c.managed(job) || !c.limited(job) {
+		return controller.Result{}, nil
 	}
+	ctx, end := c.base.RootSpan(ctx, SpanTTLReconciled, attrs(job)...)
+	result, err := c.reconcile(ctx, key, job)
+	end(err)
+	return result, err
+}
+
+func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job) (controller.Result, error) {
 	if d, err := c.ask(ctx, job); err != nil || d.GetDeleteJob() == nil {
 		return c.later(d), err
 	}
 	live, err := c.live(ctx, key)
-	if err != nil || live == nil || !c.inCare(live) {
-		return 0, err
+	if err != nil || live == nil || !c.managed(live) {
+		return controller.Result{}, err
 	}
 	d, err := c.ask(ctx, live)
 	if err != nil || d.GetDeleteJob() == nil {
 		return c.later(d), err
 	}
-	return 0, c.delete(ctx, live, d)
+	return controller.Result{}, c.delete(ctx, live, d)
 }
 
-func (c *Controller) later(d *jobpolicyv1.DecideJobResponse) time.Duration {
+func (c *Controller) later(d *jobpolicyv1.DecideJobResponse) controller.Result {
 	if d.GetRequeueTime() == nil {
-		return 0
+		return controller.Result{}
 	}
-	return min(max(d.GetRequeueTime().AsTime().Sub(c.now()), time.Millisecond), maxWait)
+	return controller.After(d.GetRequeueTime().AsTime(), c.now())
 }
 
 // now is the earlier of the two clocks.
@@ -57,7 +68,7 @@ func (c *Controller) now() time.Time {
 	return now
 }
 
-// live reads the Job past every cache; nil when it does not exist any more.
+// live reads the Job from the API server. nil: it does not exist any more.
 func (c *Controller) live(ctx context.Context, key jobKey) (*batchv1.Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -71,10 +82,10 @@ func (c *Controller) live(ctx context.Context, key jobKey) (*batchv1.Job, error)
 	return job, nil
 }
 
-// delete deletes the version of the Job that was judged, its pods first. One that
-// has changed since comes back with the event of the change.
+// delete deletes the version of the Job that was decided on, its pods first. If the
+// Job has changed since, the event of that change brings it back.
 func (c *Controller) delete(ctx context.Context, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) (err error) {
-	ctx, end := c.span(ctx, job, d)
+	ctx, end := c.base.Span(ctx, SpanJobDeleted, controller.AttrSummary.String(d.GetExplanation().GetSummary()))
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -92,7 +103,7 @@ func (c *Controller) delete(ctx context.Context, job *batchv1.Job, d *jobpolicyv
 	if due := d.GetDeleteJob().GetDueTime(); due != nil {
 		c.metrics.deletion.Observe(c.now().Sub(due.AsTime()).Seconds())
 	}
-	c.log.InfoContext(ctx, "finished job deleted", slog.String("namespace", job.Namespace), slog.String("job", job.Name),
+	c.cfg.Logger.InfoContext(ctx, "finished job deleted", slog.String("namespace", job.Namespace), slog.String("job", job.Name),
 		slog.String("reason", d.GetExplanation().GetSummary()))
 	return nil
 }

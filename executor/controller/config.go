@@ -1,0 +1,88 @@
+package controller
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"jobpolicy.dev/executor/wallclock"
+)
+
+// Config is the part of a controller's configuration that all controllers have.
+// Client and ManagedBy are required. The zero value of every other field stands for
+// its default.
+type Config struct {
+	Client kubernetes.Interface
+	// Events writes events. Give it a rate limit of its own, so that events do not
+	// delay other writes. Default: Client.
+	Events typedcorev1.EventsGetter
+
+	// ManagedBy is the name by which users give objects to this controller.
+	ManagedBy string
+	// ReplaceBuiltin: the built-in controller is switched off, and objects that name
+	// no manager are managed here.
+	ReplaceBuiltin bool
+
+	// Workers is how many keys are reconciled at the same time. Default 5.
+	Workers int
+	// APIBackoff is the delay after a first failure. It doubles with each failure in a
+	// row, up to MaxAPIBackoff. Defaults 1 s and 1 min.
+	APIBackoff, MaxAPIBackoff time.Duration
+	// DecisionTimeout bounds one call of the engine. Default 10 s.
+	DecisionTimeout time.Duration
+	// DrainPeriod bounds how long Run waits for reconciles in progress and for events
+	// when its context has ended. Default 20 s.
+	DrainPeriod time.Duration
+	// Now returns wall time. The clock may be set back and forward at any moment.
+	// Default time.Now. It is called concurrently.
+	Now func() time.Time
+
+	Telemetry
+}
+
+// Telemetry says where metrics, logs and spans go.
+type Telemetry struct {
+	// Registerer takes the metrics. nil: they are kept but not exported.
+	Registerer prometheus.Registerer
+	// Logger is used with its Context methods only. Default: slog.Default().
+	Logger *slog.Logger
+	// TracerProvider makes the spans. Default: the global one.
+	TracerProvider trace.TracerProvider
+}
+
+// ErrConfig says that a configuration cannot be used.
+var ErrConfig = errors.New("invalid configuration")
+
+func (c *Config) validate() error {
+	switch {
+	case c.Client == nil:
+		return fmt.Errorf("Client is nil: %w", ErrConfig)
+	case c.ManagedBy == "":
+		return fmt.Errorf("ManagedBy is empty: %w", ErrConfig)
+	case c.Workers < 0:
+		return fmt.Errorf("Workers must not be negative, is %d: %w", c.Workers, ErrConfig)
+	case c.APIBackoff < 0 || c.MaxAPIBackoff < 0 || c.DecisionTimeout < 0 || c.DrainPeriod < 0:
+		return fmt.Errorf("APIBackoff, MaxAPIBackoff, DecisionTimeout and DrainPeriod must not be negative: %w", ErrConfig)
+	}
+	return nil
+}
+
+func (c *Config) setDefaults() {
+	c.Workers = cmp.Or(c.Workers, 5)
+	c.APIBackoff = cmp.Or(c.APIBackoff, time.Second)
+	c.MaxAPIBackoff = cmp.Or(c.MaxAPIBackoff, time.Minute)
+	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, 10*time.Second)
+	c.DrainPeriod = cmp.Or(c.DrainPeriod, 20*time.Second)
+	c.Now = wallclock.New(c.Now)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	if c.Events == nil {
+		c.Events = c.Client.CoreV1()
+	}
+}

@@ -1,0 +1,181 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/executor/events"
+	"jobpolicy.dev/executor/metrics"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+var (
+	// ErrNotReady says that the caches are not filled yet.
+	ErrNotReady = errors.New("caches are not synced")
+	// ErrStarted says that Run was called before; a Controller runs once.
+	ErrStarted = errors.New("controller was started before")
+)
+
+// Identity is how a controller names itself to others.
+type Identity struct {
+	// Component is the source of its events: the built-in controller's, so that
+	// filters by component keep working.
+	Component string
+	// Tracer is the instrumentation scope of its spans.
+	Tracer string
+	// EventLimits say which events of one object are combined or left out. The zero
+	// value: client-go's defaults.
+	EventLimits record.CorrelatorOptions
+}
+
+// A Controller runs queues over caches. It is made by New and runs once.
+type Controller struct {
+	Config
+	Metrics *metrics.Shared
+	// Recorder sends events about objects.
+	Recorder record.EventRecorder
+
+	tracer      string
+	broadcaster *events.Broadcaster
+	engine      engineHealth
+	caches      []filled
+	queues      []runner
+	tasks       []func(context.Context)
+
+	started, synced atomic.Bool
+}
+
+// filled is some caches, and what fills them.
+type filled struct {
+	run    func(context.Context)
+	synced []cache.InformerSynced
+}
+
+// A runner is a Queue of any key.
+type runner interface {
+	start(work context.Context, stopping <-chan struct{}, workers *sync.WaitGroup)
+	shutDown()
+	engineIsBack()
+}
+
+// New checks the configuration (ErrConfig), sets its defaults and registers the
+// metrics. Nothing runs before Run.
+func New(cfg Config, id Identity) (*Controller, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg.setDefaults()
+	shared, err := metrics.NewShared(cfg.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	broadcaster, err := events.New(events.Config{
+		Client: cfg.Events, Component: id.Component, Limits: id.EventLimits, Registerer: cfg.Registerer, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Controller{Config: cfg, Metrics: shared, Recorder: broadcaster, tracer: id.Tracer, broadcaster: broadcaster}, nil
+}
+
+// AddCache adds caches that must be filled before anything is reconciled. Run fills
+// them in the order in which they were added: each group only when the one before is
+// full. run fills the group until its context ends; nil: somebody else does.
+func (c *Controller) AddCache(run func(context.Context), synced ...cache.InformerSynced) {
+	c.caches = append(c.caches, filled{run, synced})
+}
+
+// AddTask adds what runs beside the workers, until its context ends.
+func (c *Controller) AddTask(task func(context.Context)) { c.tasks = append(c.tasks, task) }
+
+// Ready is nil once the caches are filled and ErrNotReady before.
+func (c *Controller) Ready() error {
+	if !c.synced.Load() {
+		return ErrNotReady
+	}
+	return nil
+}
+
+// BackoffLimits are those of the configuration.
+func (c *Controller) BackoffLimits() Limits { return Limits{First: c.APIBackoff, Max: c.MaxAPIBackoff} }
+
+// Run works until ctx ends. Then it begins nothing more, lets the reconciles in
+// progress finish, sends the events that are left, both for at most
+// Config.DrainPeriod, and returns nil. It can be called once.
+func (c *Controller) Run(ctx context.Context) error {
+	if c.started.Swap(true) {
+		return ErrStarted
+	}
+	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	defer c.shutDownQueues()
+	c.broadcaster.Start(work)
+	defer c.broadcaster.Shutdown()
+	// The caches stay up to date while the last reconciles finish.
+	caching, stopCaching := context.WithCancel(work)
+	var informers sync.WaitGroup
+	defer informers.Wait()
+	defer stopCaching()
+	if !c.fillCaches(ctx, caching, &informers) {
+		return nil
+	}
+	c.Logger.InfoContext(ctx, "controller started", c.attr())
+	var workers sync.WaitGroup
+	for _, task := range c.tasks {
+		workers.Go(func() { task(ctx) })
+	}
+	for _, q := range c.queues {
+		q.start(work, ctx.Done(), &workers)
+	}
+	<-ctx.Done()
+	c.shutDownQueues()
+	patience := time.AfterFunc(c.DrainPeriod, abandon)
+	defer patience.Stop()
+	workers.Wait()
+	c.broadcaster.Drain(work)
+	c.Logger.InfoContext(work, "controller stopped", c.attr())
+	return nil
+}
+
+// fillCaches reports whether all caches were filled before ctx ended.
+func (c *Controller) fillCaches(ctx, caching context.Context, informers *sync.WaitGroup) bool {
+	for _, f := range c.caches {
+		if f.run != nil {
+			informers.Go(func() { f.run(caching) })
+		}
+		if !cache.WaitForCacheSync(ctx.Done(), f.synced...) {
+			return false
+		}
+	}
+	c.synced.Store(true)
+	return true
+}
+
+func (c *Controller) shutDownQueues() {
+	for _, q := range c.queues {
+		q.shutDown()
+	}
+}
+
+func (c *Controller) attr() slog.Attr { return slog.String("scope", c.tracer) }
+
+// RecordEvents sends the events of a decision about an object.
+func (c *Controller) RecordEvents(about runtime.Object, decided []*jobpolicyv1.JobEvent) {
+	for _, ev := range decided {
+		kind := corev1.EventTypeNormal
+		if ev.GetType() == jobpolicyv1.EventType_EVENT_TYPE_WARNING {
+			kind = corev1.EventTypeWarning
+		}
+		c.Recorder.Event(about, kind, ev.GetReason(), ev.GetMessage())
+	}
+}

@@ -1,0 +1,476 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/client-go/kubernetes/fake"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func testConfig() Config {
+	return Config{
+		Client: fake.NewClientset(), ManagedBy: "test", Workers: 2, APIBackoff: time.Second, MaxAPIBackoff: 8 * time.Second,
+		Telemetry: Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
+	}
+}
+
+// log records what was reconciled: key, cause, and when in seconds.
+type log struct {
+	began time.Time
+	mu    sync.Mutex
+	lines []string
+}
+
+func newLog() *log { return &log{began: time.Now()} }
+
+func (l *log) add(ctx context.Context, key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, fmt.Sprintf("%s %s %g", key, TriggerOf(ctx).Cause, time.Since(l.began).Seconds()))
+}
+
+// take returns the lines since the last call.
+func (l *log) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := l.lines
+	l.lines = nil
+	return lines
+}
+
+func (l *log) want(t *testing.T, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, l.take()); diff != "" {
+		t.Errorf("reconciles (-want +got):\n%s", diff)
+	}
+}
+
+// start runs a Controller with one queue for the length of the test. It must be called
+// in a bubble of synctest.
+func start(t *testing.T, cfg Config, o Options[string]) (*Controller, *Queue[string]) {
+	t.Helper()
+	c, err := New(cfg, Identity{Component: "test", Tracer: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := NewQueue(c, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	synctest.Wait()
+	return c, q
+}
+
+func TestEventsOfAKeyAreOneReconcile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, release := newLog(), make(chan struct{})
+		_, q := start(t, testConfig(), Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
+			l.add(ctx, key)
+			<-release
+			return Result{}, nil
+		}})
+		q.Enqueue("a", "first", PriorityNormal)
+		synctest.Wait()
+		q.Enqueue("a", "second", PriorityNormal)
+		q.Enqueue("a", "third", PriorityNormal)
+		synctest.Wait()
+		l.want(t, "a first 0") // The key is with one worker at a time.
+		close(release)
+		synctest.Wait()
+		l.want(t, "a second 0")
+	})
+}
+
+func TestABusyKeyIsReconciledAtIntervalsUnlessItIsUrgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		_, q := start(t, testConfig(), Options[string]{MinInterval: time.Second, Reconcile: func(ctx context.Context, key string) (Result, error) {
+			l.add(ctx, key)
+			return Result{}, nil
+		}})
+		q.Enqueue("a", "event", PriorityNormal)
+		synctest.Wait()
+		l.want(t, "a event 0")
+		q.Enqueue("a", "event", PriorityNormal)
+		time.Sleep(1500 * time.Millisecond)
+		l.want(t, "a event 1")
+		q.Enqueue("a", "urgent", PriorityHigh)
+		synctest.Wait()
+		l.want(t, "a urgent 1.5")
+	})
+}
+
+func TestLowPriorityGivesWayForSomeTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		_, q := start(t, testConfig(), Options[string]{
+			Low: LowPriority{Busy: func() bool { return true }, Period: time.Second, Max: 10 * time.Second},
+			Reconcile: func(ctx context.Context, key string) (Result, error) {
+				l.add(ctx, key)
+				return Result{}, nil
+			},
+		})
+		q.Enqueue("a", "low", PriorityLow)
+		q.Enqueue("b", "low", PriorityLow)
+		time.Sleep(2500 * time.Millisecond)
+		q.Enqueue("b", "event", PriorityNormal)
+		time.Sleep(time.Minute)
+		l.want(t, "b low 2.5", "a low 10")
+	})
+}
+
+func TestFailuresBackOff(t *testing.T) {
+	cases := map[string]struct {
+		err        error
+		eventsWait bool
+		want       []string
+	}{
+		"the delay doubles up to its limit": {
+			err:  errors.New("no"),
+			want: []string{"a event 0", "a retry 1", "a retry 3", "a retry 7", "a retry 15", "a another 20", "a retry 28"},
+		},
+		"an event waits for the end of the delay": {
+			err: errors.New("no"), eventsWait: true,
+			want: []string{"a event 0", "a retry 1", "a retry 3", "a retry 7", "a retry 15", "a another 23"},
+		},
+		"only the engine or the object can help": {
+			err:  fmt.Errorf("%w: no", ErrRejected),
+			want: []string{"a event 0", "a retry 8", "a retry 16", "a another 20", "a retry 28"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLog()
+				_, q := start(t, testConfig(), Options[string]{EventsWait: tc.eventsWait, Reconcile: func(ctx context.Context, key string) (Result, error) {
+					l.add(ctx, key)
+					return Result{}, tc.err
+				}})
+				q.Enqueue("a", "event", PriorityNormal)
+				time.Sleep(20 * time.Second)
+				q.Enqueue("a", "another", PriorityNormal)
+				time.Sleep(10 * time.Second)
+				l.want(t, tc.want...)
+			})
+		})
+	}
+}
+
+func TestProgressMakesTheNextFailureAFirstOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		var q *Queue[string]
+		_, q = start(t, testConfig(), Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
+			l.add(ctx, key)
+			if TriggerOf(ctx).Cause == "event" {
+				return Result{}, errors.New("no")
+			}
+			q.Progressed(key)
+			return Result{}, errors.New("no")
+		}})
+		q.Enqueue("a", "event", PriorityNormal)
+		time.Sleep(3500 * time.Millisecond)
+		l.want(t, "a event 0", "a retry 1", "a retry 2", "a retry 3")
+	})
+}
+
+// Invariant I11: whatever Reconcile says, there is a pause now and then.
+func TestNoResultMakesAHotLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		_, q := start(t, testConfig(), Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
+			l.add(ctx, key)
+			return Result{Requeue: true}, nil
+		}})
+		q.Enqueue("a", "event", PriorityNormal)
+		time.Sleep(1100 * time.Millisecond)
+		if n, most := len(l.take()), 6*maxImmediate; n != most {
+			t.Errorf("%d reconciles in 1.1 s, want %d", n, most)
+		}
+		past := After(time.Unix(1, 0), time.Unix(2, 0))
+		if past.RequeueAfter <= 0 {
+			t.Errorf("a time that is over is due after %v, want a time in the future", past.RequeueAfter)
+		}
+	})
+}
+
+// The object may be deleted long before; what is planned for it must not be kept that
+// long, and a clock that was wrong must not delay it that long.
+func TestNoReconcileIsPlannedFarAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		_, q := start(t, testConfig(), Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
+			l.add(ctx, key)
+			return Result{RequeueAfter: 50 * 365 * 24 * time.Hour}, nil
+		}})
+		q.Enqueue("a", "event", PriorityNormal)
+		time.Sleep(11 * time.Minute)
+		l.want(t, "a event 0", "a timer 600")
+	})
+}
+
+func TestAForgottenKeyIsNotReconciled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		_, q := start(t, testConfig(), Options[string]{MinInterval: time.Second, Reconcile: func(ctx context.Context, key string) (Result, error) {
+			l.add(ctx, key)
+			return Result{RequeueAfter: time.Minute}, nil
+		}})
+		q.Enqueue("a", "event", PriorityNormal)
+		synctest.Wait()
+		q.Forget("a")
+		time.Sleep(5 * time.Minute)
+		l.want(t, "a event 0")
+		if n := len(q.entries); n != 0 {
+			t.Errorf("%d entries are kept of a key that was forgotten", n)
+		}
+	})
+}
+
+// A key that is at rest takes no memory.
+func TestNothingIsRememberedOfAKeyAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, q := start(t, testConfig(), Options[string]{Reconcile: func(context.Context, string) (Result, error) { return Result{}, nil }})
+		for n := range 100 {
+			q.Enqueue(fmt.Sprint(n), "event", PriorityNormal)
+		}
+		synctest.Wait()
+		if n := len(q.entries); n != 0 {
+			t.Errorf("%d entries are kept of keys at rest", n)
+		}
+	})
+}
+
+// A webhook that hangs on the objects of one namespace must not take all workers.
+func TestNoNamespaceTakesAllWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, hang := newLog(), make(chan struct{})
+		defer close(hang)
+		_, q := start(t, testConfig(), Options[string]{
+			Workers:   8,
+			Namespace: func(key string) string { return strings.Split(key, "/")[0] },
+			Reconcile: func(ctx context.Context, key string) (Result, error) {
+				if strings.HasPrefix(key, "slow/") {
+					<-hang
+				}
+				l.add(ctx, key)
+				return Result{}, nil
+			},
+		})
+		for n := range 20 {
+			q.Enqueue(fmt.Sprintf("slow/%d", n), "event", PriorityNormal)
+		}
+		q.Enqueue("quick/1", "event", PriorityNormal)
+		synctest.Wait()
+		l.want(t, "quick/1 event 0")
+	})
+}
+
+// At its end a Controller begins nothing more, and gives up what takes too long.
+func TestABacklogDoesNotDelayTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		cfg := testConfig()
+		cfg.DrainPeriod = 5 * time.Second
+		c, err := New(cfg, Identity{Component: "test", Tracer: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := NewQueue(c, Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
+			l.add(ctx, "work")
+			<-ctx.Done()
+			return Result{}, ctx.Err()
+		}})
+		for n := range 10 {
+			q.Enqueue(fmt.Sprint(n), "event", PriorityNormal)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		synctest.Wait()
+		l.want(t, "work event 0", "work event 0")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		l.want(t)
+		if took := time.Since(l.began); took != cfg.DrainPeriod {
+			t.Errorf("ended after %v, want %v", took, cfg.DrainPeriod)
+		}
+		if err := c.Run(t.Context()); !errors.Is(err, ErrStarted) {
+			t.Errorf("a second run: %v, want %v", err, ErrStarted)
+		}
+	})
+}
+
+// Caches are filled in order, and nothing is reconciled before all are full.
+func TestReadyOnceTheCachesAreFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New(testConfig(), Identity{Component: "test", Tracer: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLog()
+		slow := func(name string) (func(context.Context), func() bool) {
+			var full time.Time
+			return func(ctx context.Context) {
+				l.add(ctx, name)
+				full = time.Now().Add(time.Second)
+			}, func() bool { return !full.IsZero() && time.Now().After(full) }
+		}
+		for _, name := range []string{"jobs", "pods"} {
+			run, synced := slow(name)
+			c.AddCache(run, synced)
+		}
+		q := NewQueue(c, Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
+			l.add(ctx, key)
+			return Result{}, nil
+		}})
+		q.Enqueue("a", "event", PriorityNormal)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = c.Run(ctx) }()
+		synctest.Wait()
+		if err := c.Ready(); !errors.Is(err, ErrNotReady) {
+			t.Errorf("ready = %v, want %v", err, ErrNotReady)
+		}
+		time.Sleep(5 * time.Second)
+		if err := c.Ready(); err != nil {
+			t.Errorf("ready = %v, want nil", err)
+		}
+		var order []string
+		for _, line := range l.take() {
+			order = append(order, strings.Fields(line)[0])
+		}
+		if diff := cmp.Diff([]string{"jobs", "pods", "a"}, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestConfigNamesWhatIsWrong(t *testing.T) {
+	cases := map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"no client":        {func(c *Config) { c.Client = nil }, "Client is nil: invalid configuration"},
+		"no manager":       {func(c *Config) { c.ManagedBy = "" }, "ManagedBy is empty: invalid configuration"},
+		"negative workers": {func(c *Config) { c.Workers = -1 }, "Workers must not be negative, is -1: invalid configuration"},
+		"negative time":    {func(c *Config) { c.DrainPeriod = -1 }, "APIBackoff, MaxAPIBackoff, DecisionTimeout and DrainPeriod must not be negative: invalid configuration"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig()
+			tc.change(&cfg)
+			if _, err := New(cfg, Identity{Component: "test"}); fmt.Sprint(err) != tc.want || !errors.Is(err, ErrConfig) {
+				t.Errorf("got %q, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// engine is a Decider whose answers are set by the test.
+type engine struct {
+	mu     sync.Mutex
+	err    error
+	answer func(*jobpolicyv1.DecideJobResponse)
+}
+
+func (e *engine) set(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.err = err
+}
+
+func (e *engine) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	if e.answer != nil {
+		e.answer(d)
+	}
+	return d, e.err
+}
+
+func TestAnAnswerIsChecked(t *testing.T) {
+	cases := map[string]struct {
+		engine *engine
+		want   error
+		text   string
+	}{
+		"settled":             {engine: &engine{}},
+		"away":                {engine: &engine{err: status.Error(codes.Unavailable, "away")}, want: ErrEngine},
+		"cancelled":           {engine: &engine{err: status.Error(codes.Canceled, "stop")}, want: ErrEngine},
+		"rejected":            {engine: &engine{err: status.Error(codes.InvalidArgument, "spec is odd")}, want: ErrRejected, text: "spec is odd"},
+		"not known there":     {engine: &engine{err: status.Error(codes.Unimplemented, "no such call")}, want: ErrRejected, text: "no such call"},
+		"of another request":  {engine: &engine{answer: func(d *jobpolicyv1.DecideJobResponse) { d.RequestId = "2" }}, want: ErrBadAnswer},
+		"without disposition": {engine: &engine{answer: func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 0 }}, want: ErrBadAnswer},
+		"unknown disposition": {engine: &engine{answer: func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 99 }}, want: ErrBadAnswer},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, err := New(testConfig(), Identity{Component: "test"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := Ask(t.Context(), c, tc.engine.DecideJob, &jobpolicyv1.DecideJobRequest{RequestId: "1"})
+			if !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) || (d == nil) != (err != nil) {
+				t.Errorf("got %v and %v, want %v", d, err, tc.want)
+			}
+			if got := Rejection(err); got != tc.text {
+				t.Errorf("rejection %q, want %q", got, tc.text)
+			}
+			if tc.engine.err != nil && status.Code(err) != status.Code(tc.engine.err) {
+				t.Errorf("code %v, want %v", status.Code(err), status.Code(tc.engine.err))
+			}
+		})
+	}
+}
+
+// When the engine is back, nobody waits for a backoff of which it was the cause.
+func TestKeysAreReconciledAtOnceWhenTheEngineIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		var c *Controller
+		e := &engine{err: status.Error(codes.Unavailable, "away")}
+		var q *Queue[string]
+		c, q = start(t, testConfig(), Options[string]{EventsWait: true, Reconcile: func(ctx context.Context, key string) (Result, error) {
+			if key == "odd" {
+				l.add(ctx, key)
+				return Result{}, errors.New("another reason")
+			}
+			_, err := Ask(ctx, c, e.DecideJob, &jobpolicyv1.DecideJobRequest{RequestId: key})
+			if err == nil {
+				l.add(ctx, key)
+			}
+			return Result{}, err
+		}})
+		q.Enqueue("a", "event", PriorityNormal)
+		q.Enqueue("odd", "event", PriorityNormal)
+		time.Sleep(10 * time.Second)
+		l.take()
+		e.set(nil)
+		q.Enqueue("b", "event", PriorityNormal)
+		synctest.Wait()
+		l.want(t, "b event 10", "a retry 10")
+	})
+}

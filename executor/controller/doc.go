@@ -1,0 +1,27 @@
+// Package controller is what the controllers of this module share: configuration,
+// caches, work queues, workers, calls of the policy engine, events, spans, and how a
+// controller starts and ends.
+//
+// # The way of an event
+//
+//	informer handler ─▶ Queue.Enqueue ─▶ worker ─▶ Reconcile(ctx, key) ─▶ Result, error
+//	                        ▲                                                │
+//	                        └───────────── requeue after, backoff ◀──────────┘
+//
+// A handler says that a key has to be reconciled, why, and how urgent that is. Events
+// of one key that no reconcile has begun for are one entry in the queue. A key is
+// reconciled by one worker at a time.
+//
+// # To write a controller
+//
+// Make a Controller with New, tell it with AddCache which informers it needs, make
+// each Queue with NewQueue and a Reconcile function, and call Run. Reconcile asks the
+// engine with Ask, which measures the call and checks the answer, and says in its
+// Result when to look again.
+//
+// # Time
+//
+// What is compared with times of the cluster or sent to the engine is wall time, and
+// comes from Config.Now. How long something takes or waits is elapsed time, and comes
+// from package time; tests run in a bubble of testing/synctest, which replaces it.
+package controller

@@ -1,0 +1,132 @@
+package controller
+
+import (
+	"errors"
+	"time"
+)
+
+// Priority is how urgent it is to reconcile a key.
+type Priority int
+
+const (
+	// PriorityLow may wait while the API server is busy.
+	PriorityLow Priority = iota - 1
+	// PriorityNormal waits until Options.MinInterval is over.
+	PriorityNormal
+	// PriorityHigh does not.
+	PriorityHigh
+)
+
+// State is what a Queue knows of a key.
+type State struct {
+	Pending bool      // There was an event, and no reconcile has begun since.
+	Running bool      // It is being reconciled.
+	Last    time.Time // When the last reconcile began or ended.
+	Planned time.Time // When it will be reconciled if no event comes; zero: not.
+	// BackoffUntil is when the delay after failures ends; zero: there is none.
+	BackoffUntil time.Time
+}
+
+// entry is what a Queue remembers of a key.
+type entry struct {
+	cause    Cause     // Of the first event that no reconcile has begun for; "": none.
+	since    time.Time // When that event came.
+	priority Priority  // The highest of these events.
+
+	running bool
+	last    time.Time
+	planned time.Time
+	backoff Backoff
+	// engineAway: the last reconcile failed because the engine did not answer.
+	engineAway bool
+	// retriedEarly is when the engine's return last ended the backoff.
+	retriedEarly time.Time
+}
+
+func (e *entry) pending() bool { return e.cause != "" }
+
+// event takes in an event.
+func (e *entry) event(cause Cause, priority Priority, now time.Time) {
+	if e.pending() {
+		e.priority = max(e.priority, priority)
+		return
+	}
+	e.cause, e.since, e.priority = cause, now, priority
+}
+
+// wait is how long the key has to wait for its next reconcile; 0: it is due.
+func (e *entry) wait(now time.Time, minInterval time.Duration, eventsWait bool) time.Duration {
+	var at time.Time
+	if eventsWait || !e.pending() {
+		at = e.backoff.Until()
+	}
+	if spaced := e.last.Add(minInterval); e.priority < PriorityHigh && spaced.After(at) {
+		at = spaced
+	}
+	return max(0, at.Sub(now))
+}
+
+// giveWay is how long a key of low priority leaves a busy API server to others: not
+// longer than LowPriority.Max, and not beyond the time for which it was planned.
+func (e *entry) giveWay(now time.Time, low LowPriority) time.Duration {
+	switch {
+	case !e.pending() || e.priority > PriorityLow || now.Sub(e.since) >= low.Max:
+		return 0
+	case e.planned.IsZero():
+		return low.Period
+	default:
+		return min(low.Period, e.planned.Sub(now))
+	}
+}
+
+// begin begins a reconcile, and says what it follows from.
+func (e *entry) begin(now time.Time) Trigger {
+	t := Trigger{Cause: e.cause, At: e.since}
+	switch {
+	case e.pending():
+	case e.backoff.Failing():
+		t = Trigger{CauseRetry, now}
+	default:
+		t = Trigger{CauseTimer, now}
+	}
+	e.cause, e.priority, e.planned = "", PriorityNormal, time.Time{}
+	e.last, e.running = now, true
+	return t
+}
+
+func (e *entry) succeeded() {
+	e.endBackoff()
+	e.last = time.Now()
+}
+
+// failed begins the delay after a failure. One that only a change of the object or
+// of the engine can end has the longest.
+func (e *entry) failed(err error, limits Limits) (delay time.Duration) {
+	if errors.Is(err, ErrRejected) {
+		delay = e.backoff.FailedForLong(limits)
+	} else {
+		delay = e.backoff.Failed(limits)
+	}
+	e.engineAway = errors.Is(err, ErrEngine)
+	e.last, e.planned = time.Now(), e.backoff.Until()
+	return delay
+}
+
+func (e *entry) endBackoff() {
+	e.backoff.Reset()
+	e.engineAway = false
+}
+
+// engineIsBack ends a backoff of which the engine's absence was the cause, and
+// reports whether there was one. It does so once in a period: there may be a key that
+// the engine never answers about, and each answer about another one looks as if the
+// engine had come back.
+func (e *entry) engineIsBack(period time.Duration) bool {
+	now := time.Now()
+	if !e.engineAway || now.Sub(e.retriedEarly) < period {
+		return false
+	}
+	e.retriedEarly = now
+	e.endBackoff()
+	return true
+}

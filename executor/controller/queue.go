@@ -1,0 +1,324 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+
+	"jobpolicy.dev/executor/delayqueue"
+	"jobpolicy.dev/executor/semaphore"
+)
+
+const (
+	// maxImmediate is how many reconciles of a key may follow each other without a
+	// pause. It bounds what a wrong decision could heat up (invariant I11).
+	maxImmediate = 10
+	// immediatePause is the pause after them, if Options.MinInterval is not longer.
+	immediatePause = 200 * time.Millisecond
+	// maxRequeueAfter bounds how far ahead a reconcile is planned. The time was
+	// computed from a clock that may have been wrong, or may be set meanwhile.
+	maxRequeueAfter = 10 * time.Minute
+)
+
+// Result says when to reconcile the key again if no event comes before. The zero
+// value: only after an event.
+type Result struct {
+	// Requeue: at once.
+	Requeue bool
+	// RequeueAfter: after that time; 0: not.
+	RequeueAfter time.Duration
+}
+
+// After is the Result for a time on a clock that shows now. The time is always in
+// the future (invariant I11): what is over is due in a millisecond.
+func After(at, now time.Time) Result { return Result{RequeueAfter: max(at.Sub(now), time.Millisecond)} }
+
+// Options are what a Queue is made of. Name and Reconcile are required.
+type Options[K comparable] struct {
+	// Name is the label of the queue's metrics.
+	Name string
+	// Reconcile does what is due for the object of the key. After an error the key
+	// backs off.
+	Reconcile func(ctx context.Context, key K) (Result, error)
+	// Describe names the object of the key in the log.
+	Describe func(key K) []slog.Attr
+
+	// Workers is how many keys are reconciled at the same time. Default:
+	// Config.Workers.
+	Workers int
+	// Namespace is that of the key. With it, keys take turns by namespace, and no
+	// namespace gets all workers. nil: keys are reconciled in order.
+	Namespace func(key K) string
+
+	// MinInterval is the shortest time between two reconciles of a key. The first
+	// event of a quiet key is acted on at once. Default 0.
+	MinInterval time.Duration
+	// EventsWait: a key that backs off waits until the delay is over, whatever events
+	// come. Without it, an event ends the wait.
+	EventsWait bool
+	// MaxRequeueAfter bounds Result.RequeueAfter. Default 10 min.
+	MaxRequeueAfter time.Duration
+	// Low is what a low priority means.
+	Low LowPriority
+}
+
+// LowPriority says how keys of low priority give way.
+type LowPriority struct {
+	// Busy reports whether they have to wait. nil: never.
+	Busy func() bool
+	// Period is how often that is asked again, and Max how long they wait at most.
+	Period, Max time.Duration
+}
+
+// A Queue holds the keys that are due, and reconciles them. It is made by NewQueue
+// and runs as part of its Controller.
+type Queue[K comparable] struct {
+	Options[K]
+	c     *Controller
+	queue workqueue.TypedDelayingInterface[K]
+	slots *semaphore.Semaphore // nil without Options.Namespace.
+
+	mu      sync.Mutex
+	entries map[K]*entry // Every key that was enqueued and has not been forgotten.
+}
+
+// NewQueue returns a queue of the Controller.
+func NewQueue[K comparable](c *Controller, o Options[K]) *Queue[K] {
+	if o.Workers == 0 {
+		o.Workers = c.Workers
+	}
+	if o.MaxRequeueAfter == 0 {
+		o.MaxRequeueAfter = maxRequeueAfter
+	}
+	q := &Queue[K]{
+		Options: o, c: c,
+		queue:   delayqueue.New[K](c.Metrics.QueueName(o.Name), c.Metrics.Queues),
+		entries: map[K]*entry{},
+	}
+	if o.Namespace != nil {
+		q.slots = semaphore.New(o.Workers)
+	}
+	c.queues = append(c.queues, q)
+	return q
+}
+
+// Enqueue makes a key due because of an event.
+func (q *Queue[K]) Enqueue(key K, cause Cause, priority Priority) {
+	q.EnqueueAfter(key, cause, priority, 0)
+}
+
+// EnqueueAfter makes a key due because of an event, after the delay at the earliest.
+func (q *Queue[K]) EnqueueAfter(key K, cause Cause, priority Priority, delay time.Duration) {
+	now := time.Now()
+	q.mu.Lock()
+	e := q.entries[key]
+	if e == nil {
+		e = &entry{}
+		q.entries[key] = e
+	}
+	e.event(cause, priority, now)
+	delay = max(delay, e.wait(now, q.MinInterval, q.EventsWait))
+	q.mu.Unlock()
+	q.add(key, delay)
+}
+
+func (q *Queue[K]) add(key K, delay time.Duration) {
+	if delay <= 0 {
+		q.queue.Add(key)
+		return
+	}
+	q.queue.AddAfter(key, delay)
+}
+
+// Forget drops what is remembered about a key whose object does not exist any more.
+func (q *Queue[K]) Forget(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.entries, key)
+}
+
+// EndBackoff ends the delay after failures: what made them fail may have changed.
+func (q *Queue[K]) EndBackoff(key K) { q.update(key, (*entry).endBackoff) }
+
+// Progressed says that a write of a reconcile in progress took effect. If the
+// reconcile fails all the same, the delay is that after a first failure.
+func (q *Queue[K]) Progressed(key K) { q.update(key, func(e *entry) { e.backoff.Progressed() }) }
+
+// State is what the queue knows of a key.
+func (q *Queue[K]) State(key K) (s State) {
+	q.update(key, func(e *entry) {
+		s = State{Pending: e.pending(), Running: e.running, Last: e.last, Planned: e.planned, BackoffUntil: e.backoff.Until()}
+	})
+	return s
+}
+
+func (q *Queue[K]) update(key K, f func(*entry)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e := q.entries[key]; e != nil {
+		f(e)
+	}
+}
+
+// engineIsBack ends the delays of which the engine's absence was the cause.
+func (q *Queue[K]) engineIsBack() {
+	q.mu.Lock()
+	var retried []K
+	for key, e := range q.entries {
+		if e.engineIsBack(q.c.MaxAPIBackoff) {
+			retried = append(retried, key)
+		}
+	}
+	q.mu.Unlock()
+	for _, key := range retried {
+		q.Enqueue(key, CauseRetry, PriorityHigh)
+	}
+}
+
+func (q *Queue[K]) shutDown() { q.queue.ShutDown() }
+
+// start starts the workers. They begin nothing once stopping is closed: what is still
+// queued then is left to the next leader. work is the context of what has begun.
+func (q *Queue[K]) start(work context.Context, stopping <-chan struct{}, workers *sync.WaitGroup) {
+	serve := func(key K) {
+		defer q.queue.Done(key)
+		select {
+		case <-stopping:
+		default:
+			q.serve(work, stopping, key)
+		}
+	}
+	if q.slots != nil {
+		workers.Go(func() {
+			q.each(func(key K) {
+				workers.Add(1)
+				q.slots.Start(q.Namespace(key), func() { defer workers.Done(); serve(key) })
+			})
+		})
+		return
+	}
+	for range q.Workers {
+		workers.Go(func() { q.each(serve) })
+	}
+}
+
+// each calls f with the keys that are due, until the queue is shut down. The queue
+// gives no key to two callers at a time.
+func (q *Queue[K]) each(f func(K)) {
+	for {
+		key, shutdown := q.queue.Get()
+		if shutdown {
+			return
+		}
+		f(key)
+	}
+}
+
+// serve reconciles a key, again and again if that is asked for.
+func (q *Queue[K]) serve(ctx context.Context, stopping <-chan struct{}, key K) {
+	trigger, wait, due := q.begin(key)
+	if wait > 0 {
+		q.queue.AddAfter(key, wait)
+	}
+	if !due {
+		return
+	}
+	defer q.end(key)
+	for n := 1; ; n++ {
+		result, err := q.Reconcile(withTrigger(ctx, trigger), key)
+		if err != nil {
+			q.failed(ctx, key, err)
+			return
+		}
+		q.update(key, (*entry).succeeded)
+		select {
+		case <-stopping:
+			return
+		default:
+		}
+		if result.Requeue && n < maxImmediate {
+			trigger = Trigger{Cause: CauseRequeue, At: time.Now()}
+			continue
+		}
+		if result.Requeue {
+			result.RequeueAfter = max(q.MinInterval, immediatePause)
+		}
+		q.plan(key, result.RequeueAfter)
+		return
+	}
+}
+
+// begin begins a reconcile, or says how long the key has to wait for one. A key that
+// is not known has none: it was forgotten, or what its timer was for was done earlier.
+func (q *Queue[K]) begin(key K) (t Trigger, wait time.Duration, due bool) {
+	now := time.Now()
+	busy := q.Low.Busy != nil && q.Low.Busy()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.entries[key]
+	if e == nil {
+		return Trigger{}, 0, false
+	}
+	wait = e.wait(now, q.MinInterval, q.EventsWait)
+	if busy {
+		wait = max(wait, e.giveWay(now, q.Low))
+	}
+	if wait > 0 {
+		return Trigger{}, wait, false
+	}
+	return e.begin(now), 0, true
+}
+
+// end ends the reconciles of a key, and forgets it if there is nothing to remember.
+func (q *Queue[K]) end(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.entries[key]
+	if e == nil {
+		return
+	}
+	e.running = false
+	if q.MinInterval == 0 && !e.pending() && e.planned.IsZero() {
+		delete(q.entries, key)
+	}
+}
+
+// plan makes the key due later; 0: not.
+func (q *Queue[K]) plan(key K, delay time.Duration) {
+	if delay <= 0 {
+		return
+	}
+	delay = min(delay, q.MaxRequeueAfter)
+	q.update(key, func(e *entry) { e.planned = time.Now().Add(delay) })
+	q.queue.AddAfter(key, delay)
+}
+
+// failed makes the key due again after its backoff.
+func (q *Queue[K]) failed(ctx context.Context, key K, err error) {
+	var delay time.Duration
+	q.update(key, func(e *entry) { delay = e.failed(err, q.c.BackoffLimits()) })
+	if delay == 0 {
+		return // Its object does not exist any more.
+	}
+	q.queue.AddAfter(key, delay)
+	if !worthLogging(err) {
+		return
+	}
+	attrs := []slog.Attr{slog.Duration("retryAfter", delay), slog.Any("error", err)}
+	if q.Describe != nil {
+		attrs = append(q.Describe(key), attrs...)
+	}
+	q.c.Logger.LogAttrs(ctx, slog.LevelWarn, "reconcile failed", attrs...)
+}
+
+// worthLogging: an engine that is away is logged once for all keys, and nobody can
+// do anything about a namespace that is being deleted.
+func worthLogging(err error) bool {
+	return !errors.Is(err, ErrEngine) && !errors.Is(err, context.Canceled) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}

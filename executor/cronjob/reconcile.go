@@ -1,0 +1,212 @@
+package cronjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/controller"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// apiTimeout bounds one call of the API server, including the wait for the client's
+// rate limit.
+const apiTimeout = 60 * time.Second
+
+// Reasons of events.
+const (
+	// EventNotSuspended is on a CronJob that names this controller but is not
+	// suspended for the built-in one.
+	EventNotSuspended = "NotSuspended"
+	// eventPolicyRejected is on a CronJob that the engine does not decide on.
+	eventPolicyRejected = "PolicyRejected"
+)
+
+// errGone: the CronJob does not exist any more.
+var errGone = errors.New("cron job is gone")
+
+// Reconcile asks the engine about a CronJob and carries out what it decides.
+func (c *Controller) Reconcile(ctx context.Context, uid types.UID) (controller.Result, error) {
+	s, ok := c.known(uid)
+	if !ok {
+		return controller.Result{}, nil
+	}
+	cron := s.current()
+	if cron == nil {
+		return controller.Result{}, nil
+	}
+	if !c.managed(cron) {
+		c.warnNotSuspended(s, cron)
+		return controller.Result{}, nil
+	}
+	ctx, end := c.base.RootSpan(ctx, SpanCronJobReconciled, attrs(cron)...)
+	result, err := c.reconcile(ctx, s)
+	if errors.Is(err, errGone) {
+		err = nil
+	}
+	end(err)
+	return result, err
+}
+
+func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Result, error) {
+	snap, d, err := c.decide(ctx, s)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	s.mu.Lock()
+	s.last = d.GetExplanation()
+	s.mu.Unlock()
+	c.explain(ctx, snap, d)
+	again, err := c.apply(ctx, s, snap, d)
+	switch {
+	case err != nil:
+		return controller.Result{}, err
+	case again:
+		return controller.Result{Requeue: true}, nil
+	case d.GetRequeueTime() != nil:
+		return controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()), nil
+	}
+	return controller.Result{}, nil
+}
+
+// warnNotSuspended says why a CronJob that names this controller is left alone.
+func (c *Controller) warnNotSuspended(s *cronState, cron *batchv1.CronJob) {
+	if !c.handedOver(cron) {
+		return
+	}
+	c.warnOnce(s, cron, EventNotSuspended, fmt.Sprintf(
+		"%s names this controller, but spec.suspend is not true: the built-in controller runs this CronJob until it is", AnnotationManagedBy))
+}
+
+// warnOnce records a warning once for each generation and text.
+func (c *Controller) warnOnce(s *cronState, cron *batchv1.CronJob, reason, message string) {
+	warning := fmt.Sprintf("%d %s", cron.Generation, message)
+	s.mu.Lock()
+	repeated := s.warned == warning
+	s.warned = warning
+	s.mu.Unlock()
+	if !repeated {
+		c.base.Recorder.Event(cron, corev1.EventTypeWarning, reason, message)
+	}
+}
+
+// decide asks the engine, and asks once more if the engine must know which Jobs of
+// the active list are absent.
+func (c *Controller) decide(ctx context.Context, s *cronState) (snapshot, *jobpolicyv1.DecideCronJobResponse, error) {
+	snap, err := c.snapshot(s)
+	if err != nil {
+		return snapshot{}, nil, err
+	}
+	d, err := c.ask(ctx, s, snap)
+	if err != nil || d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+		return snap, d, err
+	}
+	absent, err := c.absentJobs(ctx, s, snap)
+	if err != nil {
+		return snapshot{}, nil, err
+	}
+	if snap, err = c.snapshot(s); err != nil {
+		return snapshot{}, nil, err
+	}
+	snap.req.AbsentJobs = absent
+	if d, err = c.ask(ctx, s, snap); err != nil {
+		return snapshot{}, nil, err
+	}
+	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+		return snapshot{}, nil, fmt.Errorf("requirements %v are asked for again although they were met: %w", d.GetRequirements(), controller.ErrBadAnswer)
+	}
+	return snap, d, nil
+}
+
+// absentJobs reads the Jobs of the active list that the watch does not show.
+// Those that exist count as seen from now on.
+func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot) ([][]byte, error) {
+	seen := map[types.UID]bool{}
+	for _, job := range snap.jobs {
+		seen[job.UID] = true
+	}
+	var absent [][]byte
+	for _, ref := range snap.cron.Status.Active {
+		uid, err := jobUID(&ref)
+		if err != nil || seen[ref.UID] {
+			continue // It is not part of the question.
+		}
+		job, err := c.liveJob(ctx, snap.cron.Namespace, ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		if job != nil && job.UID == ref.UID && controllingUID(job) == s.uid {
+			s.madeJob(job)
+			continue
+		}
+		absent = append(absent, uid)
+	}
+	return absent, nil
+}
+
+// liveJob reads a Job past every cache; nil when there is none of the name.
+func (c *Controller) liveJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	job, err := c.cfg.Client.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading job %s: %w", name, err)
+	}
+	return job, nil
+}
+
+// ask calls the engine and checks its answer.
+func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (*jobpolicyv1.DecideCronJobResponse, error) {
+	d, err := controller.Ask(ctx, c.base, c.cfg.Decider.DecideCronJob, snap.req)
+	if errors.Is(err, controller.ErrRejected) {
+		c.warnOnce(s, snap.cron, eventPolicyRejected, controller.Rejection(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if d.GetCreate() != nil && d.GetStatus() != nil {
+		return nil, fmt.Errorf("a creation and a status in one decision: %w", controller.ErrBadAnswer)
+	}
+	return d, nil
+}
+
+// liveCron reads the CronJob past every cache and takes it in. errGone: it does
+// not exist any more.
+func (c *Controller) liveCron(ctx context.Context, s *cronState) (*batchv1.CronJob, error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	cron, err := c.cfg.Client.BatchV1().CronJobs(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, errGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading cron job: %w", err)
+	}
+	if cron.UID != s.uid {
+		return nil, errGone
+	}
+	cron.ManagedFields = nil
+	s.observe(cron)
+	return cron, nil
+}
+
+// explain writes the decision's explanation to the span and the log.
+func (c *Controller) explain(ctx context.Context, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) {
+	span := trace.SpanFromContext(ctx)
+	span.SetAttributes(controller.AttrSummary.String(d.GetExplanation().GetSummary()))
+	controller.DescribeRules(span, d.GetExplanation().GetRules())
+	c.cfg.Logger.DebugContext(ctx, "decided", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name),
+		slog.String("summary", d.GetExplanation().GetSummary()))
+}
