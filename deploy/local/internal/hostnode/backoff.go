@@ -3,8 +3,9 @@ package hostnode
 import "time"
 
 // crashBackoff is the kubelet's crash back-off of one container: the first restart is immediate, the second waits for
-// base since the end of the run before it, and every further one twice as long as the last, up to max. A run that ends
-// more than twice max after the last restart has proved itself: the next restart is immediate again.
+// base since the end of the run before it, and every further one twice as long as the last, up to max. If a run
+// ends more than twice max after the last restart, the next restart is immediate again. (client-go's flowcontrol.Backoff does
+// this for many keys, behind a lock and with a clock of its own; here it is one value in the container's record.)
 type crashBackoff struct {
 	base, max time.Duration
 	// delay before the next restart; 0 until there was one.
