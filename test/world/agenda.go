@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// playSteps does every step in its time, and returns when the last one is done.
+// playSteps does every step at its time, and returns when the last one is done.
 func (w *world) playSteps() {
 	timed := slices.DeleteFunc(slices.Clone(w.plan.steps), func(s *step) bool { return s.write > 0 })
 	for _, s := range timed {
@@ -18,9 +18,9 @@ func (w *world) playSteps() {
 	w.calm.Store(true)
 }
 
-// reached takes in that executors have sent so many requests, or that the API
-// server has committed so many of their writes. A kill without delay takes effect
-// before the answer.
+// reached is called when executors have sent this many requests, or the API server has
+// committed this many of their writes. A kill without delay takes effect before the
+// answer arrives.
 func (w *world) reached(n uint64, before bool) {
 	if w.calm.Load() {
 		return
@@ -50,7 +50,7 @@ func (w *world) act(s *step) {
 	}
 }
 
-// later does the second half of a step, in time before all has to be calm.
+// later does the second half of a step, early enough before the calm begins.
 func (w *world) later(d time.Duration, do func()) {
 	left := time.Until(w.begun.Add(w.plan.calm))
 	w.after(min(d, left), func() {

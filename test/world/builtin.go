@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// builtinName is who releases, beside our executors, what they do not know to have
-// been theirs: the built-in controller, which they do not replace.
+// builtinName is the built-in controller, which our executors do not replace. It
+// releases pods that they do not know as their own.
 const builtinName = "job-controller"
 
-// leave does what of the built-in controller's work matters to our Jobs: the pods
-// of a Job that is gone lose the tracking finalizer in the end, whoever managed it.
+// leave does the part of the built-in controller's work that matters to our Jobs: the
+// pods of a Job that is gone lose the tracking finalizer in the end, whoever managed
+// the Job.
 func (w *world) leave(job types.UID) {
 	d := w.drawer("left by " + string(job))
 	w.after(d.within(time.Second, 10*time.Minute), func() {

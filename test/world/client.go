@@ -19,22 +19,22 @@ import (
 	"jobpolicy.dev/executor/podcache"
 )
 
-// A client has what the executor and the actors use of a clientset. Calls of
-// anything else panic.
+// A client has the calls that the executor and the actors use of a clientset. Any other
+// call panics.
 type client struct {
 	kubernetes.Interface
 	core         typedcorev1.CoreV1Interface
 	batch        typedbatchv1.BatchV1Interface
 	coordination typedcoordinationv1.CoordinationV1Interface
-	last         atomic.Pointer[answer] // nil while there was none.
+	last         atomic.Pointer[answer] // nil before the first answer.
 }
 
-// An answer is what an answer's Date said, and when it was heard.
+// An answer is the Date of an answer, and when it arrived.
 type answer struct{ date, heard time.Time }
 
 // clientOptions are how a client differs from a plain one.
 type clientOptions struct {
-	lean bool    // It decodes of pods only what the executor keeps.
+	lean bool    // It decodes only the pod fields that the executor keeps.
 	qps  float32 // 0: no limit.
 }
 
@@ -47,15 +47,15 @@ func (c *client) BatchV1() typedbatchv1.BatchV1Interface { return c.batch }
 // CoordinationV1 implements kubernetes.Interface.
 func (c *client) CoordinationV1() typedcoordinationv1.CoordinationV1Interface { return c.coordination }
 
-// hear learns the API server's time from an answer.
+// hear takes the API server's time from an answer.
 func (c *client) hear(resp *http.Response) {
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		c.last.Store(&answer{date: at, heard: time.Now()})
 	}
 }
 
-// serverNow is the API server's time as the executor's program knows it: from its
-// last answer. The zero time while there is none.
+// serverNow is the API server's time as the executor's program computes it from the
+// last answer. It is zero before the first answer.
 func (c *client) serverNow() time.Time {
 	last := c.last.Load()
 	if last == nil {

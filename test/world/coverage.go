@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// outcome is what became of a Job, from the last that was seen of it.
+// outcome says what became of a Job, from its last known version.
 func (w *world) outcome(job *batchv1.Job) string {
 	if !w.managed(job) {
 		return "not ours"
@@ -63,7 +63,7 @@ func (p *plan) features() []string {
 	return out
 }
 
-// has reports whether a feature, a fault or a step of that name is in the plan.
+// has reports whether the plan has a feature, a fault or a step of that name.
 func (p *plan) has(name string) bool {
 	return slices.Contains(p.features(), name) ||
 		slices.ContainsFunc(p.faults, func(f *fault) bool { return string(f.kind) == name }) ||
@@ -91,7 +91,7 @@ func specFeatures(s *batchv1.JobSpec, set func(string, bool)) {
 	}
 }
 
-// A tally counts worlds by what was in them and what came out.
+// A tally counts worlds by what they contained and how they ended.
 type tally struct {
 	worlds, broken, writes int
 	// byOutcome counts, for each feature, step or fault, the worlds with each
@@ -104,7 +104,7 @@ func newTally() *tally { return &tally{byOutcome: map[string]map[string]int{}} }
 // A report is what one world tells the tally, and a parent process.
 type report struct {
 	Seed     uint64         `json:"seed"`
-	Passed   bool           `json:"passed,omitempty"` // Not played: it has not what was asked for.
+	Passed   bool           `json:"passed,omitempty"` // Not played: the plan lacks the required feature.
 	Features []string       `json:"features,omitempty"`
 	Outcomes map[string]int `json:"outcomes,omitempty"`
 	Writes   int            `json:"writes"`

@@ -19,9 +19,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A decider is the engine as one executor reaches it. Requests and answers pass
-// through bytes, so that nothing reaches the other side that the contract does not
-// carry.
+// A decider is the engine as one executor reaches it. Requests and answers are encoded
+// and decoded, so that the other side gets only what the contract carries.
 type decider struct{ *link }
 
 // DecideJob implements executor.Decider.
@@ -32,7 +31,7 @@ func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReques
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	expiring := req.GetSpec().GetTtlOptions() != nil // Of a finished Job, that is all there is to say.
+	expiring := req.GetSpec().GetTtlOptions() != nil // A question about a finished Job concerns only this.
 	if !expiring {
 		d.asked(d.by, about)
 	}
@@ -76,8 +75,8 @@ func (d decider) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJ
 	return resp, nil
 }
 
-// ask sends the question and receives the answer. The fault is one that is in what
-// the engine makes of the question.
+// ask sends the question and receives the answer. The fault concerns what the engine
+// makes of the question.
 func (d decider) ask(ctx context.Context, key string, req, received, resp proto.Message, decide func(m proto.Message, earlier bool) (proto.Message, error)) (*request, faultKind, error) {
 	sent, err := proto.Marshal(req)
 	if err != nil {
@@ -106,7 +105,7 @@ func (d decider) ask(ctx context.Context, key string, req, received, resp proto.
 	return r, f, proto.Unmarshal(data, resp)
 }
 
-// saw takes down what of the ways to ask was taken.
+// saw records which ways to ask were used.
 func (d decider) saw(req *jobpolicyv1.DecideJobRequest) {
 	u := req.GetUnlistedPods()
 	perIndex := req.GetSpec().BackoffLimitPerIndex != nil
@@ -137,7 +136,7 @@ func (d decider) question(ctx context.Context, key string) *request {
 	}
 }
 
-// trouble is what the engine answers, or does not, while something is wrong.
+// trouble is what the engine answers while a fault is active; it may not answer at all.
 func (d decider) trouble(ctx context.Context, r *request, size int) (faultKind, error) {
 	large := size > d.plan.executor.largeRequest
 	f := d.fault(r, func(k faultKind) bool { return k.ofEngine() && (k != engineNarrow || large) })
@@ -160,7 +159,7 @@ func (d decider) trouble(ctx context.Context, r *request, size int) (faultKind, 
 	return f.kind, nil
 }
 
-// wait is travel with the errors of gRPC.
+// wait is travel with gRPC's errors.
 func (d decider) wait(ctx context.Context, t time.Duration) error {
 	err := d.travel(ctx, t)
 	if errors.Is(err, errCut) {

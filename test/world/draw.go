@@ -41,8 +41,8 @@ func draw(seed uint64, faultless bool) *plan {
 	return d.p
 }
 
-// begin begins a part of the plan. What is drawn in one does not depend on how
-// much was drawn in another.
+// begin begins a part of the plan. The numbers drawn in one part do not depend on how
+// many were drawn in another.
 func (d *drawer) begin(part uint64) { d.Rand = rand.New(rand.NewPCG(d.p.seed, part)) }
 
 // chance is true in percent of 100 cases.
@@ -53,8 +53,8 @@ func (d *drawer) among(low, high int) int { return low + d.IntN(high-low+1) }
 
 func pick[T any](d *drawer, from ...T) T { return from[d.IntN(len(from))] }
 
-// within draws a time between two bounds, to the nanosecond, short ones as often
-// as long ones: a time of 10 to 100 ms is as likely as one of 1 to 10 s.
+// within draws a time between two bounds, to the nanosecond, evenly by magnitude: 10 to
+// 100 ms is as likely as 1 to 10 s.
 func (d *drawer) within(least, most time.Duration) time.Duration {
 	low, high := math.Log(float64(least)), math.Log(float64(most))
 	return time.Duration(math.Exp(low + d.Float64()*(high-low)))
@@ -63,8 +63,8 @@ func (d *drawer) within(least, most time.Duration) time.Duration {
 // moment draws a moment of the time in which things happen.
 func (d *drawer) moment() time.Duration { return time.Duration(d.Int64N(int64(d.p.calm))) }
 
-// longestTrouble is how long something fails at most: in a world of weeks there is
-// no end to what is tried again.
+// longestTrouble is how long a fault lasts at most. Without a limit, a world of weeks
+// would retry forever.
 const longestTrouble = 20 * time.Minute
 
 // window draws a part of that time.
@@ -104,8 +104,8 @@ func (d *drawer) frame() {
 	p.network.noWatchList = d.chance(25)
 }
 
-// settleTime is how long a world goes on after its disturbances: longer than all
-// delays that there may be one after the other.
+// settleTime is how long a world continues after its last fault: longer than all
+// possible delays in a row.
 const settleTime = 45 * time.Minute
 
 // jobs draws the Jobs, their pods' fates, and what users do to them.
@@ -122,8 +122,8 @@ func (d *drawer) jobs() {
 // add plans a step.
 func (d *drawer) add(s step) { d.p.steps = append(d.p.steps, &s) }
 
-// when draws when something happens to a Job that is created at some time: any
-// time, soon after, or right as the executor does something.
+// when draws when something happens to a Job that is created at some time: at any time,
+// soon after, or exactly when the executor does something.
 func (d *drawer) when(created time.Duration) step {
 	switch {
 	case d.chance(30):

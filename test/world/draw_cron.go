@@ -12,7 +12,7 @@ import (
 	"jobpolicy.dev/executor/cronjob"
 )
 
-// A rhythm is a schedule, and how long about thirty of its runs take.
+// A rhythm is a schedule, and about how long thirty of its runs take.
 type rhythm struct {
 	schedule string
 	lasts    time.Duration
@@ -28,7 +28,7 @@ var rhythms = []rhythm{
 	{"0 * * * *", 12 * time.Hour},
 }
 
-// longRhythms take days and weeks, and as many seconds of the machine's time.
+// longRhythms take days and weeks of virtual time, and as many seconds of real time.
 var longRhythms = []rhythm{
 	{"15 2 * * *", 20 * 24 * time.Hour},
 	{"*/30 1-3 * * *", 50 * time.Hour},
@@ -37,7 +37,7 @@ var longRhythms = []rhythm{
 	{"10,40 8-18 * JAN-DEC MON-FRI", 40 * time.Hour},
 }
 
-// clockChanges are a day before clocks are set somewhere.
+// clockChanges are times one day before clocks change somewhere.
 var clockChanges = []struct {
 	zone string
 	eve  time.Time
@@ -50,8 +50,8 @@ var clockChanges = []struct {
 	{"Etc/UTC", time.Date(2026, 2, 27, 22, 0, 0, 0, time.UTC)},
 }
 
-// crons draws one or two CronJobs, in a zone whose clocks are about to be set, and
-// what users do to them. In the end they are suspended, so that there is a rest.
+// crons draws one or two CronJobs in a zone whose clocks are about to change, and what
+// users do to them. In the end they are suspended, so that the world comes to rest.
 func (d *drawer) crons() {
 	rhythm, change := pick(d, rhythms...), pick(d, clockChanges...)
 	if d.chance(8) {
@@ -62,7 +62,7 @@ func (d *drawer) crons() {
 	d.p.network.longWatches = rhythm.lasts > 4*time.Hour
 	d.p.executor.zone = change.zone
 	if d.p.network.longWatches && !d.p.executor.together {
-		d.p.executor.replicas = 1 // A lease that is renewed for weeks takes all the time there is.
+		d.p.executor.replicas = 1 // Renewing a lease for weeks would take most of the run time.
 	}
 	for i := range d.among(1, 2) {
 		c := d.cron(fmt.Sprintf("cron-%c", 'a'+i), rhythm, change.zone)
@@ -115,7 +115,7 @@ func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
 	return c
 }
 
-// slower draws a schedule with not many more runs than the world is meant for.
+// slower draws a schedule that has not many more runs than the world is meant for.
 func (d *drawer) slower() rhythm {
 	for {
 		if r := pick(d, append(longRhythms, rhythms...)...); r.lasts >= d.p.calm/3 {

@@ -2,8 +2,8 @@ package world
 
 import "time"
 
-// faults draws what fails. One world in five is spared: there only the actors
-// make trouble.
+// faults draws what fails. In one world of five nothing fails; only the actors cause
+// trouble.
 func (d *drawer) faults() {
 	if d.chance(20) {
 		return
@@ -48,7 +48,7 @@ func (d *drawer) fault() {
 	d.p.faults = append(d.p.faults, f)
 }
 
-// deaths draws what befalls executors: they are killed, cut off, or their clocks
+// deaths draws what happens to executors: they are killed or cut off, or their clocks
 // are set.
 func (d *drawer) deaths() {
 	if d.chance(35) {
@@ -67,8 +67,9 @@ func (d *drawer) deaths() {
 			d.add(s)
 		}
 	}
-	// Clocks are right again when all is calm. What was planned by a wrong clock is
-	// found within seconds, but not if that was right at both ends of them.
+	// Clocks are right again when all is calm. The executor notices within seconds that
+	// it planned by a wrong clock, unless the clock was right both at the start and at
+	// the end.
 	if late := d.p.calm - 20*time.Second; late > 0 && d.chance(12) {
 		d.add(step{at: time.Duration(d.Int64N(int64(late))), who: "executor", verb: "set the clock", d: pick(d, time.Duration(-1), 1) * d.within(time.Second, 2*time.Hour)})
 	}

@@ -7,7 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// life draws what becomes of a Job: when it is created, and what users and other
+// life draws what happens to a Job: when it is created, and what users and other
 // controllers do to it.
 func (d *drawer) life(j *jobPlan) {
 	on := j.namespace + "/" + j.name
@@ -36,8 +36,8 @@ func (j *jobPlan) foreign() bool {
 	return j.spec.ManagedBy != nil && *j.spec.ManagedBy == foreignManager
 }
 
-// queue is what a queue controller does with a Job that is created suspended: it
-// updates it at once, and lets it run later.
+// queue is a queue controller: it creates a Job suspended, updates it at once, and
+// resumes it later.
 func (d *drawer) queue(j *jobPlan, on string, created time.Duration) {
 	if d.chance(50) {
 		d.add(step{at: created + d.within(time.Microsecond, 20*time.Millisecond), who: "queue", verb: "label", on: on, text: "queue=q"})
@@ -53,7 +53,7 @@ func (d *drawer) queue(j *jobPlan, on string, created time.Duration) {
 	}
 }
 
-// act is one thing that somebody does to a Job or to its pods.
+// act is one thing that an actor does to a Job or to its pods.
 func (d *drawer) act(j *jobPlan, on string, created time.Duration) {
 	s := d.when(created)
 	s.on, s.who = on, "user"
@@ -99,7 +99,7 @@ func (d *drawer) end(on string, created time.Duration) {
 	}
 }
 
-// foreign is what the manager of a Job that is not ours does.
+// foreign is what the manager of an unmanaged Job does to it.
 func (d *drawer) foreign(on string, created time.Duration) {
 	s := d.when(created)
 	s.who, s.on = "other", on
@@ -107,7 +107,7 @@ func (d *drawer) foreign(on string, created time.Duration) {
 	d.add(s)
 }
 
-// others draws actors that no Job of the plan belongs to.
+// others draws actors that are not about a Job of the plan.
 func (d *drawer) others() {
 	if d.chance(10) {
 		d.add(step{at: d.moment(), who: "other", verb: "create a loose pod", n: d.IntN(4)})

@@ -10,9 +10,9 @@ import (
 	"jobpolicy.dev/executor"
 )
 
-// rare draws what only a few worlds have, because it costs much or because what it
-// is about takes things that rarely meet. Each has a part of its own: the rest of
-// the plan is the same without it.
+// rare draws what only a few worlds have, because it is expensive, or because its
+// events rarely coincide. Each part draws separately, so the rest of the plan is the
+// same without it.
 func (d *drawer) rare() {
 	for i, r := range []struct {
 		percent int
@@ -33,8 +33,8 @@ func (d *drawer) rare() {
 	}
 }
 
-// large makes the first Job one of many pods, and lowers the executor's limits, so
-// that lists are cut and much of what ended is only counted.
+// large gives the first Job many pods, and lowers the executor's limits. So lists are
+// truncated, and many ended pods are only counted.
 func (d *drawer) large() {
 	if len(d.p.jobs) == 0 {
 		return
@@ -85,8 +85,8 @@ func (d *drawer) widen(spec *batchv1.JobSpec, n int32) {
 	}
 }
 
-// rivals lets the executor that holds the lease stand still, the API server hang for
-// it alone, or the lease go.
+// rivals freezes the executor that holds the lease, lets the API server hang for it
+// alone, or deletes the lease.
 func (d *drawer) rivals() {
 	p := d.p
 	if !p.executor.elected() || len(p.jobs) == 0 {
@@ -108,8 +108,7 @@ func (d *drawer) rivals() {
 	p.calm = max(p.calm, s.at+s.d+time.Minute)
 }
 
-// standstill draws for how long a process stands still: for a while, or longer than
-// its lease.
+// standstill draws how long a process is frozen: for a while, or longer than its lease.
 func (d *drawer) standstill() time.Duration {
 	if d.chance(30) {
 		return d.within(time.Second, 100*time.Second)
@@ -117,8 +116,8 @@ func (d *drawer) standstill() time.Duration {
 	return d.within(130*time.Second, 5*time.Minute)
 }
 
-// hung lets an admission webhook hang in a namespace with more Jobs than executors
-// may have writes in flight. The Jobs of the other one must not wait for that.
+// hung lets an admission webhook hang in a namespace with more Jobs than executors may
+// have writes in flight. The Jobs of other namespaces must not wait for it.
 func (d *drawer) hung() {
 	p := d.p
 	if len(p.jobs) == 0 || p.executor.elected() {
@@ -141,11 +140,11 @@ func (d *drawer) hung() {
 	}
 	p.faults = append([]*fault{f}, p.faults...)
 	if d.chance(60) {
-		p.faults = p.faults[:1] // What else fails would be an excuse.
+		p.faults = p.faults[:1] // Other faults would excuse a delay.
 	}
 }
 
-// strange lets the engine be another one for a while.
+// strange replaces the engine by another one for a while.
 func (d *drawer) strange(kind faultKind) {
 	f := &fault{kind: kind, percent: pick(d, 10, 50, 100)}
 	if f.from, f.to = d.window(); d.p.calm <= longestTrouble && d.chance(50) {
@@ -154,15 +153,15 @@ func (d *drawer) strange(kind faultKind) {
 	d.p.faults = append([]*fault{f}, d.p.faults...)
 }
 
-// lateSuccess lets pods be recorded as failed because they are deleted, and succeed
-// in the end while their release is held up.
+// lateSuccess deletes pods, so that they are recorded as failed, and lets them succeed
+// later while their release is delayed.
 func (d *drawer) lateSuccess() {
 	if len(d.p.jobs) == 0 {
 		return
 	}
 	j := d.p.jobs[0]
 	if j.spec.PodFailurePolicy != nil {
-		return // Deleted pods are looked at when they have ended.
+		return // Deleted pods count only after they have ended.
 	}
 	j.spec.PodReplacementPolicy = new(batchv1.TerminatingOrFailed)
 	for i := range j.fates {

@@ -19,11 +19,11 @@ const hungNamespace = "hung"
 // foreignManager manages Jobs that are not ours.
 const foreignManager = "example.com/other"
 
-// exits are what containers and rules of failure policies choose from.
+// exits are the exit codes of containers and of failure policy rules.
 var exits = []int32{1, 3, 42, 137}
 
-// spec draws the spec of a Job. Six of ten are Indexed, and fields meet in every
-// pair.
+// spec draws the spec of a Job. Six of ten are Indexed. Every pair of fields occurs
+// together in some world.
 func (d *drawer) spec() batchv1.JobSpec {
 	n := int32(d.among(1, 5))
 	if d.chance(4) {
@@ -70,7 +70,7 @@ func (d *drawer) limits(spec *batchv1.JobSpec) {
 	}
 }
 
-// manager says whose Job it is: in coexist mode only those that name us are ours.
+// manager draws who manages the Job. In coexist mode only Jobs that name us are ours.
 func (d *drawer) manager(spec *batchv1.JobSpec) {
 	switch k := d.IntN(100); {
 	case k < 6:
@@ -137,7 +137,7 @@ func (d *drawer) policies(spec *batchv1.JobSpec) {
 		for range d.among(1, 3) {
 			spec.PodFailurePolicy.Rules = append(spec.PodFailurePolicy.Rules, d.failureRule(spec))
 		}
-		spec.PodReplacementPolicy = new(batchv1.Failed) // The only one that goes with it.
+		spec.PodReplacementPolicy = new(batchv1.Failed) // The only policy that a pod failure policy allows.
 		return
 	}
 	if d.chance(25) {
@@ -192,8 +192,8 @@ func (d *drawer) job(name string) *jobPlan {
 	return j
 }
 
-// fate draws what becomes of a pod; trouble is the percentage that does not simply
-// succeed.
+// fate draws what happens to a pod; trouble is the percentage of pods that do not
+// simply succeed.
 func (d *drawer) fate(trouble int) fate {
 	f := fate{
 		start: d.within(time.Millisecond, 5*time.Second), ready: d.within(time.Millisecond, 5*time.Second), run: d.within(time.Millisecond, 60*time.Second),

@@ -56,16 +56,16 @@ func (l *link) fail(ctx context.Context, r *request, f *fault) (*http.Response, 
 	return l.exchange(ctx, r)
 }
 
-// releasing stands in a patch that takes finalizers away.
+// releasing occurs in each patch that removes finalizers.
 const releasing = "$deleteFromPrimitiveList/finalizers"
 
-// keepFinalizers makes a patch what an admission webhook makes of it that puts
-// finalizers back: the rest of it takes effect, and the answer shows them.
+// keepFinalizers changes a patch as an admission webhook does that puts finalizers
+// back: the rest of the patch takes effect, and the answer shows the finalizers.
 func (r *request) keepFinalizers() {
 	r.body = bytes.Replace(r.body, []byte(releasing), []byte("$deleteFromPrimitiveList/nothing"), 1)
 }
 
-// discard delivers a request, and answers something else.
+// discard delivers a request, and returns another answer.
 func (l *link) discard(ctx context.Context, r *request, f *fault, answer func() (*http.Response, error)) (*http.Response, error) {
 	if r.watch {
 		return l.exchange(ctx, r)
@@ -98,15 +98,14 @@ func (r *request) tooLate() *http.Response {
 	return r.refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Timeout: request did not complete within requested timeout")
 }
 
-// named reports whether a request reads from a certain version on, which may be too
-// old.
+// named reports whether a request reads from a given version on, which may be too old.
 func (r *request) named() bool {
 	version := r.URL.Query().Get("resourceVersion")
 	return r.Method == http.MethodGet && version != "" && version != "0"
 }
 
-// refuse is the answer to a request that is not carried out; nil if the API server
-// has no such answer to it.
+// refuse is the answer to a request that is not executed; nil if the API server has no
+// such answer.
 func (r *request) refuse(k faultKind) *http.Response {
 	write := r.Method != http.MethodGet
 	switch {

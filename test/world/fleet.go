@@ -24,10 +24,10 @@ import (
 	"jobpolicy.dev/executor/ttl"
 )
 
-// The lease that the active one of several executors holds.
+// The lease that the active executor holds.
 const leaseNamespace, leaseName = "kube-system", "executor"
 
-// executorName is how the names of executors begin, each process its own.
+// executorName is the prefix of executors' names. Each process has its own name.
 const executorName = "executor-"
 
 func isExecutor(by string) bool { return strings.HasPrefix(by, executorName) }
@@ -41,7 +41,7 @@ type fleet struct {
 	running []*process
 
 	ended sync.WaitGroup
-	// skew is how far the executors' clocks are ahead of the world's.
+	// skew is how far the executors' clocks are ahead of the world's clock.
 	skew atomic.Int64
 }
 
@@ -74,8 +74,8 @@ func (f *fleet) start() error {
 	return nil
 }
 
-// see takes in that a process has ended. One that lost its lease has to, and is
-// started anew.
+// see handles the end of a process. A process that lost its lease must end, and is
+// started again.
 func (f *fleet) see(p *process, err error) {
 	if err == nil || p.link.isDown() {
 		return
@@ -93,8 +93,7 @@ func (f *fleet) see(p *process, err error) {
 	})
 }
 
-// restartTime is how long it takes until a process that ended by itself is started
-// again.
+// restartTime is the time until a process that ended by itself is started again.
 const restartTime = time.Second
 
 // bury ends a process at once.
@@ -113,8 +112,8 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	if !settings.elected() {
 		return f.controllers(p, p.link, log)
 	}
-	// Leases are looked at every few seconds, which takes its time in a world that
-	// goes on for an hour. So these are eight times as long as usual.
+	// Executors check their leases every few seconds, which takes much real time in a
+	// world of an hour. So the lease times are eight times as long as usual.
 	lease, err := newClient(p.link, clientOptions{})
 	if err != nil {
 		return nil, err
@@ -138,13 +137,13 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 		})
 		if !led.Load() {
 			p.stop()
-			_ = run(ctx) // What was made and never ran ends.
+			_ = run(ctx) // Something that never ran ends.
 		}
 		return err
 	}, nil
 }
 
-// controllers are what an executor consists of.
+// controllers are the parts of an executor.
 func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.Logger) (func(context.Context) error, error) {
 	settings := f.w.plan.executor
 	c, err := newClient(transport, clientOptions{lean: true, qps: settings.qps})
@@ -198,12 +197,12 @@ func (f *fleet) kill(n int) bool {
 	f.running = append(f.running[:n:n], f.running[n+1:]...)
 	p.link.cut()
 	f.w.note(p.name, "is killed")
-	p.stop() // What it goes on to do nobody sees.
+	p.stop() // Nobody sees what it does from now on.
 	return true
 }
 
-// cutNow cuts off the executor that is about to be killed. The API server may be
-// in the middle of a write of its.
+// cutNow cuts off the executor that is about to be killed. The API server may be in the
+// middle of one of its writes.
 func (f *fleet) cutNow(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -212,7 +211,7 @@ func (f *fleet) cutNow(n int) {
 	}
 }
 
-// leader is the one that holds the lease, or the n-th if none does.
+// leader is the executor that holds the lease, or the n-th one if none does.
 func (f *fleet) leader(n int) *process {
 	holder := ""
 	if obj, ok := f.w.server.Get("leases", types.NamespacedName{Namespace: leaseNamespace, Name: leaseName}); ok {

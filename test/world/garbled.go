@@ -10,7 +10,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// garblings turn an answer about a Job into one that the contract does not allow.
+// garblings change an answer about a Job into one that breaks the contract.
 var garblings = []func(*jobpolicyv1.DecideJobResponse){
 	func(a *jobpolicyv1.DecideJobResponse) { a.RequestId += "?" },
 	func(a *jobpolicyv1.DecideJobResponse) { a.Disposition = 0 },
@@ -62,8 +62,8 @@ func ranges(bounds ...int32) *jobpolicyv1.IndexSet {
 	return set
 }
 
-// garble makes nonsense of an answer about a Job. Whoever asks about a finished one
-// looks for nothing in it but whether to delete it.
+// garble corrupts an answer about a Job. Of an answer about a finished Job the executor
+// reads only whether to delete it.
 func garble(r *request, answer *jobpolicyv1.DecideJobResponse, finished bool) {
 	n := len(garblings)
 	if finished {
@@ -72,9 +72,9 @@ func garble(r *request, answer *jobpolicyv1.DecideJobResponse, finished bool) {
 	garblings[r.IntN(n)](answer)
 }
 
-// asEarlier is what an engine makes of a request about a Job that knows only an
-// earlier contract: most steps that the caller wants left for later, the
-// indexes of pods that are not listed, and some fields of specs are unknown to it.
+// asEarlier lets an engine of an earlier contract answer. It does not know some fields:
+// most deferrals of steps, the indexes of pods that are not listed, and some fields of
+// specs.
 func asEarlier(req *jobpolicyv1.DecideJobRequest) error {
 	if req.GetSpec().GetSuccessPolicy() != nil {
 		return &engine.UnsupportedError{Field: "spec", Description: "has fields that this engine does not know; it needs a newer one"}

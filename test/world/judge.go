@@ -14,8 +14,8 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// defaultLag is how old what an executor acts on may be, unless judgeOptions say
-// otherwise: the watch is late, a decision is slow, a round is long.
+// defaultLag is how old the data of an executor's write may be, unless judgeOptions set
+// another limit: watches are late, decisions are slow, and a reconcile takes time.
 const defaultLag = 2 * time.Minute
 
 // A breach is one broken rule.
@@ -34,38 +34,38 @@ func (b breach) String() string {
 }
 
 type judgeOptions struct {
-	// executors reports whether a writer is an executor of ours. Each process
-	// has a name of its own: what it knows ends with it.
+	// executors reports whether a writer is one of our executors. Each process has its
+	// own name, because it forgets what the one before knew.
 	executors func(by string) bool
-	// managed reports whether ours manages a Job.
+	// managed reports whether our executors manage a Job.
 	managed func(*batchv1.Job) bool
-	// elected: a lease says which one is active.
+	// elected: leader election decides which executor is active.
 	elected bool
-	// rivals: two executors are active at once, and one waits for what the other does.
+	// rivals: two executors are active at once.
 	rivals bool
 	// busy: executors have few writes in flight.
 	busy bool
-	// limited: a status may record, or a request list, a few pods only.
+	// limited: a status may record, or a request may list, only a few pods.
 	limited bool
-	// lag is how old what an executor acts on may be, own writes apart, and calmLag
-	// the same when nothing has failed for so long. Default: defaultLag, and lag.
+	// lag is how old the data of an executor's write may be, except its own writes;
+	// calmLag is the same limit when nothing has failed for that long. Defaults:
+	// defaultLag, and lag.
 	lag, calmLag time.Duration
 	// firstDelay and longestDelay are the retry delay after one failure, and the
 	// longest. Default: upstream's.
 	firstDelay, longestDelay time.Duration
 }
 
-// A judge holds the invariants against what was written. It knows nothing but
-// the stream of writes: kubelets' writes to pods show what really became of
-// them, and no executor is taken at its word.
+// A judge checks all writes against the invariants. It sees only the stream of writes.
+// The kubelets' writes show what really happened to pods; the judge trusts no executor.
 type judge struct {
 	judgeOptions
 
 	mu    sync.Mutex // Held by the methods that the world calls.
 	now   time.Time
 	found []breach
-	// said holds the rules that were reported of an object: one that is broken
-	// at every write is told once.
+	// said holds the rules that were reported for an object, so that a rule that every
+	// write breaks is reported once.
 	said map[said]bool
 
 	jobs       map[types.UID]*jobRecord
@@ -74,17 +74,17 @@ type judge struct {
 	quotas     map[types.UID]*corev1.ResourceQuota
 	namespaces map[string]*corev1.Namespace
 	writers    map[string]*writer
-	leases     map[string]time.Time // Until when each executor may write.
-	// nonsense are the questions that got an answer against the contract, and when.
+	leases     map[string]time.Time // The time until which each executor may write.
+	// nonsense holds the questions whose answers broke the contract, and when.
 	nonsense map[question]time.Time
-	// hindrances are until when something keeps executors from acting, and touched is
-	// when a pod of nobody's was last written, by namespace.
+	// hindrances holds, by namespace, until when something keeps executors from acting;
+	// touched holds when a pod without owner was last written there.
 	hindrances, touched map[string]time.Time
-	// calmSince is when the last fault ended; zero while there may be more.
-	// troubledAt is when something last failed.
+	// calmSince is when the last fault ended; zero while faults may follow. troubledAt
+	// is when something last failed.
 	calmSince, troubledAt time.Time
-	// fastest and slowest are how far executors' clocks were ahead and behind, at
-	// most; the latter is not above 0.
+	// fastest and slowest are how far executors' clocks were ahead and behind at most;
+	// slowest is never above 0.
 	fastest, slowest time.Duration
 }
 
@@ -93,8 +93,8 @@ type said struct {
 	uid        types.UID
 }
 
-// A writer is an executor. began is when it began to look at the cluster, or, as far
-// as nobody has told, to write.
+// A writer is an executor. began is when it started to read the cluster, or, if that
+// was not reported, to write.
 type writer struct {
 	began, first, last time.Time
 }
@@ -120,7 +120,7 @@ func newJudge(options judgeOptions) *judge {
 	}
 }
 
-// wrote takes in a committed write. Writes must come in order.
+// wrote handles a committed write. Writes must come in order.
 func (j *judge) wrote(w apiserver.Write) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -146,7 +146,7 @@ func (j *judge) wrote(w apiserver.Write) {
 	}
 }
 
-// keep holds the newest version of an object, or forgets it.
+// keep stores the newest version of an object, or removes it.
 func keep[K comparable, T any](all map[K]T, key K, w apiserver.Write) {
 	object, ok := w.New.(T)
 	if !ok {
@@ -165,7 +165,7 @@ func (j *judge) writer(by string) *writer {
 	return known
 }
 
-// began takes in that an executor begins to look at the cluster.
+// began is called when an executor starts to read the cluster.
 func (j *judge) began(by string, now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -173,8 +173,8 @@ func (j *judge) began(by string, now time.Time) {
 	j.writer(by).began = now
 }
 
-// refused takes in that the API server refused a request as invalid (422). A
-// status of ours passes its validation, always.
+// refused is called when the API server refused a request as invalid (422). Every
+// status of ours must pass its validation.
 func (j *judge) refused(by, verb, resource, message string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -185,26 +185,26 @@ func (j *judge) refused(by, verb, resource, message string) {
 		"%s sent a status (%s) that the API server refuses, and every status must pass its validation: %s", by, verb, message)
 }
 
-// clocksSet takes in that executors' clocks are set, and how far they are ahead of
-// the API server's then; below 0, behind.
+// clocksSet is called when executors' clocks are set; ahead is how far they are ahead
+// of the API server's (below 0: behind).
 func (j *judge) clocksSet(ahead time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.fastest, j.slowest = max(j.fastest, ahead), min(j.slowest, ahead)
 }
 
-// askew is how much earlier than it should an executor may do something because
-// of its clock: what it compares were times of one clock and of another.
+// askew is how much too early an executor may act because it compares times of two
+// clocks.
 func (j *judge) askew() time.Duration { return j.fastest - j.slowest }
 
-// faultsEnded takes in that nobody disturbs from now on.
+// faultsEnded is called when no more faults follow.
 func (j *judge) faultsEnded(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.now, j.calmSince = now, now
 }
 
-// breaches are what was found, in order.
+// breaches returns the broken rules, in order.
 func (j *judge) breaches() []breach {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -220,11 +220,11 @@ func (j *judge) breach(rule string, key types.NamespacedName, uid types.UID, for
 	j.found = append(j.found, breach{at: j.now, rule: rule, key: key, uid: uid, text: fmt.Sprintf(format, args...)})
 }
 
-// old reports whether every view shows what happened then: long ago, or, as nothing
-// has failed for long, a while ago.
+// old reports whether every view includes this time: it was long ago, or a while ago
+// and nothing has failed lately.
 func (j *judge) old(at time.Time) bool { return at.Before(j.surely()) }
 
-// surely is up to when every view is complete.
+// surely is the time up to which every view is complete.
 func (j *judge) surely() time.Time {
 	if j.troubled() {
 		return j.now.Add(-j.lag)
@@ -232,21 +232,21 @@ func (j *judge) surely() time.Time {
 	return j.now.Add(-j.calmLag)
 }
 
-// troubled reports whether something has failed that may still make views late.
+// troubled reports whether a failure may still delay views.
 func (j *judge) troubled() bool { return !j.troubledAt.IsZero() && j.now.Sub(j.troubledAt) <= j.lag }
 
-// knows reports whether an executor must know what happened then: every view shows
-// it, or it began afterwards, by looking at what there was.
+// knows reports whether an executor must know what happened then: every view includes
+// it, or the executor started later and so read it at the start.
 func (j *judge) knows(by string, at time.Time) bool {
 	return j.old(at) || (at.Before(j.writer(by).began) && !j.troubled())
 }
 
-// told reports whether an executor must know what is marked: it wrote that itself, or
-// every view shows it.
+// told reports whether an executor must know a mark: it wrote it itself, or every view
+// includes it.
 func (j *judge) told(m mark, by string) bool { return m.by == by || j.knows(by, m.at) }
 
-// sortedUIDs lists a map's keys in order, so that breaches come in the same
-// order in every run.
+// sortedUIDs returns a map's keys in order, so that breaches come in the same order in
+// every run.
 func sortedUIDs[T any](all map[types.UID]T) []types.UID {
 	uids := make([]types.UID, 0, len(all))
 	for uid := range all {

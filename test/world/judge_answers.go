@@ -8,27 +8,27 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// A question is about a Job, by an executor.
+// A question is an executor's question about a Job.
 type question struct {
 	by  string
 	job types.UID
 }
 
-// asked takes in that an executor asks about a Job.
+// asked is called when an executor asks about a Job.
 func (j *judge) asked(by string, job types.UID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.nonsense, question{by, job})
 }
 
-// garbled takes in that it got an answer that the contract does not allow.
+// garbled is called when it got an answer that breaks the contract.
 func (j *judge) garbled(by string, job types.UID, now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.nonsense[question{by, job}] = now
 }
 
-// judgeAnswer: of an answer that the contract does not allow, nothing is done.
+// judgeAnswer: an executor applies nothing of an answer that breaks the contract.
 func (j *judge) judgeAnswer(w apiserver.Write, r *jobRecord) {
 	if at, ok := j.nonsense[question{w.By, r.uid}]; ok {
 		j.breach("answer", r.key, r.uid, "%s wrote (%s %s %s) after an answer that the contract does not allow, %s before, and such an answer is refused as a whole",

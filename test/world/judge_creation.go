@@ -7,7 +7,7 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// judgeCreation holds a pod that an executor made against I6, I8 and I12.
+// judgeCreation checks a pod that an executor created against I6, I8 and I12.
 func (j *judge) judgeCreation(w apiserver.Write, pod *corev1.Pod) {
 	r := j.jobs[controllerUID(pod)]
 	if r == nil {
@@ -50,8 +50,8 @@ func (j *judge) idle(w apiserver.Write, r *jobRecord) string {
 	return ""
 }
 
-// room is how many more pods the Job may have: what the most generous recent
-// version of it wants, less what the executor must know to be there.
+// room is how many more pods the Job may have: the number that the most generous recent
+// version wants, less the pods that the executor must know of.
 func (j *judge) room(w apiserver.Write, r *jobRecord) int64 {
 	var busy int64
 	waits := j.always(r, replacesFailedOnly)
@@ -63,8 +63,8 @@ func (j *judge) room(w apiserver.Write, r *jobRecord) int64 {
 	return j.wanted(r, r.succeeded(j.least(r, w.By))) - busy
 }
 
-// wanted is how many pods the most generous recent version of the Job wants at a
-// time after so many have succeeded.
+// wanted is the number of pods that the most generous recent version of the Job wants
+// at a time, after this many have succeeded.
 func (j *judge) wanted(r *jobRecord, succeeded int64) (most int64) {
 	for _, job := range j.recent(r) {
 		want := int64(valueOr(job.Spec.Parallelism, 1))
@@ -74,14 +74,15 @@ func (j *judge) wanted(r *jobRecord, succeeded int64) (most int64) {
 		case job.Spec.Completions != nil:
 			want = min(want, int64(*job.Spec.Completions)-succeeded)
 		case succeeded > 0:
-			want = 0 // A work queue in which a pod succeeded starts no more.
+			want = 0 // A work queue starts no more pods after one has succeeded.
 		}
 		most = max(most, want)
 	}
 	return most
 }
 
-// judgeIndex holds I6 for one index: it has one live pod, and none when it is done.
+// judgeIndex checks I6 for one index: it has at most one live pod, and none after it is
+// done.
 func (j *judge) judgeIndex(w apiserver.Write, r *jobRecord, pod *corev1.Pod) {
 	ix := podIndex(pod)
 	if j.always(r, func(job *batchv1.Job) bool { return !inRange(job, pod) }) {

@@ -26,15 +26,15 @@ type cronRecord struct {
 	gone    bool
 	goneAt  time.Time
 	created time.Time
-	// jobs are the Jobs that it controls or controlled; runs are the scheduled
-	// times that were started.
+	// jobs are the Jobs that it controls or controlled; runs are the scheduled times
+	// that were started.
 	jobs         map[types.UID]*jobRecord
 	runs         map[int64]started
 	lastStimulus time.Time
 	lastRun      time.Time
 }
 
-// A started run, and by whom.
+// A run that was started, and who started it.
 type started struct {
 	job *jobRecord
 	by  string
@@ -74,7 +74,7 @@ func (j *judge) cronWritten(w apiserver.Write, ours bool) {
 	c.cron = next
 }
 
-// recentCrons are the versions that an executor may go by.
+// recentCrons are the versions that an executor may use.
 func (j *judge) recentCrons(c *cronRecord) []*batchv1.CronJob {
 	versions := []*batchv1.CronJob{c.cron}
 	for _, e := range c.earlier {
@@ -102,7 +102,7 @@ func (j *judge) cronOurs(c *cronRecord) bool {
 	})
 }
 
-// cronSuspended is what the CronJob's user means.
+// cronSuspended reports whether the CronJob's user wants it suspended.
 func cronSuspended(cron *batchv1.CronJob) bool {
 	if cron.Annotations[cronjob.AnnotationManagedBy] == managedByUs {
 		text, ok := cron.Annotations[cronjob.AnnotationSuspend]
@@ -120,7 +120,7 @@ func (r *jobRecord) cron() types.UID {
 	return ref.UID
 }
 
-// scheduled is the time for which a Job was started; zero if it does not say.
+// scheduled is the time for which a Job was started; zero if it names none.
 func scheduled(job *batchv1.Job) time.Time {
 	at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
 	if err != nil {
@@ -129,8 +129,8 @@ func scheduled(job *batchv1.Job) time.Time {
 	return at
 }
 
-// cronJobStarted takes in a new Job, and holds it against its CronJob if an
-// executor made it.
+// cronJobStarted handles a new Job, and checks it against its CronJob if an executor
+// created it.
 func (j *judge) cronJobStarted(w apiserver.Write, ours bool, r *jobRecord) {
 	c := j.crons[r.cron()]
 	if c == nil {
@@ -150,7 +150,8 @@ func (j *judge) cronJobStarted(w apiserver.Write, ours bool, r *jobRecord) {
 	}
 }
 
-// judgeRun holds a run against its CronJob: due, once, and allowed beside others.
+// judgeRun checks a run against its CronJob: it is due, starts once, and may run beside
+// the others.
 func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time.Time) {
 	runNow := j.cronLately(c, func(cron *batchv1.CronJob) bool { return cron.Annotations[annotationRunNow] != "" })
 	switch {
@@ -167,7 +168,7 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: before its time", w.By, at, j.now)
 	case j.tooLate(c, at):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: later than the starting deadline allows", w.By, at, j.now)
-	case j.askew() > 0: // A clock that is set back runs some times again.
+	case j.askew() > 0: // A clock that is set back may start a run again.
 	case c.runs[at.Unix()].job != nil && j.remembered(w, c, at):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s a second time; the first was Job %s (UID %s)", w.By, at, c.runs[at.Unix()].job.key.Name, c.runs[at.Unix()].job.uid)
 	case at.Before(c.lastRun) && j.remembered(w, c, c.lastRun):
@@ -176,8 +177,8 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 	j.judgeConcurrency(w, c, r)
 }
 
-// underWay is how long a run may be under way to the API server after it was
-// decided on.
+// underWay is how long the creation of a run may travel to the API server after the
+// decision.
 const underWay = 75 * time.Second
 
 // tooLate reports whether a run was started after its starting deadline.
@@ -191,16 +192,16 @@ func (j *judge) tooLate(c *cronRecord, at time.Time) bool {
 	})
 }
 
-// remembered reports whether an executor must know that a run was started: it did
-// so itself, the run's Job is there, or the CronJob's status tells.
+// remembered reports whether an executor must know that a run was started: it started
+// the run itself, the run's Job exists, or the CronJob's status names it.
 func (j *judge) remembered(w apiserver.Write, c *cronRecord, at time.Time) bool {
 	run := c.runs[at.Unix()]
 	told := c.cron.Status.LastScheduleTime
 	return run.by == w.By || !run.job.gone || (told != nil && !told.Time.Before(at))
 }
 
-// judgeConcurrency: with Forbid and Replace, a run starts when no other is active
-// that the executor can know of.
+// judgeConcurrency: with Forbid and Replace, a run starts only when no other run is
+// active that the executor can know of.
 func (j *judge) judgeConcurrency(w apiserver.Write, c *cronRecord, r *jobRecord) {
 	if j.cronLately(c, func(cron *batchv1.CronJob) bool { return cron.Spec.ConcurrencyPolicy == batchv1.AllowConcurrent }) {
 		return
@@ -217,13 +218,14 @@ func (j *judge) judgeConcurrency(w apiserver.Write, c *cronRecord, r *jobRecord)
 	}
 }
 
-// isRun tells a CronJob's runs from Jobs that somebody made of its template.
+// isRun distinguishes a CronJob's runs from Jobs that somebody created from its
+// template.
 func isRun(r *jobRecord) bool {
 	return !scheduled(r.job).IsZero() || r.job.Annotations[annotationRunNow] != ""
 }
 
-// cronDeletes reports whether a CronJob asks for its Job's deletion: by its
-// history limits, or to make room for another run.
+// cronDeletes reports whether a CronJob may have its Job deleted: by its history
+// limits, or to make room for another run.
 func (j *judge) cronDeletes(_ apiserver.Write, r *jobRecord) bool {
 	c := j.crons[r.cron()]
 	if c == nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// judgeCronEnd holds a CronJob at rest against its Jobs.
+// judgeCronEnd compares a CronJob at rest with its Jobs.
 func (j *judge) judgeCronEnd(c *cronRecord) {
 	if c.gone || c.cron.DeletionTimestamp != nil || !j.cronOurs(c) {
 		return
@@ -58,8 +58,8 @@ func (j *judge) judgeActive(c *cronRecord) {
 	}
 }
 
-// judgeHistory: no more finished Jobs are kept than the limits say. One whose time is
-// yet to come, because a clock was wrong, stays until then.
+// judgeHistory: no more finished Jobs are kept than the limits allow. A Job with a
+// scheduled time in the future, because a clock was wrong, stays until that time.
 func (j *judge) judgeHistory(c *cronRecord) {
 	kept := map[batchv1.JobConditionType]int{}
 	for _, r := range c.jobs {
@@ -74,11 +74,11 @@ func (j *judge) judgeHistory(c *cronRecord) {
 	}
 }
 
-// longestLook bounds how far back runs are looked for that should have started.
+// longestLook limits how far back runs are searched that should have started.
 const longestLook = 48 * time.Hour
 
-// judgeRunMissing: the latest run that was due in calm is started, if nothing
-// speaks against it.
+// judgeRunMissing: the latest run that was due since the faults ended has started,
+// unless something prevents it.
 func (j *judge) judgeRunMissing(c *cronRecord) {
 	schedule, err := cron.ParseStandard(c.cron.Spec.Schedule)
 	utc := c.cron.Spec.TimeZone == nil || *c.cron.Spec.TimeZone == "Etc/UTC" || *c.cron.Spec.TimeZone == "UTC"
@@ -96,7 +96,7 @@ func (j *judge) judgeRunMissing(c *cronRecord) {
 	}
 }
 
-// runsStill reports whether a run keeps others from being started.
+// runsStill reports whether an active run prevents others from starting.
 func (j *judge) runsStill(c *cronRecord) bool {
 	if c.cron.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
 		return false

@@ -9,8 +9,8 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// The retry delay, upstream's: the first after one failure, doubled with each
-// further one in a row, up to the longest.
+// The retry delay is upstream's: firstDelay after one failure, doubled with each
+// further one in a row, up to longestDelay.
 const (
 	firstDelay   = 10 * time.Second
 	longestDelay = 10 * time.Minute
@@ -29,9 +29,9 @@ func (j *judge) delayAfter(failures int) time.Duration {
 	return min(delay, j.longestDelay)
 }
 
-// judgeDelay holds I12 (and I10: all it takes is in the cluster): failed pods are
-// replaced no faster than the retry delay allows. slack is how many pods more the
-// Job would take: so many ends the executor need not have seen.
+// judgeDelay checks I12, and I10, because everything it uses is in the cluster: failed
+// pods are replaced no faster than the retry delay allows. slack is how many more pods
+// the Job would take; the executor need not have seen that many ends.
 func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, slack int) {
 	if perIndex(r.job) {
 		j.judgeIndexDelay(w, r, pod)
@@ -62,16 +62,15 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 		w.By, w.Key.Name, due.Sub(now), failures, j.delayAfter(failures))
 }
 
-// mustKnowEnd reports whether an executor must know that a pod was due to be
-// counted: it has recorded the pod itself, or every view shows that.
+// mustKnowEnd reports whether an executor must know that a pod was due to be counted:
+// it has recorded the pod itself, or every view includes it.
 func (j *judge) mustKnowEnd(r *jobRecord, p *podRecord, by string) bool {
 	e := r.entries[p.uid]
 	return j.knows(by, p.dueAt) || (e != nil && j.told(e.mark, by))
 }
 
-// delaying are the ends of pods that say something about when to try again: of
-// successes, those that the executor may know; of failures, those of pods that it must
-// know of.
+// delaying returns the ends of pods that affect the retry delay: the successes that the
+// executor may know, and the failures that it must know.
 func (j *judge) delaying(r *jobRecord, by string) (ends []*podRecord) {
 	for _, p := range r.ends {
 		switch {
@@ -85,11 +84,11 @@ func (j *judge) delaying(r *jobRecord, by string) (ends []*podRecord) {
 	return ends
 }
 
-// maySucceed reports whether the pod succeeded, or said so at some time.
+// maySucceed reports whether the pod succeeded, or was once reported to.
 func (p *podRecord) maySucceed() bool { return p.succeeded() || p.flipped }
 
-// askedFor reports whether the Job has asked for the pod's index at some time since it
-// was due to be counted. That it does no longer makes no success undone.
+// askedFor reports whether the Job wanted the pod's index at some time since the pod
+// was due to be counted. A success stays valid if the Job no longer wants the index.
 func (r *jobRecord) askedFor(p *podRecord) bool {
 	if inRange(r.job, p.pod) {
 		return true
@@ -102,10 +101,10 @@ func (r *jobRecord) askedFor(p *podRecord) bool {
 	return false
 }
 
-// inARow counts the failures after the last success, and says when the last of
-// them was. A failure in the second of a success is not after it: nothing in the
-// cluster tells which came first. Disruptions are no reason to wait. other is a
-// success besides.
+// inARow counts the failures after the last success, and returns when the last of them
+// was. A failure in the same second as a success does not count as later, because the
+// cluster does not show which came first. Disruptions cause no delay. other is an
+// additional success.
 func inARow(ends []*podRecord, other time.Time) (failures int, last time.Time) {
 	success := other
 	for _, p := range ends {
@@ -123,8 +122,9 @@ func inARow(ends []*podRecord, other time.Time) (failures int, last time.Time) {
 	return failures, last
 }
 
-// heldUntil is how long a retry delay may hold pods of the Job back at most: with each
-// failure that an executor may count since the last success that it must know of.
+// heldUntil is the latest time until which a retry delay may hold back pods of the Job.
+// It counts every failure that an executor may count since the last success that it
+// must know.
 func (j *judge) heldUntil(r *jobRecord) time.Time {
 	var success, last time.Time
 	for _, p := range r.ends {
@@ -144,19 +144,20 @@ func (j *judge) heldUntil(r *jobRecord) time.Time {
 	return last.Add(j.delayAfter(failures))
 }
 
-// showsSuccess reports whether every executor sees that the pod succeeded, whenever
-// it began.
+// showsSuccess reports whether every executor sees that the pod succeeded, whenever it
+// started.
 func (r *jobRecord) showsSuccess(p *podRecord) bool {
 	return p.succeeded() && !p.flipped && p.excuse == "" && r.live[p.uid] == p && p.pod.DeletionTimestamp == nil && r.selects(p.pod) && inRange(r.job, p.pod)
 }
 
-// mayHaveFailed reports whether the pod failed, said so at some time, or was being
-// deleted before it ended: who saw that, but not its end, takes it for failed.
+// mayHaveFailed reports whether the pod failed, was once reported to, or was being
+// deleted before it ended. An executor that saw the deletion but not the end counts it
+// as failed.
 func (p *podRecord) mayHaveFailed() bool {
 	return p.failed() || p.flipped || (p.due && (p.dueBefore || !p.succeeded()))
 }
 
-// skipsDelay reports whether the pod's failure is no reason to wait: a disruption that
+// skipsDelay reports whether the pod's failure causes no delay: it is a disruption that
 // the pod failure policy ignores.
 func (r *jobRecord) skipsDelay(p *podRecord) bool {
 	skips := func(pod *corev1.Pod) bool {
@@ -165,9 +166,9 @@ func (r *jobRecord) skipsDelay(p *podRecord) bool {
 	return skips(p.version()) && skips(p.pod)
 }
 
-// looseSuccess is when a pod last succeeded without its finalizer that the executor
-// may have found so, when it began or when the pod became the Job's. Such a pod
-// counts nowhere, but ends a row of failures.
+// looseSuccess is the last time when a pod succeeded without its finalizer and the
+// executor may have noticed: when it started, or when the Job adopted the pod. Such a
+// pod counts nowhere, but ends a row of failures.
 func (j *judge) looseSuccess(r *jobRecord, by string) (last time.Time) {
 	began := j.writer(by).began
 	for _, p := range r.loose {
@@ -179,22 +180,21 @@ func (j *judge) looseSuccess(r *jobRecord, by string) (last time.Time) {
 	return last
 }
 
-// lost reports whether nothing in the cluster tells an executor of a failed pod's end
-// any more, and it need not have seen it.
+// lost reports whether nothing in the cluster shows a failed pod's end any more, and
+// the executor need not have seen it.
 func (j *judge) lost(r *jobRecord, p *podRecord, by string) bool {
 	if e := r.entries[p.uid]; e != nil && e.by == by {
 		return false
 	}
 	mine := p.job == r && r.selects(p.pod)
-	if !j.writer(by).began.After(p.dueAt) { // It was there, and saw what it was shown in time.
+	if !j.writer(by).began.After(p.dueAt) { // It was running then, and saw in time what it was shown.
 		return !mine && p.strayAt.Sub(p.dueAt) <= j.lag
 	}
 	return p.gone || !mine || !j.old(p.strayAt) || (!holds(p.pod) && (p.first == nil || p.pod.DeletionTimestamp != nil))
 }
 
-// judgeIndexDelay holds I12 for an index with limits of its own: its last pod says
-// how often the index has failed, and keeps its finalizer until the next one is
-// there.
+// judgeIndexDelay checks I12 for an index with its own limits: its last pod says how
+// often the index has failed, and keeps its finalizer until the next pod exists.
 func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod) {
 	ix := podIndex(pod)
 	last := r.lastFailure(ix)
@@ -218,8 +218,8 @@ func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod
 	}
 }
 
-// replacedAt is when the index of a failed pod with limits of its own got the next pod:
-// until then, nothing accounts for the failed one. The zero time if it got none.
+// replacedAt is when the index of a failed pod with its own limits got its next pod;
+// until then nothing accounts for the failed one. It is zero if it got none.
 func (r *jobRecord) replacedAt(p *podRecord) (at time.Time) {
 	if !perIndex(r.job) {
 		return time.Time{}

@@ -12,7 +12,7 @@ func (j *judge) judgeDeletion(w apiserver.Write, p *podRecord) {
 		return
 	}
 	switch {
-	case p.excuse != "": // Released for that reason, and before.
+	case p.excuse != "": // It was released for one of these reasons before.
 	case !r.decidedAt.IsZero():
 	case j.giveUp(r, p) != "":
 	default:

@@ -7,14 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// settles is how long after the last thing that happened to a Job, once faults
-// have ended, its status says what is so, its pods are released, and what it wants
-// is done but for what a retry delay holds back: the longest back-off after failed
+// settles is the time after which a Job is at rest, once faults have ended: its status
+// is right, its pods are released, and everything that it wants is done except what a
+// retry delay holds back. It is twice the longest backoff after failed reconciles, and
+// slack for late views.
 // rounds, twice, and slack for late views.
 const settles = 2*time.Minute + defaultLag
 
-// look holds what is there now, and ought to be at rest, against what became of it.
-// The server is asked for nothing: the stream has told it all.
+// look compares the objects that should be at rest with what happened to them. It asks
+// the server nothing: the stream of writes is complete.
 func (j *judge) look(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -30,13 +31,13 @@ func (j *judge) look(now time.Time) {
 	}
 }
 
-// settled reports whether what happened last is long enough ago.
+// settled reports whether the last event was long enough ago.
 func (j *judge) settled(last time.Time) bool {
 	return !j.calmSince.IsZero() && j.now.Sub(latest(last, j.calmSince)) > settles
 }
 
-// atWork reports whether an executor has just written something of the Job: a round
-// may be under way. One that never ends is found by its writes.
+// atWork reports whether an executor has just written something of the Job: a reconcile
+// may be under way. A reconcile that never ends is found by its writes.
 func (j *judge) atWork(r *jobRecord) bool { return !j.old(r.lastOurs) }
 
 func (j *judge) judgeEnd(r *jobRecord) {
@@ -62,8 +63,8 @@ func (j *judge) namespaceGoes(r *jobRecord) bool {
 	return namespace != nil && namespace.DeletionTimestamp != nil
 }
 
-// judgeBooks: each pod that ended is counted, by how it ended, and released; and
-// the counters add up to that.
+// judgeBooks: each pod that ended is counted by how it ended, and released, and the
+// counters are the sum.
 func (j *judge) judgeBooks(r *jobRecord) {
 	for _, p := range r.ends {
 		if !r.accounts(p) && p.excuse == "" && j.uncountable(r, p) == "" && !r.awaits(p) && (ended(p.pod) || p.gone) {
@@ -88,7 +89,7 @@ func (j *judge) judgeBooks(r *jobRecord) {
 	if isIndexed(r.job) {
 		succeeded = int32(r.completed.Len())
 		if valueOr(r.job.Spec.Completions, 0) != valueOr(r.job.Spec.Parallelism, 1) {
-			return // Shrunk and changed again, the Job keeps its count.
+			return // A Job that was shrunk and changed again keeps its count.
 		}
 	}
 	if s.Succeeded != succeeded {
@@ -96,19 +97,19 @@ func (j *judge) judgeBooks(r *jobRecord) {
 	}
 }
 
-// awaits reports whether a failed pod keeps its finalizer until its index has
-// another one.
+// awaits reports whether a failed pod keeps its finalizer until its index has another
+// pod.
 func (r *jobRecord) awaits(p *podRecord) bool {
 	return perIndex(r.job) && finished(r.job) == "" && r.lastFailure(podIndex(p.pod)) == p
 }
 
-// judgePodCounts: active, ready and terminating are the pods that are.
+// judgePodCounts: active, ready and terminating are the numbers of such pods.
 func (j *judge) judgePodCounts(r *jobRecord) {
 	var active, ready, terminating int32
 	for _, p := range r.live {
 		switch {
 		case !r.selects(p.pod):
-			return // Its deletion keeps the Job from letting the pod go.
+			return // A Job that is being deleted does not release the pod.
 		case p.active():
 			active++
 			if podReady(p.pod) {
@@ -125,7 +126,7 @@ func (j *judge) judgePodCounts(r *jobRecord) {
 	}
 }
 
-// judgeStuck: a Job with a verdict finishes when its pods have gone.
+// judgeStuck: a Job with a verdict finishes when its pods are gone.
 func (j *judge) judgeStuck(r *jobRecord) {
 	for _, p := range r.live {
 		if p.terminating() {
@@ -135,7 +136,7 @@ func (j *judge) judgeStuck(r *jobRecord) {
 	j.breach("liveness", r.key, r.uid, "the Job has had the condition %s for %s and is not finished, and nothing of it is left to wait for", decided(r.job), j.now.Sub(r.decidedAt))
 }
 
-// judgeUndecided: at rest, a cause has its verdict.
+// judgeUndecided: at rest, a Job that must end has a verdict.
 func (j *judge) judgeUndecided(r *jobRecord) {
 	if cause := j.undecided(r); cause != "" {
 		j.breach("liveness", r.key, r.uid, "the Job goes on, and it should have ended: %s", cause)
@@ -184,8 +185,8 @@ func (j *judge) undecided(r *jobRecord) string {
 	return ""
 }
 
-// judgeMissing: at rest, as many pods run as the Job wants, but for what a retry
-// delay, a quota or pods that are still ending hold back.
+// judgeMissing: at rest, as many pods run as the Job wants, except those that a retry
+// delay, a quota or ending pods hold back.
 func (j *judge) judgeMissing(r *jobRecord) {
 	var active, terminating int64
 	for _, p := range r.live {
@@ -212,7 +213,7 @@ func (j *judge) judgeMissing(r *jobRecord) {
 	}
 }
 
-// delayed reports whether a retry delay still holds pods back, or did lately.
+// delayed reports whether a retry delay holds pods back, or did until lately.
 func (j *judge) delayed(r *jobRecord) bool {
 	if !perIndex(r.job) {
 		return !j.settled(j.heldUntil(r))
@@ -253,7 +254,7 @@ func (j *judge) podsIn(namespace string) (n int64) {
 	return n
 }
 
-// judgeLeftover: at rest, no pod holds the tracking finalizer for nothing.
+// judgeLeftover: at rest, no pod keeps the tracking finalizer without a reason.
 func (j *judge) judgeLeftover(p *podRecord) {
 	if p.gone || !holds(p.pod) || p.claimedBy == "" {
 		return

@@ -45,7 +45,7 @@ func (j *judge) failuresMissing(r *jobRecord, by string) string {
 	return ""
 }
 
-// restarting is how often containers have restarted that run, of a Job whose limit
+// restarting is how often containers of running pods have restarted, if the Job's limit
 // counts that.
 func (r *jobRecord) restarting() (n int64) {
 	if r.job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
@@ -59,8 +59,8 @@ func (r *jobRecord) restarting() (n int64) {
 	return n
 }
 
-// provenIndexes is how many indexes a status says are completed; each of them is
-// proven.
+// provenIndexes is how many indexes a status lists as completed. Each of them has been
+// checked.
 func provenIndexes(next *batchv1.Job) int64 {
 	if !isIndexed(next) {
 		return 0
@@ -68,8 +68,7 @@ func provenIndexes(next *batchv1.Job) int64 {
 	return completedIndexes(&next.Status).Len()
 }
 
-// failures is how many pods count as failed by what became of them, recorded or
-// not yet, to that sight.
+// failures is how many pods count as failed in that view, recorded or not.
 func (r *jobRecord) failures(s sight, fails func(*podRecord) bool) (n int64) {
 	for _, p := range r.ends {
 		e := r.entries[p.uid]

@@ -7,7 +7,7 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// judgeIndexes holds the index sets of an executor's status against the pods.
+// judgeIndexes compares the index sets of an executor's status with the pods.
 func (j *judge) judgeIndexes(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	completed, failed := completedIndexes(&next.Status), failedIndexes(&next.Status)
 	if both := completed.Intersect(failed); !both.Empty() {
@@ -36,8 +36,8 @@ func (j *judge) judgeLost(w apiserver.Write, r *jobRecord, what string, lost ind
 	}
 }
 
-// judgeCompleted: an index is completed by a pod that succeeded with its finalizer
-// on, or is there no more.
+// judgeCompleted: an index is completed by a pod that succeeded with its finalizer, or
+// that is gone.
 func (j *judge) judgeCompleted(w apiserver.Write, r *jobRecord, fresh indexset.Set) {
 	proven := map[int32]bool{}
 	for _, p := range r.ends {
@@ -58,7 +58,7 @@ func (j *judge) judgeFailedIndexes(w apiserver.Write, r *jobRecord, fresh indexs
 	failures, final := map[int32]int32{}, map[int32]bool{}
 	for _, p := range r.ends {
 		ix := podIndex(p.pod)
-		// What still ran when the Job failed, in whatever view, counts as failed.
+		// A pod that still ran in any view when the Job failed counts as failed.
 		if p.flipped || j.ranOn(w, r, r.job, p) || policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionFailIndex {
 			final[ix] = true
 		}

@@ -10,7 +10,7 @@ import (
 	"jobpolicy.dev/engine/indexset"
 )
 
-// What a Job says of itself.
+// What a Job says about itself.
 
 func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
 
@@ -25,7 +25,7 @@ func replacesFailedOnly(job *batchv1.Job) bool {
 	return (policy != nil && *policy == batchv1.Failed) || job.Spec.PodFailurePolicy != nil
 }
 
-// inRange reports whether the Job asks for a pod's index.
+// inRange reports whether the Job wants a pod's index.
 func inRange(job *batchv1.Job, pod *corev1.Pod) bool {
 	ix := podIndex(pod)
 	return !isIndexed(job) || (ix != noIndex && ix < valueOr(job.Spec.Completions, 0))

@@ -20,7 +20,7 @@ const (
 	asFailed    outcome = "failed"
 )
 
-// An entry is a pod that stands or stood in a status's lists.
+// An entry is a pod that is or was in a status's lists.
 type entry struct {
 	as      outcome
 	counted int32 // How often.
@@ -37,29 +37,30 @@ type mark struct {
 type jobRecord struct {
 	uid types.UID
 	key types.NamespacedName
-	// job is the newest version, or the last one if the Job is gone. earlier are
-	// versions with another spec that were the newest until then, in order.
+	// job is the newest version, or the last one if the Job is gone. earlier holds
+	// older versions with other specs, in order.
 	job      *batchv1.Job
 	earlier  []earlierSpec
 	selector labels.Selector
 	gone     bool
 	goneAt   time.Time
 
-	// live are the pods in the storage that the Job controls; ends are those that
-	// were due to be counted, in the order in which they were.
+	// live are the stored pods that the Job controls; ends are those that were due to
+	// be counted, in that order.
 	live map[types.UID]*podRecord
 	ends []*podRecord
 
 	entries           map[types.UID]*entry
 	completed, failed indexset.Set
-	// done says of these indexes who wrote first that they are done, and when.
+	// done says who first wrote that an index is done, and when.
 	done map[int32]mark
 	// tampered: somebody else has written the status.
 	tampered bool
 
 	decidedAt, finishedAt time.Time // The interim and the terminal condition.
 	decidedBy, finishedBy string
-	// decidedOn is up to when whoever wrote the interim condition knew everything.
+	// decidedOn is the time up to which the writer of the interim condition knew
+	// everything.
 	decidedOn time.Time
 
 	created, deletedAt time.Time
@@ -67,8 +68,8 @@ type jobRecord struct {
 	// loose are pods that succeeded without their finalizer.
 	loose     []*podRecord
 	ourWrites int
-	// stimuli are writes by others, and what else makes writes of ours
-	// necessary; lastStimulus is when the last one was.
+	// stimuli counts the writes by others, and other causes of writes of ours;
+	// lastStimulus is when the last one was.
 	stimuli      int
 	lastStimulus time.Time
 	// lastOurs is when an executor last wrote the Job or a pod of it, and touched
@@ -133,7 +134,7 @@ func newJobRecord(w apiserver.Write, job *batchv1.Job) *jobRecord {
 	return r
 }
 
-// adoptKnownPods finds the pods that named the Job before it was there.
+// adoptKnownPods finds the pods that named the Job before it existed.
 func (j *judge) adoptKnownPods(w apiserver.Write, r *jobRecord) {
 	for _, uid := range sortedUIDs(j.pods) {
 		p := j.pods[uid]
@@ -146,15 +147,15 @@ func (j *judge) adoptKnownPods(w apiserver.Write, r *jobRecord) {
 	}
 }
 
-// observeAgain looks at the pods anew: how they count may have changed.
+// observeAgain re-reads the pods, because they may count differently now.
 func (r *jobRecord) observeAgain(w apiserver.Write) {
 	for _, uid := range sortedUIDs(r.live) {
 		r.observePod(w, r.live[uid])
 	}
 }
 
-// observeStatus takes in what a status says; what is wrong with it is found by
-// judgeStatus. known is up to when every view was complete.
+// observeStatus records the content of a status; judgeStatus checks it. known is the
+// time up to which every view was complete.
 func (r *jobRecord) observeStatus(w apiserver.Write, ours bool, next *batchv1.Job, known time.Time) {
 	if !ours && !sameBooks(&r.job.Status, &next.Status) {
 		r.tampered = true
@@ -180,8 +181,8 @@ func (r *jobRecord) observeStatus(w apiserver.Write, ours bool, next *batchv1.Jo
 	}
 }
 
-// markDone marks the indexes that a status says are done, and forgets those that it
-// does not.
+// markDone marks the indexes that a status lists as done, and removes the marks of the
+// others.
 func (r *jobRecord) markDone(w apiserver.Write) {
 	done := map[int32]mark{}
 	for ix := range r.completed.Union(r.failed).All {
@@ -214,8 +215,8 @@ func uncounted(s *batchv1.JobStatus) map[types.UID]outcome {
 	return all
 }
 
-// recent are the versions whose spec an executor may go by: the newest, and
-// those that it was not long ago.
+// recent are the versions whose spec an executor may use: the newest, and those that
+// were the newest not long ago.
 func (j *judge) recent(r *jobRecord) []*batchv1.Job {
 	versions := []*batchv1.Job{r.job}
 	for i := len(r.earlier) - 1; i >= 0 && !j.old(r.earlier[i].until); i-- {
@@ -224,7 +225,7 @@ func (j *judge) recent(r *jobRecord) []*batchv1.Job {
 	return versions
 }
 
-// always reports whether all recent versions of the Job are so.
+// always reports whether is holds for all recent versions of the Job.
 func (j *judge) always(r *jobRecord, so func(*batchv1.Job) bool) bool {
 	for _, job := range j.recent(r) {
 		if !so(job) {
@@ -234,7 +235,7 @@ func (j *judge) always(r *jobRecord, so func(*batchv1.Job) bool) bool {
 	return true
 }
 
-// lately reports whether a recent version of the Job is so.
+// lately reports whether is holds for a recent version of the Job.
 func (j *judge) lately(r *jobRecord, so func(*batchv1.Job) bool) bool {
 	return !j.always(r, func(job *batchv1.Job) bool { return !so(job) })
 }

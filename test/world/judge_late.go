@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	// prompt is how long after the last thing that calls for it an executor may
-	// create a pod or announce an end: retry delays and deadlines are among these.
+	// prompt is how long an executor may take to create a pod or announce an end after
+	// the last cause, such as the end of a retry delay or a deadline.
 	prompt = 5 * time.Second
-	// routine is the same for a status that only brings counts up to date.
+	// routine is the same limit for a status that only updates counts.
 	routine = 8 * time.Second
-	// besideBusy is what such a status may wait for, if others write a lot.
+	// besideBusy is how long such a status may wait if others write a lot.
 	besideBusy = 14 * time.Second
-	// recovers is how long a hindrance may have effects: a back-off after errors is
-	// a minute at most, another executor takes over after two.
+	// recovers is how long a hindrance may have effects: a backoff after errors takes
+	// at most a minute, and another executor takes over after two.
 	recovers = 4 * time.Minute
-	// begins is how long an executor takes to begin.
+	// begins is how long an executor takes to start.
 	begins = 15 * time.Second
 )
 
-// hindered takes in that something keeps executors from acting in time, for how long
-// at most, in a namespace, or in all of them if none is named.
+// hindered is called when something keeps executors from acting in time: for how long
+// at most, and in which namespace (empty: in all).
 func (j *judge) hindered(namespace string, until time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -35,8 +35,8 @@ func (j *judge) excused(w apiserver.Write, r *jobRecord) bool {
 	return w.Time.Before(until) || j.rivals
 }
 
-// touch takes in a write of a pod by somebody else: it may call for something for the
-// Jobs that had it, and if it is nobody's, for all of the namespace.
+// touch handles a write of a pod by somebody else. It may be a cause for the Jobs that
+// had the pod or, if nothing controls the pod, for the whole namespace.
 func (j *judge) touch(w apiserver.Write, before *jobRecord, p *podRecord) {
 	for _, r := range []*jobRecord{before, p.job} {
 		if r != nil {
@@ -48,8 +48,8 @@ func (j *judge) touch(w apiserver.Write, before *jobRecord, p *podRecord) {
 	}
 }
 
-// judgeLate: an executor acts when there is a reason, not at some time after it. That
-// nothing stands still for long is judged where it stands still no more.
+// judgeLate: an executor acts soon after a cause, not some time later. The check is
+// made when the executor acts at last; judgeEnd finds Jobs for which it never acts.
 func (j *judge) judgeLate(w apiserver.Write, r *jobRecord, within time.Duration, what string) {
 	now := w.Time
 	if j.excused(w, r) {
@@ -64,8 +64,8 @@ func (j *judge) judgeLate(w apiserver.Write, r *jobRecord, within time.Duration,
 		w.By, what, w.Verb, w.Resource, w.Key.Name, idle, within)
 }
 
-// judgeLateRecord: a status accounts for a pod soon after its end, unless it may hold a
-// few pods only.
+// judgeLateRecord: a status accounts for a pod soon after its end, unless it may list
+// only a few pods.
 func (j *judge) judgeLateRecord(w apiserver.Write, r *jobRecord, p *podRecord) {
 	due := latest(p.dueAt, p.strayAt)
 	if j.limited || !p.due || p.revivals > 0 || p.flipped || r.awaits(p) || j.excused(w, r) {
@@ -79,7 +79,7 @@ func (j *judge) judgeLateRecord(w apiserver.Write, r *jobRecord, p *podRecord) {
 	}
 }
 
-// lastSpecChange is when the Job last got another spec, or came to be.
+// lastSpecChange is when the Job was created or its spec last changed.
 func (r *jobRecord) lastSpecChange() time.Time {
 	if n := len(r.earlier); n > 0 {
 		return r.earlier[n-1].until
@@ -87,8 +87,9 @@ func (r *jobRecord) lastSpecChange() time.Time {
 	return r.created
 }
 
-// dueWithin reports whether a deadline or a retry delay has passed a moment ago. With
-// a clock that is set, who knows; but routine statuses wait for no time of the day.
+// dueWithin reports whether a deadline or a retry delay has passed a moment ago. This
+// is unknown with a clock that is set, but routine statuses do not wait for a time of
+// day.
 func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) bool {
 	deadline, limited := r.deadline()
 	if j.askew() > 0 && within == prompt && (limited || len(r.ends) > 0) {
@@ -101,7 +102,7 @@ func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) boo
 	for _, p := range r.ends {
 		for n := 1; ; n++ {
 			delay := j.delayAfter(n)
-			for _, end := range []time.Time{p.finished, p.dueAt, p.endedAt, p.goneAt} { // Any of them may be what is known of it.
+			for _, end := range []time.Time{p.finished, p.dueAt, p.endedAt, p.goneAt} { // The executor may know any of them.
 				if justNow(end.Add(delay)) || justNow(end.Truncate(time.Second).Add(delay)) {
 					return true
 				}

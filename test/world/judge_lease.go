@@ -10,7 +10,7 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// leaseWritten takes in until when the holder of the lease may write.
+// leaseWritten records until when the holder of the lease may write.
 func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	lease, ok := w.New.(*coordinationv1.Lease)
 	if !ours || !ok {
@@ -23,9 +23,9 @@ func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	j.leases[w.By] = until
 }
 
-// sends takes in that an executor hands a request to the network. Where a lease says
-// who is active, whoever has not renewed it in time sends no write: another one may
-// be active by now.
+// sends is called when an executor hands a request to the network. With leader
+// election, an executor that has not renewed its lease in time must send no write:
+// another one may be active by now.
 func (j *judge) sends(by, method, resource string, now time.Time) {
 	if method == http.MethodGet || resource == "leases" {
 		return
@@ -42,7 +42,7 @@ func (j *judge) sends(by, method, resource string, now time.Time) {
 	}
 }
 
-// breachAt takes down a breach that is about no object.
+// breachAt records a breach that is not about an object.
 func (j *judge) breachAt(now time.Time, rule, format string, args ...any) {
 	j.now = now
 	j.breach(rule, types.NamespacedName{}, "", format, args...)

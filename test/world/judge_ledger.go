@@ -9,8 +9,8 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// judgeLedger holds an executor's status against I2 and I3: each pod is recorded
-// once, with one verdict, and counted once, when its finalizer is gone.
+// judgeLedger checks an executor's status against I2 and I3: each pod is recorded once,
+// with one verdict, and counted once, when its finalizer is gone.
 func (j *judge) judgeLedger(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	old := &r.job.Status
 	j.judgeLists(w, r, next)
@@ -55,7 +55,7 @@ func (j *judge) judgeLists(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	}
 }
 
-// judgeCounted holds I2 where a UID leaves the lists for a counter.
+// judgeCounted checks I2 when a UID leaves the lists and a counter grows.
 func (j *judge) judgeCounted(w apiserver.Write, r *jobRecord, uid types.UID) {
 	p, e := j.pods[uid], r.entries[uid]
 	if p != nil && !p.gone && holds(p.pod) && p.job == r && j.knows(w.By, p.revivedAt) {
@@ -66,7 +66,7 @@ func (j *judge) judgeCounted(w apiserver.Write, r *jobRecord, uid types.UID) {
 	}
 }
 
-// judgeRecorded holds a new entry against what became of the pod.
+// judgeRecorded compares a new entry with what happened to the pod.
 func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job, uid types.UID, as outcome) {
 	if e := r.entries[uid]; e != nil {
 		if e.counted <= j.revivals(uid) {
@@ -96,7 +96,7 @@ func (r *jobRecord) had(p *podRecord) bool {
 	return false
 }
 
-// wrongEntry says what is wrong with recording a pod; empty if nothing is.
+// wrongEntry says why a pod must not be recorded so; empty if it may.
 func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *podRecord, as outcome) string {
 	switch {
 	case !p.released.at.IsZero() && !holds(p.pod) && j.old(p.released.at):
@@ -117,15 +117,15 @@ func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p
 	return ""
 }
 
-// deletedBefore reports whether the pod's deletion made it fail before it
-// succeeded: for some time somebody could see it so.
+// deletedBefore reports whether the pod's deletion made it fail before it succeeded:
+// for some time an executor could see it so.
 func (j *judge) deletedBefore(r *jobRecord, p *podRecord) bool {
 	waits := j.always(r, replacesFailedOnly) && !isTrue(r.job, batchv1.JobFailureTarget)
 	return !p.deletedAt.IsZero() && !waits && (p.deletedAt.Before(p.endedAt) || !j.old(p.endedAt))
 }
 
-// asGoodAsFailed reports whether a pod counts as failed that has not ended: it is
-// being deleted and is replaced at once, or its Job has failed.
+// asGoodAsFailed reports whether a pod that has not ended counts as failed: it is being
+// deleted and is replaced at once, or its Job has failed.
 func (j *judge) asGoodAsFailed(r *jobRecord, next *batchv1.Job, p *podRecord) bool {
 	if isTrue(next, batchv1.JobFailureTarget) || isTrue(r.job, batchv1.JobFailureTarget) {
 		return true
@@ -133,9 +133,9 @@ func (j *judge) asGoodAsFailed(r *jobRecord, next *batchv1.Job, p *podRecord) bo
 	return (p.gone || p.pod.DeletionTimestamp != nil) && j.lately(r, func(job *batchv1.Job) bool { return !replacesFailedOnly(job) })
 }
 
-// ranOn reports whether a pod still ran when its Job failed, for all that whoever
-// declared that need have known. Such pods count as failed, whatever the pod failure
-// policy says to their end.
+// ranOn reports whether a pod still ran when its Job failed, as far as the writer of
+// the verdict had to know. Such pods count as failed, whatever the pod failure policy
+// says about their end.
 func (j *judge) ranOn(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *podRecord) bool {
 	if isTrue(r.job, batchv1.JobFailureTarget) {
 		return p.endedAt.IsZero() || p.endedAt.After(r.decidedOn)
@@ -143,8 +143,7 @@ func (j *judge) ranOn(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *pod
 	return isTrue(next, batchv1.JobFailureTarget) && !j.knows(w.By, p.endedAt)
 }
 
-// judgeCounters holds I2: a counter grows by what left the lists, and by nothing
-// else.
+// judgeCounters checks I2: a counter grows only by the pods that left the lists.
 func (j *judge) judgeCounters(w apiserver.Write, r *jobRecord, next *batchv1.Job, counted map[outcome]int32) {
 	old := &r.job.Status
 	if grown := next.Status.Failed - old.Failed; grown != counted[asFailed] {

@@ -10,13 +10,12 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// replacesBuiltin reports whether the executors stand in for the built-in
-// controllers.
+// replacesBuiltin reports whether the executors replace the built-in controllers.
 func (j *judge) replacesBuiltin() bool { return j.managed(&batchv1.Job{}) }
 
-// judgeOwnership holds I8 and I9: an executor writes pods of Jobs that it manages,
-// adopts those that such a Job selects and nobody controls, and takes the
-// finalizer from those that a deleted Job leaves behind.
+// judgeOwnership checks I8 and I9: an executor writes only pods of Jobs that it
+// manages. It also adopts pods that such a Job selects and nothing controls, and
+// removes the finalizer from pods of a deleted Job.
 func (j *judge) judgeOwnership(w apiserver.Write, old, next *corev1.Pod) {
 	if old == nil {
 		j.judgeOwnCreation(w, next)
@@ -50,11 +49,11 @@ func (j *judge) judgeOwned(w apiserver.Write, r *jobRecord, old, next *corev1.Po
 	}
 }
 
-// judgeLoose holds the write of a pod that nothing controls.
+// judgeLoose checks the write of a pod that nothing controls.
 func (j *judge) judgeLoose(w apiserver.Write, old, next *corev1.Pod) {
 	p := j.pods[w.UID]
 	if p != nil && p.former != nil && !j.old(p.left) {
-		return // For whoever wrote, it may still have been its Job's.
+		return // In the writer's view the Job may still have controlled it.
 	}
 	if next == nil || controllerUID(next) == "" {
 		mine := p != nil && (p.claimedBy != "" || j.selected(old))
@@ -76,7 +75,7 @@ func (j *judge) judgeLoose(w apiserver.Write, old, next *corev1.Pod) {
 	}
 }
 
-// selected reports whether a Job of ours selects the pod, or one did that is gone.
+// selected reports whether a managed Job selects the pod, or one that is gone did.
 func (j *judge) selected(pod *corev1.Pod) bool {
 	for _, r := range j.jobs {
 		if r.key.Namespace == pod.Namespace && r.selects(pod) && j.managed(r.job) {
@@ -86,8 +85,7 @@ func (j *judge) selected(pod *corev1.Pod) bool {
 	return false
 }
 
-// onlyReleases reports whether a write takes the tracking finalizer from a pod,
-// and changes nothing else that matters.
+// onlyReleases reports whether a write only removes the tracking finalizer from a pod.
 func onlyReleases(w apiserver.Write, old, next *corev1.Pod) bool {
 	if !holds(old) || holds(next) || w.Verb == "delete" {
 		return false

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What a pod says of itself, as upstream reads it.
+// What a pod says about itself, as upstream reads it.
 
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
@@ -21,8 +21,7 @@ func flips(first, next *corev1.Pod) bool {
 	return first != nil && next != nil && first.Status.Phase != next.Status.Phase
 }
 
-// holds reports whether a pod holds the tracking finalizer; one that is not there
-// does not.
+// holds reports whether a pod has the tracking finalizer. A nil pod does not.
 func holds(pod *corev1.Pod) bool {
 	return pod != nil && slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 }
@@ -44,7 +43,7 @@ func podIndex(pod *corev1.Pod) int32 {
 	return int32(ix)
 }
 
-// countOf reads a count annotation; one that is absent or no count is 0.
+// countOf reads a count annotation; 0 if it is absent or not a count.
 func countOf(pod *corev1.Pod, annotation string) int32 {
 	n, err := strconv.ParseInt(pod.Annotations[annotation], 10, 32)
 	if err != nil || n < 0 {
@@ -75,9 +74,8 @@ func disrupted(pod *corev1.Pod) bool {
 	})
 }
 
-// finishTime is when a pod says that it ended, as upstream reads it: by its
-// containers, else by when it was no longer ready, else by its deletion, else by
-// its creation.
+// finishTime is when a pod ended by its own account, as upstream reads it: from its
+// containers, else when it became unready, else its deletion, else its creation.
 func finishTime(pod *corev1.Pod) time.Time {
 	if at := containersEnd(pod); !at.IsZero() {
 		return at
@@ -97,8 +95,8 @@ func finishTime(pod *corev1.Pod) time.Time {
 	return at
 }
 
-// containersEnd is when the last container ended; zero if one of them does not
-// say.
+// containersEnd is when the last container ended; zero if one of them does not say
+// when.
 func containersEnd(pod *corev1.Pod) (last time.Time) {
 	for i := range pod.Status.ContainerStatuses {
 		end := pod.Status.ContainerStatuses[i].State.Terminated

@@ -11,7 +11,7 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// noIndex stands for a pod without a usable completion index.
+// noIndex is the index of a pod without a usable completion index.
 const noIndex int32 = -1
 
 // A podRecord is what happened to one pod.
@@ -24,27 +24,27 @@ type podRecord struct {
 	gone    bool
 	goneAt  time.Time
 
-	// job is the Job that controls the pod, nil if none does; claimed is when
-	// and by whom it came to that.
+	// job is the Job that controls the pod, nil if none does; claimed says when and by
+	// whom that began.
 	job       *jobRecord
 	claimedAt time.Time
 	claimedBy string
-	// former is the Job that controlled the pod before, and left when it ceased to.
+	// former is the Job that controlled the pod before; left is when that ended.
 	former *jobRecord
 	left   time.Time
 
-	// due is when the pod was first to be counted: it had ended, or its deletion
-	// was as good, while it held the finalizer and its Job selected it.
+	// due is when the pod first had to be counted: it had the finalizer, its Job
+	// selected it, and it had ended or its deletion counted as an end.
 	due      bool
 	dueAt    time.Time
 	dueOrder uint64
-	// dueBefore: it had not ended then.
+	// dueBefore: it had not ended at that time.
 	dueBefore bool
-	// finished is the earliest time that the pod has named for its end since;
-	// saidToEnd is the latest one that it has ever named.
+	// finished is the earliest time that the pod has reported for its end since;
+	// saidToEnd is the latest time that it ever reported.
 	finished, saidToEnd time.Time
-	// first is the version that showed how the pod ended first; flipped says
-	// that a later one told otherwise.
+	// first is the first version that showed how the pod ended; flipped: a later
+	// version showed another end.
 	first   *corev1.Pod
 	endedAt time.Time
 	flipped bool
@@ -54,14 +54,14 @@ type podRecord struct {
 	// strayAt is when the Job's selector last did not match the pod, or when the Job
 	// lost it.
 	strayAt time.Time
-	// released is when the finalizer went, and who took it; excuse is why it went
-	// uncounted.
+	// released is when the finalizer was removed, and by whom; excuse is why the pod
+	// was released without being counted.
 	released mark
 	excuse   string
 
-	// revivals is how often somebody else has changed whose the pod is, or put its
-	// finalizer back; revivedAt is when that was last. Nothing in the cluster tells
-	// then that the pod was counted, if it was.
+	// revivals is how often somebody else has changed the pod's owner or put its
+	// finalizer back; revivedAt is when that last happened. After that, nothing in the
+	// cluster shows that the pod was counted.
 	revivals  int32
 	revivedAt time.Time
 
@@ -79,7 +79,7 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 	j.observePod(w, ours, old, next)
 }
 
-// judgePodWrite holds an executor's write of a pod against the rules.
+// judgePodWrite checks an executor's write of a pod.
 func (j *judge) judgePodWrite(w apiserver.Write, old, next *corev1.Pod) {
 	switch {
 	case old == nil:
@@ -120,8 +120,8 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 	j.countWrite(w, ours, p)
 }
 
-// revives reports whether somebody makes a pod another one's or nobody's, or puts
-// the finalizer back. Labels may do the former.
+// revives reports whether somebody changes the pod's owner (also by its labels), or
+// puts the finalizer back.
 func (p *podRecord) revives(old, next *corev1.Pod) bool {
 	relabelled := p.job != nil && p.job.selects(old) != p.job.selects(next)
 	return (!holds(old) && holds(next)) || controllerUID(old) != controllerUID(next) || relabelled
@@ -174,7 +174,7 @@ func (p *podRecord) observeEnd(w apiserver.Write, ours bool, old, next *corev1.P
 	}
 }
 
-// observePod takes in what a version of a pod says to its Job.
+// observePod records what a version of a pod means for its Job.
 func (r *jobRecord) observePod(w apiserver.Write, p *podRecord) {
 	if p.gone {
 		return
@@ -197,8 +197,8 @@ func (r *jobRecord) observePod(w apiserver.Write, p *podRecord) {
 	}
 }
 
-// succeeded and failed are how the pod ended first, for good; neither is true of
-// one that has not ended.
+// succeeded and failed say how the pod ended first, which is final. Both are false
+// before it ends.
 func (p *podRecord) succeeded() bool {
 	return p.first != nil && p.first.Status.Phase == corev1.PodSucceeded
 }

@@ -8,13 +8,13 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// judgeRelease holds I1 where an executor takes the tracking finalizer away: the
-// status as stored accounts for the pod, or the pod needs no counting. Whoever is
-// asked is the Job that controlled the pod before this write.
+// judgeRelease checks I1 when an executor removes the tracking finalizer: the stored
+// status accounts for the pod, or the pod need not be counted. The Job is the one that
+// controlled the pod before this write.
 func (j *judge) judgeRelease(w apiserver.Write, p *podRecord, next *corev1.Pod) {
 	r := p.job
 	if r == nil {
-		return // Whether that was an executor's to do is for judgeOwnership.
+		return // judgeOwnership checks whether an executor may do so.
 	}
 	if r.accounts(p) {
 		return
@@ -35,8 +35,8 @@ func (j *judge) judgeRelease(w apiserver.Write, p *podRecord, next *corev1.Pod) 
 	_ = next
 }
 
-// accounts reports whether the stored status accounts for a pod: its UID is or was
-// in a list, or its index stands there as completed.
+// accounts reports whether the stored status accounts for a pod: its UID is or was in a
+// list, or its index is listed as completed.
 func (r *jobRecord) accounts(p *podRecord) bool {
 	if r.entries[p.uid] != nil {
 		return true
@@ -51,8 +51,8 @@ func (r *jobRecord) accounts(p *podRecord) bool {
 
 // uncountable says why an ended pod counts nowhere; empty if it must be counted.
 func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
-	// A pod that ended while the decision to let it go was on its way may still
-	// have been running for whoever decided.
+	// A pod that ended while the decision to release it was under way may still have
+	// been running in the view of the executor.
 	lateEnd := !ended(p.pod) || !j.old(p.endedAt)
 	switch {
 	case r.gone:
@@ -75,8 +75,8 @@ func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
 	return ""
 }
 
-// ignored reports whether the pod failure policy ignores the pod's failure, as it
-// ended or as it says now.
+// ignored reports whether the pod failure policy ignores the pod's failure, by its
+// first or by its current report.
 func (j *judge) ignored(r *jobRecord, p *podRecord) bool {
 	if p.succeeded() {
 		return false
@@ -85,8 +85,8 @@ func (j *judge) ignored(r *jobRecord, p *podRecord) bool {
 		policyAction(r.job, p.pod) == batchv1.PodFailurePolicyActionIgnore
 }
 
-// giveUp says why a running pod may be ended uncounted; empty if nothing asks
-// for it.
+// giveUp says why a running pod may be ended without being counted; empty if it may
+// not.
 func (j *judge) giveUp(r *jobRecord, p *podRecord) string {
 	switch {
 	case j.lately(r, suspended):
@@ -101,7 +101,7 @@ func (j *judge) giveUp(r *jobRecord, p *podRecord) string {
 	return ""
 }
 
-// shared reports whether another pod of the index is there or was lately.
+// shared reports whether another pod of the index exists, or did until lately.
 func (j *judge) shared(r *jobRecord, p *podRecord) bool {
 	ix := podIndex(p.pod)
 	if !isIndexed(r.job) {
@@ -118,7 +118,7 @@ func (j *judge) shared(r *jobRecord, p *podRecord) bool {
 	return false
 }
 
-// surplus reports whether more pods run, or did lately, than some recent version
+// surplus reports whether more pods run, or ran until lately, than some recent version
 // of the Job wants.
 func (j *judge) surplus(r *jobRecord) bool {
 	var running, succeeded int64
@@ -140,14 +140,14 @@ func (j *judge) surplus(r *jobRecord) bool {
 	return false
 }
 
-// A sight is what somebody knows of a Job's pods: which of them have ended, which were
-// let go uncounted, and the indexes of which the status says that they are completed.
+// A sight is a view of a Job's pods: which of them have ended, which were released
+// without being counted, and which indexes the status lists as completed.
 type sight struct {
 	completed    indexset.Set
 	ended, letGo func(*podRecord) bool
 }
 
-// all is the sight of who knows everything.
+// all is the complete view.
 func (r *jobRecord) all() sight {
 	return sight{r.completed, func(*podRecord) bool { return true }, func(p *podRecord) bool { return p.excuse != "" }}
 }
@@ -160,15 +160,14 @@ func (j *judge) least(r *jobRecord, by string) sight {
 }
 
 // most is what an executor may know of successes: it need not have seen yet that
-// another one, or somebody else, has let a pod go.
+// another writer released a pod.
 func (j *judge) most(r *jobRecord, by string) sight {
 	s := r.all()
 	s.letGo = func(p *podRecord) bool { return p.excuse != "" && j.told(p.released, by) }
 	return s
 }
 
-// completedTo are the completed indexes of which an executor must know that the status
-// says so.
+// completedTo are the completed indexes that an executor must know from the status.
 func (j *judge) completedTo(r *jobRecord, by string) (known indexset.Set) {
 	for ix := range r.completed.All {
 		if j.told(r.done[ix], by) {
@@ -178,8 +177,8 @@ func (j *judge) completedTo(r *jobRecord, by string) (known indexset.Set) {
 	return known
 }
 
-// succeeded is how many pods, or for an Indexed Job how many indexes in range,
-// have succeeded to be counted, to that sight.
+// succeeded is how many pods, or how many indexes in range for an Indexed Job, have
+// succeeded in that view and count.
 func (r *jobRecord) succeeded(s sight) (n int64) {
 	done := s.completed.Below(valueOr(r.job.Spec.Completions, 0)).Minus(r.failed)
 	for _, p := range r.ends {

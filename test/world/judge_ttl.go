@@ -10,8 +10,8 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// expires is when a finished Job's time to live is over: by the annotation for
-// its outcome, else its spec, else its namespace. ok is false if it is kept.
+// expires is when a finished Job's time to live is over: by the annotation for its
+// outcome, else its spec, else its namespace. ok is false if the Job has none.
 func (j *judge) expires(job *batchv1.Job) (at time.Time, ok bool) {
 	terminal := condition(job, finished(job))
 	if terminal == nil || terminal.LastTransitionTime.IsZero() {
@@ -46,9 +46,9 @@ func readSeconds(annotations map[string]string, name string) (time.Duration, boo
 	return time.Duration(n) * time.Second, true
 }
 
-// expiryMissing says why the Job's time to live does not let it be deleted now;
-// empty if it does. The deletion hits the very version that was judged, and an
-// executor's clock that is ahead deletes nothing early.
+// expiryMissing says why the Job must not be deleted now by its time to live; empty if
+// it may. A deletion names the exact version that was judged, and an executor whose
+// clock is ahead must not delete early.
 func (j *judge) expiryMissing(_ apiserver.Write, r *jobRecord) string {
 	if finished(r.job) == "" {
 		return "it is not finished"
@@ -66,8 +66,8 @@ func (j *judge) expiryMissing(_ apiserver.Write, r *jobRecord) string {
 	return ""
 }
 
-// expiryLook is how long it takes at most until a Job is looked at again whose time to
-// live was compared with a clock that was behind.
+// expiryLook is how long an executor may take to check a Job again whose time to live
+// it compared with a clock that was behind.
 const expiryLook = 10 * time.Minute
 
 // judgeExpired: at rest, a Job past its time to live is gone.

@@ -8,7 +8,7 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// judgeJobWrite holds an executor's write of a Job against the rules.
+// judgeJobWrite checks an executor's write of a Job.
 func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	if w.Verb == "delete" || w.Verb == "deletecollection" {
 		j.judgeJobDeletion(w, r)
@@ -35,8 +35,8 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	j.judgeConditions(w, r, next)
 }
 
-// judgeConditions holds I4: the interim condition first, the terminal one last,
-// and neither goes or changes sides.
+// judgeConditions checks I4: the interim condition comes first, the terminal one last,
+// and neither is removed or replaced by its opposite.
 func (j *judge) judgeConditions(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	sides := map[batchv1.JobConditionType]batchv1.JobConditionType{
 		batchv1.JobSuccessCriteriaMet: batchv1.JobFailureTarget, batchv1.JobFailureTarget: batchv1.JobSuccessCriteriaMet,
@@ -60,8 +60,8 @@ func (j *judge) judgeConditions(w apiserver.Write, r *jobRecord, next *batchv1.J
 	}
 }
 
-// judgeTerminal holds I4 where a Job finishes: announced in an earlier status, no
-// pod left that runs or holds the finalizer, nothing left to count.
+// judgeTerminal checks I4 when a Job finishes: an earlier status announced it, no pod
+// runs or has the finalizer, and nothing is left to count.
 func (j *judge) judgeTerminal(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	interim := batchv1.JobFailureTarget
 	if isTrue(next, batchv1.JobComplete) {
@@ -82,7 +82,7 @@ func (j *judge) judgeTerminal(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		p := r.live[uid]
 		switch {
 		case !j.shown(p, w.By) || !r.selects(p.pod) || !j.old(p.strayAt):
-		case holds(p.pod) && !j.knows(w.By, p.revivedAt): // Somebody put it back a moment ago.
+		case holds(p.pod) && !j.knows(w.By, p.revivedAt): // Somebody put the finalizer back a moment ago.
 		case holds(p.pod):
 			j.breach("I4", r.key, r.uid, "%s wrote %s while pod %s held the finalizer, and all are released first", w.By, finished(next), p.key.Name)
 		case p.active() || p.terminating():
@@ -91,8 +91,8 @@ func (j *judge) judgeTerminal(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	}
 }
 
-// shown reports whether an executor must know of a pod: it made the pod the Job's
-// itself, or every view shows that.
+// shown reports whether an executor must know of a pod: it gave the pod to the Job
+// itself, or every view includes that.
 func (j *judge) shown(p *podRecord, by string) bool {
 	return j.told(mark{p.claimedBy, p.claimedAt}, by)
 }
@@ -108,7 +108,7 @@ const (
 	reasonTooManyIndexes = batchv1.JobReasonMaxFailedIndexesExceeded
 )
 
-// judgeCause holds a new verdict against the pods: it must have a cause.
+// judgeCause checks that a new verdict has a cause.
 func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c *batchv1.JobCondition) {
 	var missing string
 	succeeds := c.Type == batchv1.JobSuccessCriteriaMet
@@ -138,8 +138,8 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 	}
 }
 
-// judgeOverlooked: success was declared, and whoever saw the successes that it
-// rests on has seen the failures before them, which go first.
+// judgeOverlooked: a writer that saw the successes behind a declared success has also
+// seen the failures before them, and failures have precedence.
 func (j *judge) judgeOverlooked(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	seen := r.successesSeen(next)
 	var failures int64
@@ -159,8 +159,8 @@ func (j *judge) judgeOverlooked(w apiserver.Write, r *jobRecord, next *batchv1.J
 	}
 }
 
-// successesSeen is the version up to which whoever declared success has seen pods
-// end, at least: views show them in order. 0 if that cannot be told.
+// successesSeen is the version up to which the writer of a success has at least seen
+// pods end, because views show ends in order. 0: unknown.
 func (r *jobRecord) successesSeen(next *batchv1.Job) (seen uint64) {
 	if !isIndexed(next) {
 		wanted := int(valueOr(next.Spec.Completions, 1))

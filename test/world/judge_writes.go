@@ -6,9 +6,9 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// What executors may write is bounded by what happened (I11): each write by
-// somebody else pays for some of theirs, and so does each change of a spec, by
-// the pods that it may call for or end.
+// The number of writes by executors is bounded by what happened (I11). Each write by
+// somebody else allows some writes of theirs, and so does each change of a spec, by the
+// pods that it may create or end.
 const (
 	writesAtAll      = 40
 	writesPerWrite   = 6
@@ -19,13 +19,13 @@ const (
 	podWritesPerGift = 2
 )
 
-// comesToRest is how long after the last thing that happened to a Job it may be
-// written without a reason of its own: the longest retry delay, the longest
-// back-off after failed rounds, and slack.
+// comesToRest is how long after the last event a Job may be written without a new
+// cause: the longest retry delay, the longest backoff after failed reconciles, and
+// slack.
 func (j *judge) comesToRest() time.Duration { return j.longestDelay + 5*time.Minute }
 
-// disturbed takes in a fault: an answer that was lost, a process that was killed.
-// What it makes necessary is nobody's hot loop.
+// disturbed handles a fault: a lost answer, or a killed process. The writes that it
+// makes necessary are not a hot loop.
 func (j *judge) disturbed(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -56,8 +56,8 @@ func (j *judge) countWrite(w apiserver.Write, ours bool, p *podRecord) {
 	}
 }
 
-// countJobWrite counts the write of a Job. A change of the spec may call for all
-// its pods, and end them; and so may the Job's deletion.
+// countJobWrite counts the write of a Job. A change of the spec, or the deletion of the
+// Job, may concern all its pods.
 func (j *judge) countJobWrite(w apiserver.Write, ours bool, r *jobRecord, specChanged bool) {
 	if specChanged || w.Verb == "delete" || r.gone {
 		r.stimulated(w, writesPerChange+writesPerPod*(r.parallelism()+len(r.live)))
@@ -93,8 +93,8 @@ func (j *judge) countOurs(w apiserver.Write, r *jobRecord) {
 	j.judgeRest(w, r)
 }
 
-// judgeRest: once faults have ended, a Job to which nothing happens is written no
-// more.
+// judgeRest: once faults have ended, executors do not write a Job to which nothing
+// happens.
 func (j *judge) judgeRest(w apiserver.Write, r *jobRecord) {
 	if j.calmSince.IsZero() || w.Verb == "delete" {
 		return

@@ -18,11 +18,11 @@ const (
 	nodeName    = "node"
 )
 
-// nodePatience is how long the pods of a lost node hang before they are collected.
+// nodePatience is how long the pods of a lost node stay before they are collected.
 const nodePatience = 40 * time.Second
 
-// kubelets play all nodes: they see each write of a pod, and act after a while.
-// Nothing of theirs fails.
+// kubelets simulate all nodes: they see each write of a pod, and act after a while.
+// Their requests never fail.
 type kubelets struct {
 	w *world
 	// created counts the pods of a Job or CronJob of the plan.
@@ -35,7 +35,7 @@ func newKubelets(w *world) *kubelets {
 	return &kubelets{w: w, created: map[string]int{}, dying: map[types.UID]bool{}, fates: map[types.UID]fate{}}
 }
 
-// see takes in a write of a pod. The world calls it write by write.
+// see handles a write of a pod. The world calls it for each write, in order.
 func (k *kubelets) see(write apiserver.Write) {
 	pod, ok := write.New.(*corev1.Pod)
 	if !ok {
@@ -63,7 +63,7 @@ func (k *kubelets) after(d time.Duration, pod *corev1.Pod, do func(*corev1.Pod))
 	})
 }
 
-// fateOf is the fate of a new pod: the next one of its Job's, or to succeed soon.
+// fateOf is the fate of a new pod: the next one of its Job, or to succeed soon.
 func (k *kubelets) fateOf(pod *corev1.Pod) fate {
 	calm := fate{start: 100 * time.Millisecond, ready: 200 * time.Millisecond, run: 2 * time.Second, end: endsWell, linger: time.Second}
 	owner := metav1.GetControllerOfNoCopy(pod)
@@ -94,7 +94,7 @@ func (w *world) fatesOf(on string) []fate {
 	return nil
 }
 
-// run binds a pod, starts its containers and sees to their end.
+// run binds a pod, starts its containers and ends them.
 func (k *kubelets) run(pod *corev1.Pod, f fate) {
 	if pod.DeletionTimestamp != nil || ended(pod) {
 		return
@@ -127,7 +127,7 @@ func (k *kubelets) bind(pod *corev1.Pod) error {
 	return k.w.server.Bind("scheduler", types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID, nodeName)
 }
 
-// end ends a pod as it is its fate, unless it has ended or is being deleted.
+// end ends a pod as its fate says, unless it has ended or is being deleted.
 func (k *kubelets) end(pod *corev1.Pod, f fate) {
 	if ended(pod) || pod.DeletionTimestamp != nil {
 		return
@@ -156,7 +156,8 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 	}
 }
 
-// collect is what the collector of pods does with those of a node that is gone.
+// collect does what the pod garbage collector does with the pods of a node that is
+// gone.
 func (k *kubelets) collect(pod *corev1.Pod) {
 	if !ended(pod) {
 		k.statusBy(podGCName, pod, func(p *corev1.Pod) {
@@ -167,15 +168,15 @@ func (k *kubelets) collect(pod *corev1.Pod) {
 	k.delete(podGCName, pod, new(int64(0)))
 }
 
-// remove ends the deletion of a pod that has begun.
+// remove completes the deletion of a pod.
 func (k *kubelets) remove(pod *corev1.Pod) {
 	f := k.fates[pod.UID]
 	if f.end == nodeLost && disrupted(pod) {
-		return // Nobody is there to end it.
+		return // No kubelet is there to end it.
 	}
 	k.after(f.linger, pod, func(p *corev1.Pod) {
 		if p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0 {
-			if f.obeys && !ended(p) { // It is gone, but for its finalizers; its node may tell still.
+			if f.obeys && !ended(p) { // Only its finalizers keep it; its node may still report its end.
 				k.status(p, func(p *corev1.Pod) { setEnded(p, corev1.PodSucceeded, fate{}) })
 			}
 			return

@@ -12,14 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A link is the way of one executor to the API server.
+// A link connects one executor to the API server.
 type link struct {
 	*network
 	by string
 	to http.RoundTripper
 
 	once  sync.Once
-	down  chan struct{} // Closed when the network is cut, for ever.
+	down  chan struct{} // Closed when the network is cut for ever.
 	brake brake
 }
 
@@ -27,7 +27,7 @@ func (n *network) link(by string, to http.RoundTripper) *link {
 	return &link{network: n, by: by, to: to, down: make(chan struct{})}
 }
 
-// cut ends everything that is on its way, at once and for ever.
+// cut ends everything that is under way, at once and for ever.
 func (l *link) cut() { l.once.Do(func() { close(l.down) }) }
 
 func (l *link) isDown() bool {
@@ -39,7 +39,7 @@ func (l *link) isDown() bool {
 	}
 }
 
-// travel waits, unless the caller gives up or the network is cut before.
+// travel waits, unless the caller gives up or the network is cut first.
 func (l *link) travel(ctx context.Context, d time.Duration) error {
 	if l.isDown() {
 		return errCut
@@ -59,7 +59,7 @@ func (l *link) travel(ctx context.Context, d time.Duration) error {
 	case err != nil:
 		return err
 	case froze:
-		return nil // What has come meanwhile is read before anybody looks at the clock.
+		return nil // What has arrived meanwhile is read before anybody reads the clock.
 	}
 	return ctx.Err()
 }
@@ -119,7 +119,7 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 	return l.remember(r, resp)
 }
 
-// hear listens for statuses that the API server finds invalid: none of ours is.
+// hear looks for statuses that the API server refuses as invalid: none of ours may be.
 func (l *link) hear(r *request, resp *http.Response) {
 	if resp.StatusCode != http.StatusUnprocessableEntity {
 		return
@@ -132,7 +132,7 @@ func (l *link) hear(r *request, resp *http.Response) {
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// remember keeps the first answer to each list that need not be new.
+// remember keeps the first answer to each list that may be served from the cache.
 func (l *link) remember(r *request, resp *http.Response) (*http.Response, error) {
 	if r.Method != http.MethodGet || r.URL.Query().Get("resourceVersion") != "0" || resp.StatusCode != http.StatusOK {
 		return resp, nil

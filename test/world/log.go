@@ -54,8 +54,8 @@ func (j *journal) writes() int {
 	return n
 }
 
-// digest is the same for two logs with the same writes at the same times. Events
-// do not count: nobody acts on them.
+// digest is the same for two logs with the same writes at the same times. Events are
+// left out, because nobody acts on them.
 func (j *journal) digest() string {
 	h := sha256.New()
 	for _, l := range j.lines {
@@ -104,7 +104,7 @@ func describeWrite(w *apiserver.Write) string {
 	return head + ": " + changes(facts(w.Old), facts(w.New))
 }
 
-// changes are the facts that are new, and those that are no more.
+// changes are the facts that were added and removed.
 func changes(before, after []string) string {
 	var out []string
 	for _, f := range after {
@@ -124,7 +124,7 @@ func changes(before, after []string) string {
 	return strings.Join(out, ", ")
 }
 
-// facts are what is told of an object, as name=value.
+// facts describes an object as name=value.
 func facts(obj any) []string {
 	switch o := obj.(type) {
 	case *batchv1.Job:

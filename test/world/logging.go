@@ -8,7 +8,7 @@ import (
 	"jobpolicy.dev/executor/telemetry"
 )
 
-// A logHandler hears what an executor logs. It must never have found a missed
+// A logHandler reads what an executor logs. The executor must never report a missed
 // wake.
 type logHandler struct {
 	w  *world

@@ -21,8 +21,7 @@ var (
 	errNone    = errors.New("there is none")
 )
 
-// owned are the objects that the Job or CronJob of a name controls, the oldest
-// first.
+// owned are the objects that the Job or CronJob with a name controls, the oldest first.
 func owned[T metav1.Object](w *world, resource string, owner types.NamespacedName) []T {
 	var out []T
 	for _, obj := range w.server.List(resource, owner.Namespace) {
@@ -44,8 +43,7 @@ func without(list []string, what string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == what })
 }
 
-// onPod does something to one of a Job's pods: those that have not ended come
-// first.
+// onPod does something to one of a Job's pods; those that have not ended come first.
 func (w *world) onPod(s *step) error {
 	pods := owned[*corev1.Pod](w, "pods", s.key())
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
@@ -65,7 +63,7 @@ func (w *world) onPod(s *step) error {
 	return w.meddle(s, pod)
 }
 
-// meddle does to a pod what the step says.
+// meddle applies a step to a pod.
 func (w *world) meddle(s *step, pod *corev1.Pod) error {
 	c := w.actor(s.who).CoreV1().Pods(pod.Namespace)
 	change := func(change func(*corev1.Pod)) error {
@@ -88,7 +86,7 @@ func (w *world) meddle(s *step, pod *corev1.Pod) error {
 	case "relabel a pod":
 		return change(func(p *corev1.Pod) { p.Labels = map[string]string{"stray": "yes"} })
 	case "relabel and label back":
-		w.later(s.d, func() { _ = change(func(p *corev1.Pod) { p.Labels = labels }) }) // It may be gone.
+		w.later(s.d, func() { _ = change(func(p *corev1.Pod) { p.Labels = labels }) }) // The pod may be gone.
 		return change(func(p *corev1.Pod) { p.Labels = map[string]string{"stray": "yes"} })
 	case "disown a pod":
 		return change(func(p *corev1.Pod) { p.OwnerReferences = nil })
@@ -110,8 +108,7 @@ func (w *world) meddle(s *step, pod *corev1.Pod) error {
 	}
 }
 
-// createPod creates a pod that no executor made: of a Job that is not ours, or of
-// nobody.
+// createPod creates a pod that no executor created: of an unmanaged Job, or of none.
 func (w *world) createPod(s *step) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "made-", Labels: map[string]string{"app": "shared"}},
@@ -134,7 +131,7 @@ func (w *world) createPod(s *step) error {
 	return err
 }
 
-// limitPods sets a quota of pods, or takes it away.
+// limitPods sets a quota of pods, or removes it.
 func (w *world) limitPods(s *step) error {
 	c := w.actor(s.who).CoreV1().ResourceQuotas(namespace)
 	if s.verb == "limit no pods" {
@@ -168,7 +165,7 @@ func (w *world) breakWatches(*step) error {
 	return nil
 }
 
-// compact forgets all history, so that watches that break off cannot go on.
+// compact drops all history, so that interrupted watches cannot continue.
 func (w *world) compact(s *step) error {
 	w.server.Compact(w.lastVersion.Load())
 	return w.breakWatches(s)
@@ -193,7 +190,7 @@ func (w *world) setClock(s *step) error {
 	return nil
 }
 
-// setClocks sets the executors' clocks: so far ahead of the API server's.
+// setClocks sets how far the executors' clocks are ahead of the API server's.
 func (w *world) setClocks(ahead time.Duration) {
 	w.fleet.skew.Store(int64(ahead))
 	w.judge.clocksSet(ahead)

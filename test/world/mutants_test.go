@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	mutantsFlag     = flag.String("world.mutants", "", "plant the defects of testdata/mutants.txt whose names match, one at a time, and look for each in worlds")
-	mutantSeedsFlag = flag.Uint64("world.mutant-seeds", 20_000, "in how many worlds a mutant is looked for at most")
+	mutantsFlag     = flag.String("world.mutants", "", "plant the defects of testdata/mutants.txt whose names match, one at a time, and search for each in worlds")
+	mutantSeedsFlag = flag.Uint64("world.mutant-seeds", 20_000, "largest number of worlds in which a mutant is searched")
 )
 
 // A mutant is a defect to plant.
@@ -71,7 +71,7 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// TestMutants looks for each mutant in worlds. One that is not found is a hole in
+// TestMutants searches for each mutant in worlds. A mutant that is not found shows a gap in
 // the worlds or in the judges.
 func TestMutants(t *testing.T) {
 	if *mutantsFlag == "" {
@@ -87,16 +87,16 @@ func TestMutants(t *testing.T) {
 		if !chosen.MatchString(m.name) {
 			continue
 		}
-		row := m.hunt(t)
+		row := m.search(t)
 		fmt.Fprintln(os.Stderr, row)
 		table.WriteString(row + "\n")
 	}
 	t.Logf("\n%s", table.String())
 }
 
-// hunt builds the worlds with the mutant in them and plays them until one breaks a
+// search builds the worlds with the mutant in them and plays them until one breaks a
 // rule.
-func (m mutant) hunt(t *testing.T) string {
+func (m mutant) search(t *testing.T) string {
 	t.Helper()
 	binary, err := m.build(t.TempDir())
 	if err != nil {
@@ -105,7 +105,7 @@ func (m mutant) hunt(t *testing.T) string {
 	}
 	total, rule := newTally(), ""
 	seeds := &seedRange{next: *fromFlag, end: *fromFlag + *mutantSeedsFlag}
-	c := crew{binary: binary, workers: *workersFlag, seeds: seeds, args: []string{"-world.until-broken"}, tell: func(r report) {
+	c := workerPool{binary: binary, workers: *workersFlag, seeds: seeds, args: []string{"-world.until-broken"}, tell: func(r report) {
 		total.add(r)
 		if len(r.Breaches) > 0 && rule == "" {
 			rule = r.Rule + ": " + firstLines(r.Breaches[0])

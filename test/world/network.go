@@ -18,24 +18,24 @@ var (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// A network carries requests of executors to the API server and back, or fails
-// to, as the plan says.
+// A network carries requests of executors to the API server and back, or lets them
+// fail, as the plan says.
 type network struct {
 	seed  uint64
 	plan  *plan
 	begun time.Time
-	// sending is told each request of an executor, in the moment it is sent.
+	// sending is called with each request of an executor when it is sent.
 	sending func(*request)
 	note    func(who, text string)
 	refused func(by, verb, resource, message string)
-	runAway func() // There is no end to requests.
+	runAway func() // Called when executors send requests without end.
 	telling func() bool
-	// disturbed is told of each fault.
+	// disturbed is called for each fault.
 	disturbed func(now time.Time)
-	// hindered is told of each fault and of each error, in a namespace or anywhere.
+	// hindered is called for each fault and each error, in a namespace or everywhere.
 	hindered func(namespace string, until time.Time)
-	// asked and garbled are told of each question about a Job, and of the answers to
-	// it that break the contract.
+	// asked and garbled are called for each question about a Job, and for each answer
+	// to one that breaks the contract.
 	asked   func(by string, job types.UID)
 	garbled func(by string, job types.UID, at time.Time)
 
@@ -46,7 +46,7 @@ type network struct {
 	work     int
 	lists    map[string]*list // The first answer to each list from the cache.
 	happened map[faultKind]int
-	reached  map[string]bool // What of the executor's and the engine's ways was taken.
+	reached  map[string]bool // The ways of the executor and the engine that were used.
 }
 
 // A list is an answer that may be given again.
@@ -69,7 +69,7 @@ func (n *network) end() {
 	n.calm = true
 }
 
-// fault is what befalls the request, or nil.
+// fault is the fault that applies to the request, or nil.
 func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,7 +89,7 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 	return nil
 }
 
-// concerns reports whether requests like that one may fail so.
+// concerns reports whether the fault applies to such a request.
 func (f *fault) concerns(r *request) bool {
 	if f.verb != "" && f.verb != r.Method {
 		return false
@@ -110,11 +110,12 @@ func (f *fault) concerns(r *request) bool {
 	return f.resource == "" || f.resource == base
 }
 
-// mostWork is how many requests and questions there may be in a world; in one that
-// goes on for weeks, some for each hour, because Jobs at rest are asked about.
+// mostWork is the largest number of requests and questions in a world. A world of weeks
+// may have some for each hour, because the executor also checks Jobs at rest.
 func (p *plan) mostWork() int { return 20_000 + 100*int(p.calm/time.Hour) }
 
-// strain counts requests and questions. Who sends too many will never stop.
+// strain counts requests and questions. An executor that sends too many would never
+// stop.
 func (l *link) strain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +127,7 @@ func (l *link) strain() {
 	}
 }
 
-// runaway reports whether there was no end to requests.
+// runaway reports whether executors sent requests without end.
 func (n *network) runaway() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -11,16 +11,16 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// A pause is a time in which nothing gets from an executor or to it: its process is
-// frozen (SIGSTOP), or the API server and the engine hang for it alone.
+// A pause is a time in which nothing passes between an executor and the servers: its
+// process is frozen (SIGSTOP), or the API server and the engine hang for it alone.
 type pause struct {
 	over chan struct{} // Closed when it is.
-	// frozen: a process that stands still does not see either that it has waited
-	// for too long.
+	// frozen: the process does not run, so it does not notice either that it has waited
+	// too long.
 	frozen bool
 }
 
-// A brake holds what passes a link.
+// A brake delays what passes a link.
 type brake struct {
 	mu     sync.Mutex
 	paused *pause
@@ -32,7 +32,8 @@ func (b *brake) current() *pause {
 	return b.paused
 }
 
-// pause begins a pause, and returns what ends it. false: there is one already.
+// pause begins a pause, and returns a function that ends it; false if there is one
+// already.
 func (l *link) pause(frozen bool) (end func(), ok bool) {
 	l.brake.mu.Lock()
 	defer l.brake.mu.Unlock()
@@ -49,7 +50,7 @@ func (l *link) pause(frozen bool) (end func(), ok bool) {
 	}, true
 }
 
-// pass waits for the end of a pause, if there is one. froze: the process stood still
+// pass waits for the end of a pause, if there is one. froze: the process was frozen
 // meanwhile.
 func (l *link) pass(ctx context.Context) (froze bool, err error) {
 	for p := l.brake.current(); p != nil; p = l.brake.current() {
@@ -68,8 +69,8 @@ func (l *link) pass(ctx context.Context) (froze bool, err error) {
 	return froze, nil
 }
 
-// freeze does a step that lets an executor stand still, or the API server hang for
-// it: at once, or when it renews its lease the next time.
+// freeze freezes an executor, or lets the API server hang for it: at once, or at the
+// next renewal of its lease.
 func (w *world) freeze(s *step) error {
 	if s.text == atRenewal {
 		w.mu.Lock()
@@ -85,11 +86,10 @@ func (w *world) freeze(s *step) error {
 	return nil
 }
 
-// atRenewal says that a process is frozen between a renewal of its lease and the
-// answer to it.
+// atRenewal: the process is frozen between a renewal of its lease and the answer.
 const atRenewal = "at its next renewal"
 
-// leaseWritten is called of each write of the lease, before it is answered.
+// leaseWritten is called for each write of the lease, before it is answered.
 func (w *world) leaseWritten(write apiserver.Write) {
 	w.mu.Lock()
 	s := w.freezing
@@ -117,7 +117,7 @@ func (w *world) pause(s *step, p *process) {
 	})
 }
 
-// deleteLease is what a hand does that wants another leader.
+// deleteLease is a user who wants another leader.
 func (w *world) deleteLease(*step) error {
 	w.judge.hindered("", time.Now().Add(recovers))
 	return w.actor("user").CoordinationV1().Leases(leaseNamespace).Delete(background, leaseName, metav1.DeleteOptions{})

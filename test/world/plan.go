@@ -6,13 +6,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// A plan is what happens in a world, but for what the executor makes of it.
+// A plan is what happens in a world, apart from what the executor does.
 type plan struct {
 	seed uint64
-	// begins is when the world begins. Time stands still before.
+	// begins is when the world begins; virtual time starts there.
 	begins time.Time
-	// calm is how long after its begin the plan's steps and faults end; settle is
-	// how long the world goes on after that.
+	// calm is the time from the begin until the plan's steps and faults end; settle is
+	// how long the world continues after that.
 	calm, settle time.Duration
 
 	executor executorPlan
@@ -26,13 +26,13 @@ type plan struct {
 // An executorPlan is how the executors are configured.
 type executorPlan struct {
 	replace bool
-	// replicas is how many processes there are. More than one elect a leader, unless
-	// all of them are to act at once, as if leader election had failed.
+	// replicas is how many processes there are. If there are several they elect a
+	// leader, unless all of them act at once, as if leader election had failed.
 	replicas                 int
 	together                 bool
 	maxRows                  int // How many finished pods a request lists; 0: the default.
-	leastRows                int // How many it lists in any case; 0: the default.
-	largeRequest             int // From how many bytes on one may be too large; 0: the default.
+	leastRows                int // How many it lists at least; 0: the default.
+	largeRequest             int // The size in bytes above which a request may be too large; 0: the default.
 	maxChanges, maxUncounted int
 	maxWrites                int     // How many writes are in flight at most; 0: the default.
 	qps                      float32 // 0: no limit.
@@ -40,10 +40,10 @@ type executorPlan struct {
 	keepStartTime            bool
 }
 
-// elected reports whether a lease says which executor is active.
+// elected reports whether leader election decides which executor is active.
 func (e executorPlan) elected() bool { return e.replicas > 1 && !e.together }
 
-// A networkPlan bounds how long requests and events travel while nothing is wrong.
+// A networkPlan bounds how long requests and events take while nothing is wrong.
 type networkPlan struct {
 	request, event span
 	// noWatchList: the API server does not serve initial lists as watches.
@@ -52,8 +52,8 @@ type networkPlan struct {
 	longWatches bool
 }
 
-// calmLag is how old what executors act on may be while nothing fails: rounds take
-// some seconds, and longer if requests are limited.
+// calmLag is how old the data of executors' writes may be while nothing fails: a
+// reconcile takes some seconds, and longer if requests are limited.
 func (p *plan) calmLag() time.Duration {
 	if p.executor.qps > 0 {
 		return 30 * time.Second
@@ -64,14 +64,14 @@ func (p *plan) calmLag() time.Duration {
 // A span is a time between two bounds.
 type span struct{ least, most time.Duration }
 
-// A jobPlan is a Job that somebody may create, once or again under its name.
+// A jobPlan is a Job that may be created once, or again under its name.
 type jobPlan struct {
 	namespace, name     string
 	labels, annotations map[string]string
 	finalizers          []string
 	spec                batchv1.JobSpec
-	// fates are those of its pods, in the order of their creation. Pods beyond the
-	// list succeed soon.
+	// fates are those of its pods, in the order of their creation. Further pods succeed
+	// soon.
 	fates []fate
 }
 
@@ -83,17 +83,17 @@ type cronPlan struct {
 	fates           []fate // Of all pods of all of its runs.
 }
 
-// A fate is what becomes of a pod.
+// A fate is what happens to a pod.
 type fate struct {
-	// start is how long it takes to be bound and to run, ready how long from then on
-	// until it is ready, run until it ends.
+	// start is the time until it is bound and runs, ready the time from then until it
+	// is ready, and run the time from then until it ends.
 	start, ready, run time.Duration
 	end               ending
 	exit              int32
 	container         int   // Which of its containers ends with the exit code.
 	restarts          int32 // How often its containers restart before.
-	// linger is how long it takes to end once it is deleted; obeys says that it then
-	// ends with exit code 0, as succeeded.
+	// linger is how long it takes to end after its deletion; obeys: it then ends with
+	// exit code 0, as succeeded.
 	linger time.Duration
 	obeys  bool
 }
@@ -108,32 +108,32 @@ const (
 	preempted ending = "is preempted"              // DisruptionTarget, deleted, then Failed.
 	removed   ending = "is deleted"                // By somebody, gracefully.
 	forced    ending = "is deleted with force"     // By somebody, without grace.
-	nodeLost  ending = "loses its node"            // Deleted, hangs, is collected in the end.
+	nodeLost  ending = "loses its node"            // Deleted, hangs, is garbage-collected in the end.
 	restless  ending = "runs on"                   // Never ends by itself.
 )
 
-// A step is something that an actor does once. It is due at a time after the
-// begin, or some time after the executors' n-th write (or request, if before).
+// A step is something that an actor does once. It is due at a time after the begin, or
+// some time after the executors' n-th write (before: n-th request).
 type step struct {
 	at     time.Duration
 	write  int  // 0: at counts from the begin.
-	before bool // After the n-th request was sent, and not written.
+	before bool // After the n-th request is sent and before it is written.
 
 	who  string
 	verb string
-	on   string // namespace/name of what it is done to.
+	on   string // namespace/name of the object.
 	text string
 	n    int
 	d    time.Duration
 }
 
-// A fault is something that fails, for a while, and for some of those that it may
+// A fault is something that fails for a while, for some of the requests that it may
 // concern.
 type fault struct {
 	kind     faultKind
 	from, to time.Duration
 	percent  int
-	// verb and resource narrow down which requests fail; empty: all.
+	// verb and resource select the requests that fail; empty: all.
 	verb, resource string
 	namespace      string // Which requests; empty: those of all.
 	delay          span
@@ -169,7 +169,7 @@ const (
 	engineSlow   faultKind = "engine slow"
 	engineBroken faultKind = "engine internal error"
 	engineNarrow faultKind = "engine refuses large requests"
-	// These two are in what the engine makes of a question.
+	// These two change how the engine understands a question.
 	engineGarbled faultKind = "engine breaks the contract"
 	engineEarlier faultKind = "engine of an earlier contract"
 )

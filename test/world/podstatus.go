@@ -45,7 +45,7 @@ func setRunning(pod *corev1.Pod, ready bool) {
 	})
 }
 
-// setRestarts lets the first main container have failed a few times.
+// setRestarts makes the first main container have failed and restarted a few times.
 func setRestarts(pod *corev1.Pod, n int32) {
 	now := metav1.Now()
 	if len(pod.Status.ContainerStatuses) == 0 {
@@ -56,8 +56,7 @@ func setRestarts(pod *corev1.Pod, n int32) {
 	s.LastTerminationState = terminated(1, now)
 }
 
-// setEnded ends all containers: all with exit code 0, but for the one that the
-// fate names.
+// setEnded ends all containers with exit code 0, except the one that the fate names.
 func setEnded(pod *corev1.Pod, phase corev1.PodPhase, f fate) {
 	now := metav1.Now()
 	pod.Status.Phase = phase
@@ -89,8 +88,8 @@ func terminated(exit int32, now metav1.Time) corev1.ContainerState {
 	}}
 }
 
-// eachContainer goes through the statuses of all containers, the init containers'
-// first, and makes those that are not there.
+// eachContainer calls a function for the status of each container, init containers
+// first, and adds missing statuses.
 func eachContainer(pod *corev1.Pod, do func(c corev1.Container, s *corev1.ContainerStatus, first bool)) {
 	through := func(containers []corev1.Container, statuses *[]corev1.ContainerStatus, first bool) {
 		for i, c := range containers {
@@ -109,7 +108,7 @@ func sidecar(c corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// disrupt says that something outside of the pod ends it.
+// disrupt sets that something outside of the pod ends it.
 func disrupt(pod *corev1.Pod, reason string) {
 	setPodCondition(pod, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: "as drawn"})
 }

@@ -9,8 +9,8 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// prepare makes ready what all worlds of a process share. Nothing of it may be made
-// inside a bubble: it would belong to that one.
+// prepare initializes what all worlds of a process share. None of it may be made inside
+// a bubble, because it would belong to that bubble.
 func prepare() {
 	utilruntime.ErrorHandlers = nil // They log, and sleep.
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
@@ -22,7 +22,7 @@ func prepare() {
 	apiserver.New(apiserver.Options{})
 }
 
-// nowhere takes what client-go logs.
+// nowhere discards what client-go logs.
 type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A request is one on its way to the API server. What befalls it is drawn from the
-// seed, from what it is, and from how often the same was sent before: not from the
-// order in which different ones are sent.
+// A request is one on its way to the API server. What happens to it is drawn from the
+// seed, from its content, and from how often the same request was sent before, so it
+// does not depend on the order of different requests.
 type request struct {
 	*rand.Rand
 	*http.Request
@@ -24,13 +24,13 @@ type request struct {
 	body     []byte
 	resource string
 	watch    bool
-	n        uint64 // How many were sent before it by executors.
-	// lasts is how long it lasts, in seconds, if it is a watch: as long as client-go
-	// asks for, but drawn from the seed.
+	n        uint64 // How many requests executors sent before it.
+	// lasts is how many seconds a watch lasts: as long as client-go asks for, but drawn
+	// from the seed.
 	lasts int
 }
 
-// read takes a request apart.
+// read parses a request.
 func (n *network) read(r *http.Request, by string) (*request, error) {
 	req := &request{Request: r, by: by}
 	if r.Body != nil {
@@ -73,7 +73,7 @@ func namespaceOf(path string) string {
 	return name
 }
 
-// count draws the source of what befalls the request.
+// count starts the random source of what happens to the request.
 func (n *network) count(req *request) {
 	h := fnv.New64a()
 	for _, s := range []string{req.by, req.Method, req.URL.Path} {
@@ -106,7 +106,7 @@ func (r *request) draw(s span) time.Duration {
 
 // deliver sends the request to the server.
 func (r *request) deliver(to http.RoundTripper, longWatch bool) (*http.Response, error) {
-	out := r.WithContext(r.Context()) // A copy, of which the server changes nothing that hangs on it.
+	out := r.WithContext(r.Context()) // A copy, so that the server changes nothing of the original.
 	if r.body != nil {
 		out.Body = io.NopCloser(bytes.NewReader(r.body))
 	}
@@ -123,7 +123,7 @@ func (r *request) deliver(to http.RoundTripper, longWatch bool) (*http.Response,
 	return to.RoundTrip(out)
 }
 
-// refusal is an answer of the API server that it did not do what it was asked for.
+// refusal is an answer of the API server that it did not do what was asked.
 func (r *request) refusal(code int, reason metav1.StatusReason, text string) *http.Response {
 	body := []byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"` + text + `","reason":"` + string(reason) + `","code":` + itoa(code) + `}`)
 	resp := r.respond(code, "application/json", body)
@@ -157,7 +157,7 @@ func nextFrame(r io.Reader, protobuf bool) ([]byte, error) {
 	return frame, err
 }
 
-// nextLine reads up to the end of a line. There is no buffer that might take more.
+// nextLine reads to the end of a line. It has no buffer, which might read too much.
 func nextLine(r io.Reader) ([]byte, error) {
 	var line []byte
 	for {

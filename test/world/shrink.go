@@ -8,14 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// clone copies a plan as far as shrinking changes it.
+// clone copies the parts of a plan that shrinking changes.
 func (p *plan) clone() *plan {
 	c := *p
 	c.jobs, c.crons, c.steps, c.faults = slices.Clone(p.jobs), slices.Clone(p.crons), slices.Clone(p.steps), slices.Clone(p.faults)
 	return &c
 }
 
-// shrink looks for a smaller plan that still breaks a rule, for at most so many
+// shrink looks for a smaller plan that still breaks a rule, with at most this many
 // tries. breaks plays a plan.
 func shrink(p *plan, tries int, breaks func(*plan) bool) *plan {
 	for again := true; again; {
@@ -33,7 +33,7 @@ func shrink(p *plan, tries int, breaks func(*plan) bool) *plan {
 	return p
 }
 
-// simpler are plans with something less, the largest parts first.
+// simpler returns plans with one part less, the largest parts first.
 func (p *plan) simpler() []*plan {
 	var out []*plan
 	with := func(change func(*plan)) {
@@ -85,7 +85,7 @@ func (p *plan) dropSteps(on string) {
 	p.steps = slices.DeleteFunc(p.steps, func(s *step) bool { return s.on == on })
 }
 
-// simplerJob leaves out fields of a Job, and lets its pods simply succeed.
+// simplerJob removes fields of a Job, and lets its pods simply succeed.
 func (p *plan) simplerJob(i int, with func(func(*plan))) {
 	job := p.jobs[i]
 	edit := func(has bool, change func(*jobPlan)) {
@@ -123,7 +123,7 @@ func (p *plan) simplerJob(i int, with func(func(*plan))) {
 	edit(len(job.finalizers) > 0, func(j *jobPlan) { j.finalizers = nil })
 }
 
-// simplerFrame takes away what is special about the world.
+// simplerFrame removes special settings of the world.
 func (p *plan) simplerFrame(with func(func(*plan))) {
 	e := p.executor
 	if e.maxChanges > 0 {
@@ -161,7 +161,7 @@ func (p *plan) simplerFrame(with func(func(*plan))) {
 	}
 }
 
-// lastStep is when the last step is due that is not about the end.
+// lastStep is when the last step is due, except those of the end.
 func (p *plan) lastStep() time.Duration {
 	var last time.Duration
 	for _, s := range p.steps {

@@ -12,16 +12,16 @@ import (
 )
 
 var (
-	seedsFlag   = flag.Uint64("world.seeds", 500, "how many worlds to play")
+	seedsFlag   = flag.Uint64("world.seeds", 500, "number of worlds")
 	fromFlag    = flag.Uint64("world.from", 1, "the seed of the first world; the others follow")
-	seedFlag    = flag.Uint64("world.seed", 0, "play one world only, make it smaller if it breaks a rule, and tell its story")
-	tellFlag    = flag.Bool("world.tell", false, "with one seed: tell its story even if nothing is broken, and do not make it smaller")
-	withFlag    = flag.String("world.with", "", "play only worlds whose plan has a feature, a fault or a step of that name, such as 'many pods'")
-	workersFlag = flag.Int("world.workers", 2, "how many processes play")
-	twiceFlag   = flag.Bool("world.twice", false, "play each world twice, and say how often both logs of writes are the same")
+	seedFlag    = flag.Uint64("world.seed", 0, "play only this world; if it breaks a rule, shrink it and print its history")
+	tellFlag    = flag.Bool("world.tell", false, "with one seed: print its history even if nothing is broken, and do not shrink it")
+	withFlag    = flag.String("world.with", "", "play only worlds whose plan has a feature, a fault or a step of this name, such as 'many pods'")
+	workersFlag = flag.Int("world.workers", 2, "number of processes")
+	twiceFlag   = flag.Bool("world.twice", false, "play each world twice, and count how often both logs of writes are the same")
 	spareFlag   = flag.Bool("world.faultless", false, "nothing fails, and nobody is killed")
-	untilFlag   = flag.Bool("world.until-broken", false, "end with the first world that breaks a rule, and do not make it smaller")
-	workerFlag  = flag.Bool("world.worker", false, "play for another process: seeds come in, reports go out as JSON")
+	untilFlag   = flag.Bool("world.until-broken", false, "stop after the first world that breaks a rule, and do not shrink it")
+	workerFlag  = flag.Bool("world.worker", false, "work for another process: read seeds, write reports as JSON")
 )
 
 // TestWorlds plays worlds, and fails if a rule is broken in one of them.
@@ -37,7 +37,7 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-// replay plays one world and tells about it.
+// replay plays one world and prints its history.
 func replay(t *testing.T, p *plan) {
 	e := play(t, p, true)
 	if len(e.breaches) > 0 && !*tellFlag {
@@ -52,8 +52,8 @@ func replay(t *testing.T, p *plan) {
 // shrinkTries is how many worlds are played at most to make one smaller.
 const shrinkTries = 400
 
-// smallest is a plan as small as possible that breaks the same rule, and what
-// came of it.
+// smallest returns a plan, as small as possible, that breaks the same rule, and its
+// result.
 func smallest(t *testing.T, p *plan, e *aftermath) (*plan, *aftermath) {
 	rule := e.breaches[0].rule
 	p = shrink(p, shrinkTries, func(smaller *plan) bool {
@@ -69,7 +69,7 @@ func smallest(t *testing.T, p *plan, e *aftermath) (*plan, *aftermath) {
 	return p, e
 }
 
-// simulate plays many worlds in processes of their own.
+// simulate plays many worlds in other processes.
 func simulate(t *testing.T) {
 	began := time.Now()
 	seeds := &seedRange{next: *fromFlag, end: *fromFlag + *seedsFlag}
@@ -105,7 +105,7 @@ func simulate(t *testing.T) {
 			fmt.Fprintln(os.Stderr, progress(total, now.Sub(began)))
 		}
 	}
-	c := crew{binary: os.Args[0], args: workerArgs(), workers: *workersFlag, seeds: seeds, tell: tell}
+	c := workerPool{binary: os.Args[0], args: workerArgs(), workers: *workersFlag, seeds: seeds, tell: tell}
 	if err := c.play(t); err != nil {
 		t.Error(err)
 	}

@@ -38,7 +38,7 @@ func (w *world) do(s *step) error {
 	return fmt.Errorf("nobody knows how to %s", s.verb)
 }
 
-// jobEdit is what a step changes of a Job, nil if it is no such step.
+// jobEdit is the change that a step makes to a Job; nil if it is another kind of step.
 func jobEdit(s *step) func(*batchv1.Job) {
 	n := int32(s.n)
 	edits := map[string]func(*batchv1.Job){
@@ -59,8 +59,8 @@ func label(m *metav1.ObjectMeta, text string) {
 	metav1.SetMetaDataLabel(m, key, value)
 }
 
-// cronEdit is the same for a CronJob. One that is handed over to us is suspended
-// and resumed by an annotation.
+// cronEdit is the same for a CronJob. A CronJob of ours is suspended and resumed with
+// an annotation.
 func cronEdit(s *step, replace bool) func(*batchv1.CronJob) {
 	suspend := func(c *batchv1.CronJob, yes bool) {
 		if replace {
@@ -149,7 +149,7 @@ func (w *world) delete(s *step) error {
 	return c.Jobs(key.Namespace).Delete(background, key.Name, options)
 }
 
-// unfinalize takes off what keeps a Job from going away.
+// unfinalize removes the finalizer that keeps a Job from being deleted.
 func (w *world) unfinalize(s *step) error {
 	return w.editJob(s, func(j *batchv1.Job) {
 		j.Finalizers = without(j.Finalizers, "example.com/mine")
@@ -167,7 +167,7 @@ func (w *world) deleteRun(s *step) error {
 		metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletionPropagation(s.text))})
 }
 
-// createRun creates a Job of a CronJob that claims to be the run of a time to come.
+// createRun creates a Job of a CronJob that claims to be a run of a future time.
 func (w *world) createRun(s *step) error {
 	c, key := w.actor(s.who).BatchV1(), s.key()
 	cron, err := c.CronJobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
@@ -185,7 +185,7 @@ func (w *world) createRun(s *step) error {
 	return err
 }
 
-// finish is how another controller ends a Job of its.
+// finish ends an unmanaged Job as its controller does.
 func (w *world) finish(s *step) error {
 	c, key := w.actor(s.who).BatchV1(), s.key()
 	job, err := c.Jobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})

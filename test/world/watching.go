@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A stream is a watch on its way: events come out some time after they went in, in
-// their order.
+// A stream is a watch with delays: events come out in order, some time after they went
+// in.
 type stream struct {
 	link     *link
 	request  *request
@@ -20,7 +20,7 @@ type stream struct {
 
 	mu     sync.Mutex
 	queue  []delivery
-	last   time.Time // When the last of them is due.
+	last   time.Time // When the last one is due.
 	ended  error
 	more   chan struct{} // Holds one if there may be more in the queue.
 	closed chan struct{}
@@ -35,7 +35,7 @@ type delivery struct {
 	cut   bool // The watch breaks off in the middle of it.
 }
 
-// follow puts the stream between a watch and who reads it.
+// follow puts the stream between a watch and its reader.
 func (l *link) follow(ctx context.Context, r *request, resp *http.Response) {
 	in, out := io.Pipe()
 	s := &stream{
@@ -74,7 +74,7 @@ func (s *stream) close() {
 	})
 }
 
-// read takes events in as the server sends them.
+// read receives events as the server sends them.
 func (s *stream) read() {
 	for {
 		frame, err := nextFrame(s.inner, s.protobuf)
@@ -119,7 +119,7 @@ func (s *stream) take(frame []byte, err error) {
 	}
 }
 
-// next is the first delivery, or how the stream ended.
+// next returns the first delivery, or how the stream ended.
 func (s *stream) next() (d delivery, ok bool, ended error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *stream) next() (d delivery, ok bool, ended error) {
 	return d, true, nil
 }
 
-// write hands events out when they are due.
+// write delivers events when they are due.
 func (s *stream) write() {
 	defer s.close()
 	for {
@@ -168,7 +168,7 @@ func (s *stream) sleep(d time.Duration) bool {
 	return s.await(timer.C)
 }
 
-// await waits for a time, or for more events if there is none. false: the stream
+// await waits for a time, or for more events if no time is given; false if the stream
 // is over.
 func (s *stream) await(at <-chan time.Time) bool {
 	more := s.more

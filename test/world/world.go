@@ -35,7 +35,7 @@ type world struct {
 	judge   *judge
 	journal journal
 
-	// acting is held by whoever does a step: actors act one after the other.
+	// acting is held during a step, because actors act one after the other.
 	acting sync.Mutex
 	calm   atomic.Bool    // No more steps.
 	done   map[string]int // Steps done, by verb.
@@ -46,13 +46,13 @@ type world struct {
 	mu         sync.Mutex
 	actors     map[string]*client
 	collecting bool
-	own        []breach // What the world itself found broken.
+	own        []breach // Broken rules that the world itself found.
 	writes     uint64   // Of executors.
-	freezing   *step    // Whoever renews the lease next stands still.
+	freezing   *step    // The next executor to renew the lease is frozen.
 	outcomes   map[types.UID]*batchv1.Job
 }
 
-// An aftermath is what is left of a world.
+// An aftermath is the result of a world.
 type aftermath struct {
 	plan     *plan
 	breaches []breach
@@ -62,11 +62,11 @@ type aftermath struct {
 	steps    map[string]int
 	outcomes map[string]int
 	writes   int
-	took     time.Duration // Of the machine's time.
+	took     time.Duration // Real time.
 }
 
-// play plays a plan in a bubble. client-go draws how long watches last and how long
-// it waits before the next try; it has to draw the same again.
+// play plays a plan in a bubble. client-go draws random watch durations and retry
+// delays, so it gets the same seed.
 func play(t *testing.T, p *plan, tells bool) *aftermath {
 	began := time.Now()
 	clientrand.Seed(int64(p.seed)) //lint:ignore SA1019 client-go takes the source that all share
@@ -114,7 +114,7 @@ func (w *world) managed(job *batchv1.Job) bool {
 func (w *world) telling() bool      { return w.tells }
 func (w *world) note(who, t string) { w.journal.note(who, t) }
 
-// broken takes down that the world itself found a rule broken.
+// broken records a rule that the world itself found broken.
 func (w *world) broken(rule, text string) {
 	w.note("world", rule+" is broken: "+text)
 	w.mu.Lock()
@@ -144,8 +144,8 @@ func (w *world) run() {
 	time.Sleep(drainTime)
 }
 
-// rest lets the world come to rest, and looks at it from time to time: what stands
-// still in between is found, whatever gets it going in the end.
+// rest lets the world come to rest, and checks it from time to time, to find anything
+// that stands still in between.
 func (w *world) rest() {
 	for end := time.Now().Add(w.plan.settle); time.Now().Before(end); {
 		time.Sleep(min(lookTime, time.Until(end)))
@@ -153,14 +153,14 @@ func (w *world) rest() {
 	}
 }
 
-// lookTime is how often the judge looks at what is at rest.
+// lookTime is the time between two checks at rest.
 const lookTime = 5 * time.Minute
 
-// drainTime is how long goroutines of stopped executors may take to end: a
-// recorder of events waits between tries.
+// drainTime is how long goroutines of stopped executors may take to end: an event
+// recorder waits between tries.
 const drainTime = 10 * time.Minute
 
-// observe sees each write, under the server's lock.
+// observe handles each write, under the server's lock.
 func (w *world) observe(write apiserver.Write) {
 	w.lastVersion.Store(write.ResourceVersion)
 	w.journal.wrote(write)
@@ -206,7 +206,7 @@ func leavesGarbage(write apiserver.Write) bool {
 	return m.GetDeletionTimestamp() != nil || write.Old == nil && len(m.GetOwnerReferences()) > 0
 }
 
-// collectSoon lets the garbage collector run a little later.
+// collectSoon runs the garbage collector a little later.
 func (w *world) collectSoon(write apiserver.Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -224,7 +224,7 @@ func (w *world) collectSoon(write apiserver.Write) {
 	})
 }
 
-// drawer draws what no plan can say before it happens, from what it is about.
+// drawer draws what a plan cannot contain, from what it is about.
 func (w *world) drawer(about string) *drawer {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(about)) // A hash takes everything.
@@ -240,7 +240,7 @@ func (w *world) after(d time.Duration, do func()) {
 	})
 }
 
-// actor is the client of somebody who is no executor. Nothing of theirs fails.
+// actor is the client of an actor that is not an executor. Its requests never fail.
 func (w *world) actor(by string) *client {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,7 +260,7 @@ func (c *client) createNamespace(name string) {
 	_, _ = c.CoreV1().Namespaces().Create(context.Background(), ns, metav1.CreateOptions{}) // It may exist.
 }
 
-// aftermath is what is left when all is over.
+// aftermath is the result when all is over.
 func (w *world) aftermath() *aftermath {
 	e := &aftermath{
 		plan: w.plan, journal: &w.journal, faults: w.network.happened, reached: w.network.reached, writes: len(w.journal.lines),

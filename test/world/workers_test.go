@@ -36,34 +36,34 @@ func (s *seedRange) stop() {
 	s.end = s.next
 }
 
-// recycle is after how many worlds a process is replaced by a new one: what leaks
-// from a bubble does not pile up.
+// recycle is the number of worlds after which a new process replaces the old one, so
+// that leaks from bubbles do not add up.
 const recycle = 2000
 
-// patience is how long a world may take, of real time, on a machine that is busy.
+// patience is how long a world may take in real time on a busy machine.
 const patience = 2 * time.Minute
 
-// A crew plays worlds in processes with one processor each. A world that ends its
-// process, by a panic or because it never comes to an end, is a broken one.
-type crew struct {
+// A workerPool plays worlds in processes with one processor each. A world that ends
+// its process, by a panic or because it never ends, counts as broken.
+type workerPool struct {
 	binary  string // Of the worlds.
 	args    []string
 	workers int
 	seeds   *seedRange
-	// tell is told of each world that was played; it is called by one at a time.
+	// tell is called with the report of each world, one at a time.
 	tell func(report)
 
 	mu sync.Mutex
 }
 
 // play plays all seeds.
-func (c *crew) play(t *testing.T) error {
-	errs := make([]error, c.workers)
+func (p *workerPool) play(t *testing.T) error {
+	errs := make([]error, p.workers)
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
 			for more := true; more && errs[i] == nil && t.Context().Err() == nil; {
-				more, errs[i] = c.hand()
+				more, errs[i] = p.runProcess()
 			}
 		})
 	}
@@ -71,20 +71,20 @@ func (c *crew) play(t *testing.T) error {
 	return errors.Join(errs...)
 }
 
-func (c *crew) heard(r report) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tell(r)
+func (p *workerPool) deliver(r report) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tell(r)
 }
 
-// hand plays worlds in one process. more: there may be more seeds.
-func (c *crew) hand() (more bool, err error) {
+// runProcess plays worlds in one process. more: there may be more seeds.
+func (p *workerPool) runProcess() (more bool, err error) {
 	reports, reporting, err := os.Pipe()
 	if err != nil {
 		return false, err
 	}
 	defer reports.Close()
-	cmd := exec.Command(c.binary, append([]string{"-test.run=^TestWorlds$", "-test.timeout=0", "-world.worker"}, c.args...)...)
+	cmd := exec.Command(p.binary, append([]string{"-test.run=^TestWorlds$", "-test.timeout=0", "-world.worker"}, p.args...)...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=1000")
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -102,7 +102,7 @@ func (c *crew) hand() (more bool, err error) {
 	defer orders.Close()
 	in := json.NewDecoder(reports)
 	for range recycle {
-		seed, ok := c.seeds.take()
+		seed, ok := p.seeds.take()
 		if !ok {
 			return false, nil
 		}
@@ -117,10 +117,10 @@ func (c *crew) hand() (more bool, err error) {
 			orders.Close()
 			cmd.Wait()
 			r.Breaches, r.Rule, r.Story = []string{"the world did not come to its end: " + firstLines(output.String())}, "end", output.String()
-			c.heard(r)
+			p.deliver(r)
 			return true, nil
 		}
-		c.heard(r)
+		p.deliver(r)
 	}
 	return true, nil
 }
@@ -130,7 +130,7 @@ func firstLines(text string) string {
 	return strings.Join(lines[:min(4, len(lines))], " | ")
 }
 
-// workerArgs are the flags of a process that plays for this one.
+// workerArgs are the flags of a worker process.
 func workerArgs() []string {
 	var args []string
 	for name, on := range map[string]bool{"world.twice": *twiceFlag, "world.faultless": *spareFlag, "world.until-broken": *untilFlag} {
