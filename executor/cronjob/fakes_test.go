@@ -64,9 +64,11 @@ func (s *script) requests() []*jobpolicyv1.DecideCronJobRequest {
 	return append([]*jobpolicyv1.DecideCronJobRequest(nil), s.asked...)
 }
 
+// applying answers with a decision to carry out. As with the engine's, what else is due
+// follows at once.
 func applying(d *jobpolicyv1.DecideCronJobResponse) answer {
 	return func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
-		d.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+		d.Disposition, d.FollowUp = jobpolicyv1.Disposition_DISPOSITION_APPLY, jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 		return d
 	}
 }
