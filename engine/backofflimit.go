@@ -12,7 +12,7 @@ import (
 func backoffLimitExceeded(f facts) answer {
 	const message = "Job has reached the specified backoff limit"
 	limit := int64(f.spec.GetBackoffLimit())
-	detail := fmt.Sprintf("failed pods %d, backoffLimit %d", f.tally.failed, limit)
+	detail := fmt.Sprintf("failed %ss %d, backoffLimit %d", f.noun, f.tally.failed, limit)
 	if f.tally.failed > limit {
 		return failure(reasonBackoffLimitExceeded, message, detail)
 	}

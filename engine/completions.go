@@ -18,7 +18,7 @@ func completionsReached(f facts) answer {
 	case f.creating() > 0:
 		return no(fmt.Sprintf("%s, creations in flight %d", detail, f.creating()))
 	}
-	return succeedIfSeen(f, reasonCompletionsReached, "Reached expected number of succeeded pods", detail)
+	return succeedIfSeen(f, reasonCompletionsReached, "Reached expected number of succeeded "+f.noun+"s", detail)
 }
 
 // wantedSuccesses is how many pods, or indexes, must succeed.

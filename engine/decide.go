@@ -39,7 +39,7 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 		p = planEnding(s, v)
 	}
 	if len(p.needs) > 0 {
-		return incomplete(explain(s, t, v, answers, p), p.needs)
+		return incomplete(s.noun, explain(s, t, v, answers, p), p.needs)
 	}
 	l := keepLedger(s, t, v, p)
 	pub := publish(s, t, v, p, l)
@@ -92,7 +92,7 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 	var waits []*jobpolicyv1.Wait
 	if l.full {
 		waits = append(waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_LEDGER_FULL,
-			"uncounted pods in the status: %d, as many as it may hold", s.maxUncountedPods))
+			"uncounted %ss in the status: %d, as many as it may hold", s.noun, s.maxUncountedPods))
 	}
 	if at, ok := deadlineTime(s); ok && !v.reached() {
 		waits = append(waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE, at,
@@ -140,8 +140,8 @@ func holdStill(s *snapshot, stale *jobpolicyv1.Wait, need jobpolicyv1.Requiremen
 }
 
 // incomplete asks for more data.
-func incomplete(e *jobpolicyv1.Explanation, needs []jobpolicyv1.Requirement) *jobpolicyv1.DecideJobResponse {
-	e.Summary = "the rows of the active pods are needed to choose among them"
+func incomplete(noun string, e *jobpolicyv1.Explanation, needs []jobpolicyv1.Requirement) *jobpolicyv1.DecideJobResponse {
+	e.Summary = fmt.Sprintf("the rows of the active %ss are needed to choose among them", noun)
 	return &jobpolicyv1.DecideJobResponse{
 		Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
 		Requirements: needs,
@@ -158,13 +158,13 @@ func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobRespons
 	}
 	p := unchanged(s).needRowsOf(s, s.pods.GetTrackedActive())
 	if len(p.needs) > 0 {
-		return incomplete(e, p.needs)
+		return incomplete(s.noun, e, p.needs)
 	}
 	resp := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, Explanation: e}
 	resp.Release = heldUIDs(s)
 	if n := len(resp.Release); n > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
-		e.Summary = fmt.Sprintf("the Job is %s; release pods left with the finalizer: %d", condition, n)
+		e.Summary = fmt.Sprintf("the Job is %s; release %ss left with the finalizer: %d", condition, s.noun, n)
 	}
 	expire(s, condition, resp)
 	resp.FollowUp = followUp(s, resp)

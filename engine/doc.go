@@ -43,6 +43,15 @@
 // for people only: which rules were asked, what each answered, and what is waited
 // for.
 //
+// # Tasks that are no pods
+//
+// Nothing here needs Kubernetes. A pod may be any unit of work that runs once: give it
+// a UID of its own, leave namespace and restart policy out, and say in
+// Settings.pod_noun what texts are to call it. A caller that keeps Jobs and tasks in
+// one transactional store sets Settings.atomic_release: then the status counts the
+// tasks that the same decision releases, and there is no ledger. Package snapshot
+// makes the request.
+//
 // # How a decision is made
 //
 //	validate → tally → judge → plan → ledger → publish → explain

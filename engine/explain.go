@@ -47,10 +47,10 @@ func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespon
 		parts = append(parts, gangText(g))
 	}
 	if n := len(resp.GetDelete()); n > 0 {
-		parts = append(parts, fmt.Sprintf("delete pods: %d", n))
+		parts = append(parts, fmt.Sprintf("delete %ss: %d", s.noun, n))
 	}
 	if n := len(resp.GetRelease()); n > 0 {
-		parts = append(parts, fmt.Sprintf("release finished pods: %d", n))
+		parts = append(parts, fmt.Sprintf("release finished %ss: %d", s.noun, n))
 	}
 	for _, w := range resp.GetExplanation().GetWaits() {
 		parts = append(parts, "wait: "+w.GetDetail())
@@ -78,7 +78,7 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 	case s.spec.GetSuspend():
 		return "the Job is suspended"
 	case resp.GetCreate() != nil:
-		return fmt.Sprintf("create pods: %d; then active: %d of %d wanted", resp.GetCreate().GetCount(), p.active, *p.wanted)
+		return fmt.Sprintf("create %ss: %d; then active: %d of %d wanted", s.noun, resp.GetCreate().GetCount(), p.active, *p.wanted)
 	}
 	return fmt.Sprintf("active: %d of %d wanted", p.active, *p.wanted)
 }

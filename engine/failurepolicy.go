@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -44,12 +46,12 @@ type failurePolicy struct {
 	// exitCodes are the values of each rule, in ascending order: a request may
 	// hold millions of exits to look up.
 	exitCodes [][]int32
-	// namespace is that of the pods, for texts.
-	namespace string
+	// namespace is that of the pods, and noun what they are called, for texts.
+	namespace, noun string
 }
 
-func readFailurePolicy(policy *jobpolicyv1.PodFailurePolicy, namespace string) failurePolicy {
-	p := failurePolicy{rules: policy.GetRules(), namespace: namespace}
+func readFailurePolicy(policy *jobpolicyv1.PodFailurePolicy, namespace, noun string) failurePolicy {
+	p := failurePolicy{rules: policy.GetRules(), namespace: namespace, noun: noun}
 	for _, rule := range p.rules {
 		p.exitCodes = append(p.exitCodes, slices.Sorted(slices.Values(rule.GetOnExitCodes().GetValues())))
 	}
@@ -61,15 +63,29 @@ func readFailurePolicy(policy *jobpolicyv1.PodFailurePolicy, namespace string) f
 func (p failurePolicy) match(f *jobpolicyv1.PodFailure) policyMatch {
 	for i, rule := range p.rules {
 		if exit, ok := matchExitCodes(rule.GetOnExitCodes(), p.exitCodes[i], f); ok {
-			return policyMatch{rule.GetAction(), i, fmt.Sprintf("Container %s for pod %s/%s failed with exit code %d matching %s rule at index %d",
-				exit.GetContainerName(), p.namespace, f.GetPodName(), exit.GetExitCode(), actionName(rule.GetAction()), i)}
+			return policyMatch{rule.GetAction(), i, fmt.Sprintf("Container %s for %s %s failed with exit code %d matching %s rule at index %d",
+				exit.GetContainerName(), p.noun, p.fullName(f), exit.GetExitCode(), actionName(rule.GetAction()), i)}
 		}
 		if condition, ok := matchConditions(rule.GetOnPodConditions(), f); ok {
-			return policyMatch{rule.GetAction(), i, fmt.Sprintf("Pod %s/%s has condition %s matching %s rule at index %d",
-				p.namespace, f.GetPodName(), condition.GetType(), actionName(rule.GetAction()), i)}
+			return policyMatch{rule.GetAction(), i, fmt.Sprintf("%s %s has condition %s matching %s rule at index %d",
+				capitalized(p.noun), p.fullName(f), condition.GetType(), actionName(rule.GetAction()), i)}
 		}
 	}
 	return policyMatch{}
+}
+
+// fullName is the pod's name with its namespace, if there are namespaces.
+func (p failurePolicy) fullName(f *jobpolicyv1.PodFailure) string {
+	if p.namespace == "" {
+		return f.GetPodName()
+	}
+	return p.namespace + "/" + f.GetPodName()
+}
+
+// capitalized is a noun at the beginning of a sentence.
+func capitalized(noun string) string {
+	_, size := utf8.DecodeRuneInString(noun)
+	return strings.ToUpper(noun[:size]) + noun[size:]
 }
 
 // matchExitCodes finds the first container that exited as wanted; codes are the
@@ -119,12 +135,12 @@ func actionName(action jobpolicyv1.PodFailurePolicyAction) string {
 // not be counted yet, and its index need not be in range.
 func podFailurePolicyMatched(f facts) answer {
 	if f.spec.GetPodFailurePolicy() == nil {
-		return no("the Job has no pod failure policy")
+		return no(fmt.Sprintf("the Job has no %s failure policy", f.noun))
 	}
 	for _, r := range f.tally.rows {
 		if r.failed && r.match.failsJob() {
 			return failure(reasonPodFailurePolicy, r.match.cause, r.match.cause)
 		}
 	}
-	return no("no failed pod matches a FailJob rule")
+	return no(fmt.Sprintf("no failed %s matches a FailJob rule", f.noun))
 }

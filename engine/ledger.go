@@ -16,6 +16,9 @@ import (
 //
 // One round does both halves in one status write: it counts what was confirmed
 // since the last round, and records what this round releases.
+//
+// A caller whose status and releases take effect together (Settings.atomic_release)
+// needs no record in between: what a round releases, it counts.
 
 // A ledger is one round's entries.
 type ledger struct {
@@ -32,6 +35,9 @@ type ledger struct {
 	// newIndexes counts succeeded pods that need no UID in the status, because
 	// their index stands there.
 	newIndexes int
+	// counted is how many pods went into the counters at once, because the caller
+	// releases them together with the status.
+	counted int
 }
 
 func keepLedger(s *snapshot, t tally, v verdict, p plan) ledger {
@@ -150,7 +156,7 @@ func (l *ledger) enter(s *snapshot, v verdict, r podRow, held bool) {
 		l.release = append(l.release, r.pod.GetUid())
 		return
 	}
-	if l.newIndexes+len(l.uncounted.Succeeded)+len(l.uncounted.Failed) >= s.maxUncountedPods {
+	if l.newIndexes+l.counted+len(l.uncounted.Succeeded)+len(l.uncounted.Failed) >= s.maxUncountedPods {
 		l.full = true
 		return
 	}
@@ -172,7 +178,7 @@ func (l *ledger) record(s *snapshot, v verdict, r podRow) {
 			}
 			return
 		}
-		l.uncounted.Succeeded = append(l.uncounted.Succeeded, r.pod.GetUid())
+		l.count(s, &l.uncounted.Succeeded, &l.succeeded, r)
 		return
 	}
 	if !r.failed && (v.kind != fails || s.deleting()) {
@@ -182,8 +188,19 @@ func (l *ledger) record(s *snapshot, v verdict, r podRow) {
 		l.actions[r.match.action]++
 	}
 	if r.match.counts() {
-		l.uncounted.Failed = append(l.uncounted.Failed, r.pod.GetUid())
+		l.count(s, &l.uncounted.Failed, &l.failed, r)
 	}
+}
+
+// count enters a pod into its list, to be counted once its release is confirmed; or
+// into the counter, if the status and the release take effect together.
+func (l *ledger) count(s *snapshot, list *[][]byte, counter *int32, r podRow) {
+	if !s.atomicRelease() {
+		*list = append(*list, r.pod.GetUid())
+		return
+	}
+	l.counted++
+	*counter = clamp32(int64(*counter) + 1)
 }
 
 // empty reports that nothing is left to count.

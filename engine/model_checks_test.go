@@ -146,6 +146,39 @@ func (c *cluster) checkLedger(req *jobpolicyv1.DecideJobRequest, next *jobpolicy
 	}
 }
 
+// countReleased notes how each pod counts that is released together with the status.
+func (c *cluster) countReleased(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) {
+	for _, uid := range resp.GetRelease() {
+		verdict := c.countsAs(req, resp.GetStatus(), c.pod(uid))
+		if verdict == "" {
+			continue
+		}
+		if c.counted[string(uid)] != "" {
+			c.t.Fatalf("I2: a pod is counted twice")
+		}
+		c.counted[string(uid)] = verdict
+	}
+}
+
+// countsAs is the counter that a released pod belongs to; empty if it does not count,
+// or by its index.
+func (c *cluster) countsAs(req *jobpolicyv1.DecideJobRequest, next *jobpolicyv1.JobStatus, p *modelPod) string {
+	hasRow := slices.ContainsFunc(req.GetUnaccountedPods(), func(row *jobpolicyv1.UnaccountedPod) bool { return string(row.GetUid()) == string(p.uid) })
+	succeeded := p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+	switch {
+	case !c.inRange(p), succeeded && c.indexed(), !succeeded && c.ignored(p):
+		return ""
+	case succeeded:
+		return "succeeded"
+	case p.terminal(), hasRow && !c.replaceFailedOnly():
+		return "failed"
+	case is(next, failureTarget) && !c.spec.GetDeleting():
+		return "failed"
+	default:
+		return ""
+	}
+}
+
 func (c *cluster) countLeavers(verdict string, before, after [][]byte) {
 	for _, uid := range before {
 		if contains(after, uid) {

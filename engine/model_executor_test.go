@@ -123,7 +123,11 @@ func (c *cluster) carryOut(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.
 	if !c.create(resp.GetCreate()) || !c.delete(resp.GetDelete()) {
 		return
 	}
-	if resp.GetStatus() != nil && !c.write(req, resp.GetStatus()) {
+	if resp.GetStatus() != nil && !c.write(req, resp) {
+		return
+	}
+	if c.settings.GetAtomicRelease() {
+		c.releaseAll(resp)
 		return
 	}
 	c.release(resp)
@@ -195,8 +199,10 @@ func (c *cluster) delete(deletes []*jobpolicyv1.DeletePod) bool {
 	return ok
 }
 
-// write is the API server's side of a status update.
-func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, next *jobpolicyv1.JobStatus) bool {
+// write is the API server's side of a status update; or that of a database, which
+// releases pods in the same transaction.
+func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) bool {
+	next := resp.GetStatus()
 	if c.goesWrong("status write refused") || c.observed < c.written {
 		return false // Refused, or in conflict with a write that was not seen.
 	}
@@ -206,8 +212,14 @@ func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, next *jobpolicyv1.Job
 	if err := conditionsRemoved(c.status, next); err != nil {
 		c.t.Fatalf("I4: %v", err)
 	}
+	if c.settings.GetAtomicRelease() {
+		c.countReleased(req, resp)
+	}
 	c.checkLedger(req, next)
 	c.previous, c.status = c.status, proto.CloneOf(next)
+	if c.settings.GetAtomicRelease() {
+		c.releaseAll(resp)
+	}
 	c.written++
 	c.known = c.written
 	if rapid.Bool().Draw(c.t, "pause") {
@@ -234,6 +246,17 @@ func (c *cluster) release(resp *jobpolicyv1.DecideJobResponse) {
 		if !c.goesWrong("release not seen") {
 			p.releaseSeen = true
 		}
+		p.leaveIfDone()
+	}
+}
+
+// releaseAll releases what the decision says, without faults: it is part of a
+// transaction that has succeeded.
+func (c *cluster) releaseAll(resp *jobpolicyv1.DecideJobResponse) {
+	for _, uid := range resp.GetRelease() {
+		p := c.pod(uid)
+		c.checkRelease(p)
+		p.tracked, p.releaseSeen = false, true
 		p.leaveIfDone()
 	}
 }

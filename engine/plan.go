@@ -96,8 +96,8 @@ func (p plan) remove(s *snapshot, excess int, reason jobpolicyv1.DeleteReason) p
 // limited cuts the removals to what one round may do, nothing while the caller
 // holds off, and adjusts the counts.
 func (p plan) limited(s *snapshot) plan {
-	if later := s.deferred(jobpolicyv1.Step_STEP_DELETE_PODS, "to be deleted: %d; pods could not be deleted, the caller tries again later",
-		len(p.removals)); len(p.removals) > 0 && later != nil {
+	if later := s.deferred(jobpolicyv1.Step_STEP_DELETE_PODS, "to be deleted: %d; %ss could not be deleted, the caller tries again later",
+		len(p.removals), s.noun); len(p.removals) > 0 && later != nil {
 		p.waits = append(p.waits, later)
 		p.removals = nil
 		return p
@@ -154,19 +154,19 @@ func planCreation(s *snapshot, t tally, p plan) plan {
 func (p plan) explainNoRoom(s *snapshot) plan {
 	if s.replaceFailedOnly() && s.pods.GetTerminating() > 0 && int64(*p.wanted) > int64(s.pods.GetActive())+int64(s.creating()) {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_REPLACEMENT_POLICY,
-			"pods being deleted, which are replaced only when they have ended: %d", s.pods.GetTerminating()))
+			"%ss being deleted, which are replaced only when they have ended: %d", s.noun, s.pods.GetTerminating()))
 	}
 	return p
 }
 
 // holdCreation says why no pod may be created now, if so.
 func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
-	if later := s.deferred(jobpolicyv1.Step_STEP_CREATE_PODS, "pods could not be created; the caller tries again later"); later != nil {
+	if later := s.deferred(jobpolicyv1.Step_STEP_CREATE_PODS, "%ss could not be created; the caller tries again later", s.noun); later != nil {
 		return later
 	}
 	// With limits per index, planIndexes leaves out the indexes of these.
 	if failed := s.uncertainFailures(); failed > 0 && !(s.perIndex() && s.knowsUnlistedIndexes()) {
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished pods that have to be looked at first: %d", failed)
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished %ss that have to be looked at first: %d", s.noun, failed)
 	}
 	if s.perIndex() {
 		return nil
@@ -192,7 +192,7 @@ func planIndexes(s *snapshot, t tally, p plan, n int32) plan {
 	}
 	if unlisted := s.unlistedFailed.Minus(taken); s.perIndex() && !unlisted.Empty() {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS,
-			"indexes whose failed pods have to be looked at first: %d", unlisted.Len()))
+			"indexes whose failed %ss have to be looked at first: %d", s.noun, unlisted.Len()))
 		taken = taken.Union(unlisted)
 	}
 	create := &jobpolicyv1.CreatePods{AfterFailures: t.failed > 0}

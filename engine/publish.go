@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"google.golang.org/protobuf/proto"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -94,18 +96,21 @@ func (pub *publication) suspension(s *snapshot) {
 func holdTerminal(s *snapshot, p plan, l ledger) *jobpolicyv1.Wait {
 	remaining := int64(s.pods.GetActive()) + int64(s.pods.GetTerminating()) + int64(s.creating())
 	unlisted := int64(s.req.GetUnlistedPods().GetSucceeded()) + int64(s.req.GetUnlistedPods().GetFailed())
+	held := len(s.req.GetUnaccountedPods())
+	if s.atomicRelease() {
+		held -= len(l.release)
+	}
 	switch {
 	case remaining > 0:
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING, "%d active, %d terminating, %d being created",
 			p.active, p.terminating, s.creating())
 	case unlisted > 0:
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished pods that have to be looked at first: %d", unlisted)
-	case len(s.req.GetUnaccountedPods()) > 0:
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS, "pods that still hold the tracking finalizer: %d",
-			len(s.req.GetUnaccountedPods()))
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished %ss that have to be looked at first: %d", s.noun, unlisted)
+	case held > 0:
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS, "%ss that still hold the tracking finalizer: %d", s.noun, held)
 	case !l.empty():
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNCOUNTED_PODS, "recorded pods not yet confirmed released: %d",
-			len(l.uncounted.Succeeded)+len(l.uncounted.Failed))
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNCOUNTED_PODS, "recorded %ss not yet confirmed released: %d",
+			s.noun, len(l.uncounted.Succeeded)+len(l.uncounted.Failed))
 	}
 	return nil
 }
@@ -130,7 +135,7 @@ func (pub *publication) finish(s *snapshot, v verdict) {
 	}
 	if s.spec.Completions != nil && next.GetSucceeded() > s.spec.GetCompletions() {
 		pub.event(jobpolicyv1.EventType_EVENT_TYPE_WARNING, eventTooManySucceededPods,
-			"Too many succeeded pods running after completion count reached")
+			fmt.Sprintf("Too many succeeded %ss running after completion count reached", s.noun))
 	}
 	pub.event(jobpolicyv1.EventType_EVENT_TYPE_NORMAL, eventCompleted, "Job completed")
 }

@@ -66,7 +66,7 @@ func neverRan(s *snapshot) bool {
 // nextStatus is when the caller wants the next routine status; zero if at once.
 func nextStatus(s *snapshot, l ledger) time.Time {
 	at, asked := s.deferredUntil(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
-	if !asked {
+	if !asked || s.atomicRelease() {
 		return time.Time{}
 	}
 	record, earlier := s.deferredUntil(jobpolicyv1.Step_STEP_RECORD_PODS)
@@ -103,7 +103,7 @@ func putOff(s *snapshot, l ledger) (ledger, publication) {
 		uncounted: s.status.GetUncounted(), succeeded: s.status.GetSucceeded(), failed: s.status.GetFailed(), release: recorded(s, l),
 	}
 	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, nextStatus(s, l),
-		"the next status has time; finished pods that it will record: %d", unrecorded(s, l))
+		"the next status has time; finished %ss that it will record: %d", s.noun, unrecorded(s, l))
 	w.Step = jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS
 	return known, publication{status: s.status, waits: []*jobpolicyv1.Wait{w}}
 }

@@ -22,7 +22,7 @@ func MatchPodFailurePolicy(req *jobpolicyv1.MatchPodFailurePolicyRequest) (*jobp
 	}); err != nil {
 		return nil, err
 	}
-	policy := readFailurePolicy(req.GetPolicy(), req.GetNamespace())
+	policy := readFailurePolicy(req.GetPolicy(), req.GetNamespace(), defaultPodNoun)
 	resp := &jobpolicyv1.MatchPodFailurePolicyResponse{}
 	for _, f := range req.GetFailures() {
 		resp.Matches = append(resp.Matches, policy.match(f).message())
@@ -71,7 +71,7 @@ func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.
 	}); err != nil {
 		return nil, err
 	}
-	now, policy, b := req.GetNow().AsTime(), readFailurePolicy(req.GetPolicy(), ""), readBackoff(req.GetSettings())
+	now, policy, b := req.GetNow().AsTime(), readFailurePolicy(req.GetPolicy(), "", defaultPodNoun), readBackoff(req.GetSettings())
 	resp := &jobpolicyv1.ComputePodBackoffResponse{}
 	for _, h := range req.GetHistories() {
 		failures := readFailures(h.GetRetry(), policy, readSuccesses(now, h.GetRetry())).after(int64(h.GetEarlierFailures()))

@@ -33,7 +33,7 @@ func recordsFirst(s *snapshot, p plan, l ledger) bool {
 
 // later is the plan without what it creates.
 func (p plan) later(s *snapshot, l ledger) plan {
-	w := wait(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, "finished pods are recorded before others are created: %d", unrecorded(s, l))
+	w := wait(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, "finished %ss are recorded before others are created: %d", s.noun, unrecorded(s, l))
 	w.Step = jobpolicyv1.Step_STEP_CREATE_PODS
 	p.waits = append(p.waits, w)
 	p.active -= p.create.GetCount()

@@ -16,6 +16,7 @@ const (
 	defaultMaxPodFailureBackoff = 10 * time.Minute
 	defaultMaxUncountedPods     = 500
 	defaultMaxPodChanges        = 500
+	defaultPodNoun              = "pod"
 )
 
 // A snapshot is a request that passed validation, with its defaults filled in
@@ -24,7 +25,7 @@ const (
 //
 //  1. every message it dereferences is present;
 //  2. counts and indexes are not negative, enums have known values;
-//  3. UIDs have 16 bytes and no two rows share one;
+//  3. no two rows share a UID;
 //  4. an INDEXED job has completions;
 //  5. ready and trackedActive are not above active.
 type snapshot struct {
@@ -48,6 +49,8 @@ type snapshot struct {
 	confirmed                         map[string]bool
 	backoff                           backoff
 	maxUncountedPods, maxPodChanges   int
+	// noun is what texts call a pod.
+	noun string
 }
 
 func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
@@ -67,7 +70,7 @@ func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
 	}
 	s.readSettings(req.GetSettings())
 	s.readSets()
-	s.failurePolicy = readFailurePolicy(s.spec.GetPodFailurePolicy(), req.GetJob().GetNamespace())
+	s.failurePolicy = readFailurePolicy(s.spec.GetPodFailurePolicy(), req.GetJob().GetNamespace(), s.noun)
 	return s
 }
 
@@ -76,6 +79,10 @@ func (s *snapshot) readSettings(settings *jobpolicyv1.Settings) {
 	s.maxUncountedPods = defaultMaxUncountedPods
 	if n := settings.GetMaxUncountedPods(); n > 0 {
 		s.maxUncountedPods = int(n)
+	}
+	s.noun = defaultPodNoun
+	if noun := settings.GetPodNoun(); noun != "" {
+		s.noun = noun
 	}
 	s.maxPodChanges = defaultMaxPodChanges
 	if n := settings.GetMaxPodChanges(); n > 0 {
@@ -151,8 +158,12 @@ func (s *snapshot) deferred(step jobpolicyv1.Step, format string, args ...any) *
 // spacesStatuses reports whether the caller writes routine statuses at intervals.
 func (s *snapshot) spacesStatuses() bool {
 	_, asked := s.deferredUntil(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
-	return asked
+	return asked && !s.atomicRelease()
 }
+
+// atomicRelease reports whether the caller releases pods together with the status
+// that counts them, so that they need no record in between.
+func (s *snapshot) atomicRelease() bool { return s.req.GetSettings().GetAtomicRelease() }
 
 // resuming reports whether the Job was suspended and no longer is. A condition
 // Suspended that is false already, in whatever words, is no resume: the API

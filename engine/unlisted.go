@@ -83,7 +83,7 @@ func (s *snapshot) hasFailJobRule() bool {
 // succeedIfSeen is success, unless failures have to be looked at first.
 func succeedIfSeen(f facts, reason, message, detail string) answer {
 	if f.unlistedMayFail() {
-		return no(fmt.Sprintf("%s, failed pods that have to be looked at first: %d", detail, f.uncertainFailures()))
+		return no(fmt.Sprintf("%s, failed %ss that have to be looked at first: %d", detail, f.noun, f.uncertainFailures()))
 	}
 	return success(reason, message, detail)
 }

@@ -31,7 +31,8 @@ const (
 	maxRetryFacts       = 64
 	maxBackoffSeconds   = 24 * 60 * 60
 	maxLimitSetting     = 100_000
-	uidBytes            = 16
+	maxUIDBytes         = 64
+	maxNounBytes        = 32
 	maxListedViolations = 100
 )
 
@@ -136,7 +137,7 @@ func (c *checker) job(job *jobpolicyv1.JobRef) {
 		return
 	}
 	c.uid("job.uid", job.GetUid())
-	c.bytesBetween("job.namespace", job.GetNamespace(), 1, maxNameBytes)
+	c.bytesBetween("job.namespace", job.GetNamespace(), 0, maxNameBytes)
 	c.bytesBetween("job.name", job.GetName(), 1, maxNameBytes)
 	c.notNegative("job.generation", job.GetGeneration())
 }
@@ -148,6 +149,7 @@ func (c *checker) settings(s *jobpolicyv1.Settings) {
 	}
 	c.between("settings.max_uncounted_pods", int64(s.GetMaxUncountedPods()), 0, maxLimitSetting)
 	c.between("settings.max_pod_changes", int64(s.GetMaxPodChanges()), 0, maxLimitSetting)
+	c.bytesBetween("settings.pod_noun", s.GetPodNoun(), 0, maxNounBytes)
 }
 
 // backoff checks an optional duration and returns it in seconds, or the least
@@ -219,10 +221,10 @@ func (c *checker) indexSet(field string, m *jobpolicyv1.IndexSet) indexset.Set {
 // require and violated only when something is wrong, because that allocates.
 
 func (c *checker) uid(field string, uid []byte) bool {
-	if len(uid) == uidBytes {
+	if len(uid) >= 1 && len(uid) <= maxUIDBytes {
 		return true
 	}
-	return c.require(false, field, "must have %d bytes, has %d", uidBytes, len(uid))
+	return c.require(false, field, "must have 1 to %d bytes, has %d", maxUIDBytes, len(uid))
 }
 
 func (c *checker) bytesBetween(field, s string, low, high int) {

@@ -7,7 +7,7 @@ func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 		return
 	}
 	enum(c, "spec.completion_mode", spec.GetCompletionMode(), jobpolicyv1.CompletionMode_name, true)
-	enum(c, "spec.restart_policy", spec.GetRestartPolicy(), jobpolicyv1.RestartPolicy_name, false)
+	enum(c, "spec.restart_policy", spec.GetRestartPolicy(), jobpolicyv1.RestartPolicy_name, true)
 	enum(c, "spec.pod_replacement_policy", spec.GetPodReplacementPolicy(), jobpolicyv1.PodReplacementPolicy_name, true)
 	c.notNegative("spec.parallelism", int64(spec.GetParallelism()))
 	c.notNegative("spec.completions", int64(spec.GetCompletions()))
@@ -35,7 +35,7 @@ func (c *checker) specCombinations(spec *jobpolicyv1.JobSpec) {
 	c.require(spec.BackoffLimitPerIndex != nil || spec.MaxFailedIndexes == nil, "spec.max_failed_indexes",
 		"needs spec.backoff_limit_per_index")
 	c.require(indexed || spec.GetSuccessPolicy() == nil, "spec.success_policy", "needs COMPLETION_MODE_INDEXED")
-	never := spec.GetRestartPolicy() == jobpolicyv1.RestartPolicy_RESTART_POLICY_NEVER
+	never := spec.GetRestartPolicy() != jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE
 	c.require(never || spec.GetPodFailurePolicy() == nil, "spec.pod_failure_policy", "needs RESTART_POLICY_NEVER")
 	c.require(spec.GetPodFailurePolicy() == nil ||
 		spec.GetPodReplacementPolicy() != jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_TERMINATING_OR_FAILED,

@@ -601,8 +601,18 @@ type Settings struct {
 	// DecideJobResponse.gang (the gate WorkloadWithJob, alpha in v1.36). Left
 	// aside by an engine that does not list CAPABILITY_GANG_SCHEDULING.
 	GangScheduling bool `protobuf:"varint,6,opt,name=gang_scheduling,json=gangScheduling,proto3" json:"gang_scheduling,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Set by a caller that carries out status and release together or not at all,
+	// for example in one transaction of a database. Finished pods are then counted
+	// by the status that comes with their release: status.uncounted stays empty, no
+	// release has to be confirmed, and no status waits (STEP_WRITE_ROUTINE_STATUS is
+	// left aside). max_uncounted_pods bounds how many are counted at once.
+	AtomicRelease bool `protobuf:"varint,7,opt,name=atomic_release,json=atomicRelease,proto3" json:"atomic_release,omitempty"`
+	// Set by a caller whose pods have another name, for example "task". Texts in
+	// conditions, events and explanations then say that; their plural has an s.
+	// Names of fields, rules and reasons stay. At most 32 bytes. Absent: "pod".
+	PodNoun       string `protobuf:"bytes,8,opt,name=pod_noun,json=podNoun,proto3" json:"pod_noun,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Settings) Reset() {
@@ -677,6 +687,20 @@ func (x *Settings) GetGangScheduling() bool {
 	return false
 }
 
+func (x *Settings) GetAtomicRelease() bool {
+	if x != nil {
+		return x.AtomicRelease
+	}
+	return false
+}
+
+func (x *Settings) GetPodNoun() string {
+	if x != nil {
+		return x.PodNoun
+	}
+	return ""
+}
+
 // DecideJobResponse is a decision. The caller carries it out in this order, and
 // never adjusts it:
 //
@@ -703,7 +727,7 @@ type DecideJobResponse struct {
 	// The whole next status. AFTER create and delete, BEFORE release. Absent: the
 	// status is to be left as it is.
 	Status *JobStatus `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
-	// 16-byte UIDs of pods whose tracking finalizer is to be removed. AFTER
+	// UIDs of pods whose tracking finalizer is to be removed. AFTER
 	// status (invariant I1). In ascending order.
 	Release [][]byte `protobuf:"bytes,6,rep,name=release,proto3" json:"release,omitempty"`
 	// When to ask again even if nothing happens. Later than the request's now
@@ -1134,7 +1158,7 @@ func (x *IndexFailureCount) GetIgnoredFailures() int32 {
 // DeletePod is one pod to delete.
 type DeletePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16-byte pod UID; to be used as a precondition of the deletion.
+	// The pod's UID; to be used as a precondition of the deletion.
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// True: remove the tracking finalizer first, in the same step. Such a pod is
 	// not counted as failed.
@@ -1199,7 +1223,7 @@ func (x *DeletePod) GetReason() DeleteReason {
 // DeleteJob is one Job to delete.
 type DeleteJob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16-byte Job UID; to be used as a precondition of the deletion.
+	// The Job's UID; to be used as a precondition of the deletion.
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// metadata.name of the Job.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -1595,14 +1619,16 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x05retry\x18\r \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x122\n" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x124\n" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
-	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\"\xe2\x02\n" +
+	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\"\xa4\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
 	"\x12max_uncounted_pods\x18\x03 \x01(\x05R\x10maxUncountedPods\x12&\n" +
 	"\x0fmax_pod_changes\x18\x04 \x01(\x05R\rmaxPodChanges\x12:\n" +
 	"\x1akeep_start_time_on_suspend\x18\x05 \x01(\bR\x16keepStartTimeOnSuspend\x12'\n" +
-	"\x0fgang_scheduling\x18\x06 \x01(\bR\x0egangScheduling\"\xa3\x06\n" +
+	"\x0fgang_scheduling\x18\x06 \x01(\bR\x0egangScheduling\x12%\n" +
+	"\x0eatomic_release\x18\a \x01(\bR\ratomicRelease\x12\x19\n" +
+	"\bpod_noun\x18\b \x01(\tR\apodNoun\"\xa3\x06\n" +
 	"\x11DecideJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +

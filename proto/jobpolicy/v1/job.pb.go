@@ -79,7 +79,7 @@ func (CompletionMode) EnumDescriptor() ([]byte, []int) {
 type RestartPolicy int32
 
 const (
-	// Not allowed in a request.
+	// Absent: read as NEVER.
 	RestartPolicy_RESTART_POLICY_UNSPECIFIED RestartPolicy = 0
 	// A failed container fails its pod.
 	RestartPolicy_RESTART_POLICY_NEVER RestartPolicy = 1
@@ -354,10 +354,12 @@ func (ConditionStatus) EnumDescriptor() ([]byte, []int) {
 // JobRef names the Job a request is about.
 type JobRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set by the caller; the 16 bytes of the Job's metadata.uid. Everything the
+	// Set by the caller; 1 to 64 bytes that no other Job ever has. In Kubernetes,
+	// the 16 bytes of the Job's metadata.uid. Everything the
 	// caller remembers about a Job is keyed by it, never by name (invariant I8).
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Set by the caller; metadata.namespace, 1 to 253 bytes. Only used in texts.
+	// Set by the caller; metadata.namespace, at most 253 bytes. Only used in texts.
+	// Absent: Jobs have no namespace.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Set by the caller; metadata.name, 1 to 253 bytes. Only used in texts.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
@@ -452,7 +454,7 @@ type JobSpec struct {
 	ActiveDeadlineSeconds *int64 `protobuf:"varint,7,opt,name=active_deadline_seconds,json=activeDeadlineSeconds,proto3,oneof" json:"active_deadline_seconds,omitempty"`
 	// Set by the caller; spec.suspend.
 	Suspend bool `protobuf:"varint,8,opt,name=suspend,proto3" json:"suspend,omitempty"`
-	// Set by the caller; required.
+	// Set by the caller; absent means NEVER.
 	RestartPolicy RestartPolicy `protobuf:"varint,9,opt,name=restart_policy,json=restartPolicy,proto3,enum=jobpolicy.v1.RestartPolicy" json:"restart_policy,omitempty"`
 	// Set by the caller; absent means the default described at the enum.
 	PodReplacementPolicy PodReplacementPolicy `protobuf:"varint,10,opt,name=pod_replacement_policy,json=podReplacementPolicy,proto3,enum=jobpolicy.v1.PodReplacementPolicy" json:"pod_replacement_policy,omitempty"`
@@ -1121,9 +1123,9 @@ func (x *JobCondition) GetLastTransitionTime() *timestamppb.Timestamp {
 // not confirmed gone. A UID stands in at most one list, once (invariant I3).
 type UncountedTerminatedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16-byte pod UIDs, at most 100000.
+	// Pod UIDs, at most 100000.
 	Succeeded [][]byte `protobuf:"bytes,1,rep,name=succeeded,proto3" json:"succeeded,omitempty"`
-	// 16-byte pod UIDs, at most 100000.
+	// Pod UIDs, at most 100000.
 	Failed        [][]byte `protobuf:"bytes,2,rep,name=failed,proto3" json:"failed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

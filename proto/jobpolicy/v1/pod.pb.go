@@ -193,7 +193,8 @@ func (x *PodSummary) GetTerminatingIndexes() *IndexSet {
 // row, unless the caller cut the list (see UnlistedPods).
 type UnaccountedPod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16-byte pod UID; unique among all rows of the request.
+	// The pod's UID, 1 to 64 bytes (in Kubernetes the 16 bytes of metadata.uid);
+	// unique among all rows of the request, and never given to another pod.
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// Required.
 	Phase PodPhase `protobuf:"varint,2,opt,name=phase,proto3,enum=jobpolicy.v1.PodPhase" json:"phase,omitempty"`
@@ -524,7 +525,8 @@ func (x *UnlistedPods) GetFailedIndexes() *IndexSet {
 // with REQUIREMENT_ACTIVE_PODS.
 type ActivePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16-byte pod UID; unique among all rows of the request.
+	// The pod's UID, 1 to 64 bytes (in Kubernetes the 16 bytes of metadata.uid);
+	// unique among all rows of the request, and never given to another pod.
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// PENDING, RUNNING or UNKNOWN.
 	Phase PodPhase `protobuf:"varint,2,opt,name=phase,proto3,enum=jobpolicy.v1.PodPhase" json:"phase,omitempty"`

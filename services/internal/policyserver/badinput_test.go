@@ -47,7 +47,7 @@ func TestBadRequestsAreRefusedByField(t *testing.T) {
 		"no time":        {func(r *jobpolicyv1.DecideJobRequest) { r.Now = nil }, "now"},
 		"no job":         {func(r *jobpolicyv1.DecideJobRequest) { r.Job = nil }, "job"},
 		"no spec":        {func(r *jobpolicyv1.DecideJobRequest) { r.Spec = nil }, "spec"},
-		"a short UID":    {func(r *jobpolicyv1.DecideJobRequest) { r.Job.Uid = []byte("short") }, "job.uid"},
+		"a long UID":     {func(r *jobpolicyv1.DecideJobRequest) { r.Job.Uid = make([]byte, 65) }, "job.uid"},
 		"a nameless job": {func(r *jobpolicyv1.DecideJobRequest) { r.Job.Name = "" }, "job.name"},
 		"a time beyond the calendar": {
 			func(r *jobpolicyv1.DecideJobRequest) { r.Now = &timestamppb.Timestamp{Seconds: 1 << 60} }, "now",
@@ -57,9 +57,6 @@ func TestBadRequestsAreRefusedByField(t *testing.T) {
 		},
 		"an unknown completion mode": {
 			func(r *jobpolicyv1.DecideJobRequest) { r.Spec.CompletionMode = 99 }, "spec.completion_mode",
-		},
-		"a restart policy that is not given": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Spec.RestartPolicy = 0 }, "spec.restart_policy",
 		},
 		"an unknown restart policy": {
 			func(r *jobpolicyv1.DecideJobRequest) { r.Spec.RestartPolicy = 7 }, "spec.restart_policy",

@@ -1,0 +1,55 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A Job of tasks that are no pods: no namespace, no restart policy, UIDs of other
+// sizes, and a store that releases tasks in the transaction that counts them.
+func TestTasks(t *testing.T) {
+	tasks := []*jobpolicyv1.UnaccountedPod{
+		{Uid: []byte("1"), Phase: jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, FinishedTime: timestamppb.New(epoch)},
+		{Uid: []byte("task-2"), Phase: jobpolicyv1.PodPhase_POD_PHASE_FAILED, FinishedTime: timestamppb.New(epoch), Failure: &jobpolicyv1.PodFailure{
+			PodName: "second", ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "sh", ExitCode: 42}},
+		}},
+	}
+	req := &jobpolicyv1.DecideJobRequest{
+		Now:             timestamppb.New(epoch.Add(time.Second)),
+		Job:             &jobpolicyv1.JobRef{Uid: []byte("job"), Name: "tasks"},
+		Spec:            &jobpolicyv1.JobSpec{Parallelism: 2, Completions: proto.Int32(2), BackoffLimit: 6, PodFailurePolicy: failJobOn(42)},
+		Status:          &jobpolicyv1.JobStatus{StartTime: timestamppb.New(epoch), Active: 2},
+		UnaccountedPods: tasks,
+		Settings:        &jobpolicyv1.Settings{AtomicRelease: true, PodNoun: "task"},
+	}
+	announced := decide(t, req)
+	if s := announced.GetStatus(); s.GetSucceeded() != 1 || s.GetFailed() != 1 || s.GetUncounted() != nil || len(announced.GetRelease()) != 2 {
+		t.Errorf("status %v, released %d; want one counted each, both released, no record", s, len(announced.GetRelease()))
+	}
+	condition := announced.GetStatus().GetConditions()[0]
+	if want := "Container sh for task second failed with exit code 42"; !strings.HasPrefix(condition.GetMessage(), want) {
+		t.Errorf("condition says %q, want %q", condition.GetMessage(), want)
+	}
+	if text := announced.GetExplanation().String(); strings.Contains(text, "pods") || !strings.Contains(text, "tasks") {
+		t.Errorf("the explanation says pods, or not tasks: %s", text)
+	}
+
+	req.UnaccountedPods, req.Status = nil, announced.GetStatus()
+	finished := decide(t, req)
+	if !is(finished.GetStatus(), failed) {
+		t.Errorf("the Job does not end in the next round: %v", finished)
+	}
+}
+
+func failJobOn(code int32) *jobpolicyv1.PodFailurePolicy {
+	return &jobpolicyv1.PodFailurePolicy{Rules: []*jobpolicyv1.PodFailurePolicyRule{{
+		Action:      jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB,
+		OnExitCodes: &jobpolicyv1.ExitCodesRequirement{Operator: jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_IN, Values: []int32{code}},
+	}}}
+}
