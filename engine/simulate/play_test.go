@@ -132,7 +132,7 @@ func TestPlayRefusesScenarios(t *testing.T) {
 		"an unknown index":      {simulate.Scenario{Spec: spec(1, func(s *jobpolicyv1.JobSpec) { s.CompletionMode = indexed }), Scripts: script(t, "1:fail")}, "the Job has the indexes 0 to 0"},
 		"a second run":          {simulate.Scenario{Spec: spec(1), Scripts: script(t, "0:fail,succeed")}, "a pod of this Job runs once"},
 		"a size":                {simulate.Scenario{Spec: spec(1), Changes: []simulate.Change{scale(t, "completions=2@1m")}}, "only for an Indexed Job"},
-		"what the engine won't": {simulate.Scenario{Spec: &jobpolicyv1.JobSpec{}}, "spec.restart_policy"},
+		"what the engine won't": {simulate.Scenario{Spec: &jobpolicyv1.JobSpec{RestartPolicy: 7}}, "spec.restart_policy"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
