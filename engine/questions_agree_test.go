@@ -24,7 +24,9 @@ func agreement(t *testing.T, prepare func(*request), compare func(*rapid.T, *req
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
-		req.Freshness, req.StatusNotBefore, req.RecordNotBefore = nil, nil, nil
+		req.Freshness = nil
+		deferUntil(req, writeRoutineStatus, nil)
+		deferUntil(req, recordPods, nil)
 		prepare(req)
 		resp, err := engine.DecideJob(req)
 		if err != nil {
@@ -45,10 +47,12 @@ func asDrawn(*request) {}
 // creating pods, but for failed pods.
 func undecided(req *request) {
 	spec := req.GetSpec()
+	req.NamespaceDeleting = false
 	spec.Suspend, spec.Deleting, spec.ActiveDeadlineSeconds, spec.BackoffLimit, spec.MaxFailedIndexes = false, false, nil, 1<<31-1, nil
 	spec.Parallelism = max(spec.Parallelism, 3)
 	req.Pods = &jobpolicyv1.PodSummary{Terminating: req.GetPods().GetTerminating()}
-	req.ActivePods, req.UnlistedPods, req.InFlight, req.CreateNotBefore = nil, nil, nil, nil
+	req.ActivePods, req.UnlistedPods, req.InFlight = nil, nil, nil
+	deferUntil(req, createPods, nil)
 	if status := req.GetStatus(); status != nil {
 		status.Conditions, status.Succeeded, status.CompletedIndexes, status.FailedIndexes, status.Uncounted = nil, 0, nil, nil, nil
 	}

@@ -216,9 +216,9 @@ func TestInvalidRequests(t *testing.T) {
 		"a success time that is none":            {func(r *request) { r.Retry.LastSuccessTime = badTime }, "retry.last_success_time", "must be a time"},
 		"a nil retry fact":                       {func(r *request) { r.Retry.RecentFailures[1] = nil }, "retry.recent_failures[1].finished_time", "is required"},
 		"too many retry facts":                   {func(r *request) { r.Retry.RecentFailures = make([]*jobpolicyv1.PodFailureFact, 65) }, "retry.recent_failures", "at most 64 entries, has 65"},
-		"a pause of records that is no time":     {func(r *request) { deferUntil(r, recordPods, badTime) }, "deferrals[0].until", "must be a time"},
-		"a pause that is no time":                {func(r *request) { deferUntil(r, writeRoutineStatus, badTime) }, "deferrals[0].until", "must be a time"},
-		"a hold of deletions that is no time":    {func(r *request) { deferUntil(r, deletePods, badTime) }, "deferrals[0].until", "must be a time"},
+		"a pause of records that is no time":     {func(r *request) { deferUntil(r, recordPods, badTime) }, "deferrals[1].until", "must be a time"},
+		"a pause that is no time":                {func(r *request) { deferUntil(r, writeRoutineStatus, badTime) }, "deferrals[1].until", "must be a time"},
+		"a hold of deletions that is no time":    {func(r *request) { deferUntil(r, deletePods, badTime) }, "deferrals[1].until", "must be a time"},
 		"a step put off twice": {func(r *request) {
 			r.Deferrals = []*jobpolicyv1.Deferral{{Step: createPods, Until: at(0)}, {Step: createPods, Until: at(0)}}
 		}, "deferrals[1].step", "is also that of an earlier entry"},

@@ -29,7 +29,7 @@ func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
 				s.failures[write] = apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil)
 				writing := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 					return &jobpolicyv1.DecideCronJobResponse{
-						Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+						Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE,
 						Edits:       edits[write],
 						Status:      &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))},
 					}
