@@ -89,8 +89,8 @@ func (e *Executor) confirm(ctx context.Context, suspected suspect) {
 	if job == nil {
 		return
 	}
-	e.metrics.missedWakes.WithLabelValues().Inc()
-	e.log.WarnContext(ctx, telemetry.LogMissedWake, append(telemetry.JobAttrs(job), slog.String("due", why))...)
+	e.metrics.missedReconciles.WithLabelValues().Inc()
+	e.log.WarnContext(ctx, telemetry.LogMissedReconcile, append(telemetry.JobAttrs(job), slog.String("due", why))...)
 	if !e.cfg.SafetyLookReportsOnly {
 		e.wake(s, telemetry.CauseSafetyLook, false)
 	}

@@ -43,7 +43,7 @@ func settled(req *jobpolicyv1.DecideJobRequest, requeue time.Duration) *jobpolic
 
 // Something is to be done for a Job, and nobody has said so: the safety look finds
 // it within two periods, counts it, says so in the log, and helps if it may.
-func TestAMissedWakeIsFound(t *testing.T) {
+func TestAMissedReconcileIsFound(t *testing.T) {
 	due := func(req *jobpolicyv1.DecideJobRequest) bool { return req.GetNow().AsTime().Minute() >= 3 }
 	cases := map[string]func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error){
 		"a pod is to be created": func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
@@ -72,12 +72,12 @@ func TestAMissedWakeIsFound(t *testing.T) {
 					time.Sleep(35 * time.Minute)
 					synctest.Wait()
 				})
-				missed := samples(t, registry, "jobpolicy_missed_wakes_total")["{}"]
+				missed := samples(t, registry, "jobpolicy_missed_reconciles_total")["{}"]
 				if reportsOnly && missed < 2 || !reportsOnly && missed != 1 {
-					t.Errorf("missed wakes: %v", missed)
+					t.Errorf("missed reconciles: %v", missed)
 				}
-				if got := strings.Count(log.String(), `level=WARN msg="`+telemetry.LogMissedWake+`"`); got != int(missed) {
-					t.Errorf("%d log lines about %v missed wakes", got, missed)
+				if got := strings.Count(log.String(), `level=WARN msg="`+telemetry.LogMissedReconcile+`"`); got != int(missed) {
+					t.Errorf("%d log lines about %v missed reconciles", got, missed)
 				}
 				if helped := slices.Contains(server.done(), "create pods"); helped == reportsOnly {
 					t.Errorf("the pod was created: %t, with the safety look only reporting: %t", helped, reportsOnly)
@@ -147,8 +147,8 @@ func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
 				time.Sleep(time.Hour)
 				synctest.Wait()
 			})
-			if missed := samples(t, registry, "jobpolicy_missed_wakes_total"); len(missed) > 0 {
-				t.Errorf("missed wakes: %v", missed)
+			if missed := samples(t, registry, "jobpolicy_missed_reconciles_total"); len(missed) > 0 {
+				t.Errorf("missed reconciles: %v", missed)
 			}
 			if decider.asked > tc.wantMost {
 				t.Errorf("asked %d times, want at most %d", decider.asked, tc.wantMost)

@@ -45,7 +45,7 @@ type jobMetrics struct {
 	staleSkips       *prometheus.CounterVec
 	decisionDuration *prometheus.HistogramVec
 	decisions        *prometheus.CounterVec
-	missedWakes      *prometheus.CounterVec
+	missedReconciles *prometheus.CounterVec
 	shared           *metrics.Shared
 }
 
@@ -71,12 +71,12 @@ func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
 			Help:    "The time it took the engine to answer, as seen from here.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}, []string{"disposition"}),
-		missedWakes: metrics.Counter("jobpolicy", "missed_wakes_total", "Jobs that stood still although there was something to do, as the safety look found."),
-		decisions:   metrics.Counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
+		missedReconciles: metrics.Counter("jobpolicy", "missed_reconciles_total", "Jobs that were not reconciled although there was something to do."),
+		decisions:        metrics.Counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
 	}
 	for _, c := range []**prometheus.CounterVec{
 		&m.syncs, &m.jobsFinished, &m.podsFinished, &m.failurePolicy, &m.tracking, &m.finishedIndexes,
-		&m.creations, &m.external, &m.staleSkips, &m.decisions, &m.missedWakes,
+		&m.creations, &m.external, &m.staleSkips, &m.decisions, &m.missedReconciles,
 	} {
 		if err := metrics.Register(r, c); err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
 			return nil, err
 		}
 	}
-	m.missedWakes.WithLabelValues() // Shown as 0 from the beginning.
+	m.missedReconciles.WithLabelValues() // Shown as 0 from the beginning.
 	var err error
 	m.shared, err = metrics.NewShared(r)
 	return m, err

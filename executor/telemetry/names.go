@@ -9,9 +9,9 @@ import (
 // TracerName is the instrumentation scope of the spans.
 const TracerName = "jobpolicy.dev/executor"
 
-// LogMissedWake is what is logged, as a warning, each time jobpolicy_missed_wakes_total
-// counts.
-const LogMissedWake = "missed wake found"
+// LogMissedReconcile is the warning that is logged each time
+// jobpolicy_missed_reconciles_total counts.
+const LogMissedReconcile = "missed reconcile found"
 
 // Names of spans. One job.woken is the root of everything that one wake brings
 // about.

@@ -22,8 +22,8 @@ func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == telemetry.LogMissedWake {
-		h.w.broken("missed wake", h.by+" "+attributes(r))
+	if r.Message == telemetry.LogMissedReconcile {
+		h.w.broken("missed reconcile", h.by+" "+attributes(r))
 	}
 	if h.w.telling() && r.Level >= slog.LevelInfo {
 		h.w.note(h.by, "logs: "+r.Message+" "+attributes(r))
