@@ -34,9 +34,16 @@ func TestCommandLine(t *testing.T) {
 		wantCode int
 		want     []string // in what is printed
 	}{
-		"help":                {[]string{"--help"}, program.ExitOK, []string{"Serving:", "TLS:", "Shutdown:", "Logging:", "--client-ca-file", "(default 20s)"}},
-		"version":             {[]string{"--version"}, program.ExitOK, []string{"jobpolicy-engine devel"}},
-		"nothing, so no TLS":  {nil, program.ExitUsage, []string{"--tls-cert-file", "--tls-private-key-file", "--insecure"}},
+		"help":               {[]string{"--help"}, program.ExitOK, []string{"Serving:", "TLS and callers:", "Shutdown:", "Logging:", "--client-ca-file", "(default 20s)"}},
+		"version":            {[]string{"--version"}, program.ExitOK, []string{"jobpolicy-engine devel"}},
+		"nothing, so no TLS": {nil, program.ExitUsage, []string{"--tls-cert-file", "--tls-private-key-file", "--insecure"}},
+		"no authority for clients": {
+			[]string{"--tls-cert-file=c", "--tls-private-key-file=k"}, program.ExitUsage, []string{"--client-ca-file", "--insecure"},
+		},
+		"a list of callers whom nobody authenticates": {
+			[]string{"--insecure", "--authorized-callers-file=x"}, program.ExitUsage, []string{"--authorized-callers-file", "--client-ca-file"},
+		},
+		"too little memory":   {[]string{"--insecure", "--memory-limit=100Mi"}, program.ExitUsage, []string{"--memory-limit", "256Mi"}},
 		"an unknown flag":     {[]string{"--tls-cert=x"}, program.ExitUsage, []string{"--tls-cert"}},
 		"a value of no sense": {[]string{"--insecure", "--max-connection-age=old"}, program.ExitUsage, []string{"--max-connection-age"}},
 		"several values that are out of range": {
@@ -45,7 +52,7 @@ func TestCommandLine(t *testing.T) {
 			[]string{"--max-concurrent-calls", "--shutdown-timeout", "--log-level"},
 		},
 		"a certificate that is not there": {
-			[]string{"--tls-cert-file", missing, "--tls-private-key-file", missing}, program.ExitFailed, []string{"--tls-cert-file", missing},
+			[]string{"--tls-cert-file", missing, "--tls-private-key-file", missing, "--client-ca-file", missing}, program.ExitFailed, []string{"--tls-cert-file", missing},
 		},
 		"an address that cannot be listened on": {
 			[]string{"--insecure", "--http-address=", "--grpc-address=256.0.0.1:1"}, program.ExitFailed, []string{"--grpc-address"},

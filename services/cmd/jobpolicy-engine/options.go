@@ -6,7 +6,10 @@ import (
 	"runtime"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"jobpolicy.dev/services/internal/flaggroup"
+	"jobpolicy.dev/services/internal/policyserver"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
@@ -29,6 +32,10 @@ type options struct {
 	httpAddress        string
 	profiling          bool
 	maxConcurrentCalls int
+	maxOpenCalls       int
+	maxConnections     int
+	memoryLimit        string
+	authorizedCallers  string
 	maxConnectionAge   time.Duration
 	tls                tlsfiles.Server
 	shutdownDelay      time.Duration
@@ -41,10 +48,15 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	serving.StringVar(&o.grpcAddress, "grpc-address", ":8443", "`Address` (host:port) to serve gRPC on.")
 	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8081", "`Address` (host:port) to serve /healthz, /readyz and /metrics on, in plaintext. Empty: do not.")
 	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients of the same machine.")
-	serving.IntVar(&o.maxConcurrentCalls, "max-concurrent-calls", callsPerProcessor*runtime.GOMAXPROCS(0), "Calls that are decided on at a time. Others wait for a second, then get RESOURCE_EXHAUSTED. Default: 4 for each processor.")
+	serving.IntVar(&o.maxConcurrentCalls, "max-concurrent-calls", callsPerProcessor*runtime.GOMAXPROCS(0), "Calls that are decided on at a time; one caller gets half of them. Others wait for a second, then get RESOURCE_EXHAUSTED. Default: 4 for each processor.")
+	serving.IntVar(&o.maxOpenCalls, "max-open-calls", 1000, "Calls that may be open, those included that wait or still arrive; one caller gets half of them. More get RESOURCE_EXHAUSTED at once.")
+	serving.IntVar(&o.maxConnections, "max-connections-per-caller", 100, "Connections that one caller, by the identity of its certificate, may have.")
+	serving.StringVar(&o.memoryLimit, "memory-limit", "512Mi", "Memory that the process may take, as a Kubernetes `quantity`. Requests and answers get a part of it, and are refused beyond that; sets GOMEMLIMIT to three quarters, unless that is set.")
 	serving.DurationVar(&o.maxConnectionAge, "max-connection-age", 30*time.Minute, "Time after which a client is asked to connect anew, so that clients spread over replicas and certificates are checked again.")
 
-	o.tls.AddFlags(s.Group("TLS"))
+	tls := s.Group("TLS and callers")
+	o.tls.AddFlags(tls)
+	tls.StringVar(&o.authorizedCallers, "authorized-callers-file", "", "YAML `file` that says which identities (SPIFFE ID, DNS name or common name of the certificate) may call which methods. Followed when it changes. Default: every caller may call everything.")
 
 	shutdown := s.Group("Shutdown")
 	shutdown.DurationVar(&o.shutdownDelay, "shutdown-delay-duration", 0, "Time to go on serving after a signal, while /readyz and gRPC health already say no, so that load balancers notice.")
@@ -60,6 +72,18 @@ func (o *options) Validate() error {
 	if o.maxConcurrentCalls < 1 {
 		errs = append(errs, fmt.Errorf("--max-concurrent-calls must be at least 1, is %d", o.maxConcurrentCalls))
 	}
+	if o.maxOpenCalls < 2 {
+		errs = append(errs, fmt.Errorf("--max-open-calls must be at least 2, is %d", o.maxOpenCalls))
+	}
+	if o.maxConnections < 1 {
+		errs = append(errs, fmt.Errorf("--max-connections-per-caller must be at least 1, is %d", o.maxConnections))
+	}
+	if _, err := o.memoryBytes(); err != nil {
+		errs = append(errs, err)
+	}
+	if o.authorizedCallers != "" && o.tls.ClientCAFile == "" {
+		errs = append(errs, errors.New("--authorized-callers-file needs --client-ca-file: callers are known by their certificates"))
+	}
 	if o.maxConnectionAge < time.Second {
 		errs = append(errs, fmt.Errorf("--max-connection-age must be at least 1s, is %s", o.maxConnectionAge))
 	}
@@ -70,4 +94,15 @@ func (o *options) Validate() error {
 		errs = append(errs, fmt.Errorf("--shutdown-timeout must not be negative, is %s", o.shutdownTimeout))
 	}
 	return errors.Join(append(errs, o.tls.Validate())...)
+}
+
+func (o *options) memoryBytes() (int64, error) {
+	q, err := resource.ParseQuantity(o.memoryLimit)
+	if err != nil {
+		return 0, fmt.Errorf("--memory-limit must be a quantity as 512Mi, is %q", o.memoryLimit)
+	}
+	if q.Value() < policyserver.MinMemoryLimit {
+		return 0, fmt.Errorf("--memory-limit must be at least %dMi, is %s", policyserver.MinMemoryLimit>>20, o.memoryLimit)
+	}
+	return q.Value(), nil
 }

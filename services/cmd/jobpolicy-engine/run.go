@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,6 +53,11 @@ func flush(t *telemetry.Tracing) error {
 }
 
 func newPolicyServer(o *options, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*policyserver.Server, error) {
+	memory, err := o.memoryBytes()
+	if err != nil {
+		return nil, err
+	}
+	limitMemory(memory)
 	creds, err := o.tls.Credentials(log)
 	if err != nil {
 		return nil, err
@@ -67,8 +74,20 @@ func newPolicyServer(o *options, tracing *telemetry.Tracing, r prometheus.Regist
 		Logger:             log,
 		Version:            service().Version,
 		MaxConcurrentCalls: o.maxConcurrentCalls,
+		MaxOpenCalls:       o.maxOpenCalls,
+		MaxConnections:     o.maxConnections,
+		MemoryLimit:        memory,
+		AuthorizedCallers:  o.authorizedCallers,
 		MaxConnectionAge:   o.maxConnectionAge,
 	})
+}
+
+// limitMemory makes the garbage collector work harder before the process takes all
+// that it may. What is not Go's heap, and what is freed too late, has the rest.
+func limitMemory(bytes int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(bytes / 4 * 3)
+	}
 }
 
 func serve(ctx context.Context, o *options, server *policyserver.Server, web *probes.Server, log *slog.Logger) error {

@@ -4,16 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/trace"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/telemetry"
 	"jobpolicy.dev/services/internal/testenv"
 	"jobpolicy.dev/services/internal/testprocess"
+	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
 // otlp is the environment of a process whose traces go to the collector.
@@ -69,6 +74,40 @@ func TestTraceOfADecision(t *testing.T) {
 	assertTree(t, spans)
 	assertRuleEvents(t, find(t, spans, "jobpolicy-engine", telemetry.SpanDecisionMade))
 	assertLogged(t, p, root.SpanContext())
+}
+
+// A name of 10 MB gets an error, and costs no other call its span.
+func TestLongNamesDoNotSpoilTraces(t *testing.T) {
+	collector := testenv.NewCollector(t)
+	for name, value := range otlp(collector) {
+		t.Setenv(name, value)
+	}
+	p := testprocess.Start(t, nil, "--insecure", "--grpc-address=127.0.0.1:0", "--http-address=", "--log-level=debug")
+	remote := newRemote(t, p.Logged(t, "engine serving", "grpc"), tlsfiles.Client{Insecure: true})
+	long := testenv.Snapshot()
+	long.Job.Name = strings.Repeat("x", 10<<20)
+	long.Job.Uid = make([]byte, 1<<20)
+	if _, err := remote.DecideJob(t.Context(), long); status.Code(err) != codes.InvalidArgument {
+		t.Fatalf("DecideJob() = %v, want INVALID_ARGUMENT", err)
+	}
+	if _, err := remote.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	var spans []testenv.Span
+	testenv.Eventually(t, func() error {
+		if spans = collector.Spans(); len(spans) < 4 {
+			return fmt.Errorf("%d spans", len(spans))
+		}
+		return nil
+	})
+	for _, span := range spans {
+		if size := proto.Size(span.Span); size > 10<<10 {
+			t.Errorf("span %s takes %d bytes", span.GetName(), size)
+		}
+	}
+	if size := len(p.Log.String()); size > 100<<10 {
+		t.Errorf("the log takes %d bytes", size)
+	}
 }
 
 // assertTree wants exactly this chain, each the parent of the next, in one trace.

@@ -74,7 +74,7 @@ func (j *Judge) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest
 	return hear(ctx, j, hearing[*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse]{
 		attributes: telemetry.JobAttributes(req.GetJob()),
 		kind:       "job",
-		name:       req.GetJob().GetNamespace() + "/" + req.GetJob().GetName(),
+		name:       telemetry.Name(req.GetJob().GetNamespace()) + "/" + telemetry.Name(req.GetJob().GetName()),
 		ask:        j.decide,
 		ruling:     telemetry.JobRuling,
 	}, req)
@@ -85,7 +85,7 @@ func (j *Judge) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJo
 	return hear(ctx, j, hearing[*jobpolicyv1.DecideCronJobRequest, *jobpolicyv1.DecideCronJobResponse]{
 		attributes: telemetry.CronJobAttributes(req.GetCronJob()),
 		kind:       "cronjob",
-		name:       req.GetCronJob().GetNamespace() + "/" + req.GetCronJob().GetName(),
+		name:       telemetry.Name(req.GetCronJob().GetNamespace()) + "/" + telemetry.Name(req.GetCronJob().GetName()),
 		ask:        j.decideCron,
 		ruling:     telemetry.CronJobRuling,
 	}, req)

@@ -6,80 +6,137 @@ import (
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
+	statusv1 "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/refusal"
 )
 
-// DecideJobs implements jobpolicyv1grpc.PolicyServiceServer.
-func (s *service) DecideJobs(ctx context.Context, req *jobpolicyv1.DecideJobsRequest) (*jobpolicyv1.DecideJobsResponse, error) {
-	results, err := inParallel(ctx, req.GetRequests(), func(r *jobpolicyv1.DecideJobRequest) *jobpolicyv1.DecideJobsResult {
-		decision, err := s.judge.DecideJob(ctx, r)
-		if err != nil {
-			return &jobpolicyv1.DecideJobsResult{Result: &jobpolicyv1.DecideJobsResult_Error{Error: status.Convert(err).Proto()}}
+// Every batch has its items, and every answer its results, in one field.
+const (
+	batchField   = protowire.Number(1) // requests
+	resultsField = protowire.Number(1) // results
+)
+
+// A batch answers one encoded item of a batch. An error is one of the whole
+// batch: there was no room, or the caller is gone.
+type batch func(ctx context.Context, s *service, c *call, item []byte) (result proto.Message, err error)
+
+// batches are the methods that are answered item by item: the whole request is
+// never decoded, nor its answer ever there undone.
+var batches = map[string]batch{
+	"DecideJobs": func(ctx context.Context, s *service, c *call, item []byte) (proto.Message, error) {
+		result := &jobpolicyv1.DecideJobsResult{}
+		decision, failure, err := answerItem(ctx, c, item, &jobpolicyv1.DecideJobRequest{}, s.DecideJob)
+		result.Result = &jobpolicyv1.DecideJobsResult_Decision{Decision: decision}
+		if failure != nil {
+			result.Result = &jobpolicyv1.DecideJobsResult_Error{Error: failure}
 		}
-		return &jobpolicyv1.DecideJobsResult{Result: &jobpolicyv1.DecideJobsResult_Decision{Decision: decision}}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &jobpolicyv1.DecideJobsResponse{Results: results}, nil
+		return result, err
+	},
+	"DecideCronJobs": func(ctx context.Context, s *service, c *call, item []byte) (proto.Message, error) {
+		result := &jobpolicyv1.DecideCronJobsResult{}
+		decision, failure, err := answerItem(ctx, c, item, &jobpolicyv1.DecideCronJobRequest{}, s.DecideCronJob)
+		result.Result = &jobpolicyv1.DecideCronJobsResult_Decision{Decision: decision}
+		if failure != nil {
+			result.Result = &jobpolicyv1.DecideCronJobsResult_Error{Error: failure}
+		}
+		return result, err
+	},
+	"CheckJobStatuses": func(ctx context.Context, s *service, c *call, item []byte) (proto.Message, error) {
+		result := &jobpolicyv1.CheckJobStatusesResult{}
+		response, failure, err := answerItem(ctx, c, item, &jobpolicyv1.CheckJobStatusRequest{}, s.CheckJobStatus)
+		result.Result = &jobpolicyv1.CheckJobStatusesResult_Response{Response: response}
+		if failure != nil {
+			result.Result = &jobpolicyv1.CheckJobStatusesResult_Error{Error: failure}
+		}
+		return result, err
+	},
 }
 
-// DecideCronJobs implements jobpolicyv1grpc.PolicyServiceServer.
-func (s *service) DecideCronJobs(ctx context.Context, req *jobpolicyv1.DecideCronJobsRequest) (*jobpolicyv1.DecideCronJobsResponse, error) {
-	results, err := inParallel(ctx, req.GetRequests(), func(r *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobsResult {
-		decision, err := s.judge.DecideCronJob(ctx, r)
-		if err != nil {
-			return &jobpolicyv1.DecideCronJobsResult{Result: &jobpolicyv1.DecideCronJobsResult_Error{Error: status.Convert(err).Proto()}}
+// answerItem decodes one item, when it is its turn, and answers it. The failure
+// is the item's own.
+func answerItem[Req proto.Message, Resp any](ctx context.Context, c *call, item []byte, req Req,
+	answer func(context.Context, Req) (Resp, error),
+) (resp Resp, failure *statusv1.Status, err error) {
+	done, err := c.decode(ctx, item, req)
+	if err == nil {
+		defer done()
+		if resp, err = answer(ctx, req); err == nil {
+			return resp, nil, nil
 		}
-		return &jobpolicyv1.DecideCronJobsResult{Result: &jobpolicyv1.DecideCronJobsResult_Decision{Decision: decision}}
-	})
-	if err != nil {
-		return nil, err
 	}
-	return &jobpolicyv1.DecideCronJobsResponse{Results: results}, nil
+	switch status.Code(err) {
+	case codes.ResourceExhausted, codes.Canceled, codes.DeadlineExceeded:
+		return resp, nil, err
+	default:
+		return resp, status.Convert(err).Proto(), nil
+	}
 }
 
-// CheckJobStatuses implements jobpolicyv1grpc.PolicyServiceServer.
-func (s *service) CheckJobStatuses(ctx context.Context, req *jobpolicyv1.CheckJobStatusesRequest) (*jobpolicyv1.CheckJobStatusesResponse, error) {
-	results, err := inParallel(ctx, req.GetRequests(), func(r *jobpolicyv1.CheckJobStatusRequest) *jobpolicyv1.CheckJobStatusesResult {
-		resp, err := s.CheckJobStatus(ctx, r)
-		if err != nil {
-			return &jobpolicyv1.CheckJobStatusesResult{Result: &jobpolicyv1.CheckJobStatusesResult_Error{Error: status.Convert(err).Proto()}}
-		}
-		return &jobpolicyv1.CheckJobStatusesResult{Result: &jobpolicyv1.CheckJobStatusesResult_Response{Response: resp}}
-	})
+// answerBatch answers the items in parallel and encodes their results in order. It
+// leaves processors to other calls, and each item waits for its own turn.
+func (s *service) answerBatch(ctx context.Context, c *call, one batch, body []byte, answer *encoded) error {
+	items, err := splitBatch(body)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &jobpolicyv1.CheckJobStatusesResponse{Results: results}, nil
-}
-
-// inParallel answers the requests of a batch, as many at a time as there are
-// processors; results keep the order.
-func inParallel[Req, Result any](ctx context.Context, requests []Req, answer func(Req) Result) ([]Result, error) {
-	if len(requests) > maxBatch {
-		return nil, refusal.InvalidArgument(engine.FieldViolation{
-			Field:       "requests",
-			Description: fmt.Sprintf("must have at most %d items, has %d", maxBatch, len(requests)),
-		})
+	width := max(1, runtime.GOMAXPROCS(0)/2)
+	for len(items) > 0 {
+		n := min(width, len(items))
+		results := make([]proto.Message, n)
+		group, grouped := errgroup.WithContext(ctx)
+		for i, item := range items[:n] {
+			group.Go(func() (err error) {
+				results[i], err = one(grouped, s, c, item)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		for _, r := range results {
+			if err := answer.addItem(resultsField, r); err != nil {
+				return err
+			}
+		}
+		items = items[n:]
 	}
-	results := make([]Result, len(requests))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, r := range requests {
-		group.Go(func() error {
-			results[i] = answer(r)
-			return nil
-		})
-	}
-	_ = group.Wait() // no item returns an error
 	// A caller that is gone, or whose time is up, gets no half-done batch.
-	if err := refusal.FromContextOf(ctx); err != nil {
-		return nil, err
+	return refusal.FromContextOf(ctx)
+}
+
+// splitBatch returns the items of an encoded batch, undecoded.
+func splitBatch(body []byte) ([][]byte, error) {
+	var items [][]byte
+	for len(body) > 0 {
+		number, wireType, n := protowire.ConsumeTag(body)
+		if n < 0 {
+			return nil, notABatch()
+		}
+		size := protowire.ConsumeFieldValue(number, wireType, body[n:])
+		if size < 0 || (number == batchField && wireType != protowire.BytesType) {
+			return nil, notABatch()
+		}
+		if number == batchField {
+			item, _ := protowire.ConsumeBytes(body[n:])
+			items = append(items, item)
+		}
+		if len(items) > maxBatch {
+			return nil, refusal.InvalidArgument(engine.FieldViolation{
+				Field: "requests", Description: fmt.Sprintf("must have at most %d items, has more", maxBatch),
+			})
+		}
+		body = body[n+size:]
 	}
-	return results, nil
+	return items, nil
+}
+
+func notABatch() error {
+	return refusal.InvalidArgument(engine.FieldViolation{Description: "the bytes are not a valid batch message"})
 }

@@ -7,39 +7,36 @@ import (
 	"runtime/debug"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/refusal"
 )
 
-// turnPatience is how long a call waits for its turn. A server that cannot keep
-// up says so instead of letting a queue grow.
-const turnPatience = time.Second
+// How long a call waits for its turn. A server that cannot keep up says so
+// instead of letting a queue grow. Large requests wait longer: each keeps the
+// next one waiting for longer.
+const (
+	turnPatience  = time.Second
+	largePatience = 5 * time.Second
+)
 
-// maxBytesInProgress bounds the memory of calls in progress: decoded, a message
-// takes several times its bytes on the wire.
-const maxBytesInProgress = 4 * MaxMessageBytes
+// largeRequest is the decoded size from which on a request is large: few of them
+// are decoded at a time, and none before there is memory for it. Smaller ones need
+// none of their own, because there are only so many turns.
+const largeRequest = 256 << 10
 
-// A guard stands between the transport and the service: it bounds how many calls
-// are decoded and decided on at a time, turns undecodable messages into
-// INVALID_ARGUMENT, and turns panics into INTERNAL.
+// A guard stands between the transport and the service: it receives and decodes a
+// call's message when there is room for it, encodes the answer, and turns panics
+// into INTERNAL.
 type guard struct {
-	budget *semaphore.Weighted
-	least  int64 // what the smallest call takes from the budget
-	log    *slog.Logger
-}
-
-func newGuard(maxConcurrentCalls int, log *slog.Logger) *guard {
-	return &guard{
-		budget: semaphore.NewWeighted(maxBytesInProgress),
-		least:  maxBytesInProgress / int64(maxConcurrentCalls),
-		log:    log,
-	}
+	log     *slog.Logger
+	metrics *callMetrics
+	// sendTimeout is the time that an answer has to be written to the connection.
+	sendTimeout time.Duration
 }
 
 // wrap returns desc with every unary method guarded.
@@ -49,78 +46,157 @@ func (g *guard) wrap(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 	for _, m := range desc.Methods {
 		guarded.Methods = append(guarded.Methods, grpc.MethodDesc{
 			MethodName: m.MethodName,
-			Handler:    g.handler("/"+desc.ServiceName+"/"+m.MethodName, m.Handler),
+			Handler:    g.handler(method{service: desc.ServiceName, name: m.MethodName}, m.Handler),
 		})
 	}
 	return &guarded
 }
 
-// handler receives a message before it waits for its turn, so that a slow sender
-// does not keep others waiting, and decodes it after.
-func (g *guard) handler(method string, next grpc.MethodHandler) grpc.MethodHandler {
-	return func(srv any, ctx context.Context, receive func(any) error, interceptor grpc.UnaryServerInterceptor) (_ any, err error) {
-		defer g.recovered(ctx, method, &err)
-		var raw rawMessage
-		if err := receive(&raw); err != nil {
+// handler answers one call. Everything that the call holds it gives back at the
+// end, but for its answer, which the transport gives back.
+func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
+	return func(srv any, ctx context.Context, _ func(any) error, _ grpc.UnaryServerInterceptor) (_ any, err error) {
+		defer g.recovered(ctx, m.full(), &err)
+		c := callFrom(ctx)
+		if c == nil {
+			return nil, refusal.ErrInternal
+		}
+		if c.refused != nil {
+			return nil, c.refused
+		}
+		request, err := receive(ctx, c)
+		if err != nil {
 			return nil, err
 		}
-		defer raw.free()
-		weight := max(g.least, int64(len(raw.bytes())))
-		if err := g.acquire(ctx, weight); err != nil {
+		defer request.free()
+		g.metrics.received(m, len(request.body))
+		answer := &encoded{conn: c.conn, timeout: g.sendTimeout}
+		if one := batches[m.name]; one != nil {
+			err = srv.(*service).answerBatch(ctx, c, one, request.body, answer)
+		} else {
+			err = g.one(srv, ctx, c, request.body, next, answer)
+		}
+		if err != nil {
+			answer.free()
 			return nil, err
 		}
-		defer g.budget.Release(weight)
-		return next(srv, ctx, raw.decode, interceptor)
+		return answer, nil
 	}
 }
 
-func (g *guard) acquire(ctx context.Context, weight int64) error {
-	bounded, cancel := context.WithTimeout(ctx, turnPatience)
-	defer cancel()
-	if g.budget.Acquire(bounded, weight) == nil {
-		return nil
+// one answers a request that is decided on as a whole.
+func (g *guard) one(srv any, ctx context.Context, c *call, body []byte, next grpc.MethodHandler, answer *encoded) error {
+	var done func()
+	decode := func(v any) (err error) {
+		done, err = c.decode(ctx, body, v.(proto.Message))
+		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return refusal.FromContext(err)
+	defer func() {
+		if done != nil {
+			done()
+		}
+	}()
+	resp, err := next(srv, ctx, decode, nil)
+	if err != nil {
+		return err
 	}
-	return status.Error(codes.ResourceExhausted, "the server is overloaded, ask again later")
+	return answer.add(nil, resp.(proto.Message))
 }
 
-// unary recovers panics of services that wrap does not cover.
-func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
-	defer g.recovered(ctx, info.FullMethod, &err)
-	return next(ctx, req)
-}
-
-// stream is unary for streams: health watches and reflection.
-func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer g.recovered(ss.Context(), info.FullMethod, &err)
-	return next(srv, ss)
-}
-
-// recovered is to be deferred. It logs a panic and sets err.
-func (g *guard) recovered(ctx context.Context, method string, err *error) {
-	if p := recover(); p != nil {
-		g.log.ErrorContext(ctx, "call panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
-		*err = refusal.ErrInternal
-	}
-}
-
-// decode is what generated code calls to fill in the request. When that fails,
-// the field of the violation is empty: the message as a whole is wrong.
-func (m *rawMessage) decode(v any) error {
-	message := v.(proto.Message)
-	descriptor := message.ProtoReflect().Descriptor()
-	if field := overlongList(m.bytes(), descriptor); field != "" {
-		return refusal.InvalidArgument(engine.FieldViolation{
-			Field:       field,
-			Description: fmt.Sprintf("has more than %d entries, which no list may have", maxEntries),
+// decode fills in the request when it is its turn and there is memory for it. The
+// function that it returns is to be called when the decision is made.
+func (c *call) decode(ctx context.Context, body []byte, m proto.Message) (done func(), err error) {
+	descriptor := m.ProtoReflect().Descriptor()
+	size := measureMessage(body, descriptor)
+	if size.overlong != "" {
+		return nil, refusal.InvalidArgument(engine.FieldViolation{
+			Field: size.overlong, Description: fmt.Sprintf("has more than %d entries, which no list may have", maxEntries),
 		})
 	}
-	if err := proto.Unmarshal(m.bytes(), message); err != nil {
+	done, err = c.turn(ctx, size.bytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := decodeMessage(body, m, descriptor); err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
+}
+
+func decodeMessage(body []byte, m proto.Message, descriptor protoreflect.MessageDescriptor) error {
+	if err := proto.Unmarshal(body, m); err != nil {
+		// The field is empty: the message as a whole is wrong.
 		return refusal.InvalidArgument(engine.FieldViolation{
 			Description: fmt.Sprintf("the bytes are not a valid %s message", descriptor.FullName()),
 		})
 	}
 	return nil
+}
+
+// turn waits for a processor, and for memory if the request is large.
+func (c *call) turn(ctx context.Context, bytes int64) (done func(), err error) {
+	caller := c.conn.caller
+	if bytes > caller.decoded.pool.most {
+		return nil, refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_LARGE, "decoded, the request takes", bytes, caller.decoded.pool.most)
+	}
+	var took []func()
+	done = func() {
+		for _, release := range took {
+			release()
+		}
+	}
+	take := func(s *share, n int64, patience time.Duration, kind string) error {
+		patient, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if err := s.acquire(patient, n); err != nil {
+			done()
+			if ctx.Err() != nil {
+				return refusal.FromContext(ctx.Err())
+			}
+			return caller.noRoom(err, kind)
+		}
+		took = append(took, func() { s.release(n) })
+		return nil
+	}
+	if bytes > largeRequest {
+		if err := take(caller.large, 1, largePatience, "processors for large requests"); err != nil {
+			return nil, err
+		}
+		if err := take(caller.decoded, bytes, largePatience, "memory for decoded requests"); err != nil {
+			return nil, err
+		}
+	}
+	if err := take(caller.turns, 1, turnPatience, "processors"); err != nil {
+		return nil, err
+	}
+	return done, nil
+}
+
+// unary guards calls of other services than the policy service.
+func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
+	defer g.recovered(ctx, info.FullMethod, &err)
+	if c := callFrom(ctx); c != nil && c.refused != nil {
+		return nil, c.refused
+	}
+	return next(ctx, req)
+}
+
+// stream is unary for streams: health watches, reflection, and unknown methods.
+func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer g.recovered(ss.Context(), info.FullMethod, &err)
+	if c := callFrom(ss.Context()); c != nil && c.refused != nil {
+		return c.refused
+	}
+	return next(srv, ss)
+}
+
+// recovered is to be deferred. It logs a panic and sets err. (The recovery of
+// go-grpc-middleware is an interceptor: calls of the policy service have none,
+// because they are decoded only when it is their turn.)
+func (g *guard) recovered(ctx context.Context, method string, err *error) {
+	if p := recover(); p != nil {
+		g.log.ErrorContext(ctx, "call panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+		*err = refusal.ErrInternal
+	}
 }

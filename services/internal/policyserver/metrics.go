@@ -3,21 +3,31 @@ package policyserver
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
 
-// callMetrics counts calls and their messages. It is a stats handler and no interceptor, because
-// interceptors do not see calls that end before a request is decoded. Names and
-// labels are those of go-grpc-middleware, which dashboards know.
+// callMetrics counts calls and their messages. Names and labels are those of
+// go-grpc-middleware, which dashboards know. It is a stats handler of our own,
+// because that library's are interceptors, which see no call that is refused
+// before its message is decoded.
 type callMetrics struct {
-	handled  *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	bytes    *prometheus.HistogramVec
-	known    map[string]method
+	handled     *prometheus.CounterVec
+	duration    *prometheus.HistogramVec
+	bytes       *prometheus.HistogramVec
+	callers     *prometheus.CounterVec
+	refusals    *prometheus.CounterVec
+	connections *prometheus.CounterVec
+	known       map[string]method
+	limited     *limitedLog
 }
 
 // method is a full method name in two parts.
@@ -33,9 +43,12 @@ const (
 	directionResponse = "response"
 )
 
+// full is the name as gRPC has it.
+func (m method) full() string { return "/" + m.service + "/" + m.name }
+
 var methodLabels = []string{"grpc_service", "grpc_method", "grpc_code"}
 
-func newCallMetrics(r prometheus.Registerer) (*callMetrics, error) {
+func newCallMetrics(r prometheus.Registerer, log *slog.Logger) (*callMetrics, error) {
 	m := &callMetrics{
 		handled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "grpc_server_handled_total",
@@ -51,9 +64,29 @@ func newCallMetrics(r prometheus.Registerer) (*callMetrics, error) {
 			Help:    "Size of the messages of calls on the wire, before encryption, by method and direction.",
 			Buckets: prometheus.ExponentialBuckets(256, 4, 9),
 		}, []string{"grpc_service", "grpc_method", "direction"}),
-		known: map[string]method{},
+		callers: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobpolicy_engine_caller_calls_total",
+			Help: "Calls completed, by caller (identity of its certificate), method and gRPC code.",
+		}, []string{"caller", "grpc_method", "grpc_code"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobpolicy_engine_refused_calls_total",
+			Help: "Calls that got no answer, by caller and by reason (ErrorReason of the contract).",
+		}, []string{"caller", "reason"}),
+		connections: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobpolicy_engine_refused_connections_total",
+			Help: "Connections that were not let in, by reason: handshake (the certificate, or too slow), too_many (of one caller).",
+		}, []string{"reason"}),
+		known:   map[string]method{},
+		limited: newLimitedLog(log),
 	}
-	return m, errors.Join(r.Register(m.handled), r.Register(m.duration), r.Register(m.bytes))
+	for _, reason := range []string{refusedHandshake, refusedTooMany} {
+		m.connections.WithLabelValues(reason)
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.handled, m.duration, m.bytes, m.callers, m.refusals, m.connections} {
+		errs = append(errs, r.Register(c))
+	}
+	return m, errors.Join(errs...)
 }
 
 // know sets which methods get a label of their own. To be called before serving.
@@ -80,19 +113,77 @@ func (m *callMetrics) TagRPC(ctx context.Context, info *stats.RPCTagInfo) contex
 func (m *callMetrics) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	called, _ := ctx.Value(methodKey{}).(method)
 	switch event := event.(type) {
-	case *stats.InPayload:
-		m.bytes.WithLabelValues(called.service, called.name, directionRequest).Observe(float64(event.WireLength))
 	case *stats.OutPayload:
 		m.bytes.WithLabelValues(called.service, called.name, directionResponse).Observe(float64(event.WireLength))
 	case *stats.End:
 		code := status.Code(event.Error).String()
 		m.handled.WithLabelValues(called.service, called.name, code).Inc()
-		m.duration.WithLabelValues(called.service, called.name, code).Observe(event.EndTime.Sub(event.BeginTime).Seconds())
+		took := event.EndTime.Sub(event.BeginTime).Seconds()
+		observe(ctx, m.duration.WithLabelValues(called.service, called.name, code), took)
+		if c := callFrom(ctx); c != nil {
+			m.callers.WithLabelValues(c.conn.caller.name, called.name, code).Inc()
+			if event.Error != nil {
+				m.refused(c, called, event.Error)
+			}
+		}
 	}
 }
+
+// observe links the value to the trace of the call, if the call is traced.
+func observe(ctx context.Context, h prometheus.Observer, value float64) {
+	span := trace.SpanContextFromContext(ctx)
+	with, ok := h.(prometheus.ExemplarObserver)
+	if !ok || !span.IsSampled() {
+		h.Observe(value)
+		return
+	}
+	with.ObserveWithExemplar(value, prometheus.Labels{"trace_id": span.TraceID().String()})
+}
+
+// received counts a request. The transport does not: it is not it that reads them.
+func (m *callMetrics) received(called method, bytes int) {
+	m.bytes.WithLabelValues(called.service, called.name, directionRequest).Observe(float64(bytes + frameBytes))
+}
+
+// frameBytes is what gRPC puts before each message.
+const frameBytes = 5
+
+// refused counts a call that failed, and logs what concerns an operator.
+func (m *callMetrics) refused(c *call, called method, err error) {
+	reason := jobpolicyv1grpc.ReasonOf(err)
+	m.refusals.WithLabelValues(c.conn.caller.name, jobpolicyv1grpc.ReasonName(reason)).Inc()
+	switch reason {
+	case jobpolicyv1.ErrorReason_ERROR_REASON_UNSPECIFIED, jobpolicyv1.ErrorReason_ERROR_REASON_INVALID_REQUEST,
+		jobpolicyv1.ErrorReason_ERROR_REASON_UNSUPPORTED_FIELD, jobpolicyv1.ErrorReason_ERROR_REASON_CALL_ENDED:
+		return // the caller's own affair
+	}
+	m.limited.warn(jobpolicyv1grpc.ReasonName(reason), "calls refused",
+		"caller", c.conn.ids.primary(), "method", called.name, "error", status.Convert(err).Message())
+}
+
+// Reasons for which a connection is not let in.
+const (
+	refusedHandshake = "handshake"
+	refusedTooMany   = "too_many"
+)
+
+func (m *callMetrics) connectionRefused(reason string) { m.connections.WithLabelValues(reason).Inc() }
 
 // TagConn implements stats.Handler.
 func (m *callMetrics) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 
 // HandleConn implements stats.Handler.
 func (m *callMetrics) HandleConn(context.Context, stats.ConnStats) {}
+
+// registerHeld shows what calls hold of the memory that they share.
+func registerHeld(r prometheus.Registerer, p *pools) error {
+	var errs []error
+	for kind, pool := range map[string]*pool{"received": p.received, "decoded": p.decoded, "answers": p.answers} {
+		errs = append(errs, r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "jobpolicy_engine_held_bytes",
+			Help:        "Memory that calls hold, by kind: received (requests as they came), decoded (with what deciding takes), answers (not written yet).",
+			ConstLabels: prometheus.Labels{"kind": kind},
+		}, func() float64 { return float64(pool.held.Load()) })))
+	}
+	return errors.Join(errs...)
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +14,7 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -19,8 +22,10 @@ import (
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/stats"
 
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/refusal"
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
@@ -34,16 +39,38 @@ const (
 	// After its age is reached, a connection's calls get this long to end.
 	connectionAgeGrace = time.Minute
 	// So many bytes of a call may be sent before anybody reads them, and of a
-	// connection's calls before they arrive. Were they not said, gRPC would learn
-	// them by pings, about one with each small message.
-	streamWindow     = 1 << 20
+	// connection's calls before they arrive. Fixed windows avoid gRPC's bandwidth
+	// probes.
+	streamWindow     = 64 << 10
 	connectionWindow = 4 << 20
+	// A connection that has not shown a certificate by then is closed.
+	handshakeTimeout = 10 * time.Second
+	// A message must have arrived, and an answer be written, within these times.
+	receiveTimeout = 20 * time.Second
+	sendTimeout    = 20 * time.Second
+	// Names and metadata of a call, in bytes.
+	maxHeaderBytes = 16 << 10
+	// Read and write buffers of a connection.
+	connectionBuffer = 16 << 10
 )
+
+// Parts of the memory limit that requests and answers may take. The rest is for
+// connections, for what deciding takes, and for what Go has not yet collected.
+const (
+	receivedPart = 8
+	decodedPart  = 5
+	answersPart  = 8
+)
+
+// MinMemoryLimit is the least Config.MemoryLimit: one caller's share of the
+// memory for requests, a sixteenth, must hold the largest message.
+const MinMemoryLimit = 2 * receivedPart * MaxMessageBytes
 
 // ServiceName is the name under which health is told, beside the empty one.
 var ServiceName = jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName
 
-// Config is what a Server needs. Every field is required.
+// Config is what a Server needs. Every field but AuthorizedCallers is
+// required.
 type Config struct {
 	Judge          *judge.Judge
 	Credentials    credentials.TransportCredentials
@@ -53,8 +80,18 @@ type Config struct {
 	// Version is told by GetServerInfo.
 	Version string
 	// MaxConcurrentCalls is how many calls are decoded and decided on at a time;
-	// fewer if they are large. 1 or more.
+	// fewer if they are large. One caller gets half of them. 1 or more.
 	MaxConcurrentCalls int
+	// MaxOpenCalls is how many calls may be open, waiting ones included. One caller
+	// gets half of them.
+	MaxOpenCalls int
+	// MaxConnections is how many connections one caller may have.
+	MaxConnections int
+	// MemoryLimit is what the process may take, in bytes; at least MinMemoryLimit.
+	MemoryLimit int64
+	// AuthorizedCallers is a file that says who may call what: see AllowList. Empty:
+	// everybody who may connect.
+	AuthorizedCallers string
 	// MaxConnectionAge is after how long a client is asked to connect anew, so
 	// that clients spread over new replicas. Each connection's differs by up to
 	// a tenth.
@@ -62,7 +99,7 @@ type Config struct {
 }
 
 // maxStreams is how many calls one connection may have open.
-const maxStreams = 1000
+const maxStreams = 250
 
 // A Server serves the policy engine.
 type Server struct {
@@ -71,34 +108,33 @@ type Server struct {
 }
 
 // New returns a Server that does not listen yet. It fails when its metrics are
-// already registered.
+// already registered, or the list of authorized callers cannot be used.
 func New(cfg Config) (*Server, error) {
-	calls, err := newCallMetrics(cfg.Registerer)
+	calls, err := newCallMetrics(cfg.Registerer, cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("register the server's metrics: %w", err)
 	}
+	authorizer, err := newAuthorizer(cfg.AuthorizedCallers, cfg.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("authorized callers: %w", err)
+	}
+	p := newPools(cfg)
+	if err := registerHeld(cfg.Registerer, p); err != nil {
+		return nil, fmt.Errorf("register the server's metrics: %w", err)
+	}
 	s := &Server{health: health.NewServer()}
-	guard := newGuard(cfg.MaxConcurrentCalls, cfg.Logger)
-	s.grpc = grpc.NewServer(
-		grpc.Creds(cfg.Credentials),
-		grpc.ForceServerCodecV2(newCodec()),
-		grpc.MaxRecvMsgSize(MaxMessageBytes),
-		grpc.MaxSendMsgSize(MaxMessageBytes),
-		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.StaticStreamWindowSize(streamWindow),
-		grpc.StaticConnWindowSize(connectionWindow),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{
-			MaxConnectionAge:      cfg.MaxConnectionAge,
-			MaxConnectionAgeGrace: connectionAgeGrace,
-			Time:                  pingAfter,
-			Timeout:               pingTimeout,
-		}),
+	guard := &guard{log: cfg.Logger, metrics: calls, sendTimeout: sendTimeout}
+	admission := &admission{authorizer: authorizer, receiveTimeout: receiveTimeout}
+	gate := newGate(cfg.Credentials, newCallers(p, cfg.MaxConnections), authorizer, calls)
+	s.grpc = grpc.NewServer(append(transportOptions(cfg),
+		grpc.Creds(gate),
+		grpc.InTapHandle(admission.admit),
 		grpc.StatsHandler(tracing(cfg.TracerProvider)),
 		grpc.StatsHandler(calls),
 		grpc.ChainStreamInterceptor(guard.stream),
 		grpc.ChainUnaryInterceptor(guard.unary),
-	)
+		grpc.UnknownServiceHandler(unknownMethod),
+	)...)
 	s.grpc.RegisterService(guard.wrap(&jobpolicyv1grpc.PolicyService_ServiceDesc),
 		&service{judge: cfg.Judge, version: cfg.Version})
 	healthv1.RegisterHealthServer(s.grpc, s.health)
@@ -106,6 +142,57 @@ func New(cfg Config) (*Server, error) {
 	calls.know(s.grpc.GetServiceInfo())
 	s.health.SetServingStatus(ServiceName, healthv1.HealthCheckResponse_SERVING)
 	return s, nil
+}
+
+func transportOptions(cfg Config) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec()),
+		grpc.MaxRecvMsgSize(MaxMessageBytes),
+		grpc.MaxSendMsgSize(MaxMessageBytes),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
+		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
+		grpc.ReadBufferSize(connectionBuffer),
+		grpc.WriteBufferSize(connectionBuffer),
+		grpc.SharedWriteBuffer(true),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge:      cfg.MaxConnectionAge,
+			MaxConnectionAgeGrace: connectionAgeGrace,
+			Time:                  pingAfter,
+			Timeout:               pingTimeout,
+		}),
+	}
+}
+
+func newPools(cfg Config) *pools {
+	return &pools{
+		calls:    newPool(int64(cfg.MaxOpenCalls)),
+		received: newPool(cfg.MemoryLimit / receivedPart),
+		decoded:  newPool(cfg.MemoryLimit / decodedPart),
+		answers:  newPool(cfg.MemoryLimit / answersPart),
+		turns:    newPool(int64(cfg.MaxConcurrentCalls)),
+		large:    newPool(max(1, int64(runtime.GOMAXPROCS(0))/2)),
+	}
+}
+
+// unknownMethod answers calls of methods that are not served.
+func unknownMethod(_ any, stream grpc.ServerStream) error {
+	name, _ := grpc.MethodFromServerStream(stream)
+	name = refusal.Clip(name, maxIdentityBytes)
+	if strings.HasPrefix(name, "/jobpolicy.") && !strings.HasPrefix(name, "/"+contractVersion+".") {
+		return refusal.Refusal{
+			Code: codes.Unimplemented, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNKNOWN_VERSION,
+			Text:     fmt.Sprintf("%s is of a version of the contract that is not served, %s is", name, contractVersion),
+			Metadata: map[string]string{"contract_versions": contractVersion},
+		}.Err()
+	}
+	return refusal.Refusal{
+		Code: codes.Unimplemented, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNKNOWN_METHOD,
+		Text: fmt.Sprintf("unknown method %s", name), Metadata: map[string]string{"method": name},
+	}.Err()
 }
 
 // tracing makes a span of every call of the policy service. Probes and

@@ -240,7 +240,7 @@ func TestShutdownIsBounded(t *testing.T) {
 
 func TestServerThatCannotKeepUpSaysSo(t *testing.T) {
 	b := newBlocking()
-	srv := testengine.Start(t, testengine.Config{Decide: b.decide, MaxConcurrentCalls: 2})
+	srv := testengine.Start(t, testengine.Config{Decide: b.decide, MaxConcurrentCalls: 4}) // two of one caller
 	client := jobpolicyv1grpc.NewPolicyServiceClient(srv.Dial(t))
 	var calls sync.WaitGroup
 	for range 2 {
@@ -251,8 +251,9 @@ func TestServerThatCannotKeepUpSaysSo(t *testing.T) {
 		})
 		<-b.begun
 	}
-	if _, err := client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{}); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("a call above the limit: %v, want RESOURCE_EXHAUSTED", err)
+	_, err := client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{})
+	if status.Code(err) != codes.ResourceExhausted || jobpolicyv1grpc.ReasonOf(err) != jobpolicyv1.ErrorReason_ERROR_REASON_CALLER_OVER_SHARE {
+		t.Errorf("a call above the limit: %v, want RESOURCE_EXHAUSTED for CALLER_OVER_SHARE", err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -285,6 +286,7 @@ func TestCallsAreCountedByMethodAndCode(t *testing.T) {
 grpc_server_handled_total{grpc_code="InvalidArgument",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 2
 grpc_server_handled_total{grpc_code="OK",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 2
 grpc_server_handled_total{grpc_code="ResourceExhausted",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 1
+grpc_server_handled_total{grpc_code="Unimplemented",grpc_method="unknown",grpc_service="unknown"} 1
 `
 	testenv.Eventually(t, func() error {
 		return testutil.GatherAndCompare(srv.Registry, strings.NewReader(want), "grpc_server_handled_total")

@@ -10,8 +10,8 @@ import (
 // JobAttributes name the Job that a span is about.
 func JobAttributes(job *jobpolicyv1.JobRef) []attribute.KeyValue {
 	return []attribute.KeyValue{
-		AttrJobNamespace.String(job.GetNamespace()),
-		AttrJobName.String(job.GetName()),
+		AttrJobNamespace.String(Name(job.GetNamespace())),
+		AttrJobName.String(Name(job.GetName())),
 		AttrJobUID.String(UID(job.GetUid())),
 	}
 }
@@ -19,8 +19,8 @@ func JobAttributes(job *jobpolicyv1.JobRef) []attribute.KeyValue {
 // CronJobAttributes name the CronJob that a span is about.
 func CronJobAttributes(job *jobpolicyv1.CronJobRef) []attribute.KeyValue {
 	return []attribute.KeyValue{
-		AttrJobNamespace.String(job.GetNamespace()),
-		AttrCronJobName.String(job.GetName()),
+		AttrJobNamespace.String(Name(job.GetNamespace())),
+		AttrCronJobName.String(Name(job.GetName())),
 		AttrCronJobUID.String(UID(job.GetUid())),
 	}
 }

@@ -78,11 +78,24 @@ func shortName(prefix, name string) string {
 // uidBytes is the length of a UID on the wire.
 const uidBytes = 16
 
-// UID writes a UID as Kubernetes does; bytes of any other length as they are,
-// in hexadecimal.
+// UID writes a UID as Kubernetes does; bytes of any other length in hexadecimal,
+// and no more of them than a UID has.
 func UID(uid []byte) string {
 	if len(uid) != uidBytes {
-		return hex.EncodeToString(uid)
+		return hex.EncodeToString(uid[:min(len(uid), uidBytes)])
 	}
 	return fmt.Sprintf("%x-%x-%x-%x-%x", uid[:4], uid[4:6], uid[6:8], uid[8:10], uid[10:])
+}
+
+// maxNameBytes is the length of the longest name that Kubernetes allows.
+const maxNameBytes = 253
+
+// Name is a name as a caller sent it, cut to what a name may be. Spans and log
+// lines come before the engine has validated anything, and a span of megabytes
+// makes exporters drop those of others.
+func Name(s string) string {
+	if len(s) > maxNameBytes {
+		s = s[:maxNameBytes] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
 }

@@ -76,7 +76,7 @@ func StartTracing(ctx context.Context, s Service, log *slog.Logger) (*Tracing, e
 		return nil, errors.Join(err, exporter.Shutdown(ctx))
 	}
 	reportErrors(log)
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithRawSpanLimits(spanLimits()))
 	return &Tracing{Provider: provider, shutdown: provider.Shutdown}, nil
 }
 
@@ -147,6 +147,18 @@ func otlpProtocol() string {
 		}
 	}
 	return protocolHTTP
+}
+
+// maxAttributeBytes bounds a span's attribute unless the environment does:
+// exporters drop a whole batch in which one span is too large.
+const maxAttributeBytes = 4096
+
+func spanLimits() sdktrace.SpanLimits {
+	limits := sdktrace.NewSpanLimits() // of the environment
+	if limits.AttributeValueLengthLimit < 0 {
+		limits.AttributeValueLengthLimit = maxAttributeBytes
+	}
+	return limits
 }
 
 // newResource lets the environment have the last word.

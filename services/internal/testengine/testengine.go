@@ -29,6 +29,8 @@ type Config struct {
 	TracerProvider trace.TracerProvider
 	// MaxConcurrentCalls is 8 if it is 0.
 	MaxConcurrentCalls int
+	// AuthorizedCallers is the file with the list of those who may call.
+	AuthorizedCallers string
 }
 
 // Engine is a policy server on a real socket, stopped at the end of the test.
@@ -58,7 +60,11 @@ func Start(t testing.TB, cfg Config) *Engine {
 		Logger:             e.Log.Logger(),
 		Version:            "v0-test",
 		MaxConcurrentCalls: cfg.MaxConcurrentCalls,
+		MaxOpenCalls:       1000,
+		MaxConnections:     100,
 		MaxConnectionAge:   time.Hour,
+		MemoryLimit:        512 << 20,
+		AuthorizedCallers:  cfg.AuthorizedCallers,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,11 @@ import (
 type Server struct {
 	CertFile string
 	KeyFile  string
-	// ClientCAFile, if set, makes every client show a certificate signed by one
-	// of its authorities.
+	// ClientCAFile makes every client show a certificate signed by one of its
+	// authorities.
 	ClientCAFile string
-	// Insecure serves plaintext; no file may be set then.
+	// Insecure serves clients that nobody authenticates: over TLS if there is a
+	// certificate, else in plaintext. ClientCAFile may not be set then.
 	Insecure bool
 }
 
@@ -27,24 +28,27 @@ type Server struct {
 func (s *Server) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.CertFile, "tls-cert-file", "", "PEM `file` with the server's certificate and its chain. Followed when it changes.")
 	fs.StringVar(&s.KeyFile, "tls-private-key-file", "", "PEM `file` with the key of --tls-cert-file. Followed when it changes.")
-	fs.StringVar(&s.ClientCAFile, "client-ca-file", "", "PEM `file` with certificate authorities. If set, every client must show a certificate signed by one of them. Followed when it changes.")
-	fs.BoolVar(&s.Insecure, "insecure", false, "Serve plaintext, without any authentication. Only for one's own machine or a mesh that does the encryption.")
+	fs.StringVar(&s.ClientCAFile, "client-ca-file", "", "PEM `file` with certificate authorities. Every client must show a certificate signed by one of them. Followed when it changes.")
+	fs.BoolVar(&s.Insecure, "insecure", false, "Serve clients that show no certificate: anybody may ask. In plaintext, unless there is --tls-cert-file. Only for one's own machine or a mesh that authenticates.")
 }
 
-// Validate refuses to serve plaintext unless asked to by name. Errors name flags.
+// Validate refuses to serve clients that nobody authenticates, unless asked to by
+// name. Errors name flags.
 func (s *Server) Validate() error {
-	hasFile := s.CertFile != "" || s.KeyFile != "" || s.ClientCAFile != ""
+	hasPair := s.CertFile != "" && s.KeyFile != ""
 	switch {
-	case s.Insecure && hasFile:
-		return errors.New("--insecure excludes --tls-cert-file, --tls-private-key-file and --client-ca-file")
+	case s.Insecure && s.ClientCAFile != "":
+		return errors.New("--insecure excludes --client-ca-file")
+	case s.CertFile == "" && s.KeyFile != "":
+		return errors.New("--tls-private-key-file needs --tls-cert-file")
+	case s.CertFile != "" && s.KeyFile == "":
+		return errors.New("--tls-cert-file needs --tls-private-key-file")
 	case s.Insecure:
 		return nil
-	case s.CertFile == "" && s.KeyFile == "":
-		return errors.New("no certificate to serve with: set --tls-cert-file and --tls-private-key-file (and --client-ca-file to authenticate clients), or --insecure to serve plaintext")
-	case s.CertFile == "":
-		return errors.New("--tls-private-key-file needs --tls-cert-file")
-	case s.KeyFile == "":
-		return errors.New("--tls-cert-file needs --tls-private-key-file")
+	case !hasPair:
+		return errors.New("no certificate to serve with: set --tls-cert-file, --tls-private-key-file and --client-ca-file, or --insecure to serve plaintext to anybody")
+	case s.ClientCAFile == "":
+		return errors.New("clients would not be authenticated: set --client-ca-file, or --insecure to serve anybody")
 	}
 	return nil
 }
@@ -52,12 +56,12 @@ func (s *Server) Validate() error {
 // Credentials reads the files once, so that what is wrong with them shows at the
 // start, and follows them from then on.
 func (s *Server) Credentials(log *slog.Logger) (credentials.TransportCredentials, error) {
-	if s.Insecure {
+	if s.Insecure && s.CertFile == "" {
 		log.Warn("serving plaintext: anybody who reaches the address may ask, and may read along")
 		return insecure.NewCredentials(), nil
 	}
 	if s.ClientCAFile == "" {
-		log.Warn("clients are not authenticated: set --client-ca-file to admit only those with a certificate")
+		log.Warn("clients are not authenticated: anybody who reaches the address may ask")
 	}
 	config := s.config(log)
 	if _, err := config(); err != nil {

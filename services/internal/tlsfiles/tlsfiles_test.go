@@ -237,18 +237,20 @@ func TestValidateNamesTheFlags(t *testing.T) {
 		options interface{ Validate() error }
 		want    string // empty: valid
 	}{
-		"a server with nothing":               {&tlsfiles.Server{}, "--insecure"},
-		"a server with only a certificate":    {&tlsfiles.Server{CertFile: "c"}, "--tls-private-key-file"},
-		"a server with only a key":            {&tlsfiles.Server{KeyFile: "k"}, "--tls-cert-file"},
-		"a server with only an authority":     {&tlsfiles.Server{ClientCAFile: "a"}, "--tls-cert-file"},
-		"an insecure server with a file":      {&tlsfiles.Server{Insecure: true, ClientCAFile: "a"}, "--client-ca-file"},
-		"an insecure server":                  {&tlsfiles.Server{Insecure: true}, ""},
-		"a server with a certificate and key": {&tlsfiles.Server{CertFile: "c", KeyFile: "k"}, ""},
-		"a client with nothing":               {&tlsfiles.Client{}, ""},
-		"a client with only a certificate":    {&tlsfiles.Client{CertFile: "c"}, "--engine-key-file"},
-		"a client with only a key":            {&tlsfiles.Client{KeyFile: "k"}, "--engine-cert-file"},
-		"an insecure client with a name":      {&tlsfiles.Client{Insecure: true, ServerName: "n"}, "--engine-server-name"},
-		"an insecure client":                  {&tlsfiles.Client{Insecure: true}, ""},
+		"a server with nothing":            {&tlsfiles.Server{}, "--insecure"},
+		"a server with only a certificate": {&tlsfiles.Server{CertFile: "c"}, "--tls-private-key-file"},
+		"a server with only a key":         {&tlsfiles.Server{KeyFile: "k"}, "--tls-cert-file"},
+		"a server with only an authority":  {&tlsfiles.Server{ClientCAFile: "a"}, "--tls-cert-file"},
+		"an insecure server with a file":   {&tlsfiles.Server{Insecure: true, ClientCAFile: "a"}, "--client-ca-file"},
+		"an insecure server":               {&tlsfiles.Server{Insecure: true}, ""},
+		"a server of anybody":              {&tlsfiles.Server{CertFile: "c", KeyFile: "k"}, "--client-ca-file"},
+		"a server of anybody, asked for":   {&tlsfiles.Server{CertFile: "c", KeyFile: "k", Insecure: true}, ""},
+		"a server with all files":          {&tlsfiles.Server{CertFile: "c", KeyFile: "k", ClientCAFile: "a"}, ""},
+		"a client with nothing":            {&tlsfiles.Client{}, ""},
+		"a client with only a certificate": {&tlsfiles.Client{CertFile: "c"}, "--engine-key-file"},
+		"a client with only a key":         {&tlsfiles.Client{KeyFile: "k"}, "--engine-cert-file"},
+		"an insecure client with a name":   {&tlsfiles.Client{Insecure: true, ServerName: "n"}, "--engine-server-name"},
+		"an insecure client":               {&tlsfiles.Client{Insecure: true}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,99 @@
+package policyserver
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/tap"
+)
+
+// A call is one call from its first header to its end.
+type call struct {
+	conn *connection
+	// refused is why the call is not to be answered; nil if it is.
+	refused error
+	// arrival cuts the call off if its message does not arrive in time.
+	arrival *time.Timer
+	counted atomic.Bool
+}
+
+type callKey struct{}
+
+// callFrom returns the call of a context that comes from the transport; nil of any
+// other.
+func callFrom(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+var errTooSlow = errors.New("the request did not arrive in time")
+
+// An admission looks at calls when nothing but their header is there.
+type admission struct {
+	authorizer *authorizer
+	// receiveTimeout is the time that a message has to arrive.
+	receiveTimeout time.Duration
+}
+
+// admit implements tap.ServerInHandle. It refuses nothing itself, because the
+// transport would then forget to free the call's context: refused calls go on to
+// their handlers, which end them at once.
+func (a *admission) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return ctx, nil
+	}
+	conn, ok := p.AuthInfo.(*connection)
+	if !ok {
+		return ctx, nil
+	}
+	c := &call{conn: conn}
+	ctx = context.WithValue(ctx, callKey{}, c)
+	if c.refused = a.authorize(conn, info.FullMethodName); c.refused != nil {
+		return ctx, nil
+	}
+	if err := conn.caller.calls.tryAcquire(1); err != nil {
+		c.refused = conn.caller.noRoom(err, "open calls")
+		return ctx, nil
+	}
+	if !strings.HasPrefix(info.FullMethodName, "/"+ServiceName+"/") {
+		context.AfterFunc(ctx, c.end)
+		return ctx, nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	c.arrival = time.AfterFunc(a.receiveTimeout, func() { cancel(errTooSlow) })
+	context.AfterFunc(ctx, c.end)
+	return ctx, nil
+}
+
+// end gives back what the call took. The transport ends the context of every call.
+func (c *call) end() {
+	if c.counted.Swap(true) {
+		return
+	}
+	c.conn.caller.calls.release(1)
+	if c.arrival != nil {
+		c.arrival.Stop()
+	}
+}
+
+// arrived says that the message is there.
+func (c *call) arrived() { c.arrival.Stop() }
+
+// authorize lets everybody who may connect ask for the engine's health: that is
+// how clients spread their calls.
+func (a *admission) authorize(conn *connection, fullMethod string) error {
+	if strings.HasPrefix(fullMethod, "/"+healthv1.Health_ServiceDesc.ServiceName+"/") {
+		return nil
+	}
+	method, ok := strings.CutPrefix(fullMethod, "/"+ServiceName+"/")
+	if !ok {
+		method = ""
+	}
+	return a.authorizer.authorize(conn.ids, method)
+}

@@ -1,0 +1,161 @@
+package policyserver
+
+import (
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/refusal"
+)
+
+// chunkBytes is the least size of the pieces that a batch's answer is made of.
+const chunkBytes = 64 << 10
+
+// uncounted is the size up to which the transport takes no buffer of ours. So
+// much of an answer costs no more than the call that it belongs to, and calls are
+// counted.
+const uncounted = 1 << 10
+
+// An answer is a piece of memory that holds an encoded answer until the transport
+// has written it. It is the transport's buffer pool for this one buffer: that is
+// how the transport says that it is done.
+type answer struct {
+	conn  *connection
+	bytes int64
+	done  atomic.Bool
+	timer atomic.Pointer[time.Timer]
+}
+
+// Get implements mem.BufferPool. Nobody asks for another buffer.
+func (a *answer) Get(n int) *[]byte { b := make([]byte, n); return &b }
+
+// Put implements mem.BufferPool: the answer is written, or never will be.
+func (a *answer) Put(*[]byte) {
+	a.conn.mu.Lock()
+	delete(a.conn.answers, a)
+	a.conn.mu.Unlock()
+	a.finish()
+}
+
+// finish gives the memory back, once.
+func (a *answer) finish() {
+	if a.done.Swap(true) {
+		return
+	}
+	if t := a.timer.Load(); t != nil {
+		t.Stop()
+	}
+	a.conn.caller.answers.release(a.bytes)
+}
+
+// expire closes the connection if the answer is not written in time. A caller
+// that does not read must not keep memory for as long as it likes.
+func (a *answer) expire(after time.Duration) {
+	a.timer.Store(time.AfterFunc(after, func() {
+		if !a.done.Load() {
+			_ = a.conn.Close() // the transport notices, and says so
+		}
+	}))
+}
+
+// An encoded message is an answer on its way to the transport.
+type encoded struct {
+	buffers mem.BufferSlice
+	answers []*answer
+	open    *[]byte // the last piece, while it has room
+	bytes   int64
+	conn    *connection
+	timeout time.Duration
+}
+
+// add encodes the message behind what is there already.
+func (e *encoded) add(prefix []byte, m proto.Message) error {
+	size := len(prefix) + proto.Size(m)
+	if e.bytes += int64(size); e.bytes > MaxMessageBytes {
+		return refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, "the answer takes", e.bytes, MaxMessageBytes)
+	}
+	b, err := e.room(size)
+	if err != nil {
+		return err
+	}
+	// Equal decisions have equal bytes: the entries of maps are in order.
+	out, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(append(*b, prefix...), m)
+	if err != nil {
+		return refusal.ErrInternal
+	}
+	*b = out
+	return nil
+}
+
+// addItem encodes the message as an entry of a list.
+func (e *encoded) addItem(list protowire.Number, m proto.Message) error {
+	prefix := protowire.AppendTag(nil, list, protowire.BytesType)
+	return e.add(protowire.AppendVarint(prefix, uint64(proto.Size(m))), m)
+}
+
+// room returns a piece with room for n more bytes.
+func (e *encoded) room(n int) (*[]byte, error) {
+	if e.open != nil && cap(*e.open)-len(*e.open) >= n {
+		return e.open, nil
+	}
+	e.seal()
+	if e.buffers != nil || n > uncounted {
+		n = max(n, uncounted+1)
+		if e.buffers != nil {
+			n = max(n, chunkBytes)
+		}
+		if err := e.count(int64(n)); err != nil {
+			return nil, err
+		}
+	}
+	b := make([]byte, 0, n)
+	e.open = &b
+	return e.open, nil
+}
+
+// count takes memory for a piece.
+func (e *encoded) count(n int64) error {
+	if e.conn.caller.answers.tryAcquire(n) != nil {
+		return e.conn.caller.unread()
+	}
+	a := &answer{conn: e.conn, bytes: n}
+	e.conn.mu.Lock()
+	if e.conn.answers != nil {
+		e.conn.answers[a] = struct{}{}
+	}
+	e.conn.mu.Unlock()
+	e.answers = append(e.answers, a)
+	return nil
+}
+
+// seal makes the last piece a buffer of the transport.
+func (e *encoded) seal() {
+	if e.open == nil {
+		return
+	}
+	if cap(*e.open) <= uncounted {
+		e.buffers = append(e.buffers, mem.SliceBuffer(*e.open))
+	} else {
+		e.buffers = append(e.buffers, mem.NewBuffer(e.open, e.answers[len(e.answers)-1]))
+	}
+	e.open = nil
+}
+
+// send hands the buffers over to the transport.
+func (e *encoded) send() mem.BufferSlice {
+	e.seal()
+	for _, a := range e.answers {
+		a.expire(e.timeout)
+	}
+	return e.buffers
+}
+
+// free gives up what will not be sent.
+func (e *encoded) free() {
+	e.seal()
+	e.buffers.Free()
+}

@@ -1,0 +1,196 @@
+package policyserver
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc/codes"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/refusal"
+)
+
+// retryAfter is what a caller is told to wait when there was no room for a call.
+const retryAfter = time.Second
+
+// A pool is a supply that all callers share. One caller gets at most half of it,
+// so that whatever it does, others have the other half.
+type pool struct {
+	most int64 // of one caller
+	all  *semaphore.Weighted
+	held atomic.Int64
+}
+
+func newPool(size int64) *pool {
+	return &pool{most: max(1, size/2), all: semaphore.NewWeighted(size)}
+}
+
+// A share is what one caller may have of a pool.
+type share struct {
+	pool *pool
+	own  *semaphore.Weighted
+}
+
+func (p *pool) share() *share { return &share{pool: p, own: semaphore.NewWeighted(p.most)} }
+
+var (
+	errOverShare  = errors.New("the caller holds its share")
+	errOverloaded = errors.New("all callers together hold everything")
+)
+
+// acquire waits for n until the context is done.
+func (s *share) acquire(ctx context.Context, n int64) error {
+	if s.own.Acquire(ctx, n) != nil {
+		return errOverShare
+	}
+	if s.pool.all.Acquire(ctx, n) != nil {
+		s.own.Release(n)
+		return errOverloaded
+	}
+	s.pool.held.Add(n)
+	return nil
+}
+
+// tryAcquire does not wait.
+func (s *share) tryAcquire(n int64) error {
+	if !s.own.TryAcquire(n) {
+		return errOverShare
+	}
+	if !s.pool.all.TryAcquire(n) {
+		s.own.Release(n)
+		return errOverloaded
+	}
+	s.pool.held.Add(n)
+	return nil
+}
+
+func (s *share) release(n int64) {
+	s.pool.held.Add(-n)
+	s.pool.all.Release(n)
+	s.own.Release(n)
+}
+
+// pools are all that callers share. Those of memory are in bytes.
+type pools struct {
+	// calls are those that are open, whatever they wait for.
+	calls *pool
+	// received is for requests as they came over the wire.
+	received *pool
+	// decoded is for decoded requests, and what deciding on them takes.
+	decoded *pool
+	// answers is for answers until they are written to the connection.
+	answers *pool
+	// turns are calls that are decided on; large are those among them that keep a
+	// processor for long.
+	turns, large *pool
+}
+
+// A caller is whoever has one identity. All its connections share what it may
+// hold.
+type caller struct {
+	// name is the identity; it is also the label of metrics.
+	name        string
+	connections int // guarded by callers.mu
+	calls       *share
+	received    *share
+	decoded     *share
+	answers     *share
+	turns       *share
+	large       *share
+}
+
+func newCaller(name string, p *pools) *caller {
+	return &caller{
+		name:     name,
+		calls:    p.calls.share(),
+		received: p.received.share(),
+		decoded:  p.decoded.share(),
+		answers:  p.answers.share(),
+		turns:    p.turns.share(),
+		large:    p.large.share(),
+	}
+}
+
+// noRoom is the refusal of a call for which err says that there was no room of
+// the kind.
+func (c *caller) noRoom(err error, kind string) error {
+	if errors.Is(err, errOverloaded) {
+		return refusal.Refusal{
+			Code: codes.ResourceExhausted, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_OVERLOADED,
+			Text: "the engine has no more " + kind + " to give, ask again later", RetryAfter: retryAfter,
+		}.Err()
+	}
+	return refusal.Refusal{
+		Code: codes.ResourceExhausted, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_CALLER_OVER_SHARE,
+		Text:       "this caller holds its share of the engine's " + kind + ", send fewer calls at a time",
+		RetryAfter: retryAfter, Metadata: map[string]string{"caller": c.name},
+	}.Err()
+}
+
+func (c *caller) unread() error {
+	return refusal.Refusal{
+		Code: codes.ResourceExhausted, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNREAD_ANSWERS,
+		Text:       "this caller has too many answers that it did not read yet",
+		RetryAfter: retryAfter, Metadata: map[string]string{"caller": c.name},
+	}.Err()
+}
+
+// Names of callers that have none of their own in metrics.
+const (
+	// unnamed are all callers that the list of authorized callers does not name.
+	unnamed = "unnamed"
+	// otherCallers are those beyond maxCallers.
+	otherCallers = "other"
+)
+
+// maxCallers bounds the names in metrics where no list names the callers.
+const maxCallers = 100
+
+// callers are those that are connected.
+type callers struct {
+	pools          *pools
+	maxConnections int // of one caller
+
+	mu    sync.Mutex
+	by    map[string]*caller
+	known map[string]bool // every name there ever was, up to maxCallers
+}
+
+func newCallers(p *pools, maxConnections int) *callers {
+	return &callers{pools: p, maxConnections: maxConnections, by: map[string]*caller{}, known: map[string]bool{}}
+}
+
+// connect returns the caller, to be given back by disconnect. It returns nil if
+// the caller has as many connections as it may have.
+func (cs *callers) connect(name string) *caller {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if !cs.known[name] {
+		if len(cs.known) >= maxCallers {
+			name = otherCallers
+		}
+		cs.known[name] = true
+	}
+	c := cs.by[name]
+	if c == nil {
+		c = newCaller(name, cs.pools)
+		cs.by[name] = c
+	}
+	if c.connections >= cs.maxConnections {
+		return nil
+	}
+	c.connections++
+	return c
+}
+
+func (cs *callers) disconnect(c *caller) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if c.connections--; c.connections == 0 {
+		delete(cs.by, c.name)
+	}
+}

@@ -1,0 +1,109 @@
+package policyserver
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// maxHandshakes is how many connections may not have shown a certificate yet. One
+// more takes the place of the oldest: who only opens connections keeps nobody out.
+const maxHandshakes = 128
+
+var errTooManyConnections = errors.New("the caller has as many connections as it may have")
+
+// A gate lets connections in: it finds out who connects, and bounds how many
+// connections there are.
+type gate struct {
+	credentials.TransportCredentials
+	callers    *callers
+	authorizer *authorizer
+	metrics    *callMetrics
+
+	mu         *sync.Mutex
+	handshakes *list.List // of net.Conn, the oldest first
+}
+
+func newGate(creds credentials.TransportCredentials, cs *callers, a *authorizer, m *callMetrics) *gate {
+	return &gate{
+		TransportCredentials: creds, callers: cs, authorizer: a, metrics: m, mu: &sync.Mutex{}, handshakes: list.New(),
+	}
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (g *gate) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	done := g.begin(raw)
+	secured, info, err := g.TransportCredentials.ServerHandshake(raw)
+	done()
+	if err != nil {
+		g.metrics.connectionRefused(refusedHandshake)
+		return nil, nil, err
+	}
+	ids := identify(info, raw.RemoteAddr())
+	c := g.callers.connect(g.authorizer.name(ids))
+	if c == nil {
+		g.metrics.connectionRefused(refusedTooMany)
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", ids.primary(), errTooManyConnections), secured.Close())
+	}
+	conn := &connection{Conn: secured, info: info, ids: ids, caller: c, callers: g.callers, answers: map[*answer]struct{}{}}
+	return conn, conn, nil
+}
+
+// Clone implements credentials.TransportCredentials.
+func (g *gate) Clone() credentials.TransportCredentials {
+	clone := *g
+	clone.TransportCredentials = g.TransportCredentials.Clone()
+	return &clone
+}
+
+// begin notes that a handshake goes on, and returns what notes its end.
+func (g *gate) begin(raw net.Conn) (done func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	element := g.handshakes.PushBack(raw)
+	if g.handshakes.Len() > maxHandshakes {
+		oldest := g.handshakes.Front()
+		g.handshakes.Remove(oldest)
+		_ = oldest.Value.(net.Conn).Close() // its handshake fails, and says so
+	}
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.handshakes.Remove(element) // nothing, if it is no longer there
+	}
+}
+
+// A connection is one of a caller. It is the AuthInfo of its calls.
+type connection struct {
+	net.Conn
+	info    credentials.AuthInfo
+	ids     identities
+	caller  *caller
+	callers *callers
+
+	mu      sync.Mutex
+	answers map[*answer]struct{} // nil once it is closed
+}
+
+// AuthType implements credentials.AuthInfo.
+func (c *connection) AuthType() string { return c.info.AuthType() }
+
+// Close closes the connection. The transport forgets answers that it had not
+// written, so their memory is given back here.
+func (c *connection) Close() error {
+	c.mu.Lock()
+	unwritten := c.answers
+	c.answers = nil
+	c.mu.Unlock()
+	if unwritten != nil {
+		for a := range unwritten {
+			a.finish()
+		}
+		c.callers.disconnect(c.caller)
+	}
+	return c.Conn.Close()
+}

@@ -1,0 +1,149 @@
+package policyserver
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/refusal"
+)
+
+// smallMessage is how much of a message the transport takes before anybody asks
+// for it. Up to this size a message needs no room of its own.
+const smallMessage = streamWindow
+
+// receiveChunk is how much of a larger message is asked for at a time. The rest
+// stays with the client.
+const receiveChunk = 1 << 20
+
+// receivePatience is how long a large message waits for room.
+const receivePatience = time.Second
+
+// A messageStream is the transport's stream below a call. It tells the size of a
+// message before the message is received; grpc.ServerStream only tells afterwards.
+type messageStream interface {
+	ReadMessageHeader([]byte) error
+	Read(n int) (mem.BufferSlice, error)
+}
+
+// A message is a request as it came over the wire.
+type message struct {
+	body   []byte
+	pooled *[]byte
+	share  *share // that has room for it; nil if it is small
+}
+
+func (m *message) free() {
+	if m.pooled != nil {
+		mem.DefaultBufferPool().Put(m.pooled)
+	}
+	if m.share != nil {
+		m.share.release(int64(len(m.body)))
+	}
+	*m = message{}
+}
+
+// receive reads the one message of a call, when there is room for it.
+func receive(ctx context.Context, c *call) (*message, error) {
+	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(messageStream)
+	if !ok {
+		return nil, refusal.ErrInternal // another version of gRPC; every test fails
+	}
+	size, err := messageSize(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.roomFor(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.fill(ctx, stream); err != nil {
+		m.free()
+		return nil, err
+	}
+	c.arrived()
+	return m, nil
+}
+
+func messageSize(ctx context.Context, stream messageStream) (int, error) {
+	var header [5]byte // gRPC's: whether it is compressed, and the length
+	if err := stream.ReadMessageHeader(header[:]); err != nil {
+		return 0, receiveError(ctx, err)
+	}
+	if header[0] != 0 {
+		return 0, refusal.Refusal{
+			Code: codes.Unimplemented, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_COMPRESSED_MESSAGE,
+			Text: "the message is compressed: send it as it is",
+		}.Err()
+	}
+	size := int64(binary.BigEndian.Uint32(header[1:]))
+	if size > MaxMessageBytes {
+		return 0, refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_LARGE, "the request takes", size, MaxMessageBytes)
+	}
+	return int(size), nil
+}
+
+// roomFor returns an empty message with room for size bytes.
+func (c *call) roomFor(ctx context.Context, size int) (*message, error) {
+	if size <= smallMessage {
+		b := mem.DefaultBufferPool().Get(size)
+		return &message{body: *b, pooled: b}, nil
+	}
+	patient, cancel := context.WithTimeout(ctx, receivePatience)
+	defer cancel()
+	caller := c.conn.caller
+	if err := caller.received.acquire(patient, int64(size)); err != nil {
+		if ctx.Err() != nil {
+			return nil, receiveError(ctx, ctx.Err())
+		}
+		return nil, caller.noRoom(err, "memory for requests")
+	}
+	return &message{body: make([]byte, size), share: caller.received}, nil
+}
+
+// fill reads the message, and that there is no other.
+func (m *message) fill(ctx context.Context, stream messageStream) error {
+	for at := 0; at < len(m.body); {
+		piece, err := stream.Read(min(receiveChunk, len(m.body)-at))
+		if err != nil {
+			return receiveError(ctx, err)
+		}
+		at += piece.CopyTo(m.body[at:])
+		piece.Free()
+	}
+	more, err := stream.Read(1)
+	if err == nil {
+		more.Free()
+		return refusal.InvalidArgument(engine.FieldViolation{Description: "a call has one message, and another one came"})
+	}
+	if !errors.Is(err, io.EOF) {
+		return receiveError(ctx, err)
+	}
+	return nil
+}
+
+// receiveError tells a call that was cut off because it was slow from one that the
+// caller ended.
+func receiveError(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(context.Cause(ctx), errTooSlow):
+		return refusal.Refusal{
+			Code: codes.DeadlineExceeded, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_SLOW,
+			Text: errTooSlow.Error(), RetryAfter: retryAfter,
+		}.Err()
+	case ctx.Err() != nil:
+		return refusal.FromContext(ctx.Err())
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return refusal.InvalidArgument(engine.FieldViolation{Description: "the call ended before its message did"})
+	default:
+		return err // the connection's
+	}
+}
