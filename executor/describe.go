@@ -20,8 +20,5 @@ func describeDecision(span trace.Span, d *jobpolicyv1.DecideJobResponse) {
 		telemetry.AttrDeletes.Int(len(d.GetDelete())),
 		telemetry.AttrReleases.Int(len(d.GetRelease())),
 	)
-	for _, r := range x.GetRules() {
-		span.AddEvent(telemetry.EventRuleAnswered, trace.WithAttributes(
-			telemetry.AttrRule.String(r.GetRule()), telemetry.AttrDecided.Bool(r.GetDecided()), telemetry.AttrDetail.String(r.GetDetail())))
-	}
+	telemetry.DescribeRules(span, x.GetRules())
 }

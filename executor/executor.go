@@ -92,7 +92,7 @@ func New(cfg Config) (*Executor, error) {
 		cfg:      cfg,
 		settings: cfg.settings(),
 		log:      cfg.Logger,
-		tracer:   telemetry.NewTracer(cfg.TracerProvider),
+		tracer:   telemetry.NewTracer(cfg.TracerProvider, telemetry.TracerName),
 		metrics:  own,
 		judging:  make(chan struct{}, cfg.Workers),
 		writes:   limit.NewPool(limit.Config{Total: cfg.MaxWrites, PerJob: cfg.MaxJobWrites, Alone: cfg.LoneJobWrites}),

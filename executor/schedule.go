@@ -201,7 +201,7 @@ func (e *Executor) process(ctx context.Context, stopped <-chan struct{}, uid typ
 	}
 	e.writes.Active(uid)
 	ctx, root := e.tracer.Start(ctx, telemetry.SpanJobWoken, trace.WithNewRoot(), trace.WithTimestamp(woken.at), trace.WithAttributes(
-		telemetry.AttrJobNamespace.String(job.Namespace), telemetry.AttrJobName.String(job.Name), telemetry.AttrJobUID.String(string(uid)), telemetry.AttrCause.String(woken.cause)))
+		telemetry.AttrNamespace.String(job.Namespace), telemetry.AttrJobName.String(job.Name), telemetry.AttrJobUID.String(string(uid)), telemetry.AttrCause.String(woken.cause)))
 	defer root.End()
 	calls := e.podCalls(s)
 	defer func() {

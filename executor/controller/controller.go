@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -31,8 +31,8 @@ type Identity struct {
 	// Component is the source of its events: the built-in controller's, so that
 	// filters by component keep working.
 	Component string
-	// Tracer is the instrumentation scope of its spans.
-	Tracer string
+	// Scope is the instrumentation scope of its spans.
+	Scope string
 	// EventLimits say which events of one object are combined or left out. The zero
 	// value: client-go's defaults.
 	EventLimits record.CorrelatorOptions
@@ -41,11 +41,12 @@ type Identity struct {
 // A Controller runs queues over caches. It is made by New and runs once.
 type Controller struct {
 	Config
+	telemetry.Tracer
 	Metrics *metrics.Shared
 	// Recorder sends events about objects.
 	Recorder record.EventRecorder
 
-	tracer      string
+	scope       string // Of the spans; it names this controller in the log.
 	broadcaster *events.Broadcaster
 	engine      engineHealth
 	caches      []filled
@@ -85,7 +86,10 @@ func New(cfg Config, id Identity) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{Config: cfg, Metrics: shared, Recorder: broadcaster, tracer: id.Tracer, broadcaster: broadcaster}, nil
+	return &Controller{
+		Config: cfg, Tracer: telemetry.NewTracer(cfg.TracerProvider, id.Scope), Metrics: shared, Recorder: broadcaster,
+		scope: id.Scope, broadcaster: broadcaster,
+	}, nil
 }
 
 // AddCache adds caches that must be filled before anything is reconciled. Run fills
@@ -167,7 +171,7 @@ func (c *Controller) shutDownQueues() {
 	}
 }
 
-func (c *Controller) attr() slog.Attr { return slog.String("scope", c.tracer) }
+func (c *Controller) attr() slog.Attr { return slog.String("controller", c.scope) }
 
 // RecordEvents sends the events of a decision about an object.
 func (c *Controller) RecordEvents(about runtime.Object, decided []*jobpolicyv1.JobEvent) {

@@ -62,7 +62,7 @@ func (l *log) want(t *testing.T, want ...string) {
 // in a bubble of synctest.
 func start(t *testing.T, cfg Config, o Options[string]) (*Controller, *Queue[string]) {
 	t.Helper()
-	c, err := New(cfg, Identity{Component: "test", Tracer: "test"})
+	c, err := New(cfg, Identity{Component: "test", Scope: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestABacklogDoesNotDelayTheEnd(t *testing.T) {
 		l := newLog()
 		cfg := testConfig()
 		cfg.DrainPeriod = 5 * time.Second
-		c, err := New(cfg, Identity{Component: "test", Tracer: "test"})
+		c, err := New(cfg, Identity{Component: "test", Scope: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +325,7 @@ func TestABacklogDoesNotDelayTheEnd(t *testing.T) {
 // Caches are filled in order, and nothing is reconciled before all are full.
 func TestReadyOnceTheCachesAreFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(testConfig(), Identity{Component: "test", Tracer: "test"})
+		c, err := New(testConfig(), Identity{Component: "test", Scope: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -42,7 +43,7 @@ type Response interface {
 // the engine answers again after it was away, the keys that back off because of that
 // are reconciled at once.
 func Ask[Q Request, A Response](ctx context.Context, c *Controller, decide func(context.Context, Q) (A, error), req Q) (_ A, err error) {
-	ctx, end := c.Span(ctx, SpanDecisionRequested, AttrRequestID.String(req.GetRequestId()))
+	ctx, end := c.Span(ctx, telemetry.SpanDecisionRequested, telemetry.AttrRequestID.String(req.GetRequestId()))
 	defer func() { end(err) }()
 	timed, cancel := context.WithTimeout(ctx, c.DecisionTimeout)
 	defer cancel()

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/semaphore"
 )
@@ -320,5 +319,6 @@ func (q *Queue[K]) failed(ctx context.Context, key K, err error) {
 // worthLogging: an engine that is away is logged once for all keys, and nobody can
 // do anything about a namespace that is being deleted.
 func worthLogging(err error) bool {
-	return !errors.Is(err, ErrEngine) && !errors.Is(err, context.Canceled) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return !errors.Is(err, ErrEngine) && !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, api.ErrNamespaceTerminating) && !api.NamespaceTerminating(err)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,7 @@ import (
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/telemetry"
 )
 
 const (
@@ -36,7 +38,7 @@ type Controller struct {
 	cfg      Config
 	base     *controller.Controller
 	queue    *controller.Queue[types.UID]
-	metrics  *cronMetrics
+	skew     prometheus.Histogram // Of runs: from when one was due to its Job's creation.
 	informer cache.SharedIndexInformer
 
 	mu    sync.Mutex
@@ -49,16 +51,16 @@ func New(cfg Config) (*Controller, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("cron jobs: %w", err)
 	}
-	base, err := controller.New(cfg.Config, controller.Identity{Component: eventComponent, Tracer: TracerName})
+	base, err := controller.New(cfg.Config, controller.Identity{Component: eventComponent, Scope: telemetry.CronJobTracerName})
 	if err != nil {
 		return nil, fmt.Errorf("cron jobs: %w", err)
 	}
 	cfg.Config = base.Config
-	own, err := newCronMetrics(cfg.Registerer)
+	skew, err := newSkew(cfg.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{cfg: cfg, base: base, metrics: own, crons: map[types.UID]*cronState{}}
+	c := &Controller{cfg: cfg, base: base, skew: skew, crons: map[types.UID]*cronState{}}
 	c.queue = controller.NewQueue(base, controller.Options[types.UID]{
 		Name: metrics.CronJobQueue, Reconcile: c.Reconcile, Describe: c.describe,
 	})

@@ -30,8 +30,8 @@ func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
 				writing := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 					return &jobpolicyv1.DecideCronJobResponse{
 						Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE,
-						Edits:       edits[write],
-						Status:      &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))},
+						Edits:  edits[write],
+						Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))},
 					}
 				}
 				d := &script{answers: []answer{writing, writing, writing}}

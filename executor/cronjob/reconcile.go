@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,13 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
-
-// apiTimeout bounds one call of the API server, including the wait for the client's
-// rate limit.
-const apiTimeout = 60 * time.Second
 
 // Reasons of events.
 const (
@@ -48,7 +45,8 @@ func (c *Controller) Reconcile(ctx context.Context, uid types.UID) (controller.R
 		c.warnNotSuspended(s, cron)
 		return controller.Result{}, nil
 	}
-	ctx, end := c.base.RootSpan(ctx, SpanCronJobReconciled, attrs(cron)...)
+	ctx, end := c.base.RootSpan(ctx, telemetry.SpanCronJobReconciled,
+		telemetry.AttrNamespace.String(cron.Namespace), telemetry.AttrCronJobName.String(cron.Name), telemetry.AttrCronJobUID.String(string(uid)))
 	result, err := c.reconcile(ctx, s)
 	if errors.Is(err, errGone) {
 		err = nil
@@ -155,7 +153,7 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 
 // liveJob reads a Job past every cache; nil when there is none of the name.
 func (c *Controller) liveJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
 	job, err := c.cfg.Client.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -185,7 +183,7 @@ func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (*job
 // liveCron reads the CronJob past every cache and takes it in. errGone: it does
 // not exist any more.
 func (c *Controller) liveCron(ctx context.Context, s *cronState) (*batchv1.CronJob, error) {
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
 	cron, err := c.cfg.Client.BatchV1().CronJobs(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -205,8 +203,8 @@ func (c *Controller) liveCron(ctx context.Context, s *cronState) (*batchv1.CronJ
 // explain writes the decision's explanation to the span and the log.
 func (c *Controller) explain(ctx context.Context, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) {
 	span := trace.SpanFromContext(ctx)
-	span.SetAttributes(controller.AttrSummary.String(d.GetExplanation().GetSummary()))
-	controller.DescribeRules(span, d.GetExplanation().GetRules())
+	span.SetAttributes(telemetry.AttrSummary.String(d.GetExplanation().GetSummary()))
+	telemetry.DescribeRules(span, d.GetExplanation().GetRules())
 	c.cfg.Logger.DebugContext(ctx, "decided", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name),
 		slog.String("summary", d.GetExplanation().GetSummary()))
 }

@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -20,9 +21,9 @@ import (
 // deleteJob deletes a Job; its pods follow in the background. A Job that does not
 // exist any more counts as deleted.
 func (c *Controller) deleteJob(ctx context.Context, s *cronState, snap snapshot, del *jobpolicyv1.DeleteJob) (err error) {
-	ctx, end := c.base.Span(ctx, SpanJobDeleted, controller.AttrJobName.String(del.GetName()))
+	ctx, end := c.base.Span(ctx, telemetry.SpanJobDeleted, telemetry.AttrJobName.String(del.GetName()))
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
 	uid, err := wire.UIDString(del.GetUid())
 	if err != nil {
@@ -53,9 +54,9 @@ func (c *Controller) isGone(ctx context.Context, namespace, name string, uid typ
 // createJob creates the Job of a run. created is false if another Job has its name, or
 // the creation failed and backs off.
 func (c *Controller) createJob(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (created bool, err error) {
-	ctx, end := c.base.Span(ctx, SpanJobCreated, controller.AttrJobName.String(create.GetName()))
+	ctx, end := c.base.Span(ctx, telemetry.SpanJobCreated, telemetry.AttrJobName.String(create.GetName()))
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
 	job, err := c.cfg.Client.BatchV1().Jobs(snap.cron.Namespace).Create(ctx, newJob(snap.cron, create), metav1.CreateOptions{})
 	switch {
@@ -97,7 +98,7 @@ func (c *Controller) started(ctx context.Context, s *cronState, snap snapshot, c
 	s.nameTaken = ""
 	s.mu.Unlock()
 	if at := create.GetScheduledTime(); at != nil {
-		c.metrics.skew.Observe(job.CreationTimestamp.Sub(at.AsTime()).Seconds())
+		c.skew.Observe(job.CreationTimestamp.Sub(at.AsTime()).Seconds())
 	}
 	c.cfg.Logger.InfoContext(ctx, "run started", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name), slog.String("job", job.Name))
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -19,9 +21,9 @@ func (c *Controller) edit(ctx context.Context, s *cronState, snap snapshot, edit
 	if edits == nil {
 		return nil
 	}
-	ctx, end := c.base.Span(ctx, SpanCronJobEdited)
+	ctx, end := c.base.Span(ctx, telemetry.SpanCronJobEdited)
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
 	patch, err := c.editPatch(snap.cron, edits)
 	if err != nil {
@@ -72,9 +74,9 @@ func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapsho
 	if apiequality.Semantic.DeepEqual(status, &snap.cron.Status) {
 		return false, nil
 	}
-	ctx, end := c.base.Span(ctx, SpanStatusWritten)
+	ctx, end := c.base.Span(ctx, telemetry.SpanStatusWritten)
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
 	cron := snap.cron.DeepCopy()
 	cron.Status = *status

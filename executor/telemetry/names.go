@@ -6,15 +6,18 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// TracerName is the instrumentation scope of the spans.
-const TracerName = "jobpolicy.dev/executor"
+// Instrumentation scopes of the spans, one for each controller.
+const (
+	TracerName        = "jobpolicy.dev/executor"
+	CronJobTracerName = "jobpolicy.dev/executor/cronjob"
+	TTLTracerName     = "jobpolicy.dev/executor/ttl"
+)
 
 // LogMissedReconcile is the warning that is logged each time
 // jobpolicy_missed_reconciles_total counts.
 const LogMissedReconcile = "missed reconcile found"
 
-// Names of spans. One job.woken is the root of everything that one wake brings
-// about.
+// Names of spans. SpanJobWoken, SpanCronJobReconciled and SpanTTLReconciled are roots.
 const (
 	SpanJobWoken          = "job.woken"
 	SpanRoundRun          = "round.run"
@@ -28,11 +31,17 @@ const (
 	SpanStatusWritten     = "status.written"
 	SpanFinalizerReleased = "finalizer.released"
 	SpanOrphanReleased    = "orphan.released"
+	SpanCronJobReconciled = "cronjob.reconciled"
+	SpanCronJobEdited     = "cronjob.edited"
+	SpanTTLReconciled     = "ttl.reconciled"
+	SpanJobCreated        = "job.created"
+	SpanJobDeleted        = "job.deleted"
 )
 
 // Names of span events.
 const (
-	// EventRuleAnswered is on the round's span, once for each rule asked.
+	// EventRuleAnswered is on the span of a reconcile, once for each rule that the
+	// engine asked.
 	EventRuleAnswered = "rule.answered"
 	// EventReleaseConfirmed is on the finalizer.released span once the API
 	// server has acknowledged that the finalizer is gone.
@@ -41,12 +50,14 @@ const (
 
 // Names of attributes.
 const (
-	AttrJobNamespace = attribute.Key("k8s.namespace.name")
+	AttrNamespace    = attribute.Key("k8s.namespace.name")
 	AttrJobName      = attribute.Key("k8s.job.name")
 	AttrJobUID       = attribute.Key("k8s.job.uid")
+	AttrCronJobName  = attribute.Key("k8s.cronjob.name")
+	AttrCronJobUID   = attribute.Key("k8s.cronjob.uid")
 	AttrPodName      = attribute.Key("k8s.pod.name")
 	AttrPodUID       = attribute.Key("k8s.pod.uid")
-	AttrCause        = attribute.Key("jobpolicy.wake.cause")
+	AttrCause        = attribute.Key("jobpolicy.cause")
 	AttrDisposition  = attribute.Key("jobpolicy.disposition")
 	AttrDecidingRule = attribute.Key("jobpolicy.deciding_rule")
 	AttrSummary      = attribute.Key("jobpolicy.summary")

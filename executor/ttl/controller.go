@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,8 +13,10 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -42,7 +45,8 @@ type Controller struct {
 	cfg        Config
 	base       *controller.Controller
 	queue      *controller.Queue[jobKey]
-	metrics    *ttlMetrics
+	api        *api.Client
+	delay      prometheus.Histogram // From when a Job was due to be deleted to its deletion.
 	namespaces cache.SharedIndexInformer
 }
 
@@ -62,16 +66,17 @@ func New(cfg Config) (*Controller, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("TTL after finished: %w", err)
 	}
-	base, err := controller.New(cfg.Config, controller.Identity{Component: eventComponent, Tracer: TracerName})
+	base, err := controller.New(cfg.Config, controller.Identity{Component: eventComponent, Scope: telemetry.TTLTracerName})
 	if err != nil {
 		return nil, fmt.Errorf("TTL after finished: %w", err)
 	}
 	cfg.Config = base.Config
-	own, err := newTTLMetrics(cfg.Registerer)
+	delay, err := newDelay(cfg.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{cfg: cfg, base: base, metrics: own}
+	c := &Controller{cfg: cfg, base: base, delay: delay}
+	c.api = &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer, Now: cfg.Now}
 	c.queue = controller.NewQueue(base, controller.Options[jobKey]{
 		Name: metrics.TTLQueue, Reconcile: c.Reconcile, Describe: jobKey.describe,
 	})

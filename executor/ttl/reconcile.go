@@ -2,6 +2,7 @@ package ttl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -10,13 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
-
-// apiTimeout bounds one call of the API server, including the wait for the client's
-// rate limit.
-const apiTimeout = 60 * time.Second
 
 // Reconcile deletes a finished Job if its time to live is over.
 func (c *Controller) Reconcile(ctx context.Context, key jobKey) (controller.Result, error) {
@@ -28,7 +27,8 @@ func (c *Controller) Reconcile(ctx context.Context, key jobKey) (controller.Resu
 	if job.UID != key.uid || !c.managed(job) || !c.limited(job) {
 		return controller.Result{}, nil
 	}
-	ctx, end := c.base.RootSpan(ctx, SpanTTLReconciled, attrs(job)...)
+	ctx, end := c.base.RootSpan(ctx, telemetry.SpanTTLReconciled,
+		telemetry.AttrNamespace.String(job.Namespace), telemetry.AttrJobName.String(job.Name), telemetry.AttrJobUID.String(string(job.UID)))
 	result, err := c.reconcile(ctx, key, job)
 	end(err)
 	return result, err
@@ -38,8 +38,11 @@ func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job
 	if d, err := c.ask(ctx, job); err != nil || d.GetDeleteJob() == nil {
 		return c.later(d), err
 	}
-	live, err := c.live(ctx, key)
-	if err != nil || live == nil || !c.managed(live) {
+	live, err := c.api.Job(ctx, key.namespace, key.name, key.uid)
+	switch {
+	case errors.Is(err, api.ErrJobGone):
+		return controller.Result{}, nil
+	case err != nil || !c.managed(live):
 		return controller.Result{}, err
 	}
 	d, err := c.ask(ctx, live)
@@ -68,26 +71,12 @@ func (c *Controller) now() time.Time {
 	return now
 }
 
-// live reads the Job from the API server. nil: it does not exist any more.
-func (c *Controller) live(ctx context.Context, key jobKey) (*batchv1.Job, error) {
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	job, err := c.cfg.Client.BatchV1().Jobs(key.namespace).Get(ctx, key.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || (err == nil && job.UID != key.uid) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading job: %w", err)
-	}
-	return job, nil
-}
-
 // delete deletes the version of the Job that was decided on, its pods first. If the
 // Job has changed since, the event of that change brings it back.
 func (c *Controller) delete(ctx context.Context, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) (err error) {
-	ctx, end := c.base.Span(ctx, SpanJobDeleted, controller.AttrSummary.String(d.GetExplanation().GetSummary()))
+	ctx, end := c.base.Span(ctx, telemetry.SpanJobDeleted, telemetry.AttrSummary.String(d.GetExplanation().GetSummary()))
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
 	foreground := metav1.DeletePropagationForeground
 	err = c.cfg.Client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
@@ -101,7 +90,7 @@ func (c *Controller) delete(ctx context.Context, job *batchv1.Job, d *jobpolicyv
 		return fmt.Errorf("deleting job: %w", err)
 	}
 	if due := d.GetDeleteJob().GetDueTime(); due != nil {
-		c.metrics.deletion.Observe(c.now().Sub(due.AsTime()).Seconds())
+		c.delay.Observe(c.now().Sub(due.AsTime()).Seconds())
 	}
 	c.cfg.Logger.InfoContext(ctx, "finished job deleted", slog.String("namespace", job.Namespace), slog.String("job", job.Name),
 		slog.String("reason", d.GetExplanation().GetSummary()))

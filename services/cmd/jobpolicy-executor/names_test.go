@@ -13,7 +13,7 @@ import (
 func TestSpansOfBothProcessesNameThingsAlike(t *testing.T) {
 	executors := []string{
 		exported.EventRuleAnswered,
-		string(exported.AttrJobNamespace), string(exported.AttrJobName), string(exported.AttrJobUID),
+		string(exported.AttrNamespace), string(exported.AttrJobName), string(exported.AttrJobUID),
 		string(exported.AttrDisposition), string(exported.AttrDecidingRule),
 		string(exported.AttrCreates), string(exported.AttrDeletes), string(exported.AttrReleases),
 		string(exported.AttrRule), string(exported.AttrDecided), string(exported.AttrDetail),
