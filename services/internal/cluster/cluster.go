@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	batchv1 "k8s.io/api/batch/v1"
@@ -201,14 +200,4 @@ func (r *Reader) EventsOf(ctx context.Context, uid types.UID) ([]corev1.Event, e
 		return nil, fmt.Errorf("list events in namespace %s: %w", r.Namespace, err)
 	}
 	return list.Items, nil
-}
-
-// LastSeen is when an event happened last.
-func LastSeen(e *corev1.Event) time.Time {
-	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
-		if !t.IsZero() {
-			return t
-		}
-	}
-	return e.CreationTimestamp.Time
 }

@@ -2,8 +2,12 @@ package jobcheck
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/engine"
 )
@@ -50,14 +54,20 @@ func InManifest(err error) error {
 	}
 	var lines []error
 	for _, v := range invalid.Violations {
-		lines = append(lines, errors.New(ManifestField(v.Field)+": "+violationText(v)))
+		lines = append(lines, errors.New(ManifestField(v.Field)+": "+manifestText(v.Description)))
 	}
 	return errors.Join(lines...)
 }
 
-func violationText(v engine.FieldViolation) string {
-	if v.Field == "spec.restart_policy" {
-		return "expected Never or OnFailure; a Job has no other"
+// RestartPolicyProblem says what is wrong with the restart policy of a Job's pods;
+// empty: nothing.
+func RestartPolicyProblem(spec *batchv1.JobSpec) string {
+	switch p := spec.Template.Spec.RestartPolicy; p {
+	case corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure:
+		return ""
+	case "":
+		return "is required: expected Never or OnFailure"
+	default:
+		return fmt.Sprintf("%q: expected Never or OnFailure", p)
 	}
-	return manifestText(v.Description)
 }

@@ -149,6 +149,9 @@ func jobsOf(file string, stdin io.Reader) ([]*batchv1.Job, error) {
 
 func (s *simulation) play(job *batchv1.Job) error {
 	sc := s.scenario
+	if text := jobcheck.RestartPolicyProblem(&job.Spec); text != "" {
+		return fmt.Errorf("%s: spec.template.spec.restartPolicy: %s", job.Name, text)
+	}
 	spec, err := wire.JobSpec(job)
 	if err != nil {
 		return fmt.Errorf("%s: %w", job.Name, err)

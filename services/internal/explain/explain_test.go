@@ -1,0 +1,316 @@
+package explain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/services/internal/explain"
+)
+
+// now is when every test explains; the Job was created ten minutes before.
+var now = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
+
+func before(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+
+func uid(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n)) }
+
+// job is one that started ten minutes ago and has no pods.
+func job(change ...func(*batchv1.Job)) *batchv1.Job {
+	started := before(10 * time.Minute)
+	j := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job", UID: uid(1), CreationTimestamp: started},
+		Spec: batchv1.JobSpec{
+			Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1), BackoffLimit: ptr.To[int32](3),
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}},
+		},
+		Status: batchv1.JobStatus{StartTime: &started},
+	}
+	for _, f := range change {
+		f(j)
+	}
+	return j
+}
+
+// pod is one of the Job, n minutes old.
+func pod(n int, phase corev1.PodPhase, change ...func(*corev1.Pod)) corev1.Pod {
+	p := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: fmt.Sprintf("job-%d", n), UID: uid(100 + n), CreationTimestamp: before(5 * time.Minute),
+			Finalizers: []string{batchv1.JobTrackingFinalizer},
+		},
+		Status: corev1.PodStatus{Phase: phase},
+	}
+	for _, f := range change {
+		f(&p)
+	}
+	return p
+}
+
+func failedWith(code int32, ago time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: before(ago)},
+		}}}
+	}
+}
+
+func waitingFor(reason, message string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Image: "nowhere/image:1", RestartCount: 4, State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message},
+		}}}
+	}
+}
+
+func podCondition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message})
+	}
+}
+
+func condition(kind batchv1.JobConditionType, reason, message string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{
+			Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: before(2 * time.Minute),
+		})
+	}
+}
+
+func refused(message string) []corev1.Event {
+	return []corev1.Event{{Reason: "FailedCreate", Message: "Error creating: " + message, LastTimestamp: before(5 * time.Second)}}
+}
+
+func notStarted(j *batchv1.Job) { j.Status.StartTime = nil }
+
+func TestExplain(t *testing.T) {
+	cases := map[string]struct {
+		facts explain.Facts
+		state explain.State
+		// says are parts of the report, as "field: text"; silent are parts that it must not have.
+		says, silent []string
+	}{
+		"waiting for the retry delay": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{
+				pod(1, corev1.PodFailed, failedWith(1, time.Minute)), pod(2, corev1.PodFailed, failedWith(7, 8*time.Second)),
+			}},
+			state: explain.BackingOff,
+			says: []string{
+				"headline: The Job waits before it tries again, until 2026-05-04T12:00:12Z (in 12s): failures in a row: 2. The last one, job-2, failed 8s ago: container main ended with exit code 7.",
+				"wait: the retry delay", "retries: 1 of 3 left", "end: Failed (BackoffLimitExceeded) when 2 more pods fail", "end: Complete when 1 more pods have succeeded",
+				"note: status.failed", "note: retry delay", "pod: job-2 failed",
+			},
+		},
+		"an image that cannot be pulled": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("ImagePullBackOff", "Back-off pulling image"))}},
+			state: explain.Stuck,
+			says: []string{
+				"headline: 1 of 1 active pods cannot start: the image nowhere/image:1 of container main cannot be pulled (ImagePullBackOff: Back-off pulling image).",
+				"pod: job-1 image", "note: pods that never start", "change: Put the image there",
+			},
+		},
+		"a config map that is missing, with a deadline": {
+			facts: explain.Facts{
+				Job:  job(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](900) }),
+				Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("CreateContainerConfigError", `configmap "x" not found`))},
+			},
+			state:  explain.Stuck,
+			says:   []string{`pod: job-1 config`, "end: Failed (DeadlineExceeded) at 2026-05-04T12:05:00Z (in 5m)", "wait: the deadline"},
+			silent: []string{"note: pods that never start"},
+		},
+		"no node takes the pod": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{
+				pod(1, corev1.PodPending, podCondition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, "0/3 nodes are available: insufficient cpu")),
+			}},
+			state: explain.Stuck,
+			says:  []string{"headline: 1 of 1 active pods cannot start: no node takes it: 0/3 nodes are available", "pod: job-1 scheduling"},
+		},
+		"scheduling gates": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending,
+				podCondition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonSchedulingGated, ""),
+				func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}} })}},
+			state: explain.Stuck,
+			says:  []string{"it has scheduling gates: example.com/gate"},
+		},
+		"a volume": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
+				PodEvents: map[string][]corev1.Event{"job-1": {{Reason: "FailedMount", Message: `secret "s" not found`}}},
+			},
+			state: explain.Stuck,
+			says:  []string{`pod: job-1 volume`, `FailedMount: secret "s" not found`},
+		},
+		"a quota": {
+			facts: explain.Facts{Job: job(), Events: refused(`pods "job-x" is forbidden: exceeded quota: q, requested: pods=1`)},
+			state: explain.Blocked,
+			says:  []string{"headline: The Job has none of 1 wanted pods, because the API server refuses to create more: the quota is used up", "change: Raise the quota", "5s ago"},
+		},
+		"a webhook that is away": {
+			facts: explain.Facts{Job: job(), Events: refused(`Internal error occurred: failed calling webhook "w": connection refused`)},
+			state: explain.Blocked,
+			says:  []string{"an admission webhook does not answer", "change: Mend the webhook"},
+		},
+		"a webhook that denies": {
+			facts: explain.Facts{Job: job(), Events: refused(`admission webhook "w" denied the request: no`)},
+			state: explain.Blocked,
+			says:  []string{"an admission webhook denies it"},
+		},
+		"suspended": {
+			facts: explain.Facts{Job: job(notStarted, condition(batchv1.JobSuspended, "JobSuspended", "Job suspended"), func(j *batchv1.Job) {
+				j.Spec.Suspend, j.Spec.ActiveDeadlineSeconds = ptr.To(true), ptr.To[int64](60)
+			})},
+			state: explain.Suspended,
+			says: []string{
+				"headline: The Job is suspended since 2026-05-04T11:58:00Z (2m ago): it has no pods until spec.suspend is false.", "change: Set spec.suspend to false: kubectl patch job/job -n ns",
+				"note: activeDeadlineSeconds", "end: Failed (DeadlineExceeded) when it has been active for 60s",
+			},
+		},
+		"suspended for a queue": {
+			facts: explain.Facts{Job: job(notStarted, func(j *batchv1.Job) {
+				j.Spec.Suspend, j.Labels = ptr.To(true), map[string]string{"kueue.x-k8s.io/queue-name": "team"}
+				j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue, LastTransitionTime: before(0)}}
+			})},
+			state: explain.Suspended,
+			says:  []string{`it waits for a place in the queue "team"`},
+		},
+		"failed by its deadline": {
+			facts: explain.Facts{Job: job(
+				condition(batchv1.JobFailureTarget, "DeadlineExceeded", "Job was active longer than specified deadline"),
+				condition(batchv1.JobFailed, "DeadlineExceeded", "Job was active longer than specified deadline"),
+				func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](480) })},
+			state:  explain.Failed,
+			says:   []string{"headline: The Job failed 2m ago, 8m after it started: Job was active longer than specified deadline (DeadlineExceeded).", "change: spec.activeDeadlineSeconds (480)", "note: conditions"},
+			silent: []string{"end: ", "retries: "},
+		},
+		"failing by a rule": {
+			facts: explain.Facts{
+				Job:  job(condition(batchv1.JobFailureTarget, "PodFailurePolicy", "Container main for pod ns/job-1 failed with exit code 42 matching FailJob rule at index 0")),
+				Pods: []corev1.Pod{pod(1, corev1.PodRunning)},
+			},
+			state: explain.Failing,
+			says:  []string{"headline: The Job has failed: Container main for pod ns/job-1 failed with exit code 42", "1 left"},
+		},
+		"about to fail": {
+			facts: explain.Facts{Job: job(func(j *batchv1.Job) { j.Spec.BackoffLimit = ptr.To[int32](0) }), Pods: []corev1.Pod{pod(1, corev1.PodFailed, failedWith(1, time.Second))}},
+			state: explain.Failing,
+			says:  []string{"headline: The Job fails; its status does not show it yet. The rule backoffLimitExceeded decides: failed pods 1, backoffLimit 0."},
+		},
+		"nobody acts on it": {
+			facts: explain.Facts{Job: job(notStarted, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/typo") })},
+			state: explain.Unmanaged,
+			says:  []string{`it asks for the controller "example.com/typo" (spec.managedBy)`, "note: managedBy", "change: spec.managedBy cannot be changed"},
+		},
+		"the built-in controller is away": {
+			facts: explain.Facts{Job: job(notStarted)},
+			state: explain.Unmanaged, says: []string{"change: See whether kube-controller-manager runs"},
+		},
+		"paused": {
+			facts: explain.Facts{Job: job(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](0) })},
+			state: explain.Paused, says: []string{"spec.parallelism is 0"},
+		},
+		"just created": {
+			facts: explain.Facts{Job: job(notStarted, func(j *batchv1.Job) { j.CreationTimestamp = before(time.Second) })},
+			state: explain.Starting, says: []string{"1 pods are to be created"},
+		},
+		"a container that fails again and again": {
+			facts: explain.Facts{
+				Job: job(func(j *batchv1.Job) {
+					j.Spec.Template.Spec.RestartPolicy, j.Spec.BackoffLimit = corev1.RestartPolicyOnFailure, ptr.To[int32](6)
+				}),
+				Pods: []corev1.Pod{pod(1, corev1.PodRunning, waitingFor("CrashLoopBackOff", "back-off 40s"))},
+			},
+			state: explain.Running,
+			says:  []string{"pod: job-1 crash", "note: restarts", "container restarts count, too: 4 so far", "or containers have been restarted 6 times in all"},
+		},
+		"a sidecar keeps the pod open": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodRunning, func(p *corev1.Pod) {
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{
+					{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
+					{Name: "proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+				}
+			})}},
+			state: explain.Running,
+			says:  []string{"pod: job-1 sidecar", "container main is done, container proxy still runs", "note: sidecars"},
+		},
+		"a node that is gone": {
+			facts: explain.Facts{
+				Job: job(func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed) }),
+				Pods: []corev1.Pod{pod(1, corev1.PodRunning, func(p *corev1.Pod) {
+					at := before(5 * time.Minute)
+					p.DeletionTimestamp, p.Spec.NodeName = &at, "n1"
+				})},
+			},
+			state: explain.Waiting,
+			says:  []string{"pods that are being deleted: 1", "pod: job-1 terminating", "should have ended 5m ago, and still runs on node n1"},
+		},
+		"it runs": {
+			facts: explain.Facts{
+				Job:  job(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded = ptr.To[int32](4), 1 }),
+				Pods: []corev1.Pod{pod(1, corev1.PodRunning, podCondition(corev1.PodReady, corev1.ConditionTrue, "", ""))},
+			},
+			state:  explain.Running,
+			says:   []string{"headline: The Job runs: 1 of 1 wanted pods are active, 1 of them ready; 1 of 4 completions."},
+			silent: []string{"note: ", "pod: "},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.facts.Now = now
+			r, err := explain.Explain(tc.facts, engine.DecideJob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := flat(r)
+			if r.State != tc.state {
+				t.Errorf("state %s, want %s", r.State, tc.state)
+			}
+			for _, part := range tc.says {
+				if !strings.Contains(text, part) {
+					t.Errorf("it does not say %q", part)
+				}
+			}
+			for _, part := range tc.silent {
+				if strings.Contains(text, part) {
+					t.Errorf("it says %q", part)
+				}
+			}
+			if t.Failed() {
+				t.Log(text)
+			}
+		})
+	}
+}
+
+// flat writes a report as lines of "field: text".
+func flat(r *explain.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "headline: %s\nretries: %s\n", r.Headline, r.Retries)
+	if r.Retries == "" {
+		b.Reset()
+		fmt.Fprintf(&b, "headline: %s\n", r.Headline)
+	}
+	for _, w := range r.Waits {
+		fmt.Fprintf(&b, "wait: %s\n", w.For)
+	}
+	for _, c := range r.Change {
+		fmt.Fprintf(&b, "change: %s\n", c)
+	}
+	for _, e := range r.Ends {
+		fmt.Fprintf(&b, "end: %s\n", e)
+	}
+	for _, p := range r.Pods {
+		fmt.Fprintf(&b, "pod: %s %s: %s\n", p.Pod, p.Kind, p.Why)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note: %s: %s\n", n.Topic, n.Text)
+	}
+	return b.String()
+}

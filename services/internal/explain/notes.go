@@ -1,0 +1,109 @@
+package explain
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/executor/wire"
+)
+
+// notes tells what is often misunderstood, where it applies to this Job now.
+func (w *work) notes() {
+	for _, n := range []struct {
+		applies bool
+		topic   string
+		text    string
+	}{
+		{
+			w.restarts() > 0 || (w.onFailure() && w.failedBy(batchv1.JobReasonBackoffLimitExceeded)), "restarts",
+			"With restartPolicy OnFailure, container restarts count toward backoffLimit. When it is exceeded, the pod is deleted and its log with it; with restartPolicy Never the failed pods stay.",
+		},
+		{
+			w.failedBy(batchv1.JobReasonBackoffLimitExceeded) && w.Job.Status.Failed > ptr.Deref(w.Job.Spec.BackoffLimit, 6)+1, "backoffLimit",
+			"status.failed may be above backoffLimit: pods that run when the limit is exceeded are ended, and count as failed.",
+		},
+		{
+			w.Counts.Failed > 0 && w.State != Failed && w.State != Failing, "status.failed",
+			"status.failed counts pods. It is no verdict: the Job has failed only when the condition Failed is true.",
+		},
+		{
+			w.ignores() && w.Counts.Failed == 0 && w.lastFailed() != nil, "status.failed",
+			"Failures that the pod failure policy ignores do not count in status.failed.",
+		},
+		{
+			w.Job.Spec.ActiveDeadlineSeconds != nil && (w.State == Suspended || wasSuspended(w.Job)), "activeDeadlineSeconds",
+			"The deadline counts from status.startTime, which begins anew each time the Job is resumed.",
+		},
+		{
+			w.notStarted > 0 && w.Job.Spec.ActiveDeadlineSeconds == nil, "pods that never start",
+			"A pod that never starts is active, not failed: backoffLimit does not end the Job. activeDeadlineSeconds would, and can be set now.",
+		},
+		{
+			w.Counts.Terminating > 0 && w.Counts.Active > 0 && wire.PodReplacementPolicy(w.Job) == batchv1.TerminatingOrFailed &&
+				w.Job.Spec.PodFailurePolicy == nil && w.State != Failing && w.State != Completing, "two pods at once",
+			"A pod that is being deleted is replaced at once, so two may run for the same work. podReplacementPolicy: Failed waits until the first has ended.",
+		},
+		{
+			(w.State == Complete || w.State == Failed) && len(w.Job.Status.Conditions) > 1, "conditions",
+			"status.conditions has more than one entry since Kubernetes v1.31: look for the type Complete or Failed, not for the first one.",
+		},
+		{
+			(w.State == Complete || w.State == Failed) && w.Job.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
+			"The time to live is the same for complete and failed Jobs, and takes the pods and their logs along.",
+		},
+		{
+			w.State == BackingOff && builtin(w.Job), "retry delay",
+			"The built-in controller keeps the delay in memory: after it was restarted it may try again earlier than said here.",
+		},
+		{w.State == Unmanaged && !builtin(w.Job), "managedBy", "A Job whose managedBy names a controller that is not installed is left alone by all others, without an event."},
+	} {
+		if n.applies {
+			w.Report.Notes = append(w.Report.Notes, Note{n.topic, n.text})
+		}
+	}
+	if s := w.oneOpenSidecar(); s != "" {
+		w.Report.Notes = append(w.Report.Notes, Note{"sidecars", fmt.Sprintf("A Job is open until every container of its pods has ended. %s", s)})
+	}
+}
+
+func (w *work) onFailure() bool {
+	return w.Job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
+}
+
+func (w *work) failedBy(reason string) bool {
+	c := jobCondition(w.Job, batchv1.JobFailed)
+	return c != nil && c.Reason == reason
+}
+
+func (w *work) ignores() bool {
+	if w.Job.Spec.PodFailurePolicy == nil {
+		return false
+	}
+	for _, rule := range w.Job.Spec.PodFailurePolicy.Rules {
+		if rule.Action == batchv1.PodFailurePolicyActionIgnore {
+			return true
+		}
+	}
+	return false
+}
+
+func wasSuspended(job *batchv1.Job) bool {
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobSuspended {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *work) oneOpenSidecar() string {
+	for _, p := range w.Report.Pods {
+		if p.Kind == "sidecar" {
+			return "In pod " + p.Pod + ", " + p.Why + "."
+		}
+	}
+	return ""
+}

@@ -1,0 +1,282 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/engine/simulate"
+)
+
+// slowStart is how long a pod may take to start before that is remarkable.
+const slowStart = 2 * time.Minute
+
+// A PodProblem is a pod that cannot start, does not end, or failed last.
+type PodProblem struct {
+	Pod string `json:"pod"`
+	// Kind is image, config, scheduling, volume, sandbox, starting, crash, sidecar,
+	// terminating or failed.
+	Kind string `json:"kind"`
+	Why  string `json:"why"`
+	// Change says what would change it.
+	Change string `json:"change,omitempty"`
+}
+
+// notStarting are the kinds of pods that are there and do not run.
+var notStarting = []string{"image", "config", "scheduling", "volume", "sandbox", "starting"}
+
+// maxPods is how many pods a report names.
+const maxPods = 10
+
+// lookAtPods finds the pods that need attention.
+func (w *work) lookAtPods() {
+	for i := range w.Facts.Pods {
+		p := &w.Facts.Pods[i]
+		problem, ok := w.problem(p)
+		if !ok {
+			continue
+		}
+		problem.Pod = p.Name
+		if slices.Contains(notStarting, problem.Kind) {
+			w.notStarted++
+		}
+		w.Report.Pods = append(w.Report.Pods, problem)
+	}
+	slices.SortStableFunc(w.Report.Pods, func(a, b PodProblem) int {
+		return boolOrder(slices.Contains(notStarting, a.Kind), slices.Contains(notStarting, b.Kind))
+	})
+	if last := w.lastFailed(); last != nil {
+		w.Report.Pods = append(w.Report.Pods, PodProblem{
+			Pod: last.Name, Kind: "failed", Why: fmt.Sprintf("failed %s: %s", w.ago(failedAt(last)), whyFailed(last)),
+			Change: fmt.Sprintf("kubectl logs %s -n %s", last.Name, last.Namespace),
+		})
+	}
+	if more := len(w.Report.Pods) - maxPods; more > 0 {
+		w.Report.Pods = w.Report.Pods[:maxPods]
+		w.Report.Unread = append(w.Report.Unread, fmt.Sprintf("pods that need attention and are not shown: %d", more))
+	}
+}
+
+// boolOrder puts true before false.
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+func (w *work) problem(p *corev1.Pod) (PodProblem, bool) {
+	switch {
+	case ended(p):
+		return PodProblem{}, false
+	case p.DeletionTimestamp != nil:
+		return w.lateEnd(p)
+	}
+	for _, look := range []func(*corev1.Pod) (PodProblem, bool){unscheduled, waitingContainer, w.eventProblem, sidecar, w.slow} {
+		if problem, ok := look(p); ok {
+			return problem, true
+		}
+	}
+	return PodProblem{}, false
+}
+
+// lateEnd: a pod that should have ended, as when its node is gone.
+func (w *work) lateEnd(p *corev1.Pod) (PodProblem, bool) {
+	late := w.Now.Sub(p.DeletionTimestamp.Time)
+	if late < patience {
+		return PodProblem{}, false
+	}
+	return PodProblem{
+		Kind: "terminating", Why: fmt.Sprintf("should have ended %s ago, and still runs on node %s", simulate.Clock(late.Round(time.Second)), p.Spec.NodeName),
+		Change: "See whether the node is there (kubectl get nodes) and what finalizers the pod has.",
+	}, true
+}
+
+func unscheduled(p *corev1.Pod) (PodProblem, bool) {
+	for _, c := range p.Status.Conditions {
+		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse {
+			continue
+		}
+		if c.Reason == corev1.PodReasonSchedulingGated {
+			return PodProblem{
+				Kind: "scheduling", Why: "it has scheduling gates: " + gates(p), Change: "Whoever set the gates (a queue, for example) has to remove them.",
+			}, true
+		}
+		return PodProblem{
+			Kind: "scheduling", Why: "no node takes it: " + c.Message, Change: "Make room, add a node, or change what the pod template asks for in a new Job.",
+		}, true
+	}
+	return PodProblem{}, false
+}
+
+func gates(p *corev1.Pod) string {
+	var names []string
+	for _, g := range p.Spec.SchedulingGates {
+		names = append(names, g.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// waitingContainer reads why a container does not run.
+func waitingContainer(p *corev1.Pod) (PodProblem, bool) {
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		waiting := s.State.Waiting
+		if waiting == nil {
+			continue
+		}
+		message := waiting.Reason
+		if waiting.Message != "" {
+			message += ": " + waiting.Message
+		}
+		switch waiting.Reason {
+		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable":
+			return PodProblem{
+				Kind: "image", Why: fmt.Sprintf("the image %s of container %s cannot be pulled (%s)", s.Image, s.Name, message),
+				Change: "Put the image there or mend the pull secret: the kubelet tries again by itself. For another image, create the Job anew.",
+			}, true
+		case "CreateContainerConfigError":
+			return PodProblem{
+				Kind: "config", Why: fmt.Sprintf("container %s lacks something that it refers to (%s)", s.Name, message),
+				Change: "Create what the message names: the kubelet tries again by itself.",
+			}, true
+		case "CreateContainerError", "RunContainerError":
+			return PodProblem{
+				Kind: "config", Why: fmt.Sprintf("container %s cannot be started (%s)", s.Name, message),
+				Change: "Change the command or the settings in the pod template of a new Job.",
+			}, true
+		case "CrashLoopBackOff":
+			return PodProblem{
+				Kind: "crash", Why: fmt.Sprintf("container %s failed %d times in this pod%s, and waits before it is restarted", s.Name, s.RestartCount, lastExit(&s)),
+				Change: fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, s.Name),
+			}, true
+		}
+	}
+	return PodProblem{}, false
+}
+
+func lastExit(s *corev1.ContainerStatus) string {
+	if t := s.LastTerminationState.Terminated; t != nil {
+		return fmt.Sprintf(", last with exit code %d", t.ExitCode)
+	}
+	return ""
+}
+
+// eventProblem reads what the kubelet says of a pod that has no running container.
+func (w *work) eventProblem(p *corev1.Pod) (PodProblem, bool) {
+	if p.Status.Phase == corev1.PodRunning {
+		return PodProblem{}, false
+	}
+	for _, known := range []struct{ reason, kind, change string }{
+		{"FailedMount", "volume", "Create the volume, claim, secret or config map that the message names."},
+		{"FailedAttachVolume", "volume", "See where the volume is attached (kubectl get volumeattachments)."},
+		{"FailedCreatePodSandBox", "sandbox", "See the node's container runtime and network plugin."},
+	} {
+		if e := latest(w.PodEvents[p.Name], known.reason); e != nil {
+			return PodProblem{Kind: known.kind, Why: known.reason + ": " + e.Message, Change: known.change}, true
+		}
+	}
+	return PodProblem{}, false
+}
+
+// sidecar: the pod does not end, because a container runs beside those that are done.
+func sidecar(p *corev1.Pod) (PodProblem, bool) {
+	var done, running []string
+	for _, s := range p.Status.ContainerStatuses {
+		switch {
+		case s.State.Terminated != nil && s.State.Terminated.ExitCode == 0:
+			done = append(done, s.Name)
+		case s.State.Running != nil:
+			running = append(running, s.Name)
+		}
+	}
+	if len(done) == 0 || len(running) == 0 {
+		return PodProblem{}, false
+	}
+	return PodProblem{
+		Kind: "sidecar", Why: fmt.Sprintf("container %s is done, container %s still runs and keeps the pod open", strings.Join(done, ", "), strings.Join(running, ", ")),
+		Change: "If that one is a sidecar, make it an init container with restartPolicy: Always in a new Job; it is stopped when the others are done.",
+	}, true
+}
+
+func (w *work) slow(p *corev1.Pod) (PodProblem, bool) {
+	age := w.Now.Sub(p.CreationTimestamp.Time)
+	if p.Status.Phase != corev1.PodPending || age < slowStart {
+		return PodProblem{}, false
+	}
+	return PodProblem{
+		Kind: "starting", Why: fmt.Sprintf("has been Pending for %s", simulate.Clock(age.Round(time.Second))),
+		Change: fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace),
+	}, true
+}
+
+// reasons are why pods cannot start, each once.
+func (w *work) reasons() []string {
+	var out []string
+	for _, p := range w.Report.Pods {
+		if slices.Contains(notStarting, p.Kind) && !slices.Contains(out, p.Why) && len(out) < 3 {
+			out = append(out, p.Why)
+		}
+	}
+	return out
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+func condition(p *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
+	for _, c := range p.Status.Conditions {
+		if c.Type == kind {
+			return c.Status
+		}
+	}
+	return corev1.ConditionUnknown
+}
+
+// lastFailed is the pod that failed last and is still there; nil if none is.
+func (w *work) lastFailed() *corev1.Pod {
+	var last *corev1.Pod
+	for i := range w.Facts.Pods {
+		if p := &w.Facts.Pods[i]; p.Status.Phase == corev1.PodFailed && (last == nil || failedAt(p).After(failedAt(last))) {
+			last = p
+		}
+	}
+	return last
+}
+
+// failedAt is when the last container ended, or what comes nearest to it.
+func failedAt(p *corev1.Pod) time.Time {
+	at := p.CreationTimestamp.Time
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if t := s.State.Terminated; t != nil && t.FinishedAt.After(at) {
+			at = t.FinishedAt.Time
+		}
+	}
+	return at
+}
+
+// whyFailed is the exit code, or what the kubelet says.
+func whyFailed(p *corev1.Pod) string {
+	if condition(p, corev1.DisruptionTarget) == corev1.ConditionTrue {
+		return "it was disrupted (condition DisruptionTarget)"
+	}
+	for _, s := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
+		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+			text := fmt.Sprintf("container %s ended with exit code %d", s.Name, t.ExitCode)
+			if t.Reason != "" && t.Reason != "Error" {
+				text += " (" + t.Reason + ")"
+			}
+			return text
+		}
+	}
+	if p.Status.Reason != "" {
+		return strings.TrimSuffix(p.Status.Reason+": "+p.Status.Message, ": ")
+	}
+	return "it says no reason"
+}

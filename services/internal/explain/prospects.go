@@ -1,0 +1,198 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// waits lists what is waited for, as the engine says.
+func (w *work) waits() {
+	for _, wait := range w.resp.GetExplanation().GetWaits() {
+		out := Wait{For: wait.GetDetail()}
+		if until := wait.GetUntil(); until != nil {
+			at := until.AsTime()
+			out.Until = &at
+		}
+		switch wait.GetReason() {
+		case jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF:
+			out.For = "the retry delay: " + out.For
+		case jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE:
+			out.For = "the deadline: " + out.For
+		case jobpolicyv1.WaitReason_WAIT_REASON_TTL:
+			out.For = "its deletion: " + out.For
+		case jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING:
+			out.For = "pods that have to end: " + out.For
+		}
+		w.Report.Waits = append(w.Report.Waits, out)
+	}
+	if w.State == Running && w.Counts.Active > 0 {
+		w.Report.Waits = append(w.Report.Waits, Wait{For: fmt.Sprintf("its pods to end: %d", w.Counts.Active)})
+	}
+}
+
+// unlimited is what the API server sets for backoffLimit beside a limit per index.
+const unlimited = math.MaxInt32
+
+// retries says how many failures are left.
+func (w *work) retries() {
+	if w.State == Complete || w.State == Failed {
+		return
+	}
+	limit := ptr.Deref(w.Job.Spec.BackoffLimit, 6)
+	facts := w.resp.GetExplanation().GetFacts()
+	if per := w.Job.Spec.BackoffLimitPerIndex; per != nil {
+		w.Retries = fmt.Sprintf("%d for each index; failed indexes %d", *per, facts.GetFailedIndexes())
+		if most := w.Job.Spec.MaxFailedIndexes; most != nil {
+			w.Retries += fmt.Sprintf(" of at most %d", *most)
+		}
+	}
+	if limit == unlimited {
+		return
+	}
+	left := facts.GetRetriesLeft()
+	if facts == nil {
+		left = max(limit-w.Job.Status.Failed, 0)
+	}
+	text := fmt.Sprintf("%d of %d left", left, limit)
+	if restarts := w.restarts(); restarts > 0 {
+		text += fmt.Sprintf("; container restarts count, too: %d so far", restarts)
+	}
+	w.Retries = strings.TrimPrefix(w.Retries+"; "+text, "; ")
+}
+
+// restarts adds up what counts towards backoffLimit with restartPolicy OnFailure.
+func (w *work) restarts() int32 {
+	if w.Job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
+		return 0
+	}
+	n := int32(0)
+	for i := range w.Facts.Pods {
+		for _, s := range slices.Concat(w.Facts.Pods[i].Status.InitContainerStatuses, w.Facts.Pods[i].Status.ContainerStatuses) {
+			n += s.RestartCount
+		}
+	}
+	return n
+}
+
+// An ending is one way in which the Job may end, and how near it is: 0 is now.
+type ending struct {
+	near float64
+	text string
+}
+
+// endings lists what would end the Job, the nearest first.
+func (w *work) endings() {
+	if slices.Contains([]State{Complete, Failed, Failing, Completing, Deleting}, w.State) {
+		return
+	}
+	var all []ending
+	all = append(all, w.successEnding()...)
+	all = append(all, w.backoffEnding()...)
+	all = append(all, w.deadlineEnding()...)
+	all = append(all, w.policyEndings()...)
+	slices.SortStableFunc(all, func(a, b ending) int {
+		switch {
+		case a.near < b.near:
+			return -1
+		case a.near > b.near:
+			return 1
+		}
+		return 0
+	})
+	for _, e := range all {
+		w.Ends = append(w.Ends, e.text)
+	}
+}
+
+func (w *work) successEnding() []ending {
+	n := w.Job.Spec.Completions
+	if n == nil {
+		return []ending{{0.5, "Complete when one pod has succeeded and no other is left (a work queue: completions is not set)"}}
+	}
+	left := max(*n-w.Counts.Succeeded, 0)
+	what := "pods"
+	if indexed(w.Job) {
+		what = "indexes"
+	}
+	out := []ending{{share(left, *n), fmt.Sprintf("Complete when %d more %s have succeeded", left, what)}}
+	if w.Job.Spec.SuccessPolicy != nil {
+		out = append(out, ending{0.5, "Complete when a rule of successPolicy is met"})
+	}
+	return out
+}
+
+func share(left, all int32) float64 { return float64(left) / float64(max(all, 1)) }
+
+func (w *work) backoffEnding() []ending {
+	limit := ptr.Deref(w.Job.Spec.BackoffLimit, 6)
+	if limit == unlimited {
+		if most := w.Job.Spec.MaxFailedIndexes; most != nil {
+			left := max(*most-w.resp.GetExplanation().GetFacts().GetFailedIndexes(), 0)
+			return []ending{{share(left, *most+1), fmt.Sprintf("Failed (MaxFailedIndexesExceeded) when %d more indexes fail", left+1)}}
+		}
+		return nil
+	}
+	left := w.resp.GetExplanation().GetFacts().GetRetriesLeft()
+	text := fmt.Sprintf("Failed (BackoffLimitExceeded) when %d more pods fail", left+1)
+	if left == 0 {
+		text = "Failed (BackoffLimitExceeded) when one more pod fails"
+	}
+	if w.Job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && limit > 0 {
+		text += fmt.Sprintf(", or containers have been restarted %d times in all", limit)
+	}
+	return []ending{{share(left, limit+1), text}}
+}
+
+func (w *work) deadlineEnding() []ending {
+	seconds, start := w.Job.Spec.ActiveDeadlineSeconds, w.Job.Status.StartTime
+	if seconds == nil {
+		return nil
+	}
+	if start == nil {
+		return []ending{{1, fmt.Sprintf("Failed (DeadlineExceeded) when it has been active for %ds", *seconds)}}
+	}
+	at := start.Add(time.Duration(*seconds) * time.Second)
+	near := at.Sub(w.Now).Seconds() / float64(max(*seconds, 1))
+	return []ending{{near, "Failed (DeadlineExceeded) at " + w.when(at)}}
+}
+
+func (w *work) policyEndings() []ending {
+	if w.Job.Spec.PodFailurePolicy == nil {
+		return nil
+	}
+	var out []ending
+	for i, rule := range w.Job.Spec.PodFailurePolicy.Rules {
+		if rule.Action == batchv1.PodFailurePolicyActionFailJob {
+			out = append(out, ending{1.5, fmt.Sprintf("Failed (PodFailurePolicy) at once when %s (rule %d)", ruleText(rule), i)})
+		}
+	}
+	return out
+}
+
+func ruleText(rule batchv1.PodFailurePolicyRule) string {
+	if on := rule.OnExitCodes; on != nil {
+		container := "a container"
+		if on.ContainerName != nil {
+			container = "container " + *on.ContainerName
+		}
+		codes := strings.Trim(strings.ReplaceAll(fmt.Sprint(on.Values), " ", ", "), "[]")
+		if on.Operator == batchv1.PodFailurePolicyOnExitCodesOpNotIn {
+			return fmt.Sprintf("%s fails with another exit code than %s", container, codes)
+		}
+		return fmt.Sprintf("%s fails with exit code %s", container, codes)
+	}
+	var patterns []string
+	for _, p := range rule.OnPodConditions {
+		patterns = append(patterns, fmt.Sprintf("%s=%s", p.Type, p.Status))
+	}
+	return "a pod fails with the condition " + strings.Join(patterns, " or ")
+}

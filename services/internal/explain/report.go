@@ -1,0 +1,178 @@
+package explain
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A State is a Job's situation in one word.
+type State string
+
+// The states of a Job.
+const (
+	Complete   State = "Complete"
+	Failed     State = "Failed"
+	Completing State = "Completing" // it has succeeded, and its pods have to end
+	Failing    State = "Failing"    // it has failed, and its pods have to end
+	Deleting   State = "Deleting"
+	Unmanaged  State = "Unmanaged" // nobody seems to act on it
+	Suspended  State = "Suspended"
+	Paused     State = "Paused"  // parallelism is 0
+	Blocked    State = "Blocked" // its pods cannot be created
+	BackingOff State = "BackingOff"
+	Stuck      State = "Stuck" // pods are there and cannot start
+	Waiting    State = "Waiting"
+	Starting   State = "Starting"
+	Running    State = "Running"
+)
+
+// A Report is an explanation.
+type Report struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	State     State  `json:"state"`
+	// Headline is one sentence: what goes on.
+	Headline string `json:"headline"`
+	// Waits is what the Job waits for.
+	Waits []Wait `json:"waits,omitempty"`
+	// Change says what a person can do to change the situation.
+	Change []string `json:"change,omitempty"`
+	// Ends is what would end the Job, the nearest first.
+	Ends    []string `json:"ends,omitempty"`
+	Counts  Counts   `json:"counts"`
+	Retries string   `json:"retries,omitempty"`
+	// Pods are those that need attention.
+	Pods []PodProblem `json:"pods,omitempty"`
+	// Notes tell what is often misunderstood about a Job in this situation.
+	Notes []Note `json:"notes,omitempty"`
+	// Rules are the engine's verdict rules, with what each answered.
+	Rules []Rule `json:"rules,omitempty"`
+	// Unread says what could not be read.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// A Wait is one thing that is waited for.
+type Wait struct {
+	For   string     `json:"for"`
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// Counts are pods, as the API server shows them now.
+type Counts struct {
+	Active      int32  `json:"active"`
+	Ready       int32  `json:"ready"`
+	Terminating int32  `json:"terminating"`
+	Succeeded   int32  `json:"succeeded"`
+	Failed      int32  `json:"failed"`
+	Completions *int32 `json:"completions,omitempty"`
+	Wanted      *int32 `json:"wanted,omitempty"`
+}
+
+// A Rule is one rule of the engine.
+type Rule struct {
+	Name    string `json:"name"`
+	Decides bool   `json:"decides,omitempty"`
+	Answer  string `json:"answer"`
+}
+
+// A Note is about something that is often misunderstood.
+type Note struct {
+	Topic string `json:"topic"`
+	Text  string `json:"text"`
+}
+
+// work is a report under way.
+type work struct {
+	Facts
+	Report
+	resp *jobpolicyv1.DecideJobResponse
+	// notStarted counts the pods that are there and cannot start.
+	notStarted int
+}
+
+// Explain explains. The error is the engine's: it does not take the Job.
+func Explain(f Facts, decide Decide) (*Report, error) {
+	resp, err := ask(f, decide)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{Facts: f, resp: resp}
+	w.Namespace, w.Name, w.Report.Unread = f.Job.Namespace, f.Job.Name, f.Unread
+	w.count()
+	w.lookAtPods()
+	w.situation()
+	w.waits()
+	w.retries()
+	w.endings()
+	w.notes()
+	for _, r := range resp.GetExplanation().GetRules() {
+		w.Rules = append(w.Rules, Rule{r.GetRule(), r.GetDecided(), r.GetDetail()})
+	}
+	return &w.Report, nil
+}
+
+func (w *work) count() {
+	facts := w.resp.GetExplanation().GetFacts()
+	w.Counts = Counts{Completions: w.Job.Spec.Completions, Succeeded: w.Job.Status.Succeeded, Failed: w.Job.Status.Failed}
+	if facts != nil {
+		w.Counts.Succeeded, w.Counts.Failed, w.Counts.Wanted = facts.GetSucceeded(), facts.GetFailed(), facts.WantedActive
+	}
+	for i := range w.Facts.Pods {
+		switch p := &w.Facts.Pods[i]; {
+		case ended(p):
+		case p.DeletionTimestamp != nil:
+			w.Counts.Terminating++
+		default:
+			w.Counts.Active++
+			if condition(p, corev1.PodReady) == corev1.ConditionTrue {
+				w.Counts.Ready++
+			}
+		}
+	}
+}
+
+// when writes a time with its distance from now.
+func (w *work) when(t time.Time) string {
+	at := t.UTC().Truncate(time.Second).Format(time.RFC3339)
+	if d := t.Sub(w.Now).Round(time.Second); d >= 0 {
+		return fmt.Sprintf("%s (in %s)", at, simulate.Clock(d))
+	}
+	return at + " (" + w.ago(t) + ")"
+}
+
+func (w *work) ago(t time.Time) string {
+	return simulate.Clock(w.Now.Sub(t).Round(time.Second)) + " ago"
+}
+
+// builtin reports whether no manager of its own is named, so that the built-in
+// controller, or one in its place, acts on the Job.
+func builtin(job *batchv1.Job) bool {
+	return ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) == batchv1.JobControllerName
+}
+
+// manager is who acts on the Job, for people.
+func manager(job *batchv1.Job) string {
+	if builtin(job) {
+		return "the Job controller"
+	}
+	return "the controller " + *job.Spec.ManagedBy
+}
+
+func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+func indexed(job *batchv1.Job) bool { return wire.Indexed(job) }

@@ -1,0 +1,308 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// patience is how long a controller may take to act before that is remarkable.
+const patience = 30 * time.Second
+
+// queueLabel is how a Job asks Kueue for a place.
+const queueLabel = "kueue.x-k8s.io/queue-name"
+
+// situation finds the state and writes the headline. The order of the cases is the
+// order of what matters most to the reader.
+func (w *work) situation() {
+	for _, look := range []func() bool{
+		w.finished, w.deleting, w.ending, w.unmanaged, w.suspended, w.paused, w.decided, w.blocked, w.backingOff, w.stuck, w.replacing, w.starting,
+	} {
+		if look() {
+			return
+		}
+	}
+	w.running()
+}
+
+func (w *work) say(s State, format string, args ...any) bool {
+	w.State, w.Headline = s, fmt.Sprintf(format, args...)
+	return true
+}
+
+func (w *work) advise(format string, args ...any) {
+	w.Change = append(w.Change, fmt.Sprintf(format, args...))
+}
+
+func (w *work) finished() bool {
+	c := wire.FinishedCondition(w.Job)
+	if c == nil {
+		return false
+	}
+	took := ""
+	if start := w.Job.Status.StartTime; start != nil {
+		took = ", " + simulate.Clock(c.LastTransitionTime.Sub(start.Time)) + " after it started"
+	}
+	if c.Type == batchv1.JobComplete {
+		return w.say(Complete, "The Job completed %s%s: %s.", w.ago(c.LastTransitionTime.Time), took, sentence(c.Reason, c.Message))
+	}
+	w.advise("A finished Job never runs again. To try again, create it anew, under another name or after deleting this one.")
+	w.adviseOnReason(c.Reason)
+	return w.say(Failed, "The Job failed %s%s: %s.", w.ago(c.LastTransitionTime.Time), took, sentence(c.Reason, c.Message))
+}
+
+// adviseOnReason says which setting led to a failure.
+func (w *work) adviseOnReason(reason string) {
+	switch reason {
+	case batchv1.JobReasonBackoffLimitExceeded:
+		w.advise("spec.backoffLimit (%d) is how many pods may fail.", ptr.Deref(w.Job.Spec.BackoffLimit, 6))
+	case batchv1.JobReasonDeadlineExceeded:
+		w.advise("spec.activeDeadlineSeconds (%d) is how long it may be active.", ptr.Deref(w.Job.Spec.ActiveDeadlineSeconds, 0))
+	case batchv1.JobReasonPodFailurePolicy:
+		w.advise("A rule of spec.podFailurePolicy with the action FailJob matched; no retry follows one, whatever backoffLimit says.")
+	}
+}
+
+func sentence(reason, message string) string {
+	message = strings.TrimSuffix(message, ".")
+	if message == "" {
+		return reason
+	}
+	return fmt.Sprintf("%s (%s)", message, reason)
+}
+
+func (w *work) deleting() bool {
+	if w.Job.DeletionTimestamp == nil {
+		return false
+	}
+	w.advise("It is gone when its finalizers are removed: %s.", strings.Join(w.Job.Finalizers, ", "))
+	return w.say(Deleting, "The Job is being deleted since %s.", w.when(w.Job.DeletionTimestamp.Time))
+}
+
+// ending: the verdict stands in the status, and the terminal condition comes when
+// the pods have ended.
+func (w *work) ending() bool {
+	left := w.Counts.Active + w.Counts.Terminating
+	if c := jobCondition(w.Job, batchv1.JobFailureTarget); c != nil {
+		return w.say(Failing, "The Job has failed: %s. It is Failed when its pods have ended: %d left.", sentence(c.Reason, c.Message), left)
+	}
+	if c := jobCondition(w.Job, batchv1.JobSuccessCriteriaMet); c != nil {
+		return w.say(Completing, "The Job has succeeded: %s. It is Complete when its pods have ended: %d left.", sentence(c.Reason, c.Message), left)
+	}
+	return false
+}
+
+// unmanaged: a status that was never written tells that nobody acts on the Job.
+func (w *work) unmanaged() bool {
+	age := w.Now.Sub(w.Job.CreationTimestamp.Time)
+	if w.Job.Status.StartTime != nil || len(w.Job.Status.Conditions) > 0 || len(w.Facts.Pods) > 0 || age < patience {
+		return false
+	}
+	if len(w.Events) > 0 { // somebody tried
+		return false
+	}
+	w.advise("spec.managedBy cannot be changed. If it is wrong, create the Job anew with another value.")
+	if builtin(w.Job) {
+		w.Change = nil
+		w.advise("See whether kube-controller-manager runs, and whether its Job controller is switched on (--controllers).")
+		return w.say(Unmanaged, "Nobody has acted on the Job since it was created %s.", w.ago(w.Job.CreationTimestamp.Time))
+	}
+	w.advise("Install or start the controller that acts on managedBy %q.", *w.Job.Spec.ManagedBy)
+	return w.say(Unmanaged, "Nobody has acted on the Job since it was created %s: it asks for the controller %q (spec.managedBy), which is not there, or does not act.",
+		w.ago(w.Job.CreationTimestamp.Time), *w.Job.Spec.ManagedBy)
+}
+
+func (w *work) suspended() bool {
+	if !ptr.Deref(w.Job.Spec.Suspend, false) {
+		return false
+	}
+	since := ""
+	if c := jobCondition(w.Job, batchv1.JobSuspended); c != nil {
+		since = " since " + w.when(c.LastTransitionTime.Time)
+	}
+	if queue := w.Job.Labels[queueLabel]; queue != "" {
+		w.advise("It is resumed when its Workload is admitted by the queue %q (Kueue).", queue)
+		return w.say(Suspended, "The Job is suspended%s: it waits for a place in the queue %q.", since, queue)
+	}
+	w.advise("Set spec.suspend to false: kubectl patch job/%s -n %s -p '{\"spec\":{\"suspend\":false}}'", w.Name, w.Namespace)
+	return w.say(Suspended, "The Job is suspended%s: it has no pods until spec.suspend is false.", since)
+}
+
+func (w *work) paused() bool {
+	if ptr.Deref(w.Job.Spec.Parallelism, 1) != 0 {
+		return false
+	}
+	w.advise("Set spec.parallelism above 0.")
+	return w.say(Paused, "The Job runs no pods, because spec.parallelism is 0.")
+}
+
+// decided: the engine has a verdict that the status does not show yet.
+func (w *work) decided() bool {
+	e := w.resp.GetExplanation()
+	if e.GetDecidingRule() == "" {
+		return false
+	}
+	state, word := Completing, "succeeds"
+	for _, c := range w.resp.GetStatus().GetConditions() {
+		if c.GetType() == string(batchv1.JobFailureTarget) || c.GetType() == string(batchv1.JobFailed) {
+			state, word = Failing, "fails"
+		}
+	}
+	return w.say(state, "The Job %s; its status does not show it yet. The rule %s decides: %s.", word, e.GetDecidingRule(), ruleAnswer(e))
+}
+
+func ruleAnswer(e *jobpolicyv1.Explanation) string {
+	for _, r := range e.GetRules() {
+		if r.GetRule() == e.GetDecidingRule() {
+			return r.GetDetail()
+		}
+	}
+	return ""
+}
+
+// blocked: pods are to be created, and the API server refuses them.
+func (w *work) blocked() bool {
+	if w.resp.GetCreate() == nil {
+		return false
+	}
+	e := latest(w.Events, "FailedCreate")
+	if e == nil {
+		return false
+	}
+	why, change := whyNotCreated(e.Message)
+	w.advise("%s", change)
+	return w.say(Blocked, "The Job has %s of %d wanted pods, because the API server refuses to create more: %s. Last tried %s.",
+		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(seen(e)))
+}
+
+// whyNotCreated reads the API server's refusal.
+func whyNotCreated(message string) (why, change string) {
+	text := strings.TrimPrefix(message, "Error creating: ")
+	switch {
+	case strings.Contains(text, "exceeded quota"):
+		return "the quota is used up: " + text, "Raise the quota, or wait until others give it back; the Job goes on by itself."
+	case strings.Contains(text, "failed quota"):
+		return "a quota asks for requests or limits that the pods do not have: " + text, "Set requests and limits in the pod template, or a LimitRange in the namespace."
+	case strings.Contains(text, "failed calling webhook"):
+		return "an admission webhook does not answer: " + text, "Mend the webhook, or set its failurePolicy to Ignore; the Job goes on by itself."
+	case strings.Contains(text, "admission webhook"):
+		return "an admission webhook denies it: " + text, "Change the pod template so that the webhook allows it; the template of a Job cannot be changed, so create it anew."
+	case strings.Contains(text, "violates PodSecurity"):
+		return "the namespace's Pod Security Standard forbids the pods: " + text, "Set what it asks for in the pod template, in a new Job, or relax the namespace's label."
+	case strings.Contains(text, "serviceaccount") && strings.Contains(text, "not found"):
+		return "the service account is missing: " + text, "Create the service account; the Job goes on by itself."
+	case strings.Contains(text, "forbidden"):
+		return "it is forbidden: " + text, "Change what the message names; the Job tries again by itself."
+	}
+	return text, "Change what the message names; the Job tries again by itself."
+}
+
+func (w *work) backingOff() bool {
+	for _, wait := range w.resp.GetExplanation().GetWaits() {
+		if wait.GetReason() != jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF {
+			continue
+		}
+		if w.Counts.Active > 0 && indexed(w.Job) && w.Job.Spec.BackoffLimitPerIndex != nil {
+			return false // other indexes run
+		}
+		w.advise("Nothing but time: the delay starts at 10 s and doubles with each failure in a row, up to 10 min. Mend the reason of the failures meanwhile.")
+		last := ""
+		if p := w.lastFailed(); p != nil {
+			last = fmt.Sprintf(" The last one, %s, failed %s: %s.", p.Name, w.ago(failedAt(p)), whyFailed(p))
+		}
+		return w.say(BackingOff, "The Job waits before it tries again, until %s: failures in a row: %d.%s", w.when(wait.GetUntil().AsTime()),
+			max(w.resp.GetExplanation().GetFacts().GetConsecutiveFailures(), 1), last)
+	}
+	return false
+}
+
+func (w *work) stuck() bool {
+	n := w.notStarted
+	if n == 0 || int32(n) < w.Counts.Active-w.Counts.Ready && w.Counts.Ready > 0 {
+		return false
+	}
+	w.advise("%s", w.Report.Pods[0].Change)
+	return w.say(Stuck, "%s of %d active pods cannot start: %s.", number(int32(n)), w.Counts.Active, strings.Join(w.reasons(), "; "))
+}
+
+func (w *work) replacing() bool {
+	for _, wait := range w.resp.GetExplanation().GetWaits() {
+		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_REPLACEMENT_POLICY {
+			w.advise("Wait until they have ended. If their node is gone, the pods end when it comes back or is deleted, or with the taint node.kubernetes.io/out-of-service.")
+			return w.say(Waiting, "The Job waits for pods that are being deleted: %d. They are replaced only when they have ended (podReplacementPolicy).", w.Counts.Terminating)
+		}
+	}
+	return false
+}
+
+// starting: pods are to be created, and nobody has said why they are not.
+func (w *work) starting() bool {
+	if w.resp.GetCreate() == nil {
+		return false
+	}
+	n := w.resp.GetCreate().GetCount()
+	if age := w.Now.Sub(w.Job.CreationTimestamp.Time); age < patience || w.recentChange() {
+		return w.say(Starting, "The Job starts: %d pods are to be created.", n)
+	}
+	w.advise("See whether %s runs, and what it logs.", manager(w.Job))
+	return w.say(Waiting, "The Job lacks %d pods, and %s has not created them.", n, manager(w.Job))
+}
+
+// recentChange reports whether something happened that a controller may not have
+// answered yet.
+func (w *work) recentChange() bool {
+	for i := range w.Facts.Pods {
+		p := &w.Facts.Pods[i]
+		if w.Now.Sub(p.CreationTimestamp.Time) < patience || (ended(p) && w.Now.Sub(failedAt(p)) < patience) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *work) running() {
+	wanted := ptr.Deref(w.Counts.Wanted, w.Counts.Active)
+	text := fmt.Sprintf("The Job runs: %d of %d wanted pods are active, %d of them ready", w.Counts.Active, wanted, w.Counts.Ready)
+	if n := w.Counts.Completions; n != nil {
+		text += fmt.Sprintf("; %d of %d completions", w.Counts.Succeeded, *n)
+	}
+	w.say(Running, "%s.", text)
+	if w.notStarted > 0 {
+		w.Headline += fmt.Sprintf(" %s cannot start: %s.", number(int32(w.notStarted)), strings.Join(w.reasons(), "; "))
+	}
+}
+
+func number(n int32) string {
+	if n == 0 {
+		return "none"
+	}
+	return fmt.Sprint(n)
+}
+
+func latest(events []corev1.Event, reason string) *corev1.Event {
+	var last *corev1.Event
+	for i := range events {
+		if e := &events[i]; e.Reason == reason && (last == nil || seen(e).After(seen(last))) {
+			last = e
+		}
+	}
+	return last
+}
+
+// seen is when an event happened last.
+func seen(e *corev1.Event) time.Time {
+	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return e.CreationTimestamp.Time
+}

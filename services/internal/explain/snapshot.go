@@ -1,0 +1,110 @@
+package explain
+
+import (
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/engine/snapshot"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Facts are what was read of a Job.
+type Facts struct {
+	Job  *batchv1.Job
+	Pods []corev1.Pod
+	// Events are those on the Job, PodEvents those on its pods by pod name.
+	Events    []corev1.Event
+	PodEvents map[string][]corev1.Event
+	Now       time.Time
+	// Unread says what could not be read, and why.
+	Unread []string
+}
+
+// Decide asks an engine.
+type Decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+
+// ask builds the snapshot and asks, a second time if the engine wants the rows of
+// active pods.
+func ask(f Facts, decide Decide) (*jobpolicyv1.DecideJobResponse, error) {
+	req, err := Request(f, false)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := decide(req)
+	if err != nil || resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+		return resp, err
+	}
+	if req, err = Request(f, true); err != nil {
+		return nil, err
+	}
+	return decide(req)
+}
+
+// Request is the snapshot of a Job as the engine takes it.
+func Request(f Facts, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
+	spec, err := wire.JobSpec(f.Job)
+	if err != nil {
+		return nil, err
+	}
+	status, err := wire.JobStatus(&f.Job.Status)
+	if err != nil {
+		return nil, err
+	}
+	uid, err := wire.UIDBytes(f.Job.UID)
+	if err != nil {
+		return nil, err
+	}
+	var pods []snapshot.Pod
+	for i := range f.Pods {
+		pod, err := podFacts(&f.Pods[i])
+		if err != nil {
+			return nil, err
+		}
+		pods = append(pods, pod)
+	}
+	req := snapshot.Request(spec, status, pods, snapshot.Options{ActivePods: activePods})
+	req.Now = timestamppb.New(f.Now)
+	req.Job = &jobpolicyv1.JobRef{Uid: uid, Namespace: f.Job.Namespace, Name: f.Job.Name, Generation: f.Job.Generation}
+	return req, nil
+}
+
+// podFacts is what policy reads of a pod.
+func podFacts(pod *corev1.Pod) (snapshot.Pod, error) {
+	p := podcache.From(pod)
+	uid, err := wire.UIDBytes(p.UID)
+	if err != nil {
+		return snapshot.Pod{}, err
+	}
+	facts := snapshot.Pod{
+		UID: uid, Name: p.Name, Phase: wire.PodPhase(p),
+		Tracked: p.HasTrackingFinalizer, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready,
+		Created: p.Created, Finished: p.ContainersEnded, DeletionRequested: p.DeletionAsked,
+		IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
+		Restarts: p.Restarts, MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
+	}
+	if p.Index != podcache.NoIndex {
+		facts.Index = &p.Index
+	}
+	switch {
+	case p.Ready:
+		facts.ReadySince = p.ReadyChanged
+	case p.Unready:
+		facts.UnreadySince = p.ReadyChanged
+	}
+	for _, exit := range p.Exits {
+		facts.Exits = append(facts.Exits, &jobpolicyv1.ContainerExit{ContainerName: exit.Container, ExitCode: exit.Code})
+	}
+	p.EachCondition(func(c podcache.Condition) {
+		status := jobpolicyv1.ConditionStatus_value["CONDITION_STATUS_"+strings.ToUpper(string(c.Status))]
+		facts.Conditions = append(facts.Conditions, &jobpolicyv1.PodConditionPattern{
+			Type: string(c.Type), Status: jobpolicyv1.ConditionStatus(status),
+		})
+	})
+	return facts, nil
+}

@@ -1,0 +1,210 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cluster"
+	"jobpolicy.dev/services/internal/explain"
+	"jobpolicy.dev/services/internal/jobcheck"
+)
+
+const explainLong = `Says in plain English what goes on with a Job: what it waits for and until when, what
+would change or end it, how many retries are left, and which pods cannot start and why.
+
+The Job, its pods and their events are read with your own rights. The policy engine, which
+is built in, says what the Job API's rules demand next; so this works whichever
+controller acts on the Job.`
+
+const explainExample = `  kubectl jobpolicy explain job/backup
+  kubectl jobpolicy explain job/backup -n nightly -o wide`
+
+// maxEventPods is of how many pods that do not run the events are read.
+const maxEventPods = 5
+
+type explainCommand struct {
+	IO
+	cluster cluster.Flags
+	output  *output
+}
+
+func newExplain(streams IO) *cobra.Command {
+	c := &explainCommand{IO: streams}
+	cmd := &cobra.Command{
+		Use: "explain job/NAME", Short: "Why a Job is where it is, and what comes next", Long: explainLong, Example: explainExample,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+	}
+	c.output = addOutput(cmd, "wide")
+	c.cluster.AddFlags(cmd.Flags(), true)
+	return cmd
+}
+
+func (c *explainCommand) run(ctx context.Context, args []string) error {
+	name, err := jobArgument(args)
+	if err != nil {
+		return err
+	}
+	reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+	if err != nil {
+		return err
+	}
+	facts, err := readFacts(ctx, reader, name)
+	if err != nil {
+		return err
+	}
+	report, err := explain.Explain(facts, engine.DecideJob)
+	if err != nil {
+		return jobcheck.InManifest(err)
+	}
+	if done, err := c.output.machine(c.Out, report); done {
+		return err
+	}
+	return printExplanation(c.Out, report, c.output.format == "wide", facts.Now)
+}
+
+var errOneJob = usageError{errors.New("expected one job/NAME")}
+
+// jobArgument takes job/NAME, jobs/NAME, or NAME alone.
+func jobArgument(args []string) (string, error) {
+	if len(args) != 1 {
+		return "", errOneJob
+	}
+	if name, ok := resourceName(args[0], "job", "jobs"); ok {
+		return name, nil
+	}
+	if args[0] == "" || strings.Contains(args[0], "/") {
+		return "", usagef("%q: expected job/NAME", args[0])
+	}
+	return args[0], nil
+}
+
+// readFacts reads what explain needs. Without the Job there is no answer; what else
+// cannot be read is said in the answer.
+func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explain.Facts, error) {
+	f := explain.Facts{Now: time.Now(), PodEvents: map[string][]corev1.Event{}}
+	var err error
+	if f.Job, err = reader.Job(ctx, name); err != nil {
+		return f, err
+	}
+	if f.Pods, err = reader.PodsOf(ctx, f.Job); err != nil {
+		return f, err
+	}
+	if f.Events, err = reader.EventsOf(ctx, f.Job.UID); err != nil {
+		f.Unread = append(f.Unread, err.Error())
+		return f, nil
+	}
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if p.Status.Phase != corev1.PodPending || len(f.PodEvents) == maxEventPods {
+			continue
+		}
+		if f.PodEvents[p.Name], err = reader.EventsOf(ctx, p.UID); err != nil {
+			f.Unread = append(f.Unread, err.Error())
+			return f, nil
+		}
+	}
+	return f, nil
+}
+
+func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) error {
+	fmt.Fprintf(w, "%s  %s\n%s\n", paint(w, strong, "Job "+r.Namespace+"/"+r.Name), paint(w, stateStyle(r.State), string(r.State)), r.Headline)
+	section(w, "Waits for", waitLines(r.Waits, now))
+	section(w, "What would change it", r.Change)
+	section(w, "What would end it, the nearest first", r.Ends)
+	fmt.Fprintln(w)
+	rows := [][]string{{"pods", countsText(r.Counts)}}
+	if r.Retries != "" {
+		rows = append(rows, []string{"retries", r.Retries})
+	}
+	if err := table(w, rows); err != nil {
+		return err
+	}
+	section(w, "Pods that need attention", podLines(r.Pods))
+	var notes []string
+	for _, n := range r.Notes {
+		notes = append(notes, n.Topic+": "+n.Text)
+	}
+	section(w, "Good to know", notes)
+	section(w, "Not known", r.Unread)
+	if !wide || len(r.Rules) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nRules that the engine asked, in order\n")
+	rows = nil
+	for _, rule := range r.Rules {
+		mark := ""
+		if rule.Decides {
+			mark = "decides"
+		}
+		rows = append(rows, []string{"  " + rule.Name, mark, rule.Answer})
+	}
+	return table(w, rows)
+}
+
+func stateStyle(s explain.State) style {
+	switch {
+	case s == explain.Complete || s == explain.Running || s == explain.Completing:
+		return good
+	case slices.Contains([]explain.State{explain.Failed, explain.Failing, explain.Blocked, explain.Stuck, explain.Unmanaged}, s):
+		return bad
+	}
+	return notice
+}
+
+func section(w io.Writer, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", paint(w, strong, title))
+	for _, line := range lines {
+		fmt.Fprintf(w, "  - %s\n", strings.ReplaceAll(line, "\n", "\n    "))
+	}
+}
+
+func waitLines(waits []explain.Wait, now time.Time) []string {
+	var lines []string
+	for _, wait := range waits {
+		line := wait.For
+		if wait.Until != nil {
+			line += fmt.Sprintf("; until %s (in %s)", wait.Until.UTC().Truncate(time.Second).Format(time.RFC3339),
+				simulate.Clock(wait.Until.Sub(now).Round(time.Second)))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func countsText(c explain.Counts) string {
+	text := fmt.Sprintf("active %d", c.Active)
+	if c.Wanted != nil {
+		text += fmt.Sprintf(" of %d wanted", *c.Wanted)
+	}
+	text += fmt.Sprintf(", ready %d, terminating %d, succeeded %d", c.Ready, c.Terminating, c.Succeeded)
+	if c.Completions != nil {
+		text += fmt.Sprintf(" of %d", *c.Completions)
+	}
+	return text + fmt.Sprintf(", failed %d", c.Failed)
+}
+
+func podLines(pods []explain.PodProblem) []string {
+	var lines []string
+	for _, p := range pods {
+		line := p.Pod + ": " + p.Why
+		if p.Change != "" {
+			line += "\n" + p.Change
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
