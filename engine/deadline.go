@@ -10,7 +10,7 @@ import (
 // when it resumes. A deadline of 0, which the API server takes, passes as soon as
 // the Job starts.
 func deadlinePassed(f facts) answer {
-	start, started := f.activeSince()
+	_, started := f.activeSince()
 	switch {
 	case f.spec.ActiveDeadlineSeconds == nil:
 		return no("the Job has no deadline")
@@ -19,29 +19,45 @@ func deadlinePassed(f facts) answer {
 	case !started && f.spec.GetActiveDeadlineSeconds() > 0:
 		return no("the Job starts in this round")
 	}
-	elapsed := f.now.Unix() - start.Unix() // A Duration holds 292 years only.
-	if f.now.Nanosecond() < start.Nanosecond() {
-		elapsed--
-	}
+	elapsed, over := f.overDeadline()
 	detail := fmt.Sprintf("active for %ds of %ds", elapsed, f.spec.GetActiveDeadlineSeconds())
-	if elapsed >= f.spec.GetActiveDeadlineSeconds() {
+	if over {
 		return failure(reasonDeadlineExceeded, "Job was active longer than specified deadline", detail)
 	}
 	return no(detail)
+}
+
+// overDeadline is how many seconds the Job has been active, and whether that is
+// as long as it may be. The Job must have a deadline and not be suspended.
+func (l lifetime) overDeadline() (elapsed int64, over bool) {
+	start, _ := l.activeSince()
+	elapsed = l.now.Unix() - start.Unix() // A Duration holds 292 years only.
+	if l.now.Nanosecond() < start.Nanosecond() {
+		elapsed--
+	}
+	return elapsed, elapsed >= l.spec.GetActiveDeadlineSeconds()
 }
 
 // maxDeadline is the longest deadline that is looked at again: nobody waits
 // longer, and later times do not fit a timestamp.
 const maxDeadline = 100 * 365 * 24 * time.Hour
 
-// deadlineTime is when the deadline passes; ok is false if none is running, or
-// if the Job is being deleted, for which it changes nothing. A Job that starts
-// in this round counts from now.
-func deadlineTime(s *snapshot) (at time.Time, ok bool) {
-	seconds := s.spec.GetActiveDeadlineSeconds()
-	if s.spec.ActiveDeadlineSeconds == nil || s.spec.GetSuspend() || s.spec.GetDeleting() || seconds > int64(maxDeadline/time.Second) {
+// activeDeadline is when the deadline passes; ok is false if none is running. A
+// Job that starts in this round counts from now.
+func (l lifetime) activeDeadline() (at time.Time, ok bool) {
+	seconds := l.spec.GetActiveDeadlineSeconds()
+	if l.spec.ActiveDeadlineSeconds == nil || l.spec.GetSuspend() || seconds > int64(maxDeadline/time.Second) {
 		return time.Time{}, false
 	}
-	start, _ := s.activeSince()
+	start, _ := l.activeSince()
 	return start.Add(time.Duration(seconds) * time.Second), true
+}
+
+// deadlineTime is activeDeadline for a Job that it can still end: not for one that
+// is being deleted.
+func deadlineTime(s *snapshot) (at time.Time, ok bool) {
+	if s.spec.GetDeleting() {
+		return time.Time{}, false
+	}
+	return s.activeDeadline()
 }

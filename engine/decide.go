@@ -104,11 +104,7 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 func deletions(p plan) []*jobpolicyv1.DeletePod {
 	var deletes []*jobpolicyv1.DeletePod
 	for _, r := range p.removals {
-		deletes = append(deletes, &jobpolicyv1.DeletePod{
-			Uid:          r.pod.GetUid(),
-			ReleaseFirst: p.releaseFirst && r.pod.GetTracked(),
-			Reason:       r.reason,
-		})
+		deletes = append(deletes, r.message(p.releaseFirst))
 	}
 	return deletes
 }

@@ -93,4 +93,10 @@
 //	MatchPodFailurePolicy  how a pod failure policy handles failed pods
 //	MatchSuccessPolicy     whether succeeded indexes meet a success policy
 //	ComputePodBackoff      when the next pod may be created after others failed
+//	ChoosePodsToDelete     which active pods to delete first when there are too many
+//	ComputeIndexes         which indexes are completed, failed and missing
+//	ComputeDeadlines       until when Jobs may be active, and finished ones are kept
+//
+// For schedules there is cronjob.ListScheduledRuns: when one is due next, and what it
+// missed.
 package engine

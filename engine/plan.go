@@ -83,7 +83,7 @@ func (p plan) needRowsOf(s *snapshot, n int32) plan {
 // remove plans the deletion of excess pods, and of those with a bad index.
 func (p plan) remove(s *snapshot, excess int, reason jobpolicyv1.DeleteReason) plan {
 	p = p.needRowsOf(s, s.pods.GetActive())
-	p.removals = chooseRemovals(s, excess)
+	p.removals = s.chooseRemovals(excess)
 	p.releaseFirst = true
 	if reason == jobpolicyv1.DeleteReason_DELETE_REASON_SUSPENDED {
 		for i := range p.removals {
@@ -186,19 +186,19 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 // unlisted failure lose it: the listed ones may have to be replaced, and so
 // released, before others can be listed.
 func planIndexes(s *snapshot, t tally, p plan, n int32) plan {
-	taken := t.succeededIndexes.Union(t.failedIndexes).Union(s.active).Union(s.inFlight)
+	busy := s.active.Union(s.inFlight)
 	if s.replaceFailedOnly() {
-		taken = taken.Union(s.terminating)
+		busy = busy.Union(s.terminating)
 	}
-	if unlisted := s.unlistedFailed.Minus(taken); s.perIndex() && !unlisted.Empty() {
+	if unlisted := s.unlistedFailed.Minus(t.taken(busy)); s.perIndex() && !unlisted.Empty() {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS,
 			"indexes whose failed %ss have to be looked at first: %d", s.noun, unlisted.Len()))
-		taken = taken.Union(unlisted)
+		busy = busy.Union(unlisted)
 	}
 	create := &jobpolicyv1.CreatePods{AfterFailures: t.failed > 0}
 	var indexes []int32
 	var earliest *jobpolicyv1.Wait
-	for ix := range taken.FirstMissing(n, s.spec.GetCompletions()).All {
+	for ix := range t.missing(busy, n, s.spec.GetCompletions()).All {
 		last, retried := t.awaiting[ix]
 		if hold := holdIndex(s, last, retried); hold != nil {
 			if earliest == nil || hold.GetUntil().AsTime().Before(earliest.GetUntil().AsTime()) {
@@ -256,7 +256,7 @@ func planEnding(s *snapshot, v verdict) plan {
 		return p.needRowsOf(s, s.pods.GetTrackedActive())
 	}
 	p = p.needRowsOf(s, s.pods.GetActive())
-	p.removals = chooseRemovals(s, int(s.pods.GetActive()))
+	p.removals = s.chooseRemovals(int(s.pods.GetActive()))
 	for i := range p.removals {
 		p.removals[i].reason = jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED
 	}

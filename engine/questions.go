@@ -4,12 +4,13 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"jobpolicy.dev/engine/indexset"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Limits of the contract for partial questions; each stands in the proto file
-// beside its field.
+// maxQuestions is how many failures, histories or Jobs a question may be about; it
+// stands in the proto files beside these fields.
 const maxQuestions = 10_000
 
 // MatchPodFailurePolicy says how a pod failure policy handles failed pods, as
@@ -17,12 +18,13 @@ const maxQuestions = 10_000
 func MatchPodFailurePolicy(req *jobpolicyv1.MatchPodFailurePolicyRequest) (*jobpolicyv1.MatchPodFailurePolicyResponse, error) {
 	if err := checkQuestion(req, func(c *checker) {
 		c.bytesBetween("namespace", req.GetNamespace(), 0, maxNameBytes)
+		c.bytesBetween("pod_noun", req.GetPodNoun(), 0, maxNounBytes)
 		c.askedPolicy(req.GetPolicy())
-		each(c, "failures", req.GetFailures(), c.failure)
+		each(c, "failures", maxQuestions, req.GetFailures(), c.failure)
 	}); err != nil {
 		return nil, err
 	}
-	policy := readFailurePolicy(req.GetPolicy(), req.GetNamespace(), defaultPodNoun)
+	policy := readFailurePolicy(req.GetPolicy(), req.GetNamespace(), podNoun(req.GetPodNoun()))
 	resp := &jobpolicyv1.MatchPodFailurePolicyResponse{}
 	for _, f := range req.GetFailures() {
 		resp.Matches = append(resp.Matches, policy.match(f).message())
@@ -64,7 +66,7 @@ func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.
 		c.requiredTime("now", req.GetNow())
 		c.askedPolicy(req.GetPolicy())
 		c.settings(req.GetSettings())
-		each(c, "histories", req.GetHistories(), func(h *jobpolicyv1.FailureHistory) {
+		each(c, "histories", maxQuestions, req.GetHistories(), func(h *jobpolicyv1.FailureHistory) {
 			c.retry(h.GetRetry())
 			c.notNegative("earlier_failures", int64(h.GetEarlierFailures()))
 		})
@@ -85,6 +87,114 @@ func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.
 		resp.Backoffs = append(resp.Backoffs, answer)
 	}
 	return resp, nil
+}
+
+// ChoosePodsToDelete says which pods to delete first, as DecideJob does. Errors
+// are those of DecideJob.
+func ChoosePodsToDelete(req *jobpolicyv1.ChoosePodsToDeleteRequest) (*jobpolicyv1.ChoosePodsToDeleteResponse, error) {
+	if err := checkQuestion(req, func(c *checker) {
+		c.notNegative("excess", int64(req.GetExcess()))
+		c.notNegative("completions", int64(req.GetCompletions()))
+		seen := make(map[string]bool, len(req.GetPods()))
+		each(c, "pods", maxRows, req.GetPods(), func(pod *jobpolicyv1.ActivePod) { c.activePod(pod, seen) })
+	}); err != nil {
+		return nil, err
+	}
+	resp := &jobpolicyv1.ChoosePodsToDeleteResponse{}
+	for _, r := range chooseRemovals(req.GetPods(), int(req.GetExcess()), req.Completions) {
+		resp.Delete = append(resp.Delete, r.message(true))
+	}
+	return resp, nil
+}
+
+// ComputeIndexes says which indexes are completed, failed and missing, as
+// DecideJob does. Errors are those of DecideJob.
+func ComputeIndexes(req *jobpolicyv1.ComputeIndexesRequest) (*jobpolicyv1.ComputeIndexesResponse, error) {
+	if err := checkQuestion(req, func(c *checker) { c.indexes(req) }); err != nil {
+		return nil, err
+	}
+	completions := req.GetCompletions()
+	read := func(m *jobpolicyv1.IndexSet) indexset.Set { return readSet(m).Below(completions) }
+	progress := indexProgress{read(req.GetCompletedIndexes()), read(req.GetFailedIndexes())}.
+		and(read(req.GetNewlySucceeded()), read(req.GetNewlyFailed()))
+	busy, limit := read(req.GetBusyIndexes()), completions
+	if n := req.GetMaxMissing(); n > 0 {
+		limit = n
+	}
+	return &jobpolicyv1.ComputeIndexesResponse{
+		CompletedIndexes: writeSet(progress.succeededIndexes),
+		FailedIndexes:    writeSet(progress.failedIndexes),
+		MissingIndexes:   writeSet(progress.missing(busy, limit, completions)),
+		MissingCount:     clamp32(int64(completions) - progress.taken(busy).Len()),
+	}, nil
+}
+
+func (c *checker) indexes(req *jobpolicyv1.ComputeIndexesRequest) {
+	c.notNegative("completions", int64(req.GetCompletions()))
+	c.notNegative("max_missing", int64(req.GetMaxMissing()))
+	ranges := 0
+	for _, set := range []struct {
+		field string
+		set   *jobpolicyv1.IndexSet
+	}{
+		{"completed_indexes", req.GetCompletedIndexes()},
+		{"failed_indexes", req.GetFailedIndexes()},
+		{"newly_succeeded", req.GetNewlySucceeded()},
+		{"newly_failed", req.GetNewlyFailed()},
+		{"busy_indexes", req.GetBusyIndexes()},
+	} {
+		ranges += len(set.set.GetRanges())
+		if !c.require(ranges <= maxRanges, set.field, "must have at most %d ranges together with the sets before it, has %d", maxRanges, ranges) {
+			return
+		}
+		c.indexSet(set.field, set.set)
+	}
+}
+
+// ComputeDeadlines says until when Jobs may be active, and until when finished
+// ones are kept, as DecideJob does. Errors are those of DecideJob.
+func ComputeDeadlines(req *jobpolicyv1.ComputeDeadlinesRequest) (*jobpolicyv1.ComputeDeadlinesResponse, error) {
+	if err := checkQuestion(req, func(c *checker) {
+		c.requiredTime("now", req.GetNow())
+		each(c, "jobs", maxQuestions, req.GetJobs(), c.lifetime)
+	}); err != nil {
+		return nil, err
+	}
+	resp := &jobpolicyv1.ComputeDeadlinesResponse{}
+	for _, job := range req.GetJobs() {
+		resp.Deadlines = append(resp.Deadlines, newLifetime(job.GetSpec(), job.GetStatus(), req.GetNow()).deadlines())
+	}
+	return resp, nil
+}
+
+func (l lifetime) deadlines() *jobpolicyv1.JobDeadlines {
+	d := &jobpolicyv1.JobDeadlines{}
+	condition, isFinished := finished(l.status)
+	if !isFinished {
+		if at, ok := l.activeDeadline(); ok {
+			d.ActiveDeadline = timestamp.Of(at)
+			_, d.ActiveDeadlinePassed = l.overDeadline()
+		}
+		return d
+	}
+	if l.spec.GetDeleting() {
+		return d
+	}
+	e := l.expiration(condition)
+	d.TtlSource, d.Events, d.Expired = e.source, e.events, e.over(l.now)
+	if e.limited && e.known {
+		d.ExpirationTime = timestamp.Of(e.at)
+	}
+	return d
+}
+
+// lifetime checks the fields that the deadlines of a Job follow from.
+func (c *checker) lifetime(job *jobpolicyv1.JobLifetime) {
+	c.require(job.GetSpec() != nil, "spec", "is required")
+	c.notNegative("spec.active_deadline_seconds", job.GetSpec().GetActiveDeadlineSeconds())
+	c.timesToLive(job.GetSpec())
+	c.optionalTime("status.start_time", job.GetStatus().GetStartTime())
+	c.conditions(job.GetStatus().GetConditions())
 }
 
 // checkQuestion is the gateway of partial questions. A question is small, and
@@ -108,9 +218,9 @@ func (c *checker) askedPolicy(policy *jobpolicyv1.PodFailurePolicy) {
 	c.leave()
 }
 
-// each checks a list of questions.
-func each[T any](c *checker, list string, items []T, check func(T)) {
-	if !c.length(list, len(items), maxQuestions) {
+// each checks a list of at most so many items.
+func each[T any](c *checker, list string, most int, items []T, check func(T)) {
+	if !c.length(list, len(items), most) {
 		return
 	}
 	for i, item := range items {

@@ -13,7 +13,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// The tests of this file put to the engine the question that a decision had to
+// The tests of questions_agree… put to the engine the question that a decision had to
 // answer on its way, and hold the answer against what the decision did. Each
 // counts the draws in which there was something to compare: a test that compares
 // nothing fails.
@@ -24,9 +24,7 @@ func agreement(t *testing.T, prepare func(*request), compare func(*rapid.T, *req
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
-		req.Freshness = nil
-		deferUntil(req, writeRoutineStatus, nil)
-		deferUntil(req, recordPods, nil)
+		req.Freshness, req.Deferrals = nil, nil
 		prepare(req)
 		resp, err := engine.DecideJob(req)
 		if err != nil {
@@ -51,8 +49,7 @@ func undecided(req *request) {
 	spec.Suspend, spec.Deleting, spec.ActiveDeadlineSeconds, spec.BackoffLimit, spec.MaxFailedIndexes = false, false, nil, 1<<31-1, nil
 	spec.Parallelism = max(spec.Parallelism, 3)
 	req.Pods = &jobpolicyv1.PodSummary{Terminating: req.GetPods().GetTerminating()}
-	req.ActivePods, req.UnlistedPods, req.InFlight = nil, nil, nil
-	deferUntil(req, createPods, nil)
+	req.ActivePods, req.UnlistedPods, req.InFlight, req.NamespaceDeleting = nil, nil, nil, false
 	if status := req.GetStatus(); status != nil {
 		status.Conditions, status.Succeeded, status.CompletedIndexes, status.FailedIndexes, status.Uncounted = nil, 0, nil, nil, nil
 	}
@@ -103,7 +100,9 @@ func TestMatchPodFailurePolicyIsWhatDecisionsDo(t *testing.T) {
 			return false
 		}
 		pods := newlyFailed(req)
-		question := &jobpolicyv1.MatchPodFailurePolicyRequest{Policy: req.GetSpec().GetPodFailurePolicy(), Namespace: req.GetJob().GetNamespace()}
+		question := &jobpolicyv1.MatchPodFailurePolicyRequest{
+			Policy: req.GetSpec().GetPodFailurePolicy(), Namespace: req.GetJob().GetNamespace(), PodNoun: req.GetSettings().GetPodNoun(),
+		}
 		for _, pod := range pods {
 			question.Failures = append(question.Failures, pod.GetFailure())
 		}

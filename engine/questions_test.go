@@ -42,6 +42,9 @@ func questions() map[string]question {
 		"MatchPodFailurePolicy": asking(validPolicyQuestion, engine.MatchPodFailurePolicy),
 		"MatchSuccessPolicy":    asking(validSuccessQuestion, engine.MatchSuccessPolicy),
 		"ComputePodBackoff":     asking(validBackoffQuestion, engine.ComputePodBackoff),
+		"ChoosePodsToDelete":    asking(validDeletionQuestion, engine.ChoosePodsToDelete),
+		"ComputeIndexes":        asking(validIndexQuestion, engine.ComputeIndexes),
+		"ComputeDeadlines":      asking(validDeadlineQuestion, engine.ComputeDeadlines),
 	}
 }
 
@@ -111,6 +114,48 @@ func validBackoffQuestion() *jobpolicyv1.ComputePodBackoffRequest {
 	}
 }
 
+func validDeletionQuestion() *jobpolicyv1.ChoosePodsToDeleteRequest {
+	pod := func(name string, index int32, phase jobpolicyv1.PodPhase, tracked bool) *jobpolicyv1.ActivePod {
+		return &jobpolicyv1.ActivePod{Uid: uid(name), Index: proto.Int32(index), Phase: phase, Scheduled: true, Tracked: tracked}
+	}
+	running, pending := jobpolicyv1.PodPhase_POD_PHASE_RUNNING, jobpolicyv1.PodPhase_POD_PHASE_PENDING
+	return &jobpolicyv1.ChoosePodsToDeleteRequest{
+		Pods: []*jobpolicyv1.ActivePod{
+			pod("a", 0, running, true), pod("b", 0, pending, true), pod("c", 1, running, true), pod("d", 2, pending, false), pod("e", 3, running, true),
+		},
+		Excess: 3, Completions: proto.Int32(3),
+	}
+}
+
+func validIndexQuestion() *jobpolicyv1.ComputeIndexesRequest {
+	return &jobpolicyv1.ComputeIndexesRequest{
+		Completions: 10, CompletedIndexes: indexRange(0, 2), FailedIndexes: indexRange(4, 4),
+		NewlySucceeded: indexRange(3, 5), NewlyFailed: indexRange(5, 6), BusyIndexes: indexRange(8, 12), MaxMissing: 1,
+	}
+}
+
+func validDeadlineQuestion() *jobpolicyv1.ComputeDeadlinesRequest {
+	ended := func(conditionType string) *jobpolicyv1.JobStatus {
+		return &jobpolicyv1.JobStatus{Conditions: []*jobpolicyv1.JobCondition{{
+			Type: conditionType, Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, LastTransitionTime: at(50 * time.Second),
+		}}}
+	}
+	deadline, options := proto.Int64(60), &jobpolicyv1.TtlOptions{SecondsAfterComplete: proto.String("40")}
+	return &jobpolicyv1.ComputeDeadlinesRequest{
+		Now: at(100 * time.Second),
+		Jobs: []*jobpolicyv1.JobLifetime{
+			{Spec: &jobpolicyv1.JobSpec{}},
+			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline}, Status: &jobpolicyv1.JobStatus{StartTime: at(50 * time.Second)}},
+			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline}, Status: &jobpolicyv1.JobStatus{StartTime: at(40 * time.Second)}},
+			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline}},
+			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline, Suspend: true}, Status: &jobpolicyv1.JobStatus{StartTime: at(0)}},
+			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), TtlOptions: options}, Status: ended(complete)},
+			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), TtlOptions: options}, Status: ended(failed)},
+			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), Deleting: true}, Status: ended(failed)},
+		},
+	}
+}
+
 func TestQuestionsAreAnswered(t *testing.T) {
 	count := jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_COUNT
 	delayed := func(n int32, delay time.Duration, until *timestamppb.Timestamp) *jobpolicyv1.PodBackoff {
@@ -139,6 +184,26 @@ func TestQuestionsAreAnswered(t *testing.T) {
 			delayed(1, 8*time.Second, at(101*time.Second)),
 			delayed(1, 8*time.Second, nil),
 		}},
+		"ChoosePodsToDelete": &jobpolicyv1.ChoosePodsToDeleteResponse{Delete: []*jobpolicyv1.DeletePod{
+			{Uid: uid("b"), ReleaseFirst: true, Reason: jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX},
+			{Uid: uid("e"), ReleaseFirst: true, Reason: jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX},
+			{Uid: uid("d"), Reason: jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY},
+		}},
+		"ComputeIndexes": &jobpolicyv1.ComputeIndexesResponse{
+			CompletedIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 3}, {First: 5, Last: 5}}},
+			FailedIndexes:    &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 4, Last: 4}, {First: 6, Last: 6}}},
+			MissingIndexes:   indexRange(7, 7), MissingCount: 1,
+		},
+		"ComputeDeadlines": &jobpolicyv1.ComputeDeadlinesResponse{Deadlines: []*jobpolicyv1.JobDeadlines{
+			{},
+			{ActiveDeadline: at(110 * time.Second)},
+			{ActiveDeadline: at(100 * time.Second), ActiveDeadlinePassed: true},
+			{ActiveDeadline: at(160 * time.Second)},
+			{},
+			{ExpirationTime: at(90 * time.Second), Expired: true, TtlSource: "annotation jobpolicy.dev/ttl-seconds-after-complete"},
+			{ExpirationTime: at(110 * time.Second), TtlSource: "spec.ttlSecondsAfterFinished"},
+			{},
+		}},
 	}
 	for name, q := range questions() {
 		t.Run(name, func(t *testing.T) {
@@ -153,32 +218,55 @@ func TestQuestionsAreAnswered(t *testing.T) {
 	}
 }
 
+// spoiling makes calls that ask with a valid request that was spoilt.
+func spoiling[Req, Resp proto.Message](valid func() Req, ask func(Req) (Resp, error)) func(spoil func(Req)) func() error {
+	return func(spoil func(Req)) func() error {
+		return func() error {
+			req := valid()
+			spoil(req)
+			_, err := ask(req)
+			return err
+		}
+	}
+}
+
+func badTime() *timestamppb.Timestamp { return &timestamppb.Timestamp{Seconds: 1 << 60} }
+
 func TestBadQuestionsAreRefusedByField(t *testing.T) {
-	policy := func(change func(*jobpolicyv1.MatchPodFailurePolicyRequest)) func() (proto.Message, error) {
-		return func() (proto.Message, error) {
-			req := validPolicyQuestion()
-			change(req)
-			return engine.MatchPodFailurePolicy(req)
-		}
-	}
-	success := func(change func(*jobpolicyv1.MatchSuccessPolicyRequest)) func() (proto.Message, error) {
-		return func() (proto.Message, error) {
-			req := validSuccessQuestion()
-			change(req)
-			return engine.MatchSuccessPolicy(req)
-		}
-	}
-	backoff := func(change func(*jobpolicyv1.ComputePodBackoffRequest)) func() (proto.Message, error) {
-		return func() (proto.Message, error) {
-			req := validBackoffQuestion()
-			change(req)
-			return engine.ComputePodBackoff(req)
-		}
-	}
+	policy := spoiling(validPolicyQuestion, engine.MatchPodFailurePolicy)
+	success := spoiling(validSuccessQuestion, engine.MatchSuccessPolicy)
+	backoff := spoiling(validBackoffQuestion, engine.ComputePodBackoff)
+	deletion := spoiling(validDeletionQuestion, engine.ChoosePodsToDelete)
+	indexes := spoiling(validIndexQuestion, engine.ComputeIndexes)
+	deadlines := spoiling(validDeadlineQuestion, engine.ComputeDeadlines)
 	cases := map[string]struct {
-		ask  func() (proto.Message, error)
+		ask  func() error
 		want string // the field that must be named
 	}{
+		"fewer than no pods too many": {deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Excess = -1 }), "excess"},
+		"fewer than no completions":   {deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Completions = proto.Int32(-1) }), "completions"},
+		"a pod twice":                 {deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Pods[1].Uid = r.Pods[0].Uid }), "pods[1].uid"},
+		"a pod that is none":          {deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Pods[2] = nil }), "pods[2]"},
+		"a pod that ended":            {deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Pods[2].Phase = 4 }), "pods[2].phase"},
+		"100001 pods": {
+			deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Pods = make([]*jobpolicyv1.ActivePod, 100_001) }), "pods",
+		},
+		"fewer than no indexes":           {indexes(func(r *jobpolicyv1.ComputeIndexesRequest) { r.Completions = -1 }), "completions"},
+		"fewer than no indexes to list":   {indexes(func(r *jobpolicyv1.ComputeIndexesRequest) { r.MaxMissing = -1 }), "max_missing"},
+		"busy indexes in the wrong order": {indexes(func(r *jobpolicyv1.ComputeIndexesRequest) { r.BusyIndexes = indexRange(3, 2) }), "busy_indexes.ranges"},
+		"200001 ranges": {
+			indexes(func(r *jobpolicyv1.ComputeIndexesRequest) {
+				r.NewlyFailed = &jobpolicyv1.IndexSet{Ranges: make([]*jobpolicyv1.IndexRange, 199_998)}
+			}), "newly_failed",
+		},
+		"deadlines at no time":   {deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Now = nil }), "now"},
+		"a Job without spec":     {deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Jobs[1].Spec = nil }), "jobs[1].spec"},
+		"a deadline in the past": {deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Jobs[1].Spec.ActiveDeadlineSeconds = proto.Int64(-1) }), "jobs[1].spec.active_deadline_seconds"},
+		"a life of less than no time": {
+			deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Jobs[5].Spec.TtlSecondsAfterFinished = proto.Int32(-1) }), "jobs[5].spec.ttl_seconds_after_finished",
+		},
+		"a start at no time":             {deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Jobs[1].Status.StartTime = badTime() }), "jobs[1].status.start_time"},
+		"a condition without status":     {deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Jobs[6].Status.Conditions[0].Status = 0 }), "jobs[6].status.conditions[0].status"},
 		"a policy's rule without action": {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.Policy.Rules[1].Action = 0 }), "policy.rules[1].action"},
 		"a policy of 21 rules": {
 			policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) {
@@ -186,6 +274,7 @@ func TestBadQuestionsAreRefusedByField(t *testing.T) {
 			}), "policy.rules",
 		},
 		"a namespace of 254 bytes": {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.Namespace = strings.Repeat("x", 254) }), "namespace"},
+		"a noun of 33 bytes":       {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.PodNoun = strings.Repeat("x", 33) }), "pod_noun"},
 		"an exit with 0":           {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.Failures[0] = exit("main", 0) }), "failures[0].container_exits[0].exit_code"},
 		"10001 failures": {
 			policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) {
@@ -209,7 +298,7 @@ func TestBadQuestionsAreRefusedByField(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := tc.ask()
+			err := tc.ask()
 			invalid, ok := errors.AsType[*engine.InvalidRequestError](err)
 			if !ok {
 				t.Fatalf("error = %v, want an InvalidRequestError", err)

@@ -70,16 +70,19 @@ type removal struct {
 	reason jobpolicyv1.DeleteReason
 }
 
+func (r removal) message(releaseFirst bool) *jobpolicyv1.DeletePod {
+	return &jobpolicyv1.DeletePod{Uid: r.pod.GetUid(), ReleaseFirst: releaseFirst && r.pod.GetTracked(), Reason: r.reason}
+}
+
 // chooseRemovals picks pods to delete: every pod of an INDEXED Job whose index
-// is out of range, all but the best of those that share an index, and then
-// enough of the rest to delete excess pods in all.
-func chooseRemovals(s *snapshot, excess int) []removal {
-	pods := slices.Clone(s.req.GetActivePods().GetPods())
-	slices.SortFunc(pods, compareForRemoval)
+// is not below completions, all but the best of those that share an index, and
+// then enough of the rest to delete excess pods in all. completions is nil for
+// pods without indexes.
+func chooseRemovals(pods []*jobpolicyv1.ActivePod, excess int, completions *int32) []removal {
+	rest := slices.SortedFunc(slices.Values(pods), compareForRemoval)
 	var chosen []removal
-	rest := pods
-	if s.indexed {
-		chosen, rest = chooseBadIndexes(s, pods)
+	if completions != nil {
+		chosen, rest = chooseBadIndexes(rest, *completions)
 	}
 	for _, pod := range rest {
 		if len(chosen) >= excess {
@@ -92,19 +95,28 @@ func chooseRemovals(s *snapshot, excess int) []removal {
 
 // chooseBadIndexes splits pods, which are in order of removal, into those that
 // have no business being there and the one pod that each index keeps.
-func chooseBadIndexes(s *snapshot, pods []*jobpolicyv1.ActivePod) (bad []removal, rest []*jobpolicyv1.ActivePod) {
+func chooseBadIndexes(pods []*jobpolicyv1.ActivePod, completions int32) (bad []removal, rest []*jobpolicyv1.ActivePod) {
 	keeper := map[int32]int{}
 	for i, pod := range pods {
-		if pod.Index != nil && s.inRange(pod.Index) {
+		if hasIndexBelow(pod.Index, completions) {
 			keeper[pod.GetIndex()] = i
 		}
 	}
 	for i, pod := range pods {
-		if pod.Index != nil && s.inRange(pod.Index) && keeper[pod.GetIndex()] == i {
+		if hasIndexBelow(pod.Index, completions) && keeper[pod.GetIndex()] == i {
 			rest = append(rest, pod)
 			continue
 		}
 		bad = append(bad, removal{pod, jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX})
 	}
 	return bad, rest
+}
+
+// chooseRemovals chooses among the active pods of the request.
+func (s *snapshot) chooseRemovals(excess int) []removal {
+	var completions *int32
+	if s.indexed {
+		completions = s.spec.Completions
+	}
+	return chooseRemovals(s.req.GetActivePods().GetPods(), excess, completions)
 }

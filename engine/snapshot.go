@@ -29,11 +29,9 @@ const (
 //  4. an INDEXED job has completions;
 //  5. ready and trackedActive are not above active.
 type snapshot struct {
-	req     *jobpolicyv1.DecideJobRequest
-	spec    *jobpolicyv1.JobSpec
-	status  *jobpolicyv1.JobStatus
+	req *jobpolicyv1.DecideJobRequest
+	lifetime
 	pods    *jobpolicyv1.PodSummary
-	now     time.Time
 	indexed bool
 
 	// Index sets as the request holds them; those of the status are cut to
@@ -55,15 +53,10 @@ type snapshot struct {
 
 func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
 	s := &snapshot{
-		req:     req,
-		spec:    req.GetSpec(),
-		status:  req.GetStatus(),
-		pods:    req.GetPods(),
-		now:     req.GetNow().AsTime(),
-		indexed: req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED,
-	}
-	if s.status == nil {
-		s.status = &jobpolicyv1.JobStatus{}
+		req:      req,
+		lifetime: newLifetime(req.GetSpec(), req.GetStatus(), req.GetNow()),
+		pods:     req.GetPods(),
+		indexed:  req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED,
 	}
 	if s.pods == nil {
 		s.pods = &jobpolicyv1.PodSummary{}
@@ -80,14 +73,19 @@ func (s *snapshot) readSettings(settings *jobpolicyv1.Settings) {
 	if n := settings.GetMaxUncountedPods(); n > 0 {
 		s.maxUncountedPods = int(n)
 	}
-	s.noun = defaultPodNoun
-	if noun := settings.GetPodNoun(); noun != "" {
-		s.noun = noun
-	}
+	s.noun = podNoun(settings.GetPodNoun())
 	s.maxPodChanges = defaultMaxPodChanges
 	if n := settings.GetMaxPodChanges(); n > 0 {
 		s.maxPodChanges = int(n)
 	}
+}
+
+// podNoun is what texts call a pod, if the caller says nothing else.
+func podNoun(said string) string {
+	if said == "" {
+		return defaultPodNoun
+	}
+	return said
 }
 
 func (s *snapshot) readSets() {
@@ -122,8 +120,10 @@ func (s *snapshot) replaceFailedOnly() bool {
 // inRange reports whether a pod's index is one the Job asks for. Pods of a
 // NON_INDEXED Job have no index and are always in range.
 func (s *snapshot) inRange(index *int32) bool {
-	return !s.indexed || (index != nil && *index < s.spec.GetCompletions())
+	return !s.indexed || hasIndexBelow(index, s.spec.GetCompletions())
 }
+
+func hasIndexBelow(index *int32, completions int32) bool { return index != nil && *index < completions }
 
 // creating is the number of creations in flight.
 func (s *snapshot) creating() int32 { return s.req.GetInFlight().GetCreates() }
@@ -164,24 +164,6 @@ func (s *snapshot) spacesStatuses() bool {
 // atomicRelease reports whether the caller releases pods together with the status
 // that counts them, so that they need no record in between.
 func (s *snapshot) atomicRelease() bool { return s.req.GetSettings().GetAtomicRelease() }
-
-// resuming reports whether the Job was suspended and no longer is. A condition
-// Suspended that is false already, in whatever words, is no resume: the API
-// server refuses to change the start time of a Job that was not suspended.
-func (s *snapshot) resuming() bool {
-	_, suspended := trueCondition(s.status, conditionSuspended)
-	return suspended && !s.spec.GetSuspend()
-}
-
-// activeSince is when the Job was last set going. started is false for a Job
-// that starts or resumes in this round; whatever start time an earlier life
-// left behind does not count then.
-func (s *snapshot) activeSince() (start time.Time, started bool) {
-	if s.status.GetStartTime() == nil || s.resuming() {
-		return s.now.Truncate(time.Second), false
-	}
-	return s.status.GetStartTime().AsTime(), true
-}
 
 func uidSet(uids [][]byte) map[string]bool {
 	set := make(map[string]bool, len(uids))

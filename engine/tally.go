@@ -38,8 +38,7 @@ type tally struct {
 	rows []podRow
 	// succeeded and failed are pods; for INDEXED, succeeded are indexes.
 	succeeded, failed int64
-	succeededIndexes  indexset.Set
-	failedIndexes     indexset.Set
+	indexProgress
 	// awaiting holds, for each index whose last pod failed and has no
 	// replacement yet, that pod's row. Only with limits per index.
 	awaiting map[int32]podRow
@@ -74,9 +73,7 @@ func takeTally(s *snapshot) tally {
 	return t
 }
 
-// tallyIndexes works out which indexes succeeded and which failed for good. An
-// index is never both: whichever was recorded first stays, and within one
-// round success wins, so that the API server takes the status (invariant I5).
+// tallyIndexes works out which indexes succeeded and which failed for good.
 func (t *tally) tallyIndexes(s *snapshot) {
 	var succeeded, failed []int32
 	for _, r := range t.rows {
@@ -92,9 +89,8 @@ func (t *tally) tallyIndexes(s *snapshot) {
 			failed = append(failed, r.pod.GetIndex())
 		}
 	}
-	fresh := indexset.Of(succeeded...).Union(s.unlistedSucceeded).Minus(s.failedIndexes)
-	t.succeededIndexes = s.completed.Union(fresh)
-	t.failedIndexes = s.failedIndexes.Union(indexset.Of(failed...).Minus(t.succeededIndexes))
+	recorded := indexProgress{s.completed, s.failedIndexes}
+	t.indexProgress = recorded.and(indexset.Of(succeeded...).Union(s.unlistedSucceeded), indexset.Of(failed...))
 	t.succeeded = t.succeededIndexes.Len()
 	if s.perIndex() {
 		t.awaiting = awaitingReplacement(s, t)

@@ -26,10 +26,33 @@ type ttl struct {
 	events  []*jobpolicyv1.JobEvent
 }
 
+// An expiration is when a finished Job is to be deleted.
+type expiration struct {
+	ttl
+	// limited says that the Job has a time to live; known, that it says when it
+	// finished.
+	limited, known bool
+	// at is when the time to live is over, if it is limited and known.
+	at time.Time
+}
+
+// over reports whether the Job is to be deleted now.
+func (e expiration) over(now time.Time) bool { return e.limited && e.known && !e.at.After(now) }
+
+// expiration is that of a Job with a terminal condition. The time to live begins
+// when the Job finished, by the transition of that condition; one in the future
+// (clocks differ) only makes it end later.
+func (l lifetime) expiration(condition string) expiration {
+	var e expiration
+	e.ttl, e.limited = readTTL(l.spec, condition)
+	if terminal, _ := trueCondition(l.status, condition); terminal.GetLastTransitionTime() != nil {
+		e.known, e.at = true, terminal.GetLastTransitionTime().AsTime().Add(time.Duration(e.seconds)*time.Second)
+	}
+	return e
+}
+
 // expire deletes a finished Job when its time to live is over, and says until
-// when it is kept otherwise. The time begins when the Job finished, by the
-// transition of its terminal condition; one in the future (clocks differ) only
-// makes it end later.
+// when it is kept otherwise.
 func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) {
 	e := resp.GetExplanation()
 	switch {
@@ -40,31 +63,26 @@ func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) 
 		e.Summary += "; its namespace is being deleted"
 		return
 	}
-	t, limited := readTTL(s.spec, condition)
+	t := s.expiration(condition)
 	resp.Events = append(resp.Events, t.events...)
-	if !limited {
-		return
-	}
-	terminal, _ := trueCondition(s.status, condition)
-	if terminal.GetLastTransitionTime() == nil {
+	switch {
+	case !t.limited:
+	case !t.known:
 		e.Summary += "; it is kept, because nothing says when it finished"
-		return
-	}
-	expires := terminal.GetLastTransitionTime().AsTime().Add(time.Duration(t.seconds) * time.Second)
-	if expires.After(s.now) {
-		e.Waits = append(e.Waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_TTL, expires,
+	case !t.over(s.now):
+		e.Waits = append(e.Waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_TTL, t.at,
 			"the Job is kept for %ds after it finished (%s)", t.seconds, t.source))
 		e.Summary += "; wait: " + e.GetWaits()[len(e.GetWaits())-1].GetDetail()
 		resp.RequeueTime = requeueTime(s, e.GetWaits())
-		return
-	}
-	e.Summary = strings.TrimSuffix(e.GetSummary(), "; nothing to do") + fmt.Sprintf("; delete it, kept for %ds after it finished (%s)", t.seconds, t.source)
-	resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
-	resp.DeleteJob = &jobpolicyv1.DeleteJob{
-		Uid:     s.req.GetJob().GetUid(),
-		Name:    s.req.GetJob().GetName(),
-		Reason:  jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_TTL_EXPIRED,
-		DueTime: timestamppb.New(expires),
+	default:
+		e.Summary = strings.TrimSuffix(e.GetSummary(), "; nothing to do") + fmt.Sprintf("; delete it, kept for %ds after it finished (%s)", t.seconds, t.source)
+		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+		resp.DeleteJob = &jobpolicyv1.DeleteJob{
+			Uid:     s.req.GetJob().GetUid(),
+			Name:    s.req.GetJob().GetName(),
+			Reason:  jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_TTL_EXPIRED,
+			DueTime: timestamppb.New(t.at),
+		}
 	}
 }
 

@@ -14,11 +14,8 @@ func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.notNegative("spec.backoff_limit", int64(spec.GetBackoffLimit()))
 	c.notNegative("spec.backoff_limit_per_index", int64(spec.GetBackoffLimitPerIndex()))
 	c.notNegative("spec.max_failed_indexes", int64(spec.GetMaxFailedIndexes()))
-	c.notNegative("spec.ttl_seconds_after_finished", int64(spec.GetTtlSecondsAfterFinished()))
 	c.notNegative("spec.active_deadline_seconds", spec.GetActiveDeadlineSeconds())
-	c.bytesBetween("spec.ttl_options.seconds_after_complete", spec.GetTtlOptions().GetSecondsAfterComplete(), 0, maxAnnotationBytes)
-	c.bytesBetween("spec.ttl_options.seconds_after_failed", spec.GetTtlOptions().GetSecondsAfterFailed(), 0, maxAnnotationBytes)
-	c.bytesBetween("spec.ttl_options.namespace_default", spec.GetTtlOptions().GetNamespaceDefault(), 0, maxAnnotationBytes)
+	c.timesToLive(spec)
 	c.specCombinations(spec)
 	c.within("spec.pod_failure_policy")
 	c.failurePolicy(spec.GetPodFailurePolicy(), spec.BackoffLimitPerIndex != nil)
@@ -26,6 +23,13 @@ func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.within("spec.success_policy")
 	c.successPolicy(spec.GetSuccessPolicy())
 	c.leave()
+}
+
+func (c *checker) timesToLive(spec *jobpolicyv1.JobSpec) {
+	c.notNegative("spec.ttl_seconds_after_finished", int64(spec.GetTtlSecondsAfterFinished()))
+	c.bytesBetween("spec.ttl_options.seconds_after_complete", spec.GetTtlOptions().GetSecondsAfterComplete(), 0, maxAnnotationBytes)
+	c.bytesBetween("spec.ttl_options.seconds_after_failed", spec.GetTtlOptions().GetSecondsAfterFailed(), 0, maxAnnotationBytes)
+	c.bytesBetween("spec.ttl_options.namespace_default", spec.GetTtlOptions().GetNamespaceDefault(), 0, maxAnnotationBytes)
 }
 
 func (c *checker) specCombinations(spec *jobpolicyv1.JobSpec) {

@@ -47,4 +47,10 @@
 // minute; that times were missed, or that TZ= stands in the schedule, is told when
 // a Job is created. Reasons of our own are FailedCreate for a name that is taken,
 // InvalidSpec, InvalidAnnotation and SuspendedAfterFailures.
+//
+// # When a schedule is due
+//
+// ListScheduledRuns says when schedules are due next and what they missed, by the
+// same functions that Decide asks: for dashboards, and for controllers that start
+// something else than Jobs.
 package cronjob

@@ -32,19 +32,15 @@ type due struct {
 
 // takeDue asks the schedule, which must have been read.
 func takeDue(s *snapshot, r runs) due {
-	d := due{after: s.spec.GetCreationTime().AsTime()}
+	after, observed := s.spec.GetCreationTime().AsTime(), ""
 	if r.lastScheduled != nil {
-		d.after = r.lastScheduled.AsTime()
+		after = r.lastScheduled.AsTime()
 	}
 	if s.opts.skipMissed {
-		d.skipBeforeEdit(s, r)
+		after, observed = skipBeforeEdit(s, r, after)
 	}
-	from := d.after
-	if at, ok := s.schedule.Last(d.after, s.now); ok {
-		d.at, from = at, at
-		d.times = s.schedule.Count(d.after, s.now)
-	}
-	d.next, _ = s.schedule.Next(from)
+	d := s.dueAfter(after, s.now)
+	d.observed = observed
 	if !d.at.IsZero() {
 		d.start = d.at.Add(jitter(s, d))
 	}
@@ -54,21 +50,22 @@ func takeDue(s *snapshot, r runs) due {
 // skipBeforeEdit begins anew at the last edit of the schedule. The edit itself
 // cannot be seen, but that the schedule is another than before, at the first
 // look. Where no schedule was observed yet, a CronJob that is new has not been
-// edited.
-func (d *due) skipBeforeEdit(s *snapshot, r runs) {
+// edited. What is to be kept of the edit is empty if nothing is.
+func skipBeforeEdit(s *snapshot, r runs, after time.Time) (from time.Time, observed string) {
 	edited := s.opts.observed.since
 	// An edit that is yet to come was seen while the clock was ahead.
 	if s.opts.observed.schedule != s.scheduleSeen() || edited.IsZero() || edited.After(s.now) {
-		isNew := s.opts.observed.since.IsZero() && r.lastScheduled == nil && s.isNews(d.after)
+		isNew := s.opts.observed.since.IsZero() && r.lastScheduled == nil && s.isNews(after)
 		edited = s.now.Truncate(time.Second)
 		if isNew {
-			edited = d.after
+			edited = after
 		}
-		d.observed = edited.Format(time.RFC3339) + " " + s.scheduleSeen()
+		observed = edited.Format(time.RFC3339) + " " + s.scheduleSeen()
 	}
-	if edited.After(d.after) {
-		d.after = edited
+	if edited.After(after) {
+		after = edited
 	}
+	return after, observed
 }
 
 // jitter is how much later than scheduled a run starts: anything up to what the

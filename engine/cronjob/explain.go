@@ -72,16 +72,10 @@ func listSkipped(e *jobpolicyv1.CronJobExplanation, f facts, last answer) {
 		e.SkippedTotal++
 		e.Skipped = append(e.Skipped, &jobpolicyv1.SkippedRun{ScheduledTime: timestamppb.New(f.due.at), Reason: last.skipped})
 	}
-	before := f.due.at
-	for len(e.Skipped) < maxListedSkipped {
-		at, ok := f.schedule.Last(f.due.after, before.Add(-time.Second))
-		if !ok {
-			return
-		}
+	for _, at := range f.missedBefore(f.due, maxListedSkipped-len(e.GetSkipped())) {
 		e.Skipped = append(e.Skipped, &jobpolicyv1.SkippedRun{
 			ScheduledTime: timestamppb.New(at), Reason: "a later run, that of " + clockText(f.due.at) + ", was due too",
 		})
-		before = at
 	}
 }
 

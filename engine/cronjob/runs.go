@@ -42,7 +42,7 @@ func unknownActive(s *snapshot) bool {
 // takeRuns looks through the Jobs. The list of the active ones is made anew each
 // time: an entry of status.active counts only if its Job is there and unfinished.
 func takeRuns(s *snapshot) runs {
-	r := runs{lastScheduled: s.lastScheduled(), lastSuccess: s.status.GetLastSuccessfulTime()}
+	r := runs{lastScheduled: s.lastRun(s.status.GetLastScheduleTime(), s.now), lastSuccess: s.status.GetLastSuccessfulTime()}
 	place := make(map[string]int, len(s.status.GetActive()))
 	for i, a := range s.status.GetActive() {
 		if _, twice := place[string(a.GetUid())]; !twice {
@@ -68,22 +68,6 @@ func takeRuns(s *snapshot) runs {
 	slices.SortStableFunc(r.active, func(a, b *jobpolicyv1.OwnedJob) int { return compareActive(place, a, b) })
 	r.countFailures(s)
 	return r
-}
-
-// lastScheduled is status.lastScheduleTime, unless that would stop the schedule:
-// it lies ahead, and the schedule has a time before it. The clock was ahead when
-// it was written, and the schedule begins anew now. If it is itself the next time
-// of the schedule it stands: that run was started, perhaps by another replica
-// whose clock is ahead by a second.
-func (s *snapshot) lastScheduled() *timestamppb.Timestamp {
-	last := s.status.GetLastScheduleTime()
-	if last == nil || s.schedule == nil {
-		return last
-	}
-	if next, ok := s.schedule.Next(s.now); !ok || !next.Before(last.AsTime()) {
-		return last
-	}
-	return timestamppb.New(s.now.Truncate(time.Second))
 }
 
 // early reports whether the Job's scheduled time has not come: the clock was ahead

@@ -9,8 +9,6 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/schedule"
-	"jobpolicy.dev/engine/zone"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -32,33 +30,22 @@ type snapshot struct {
 	now    time.Time
 	jobs   []*jobpolicyv1.OwnedJob
 	opts   options
-
-	// zone is what spec.time_zone names, UTC without one; it is nil where zoneErr
-	// says why.
-	zone    *time.Location
-	zoneErr error
-	// schedule is nil where scheduleErr says why, or zoneErr.
-	schedule    schedule.Schedule
-	scheduleErr error
-	// zoneInSchedule says that the schedule speaks of a TZ, which goes before
-	// spec.time_zone.
-	zoneInSchedule bool
+	timetable
 }
 
 func newSnapshot(req *jobpolicyv1.DecideCronJobRequest) *snapshot {
 	s := &snapshot{
-		req:            req,
-		spec:           req.GetSpec(),
-		status:         req.GetStatus(),
-		now:            req.GetNow().AsTime(),
-		jobs:           slices.SortedFunc(slices.Values(req.GetJobs()), byName),
-		opts:           readOptions(optionsOf(req.GetSpec())),
-		zoneInSchedule: strings.Contains(req.GetSpec().GetSchedule(), "TZ"),
+		req:    req,
+		spec:   req.GetSpec(),
+		status: req.GetStatus(),
+		now:    req.GetNow().AsTime(),
+		jobs:   slices.SortedFunc(slices.Values(req.GetJobs()), byName),
+		opts:   readOptions(optionsOf(req.GetSpec())),
 	}
 	if s.status == nil {
 		s.status = &jobpolicyv1.CronJobStatus{}
 	}
-	s.readSchedule()
+	s.timetable = readTimetable(s.spec, s.opts.clock)
 	return s
 }
 
@@ -67,28 +54,6 @@ func optionsOf(spec *jobpolicyv1.CronJobSpec) *jobpolicyv1.CronJobOptions {
 		return &jobpolicyv1.CronJobOptions{}
 	}
 	return spec.GetOptions()
-}
-
-// readSchedule reads the schedule in the zone that counts: the one that it names
-// itself, else spec.time_zone, else the caller's.
-func (s *snapshot) readSchedule() {
-	local, _ := zone.Load(s.spec.GetLocalTimeZone())
-	inZone := local
-	switch name := s.spec.GetTimeZone(); {
-	case s.spec.TimeZone == nil:
-		s.zone = time.UTC
-	case name == "Local":
-		s.zone = local
-	default:
-		if s.zone, s.zoneErr = zone.Load(name); s.zoneErr != nil {
-			return
-		}
-		inZone = s.zone
-	}
-	if s.zoneInSchedule {
-		inZone = local
-	}
-	s.schedule, s.scheduleErr = schedule.Parse(s.spec.GetSchedule(), inZone, s.opts.clock)
 }
 
 // maxSeenBytes leaves room for the time that observed_schedule begins with.

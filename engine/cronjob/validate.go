@@ -3,6 +3,7 @@ package cronjob
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -81,22 +82,15 @@ func (c *checker) ref(ref *jobpolicyv1.CronJobRef) {
 }
 
 func (c *checker) spec(spec *jobpolicyv1.CronJobSpec) {
-	if !c.require(spec != nil, "spec", "is required") {
+	if !c.timetable("spec.", spec) {
 		return
 	}
-	c.length("spec.schedule", spec.GetSchedule(), 0, maxTextBytes)
-	c.length("spec.time_zone", spec.GetTimeZone(), 0, maxZoneBytes)
 	policy := spec.GetConcurrencyPolicy()
 	_, known := jobpolicyv1.ConcurrencyPolicy_name[int32(policy)]
 	c.require(known, "spec.concurrency_policy", "has the unknown value %d", int32(policy))
-	c.requiredTime("spec.creation_time", spec.GetCreationTime())
-	_, err := zone.Load(spec.GetLocalTimeZone())
-	c.require(err == nil, "spec.local_time_zone", "must be the name of a time zone, is %q", spec.GetLocalTimeZone())
 	o := spec.GetOptions()
 	for _, option := range []struct{ field, value string }{
 		{"start_jitter_seconds", o.GetStartJitterSeconds()},
-		{"dst_repeated_hour", o.GetDstRepeatedHour()},
-		{"dst_skipped_hour", o.GetDstSkippedHour()},
 		{"missed_before_edit", o.GetMissedBeforeEdit()},
 		{"suspend_after_failures", o.GetSuspendAfterFailures()},
 		{"run_now", o.GetRunNow()},
@@ -105,6 +99,22 @@ func (c *checker) spec(spec *jobpolicyv1.CronJobSpec) {
 	} {
 		c.length("spec.options."+option.field, option.value, 0, maxTextBytes)
 	}
+}
+
+// timetable checks what a schedule is read from, of the spec whose fields begin
+// with prefix.
+func (c *checker) timetable(prefix string, spec *jobpolicyv1.CronJobSpec) bool {
+	if !c.require(spec != nil, strings.TrimSuffix(prefix, "."), "is required") {
+		return false
+	}
+	c.length(prefix+"schedule", spec.GetSchedule(), 0, maxTextBytes)
+	c.length(prefix+"time_zone", spec.GetTimeZone(), 0, maxZoneBytes)
+	c.requiredTime(prefix+"creation_time", spec.GetCreationTime())
+	_, err := zone.Load(spec.GetLocalTimeZone())
+	c.require(err == nil, prefix+"local_time_zone", "must be the name of a time zone, is %q", spec.GetLocalTimeZone())
+	c.length(prefix+"options.dst_repeated_hour", spec.GetOptions().GetDstRepeatedHour(), 0, maxTextBytes)
+	c.length(prefix+"options.dst_skipped_hour", spec.GetOptions().GetDstSkippedHour(), 0, maxTextBytes)
+	return true
 }
 
 func (c *checker) status(status *jobpolicyv1.CronJobStatus) {
@@ -161,6 +171,10 @@ func (c *checker) uid(field string, uid []byte) {
 
 func (c *checker) length(field, text string, low, high int) {
 	c.require(len(text) >= low && len(text) <= high, field, "must have %d to %d bytes, has %d", low, high, len(text))
+}
+
+func (c *checker) between(field string, n int32, most int) {
+	c.require(n >= 0 && int(n) <= most, field, "must be between 0 and %d, is %d", most, n)
 }
 
 func (c *checker) entries(field string, n int) bool {

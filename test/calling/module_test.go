@@ -9,6 +9,7 @@ import (
 )
 
 // The command of docs/calling.md makes a module that can do what the example does.
+// The program on the page runs there, and prints what stands behind it.
 func TestAnotherModuleCanCall(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -18,6 +19,10 @@ func TestAnotherModuleCanCall(t *testing.T) {
 	block := regexp.MustCompile("(?s)```\n(go mod edit .*?)```").FindSubmatch(page)
 	if block == nil {
 		t.Fatal("docs/calling.md has no block that begins with go mod edit")
+	}
+	program := regexp.MustCompile("(?s)```go\n(package main.*?)```.*?```\n(.*?)```").FindSubmatch(page)
+	if program == nil {
+		t.Fatal("docs/calling.md has no program with its output")
 	}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), []byte("module example.com/caller\n\ngo 1.26.0\n"))
@@ -29,13 +34,27 @@ func TestAnotherModuleCanCall(t *testing.T) {
 	if err := os.Symlink(root, filepath.Join(dir, "third_party/jobpolicy")); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range []string{string(block[1]), "go test -mod=mod ."} {
-		cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", command)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out)
-		}
+	if err := os.Mkdir(filepath.Join(dir, "questions"), 0o755); err != nil {
+		t.Fatal(err)
 	}
+	write(t, filepath.Join(dir, "questions/main.go"), program[1])
+	run(t, dir, string(block[1]))
+	run(t, dir, "go test -mod=mod .")
+	if got := run(t, dir, "go run -mod=mod ./questions"); got != string(program[2]) {
+		t.Errorf("the program prints:\n%s\nwant:\n%s", got, program[2])
+	}
+}
+
+// run returns what a command prints.
+func run(t *testing.T, dir, command string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", command)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return string(out)
 }
 
 func read(t *testing.T, path string) []byte {

@@ -45,6 +45,9 @@ const (
 	Capability_CAPABILITY_CRON_JOB        Capability = 13
 	// CheckJobStatus is served.
 	Capability_CAPABILITY_CHECK_JOB_STATUS Capability = 14
+	// The partial questions of PolicyService are answered, and DecideCronJobs and
+	// CheckJobStatuses are served.
+	Capability_CAPABILITY_PARTIAL_QUESTIONS Capability = 15
 )
 
 // Enum value maps for Capability.
@@ -65,6 +68,7 @@ var (
 		12: "CAPABILITY_GANG_SCHEDULING",
 		13: "CAPABILITY_CRON_JOB",
 		14: "CAPABILITY_CHECK_JOB_STATUS",
+		15: "CAPABILITY_PARTIAL_QUESTIONS",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":             0,
@@ -82,6 +86,7 @@ var (
 		"CAPABILITY_GANG_SCHEDULING":         12,
 		"CAPABILITY_CRON_JOB":                13,
 		"CAPABILITY_CHECK_JOB_STATUS":        14,
+		"CAPABILITY_PARTIAL_QUESTIONS":       15,
 	}
 )
 
@@ -232,7 +237,7 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12+\n" +
 	"\x11contract_versions\x18\x02 \x03(\tR\x10contractVersions\x12<\n" +
 	"\fcapabilities\x18\x03 \x03(\x0e2\x18.jobpolicy.v1.CapabilityR\fcapabilities\x12*\n" +
-	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes*\xdd\x03\n" +
+	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes*\xff\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -250,7 +255,8 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\x1dCAPABILITY_TTL_AFTER_FINISHED\x10\v\x12\x1e\n" +
 	"\x1aCAPABILITY_GANG_SCHEDULING\x10\f\x12\x17\n" +
 	"\x13CAPABILITY_CRON_JOB\x10\r\x12\x1f\n" +
-	"\x1bCAPABILITY_CHECK_JOB_STATUS\x10\x0eB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x1bCAPABILITY_CHECK_JOB_STATUS\x10\x0e\x12 \n" +
+	"\x1cCAPABILITY_PARTIAL_QUESTIONS\x10\x0fB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_server_info_proto_rawDescOnce sync.Once

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/judge"
 )
@@ -26,4 +27,24 @@ func (s *service) MatchSuccessPolicy(ctx context.Context, req *jobpolicyv1.Match
 // ComputePodBackoff implements jobpolicyv1grpc.PolicyServiceServer.
 func (s *service) ComputePodBackoff(ctx context.Context, req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.ComputePodBackoffResponse, error) {
 	return judge.Answer(ctx, s.judge, engine.ComputePodBackoff, req)
+}
+
+// ChoosePodsToDelete implements jobpolicyv1grpc.PolicyServiceServer.
+func (s *service) ChoosePodsToDelete(ctx context.Context, req *jobpolicyv1.ChoosePodsToDeleteRequest) (*jobpolicyv1.ChoosePodsToDeleteResponse, error) {
+	return judge.Answer(ctx, s.judge, engine.ChoosePodsToDelete, req)
+}
+
+// ComputeIndexes implements jobpolicyv1grpc.PolicyServiceServer.
+func (s *service) ComputeIndexes(ctx context.Context, req *jobpolicyv1.ComputeIndexesRequest) (*jobpolicyv1.ComputeIndexesResponse, error) {
+	return judge.Answer(ctx, s.judge, engine.ComputeIndexes, req)
+}
+
+// ComputeDeadlines implements jobpolicyv1grpc.PolicyServiceServer.
+func (s *service) ComputeDeadlines(ctx context.Context, req *jobpolicyv1.ComputeDeadlinesRequest) (*jobpolicyv1.ComputeDeadlinesResponse, error) {
+	return judge.Answer(ctx, s.judge, engine.ComputeDeadlines, req)
+}
+
+// ListScheduledRuns implements jobpolicyv1grpc.PolicyServiceServer.
+func (s *service) ListScheduledRuns(ctx context.Context, req *jobpolicyv1.ListScheduledRunsRequest) (*jobpolicyv1.ListScheduledRunsResponse, error) {
+	return judge.Answer(ctx, s.judge, cronjob.ListScheduledRuns, req)
 }

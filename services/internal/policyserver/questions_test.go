@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/testengine"
@@ -70,6 +71,24 @@ func questionCases() map[string]questionCase {
 		"ComputePodBackoff": questionOf(engine.ComputePodBackoff, policyClient.ComputePodBackoff,
 			&jobpolicyv1.ComputePodBackoffRequest{Now: now, Histories: []*jobpolicyv1.FailureHistory{failedNow}},
 			&jobpolicyv1.ComputePodBackoffRequest{}, "now"),
+		"ChoosePodsToDelete": questionOf(engine.ChoosePodsToDelete, policyClient.ChoosePodsToDelete,
+			&jobpolicyv1.ChoosePodsToDeleteRequest{
+				Pods: []*jobpolicyv1.ActivePod{{Uid: testenv.UID(2), Phase: jobpolicyv1.PodPhase_POD_PHASE_PENDING}}, Excess: 1,
+			},
+			&jobpolicyv1.ChoosePodsToDeleteRequest{Excess: -1}, "excess"),
+		"ComputeIndexes": questionOf(engine.ComputeIndexes, policyClient.ComputeIndexes,
+			&jobpolicyv1.ComputeIndexesRequest{Completions: 5, CompletedIndexes: ranges(1, 2)},
+			&jobpolicyv1.ComputeIndexesRequest{BusyIndexes: ranges(2, 1)}, "busy_indexes.ranges"),
+		"ComputeDeadlines": questionOf(engine.ComputeDeadlines, policyClient.ComputeDeadlines,
+			&jobpolicyv1.ComputeDeadlinesRequest{
+				Now: now, Jobs: []*jobpolicyv1.JobLifetime{{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: proto.Int64(5)}}},
+			},
+			&jobpolicyv1.ComputeDeadlinesRequest{Now: now, Jobs: []*jobpolicyv1.JobLifetime{{}}}, "jobs[0].spec"),
+		"ListScheduledRuns": questionOf(cronjob.ListScheduledRuns, policyClient.ListScheduledRuns,
+			&jobpolicyv1.ListScheduledRunsRequest{
+				Now: now, Schedules: []*jobpolicyv1.ScheduleHistory{{Spec: testenv.CronJobSnapshot().GetSpec()}},
+			},
+			&jobpolicyv1.ListScheduledRunsRequest{Now: now, MaxNext: 101}, "max_next"),
 	}
 }
 

@@ -29,6 +29,10 @@ const (
 	PolicyService_MatchPodFailurePolicy_FullMethodName = "/jobpolicy.v1.PolicyService/MatchPodFailurePolicy"
 	PolicyService_MatchSuccessPolicy_FullMethodName    = "/jobpolicy.v1.PolicyService/MatchSuccessPolicy"
 	PolicyService_ComputePodBackoff_FullMethodName     = "/jobpolicy.v1.PolicyService/ComputePodBackoff"
+	PolicyService_ChoosePodsToDelete_FullMethodName    = "/jobpolicy.v1.PolicyService/ChoosePodsToDelete"
+	PolicyService_ComputeIndexes_FullMethodName        = "/jobpolicy.v1.PolicyService/ComputeIndexes"
+	PolicyService_ComputeDeadlines_FullMethodName      = "/jobpolicy.v1.PolicyService/ComputeDeadlines"
+	PolicyService_ListScheduledRuns_FullMethodName     = "/jobpolicy.v1.PolicyService/ListScheduledRuns"
 	PolicyService_GetServerInfo_FullMethodName         = "/jobpolicy.v1.PolicyService/GetServerInfo"
 )
 
@@ -83,6 +87,15 @@ type PolicyServiceClient interface {
 	MatchSuccessPolicy(ctx context.Context, in *v1.MatchSuccessPolicyRequest, opts ...grpc.CallOption) (*v1.MatchSuccessPolicyResponse, error)
 	// ComputePodBackoff says when the next pod may be created after others failed.
 	ComputePodBackoff(ctx context.Context, in *v1.ComputePodBackoffRequest, opts ...grpc.CallOption) (*v1.ComputePodBackoffResponse, error)
+	// ChoosePodsToDelete says which pods to delete first when there are too many.
+	ChoosePodsToDelete(ctx context.Context, in *v1.ChoosePodsToDeleteRequest, opts ...grpc.CallOption) (*v1.ChoosePodsToDeleteResponse, error)
+	// ComputeIndexes says which indexes are completed, failed and missing.
+	ComputeIndexes(ctx context.Context, in *v1.ComputeIndexesRequest, opts ...grpc.CallOption) (*v1.ComputeIndexesResponse, error)
+	// ComputeDeadlines says until when Jobs may be active, and until when finished
+	// ones are kept.
+	ComputeDeadlines(ctx context.Context, in *v1.ComputeDeadlinesRequest, opts ...grpc.CallOption) (*v1.ComputeDeadlinesResponse, error)
+	// ListScheduledRuns says when schedules are due next, and what they missed.
+	ListScheduledRuns(ctx context.Context, in *v1.ListScheduledRunsRequest, opts ...grpc.CallOption) (*v1.ListScheduledRunsResponse, error)
 	// GetServerInfo says which contract and capabilities are served.
 	GetServerInfo(ctx context.Context, in *v1.GetServerInfoRequest, opts ...grpc.CallOption) (*v1.GetServerInfoResponse, error)
 }
@@ -185,6 +198,46 @@ func (c *policyServiceClient) ComputePodBackoff(ctx context.Context, in *v1.Comp
 	return out, nil
 }
 
+func (c *policyServiceClient) ChoosePodsToDelete(ctx context.Context, in *v1.ChoosePodsToDeleteRequest, opts ...grpc.CallOption) (*v1.ChoosePodsToDeleteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.ChoosePodsToDeleteResponse)
+	err := c.cc.Invoke(ctx, PolicyService_ChoosePodsToDelete_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) ComputeIndexes(ctx context.Context, in *v1.ComputeIndexesRequest, opts ...grpc.CallOption) (*v1.ComputeIndexesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.ComputeIndexesResponse)
+	err := c.cc.Invoke(ctx, PolicyService_ComputeIndexes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) ComputeDeadlines(ctx context.Context, in *v1.ComputeDeadlinesRequest, opts ...grpc.CallOption) (*v1.ComputeDeadlinesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.ComputeDeadlinesResponse)
+	err := c.cc.Invoke(ctx, PolicyService_ComputeDeadlines_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) ListScheduledRuns(ctx context.Context, in *v1.ListScheduledRunsRequest, opts ...grpc.CallOption) (*v1.ListScheduledRunsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.ListScheduledRunsResponse)
+	err := c.cc.Invoke(ctx, PolicyService_ListScheduledRuns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServerInfoRequest, opts ...grpc.CallOption) (*v1.GetServerInfoResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.GetServerInfoResponse)
@@ -246,6 +299,15 @@ type PolicyServiceServer interface {
 	MatchSuccessPolicy(context.Context, *v1.MatchSuccessPolicyRequest) (*v1.MatchSuccessPolicyResponse, error)
 	// ComputePodBackoff says when the next pod may be created after others failed.
 	ComputePodBackoff(context.Context, *v1.ComputePodBackoffRequest) (*v1.ComputePodBackoffResponse, error)
+	// ChoosePodsToDelete says which pods to delete first when there are too many.
+	ChoosePodsToDelete(context.Context, *v1.ChoosePodsToDeleteRequest) (*v1.ChoosePodsToDeleteResponse, error)
+	// ComputeIndexes says which indexes are completed, failed and missing.
+	ComputeIndexes(context.Context, *v1.ComputeIndexesRequest) (*v1.ComputeIndexesResponse, error)
+	// ComputeDeadlines says until when Jobs may be active, and until when finished
+	// ones are kept.
+	ComputeDeadlines(context.Context, *v1.ComputeDeadlinesRequest) (*v1.ComputeDeadlinesResponse, error)
+	// ListScheduledRuns says when schedules are due next, and what they missed.
+	ListScheduledRuns(context.Context, *v1.ListScheduledRunsRequest) (*v1.ListScheduledRunsResponse, error)
 	// GetServerInfo says which contract and capabilities are served.
 	GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error)
 	mustEmbedUnimplementedPolicyServiceServer()
@@ -284,6 +346,18 @@ func (UnimplementedPolicyServiceServer) MatchSuccessPolicy(context.Context, *v1.
 }
 func (UnimplementedPolicyServiceServer) ComputePodBackoff(context.Context, *v1.ComputePodBackoffRequest) (*v1.ComputePodBackoffResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ComputePodBackoff not implemented")
+}
+func (UnimplementedPolicyServiceServer) ChoosePodsToDelete(context.Context, *v1.ChoosePodsToDeleteRequest) (*v1.ChoosePodsToDeleteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChoosePodsToDelete not implemented")
+}
+func (UnimplementedPolicyServiceServer) ComputeIndexes(context.Context, *v1.ComputeIndexesRequest) (*v1.ComputeIndexesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ComputeIndexes not implemented")
+}
+func (UnimplementedPolicyServiceServer) ComputeDeadlines(context.Context, *v1.ComputeDeadlinesRequest) (*v1.ComputeDeadlinesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ComputeDeadlines not implemented")
+}
+func (UnimplementedPolicyServiceServer) ListScheduledRuns(context.Context, *v1.ListScheduledRunsRequest) (*v1.ListScheduledRunsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListScheduledRuns not implemented")
 }
 func (UnimplementedPolicyServiceServer) GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetServerInfo not implemented")
@@ -471,6 +545,78 @@ func _PolicyService_ComputePodBackoff_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_ChoosePodsToDelete_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.ChoosePodsToDeleteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).ChoosePodsToDelete(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_ChoosePodsToDelete_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).ChoosePodsToDelete(ctx, req.(*v1.ChoosePodsToDeleteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PolicyService_ComputeIndexes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.ComputeIndexesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).ComputeIndexes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_ComputeIndexes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).ComputeIndexes(ctx, req.(*v1.ComputeIndexesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PolicyService_ComputeDeadlines_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.ComputeDeadlinesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).ComputeDeadlines(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_ComputeDeadlines_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).ComputeDeadlines(ctx, req.(*v1.ComputeDeadlinesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PolicyService_ListScheduledRuns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.ListScheduledRunsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).ListScheduledRuns(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_ListScheduledRuns_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).ListScheduledRuns(ctx, req.(*v1.ListScheduledRunsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PolicyService_GetServerInfo_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(v1.GetServerInfoRequest)
 	if err := dec(in); err != nil {
@@ -531,6 +677,22 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ComputePodBackoff",
 			Handler:    _PolicyService_ComputePodBackoff_Handler,
+		},
+		{
+			MethodName: "ChoosePodsToDelete",
+			Handler:    _PolicyService_ChoosePodsToDelete_Handler,
+		},
+		{
+			MethodName: "ComputeIndexes",
+			Handler:    _PolicyService_ComputeIndexes_Handler,
+		},
+		{
+			MethodName: "ComputeDeadlines",
+			Handler:    _PolicyService_ComputeDeadlines_Handler,
+		},
+		{
+			MethodName: "ListScheduledRuns",
+			Handler:    _PolicyService_ListScheduledRuns_Handler,
 		},
 		{
 			MethodName: "GetServerInfo",

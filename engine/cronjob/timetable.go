@@ -1,0 +1,93 @@
+package cronjob
+
+import (
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine/schedule"
+	"jobpolicy.dev/engine/zone"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A timetable is a CronJob's schedule, in its time zone and with its options for
+// clock changes.
+type timetable struct {
+	// zone is what spec.time_zone names, UTC without one; it is nil where zoneErr
+	// says why.
+	zone    *time.Location
+	zoneErr error
+	// schedule is nil where scheduleErr says why, or zoneErr.
+	schedule    schedule.Schedule
+	scheduleErr error
+	// zoneInSchedule says that the schedule speaks of a TZ, which goes before
+	// spec.time_zone.
+	zoneInSchedule bool
+}
+
+// readTimetable reads the schedule in the zone that counts: the one that it names
+// itself, else spec.time_zone, else the caller's.
+func readTimetable(spec *jobpolicyv1.CronJobSpec, clock schedule.Options) timetable {
+	t := timetable{zoneInSchedule: strings.Contains(spec.GetSchedule(), "TZ")}
+	local, _ := zone.Load(spec.GetLocalTimeZone())
+	inZone := local
+	switch name := spec.GetTimeZone(); {
+	case spec.TimeZone == nil:
+		t.zone = time.UTC
+	case name == "Local":
+		t.zone = local
+	default:
+		if t.zone, t.zoneErr = zone.Load(name); t.zoneErr != nil {
+			return t
+		}
+		inZone = t.zone
+	}
+	if t.zoneInSchedule {
+		inZone = local
+	}
+	t.schedule, t.scheduleErr = schedule.Parse(spec.GetSchedule(), inZone, clock)
+	return t
+}
+
+// lastRun is when the last run was scheduled, by what is recorded of it, unless
+// that would stop the schedule: it lies ahead, and the schedule has a time before
+// it. The clock was ahead when it was written, and the schedule begins anew now.
+// If it is itself the next time of the schedule it stands: that run was started,
+// perhaps by another replica whose clock is ahead by a second.
+func (t timetable) lastRun(recorded *timestamppb.Timestamp, now time.Time) *timestamppb.Timestamp {
+	if recorded == nil || t.schedule == nil {
+		return recorded
+	}
+	if next, ok := t.schedule.Next(now); !ok || !next.Before(recorded.AsTime()) {
+		return recorded
+	}
+	return timestamppb.New(now.Truncate(time.Second))
+}
+
+// dueAfter says what the schedule, which must have been read, asks for after a
+// time and until now.
+func (t timetable) dueAfter(after, now time.Time) due {
+	d := due{after: after}
+	from := d.after
+	if at, ok := t.schedule.Last(d.after, now); ok {
+		d.at, from = at, at
+		d.times = t.schedule.Count(d.after, now)
+	}
+	d.next, _ = t.schedule.Next(from)
+	return d
+}
+
+// missedBefore are the last n times that were due before the latest one, the
+// newest first.
+func (t timetable) missedBefore(d due, n int) []time.Time {
+	var missed []time.Time
+	for before := d.at; len(missed) < n; {
+		at, ok := t.schedule.Last(d.after, before.Add(-time.Second))
+		if !ok {
+			break
+		}
+		missed, before = append(missed, at), at
+	}
+	return missed
+}

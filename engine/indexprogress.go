@@ -1,0 +1,24 @@
+package engine
+
+import "jobpolicy.dev/engine/indexset"
+
+// An indexProgress says which indexes are done. An index is never both: whichever
+// was recorded first stays, and of what is new at the same time success wins, so
+// that the API server takes the status (invariant I5).
+type indexProgress struct{ succeededIndexes, failedIndexes indexset.Set }
+
+// and adds indexes that are new: succeeded, and failed for good.
+func (p indexProgress) and(succeeded, failed indexset.Set) indexProgress {
+	succeeded = p.succeededIndexes.Union(succeeded.Minus(p.failedIndexes))
+	return indexProgress{succeeded, p.failedIndexes.Union(failed.Minus(succeeded))}
+}
+
+// taken are the indexes that need no pod: those that are done or busy.
+func (p indexProgress) taken(busy indexset.Set) indexset.Set {
+	return p.succeededIndexes.Union(p.failedIndexes).Union(busy)
+}
+
+// missing are the lowest n indexes below completions that need a pod.
+func (p indexProgress) missing(busy indexset.Set, n, completions int32) indexset.Set {
+	return p.taken(busy).FirstMissing(n, completions)
+}

@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A lifetime is what the deadlines of a Job follow from. It is made by
+// newLifetime only; its messages are present.
+type lifetime struct {
+	spec   *jobpolicyv1.JobSpec
+	status *jobpolicyv1.JobStatus
+	now    time.Time
+}
+
+// newLifetime takes a status that was never written for an empty one.
+func newLifetime(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, now *timestamppb.Timestamp) lifetime {
+	if status == nil {
+		status = &jobpolicyv1.JobStatus{}
+	}
+	return lifetime{spec, status, now.AsTime()}
+}
+
+// resuming reports whether the Job was suspended and no longer is. A condition
+// Suspended that is false already, in whatever words, is no resume: the API
+// server refuses to change the start time of a Job that was not suspended.
+func (l lifetime) resuming() bool {
+	_, suspended := trueCondition(l.status, conditionSuspended)
+	return suspended && !l.spec.GetSuspend()
+}
+
+// activeSince is when the Job was last set going. started is false for a Job
+// that starts or resumes in this round; whatever start time an earlier life
+// left behind does not count then.
+func (l lifetime) activeSince() (start time.Time, started bool) {
+	if l.status.GetStartTime() == nil || l.resuming() {
+		return l.now.Truncate(time.Second), false
+	}
+	return l.status.GetStartTime().AsTime(), true
+}

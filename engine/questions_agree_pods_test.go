@@ -1,0 +1,192 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/indexset"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A decision deletes the pods that ChoosePodsToDelete names, in its order, as far
+// as one decision may.
+func TestChoosePodsToDeleteIsWhatDecisionsDo(t *testing.T) {
+	bad, tooMany := 0, 0
+	agreement(t, asDrawn, func(t *rapid.T, req *request, resp *jobpolicyv1.DecideJobResponse) bool {
+		wanted := resp.GetExplanation().GetFacts()
+		if wanted == nil || wanted.WantedActive == nil || len(resp.GetDelete()) == 0 {
+			return false
+		}
+		question := &jobpolicyv1.ChoosePodsToDeleteRequest{
+			Pods: req.GetActivePods().GetPods(), Excess: max(0, req.GetPods().GetActive()-wanted.GetWantedActive()),
+		}
+		if req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
+			question.Completions = req.GetSpec().Completions
+		}
+		answer, err := engine.ChoosePodsToDelete(question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := answer.GetDelete()[:min(len(answer.GetDelete()), atMost(req.GetSettings().GetMaxPodChanges()))]
+		if diff := cmp.Diff(want, resp.GetDelete(), protocmp.Transform()); diff != "" {
+			t.Fatalf("deleted pods (-answer +decision):\n%s", diff)
+		}
+		for _, d := range want {
+			switch d.GetReason() {
+			case jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX:
+				bad++
+			case jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY:
+				tooMany++
+			}
+		}
+		return true
+	})
+	if bad == 0 || tooMany == 0 {
+		t.Errorf("pods with a bad index: %d, pods too many: %d; want some of both", bad, tooMany)
+	}
+}
+
+// A decision completes, fails and creates pods for the indexes that ComputeIndexes
+// names.
+func TestComputeIndexesIsWhatDecisionsDo(t *testing.T) {
+	created, failed := 0, 0
+	onlyIndexes := func(req *request) {
+		keep := req.GetStatus().GetFailedIndexes()
+		undecided(req)
+		req.Retry = nil
+		if req.GetStatus() != nil {
+			req.Status.FailedIndexes = keep
+		}
+	}
+	agreement(t, onlyIndexes, func(t *rapid.T, req *request, resp *jobpolicyv1.DecideJobResponse) bool {
+		spec := req.GetSpec()
+		if spec.GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED || spec.GetPodFailurePolicy() != nil || resp.GetStatus() == nil {
+			return false
+		}
+		question := &jobpolicyv1.ComputeIndexesRequest{
+			Completions: spec.GetCompletions(), CompletedIndexes: req.GetStatus().GetCompletedIndexes(),
+			FailedIndexes: req.GetStatus().GetFailedIndexes(), MaxMissing: resp.GetCreate().GetCount(),
+		}
+		var succeeded, exhausted []int32
+		for _, pod := range req.GetUnaccountedPods() {
+			if pod.Index != nil && pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED {
+				succeeded = append(succeeded, pod.GetIndex())
+			}
+		}
+		for _, pod := range newlyFailed(req) {
+			if pod.Index != nil && spec.BackoffLimitPerIndex != nil && pod.GetIndexFailureCount() >= spec.GetBackoffLimitPerIndex() {
+				exhausted = append(exhausted, pod.GetIndex())
+			}
+		}
+		question.NewlySucceeded, question.NewlyFailed = indexMessage(indexset.Of(succeeded...)), indexMessage(indexset.Of(exhausted...))
+		answer, err := engine.ComputeIndexes(question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status := resp.GetStatus()
+		if a, b := indexes(answer.GetCompletedIndexes()), indexes(status.GetCompletedIndexes()); !slices.Equal(a.Ranges(), b.Ranges()) {
+			t.Fatalf("the decision completes %v, by the answer these are %v", b, a)
+		}
+		if spec.BackoffLimitPerIndex != nil {
+			failed += len(exhausted)
+			if a, b := indexes(answer.GetFailedIndexes()), indexes(status.GetFailedIndexes()); !slices.Equal(a.Ranges(), b.Ranges()) {
+				t.Fatalf("the decision fails %v, by the answer these are %v", b, a)
+			}
+			return true // some of the missing indexes may have to wait
+		}
+		if resp.GetCreate() == nil {
+			return false
+		}
+		created++
+		if a, b := indexes(answer.GetMissingIndexes()), indexes(resp.GetCreate().GetIndexes()); !slices.Equal(a.Ranges(), b.Ranges()) {
+			t.Fatalf("the decision creates pods for %v, by the answer %v are missing", b, a)
+		}
+		return true
+	})
+	if created == 0 || failed == 0 {
+		t.Errorf("decisions that created pods: %d, indexes that failed: %d; want some of both", created, failed)
+	}
+}
+
+// A decision fails a Job at the time, waits until it, deletes the finished Job or
+// keeps it, as ComputeDeadlines says.
+func TestComputeDeadlinesIsWhatDecisionsDo(t *testing.T) {
+	seen := map[string]int{}
+	timed := func(req *request) {
+		spec := req.GetSpec()
+		spec.Suspend, spec.Deleting, req.NamespaceDeleting = false, false, false
+		switch spec.GetParallelism() % 3 {
+		case 0:
+			spec.ActiveDeadlineSeconds = proto.Int64(int64(spec.GetBackoffLimit() % 20))
+		case 1:
+			spec.TtlSecondsAfterFinished = proto.Int32(spec.GetBackoffLimit() % 20)
+			spec.TtlOptions = &jobpolicyv1.TtlOptions{SecondsAfterComplete: proto.String("3"), SecondsAfterFailed: proto.String("soon")}
+		}
+		for i, c := range req.GetStatus().GetConditions() {
+			if i%2 == 0 {
+				c.LastTransitionTime = req.GetStatus().GetStartTime()
+			}
+		}
+	}
+	agreement(t, timed, func(t *rapid.T, req *request, resp *jobpolicyv1.DecideJobResponse) bool {
+		answer, err := engine.ComputeDeadlines(&jobpolicyv1.ComputeDeadlinesRequest{
+			Now: req.GetNow(), Jobs: []*jobpolicyv1.JobLifetime{{Spec: req.GetSpec(), Status: req.GetStatus()}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := answer.GetDeadlines()[0]
+		if rule := answered(resp, "deadlinePassed"); rule != nil && req.GetSpec().ActiveDeadlineSeconds != nil {
+			seen["asked"]++
+			if rule.GetDecided() != d.GetActiveDeadlinePassed() {
+				t.Fatalf("the decision says %v, the answer %v", rule, d)
+			}
+		}
+		if resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+			return false
+		}
+		for _, w := range resp.GetExplanation().GetWaits() {
+			expected := map[jobpolicyv1.WaitReason]*timestamppb.Timestamp{
+				jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE: d.GetActiveDeadline(), jobpolicyv1.WaitReason_WAIT_REASON_TTL: d.GetExpirationTime(),
+			}
+			if want, concerned := expected[w.GetReason()]; concerned {
+				seen[w.GetReason().String()]++
+				if want == nil || !want.AsTime().Equal(w.GetUntil().AsTime()) {
+					t.Fatalf("the decision waits until %v, the answer is %v", w, d)
+				}
+			}
+		}
+		if isFinished(req.GetStatus()) {
+			if (resp.GetDeleteJob() != nil) != d.GetExpired() || !proto.Equal(resp.GetDeleteJob().GetDueTime(), expiredAt(d)) {
+				t.Fatalf("the decision deletes %v, the answer is %v", resp.GetDeleteJob(), d)
+			}
+			if diff := cmp.Diff(d.GetEvents(), resp.GetEvents(), protocmp.Transform()); diff != "" {
+				t.Fatalf("events (-answer +decision):\n%s", diff)
+			}
+		}
+		if d.GetExpired() {
+			seen["expired"]++
+		}
+		return d.ActiveDeadline != nil || d.ExpirationTime != nil
+	})
+	for _, want := range []string{"asked", "expired", "WAIT_REASON_DEADLINE", "WAIT_REASON_TTL"} {
+		if seen[want] == 0 {
+			t.Errorf("no draw had %s: %v", want, seen)
+		}
+	}
+}
+
+// expiredAt is the time at which a Job was to be deleted that is.
+func expiredAt(d *jobpolicyv1.JobDeadlines) *timestamppb.Timestamp {
+	if d.GetExpired() {
+		return d.GetExpirationTime()
+	}
+	return nil
+}
