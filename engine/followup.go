@@ -18,7 +18,7 @@ func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.Foll
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	case creates == 0 && deletes == 0 && (releases >= s.manyPods() || announces(s, resp) || s.idle()):
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
-	case deletes > 0 || releases > 0:
+	case deletes > 0 || (releases > 0 && !s.atomicRelease()):
 		return jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED
 	default:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_NONE
