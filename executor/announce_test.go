@@ -40,7 +40,7 @@ func (finishing) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest)
 
 // underWay is what the newest write wants to write.
 func (s *server) underWay() *batchv1.Job {
-	return s.actions[len(s.actions)-1].(clienttesting.UpdateAction).GetObject().(*batchv1.Job).DeepCopy()
+	return s.Writes()[len(s.Writes())-1].(clienttesting.UpdateAction).GetObject().(*batchv1.Job).DeepCopy()
 }
 
 // take lets the newest write take effect.

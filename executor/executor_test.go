@@ -158,10 +158,10 @@ func TestWritesThatCouldHitAnotherPodCarryItsUID(t *testing.T) {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
 	wantPatch := `{"metadata":{"uid":"` + string(testUID(2)) + `","resourceVersion":"102","$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"]}}`
-	if diff := cmp.Diff(wantPatch, string(s.actions[0].(clienttesting.PatchAction).GetPatch())); diff != "" {
+	if diff := cmp.Diff(wantPatch, string(s.Writes()[0].(clienttesting.PatchAction).GetPatch())); diff != "" {
 		t.Errorf("patch (-want +got):\n%s", diff)
 	}
-	options := s.actions[1].(clienttesting.DeleteActionImpl).DeleteOptions
+	options := s.Writes()[1].(clienttesting.DeleteActionImpl).DeleteOptions
 	if options.Preconditions == nil || options.Preconditions.UID == nil || *options.Preconditions.UID != testUID(2) {
 		t.Errorf("deletion has preconditions %v, want the pod's UID", options.Preconditions)
 	}

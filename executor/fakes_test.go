@@ -2,9 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -14,19 +11,16 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 
+	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-func testUID(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012x", n)) }
+func testUID(n int) types.UID { return fakes.UID(n) }
 
 // script is a Decider that answers with functions, one after the other; after
 // the last it answers that everything is settled.
@@ -66,104 +60,20 @@ func applying(d *jobpolicyv1.DecideJobResponse) answer {
 	}
 }
 
-// server is a clientset that gives out UIDs and resource versions as an API
-// server does, and records the writes it is asked for.
+// server is the fakes' API server.
 type server struct {
-	*fake.Clientset
-	mu       sync.Mutex
-	version  int
-	writes   []string
-	actions  []clienttesting.Action
+	*fakes.Server
+	mu       sync.Locker                  // Keeps writes out.
 	failures map[string]func(n int) error // By write; n counts the tries of it.
-	tries    map[string]int
 }
 
 func newServer(objects ...runtime.Object) *server {
-	s := &server{Clientset: fake.NewClientset(), version: 100, failures: map[string]func(int) error{}, tries: map[string]int{}}
-	for _, o := range objects {
-		s.stamp(o)
-		if err := s.Tracker().Add(o); err != nil {
-			panic(err)
-		}
-	}
-	s.PrependReactor("*", "*", s.react)
-	return s
+	s := fakes.NewServer(objects...)
+	return &server{s, s, s.Failures}
 }
 
-func (s *server) stamp(o runtime.Object) {
-	m, err := meta.Accessor(o)
-	if err != nil {
-		panic(err)
-	}
-	s.version++
-	m.SetResourceVersion(strconv.Itoa(s.version))
-	if m.GetUID() == "" {
-		m.SetUID(testUID(0x1000 + s.version))
-	}
-	if m.GetName() == "" {
-		m.SetName(m.GetGenerateName() + strconv.Itoa(s.version))
-	}
-	if m.GetCreationTimestamp().Time.IsZero() {
-		m.SetCreationTimestamp(metav1.Now())
-	}
-}
-
-func (s *server) react(action clienttesting.Action) (bool, runtime.Object, error) {
-	if action.GetResource().Resource == "events" || action.GetVerb() == "get" || action.GetVerb() == "list" || action.GetVerb() == "watch" {
-		return false, nil, nil
-	}
-	write := action.GetVerb() + " " + action.GetResource().Resource
-	if sub := action.GetSubresource(); sub != "" {
-		write += "/" + sub
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writes = append(s.writes, write)
-	s.actions = append(s.actions, action)
-	s.tries[write]++
-	if fail := s.failures[write]; fail != nil {
-		if err := fail(s.tries[write]); err != nil {
-			return true, nil, err
-		}
-	}
-	switch a := action.(type) {
-	case clienttesting.CreateAction: // Updates are of this type, too.
-		s.stamp(a.GetObject())
-	case clienttesting.PatchActionImpl:
-		return s.patch(a)
-	}
-	return false, nil, nil
-}
-
-// patch lets the tracker apply the patch, then gives the object a version. A patch
-// that names a version is one of that version.
-func (s *server) patch(a clienttesting.PatchActionImpl) (bool, runtime.Object, error) {
-	var named struct {
-		Metadata struct{ ResourceVersion string }
-	}
-	must(json.Unmarshal(a.GetPatch(), &named))
-	current, err := s.Tracker().Get(a.GetResource(), a.GetNamespace(), a.GetName())
-	if err != nil {
-		return true, nil, err
-	}
-	m, err := meta.Accessor(current)
-	must(err)
-	if v := named.Metadata.ResourceVersion; v != "" && v != m.GetResourceVersion() {
-		return true, nil, apierrors.NewConflict(a.GetResource().GroupResource(), a.GetName(), errors.New("newer"))
-	}
-	handled, obj, err := clienttesting.ObjectReaction(s.Tracker())(a)
-	if err != nil || !handled {
-		return handled, obj, err
-	}
-	s.stamp(obj)
-	return true, obj, s.Tracker().Update(a.GetResource(), obj, a.GetNamespace())
-}
-
-func (s *server) done() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.writes...)
-}
+func (s *server) stamp(o runtime.Object) { s.Stamp(o) }
+func (s *server) done() []string         { return s.Done() }
 
 func testJob(change ...func(*batchv1.Job)) *batchv1.Job {
 	manager := ManagedBy
@@ -231,32 +141,12 @@ func start(t *testing.T, cfg Config) *Executor {
 // run runs an Executor for the length of the test.
 func run(t *testing.T, e *Executor) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- e.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("run: %v", err)
-			}
-		case <-time.After(time.Minute):
-			t.Error("run does not end")
-		}
-	})
+	fakes.Run(t, e.Run)
 }
 
-// eventually waits until the condition holds.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+	fakes.Eventually(t, what, condition)
 }
 
 func (s *server) pod(t *testing.T, name string) *corev1.Pod {

@@ -261,7 +261,7 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 					t.Error("only creation is held back, so that the engine would let the Job begin")
 				}
 			}
-			if n := s.tries[write]; n != 3 {
+			if n := s.Tries(write); n != 3 {
 				t.Errorf("%s was tried %d times, want 3", write, n)
 			}
 			if groups := s.podGroups(t); groups[0] == "none" || groups[1] == "none" {

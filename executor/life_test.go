@@ -90,7 +90,7 @@ func TestAStatusWithoutAnAnswerIsNotForgotten(t *testing.T) {
 		if n > 1 {
 			return nil
 		}
-		job := s.actions[len(s.actions)-1].(clienttesting.UpdateAction).GetObject().DeepCopyObject()
+		job := s.Writes()[len(s.Writes())-1].(clienttesting.UpdateAction).GetObject().DeepCopyObject()
 		s.replace(jobResource, job)
 		return errors.New("connection lost")
 	}

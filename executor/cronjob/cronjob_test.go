@@ -51,8 +51,8 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 	if len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
 		t.Fatalf("second question has jobs %v, want cron-1", second.GetJobs())
 	}
-	eventually(t, "status written", func() bool { return slices.Contains(s.done(), "update cronjobs/status") })
-	if diff := cmp.Diff([]string{"create jobs", "update cronjobs/status"}, s.done()); diff != "" {
+	eventually(t, "status written", func() bool { return slices.Contains(s.Done(), "update cronjobs/status") })
+	if diff := cmp.Diff([]string{"create jobs", "update cronjobs/status"}, s.Done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 	job, err := s.BatchV1().Jobs(namespace).Get(t.Context(), "cron-1", metav1.GetOptions{})
@@ -62,7 +62,7 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 	yes := true
 	job.ManagedFields = nil // The fake server keeps them.
 	want := metav1.ObjectMeta{
-		Name: "cron-1", Namespace: namespace, UID: job.UID, ResourceVersion: job.ResourceVersion,
+		Name: "cron-1", Namespace: namespace, UID: job.UID, ResourceVersion: job.ResourceVersion, CreationTimestamp: job.CreationTimestamp,
 		Labels:      map[string]string{"of": "template"},
 		Annotations: map[string]string{"also": "template", "from": "engine"},
 		OwnerReferences: []metav1.OwnerReference{{
@@ -87,7 +87,7 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 
 func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	s := newServer(testCron())
-	s.failures["patch cronjobs"] = apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil)
+	s.fail("patch cronjobs", apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil))
 	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
 		Edits:  &jobpolicyv1.CronJobEdits{ClearRunNow: true},
@@ -95,7 +95,7 @@ func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	})}}
 	start(t, s, d)
 	d.await(t, 2)
-	if diff := cmp.Diff([]string{"create jobs", "patch cronjobs"}, s.done()); diff != "" {
+	if diff := cmp.Diff([]string{"create jobs", "patch cronjobs"}, s.Done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 	eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "Started") })
@@ -136,14 +136,14 @@ func TestNothingIsStartedForACronJobThatChangedSinceTheDecision(t *testing.T) {
 	if second := d.await(t, 2); !second.GetSpec().GetSuspend() {
 		t.Error("the second question does not show what was read")
 	}
-	if writes := s.done(); len(writes) > 0 {
+	if writes := s.Done(); len(writes) > 0 {
 		t.Errorf("writes %v, want none", writes)
 	}
 }
 
 func TestAFailedCreationIsHeldBackAndTold(t *testing.T) {
 	s := newServer(testCron())
-	s.failures["create jobs"] = apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil)
+	s.fail("create jobs", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil))
 	d := &script{answers: []answer{starting("cron-1")}}
 	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
 	second := d.await(t, 2)
@@ -164,10 +164,10 @@ func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
 	if names := jobNames(second); !slices.Equal(names, []string{"cron-1"}) {
 		t.Errorf("jobs in the second snapshot: %v, want cron-1 alone", names)
 	}
-	if diff := cmp.Diff([]string{"delete jobs", "create jobs"}, s.done()); diff != "" {
+	if diff := cmp.Diff([]string{"delete jobs", "create jobs"}, s.Done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	options := s.actions[0].(clienttesting.DeleteActionImpl).DeleteOptions
+	options := s.Writes()[0].(clienttesting.DeleteActionImpl).DeleteOptions
 	uid, background := testUID(7), metav1.DeletePropagationBackground
 	want := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
 	if diff := cmp.Diff(want, options); diff != "" {
@@ -185,7 +185,7 @@ func TestNothingIsDeletedForARunWhoseNameIsTaken(t *testing.T) {
 	if taken := d.await(t, 2).GetNameTaken(); taken != "cron-1" {
 		t.Errorf("name_taken = %q, want cron-1", taken)
 	}
-	if writes := s.done(); len(writes) > 0 {
+	if writes := s.Done(); len(writes) > 0 {
 		t.Errorf("writes %v, want none", writes)
 	}
 }
@@ -229,7 +229,7 @@ func TestAJobThatIsOnlyInTheActiveListIsLookedForPastTheCache(t *testing.T) {
 
 func TestAStatusThatIsRefusedIsDecidedAnew(t *testing.T) {
 	s := newServer(testCron())
-	s.failures["update cronjobs/status"] = apierrors.NewConflict(schema.GroupResource{Resource: "cronjobs"}, "cron", nil)
+	s.fail("update cronjobs/status", apierrors.NewConflict(schema.GroupResource{Resource: "cronjobs"}, "cron", nil))
 	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
 		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)},
 	})}}
@@ -431,9 +431,7 @@ func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
 	var jobs cache.SharedIndexInformer
 	s.PrependReactor("create", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		job := action.(clienttesting.CreateAction).GetObject().(*batchv1.Job)
-		s.mu.Lock()
-		s.stamp(job)
-		s.mu.Unlock()
+		s.Stamp(job)
 		resource := batchv1.SchemeGroupVersion.WithResource("jobs")
 		if err := errors.Join(s.Tracker().Create(resource, job.DeepCopy(), namespace), s.Tracker().Delete(resource, namespace, job.Name)); err != nil {
 			return true, nil, err
@@ -503,9 +501,7 @@ func TestADeletedJobThatStaysIsShownAsDeleting(t *testing.T) {
 		now := metav1.NewTime(created)
 		job := testJob(7, "cron-1", testUID(1))
 		job.DeletionTimestamp, job.Finalizers = &now, []string{"example.com/hook"}
-		s.mu.Lock()
-		s.stamp(job)
-		s.mu.Unlock()
+		s.Stamp(job)
 		return true, nil, s.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), job, namespace)
 	})
 	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -13,16 +12,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -33,7 +30,7 @@ const (
 
 var created = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
-func testUID(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012x", n)) }
+func testUID(n int) types.UID { return fakes.UID(n) }
 
 type answer = func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse
 
@@ -80,69 +77,13 @@ func starting(name string) answer {
 	}})
 }
 
-// server is a clientset that gives out UIDs and resource versions as an API server
-// does, and records the writes it is asked for.
-type server struct {
-	*fake.Clientset
-	mu       sync.Mutex
-	version  int
-	writes   []string
-	actions  []clienttesting.Action
-	failures map[string]error // By write; each fails once.
-}
+// server is the fakes' API server.
+type server struct{ *fakes.Server }
 
-func newServer(objects ...runtime.Object) *server {
-	s := &server{Clientset: fake.NewClientset(), version: 100, failures: map[string]error{}}
-	for _, o := range objects {
-		s.stamp(o)
-		if err := s.Tracker().Add(o); err != nil {
-			panic(err)
-		}
-	}
-	s.PrependReactor("*", "*", s.react)
-	return s
-}
+func newServer(objects ...runtime.Object) *server { return &server{fakes.NewServer(objects...)} }
 
-func (s *server) stamp(o runtime.Object) {
-	m, err := meta.Accessor(o)
-	if err != nil {
-		panic(err)
-	}
-	s.version++
-	m.SetResourceVersion(strconv.Itoa(s.version))
-	if m.GetUID() == "" {
-		m.SetUID(testUID(s.version))
-	}
-}
-
-func (s *server) react(action clienttesting.Action) (bool, runtime.Object, error) {
-	verb := action.GetVerb()
-	if action.GetResource().Resource == "events" || verb == "get" || verb == "list" || verb == "watch" {
-		return false, nil, nil
-	}
-	write := verb + " " + action.GetResource().Resource
-	if sub := action.GetSubresource(); sub != "" {
-		write += "/" + sub
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writes = append(s.writes, write)
-	s.actions = append(s.actions, action)
-	if err := s.failures[write]; err != nil {
-		delete(s.failures, write)
-		return true, nil, err
-	}
-	if a, ok := action.(clienttesting.CreateAction); ok { // Updates are of this type, too.
-		s.stamp(a.GetObject())
-	}
-	return false, nil, nil
-}
-
-func (s *server) done() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.writes...)
-}
+// fail fails the first try of a write.
+func (s *server) fail(write string, err error) { s.Failures[write] = fakes.Once(err) }
 
 // events are the reasons of the events on the CronJob, in no order.
 func (s *server) events(t *testing.T) []string {
@@ -209,31 +150,16 @@ func start(t *testing.T, s *server, d Decider, change ...func(*Config)) *Control
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() { jobs.RunWithContext(ctx) })
-	all.Go(func() {
-		if err := c.Run(ctx); err != nil {
-			t.Errorf("run: %v", err)
-		}
-	})
-	t.Cleanup(func() { cancel(); all.Wait() })
+	fakes.Run(t, fakes.Informing(jobs.RunWithContext), c.Run)
 	return c
 }
 
-// eventually waits until the condition holds.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+	fakes.Eventually(t, what, condition)
 }
 
-// asked waits for the n-th question.
+// await waits for the n-th question.
 func (s *script) await(t *testing.T, n int) *jobpolicyv1.DecideCronJobRequest {
 	t.Helper()
 	eventually(t, fmt.Sprintf("question %d", n), func() bool { return len(s.requests()) >= n })

@@ -26,7 +26,7 @@ func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
 		t.Run(write, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(testCron())
-				s.failures[write] = apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil)
+				s.fail(write, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil))
 				writing := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 					return &jobpolicyv1.DecideCronJobResponse{
 						Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE,
@@ -68,7 +68,7 @@ func TestAStatusThatIsTheSameIsNotDecidedOnForEver(t *testing.T) {
 		if got := asked[0].GetJobs()[0].GetScheduledTime().AsTime(); !got.Equal(at.Time) {
 			t.Errorf("scheduled_time = %v, want %v: whole seconds, as the API keeps times", got, at)
 		}
-		if diff := cmp.Diff([]string(nil), s.done()); diff != "" {
+		if diff := cmp.Diff([]string(nil), s.Done()); diff != "" {
 			t.Errorf("writes (-want +got):\n%s", diff)
 		}
 	})

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,13 +17,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -97,26 +96,12 @@ func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Conf
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() { jobs.RunWithContext(ctx) })
-	all.Go(func() {
-		if err := c.Run(ctx); err != nil {
-			t.Errorf("run: %v", err)
-		}
-	})
-	t.Cleanup(func() { cancel(); all.Wait() })
+	fakes.Run(t, fakes.Informing(jobs.RunWithContext), c.Run)
 }
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+	fakes.Eventually(t, what, condition)
 }
 
 func deletions(client *fake.Clientset) []metav1.DeleteOptions {
@@ -303,34 +288,4 @@ func TestANamespaceThatComesLateIsHeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "deletion", func() bool { return len(deletions(client)) == 2 })
-}
-
-// slow is a Decider that takes its time, or until it is told to stop.
-type slow struct{ begun atomic.Int32 }
-
-func (d *slow) DecideJob(ctx context.Context, _ *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	d.begun.Add(1)
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-// At its end a Controller leaves to the next one what it has not begun, and gives
-// up what takes too long.
-func TestABacklogDoesNotHoldUpTheEnd(t *testing.T) {
-	var jobs []runtime.Object
-	for n := range 50 {
-		jobs = append(jobs, testJob(func(j *batchv1.Job) {
-			j.Name, j.UID = fmt.Sprintf("job-%d", n), types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n+1))
-		}))
-	}
-	d := &slow{}
-	t.Run("run", func(t *testing.T) {
-		start(t, fake.NewClientset(jobs...), d, func(c *Config) {
-			c.Workers, c.DecisionTimeout, c.DrainPeriod = 2, time.Minute, 10*time.Millisecond
-		})
-		eventually(t, "work", func() bool { return d.begun.Load() == 2 })
-	}) // ends the Controller
-	if n := d.begun.Load(); n != 2 {
-		t.Errorf("%d Jobs were looked at, want the 2 that were in work when it was to end", n)
-	}
 }
