@@ -98,6 +98,11 @@ test-images:
 	@$(MAKE) images PLATFORMS=linux/$(shell go env GOARCH)
 	@GOWORK=off go -C tools run ./cmd/images -C $(CURDIR) -o $(CURDIR)/bin/images-next -version $(NEXT) -platforms linux/$(shell go env GOARCH)
 
+# make test tries the quick ones.
+.PHONY: attack
+attack: ## attack an engine in every known way: its memory stays below the manifest's limit; another caller's latency is measured (MEASURE=10s)
+	go -C services test -count=1 -v ./cmd/jobpolicy-engine -run 'TestAttacks' -args -attack.all -attack.measure=$(or $(MEASURE),10s)
+
 .PHONY: test-tools
 test-tools: ## run the tests of the project's own checks, and of the Helm chart
 	GOWORK=off go -C tools test -timeout 30m ./...

@@ -20,6 +20,10 @@ import (
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
+// transferTimeout is the time that a request has to arrive, and that a caller has
+// to take an answer.
+const transferTimeout = 20 * time.Second
+
 // flushTimeout bounds sending the last traces.
 const flushTimeout = 5 * time.Second
 
@@ -78,6 +82,8 @@ func newPolicyServer(o *options, tracing *telemetry.Tracing, r prometheus.Regist
 		MaxConnections:     o.maxConnections,
 		MemoryLimit:        memory,
 		AuthorizedCallers:  o.authorizedCallers,
+		ReceiveTimeout:     transferTimeout,
+		SendTimeout:        transferTimeout,
 		MaxConnectionAge:   o.maxConnectionAge,
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -247,22 +246,8 @@ func TestSpecOfANewerContractIsUnimplemented(t *testing.T) {
 	}
 }
 
-// bytesCodec sends bytes as they are, and hands them over as they come.
-type bytesCodec struct{}
-
-func (bytesCodec) Name() string { return "proto" }
-
-func (bytesCodec) Marshal(v any) (mem.BufferSlice, error) {
-	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
-}
-
-func (bytesCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	*v.(*[]byte) = data.Materialize()
-	return nil
-}
-
 func sendRaw(ctx context.Context, conn *grpc.ClientConn, method string, message []byte) error {
-	return conn.Invoke(ctx, method, message, new([]byte), grpc.ForceCodecV2(bytesCodec{}))
+	return conn.Invoke(ctx, method, message, new([]byte), grpc.ForceCodecV2(testenv.BytesCodec{}))
 }
 
 func TestBytesThatAreNoRequest(t *testing.T) {

@@ -131,6 +131,16 @@ func (c *caller) noRoom(err error, kind string) error {
 	}.Err()
 }
 
+// readsAnswers returns nil if there is room for one more answer: a decision that
+// cannot be sent is not worth making.
+func (c *caller) readsAnswers() error {
+	if c.answers.tryAcquire(chunkBytes) != nil {
+		return c.unread()
+	}
+	c.answers.release(chunkBytes)
+	return nil
+}
+
 func (c *caller) unread() error {
 	return refusal.Refusal{
 		Code: codes.ResourceExhausted, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNREAD_ANSWERS,

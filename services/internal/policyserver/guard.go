@@ -64,6 +64,9 @@ func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
 		if c.refused != nil {
 			return nil, c.refused
 		}
+		if err := c.conn.caller.readsAnswers(); err != nil {
+			return nil, err
+		}
 		request, err := receive(ctx, c)
 		if err != nil {
 			return nil, err

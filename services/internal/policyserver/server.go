@@ -45,9 +45,6 @@ const (
 	connectionWindow = 4 << 20
 	// A connection that has not shown a certificate by then is closed.
 	handshakeTimeout = 10 * time.Second
-	// A message must have arrived, and an answer be written, within these times.
-	receiveTimeout = 20 * time.Second
-	sendTimeout    = 20 * time.Second
 	// Names and metadata of a call, in bytes.
 	maxHeaderBytes = 16 << 10
 	// Read and write buffers of a connection.
@@ -89,6 +86,9 @@ type Config struct {
 	MaxConnections int
 	// MemoryLimit is what the process may take, in bytes; at least MinMemoryLimit.
 	MemoryLimit int64
+	// ReceiveTimeout is the time that a request has to arrive, and SendTimeout the
+	// time that an answer has to be taken; then the connection is closed.
+	ReceiveTimeout, SendTimeout time.Duration
 	// AuthorizedCallers is a file that says who may call what: see AllowList. Empty:
 	// everybody who may connect.
 	AuthorizedCallers string
@@ -123,8 +123,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("register the server's metrics: %w", err)
 	}
 	s := &Server{health: health.NewServer()}
-	guard := &guard{log: cfg.Logger, metrics: calls, sendTimeout: sendTimeout}
-	admission := &admission{authorizer: authorizer, receiveTimeout: receiveTimeout}
+	guard := &guard{log: cfg.Logger, metrics: calls, sendTimeout: cfg.SendTimeout}
+	admission := &admission{authorizer: authorizer, receiveTimeout: cfg.ReceiveTimeout}
 	gate := newGate(cfg.Credentials, newCallers(p, cfg.MaxConnections), authorizer, calls)
 	s.grpc = grpc.NewServer(append(transportOptions(cfg),
 		grpc.Creds(gate),

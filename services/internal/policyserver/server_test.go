@@ -376,6 +376,6 @@ func TestEqualRequestsGetEqualBytes(t *testing.T) {
 // rawAnswer returns the bytes of the response as they came over the wire.
 func rawAnswer(ctx context.Context, conn *grpc.ClientConn, method string, message []byte) ([]byte, error) {
 	var answer []byte
-	err := conn.Invoke(ctx, method, message, &answer, grpc.ForceCodecV2(bytesCodec{}))
+	err := conn.Invoke(ctx, method, message, &answer, grpc.ForceCodecV2(testenv.BytesCodec{}))
 	return answer, err
 }

@@ -78,11 +78,14 @@ func shortName(prefix, name string) string {
 // uidBytes is the length of a UID on the wire.
 const uidBytes = 16
 
+// maxUIDBytes is the length of the longest UID that the contract allows.
+const maxUIDBytes = 64
+
 // UID writes a UID as Kubernetes does; bytes of any other length in hexadecimal,
-// and no more of them than a UID has.
+// and no more of them than a UID may have.
 func UID(uid []byte) string {
 	if len(uid) != uidBytes {
-		return hex.EncodeToString(uid[:min(len(uid), uidBytes)])
+		return hex.EncodeToString(uid[:min(len(uid), maxUIDBytes)])
 	}
 	return fmt.Sprintf("%x-%x-%x-%x-%x", uid[:4], uid[4:6], uid[6:8], uid[8:10], uid[10:])
 }

@@ -2,6 +2,7 @@
 package testengine
 
 import (
+	"cmp"
 	"net"
 	"testing"
 	"time"
@@ -29,6 +30,8 @@ type Config struct {
 	TracerProvider trace.TracerProvider
 	// MaxConcurrentCalls is 8 if it is 0.
 	MaxConcurrentCalls int
+	// ReceiveTimeout and SendTimeout are a minute if they are 0.
+	ReceiveTimeout, SendTimeout time.Duration
 	// AuthorizedCallers is the file with the list of those who may call.
 	AuthorizedCallers string
 }
@@ -65,6 +68,8 @@ func Start(t testing.TB, cfg Config) *Engine {
 		MaxConnectionAge:   time.Hour,
 		MemoryLimit:        512 << 20,
 		AuthorizedCallers:  cfg.AuthorizedCallers,
+		ReceiveTimeout:     cmp.Or(cfg.ReceiveTimeout, time.Minute),
+		SendTimeout:        cmp.Or(cfg.SendTimeout, time.Minute),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -43,8 +43,14 @@ type Process struct {
 // Start starts the program. It is killed at the end of the test if it still runs.
 func Start(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
-	p := &Process{Log: &testenv.Log{}, cmd: exec.Command(os.Args[0], args...), done: make(chan struct{})}
-	p.cmd.Env = append(append(os.Environ(), role+"=1"), env...)
+	return StartProgram(t, os.Args[0], append([]string{role + "=1"}, env...), args...)
+}
+
+// StartProgram is Start for a program that stands in a file of its own.
+func StartProgram(t testing.TB, file string, env []string, args ...string) *Process {
+	t.Helper()
+	p := &Process{Log: &testenv.Log{}, cmd: exec.Command(file, args...), done: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = p.Log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

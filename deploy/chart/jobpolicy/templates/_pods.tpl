@@ -61,6 +61,12 @@ env:
     valueFrom:
       fieldRef:
         fieldPath: metadata.namespace
+  {{- if eq (index . 1) "engine" }}
+  - name: MEMORY_LIMIT
+    valueFrom:
+      resourceFieldRef:
+        resource: limits.memory
+  {{- end }}
   {{- with $root.Values.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

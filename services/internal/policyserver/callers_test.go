@@ -1,0 +1,251 @@
+package policyserver_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/testengine"
+	"jobpolicy.dev/services/internal/testenv"
+	"jobpolicy.dev/services/internal/tlsfiles"
+)
+
+// A secured is an engine over mutual TLS, with a list of who may call.
+type secured struct {
+	*testengine.Engine
+	authority *testenv.Authority
+	list      string
+}
+
+func newSecured(t *testing.T, cfg testengine.Config, callers string) *secured {
+	t.Helper()
+	s := &secured{authority: testenv.NewAuthority(t, "authority"), list: filepath.Join(t.TempDir(), "callers.yaml")}
+	s.allow(t, callers)
+	server := s.authority.Issue(t, "engine")
+	files := tlsfiles.Server{CertFile: server.CertFile, KeyFile: server.KeyFile, ClientCAFile: s.authority.File}
+	creds, err := files.Credentials((&testenv.Log{}).Logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Credentials, cfg.AuthorizedCallers = creds, s.list
+	s.Engine = testengine.Start(t, cfg)
+	return s
+}
+
+// allow replaces the list.
+func (s *secured) allow(t *testing.T, callers string) {
+	t.Helper()
+	if err := os.WriteFile(s.list, []byte(callers), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// as returns a connection of the caller with that name.
+func (s *secured) as(t *testing.T, name string, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	files := s.authority.Issue(t, name)
+	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := os.ReadFile(s.authority.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	creds := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: "engine"})
+	return s.Dial(t, append(opts, grpc.WithTransportCredentials(creds))...)
+}
+
+func decide(ctx context.Context, conn *grpc.ClientConn) error {
+	_, err := jobpolicyv1grpc.NewPolicyServiceClient(conn).DecideJob(ctx, testenv.Snapshot())
+	return err
+}
+
+func TestOnlyNamedCallersAreAnsweredAndOnlyWhatTheyMayCall(t *testing.T) {
+	s := newSecured(t, testengine.Config{}, `
+callers:
+- {identity: "cn:executor", methods: ["*"]}
+- {identity: "dns:reader", methods: [GetServerInfo]}
+`)
+	executor, reader, stranger := s.as(t, "executor"), s.as(t, "reader"), s.as(t, "stranger")
+	if err := decide(patient(t), executor); err != nil {
+		t.Errorf("a caller that is named: %v", err)
+	}
+	if _, err := jobpolicyv1grpc.NewPolicyServiceClient(reader).GetServerInfo(patient(t), &jobpolicyv1.GetServerInfoRequest{}); err != nil {
+		t.Errorf("a method that is named: %v", err)
+	}
+	for name, conn := range map[string]*grpc.ClientConn{"reader": reader, "stranger": stranger} {
+		err := decide(patient(t), conn)
+		st := status.Convert(err)
+		if st.Code() != codes.PermissionDenied || !strings.Contains(st.Message(), "dns:"+name+" may not call DecideJob") {
+			t.Errorf("%s: %v, want PERMISSION_DENIED that names caller and method", name, err)
+		}
+		info, _ := st.Details()[0].(*errdetails.ErrorInfo)
+		want := map[string]string{"caller": "dns:" + name, "method": "DecideJob"}
+		if diff := cmp.Diff(want, info.GetMetadata()); info.GetReason() != "CALLER_NOT_ALLOWED" || diff != "" {
+			t.Errorf("%s: reason %s, metadata (-want +got):\n%s", name, info.GetReason(), diff)
+		}
+	}
+	// Health is for everybody: clients spread their calls by it.
+	if _, err := healthv1.NewHealthClient(stranger).Check(patient(t), &healthv1.HealthCheckRequest{}); err != nil {
+		t.Errorf("health: %v", err)
+	}
+	const want = `
+# HELP jobpolicy_engine_refused_calls_total Calls that got no answer, by caller and by reason (ErrorReason of the contract).
+# TYPE jobpolicy_engine_refused_calls_total counter
+jobpolicy_engine_refused_calls_total{caller="dns:reader",reason="CALLER_NOT_ALLOWED"} 1
+jobpolicy_engine_refused_calls_total{caller="unnamed",reason="CALLER_NOT_ALLOWED"} 1
+`
+	testenv.Eventually(t, func() error {
+		return testutil.GatherAndCompare(s.Registry, strings.NewReader(want), "jobpolicy_engine_refused_calls_total")
+	})
+	if n := s.Log.Count("calls refused"); n != 1 {
+		t.Errorf("logged %d times, want once for all within a period:\n%s", n, s.Log)
+	}
+}
+
+func TestListOfCallersIsReloaded(t *testing.T) {
+	const executor = "callers:\n- {identity: 'cn:executor', methods: ['*']}\n"
+	s := newSecured(t, testengine.Config{}, executor)
+	other := s.as(t, "other")
+	if err := decide(patient(t), other); status.Code(err) != codes.PermissionDenied {
+		t.Fatalf("a caller that is not named: %v, want PERMISSION_DENIED", err)
+	}
+	s.allow(t, executor+"- {identity: 'cn:other', methods: [DecideJob]}\n")
+	testenv.Eventually(t, func() error { return decide(patient(t), other) })
+	s.allow(t, "callers: none of your business")
+	testenv.Eventually(t, func() error {
+		if err := decide(patient(t), other); err != nil {
+			t.Fatalf("after a list that cannot be read: %v", err)
+		}
+		if s.Log.Count("keeping the previous one") == 0 {
+			return fmt.Errorf("a list that cannot be read is not logged")
+		}
+		return nil
+	})
+	s.allow(t, executor)
+	testenv.Eventually(t, func() error {
+		if err := decide(patient(t), other); status.Code(err) != codes.PermissionDenied {
+			return fmt.Errorf("a caller that is named no more: %v", err)
+		}
+		return nil
+	})
+}
+
+// A caller that has as many calls open as it may is told to slow down, and others
+// go on.
+func TestANoisyCallerLeavesOthersTheirPart(t *testing.T) {
+	b := newBlocking()
+	decideOrBlock := func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		if req.GetRequestId() == "noisy" {
+			return b.decide(req)
+		}
+		return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId()}, nil
+	}
+	s := newSecured(t, testengine.Config{Decide: decideOrBlock, MaxConcurrentCalls: 8},
+		"callers:\n- {identity: 'cn:noisy', methods: ['*']}\n- {identity: 'cn:good', methods: ['*']}\n")
+	noisy := jobpolicyv1grpc.NewPolicyServiceClient(s.as(t, "noisy"))
+	errs := make(chan error, 20)
+	for range cap(errs) {
+		go func() {
+			_, err := noisy.DecideJob(t.Context(), &jobpolicyv1.DecideJobRequest{RequestId: "noisy"})
+			errs <- err
+		}()
+	}
+	for range 16 { // 4 of 20 are decided on
+		err := <-errs
+		st := status.Convert(err)
+		if jobpolicyv1grpc.ReasonOf(err) != jobpolicyv1.ErrorReason_ERROR_REASON_CALLER_OVER_SHARE {
+			t.Fatalf("a call above the share: %v, want CALLER_OVER_SHARE", err)
+		}
+		if retry, ok := st.Details()[1].(*errdetails.RetryInfo); !ok || retry.GetRetryDelay().AsDuration() <= 0 {
+			t.Fatalf("details = %v, want a delay", st.Details())
+		}
+	}
+	good := s.as(t, "good")
+	for range 20 {
+		if err := decide(patient(t), good); err != nil {
+			t.Fatalf("another caller: %v", err)
+		}
+	}
+	close(b.let)
+	for range 4 {
+		if err := <-errs; err != nil {
+			t.Errorf("a call within the share: %v", err)
+		}
+	}
+}
+
+func TestARequestThatDoesNotArriveIsGivenUp(t *testing.T) {
+	srv := testengine.Start(t, testengine.Config{ReceiveTimeout: 50 * time.Millisecond})
+	conn := srv.Dial(t)
+	stream, err := conn.NewStream(patient(t), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
+		jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = stream.RecvMsg(&jobpolicyv1.DecideJobResponse{}) // without a request
+	if status.Code(err) != codes.DeadlineExceeded || jobpolicyv1grpc.ReasonOf(err) != jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_SLOW {
+		t.Errorf("error = %v, want DEADLINE_EXCEEDED for REQUEST_TOO_SLOW", err)
+	}
+	if err := decide(patient(t), conn); err != nil {
+		t.Errorf("another call of the connection: %v", err)
+	}
+}
+
+// A caller that does not read its answers loses its connection, and their memory
+// is given back.
+func TestAnAnswerThatIsNotReadEndsTheConnection(t *testing.T) {
+	srv := testengine.Start(t, testengine.Config{SendTimeout: 50 * time.Millisecond, Decide: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return &jobpolicyv1.DecideJobResponse{RequestId: strings.Repeat("x", 4<<20)}, nil
+	}})
+	conn := srv.Dial(t, grpc.WithStaticStreamWindowSize(64<<10))
+	stream, err := conn.NewStream(patient(t), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
+		jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.SendMsg(testenv.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	// Nothing is read.
+	if !conn.WaitForStateChange(patient(t), connectivity.Ready) {
+		t.Fatal("the connection stays")
+	}
+	if err := stream.RecvMsg(&jobpolicyv1.DecideJobResponse{}); status.Code(err) != codes.Unavailable {
+		t.Errorf("error = %v, want UNAVAILABLE", err)
+	}
+	const want = `
+# HELP jobpolicy_engine_held_bytes Memory that calls hold, by kind: received (requests as they came), decoded (with what deciding takes), answers (not written yet).
+# TYPE jobpolicy_engine_held_bytes gauge
+jobpolicy_engine_held_bytes{kind="answers"} 0
+jobpolicy_engine_held_bytes{kind="decoded"} 0
+jobpolicy_engine_held_bytes{kind="received"} 0
+`
+	testenv.Eventually(t, func() error {
+		return testutil.GatherAndCompare(srv.Registry, strings.NewReader(want), "jobpolicy_engine_held_bytes")
+	})
+}
