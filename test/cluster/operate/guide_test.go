@@ -25,11 +25,12 @@ type section struct {
 // and what a person does that is no command.
 func sections() map[string]section {
 	var load func(*testing.T)
-	begin := func(t *testing.T, i int) {
+	beginWith := func(t *testing.T, i int, every time.Duration) {
 		if i == 0 {
-			load = startLoad(t)
+			load = startLoad(t, every)
 		}
 	}
+	begin := func(t *testing.T, i int) { beginWith(t, i, 2*time.Second) }
 	finish := func(t *testing.T) { load(t) }
 	return map[string]section{
 		"Rotate certificates": {before: begin, after: func(t *testing.T) {
@@ -47,7 +48,9 @@ func sections() map[string]section {
 		"A pod is killed": {before: begin, after: killAndFreeze(finish)},
 		"The engine is away": {
 			before: func(t *testing.T, i int) {
-				begin(t, i)
+				// All these Jobs wait for the engine, and then the node starts their pods
+				// one after the other: there are 30 at most, however long it is away.
+				beginWith(t, i, max(2*time.Second, away()/30))
 				if i == 1 {
 					sleep(t, away())
 				}

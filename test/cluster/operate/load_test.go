@@ -38,10 +38,10 @@ func newNamespace(t *testing.T) string {
 
 // startLoad creates Jobs of ours until finish is called, which waits for their
 // end and checks every count.
-func startLoad(t *testing.T) (finish func(*testing.T)) {
+func startLoad(t *testing.T, every time.Duration) (finish func(*testing.T)) {
 	t.Helper()
 	load, err := witness.StartLoad(context.Background(), shared.Client(t), newNamespace(t), witness.Options{
-		ManagedBy: new(ours), Image: shellImage, Every: 2 * time.Second,
+		ManagedBy: new(ours), Image: shellImage, Every: every,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +53,7 @@ func startLoad(t *testing.T) (finish func(*testing.T)) {
 		jobs, err := load.Finish(ctx)
 		if err != nil {
 			t.Errorf("of %d Jobs:\n%v", jobs, err)
+			return
 		}
 		t.Logf("%d Jobs ran meanwhile, and each count is right", jobs)
 	}

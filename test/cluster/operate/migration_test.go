@@ -58,6 +58,7 @@ func migrate(t *testing.T) {
 	}.Play(ctx)
 	if err != nil {
 		t.Errorf("of %d Jobs:\n%v", jobs, err)
+		return
 	}
 	t.Logf("%d Jobs changed their controller, and each count is right", jobs)
 }
