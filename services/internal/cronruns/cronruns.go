@@ -111,12 +111,27 @@ func (r *Reader) changes(after, until time.Time) []Time {
 	var out []Time
 	for at := after.In(r.loc); ; {
 		_, end := at.ZoneBounds()
+		// Beyond the zone's list of changes, package time may name the end of a year,
+		// or the time itself, as a bound.
+		for !end.IsZero() && !end.After(at) {
+			at = at.Add(24 * time.Hour)
+			_, end = at.ZoneBounds()
+		}
 		if end.IsZero() || end.After(until) {
 			return out
 		}
-		out = append(out, Time{At: end, Change: r.change(end)})
+		if changesClock(end) {
+			out = append(out, Time{At: end, Change: r.change(end)})
+		}
 		at = end
 	}
+}
+
+// changesClock reports whether a clock shows something else from at on.
+func changesClock(at time.Time) bool {
+	before, from := at.Add(-time.Second).Zone()
+	name, to := at.Zone()
+	return before != name || from != to
 }
 
 func (r *Reader) change(at time.Time) string {

@@ -76,6 +76,23 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// A zone's rules go on beyond its list of changes, and so do the changes of its clock.
+func TestClocksChangeForEver(t *testing.T) {
+	r, err := cronruns.Read(cronruns.Plan{Schedule: "0 0 1 1 *", Zone: "Europe/Berlin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := 0
+	for _, x := range r.Next(at(t, "2030-01-01T12:00:00Z"), 60) {
+		if x.Change != "" {
+			changes++
+		}
+	}
+	if changes != 120 {
+		t.Errorf("changes of the clock in 60 years: %d, want 120", changes)
+	}
+}
+
 func TestMissed(t *testing.T) {
 	r, err := cronruns.Read(cronruns.Plan{Schedule: "@hourly"})
 	if err != nil {

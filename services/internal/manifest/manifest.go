@@ -114,7 +114,8 @@ func split(data []byte) []document {
 	return append(docs, current)
 }
 
-var errNoKind = errors.New(`kind: is missing; expected "Job" or "CronJob" of batch/v1`)
+// ErrNoKind is of a document that is no object of the Kubernetes API.
+var ErrNoKind = errors.New(`kind: is missing; expected "Job" or "CronJob" of batch/v1`)
 
 func read(text []byte) (*Object, error) {
 	data, err := sigsyaml.YAMLToJSON(text)
@@ -128,7 +129,7 @@ func read(text []byte) (*Object, error) {
 	o := &Object{Kind: meta.Kind}
 	switch {
 	case meta.Kind == "":
-		return nil, errNoKind
+		return nil, ErrNoKind
 	case meta.APIVersion == "batch/v1" && meta.Kind == "Job":
 		o.Job = &batchv1.Job{}
 		o.Problems, err = decode(data, o.Job)

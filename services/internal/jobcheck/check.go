@@ -1,0 +1,113 @@
+package jobcheck
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/services/internal/manifest"
+)
+
+// A Severity says how bad a finding is.
+type Severity string
+
+// The severities.
+const (
+	// Error: the API server refuses the object.
+	Error Severity = "error"
+	// Warning: it is taken, and is likely not what was meant.
+	Warning Severity = "warning"
+	// Note: it is taken, and often misunderstood.
+	Note Severity = "note"
+)
+
+// A Finding is one thing that a check found.
+type Finding struct {
+	File     string   `json:"file"`
+	Line     int      `json:"line"`
+	Object   string   `json:"object"`
+	Severity Severity `json:"severity"`
+	// Check is the name of what was checked.
+	Check string `json:"check"`
+	Path  string `json:"path"`
+	Text  string `json:"text"`
+}
+
+// subject is a Job, or a CronJob with the Job of its template.
+type subject struct {
+	spec *batchv1.JobSpec
+	// cron is nil for a Job.
+	cron *batchv1.CronJob
+	name string
+	// base is the path of the Job's spec.
+	base  string
+	found []Finding
+	check string
+}
+
+// find reports a finding at a field of the Job's spec.
+func (s *subject) find(severity Severity, field, text string) {
+	s.at(severity, strings.TrimSuffix(s.base+"."+field, "."), text)
+}
+
+// at reports a finding at a field of the object.
+func (s *subject) at(severity Severity, path, text string) {
+	s.found = append(s.found, Finding{Severity: severity, Check: s.check, Path: path, Text: text})
+}
+
+// Check checks one object of a file. Objects of other kinds have no findings.
+func Check(o *manifest.Object) []Finding {
+	s := &subject{name: o.Name()}
+	switch {
+	case o.Job != nil:
+		s.spec, s.base = &o.Job.Spec, "spec"
+	case o.CronJob != nil:
+		s.spec, s.cron, s.base = &o.CronJob.Spec.JobTemplate.Spec, o.CronJob, "spec.jobTemplate.spec"
+	default:
+		return nil
+	}
+	s.check = "fields"
+	for _, p := range o.Problems {
+		s.at(Error, p.Path, p.Text)
+	}
+	for _, c := range checks {
+		s.check = c.Name
+		c.run(s)
+	}
+	for i := range s.found {
+		f := &s.found[i]
+		f.File, f.Object, f.Line = o.File, o.Kind+"/"+s.name, o.Line(f.Path)
+	}
+	slices.SortStableFunc(s.found, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
+	return s.found
+}
+
+// A check is one thing to look at.
+type check struct {
+	Description
+	run func(*subject)
+}
+
+// A Description says what a check is for.
+type Description struct{ Name, About string }
+
+// Checks describes all checks.
+func Checks() []Description {
+	out := []Description{{"fields", "The object has no unknown or repeated fields."}}
+	for _, c := range checks {
+		out = append(out, c.Description)
+	}
+	return out
+}
+
+// unwrap lists the errors that errors.Join put together.
+func unwrap(err error) []error {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}

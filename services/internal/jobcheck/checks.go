@@ -1,0 +1,30 @@
+package jobcheck
+
+// checks are all checks, in the order of their findings at one line.
+var checks = []check{
+	{Description{"names", "The name leaves room for those of Jobs and pods."}, names},
+	{Description{"spec", "The fields of the Job fit together, as the API server demands."}, specFits},
+	{Description{"containers", "There are containers, with names and images."}, containers},
+	{Description{"failure-policy", "The rules of the pod failure policy can match, in this order."}, failurePolicy},
+	{Description{"success-policy", "The rules of the success policy name indexes that the Job has."}, successPolicy},
+	{Description{"managed-by", "managedBy names a controller that is there."}, managedBy},
+	{Description{"selector", "The selector is left to the API server."}, selector},
+	{Description{"size", "The Job runs pods, and not more than it can."}, size},
+	{Description{"restarts-count", "With restartPolicy OnFailure, restarts count and logs go."}, restartsCount},
+	{Description{"backoff-and-parallelism", "One bad moment does not use up all retries."}, backoffAndParallelism},
+	{Description{"endless-ignore", "Ignored failures do not go on for ever."}, endlessIgnore},
+	{Description{"never-starts", "A pod that never starts does not keep the Job open for ever."}, neverStarts},
+	{Description{"pod-deadline", "The deadline is that of the Job."}, podDeadline},
+	{Description{"deadline-and-suspend", "The deadline begins anew on resume."}, deadlineAndSuspend},
+	{Description{"two-pods", "Two pods of one index do not disturb each other."}, twoPods},
+	{Description{"sidecars", "Every container of a pod ends by itself."}, sidecars},
+	{Description{"ttl", "A finished Job stays long enough to be looked at."}, ttl},
+	{Description{"schedule", "The schedule and its time zone can be read, and it runs."}, readableSchedule},
+	{Description{"cron-fields", "The fields of the CronJob have values that the API server takes."}, cronFields},
+	{Description{"day-or-weekday", "Day of month and day of week are not both set."}, dayOrWeekday},
+	{Description{"clock-changes", "No run is left out or comes twice when clocks change."}, clockChanges},
+	{Description{"missed-runs", "A resumed CronJob does not start a run that was missed long ago."}, missedRuns},
+	{Description{"forbid-forever", "One run that never ends does not keep all others away."}, forbidForever},
+	{Description{"pile-up", "Runs that do not end do not pile up."}, pileUp},
+	{Description{"history", "Finished runs are kept by one rule."}, history},
+}

@@ -1,0 +1,123 @@
+package jobcheck
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// The API server's defaults, and the limits of the Job controller.
+const (
+	defaultBackoffLimit = 6
+	maxIndexedPods      = 100_000
+	shortTTL            = 60
+)
+
+func (s *subject) indexed() bool {
+	return ptr.Deref(s.spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
+}
+
+func (s *subject) backoffLimit() int32 { return ptr.Deref(s.spec.BackoffLimit, defaultBackoffLimit) }
+
+func (s *subject) onFailure() bool {
+	return s.spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
+}
+
+func size(s *subject) {
+	parallelism := ptr.Deref(s.spec.Parallelism, 1)
+	switch {
+	case parallelism == 0:
+		s.find(Warning, "parallelism", "is 0: the Job runs no pods until it is raised")
+	case s.spec.Completions != nil && *s.spec.Completions == 0:
+		s.find(Warning, "completions", "is 0: the Job is complete at once, without a pod")
+	case s.spec.Completions != nil && parallelism > *s.spec.Completions:
+		s.find(Note, "parallelism", fmt.Sprintf("is %d, but no more than completions (%d) pods run at once", parallelism, *s.spec.Completions))
+	}
+	if s.indexed() && parallelism > maxIndexedPods {
+		s.find(Error, "parallelism", fmt.Sprintf("is %d; an Indexed Job may have %d", parallelism, maxIndexedPods))
+	}
+	if most := s.spec.MaxFailedIndexes; most != nil && s.spec.Completions != nil && *most > *s.spec.Completions {
+		s.find(Error, "maxFailedIndexes", fmt.Sprintf("is %d; expected at most completions (%d)", *most, *s.spec.Completions))
+	}
+}
+
+func restartsCount(s *subject) {
+	if s.onFailure() {
+		s.find(Note, "template.spec.restartPolicy", fmt.Sprintf(
+			"OnFailure: restarts of containers count toward backoffLimit (%d); when it is exceeded the pod is deleted, and its log with it. Never keeps the failed pods", s.backoffLimit()))
+	}
+}
+
+func backoffAndParallelism(s *subject) {
+	parallelism, limit := ptr.Deref(s.spec.Parallelism, 1), s.backoffLimit()
+	if parallelism > 1 && limit < parallelism && s.spec.BackoffLimitPerIndex == nil {
+		s.find(Warning, "backoffLimit", fmt.Sprintf(
+			"is %d, and %d pods run at once: if all fail for one reason, such as a service that is away, the Job fails without a retry", limit, parallelism))
+	}
+}
+
+func endlessIgnore(s *subject) {
+	if s.spec.PodFailurePolicy == nil || s.spec.ActiveDeadlineSeconds != nil {
+		return
+	}
+	for i, rule := range s.spec.PodFailurePolicy.Rules {
+		if rule.Action == batchv1.PodFailurePolicyActionIgnore && rule.OnExitCodes != nil {
+			s.find(Warning, fmt.Sprintf("podFailurePolicy.rules[%d].action", i),
+				"Ignore: such a failure never counts, so a pod that always ends so is retried for ever; activeDeadlineSeconds would end it")
+		}
+	}
+}
+
+func neverStarts(s *subject) {
+	if s.spec.ActiveDeadlineSeconds == nil && s.cron == nil {
+		s.find(Note, "activeDeadlineSeconds", "is not set: a pod that never starts (image, missing config map, no node) is active, not failed, and keeps the Job open for ever")
+	}
+}
+
+func podDeadline(s *subject) {
+	if s.spec.Template.Spec.ActiveDeadlineSeconds != nil && s.spec.ActiveDeadlineSeconds == nil {
+		s.find(Warning, "template.spec.activeDeadlineSeconds", "ends each pod, and the next one starts; for a deadline of the Job set spec.activeDeadlineSeconds")
+	}
+}
+
+func deadlineAndSuspend(s *subject) {
+	if ptr.Deref(s.spec.Suspend, false) && s.spec.ActiveDeadlineSeconds != nil {
+		s.find(Note, "activeDeadlineSeconds", "counts from the last time the Job was resumed, not from its creation")
+	}
+}
+
+func twoPods(s *subject) {
+	if s.indexed() && s.spec.PodFailurePolicy == nil && ptr.Deref(s.spec.PodReplacementPolicy, batchv1.TerminatingOrFailed) == batchv1.TerminatingOrFailed {
+		s.find(Note, "podReplacementPolicy", "is TerminatingOrFailed: while a pod is being deleted, a second one with its index may run already. Failed waits until the first has ended")
+	}
+}
+
+// knownSidecars are containers that run until they are stopped.
+var knownSidecars = []string{"istio-proxy", "linkerd-proxy", "envoy", "cloud-sql-proxy", "cloudsql-proxy", "vault-agent", "fluent-bit", "fluentd", "filebeat", "otel-collector", "datadog-agent"}
+
+func sidecars(s *subject) {
+	list := s.spec.Template.Spec.Containers
+	if len(list) < 2 {
+		return
+	}
+	for i, c := range list {
+		path := fmt.Sprintf("template.spec.containers[%d].name", i)
+		if slices.ContainsFunc(knownSidecars, func(name string) bool { return strings.Contains(c.Name, name) || strings.Contains(c.Image, name) }) {
+			s.find(Warning, path, fmt.Sprintf("%q runs until it is stopped, and keeps the Job open for ever: make it an init container with restartPolicy: Always", c.Name))
+			return
+		}
+	}
+	s.find(Note, "template.spec.containers", fmt.Sprintf(
+		"there are %d: the pod is done when every one has ended. One that only serves the others belongs to initContainers, with restartPolicy: Always", len(list)))
+}
+
+func ttl(s *subject) {
+	if seconds := s.spec.TTLSecondsAfterFinished; seconds != nil && *seconds < shortTTL {
+		s.find(Warning, "ttlSecondsAfterFinished", fmt.Sprintf(
+			"is %d: the Job, its pods and their logs are gone so soon after the end, also when it failed", *seconds))
+	}
+}

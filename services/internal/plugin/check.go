@@ -1,0 +1,218 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/jobcheck"
+	"jobpolicy.dev/services/internal/manifest"
+)
+
+const checkLong = `Warns before the mistake: says of Jobs and CronJobs in files what the API server would
+refuse (error), what is likely not meant (warning), and what is often misunderstood (note),
+each with its line. Needs no cluster.
+
+The exit code is 1 if there is a finding of the severity that --fail-on names, or a worse one.`
+
+const checkExample = `  kubectl jobpolicy check -f job.yaml
+  helm template . | kubectl jobpolicy check -f - --fail-on warning
+  kubectl jobpolicy check -f deploy/ -o sarif > findings.sarif`
+
+type checkCommand struct {
+	IO
+	files  []string
+	failOn string
+	quiet  bool
+	output *output
+}
+
+// severities from the mildest to the worst.
+var severities = []string{string(jobcheck.Note), string(jobcheck.Warning), string(jobcheck.Error)}
+
+func newCheck(streams IO) *cobra.Command {
+	c := &checkCommand{IO: streams}
+	cmd := &cobra.Command{
+		Use: "check -f FILE", Short: "What is wrong with a Job or CronJob before it runs", Long: checkLong, Example: checkExample, Args: fileOnly,
+		RunE: func(*cobra.Command, []string) error { return c.run() },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringArrayVarP(&c.files, "filename", "f", nil, "A `file` or folder with YAML or JSON; - is standard input. May be repeated.")
+	fs.StringVar(&c.failOn, "fail-on", string(jobcheck.Error), "The mildest `severity` with which the exit code is 1: error, warning or note.")
+	fs.BoolVarP(&c.quiet, "quiet", "q", false, "Leave notes out.")
+	c.output = addOutput(cmd, "sarif")
+	return cmd
+}
+
+func (c *checkCommand) run() error {
+	if len(c.files) == 0 {
+		return usagef("--filename: is required: a file or folder; - is standard input")
+	}
+	threshold := slices.Index(severities, c.failOn)
+	if threshold < 0 {
+		return usagef("--fail-on: expected error, warning or note, got %q", c.failOn)
+	}
+	findings := []jobcheck.Finding{}
+	objects := 0
+	for _, name := range c.files {
+		found, n, err := c.checkPath(name)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, found...)
+		objects += n
+	}
+	if err := c.print(findings, objects); err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if slices.Index(severities, string(f.Severity)) >= threshold {
+			return noError{ExitNo}
+		}
+	}
+	return nil
+}
+
+// checkPath checks a file, or every manifest in a folder.
+func (c *checkCommand) checkPath(name string) (found []jobcheck.Finding, objects int, err error) {
+	files, folder := []string{name}, false
+	if info, statErr := os.Stat(name); name != "-" && statErr == nil && info.IsDir() {
+		folder = true
+		if files, err = manifestsIn(name); err != nil {
+			return nil, 0, err
+		}
+	}
+	for _, file := range files {
+		list, err := manifest.ReadFile(file, c.In)
+		if folder && errors.Is(err, manifest.ErrNoKind) {
+			continue // a folder may hold other files
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, o := range list {
+			if o.Job != nil || o.CronJob != nil {
+				objects++
+			}
+			for _, f := range jobcheck.Check(o) {
+				if !c.quiet || f.Severity != jobcheck.Note {
+					found = append(found, f)
+				}
+			}
+		}
+	}
+	return found, objects, nil
+}
+
+func manifestsIn(folder string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+			files = append(files, path)
+		}
+		return err
+	})
+	return files, err
+}
+
+func (c *checkCommand) print(findings []jobcheck.Finding, objects int) error {
+	if c.output.format == "sarif" {
+		o := output{format: "json"}
+		_, err := o.machine(c.Out, sarifLog(findings))
+		return err
+	}
+	if done, err := c.output.machine(c.Out, map[string]any{"findings": findings}); done {
+		return err
+	}
+	counts := map[jobcheck.Severity]int{}
+	for _, f := range findings {
+		counts[f.Severity]++
+		fmt.Fprintf(c.Out, "%s:%d: %s: %s: %s [%s]\n", f.File, f.Line, paintSeverity(c.Out, f.Severity), orDefault(f.Path, "object"), f.Text, f.Check)
+	}
+	_, err := fmt.Fprintf(c.Out, "Jobs and CronJobs: %d; errors: %d, warnings: %d, notes: %d\n", objects,
+		counts[jobcheck.Error], counts[jobcheck.Warning], counts[jobcheck.Note])
+	return err
+}
+
+func paintSeverity(w io.Writer, s jobcheck.Severity) string {
+	switch s {
+	case jobcheck.Error:
+		return paint(w, bad, string(s))
+	case jobcheck.Warning:
+		return paint(w, notice, string(s))
+	}
+	return string(s)
+}
+
+// The parts of SARIF 2.1.0 that findings need.
+type (
+	sarif struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool    sarifTool     `json:"tool"`
+		Results []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID               string    `json:"id"`
+		ShortDescription sarifText `json:"shortDescription"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifResult struct {
+		RuleID    string          `json:"ruleId"`
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations"`
+	}
+	sarifLocation struct {
+		PhysicalLocation sarifPlace `json:"physicalLocation"`
+	}
+	sarifPlace struct {
+		ArtifactLocation sarifArtifact `json:"artifactLocation"`
+		Region           sarifRegion   `json:"region"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		StartLine int `json:"startLine"`
+	}
+)
+
+func sarifLog(findings []jobcheck.Finding) sarif {
+	run := sarifRun{
+		Tool:    sarifTool{sarifDriver{Name: "kubectl-jobpolicy", Version: buildinfo.Version()}},
+		Results: []sarifResult{},
+	}
+	for _, c := range jobcheck.Checks() {
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{c.Name, sarifText{c.About}})
+	}
+	for _, f := range findings {
+		run.Results = append(run.Results, sarifResult{
+			RuleID: f.Check, Level: string(f.Severity), Message: sarifText{f.Path + ": " + f.Text},
+			Locations: []sarifLocation{{sarifPlace{sarifArtifact{strings.TrimPrefix(filepath.ToSlash(f.File), "./")}, sarifRegion{max(f.Line, 1)}}}},
+		})
+	}
+	return sarif{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}}
+}
