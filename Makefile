@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 
 # The modules are those of go.work. The modules of the tools stand outside it, so that the tools' dependencies do not
 # reach the products; their go commands run with GOWORK=off.
-OUTSIDE := tools tools/chart
+OUTSIDE := tools tools/chart tools/lint
 MODULES := $(shell go work edit -json go.work | sed -n 's/.*"DiskPath": "\.\/\(.*\)".*/\1/p')
 BIN := $(CURDIR)/.bin
 
@@ -106,6 +106,7 @@ attack: ## attack an engine in every known way: its memory stays below the manif
 .PHONY: test-tools
 test-tools: ## run the tests of the project's own checks, and of the Helm chart
 	GOWORK=off go -C tools test -timeout 30m ./...
+	GOWORK=off go -C tools/lint test ./...
 	PATH="$$PATH:$(BIN)" GOWORK=off go -C tools/chart test -count=1 ./...
 
 # One target a module, test-<module>.
@@ -191,15 +192,16 @@ bench-engine: ## the engine's Go benchmarks: time, bytes and allocations a decis
 
 # --- code -----------------------------------------------------------------------------------------------------------
 
-TOOLS := $(addprefix $(BIN)/,buf gofumpt protoc-gen-go protoc-gen-go-grpc staticcheck checkrules)
+TOOLS := $(addprefix $(BIN)/,buf gofumpt protoc-gen-go protoc-gen-go-grpc staticcheck golangci-lint checkrules)
 
 .PHONY: tools
 tools: $(BIN)/.built ## build the pinned tools into .bin
 
 # One stamp for all of them: what they are is said by tools/ alone.
-$(BIN)/.built: tools/go.mod tools/go.sum $(wildcard tools/cmd/checkrules/*.go)
+$(BIN)/.built: tools/go.mod tools/go.sum tools/lint/go.mod tools/lint/go.sum $(wildcard tools/cmd/checkrules/*.go)
 	@echo 'building the tools into .bin (the first time takes a few minutes)'
 	@GOBIN=$(BIN) GOWORK=off go -C tools install tool ./cmd/checkrules
+	@GOBIN=$(BIN) GOWORK=off go -C tools/lint install tool
 	@ls $(TOOLS) >/dev/null
 	@touch $@
 
@@ -231,7 +233,7 @@ fmt: tools ## format every Go and proto file
 
 # --- checks ---------------------------------------------------------------------------------------------------------
 
-CHECKS := tidy gofumpt vet staticcheck imports purity versions docs buf-lint buf-format buf-breaking generated
+CHECKS := tidy gofumpt vet staticcheck lint imports purity versions docs buf-lint buf-format buf-breaking generated
 
 .PHONY: verify
 verify: tools ## check everything short of tests; each check is also a target, verify-<check>
@@ -255,12 +257,17 @@ verify-vet: ## go vet finds nothing
 verify-staticcheck: tools ## staticcheck finds nothing (staticcheck.conf)
 	@$(call each_module,(cd $$m && $$gowork $(BIN)/staticcheck ./...))
 
+.PHONY: verify-lint
+verify-lint: tools ## golangci-lint finds nothing: imports, what the engine may call, length of functions (.golangci.yml)
+	@# Only the engine needs forbidigo, which must load types: seconds there, minutes where Kubernetes is compiled.
+	@$(call each_module,(cd $$m && $$gowork $(BIN)/golangci-lint run $$([[ $$m == engine ]] || echo --enable-only=depguard --enable-only=funlen) ./...))
+
 .PHONY: verify-imports
-verify-imports: tools ## modules lean only on what the architecture allows (tools/cmd/checkrules/rules.go)
+verify-imports: tools ## modules require and link only what the architecture allows (tools/cmd/checkrules/rules.go)
 	@$(BIN)/checkrules imports
 
 .PHONY: verify-purity
-verify-purity: tools ## the engine has no clock, randomness, I/O, goroutine, memory, or map order that leaks
+verify-purity: tools ## the engine has no goroutine, no memory between calls, and no map order that leaks
 	@$(BIN)/checkrules purity
 
 .PHONY: verify-versions

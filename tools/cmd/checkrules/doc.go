@@ -1,10 +1,12 @@
-// Command checkrules holds the workspace to its architecture. It reads the modules listed in go.work and reports
+// Command checkrules checks the architecture of the workspace. It reads the modules listed in go.work and reports
 // every place that breaks a rule of the table in rules.go.
 //
 //	checkrules [-C dir] [-align] [imports] [purity] [versions] [docs]
 //
-// imports: which module may lean on which, in source and in go.mod, and what the engine may link in the end.
-// purity: the engine has no clock, no randomness, no I/O, no goroutine, no memory, and no map order that leaks (I7).
+// imports: what go.mod of each module may require, and what the engine may link in the end. What source files may import
+// is checked by golangci-lint (.golangci.yml).
+// purity: the engine has no goroutine, no memory between calls, and no map order that leaks (I7). golangci-lint checks
+// that it has no clock, no randomness and no I/O.
 // versions: one version of each dependency, and one go directive, in every module.
 // docs: the versions that Markdown files name are those of go.mod, the Helm chart and the changelog.
 //

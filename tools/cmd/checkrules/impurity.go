@@ -5,8 +5,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -17,33 +15,6 @@ func report(pass *analysis.Pass, pos token.Pos, rule, format string, args ...any
 	pass.Report(analysis.Diagnostic{Pos: pos, Category: rule, Message: fmt.Sprintf(format, args...)})
 }
 
-// impureImportsOf reports the imports that the table forbids.
-func impureImportsOf(pass *analysis.Pass, file *ast.File) {
-	for _, spec := range file.Imports {
-		path, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			continue // the file did not parse; the type checker has said so
-		}
-		for _, no := range impureImports {
-			if within(path, no.path) {
-				report(pass, spec.Pos(), no.rule, "import of %s: %s", path, no.instead)
-			}
-		}
-	}
-}
-
-// impureUses reports every mention of a name that the table forbids, called or taken as a value.
-func impureUses(pass *analysis.Pass, file *ast.File) {
-	for id := range identifiers(file) {
-		home, name := homeOf(pass.TypesInfo.Uses[id])
-		for _, no := range impureNames {
-			if no.in == home && slices.Contains(no.names, name) {
-				report(pass, id.Pos(), no.rule, "%s: %s", qualified(home, name), no.instead)
-			}
-		}
-	}
-}
-
 // concurrency reports the statements whose outcome depends on the scheduler.
 func concurrency(pass *analysis.Pass, file *ast.File) {
 	for n := range ast.Preorder(file) {
@@ -52,17 +23,6 @@ func concurrency(pass *analysis.Pass, file *ast.File) {
 			report(pass, n.Pos(), "concurrency", "go statement: call the function and use its result")
 		case *ast.SelectStmt:
 			report(pass, n.Pos(), "concurrency", "select statement: which case runs is random; decide from values")
-		}
-	}
-}
-
-// identifiers iterates over every identifier of the file.
-func identifiers(file *ast.File) func(yield func(*ast.Ident) bool) {
-	return func(yield func(*ast.Ident) bool) {
-		for n := range ast.Preorder(file) {
-			if id, ok := n.(*ast.Ident); ok && !yield(id) {
-				return
-			}
 		}
 	}
 }

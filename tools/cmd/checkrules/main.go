@@ -18,7 +18,7 @@ var checks = []struct {
 	name  string
 	check func(*workspace) ([]violation, error)
 }{
-	{"imports", func(ws *workspace) ([]violation, error) { return checkImports(ws, moduleRules) }},
+	{"imports", func(ws *workspace) ([]violation, error) { return checkRequirements(ws, moduleRules) }},
 	{"imports", func(ws *workspace) ([]violation, error) { return checkLinked(ws, moduleRules) }},
 	{"purity", checkPurity},
 	{"versions", func(ws *workspace) ([]violation, error) { return checkVersions(ws), nil }},

@@ -13,8 +13,8 @@ func TestPurityFindsEachImpurityAndNothingElse(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), purity, "impure", "pure")
 }
 
-// The sources in testdata/src/impure must break each row of the tables, so that no row is there in vain.
-func TestEachRowOfThePurityTablesFires(t *testing.T) {
+// The sources in testdata/src/impure must use each call of the table, so that no row is superfluous.
+func TestEachOrderlessCallIsFound(t *testing.T) {
 	var found []analysis.Diagnostic
 	for _, result := range analysistest.Run(t, analysistest.TestData(), purity, "impure") {
 		found = append(found, result.Diagnostics...)
@@ -26,14 +26,6 @@ func TestEachRowOfThePurityTablesFires(t *testing.T) {
 		})
 		if !fired {
 			t.Errorf("no source breaks the row %s (%s): %s", subject, rule, instead)
-		}
-	}
-	for _, row := range impureImports {
-		fires(row.rule, "import of "+row.path, row.instead)
-	}
-	for _, row := range impureNames {
-		for _, name := range row.names {
-			fires(row.rule, qualified(row.in, name), row.instead)
 		}
 	}
 	for _, row := range orderlessCalls {

@@ -92,21 +92,6 @@ func readModule(root, dir string) (module, error) {
 	return module{dir: dir, mod: mod}, nil
 }
 
-// owner finds the module of the workspace that holds the package: the one with the longest matching path.
-func (ws *workspace) owner(pkg string) (module, bool) {
-	var best module
-	found := false
-	for _, m := range ws.modules {
-		if !within(pkg, m.mod.Module.Mod.Path) {
-			continue
-		}
-		if !found || len(m.mod.Module.Mod.Path) > len(best.mod.Module.Mod.Path) {
-			best, found = m, true
-		}
-	}
-	return best, found
-}
-
 // within reports whether the import path is prefix itself or lies below it.
 func within(pkg, prefix string) bool {
 	rest, ok := strings.CutPrefix(pkg, prefix)

@@ -1,3 +1,4 @@
+// Package impure breaks every purity rule at least once.
 package impure
 
 func concurrent(a, b chan int) int {
