@@ -44,24 +44,39 @@ const (
 // decided. It is stateless: any replica may answer any call, and the same
 // request always gets the same answer, byte for byte.
 //
-// What a caller must do, by status code:
+// What a caller must do, by code and by the reason in google.rpc.ErrorInfo (see
+// ErrorReason). Every RPC may return every row; UNSUPPORTED_FIELD only those with
+// a spec. The item of a batch has the rows INVALID_REQUEST, UNSUPPORTED_FIELD and
+// INTERNAL for itself; every other row is of the whole batch.
 //
-//	code                what happened                          what the caller does
-//	OK                  an answer                              act on it: carry a decision out
-//	INVALID_ARGUMENT    the request breaks a rule written in   mend the request; the same one will
-//	                    this contract; google.rpc.BadRequest   never be accepted. Nothing changed.
-//	                    names each field
-//	UNIMPLEMENTED       the Job needs a capability that this   leave the Job alone, say so, and try
-//	                    engine lacks; the text names the field again when the server changes
-//	RESOURCE_EXHAUSTED  the message is larger than the server  send less (cut unaccounted_pods), or
-//	                    accepts, or the server is overloaded   wait with growing delay
-//	DEADLINE_EXCEEDED   no answer in time                      ask again with a fresh snapshot
-//	UNAVAILABLE         the server is away or draining, or     ask again with growing delay; if it
-//	                    the two do not accept each other's     lasts, look at the certificates: a
-//	                    certificates                           refused one is told by TLS, not by a code
-//	UNAUTHENTICATED,    something before the server (a proxy,  mend the configuration; retry slowly
-//	PERMISSION_DENIED   a mesh) refuses the caller
-//	INTERNAL            a defect of the engine; nothing leaks  retry slowly; report it
+//	code                 reason              what the caller does
+//	OK                   -                   act on the answer: carry a decision out
+//	INVALID_ARGUMENT     INVALID_REQUEST     mend the request: the same one will never be accepted
+//	UNIMPLEMENTED        UNSUPPORTED_FIELD   leave the Job alone, say so, and ask again when the
+//	                                         server's version changes
+//	UNIMPLEMENTED        UNKNOWN_METHOD      do without the method; the server is older
+//	UNIMPLEMENTED        UNKNOWN_VERSION     call a version of the contract that the server has
+//	UNIMPLEMENTED        COMPRESSED_MESSAGE  switch compression off
+//	RESOURCE_EXHAUSTED   REQUEST_TOO_LARGE   send less: cut unaccounted_pods, make batches smaller
+//	RESOURCE_EXHAUSTED   ANSWER_TOO_LARGE    ask for less: make batches smaller
+//	RESOURCE_EXHAUSTED   OVERLOADED          wait as long as RetryInfo says, then with growing delay
+//	RESOURCE_EXHAUSTED   CALLER_OVER_SHARE   the same, and have fewer calls open at a time
+//	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      read the answers that are there first
+//	DEADLINE_EXCEEDED    REQUEST_TOO_SLOW    send the request again, whole
+//	DEADLINE_EXCEEDED    CALL_ENDED          ask again with a fresh snapshot
+//	CANCELLED            CALL_ENDED          nothing: the caller ended the call
+//	PERMISSION_DENIED    CALLER_NOT_ALLOWED  have the engine's list of callers changed; retry slowly
+//	INTERNAL             INTERNAL            retry slowly; report it: it is a defect of the engine
+//
+// Errors without a reason come from the transport or from something between:
+//
+//	RESOURCE_EXHAUSTED   a limit on messages, of the client or of a proxy: send less
+//	UNAVAILABLE          the server is away or draining, or the two do not accept each other's
+//	                     certificates (a refused one is told by TLS, not by a code): ask again
+//	                     with growing delay
+//	DEADLINE_EXCEEDED    no answer in time: ask again with a fresh snapshot
+//	UNAUTHENTICATED,     a proxy or a mesh refuses the caller: mend the configuration, retry slowly
+//	PERMISSION_DENIED
 //
 // A call never has side effects, so any call may be repeated.
 type PolicyServiceClient interface {
@@ -256,24 +271,39 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 // decided. It is stateless: any replica may answer any call, and the same
 // request always gets the same answer, byte for byte.
 //
-// What a caller must do, by status code:
+// What a caller must do, by code and by the reason in google.rpc.ErrorInfo (see
+// ErrorReason). Every RPC may return every row; UNSUPPORTED_FIELD only those with
+// a spec. The item of a batch has the rows INVALID_REQUEST, UNSUPPORTED_FIELD and
+// INTERNAL for itself; every other row is of the whole batch.
 //
-//	code                what happened                          what the caller does
-//	OK                  an answer                              act on it: carry a decision out
-//	INVALID_ARGUMENT    the request breaks a rule written in   mend the request; the same one will
-//	                    this contract; google.rpc.BadRequest   never be accepted. Nothing changed.
-//	                    names each field
-//	UNIMPLEMENTED       the Job needs a capability that this   leave the Job alone, say so, and try
-//	                    engine lacks; the text names the field again when the server changes
-//	RESOURCE_EXHAUSTED  the message is larger than the server  send less (cut unaccounted_pods), or
-//	                    accepts, or the server is overloaded   wait with growing delay
-//	DEADLINE_EXCEEDED   no answer in time                      ask again with a fresh snapshot
-//	UNAVAILABLE         the server is away or draining, or     ask again with growing delay; if it
-//	                    the two do not accept each other's     lasts, look at the certificates: a
-//	                    certificates                           refused one is told by TLS, not by a code
-//	UNAUTHENTICATED,    something before the server (a proxy,  mend the configuration; retry slowly
-//	PERMISSION_DENIED   a mesh) refuses the caller
-//	INTERNAL            a defect of the engine; nothing leaks  retry slowly; report it
+//	code                 reason              what the caller does
+//	OK                   -                   act on the answer: carry a decision out
+//	INVALID_ARGUMENT     INVALID_REQUEST     mend the request: the same one will never be accepted
+//	UNIMPLEMENTED        UNSUPPORTED_FIELD   leave the Job alone, say so, and ask again when the
+//	                                         server's version changes
+//	UNIMPLEMENTED        UNKNOWN_METHOD      do without the method; the server is older
+//	UNIMPLEMENTED        UNKNOWN_VERSION     call a version of the contract that the server has
+//	UNIMPLEMENTED        COMPRESSED_MESSAGE  switch compression off
+//	RESOURCE_EXHAUSTED   REQUEST_TOO_LARGE   send less: cut unaccounted_pods, make batches smaller
+//	RESOURCE_EXHAUSTED   ANSWER_TOO_LARGE    ask for less: make batches smaller
+//	RESOURCE_EXHAUSTED   OVERLOADED          wait as long as RetryInfo says, then with growing delay
+//	RESOURCE_EXHAUSTED   CALLER_OVER_SHARE   the same, and have fewer calls open at a time
+//	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      read the answers that are there first
+//	DEADLINE_EXCEEDED    REQUEST_TOO_SLOW    send the request again, whole
+//	DEADLINE_EXCEEDED    CALL_ENDED          ask again with a fresh snapshot
+//	CANCELLED            CALL_ENDED          nothing: the caller ended the call
+//	PERMISSION_DENIED    CALLER_NOT_ALLOWED  have the engine's list of callers changed; retry slowly
+//	INTERNAL             INTERNAL            retry slowly; report it: it is a defect of the engine
+//
+// Errors without a reason come from the transport or from something between:
+//
+//	RESOURCE_EXHAUSTED   a limit on messages, of the client or of a proxy: send less
+//	UNAVAILABLE          the server is away or draining, or the two do not accept each other's
+//	                     certificates (a refused one is told by TLS, not by a code): ask again
+//	                     with growing delay
+//	DEADLINE_EXCEEDED    no answer in time: ask again with a fresh snapshot
+//	UNAUTHENTICATED,     a proxy or a mesh refuses the caller: mend the configuration, retry slowly
+//	PERMISSION_DENIED
 //
 // A call never has side effects, so any call may be repeated.
 type PolicyServiceServer interface {
