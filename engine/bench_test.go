@@ -44,6 +44,33 @@ func BenchmarkDecideJob(b *testing.B) {
 	}
 }
 
+// BenchmarkExplain measures a decision with each dose of its explanation, and how
+// large the answer is on the wire.
+func BenchmarkExplain(b *testing.B) {
+	situations := map[string]func(testing.TB) *request{
+		"settled":    func(b testing.TB) *request { return steady(b, 10) },
+		"finished=1": func(b testing.TB) *request { return withFinished(steady(b, 10), 1) },
+	}
+	for name, situation := range situations {
+		for _, explain := range []jobpolicyv1.Explain{
+			jobpolicyv1.Explain_EXPLAIN_NONE, jobpolicyv1.Explain_EXPLAIN_FACTS, jobpolicyv1.Explain_EXPLAIN_FULL,
+		} {
+			b.Run(name+"/"+explain.String(), func(b *testing.B) {
+				req := situation(b)
+				req.Settings = &jobpolicyv1.Settings{Explain: explain}
+				var resp *jobpolicyv1.DecideJobResponse
+				for b.Loop() {
+					var err error
+					if resp, err = engine.DecideJob(req); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(proto.Size(resp)), "bytes/answer")
+			})
+		}
+	}
+}
+
 // steady is an Indexed Job with n pods running and twice as many completions.
 func steady(b testing.TB, n int32) *request {
 	s := newScene()

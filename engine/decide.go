@@ -22,6 +22,7 @@ func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespons
 	s := newSnapshot(req)
 	resp := decide(s)
 	resp.RequestId = req.GetRequestId()
+	resp.Explanation = dose(resp.GetExplanation(), req.GetSettings().GetExplain())
 	return resp, nil
 }
 
@@ -84,7 +85,7 @@ func verdictMessage(s *snapshot, v verdict) *jobpolicyv1.Verdict {
 	if !v.reached() {
 		return nil
 	}
-	return &jobpolicyv1.Verdict{Rule: v.rule, Repeated: interimWritten(s, v)}
+	return &jobpolicyv1.Verdict{Rule: v.rule, Repeated: interimWritten(s, v), PolicyRuleIndex: v.policyRule}
 }
 
 // furtherWaits are what neither plan nor publication waits for.

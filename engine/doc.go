@@ -41,7 +41,7 @@
 // of the field (UnsupportedError): asking again does not help, and nothing was
 // decided. Any other request has a decision. Explanation says how it came about,
 // for people only: which rules were asked, what each answered, and what is waited
-// for.
+// for. Settings.explain says how much of it the answer holds.
 //
 // # Tasks that are no pods
 //

@@ -98,3 +98,17 @@ func requeueTime(s *snapshot, waits []*jobpolicyv1.Wait) *timestamppb.Timestamp 
 	}
 	return proto.CloneOf(earliest)
 }
+
+// dose is as much of an explanation as the caller asks for.
+func dose(e *jobpolicyv1.Explanation, explain jobpolicyv1.Explain) *jobpolicyv1.Explanation {
+	switch explain {
+	case jobpolicyv1.Explain_EXPLAIN_NONE:
+		return nil
+	case jobpolicyv1.Explain_EXPLAIN_FACTS:
+		e.Summary, e.Rules = "", nil
+		for _, w := range e.GetWaits() {
+			w.Detail = ""
+		}
+	}
+	return e
+}

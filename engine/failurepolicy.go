@@ -139,7 +139,7 @@ func podFailurePolicyMatched(f facts) answer {
 	}
 	for _, r := range f.tally.rows {
 		if r.failed && r.match.failsJob() {
-			return failure(reasonPodFailurePolicy, r.match.cause, r.match.cause)
+			return failure(reasonPodFailurePolicy, r.match.cause, r.match.cause).byPolicyRule(r.match.rule)
 		}
 	}
 	return no(fmt.Sprintf("no failed %s matches a FailJob rule", f.noun))

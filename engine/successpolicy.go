@@ -20,7 +20,7 @@ func successPolicyMet(f facts) answer {
 	}
 	if i, met := metSuccessRule(f.spec.GetSuccessPolicy(), f.tally.succeededIndexes, f.spec.GetCompletions()); met {
 		return succeedIfSeen(f, reasonSuccessPolicy, metRuleText(i),
-			fmt.Sprintf("rule met: the one at index %d; succeeded indexes: %d", i, f.tally.succeeded))
+			fmt.Sprintf("rule met: the one at index %d; succeeded indexes: %d", i, f.tally.succeeded)).byPolicyRule(i)
 	}
 	return no(fmt.Sprintf("rules met: none of %d; succeeded indexes: %d", len(rules), f.tally.succeeded))
 }

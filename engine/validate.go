@@ -149,6 +149,7 @@ func (c *checker) settings(s *jobpolicyv1.Settings) {
 	}
 	c.between("settings.max_uncounted_pods", int64(s.GetMaxUncountedPods()), 0, maxLimitSetting)
 	c.between("settings.max_pod_changes", int64(s.GetMaxPodChanges()), 0, maxLimitSetting)
+	enum(c, "settings.explain", s.GetExplain(), jobpolicyv1.Explain_name, true)
 	c.bytesBetween("settings.pod_noun", s.GetPodNoun(), 0, maxNounBytes)
 }
 

@@ -7,6 +7,9 @@ type verdict struct {
 	reason, message string
 	// rule is the name of the rule that reached it.
 	rule string
+	// policyRule is the position of the rule in the Job's pod failure policy or
+	// success policy, if it is one of these by which the Job ends.
+	policyRule *int32
 }
 
 type verdictKind int
@@ -41,6 +44,15 @@ func failure(reason, message, detail string) answer {
 
 func success(reason, message, detail string) answer {
 	return answer{verdict{kind: succeeds, reason: reason, message: message}, detail}
+}
+
+// byPolicyRule says by which rule of a policy a verdict was reached, if it was.
+func (a answer) byPolicyRule(i int) answer {
+	if a.verdict.reached() {
+		index := int32(i)
+		a.verdict.policyRule = &index
+	}
+	return a
 }
 
 // A rule is one named criterion by which a Job ends.

@@ -68,13 +68,16 @@ func listSkipped(e *jobpolicyv1.CronJobExplanation, f facts, last answer) {
 		return
 	}
 	e.SkippedTotal = f.due.times - 1
-	if last.skipped != "" {
+	if last.skipped != jobpolicyv1.SkipReason_SKIP_REASON_UNSPECIFIED {
 		e.SkippedTotal++
-		e.Skipped = append(e.Skipped, &jobpolicyv1.SkippedRun{ScheduledTime: timestamppb.New(f.due.at), Reason: last.skipped})
+		e.Skipped = append(e.Skipped, &jobpolicyv1.SkippedRun{
+			ScheduledTime: timestamppb.New(f.due.at), Reason: last.skipped, Detail: last.detail,
+		})
 	}
 	for _, at := range f.missedBefore(f.due, maxListedSkipped-len(e.GetSkipped())) {
 		e.Skipped = append(e.Skipped, &jobpolicyv1.SkippedRun{
-			ScheduledTime: timestamppb.New(at), Reason: "a later run, that of " + clockText(f.due.at) + ", was due too",
+			ScheduledTime: timestamppb.New(at), Reason: jobpolicyv1.SkipReason_SKIP_REASON_LATER_RUN,
+			Detail: "a later run, that of " + clockText(f.due.at) + ", was due too",
 		})
 	}
 }
@@ -114,4 +117,24 @@ func requeueTime(waits []*jobpolicyv1.Wait, now time.Time) *timestamppb.Timestam
 		}
 	}
 	return proto.CloneOf(earliest)
+}
+
+// dose is as much of an explanation as the caller asks for.
+func dose(e *jobpolicyv1.CronJobExplanation, explain jobpolicyv1.Explain) *jobpolicyv1.CronJobExplanation {
+	switch explain {
+	case jobpolicyv1.Explain_EXPLAIN_NONE:
+		return nil
+	case jobpolicyv1.Explain_EXPLAIN_FACTS:
+		e.Summary, e.Rules = "", nil
+		for _, w := range e.GetWaits() {
+			w.Detail = ""
+		}
+		for _, run := range e.GetSkipped() {
+			run.Detail = ""
+		}
+		for _, job := range e.GetKept() {
+			job.Detail = ""
+		}
+	}
+	return e
 }

@@ -14,8 +14,14 @@ const maxListedKept = 100
 type history struct {
 	deletes []*jobpolicyv1.OwnedJob
 	// kept is why, by UID, for the finished Jobs.
-	kept   map[string]string
+	kept   map[string]kept
 	events []*jobpolicyv1.JobEvent
+}
+
+// A kept is why a Job is kept, and in words.
+type kept struct {
+	reason jobpolicyv1.KeepReason
+	detail string
 }
 
 // takeHistory applies the history limits, each to its own kind of finished Jobs,
@@ -24,7 +30,7 @@ type history struct {
 // counted. So do runs that were started before their time, because the clock was
 // ahead: but for their Jobs, they would start once more.
 func takeHistory(s *snapshot, r runs) history {
-	h := history{kept: map[string]string{}}
+	h := history{kept: map[string]kept{}}
 	counted := make(map[string]bool)
 	for _, job := range r.failures[max(0, len(r.failures)-s.opts.suspendAfter):] {
 		counted[string(job.GetUid())] = true
@@ -41,27 +47,27 @@ func (h *history) limit(s *snapshot, field string, outcome jobpolicyv1.JobOutcom
 	finished := slices.DeleteFunc(notDeleting(s.jobs), func(job *jobpolicyv1.OwnedJob) bool { return job.GetOutcome() != outcome })
 	slices.SortStableFunc(finished, byStart)
 	if limit == nil {
-		h.keep(finished, "%s is not set", field)
+		h.keep(jobpolicyv1.KeepReason_KEEP_REASON_NO_LIMIT, finished, "%s is not set", field)
 		return
 	}
 	if *limit < 0 {
 		h.events = append(h.events, warning(eventInvalidSpec, "spec.%s must not be negative, is %d: nothing is deleted by it", field, *limit))
-		h.keep(finished, "%s is %d, which makes no sense", field, *limit)
+		h.keep(jobpolicyv1.KeepReason_KEEP_REASON_NO_LIMIT, finished, "%s is %d, which makes no sense", field, *limit)
 		return
 	}
 	over := max(0, len(finished)-int(*limit))
 	for _, job := range finished[:over] {
 		if counted[string(job.GetUid())] {
-			h.keep([]*jobpolicyv1.OwnedJob{job}, "it counts for %s", annotationSuspendAfter)
+			h.keep(jobpolicyv1.KeepReason_KEEP_REASON_COUNTED_FAILURE, []*jobpolicyv1.OwnedJob{job}, "it counts for %s", annotationSuspendAfter)
 			continue
 		}
 		if s.early(job) && s.isScheduled(job) {
-			h.keep([]*jobpolicyv1.OwnedJob{job}, "its scheduled time is yet to come")
+			h.keep(jobpolicyv1.KeepReason_KEEP_REASON_EARLY, []*jobpolicyv1.OwnedJob{job}, "its scheduled time is yet to come")
 			continue
 		}
 		h.deletes = append(h.deletes, job)
 	}
-	h.keep(finished[over:], "one of the newest %d (%s)", *limit, field)
+	h.keep(jobpolicyv1.KeepReason_KEEP_REASON_WITHIN_LIMIT, finished[over:], "one of the newest %d (%s)", *limit, field)
 }
 
 // isScheduled tells a run of the schedule, which is known by its name, from a Job
@@ -70,8 +76,8 @@ func (s *snapshot) isScheduled(job *jobpolicyv1.OwnedJob) bool {
 	return job.GetScheduledTime() != nil && job.GetName() == s.scheduledName(job.GetScheduledTime().AsTime())
 }
 
-func (h *history) keep(jobs []*jobpolicyv1.OwnedJob, format string, args ...any) {
-	why := fmt.Sprintf(format, args...)
+func (h *history) keep(reason jobpolicyv1.KeepReason, jobs []*jobpolicyv1.OwnedJob, format string, args ...any) {
+	why := kept{reason, fmt.Sprintf(format, args...)}
 	for _, job := range jobs {
 		h.kept[string(job.GetUid())] = why
 	}
@@ -105,31 +111,32 @@ func explainKept(s *snapshot, r runs, h history, deleted []*jobpolicyv1.DeleteJo
 	for _, job := range r.active {
 		active[string(job.GetUid())] = true
 	}
-	var kept []*jobpolicyv1.KeptJob
+	var list []*jobpolicyv1.KeptJob
 	for _, job := range s.jobs {
 		if gone[string(job.GetUid())] {
 			continue
 		}
-		if len(kept) == maxListedKept {
+		if len(list) == maxListedKept {
 			break
 		}
-		kept = append(kept, &jobpolicyv1.KeptJob{Name: job.GetName(), Reason: keptReason(s, h, active, job)})
+		why := whyKept(s, h, active, job)
+		list = append(list, &jobpolicyv1.KeptJob{Name: job.GetName(), Reason: why.reason, Detail: why.detail})
 	}
-	return kept
+	return list
 }
 
-func keptReason(s *snapshot, h history, active map[string]bool, job *jobpolicyv1.OwnedJob) string {
+func whyKept(s *snapshot, h history, active map[string]bool, job *jobpolicyv1.OwnedJob) kept {
 	switch why, finished := h.kept[string(job.GetUid())]; {
 	case job.GetDeleting():
-		return "it is being deleted already"
+		return kept{jobpolicyv1.KeepReason_KEEP_REASON_DELETING, "it is being deleted already"}
 	case active[string(job.GetUid())]:
-		return "its run has not ended; history limits concern finished Jobs"
+		return kept{jobpolicyv1.KeepReason_KEEP_REASON_ACTIVE_RUN, "its run has not ended; history limits concern finished Jobs"}
 	case finished:
 		return why
 	case job.GetOutcome() == jobpolicyv1.JobOutcome_JOB_OUTCOME_ACTIVE:
-		return "it has not ended, and is no run of the schedule"
+		return kept{jobpolicyv1.KeepReason_KEEP_REASON_ACTIVE_JOB, "it has not ended, and is no run of the schedule"}
 	case s.spec.GetDeleting():
-		return "the CronJob is being deleted"
+		return kept{jobpolicyv1.KeepReason_KEEP_REASON_CRON_JOB_DELETING, "the CronJob is being deleted"}
 	}
-	return "it goes in a later step"
+	return kept{jobpolicyv1.KeepReason_KEEP_REASON_LATER, "it goes in a later step"}
 }

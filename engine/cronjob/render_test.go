@@ -114,9 +114,9 @@ func inlineMessage(m protoreflect.Message) string {
 	case *jobpolicyv1.RuleAnswer:
 		return fmt.Sprintf("%s: %s", m.GetRule(), m.GetDetail())
 	case *jobpolicyv1.SkippedRun:
-		return fmt.Sprintf("%s: %s", clock(m.GetScheduledTime()), m.GetReason())
+		return fmt.Sprintf("%s: %s: %s", clock(m.GetScheduledTime()), enumText(m.GetReason().String(), "SKIP_REASON_"), m.GetDetail())
 	case *jobpolicyv1.KeptJob:
-		return fmt.Sprintf("%s: %s", m.GetName(), m.GetReason())
+		return fmt.Sprintf("%s: %s: %s", m.GetName(), enumText(m.GetReason().String(), "KEEP_REASON_"), m.GetDetail())
 	}
 	var parts []string
 	fields := m.Descriptor().Fields()

@@ -28,8 +28,9 @@ type answer struct {
 	edits    *jobpolicyv1.CronJobEdits
 	// processed says that the run that is due has been started already.
 	processed bool
-	// skipped says why the run that is due will not be started.
-	skipped string
+	// skipped says why the run that is due will not be started; UNSPECIFIED if it
+	// may be.
+	skipped jobpolicyv1.SkipReason
 	waits   []*jobpolicyv1.Wait
 	events  []*jobpolicyv1.JobEvent
 }
@@ -250,7 +251,7 @@ func startingDeadlinePassed(f facts) answer {
 		return no("late by %ds, allowed: %ds", late, seconds)
 	}
 	a := decided("late by %ds, allowed: %ds", late, seconds)
-	a.skipped = a.detail
+	a.skipped = jobpolicyv1.SkipReason_SKIP_REASON_STARTING_DEADLINE
 	if missed, ok := f.lastChance(f.due); ok && f.isNews(missed) {
 		a = a.with(warning(eventMissSchedule, "Missed scheduled time to start a job: %s", f.due.at.Format(time.RFC1123Z)))
 	}
@@ -275,7 +276,7 @@ func nameTaken(f facts) answer {
 		return no("nobody else's Job is known to be named %s", name)
 	}
 	a := decided("a Job named %s belongs to somebody else", name)
-	a.skipped = a.detail
+	a.skipped = jobpolicyv1.SkipReason_SKIP_REASON_NAME_TAKEN
 	return a.with(takenEvent(name))
 }
 

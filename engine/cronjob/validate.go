@@ -60,6 +60,8 @@ func validate(req *jobpolicyv1.DecideCronJobRequest) error {
 	deferral.Check(req.GetDeferrals(), func(index int, field, text string) {
 		c.require(false, fmt.Sprintf("deferrals[%d].%s", index, field), "%s", text)
 	})
+	_, known := jobpolicyv1.Explain_name[int32(req.GetExplain())]
+	c.require(known, "explain", "has the unknown value %d", int32(req.GetExplain()))
 	f := req.GetFreshness()
 	c.version("freshness.cron_job_observed", f.GetCronJobObserved())
 	c.version("freshness.cron_job_written", f.GetCronJobWritten())

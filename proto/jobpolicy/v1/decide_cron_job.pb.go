@@ -22,6 +22,143 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// SkipReason is why a run that was due is not started.
+type SkipReason int32
+
+const (
+	SkipReason_SKIP_REASON_UNSPECIFIED SkipReason = 0
+	// A later run was due too: only the latest is started.
+	SkipReason_SKIP_REASON_LATER_RUN SkipReason = 1
+	// The run would start later than starting_deadline_seconds allows.
+	SkipReason_SKIP_REASON_STARTING_DEADLINE SkipReason = 2
+	// A Job that the CronJob does not control has the run's name.
+	SkipReason_SKIP_REASON_NAME_TAKEN SkipReason = 3
+)
+
+// Enum value maps for SkipReason.
+var (
+	SkipReason_name = map[int32]string{
+		0: "SKIP_REASON_UNSPECIFIED",
+		1: "SKIP_REASON_LATER_RUN",
+		2: "SKIP_REASON_STARTING_DEADLINE",
+		3: "SKIP_REASON_NAME_TAKEN",
+	}
+	SkipReason_value = map[string]int32{
+		"SKIP_REASON_UNSPECIFIED":       0,
+		"SKIP_REASON_LATER_RUN":         1,
+		"SKIP_REASON_STARTING_DEADLINE": 2,
+		"SKIP_REASON_NAME_TAKEN":        3,
+	}
+)
+
+func (x SkipReason) Enum() *SkipReason {
+	p := new(SkipReason)
+	*p = x
+	return p
+}
+
+func (x SkipReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SkipReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_decide_cron_job_proto_enumTypes[0].Descriptor()
+}
+
+func (SkipReason) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_decide_cron_job_proto_enumTypes[0]
+}
+
+func (x SkipReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SkipReason.Descriptor instead.
+func (SkipReason) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{0}
+}
+
+// KeepReason is why a Job is left as it is.
+type KeepReason int32
+
+const (
+	KeepReason_KEEP_REASON_UNSPECIFIED KeepReason = 0
+	// It is being deleted already.
+	KeepReason_KEEP_REASON_DELETING KeepReason = 1
+	// It is a run that has not ended; history limits concern finished Jobs.
+	KeepReason_KEEP_REASON_ACTIVE_RUN KeepReason = 2
+	// It has not ended, and is no run of the schedule.
+	KeepReason_KEEP_REASON_ACTIVE_JOB KeepReason = 3
+	// There is no history limit for Jobs that ended like it, or none that makes
+	// sense.
+	KeepReason_KEEP_REASON_NO_LIMIT KeepReason = 4
+	// It is one of the newest, as many as the history limit keeps.
+	KeepReason_KEEP_REASON_WITHIN_LIMIT KeepReason = 5
+	// It failed, and counts for suspend_after_failures.
+	KeepReason_KEEP_REASON_COUNTED_FAILURE KeepReason = 6
+	// Its scheduled time is yet to come.
+	KeepReason_KEEP_REASON_EARLY KeepReason = 7
+	// The CronJob is being deleted.
+	KeepReason_KEEP_REASON_CRON_JOB_DELETING KeepReason = 8
+	// It is deleted by a later decision.
+	KeepReason_KEEP_REASON_LATER KeepReason = 9
+)
+
+// Enum value maps for KeepReason.
+var (
+	KeepReason_name = map[int32]string{
+		0: "KEEP_REASON_UNSPECIFIED",
+		1: "KEEP_REASON_DELETING",
+		2: "KEEP_REASON_ACTIVE_RUN",
+		3: "KEEP_REASON_ACTIVE_JOB",
+		4: "KEEP_REASON_NO_LIMIT",
+		5: "KEEP_REASON_WITHIN_LIMIT",
+		6: "KEEP_REASON_COUNTED_FAILURE",
+		7: "KEEP_REASON_EARLY",
+		8: "KEEP_REASON_CRON_JOB_DELETING",
+		9: "KEEP_REASON_LATER",
+	}
+	KeepReason_value = map[string]int32{
+		"KEEP_REASON_UNSPECIFIED":       0,
+		"KEEP_REASON_DELETING":          1,
+		"KEEP_REASON_ACTIVE_RUN":        2,
+		"KEEP_REASON_ACTIVE_JOB":        3,
+		"KEEP_REASON_NO_LIMIT":          4,
+		"KEEP_REASON_WITHIN_LIMIT":      5,
+		"KEEP_REASON_COUNTED_FAILURE":   6,
+		"KEEP_REASON_EARLY":             7,
+		"KEEP_REASON_CRON_JOB_DELETING": 8,
+		"KEEP_REASON_LATER":             9,
+	}
+)
+
+func (x KeepReason) Enum() *KeepReason {
+	p := new(KeepReason)
+	*p = x
+	return p
+}
+
+func (x KeepReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (KeepReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_decide_cron_job_proto_enumTypes[1].Descriptor()
+}
+
+func (KeepReason) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_decide_cron_job_proto_enumTypes[1]
+}
+
+func (x KeepReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use KeepReason.Descriptor instead.
+func (KeepReason) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{1}
+}
+
 // DecideCronJobRequest is a snapshot of one CronJob and the Jobs it controls.
 // The answer depends on nothing else: not on a clock, not on a time zone of the
 // machine, not on earlier calls (invariant I7).
@@ -53,7 +190,10 @@ type DecideCronJobRequest struct {
 	// Only STEP_CREATE_JOB has an effect. Absent: no step is left for later.
 	Deferrals []*Deferral `protobuf:"bytes,9,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
 	// Set by the caller; absent: the caller vouches for its view.
-	Freshness     *CronJobFreshness `protobuf:"bytes,10,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	Freshness *CronJobFreshness `protobuf:"bytes,10,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	// Set by the caller; how much of its explanation the answer holds. Absent: all
+	// of it.
+	Explain       Explain `protobuf:"varint,11,opt,name=explain,proto3,enum=jobpolicy.v1.Explain" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -156,6 +296,13 @@ func (x *DecideCronJobRequest) GetFreshness() *CronJobFreshness {
 		return x.Freshness
 	}
 	return nil
+}
+
+func (x *DecideCronJobRequest) GetExplain() Explain {
+	if x != nil {
+		return x.Explain
+	}
+	return Explain_EXPLAIN_UNSPECIFIED
 }
 
 // CronJobFreshness compares what the caller sees with what it wrote. Each is a
@@ -276,7 +423,7 @@ type DecideCronJobResponse struct {
 	// What the next request must hold. Only with DISPOSITION_INCOMPLETE and
 	// DISPOSITION_WAIT.
 	Requirements []Requirement `protobuf:"varint,9,rep,packed,name=requirements,proto3,enum=jobpolicy.v1.Requirement" json:"requirements,omitempty"`
-	// Always set.
+	// As much as explain of the request asks for; absent with EXPLAIN_NONE.
 	Explanation *CronJobExplanation `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// When to ask again. Set with DISPOSITION_APPLY, and FOLLOW_UP_AT_ONCE then: a
 	// decision is one step, and what else is due follows. AFTER events.
@@ -538,10 +685,10 @@ func (x *CronJobEdits) GetFailuresCountedUntil() string {
 // traces; no caller may act on it.
 type CronJobExplanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One sentence: what is decided and why.
+	// One sentence: what is decided and why. Only with EXPLAIN_FULL.
 	Summary string `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
 	// Every rule that was asked, in order. Rules after the deciding one are not
-	// asked and not listed.
+	// asked and not listed. Only with EXPLAIN_FULL.
 	Rules []*RuleAnswer `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"`
 	// What the decision waits for; empty when nothing is held back.
 	Waits []*Wait `protobuf:"bytes,3,rep,name=waits,proto3" json:"waits,omitempty"`
@@ -660,8 +807,10 @@ type SkippedRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When it was due.
 	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=scheduled_time,json=scheduledTime,proto3" json:"scheduled_time,omitempty"`
+	// Why it is not started, with numbers. Only with EXPLAIN_FULL.
+	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	// Why it is not started.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason        SkipReason `protobuf:"varint,3,opt,name=reason,proto3,enum=jobpolicy.v1.SkipReason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -703,11 +852,18 @@ func (x *SkippedRun) GetScheduledTime() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *SkippedRun) GetReason() string {
+func (x *SkippedRun) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *SkippedRun) GetReason() SkipReason {
 	if x != nil {
 		return x.Reason
 	}
-	return ""
+	return SkipReason_SKIP_REASON_UNSPECIFIED
 }
 
 // KeptJob is a Job that is left as it is.
@@ -715,8 +871,10 @@ type KeptJob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// metadata.name of the Job.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why it is kept, with numbers. Only with EXPLAIN_FULL.
+	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	// Why it is kept.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason        KeepReason `protobuf:"varint,3,opt,name=reason,proto3,enum=jobpolicy.v1.KeepReason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -758,18 +916,25 @@ func (x *KeptJob) GetName() string {
 	return ""
 }
 
-func (x *KeptJob) GetReason() string {
+func (x *KeptJob) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *KeptJob) GetReason() KeepReason {
 	if x != nil {
 		return x.Reason
 	}
-	return ""
+	return KeepReason_KEEP_REASON_UNSPECIFIED
 }
 
 var File_jobpolicy_v1_decide_cron_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\n" +
-	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\"\xdc\x03\n" +
+	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\"\x8d\x04\n" +
 	"\x14DecideCronJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -784,7 +949,8 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"name_taken\x18\b \x01(\tR\tnameTaken\x124\n" +
 	"\tdeferrals\x18\t \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12<\n" +
 	"\tfreshness\x18\n" +
-	" \x01(\v2\x1e.jobpolicy.v1.CronJobFreshnessR\tfreshness\"\xb0\x01\n" +
+	" \x01(\v2\x1e.jobpolicy.v1.CronJobFreshnessR\tfreshness\x12/\n" +
+	"\aexplain\x18\v \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplain\"\xb0\x01\n" +
 	"\x10CronJobFreshness\x12*\n" +
 	"\x11cron_job_observed\x18\x01 \x01(\tR\x0fcronJobObserved\x12(\n" +
 	"\x10cron_job_written\x18\x02 \x01(\tR\x0ecronJobWritten\x12#\n" +
@@ -827,14 +993,34 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\askipped\x18\x06 \x03(\v2\x18.jobpolicy.v1.SkippedRunR\askipped\x12#\n" +
 	"\rskipped_total\x18\a \x01(\x03R\fskippedTotal\x12)\n" +
 	"\x04kept\x18\b \x03(\v2\x15.jobpolicy.v1.KeptJobR\x04kept\x12#\n" +
-	"\rdeciding_rule\x18\t \x01(\tR\fdecidingRule\"g\n" +
+	"\rdeciding_rule\x18\t \x01(\tR\fdecidingRule\"\x99\x01\n" +
 	"\n" +
 	"SkippedRun\x12A\n" +
 	"\x0escheduled_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"5\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\x120\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x18.jobpolicy.v1.SkipReasonR\x06reason\"g\n" +
 	"\aKeptJob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reasonB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x06detail\x18\x02 \x01(\tR\x06detail\x120\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x18.jobpolicy.v1.KeepReasonR\x06reason*\x83\x01\n" +
+	"\n" +
+	"SkipReason\x12\x1b\n" +
+	"\x17SKIP_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15SKIP_REASON_LATER_RUN\x10\x01\x12!\n" +
+	"\x1dSKIP_REASON_STARTING_DEADLINE\x10\x02\x12\x1a\n" +
+	"\x16SKIP_REASON_NAME_TAKEN\x10\x03*\xa5\x02\n" +
+	"\n" +
+	"KeepReason\x12\x1b\n" +
+	"\x17KEEP_REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14KEEP_REASON_DELETING\x10\x01\x12\x1a\n" +
+	"\x16KEEP_REASON_ACTIVE_RUN\x10\x02\x12\x1a\n" +
+	"\x16KEEP_REASON_ACTIVE_JOB\x10\x03\x12\x18\n" +
+	"\x14KEEP_REASON_NO_LIMIT\x10\x04\x12\x1c\n" +
+	"\x18KEEP_REASON_WITHIN_LIMIT\x10\x05\x12\x1f\n" +
+	"\x1bKEEP_REASON_COUNTED_FAILURE\x10\x06\x12\x15\n" +
+	"\x11KEEP_REASON_EARLY\x10\a\x12!\n" +
+	"\x1dKEEP_REASON_CRON_JOB_DELETING\x10\b\x12\x15\n" +
+	"\x11KEEP_REASON_LATER\x10\tB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_decide_cron_job_proto_rawDescOnce sync.Once
@@ -848,62 +1034,69 @@ func file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_decide_cron_job_proto_rawDescData
 }
 
+var file_jobpolicy_v1_decide_cron_job_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_jobpolicy_v1_decide_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_jobpolicy_v1_decide_cron_job_proto_goTypes = []any{
-	(*DecideCronJobRequest)(nil),  // 0: jobpolicy.v1.DecideCronJobRequest
-	(*CronJobFreshness)(nil),      // 1: jobpolicy.v1.CronJobFreshness
-	(*DecideCronJobResponse)(nil), // 2: jobpolicy.v1.DecideCronJobResponse
-	(*CreateJob)(nil),             // 3: jobpolicy.v1.CreateJob
-	(*CronJobEdits)(nil),          // 4: jobpolicy.v1.CronJobEdits
-	(*CronJobExplanation)(nil),    // 5: jobpolicy.v1.CronJobExplanation
-	(*SkippedRun)(nil),            // 6: jobpolicy.v1.SkippedRun
-	(*KeptJob)(nil),               // 7: jobpolicy.v1.KeptJob
-	nil,                           // 8: jobpolicy.v1.CreateJob.AnnotationsEntry
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(*CronJobRef)(nil),            // 10: jobpolicy.v1.CronJobRef
-	(*CronJobSpec)(nil),           // 11: jobpolicy.v1.CronJobSpec
-	(*CronJobStatus)(nil),         // 12: jobpolicy.v1.CronJobStatus
-	(*OwnedJob)(nil),              // 13: jobpolicy.v1.OwnedJob
-	(*Deferral)(nil),              // 14: jobpolicy.v1.Deferral
-	(Disposition)(0),              // 15: jobpolicy.v1.Disposition
-	(*DeleteJob)(nil),             // 16: jobpolicy.v1.DeleteJob
-	(*JobEvent)(nil),              // 17: jobpolicy.v1.JobEvent
-	(Requirement)(0),              // 18: jobpolicy.v1.Requirement
-	(FollowUp)(0),                 // 19: jobpolicy.v1.FollowUp
-	(*RuleAnswer)(nil),            // 20: jobpolicy.v1.RuleAnswer
-	(*Wait)(nil),                  // 21: jobpolicy.v1.Wait
+	(SkipReason)(0),               // 0: jobpolicy.v1.SkipReason
+	(KeepReason)(0),               // 1: jobpolicy.v1.KeepReason
+	(*DecideCronJobRequest)(nil),  // 2: jobpolicy.v1.DecideCronJobRequest
+	(*CronJobFreshness)(nil),      // 3: jobpolicy.v1.CronJobFreshness
+	(*DecideCronJobResponse)(nil), // 4: jobpolicy.v1.DecideCronJobResponse
+	(*CreateJob)(nil),             // 5: jobpolicy.v1.CreateJob
+	(*CronJobEdits)(nil),          // 6: jobpolicy.v1.CronJobEdits
+	(*CronJobExplanation)(nil),    // 7: jobpolicy.v1.CronJobExplanation
+	(*SkippedRun)(nil),            // 8: jobpolicy.v1.SkippedRun
+	(*KeptJob)(nil),               // 9: jobpolicy.v1.KeptJob
+	nil,                           // 10: jobpolicy.v1.CreateJob.AnnotationsEntry
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*CronJobRef)(nil),            // 12: jobpolicy.v1.CronJobRef
+	(*CronJobSpec)(nil),           // 13: jobpolicy.v1.CronJobSpec
+	(*CronJobStatus)(nil),         // 14: jobpolicy.v1.CronJobStatus
+	(*OwnedJob)(nil),              // 15: jobpolicy.v1.OwnedJob
+	(*Deferral)(nil),              // 16: jobpolicy.v1.Deferral
+	(Explain)(0),                  // 17: jobpolicy.v1.Explain
+	(Disposition)(0),              // 18: jobpolicy.v1.Disposition
+	(*DeleteJob)(nil),             // 19: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 20: jobpolicy.v1.JobEvent
+	(Requirement)(0),              // 21: jobpolicy.v1.Requirement
+	(FollowUp)(0),                 // 22: jobpolicy.v1.FollowUp
+	(*RuleAnswer)(nil),            // 23: jobpolicy.v1.RuleAnswer
+	(*Wait)(nil),                  // 24: jobpolicy.v1.Wait
 }
 var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
-	9,  // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
-	10, // 1: jobpolicy.v1.DecideCronJobRequest.cron_job:type_name -> jobpolicy.v1.CronJobRef
-	11, // 2: jobpolicy.v1.DecideCronJobRequest.spec:type_name -> jobpolicy.v1.CronJobSpec
-	12, // 3: jobpolicy.v1.DecideCronJobRequest.status:type_name -> jobpolicy.v1.CronJobStatus
-	13, // 4: jobpolicy.v1.DecideCronJobRequest.jobs:type_name -> jobpolicy.v1.OwnedJob
-	14, // 5: jobpolicy.v1.DecideCronJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	1,  // 6: jobpolicy.v1.DecideCronJobRequest.freshness:type_name -> jobpolicy.v1.CronJobFreshness
-	15, // 7: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	16, // 8: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
-	3,  // 9: jobpolicy.v1.DecideCronJobResponse.create:type_name -> jobpolicy.v1.CreateJob
-	4,  // 10: jobpolicy.v1.DecideCronJobResponse.edits:type_name -> jobpolicy.v1.CronJobEdits
-	12, // 11: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
-	9,  // 12: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	17, // 13: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	18, // 14: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	5,  // 15: jobpolicy.v1.DecideCronJobResponse.explanation:type_name -> jobpolicy.v1.CronJobExplanation
-	19, // 16: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	9,  // 17: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
-	8,  // 18: jobpolicy.v1.CreateJob.annotations:type_name -> jobpolicy.v1.CreateJob.AnnotationsEntry
-	20, // 19: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
-	21, // 20: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
-	9,  // 21: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
-	6,  // 22: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
-	7,  // 23: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
-	9,  // 24: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	11, // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
+	12, // 1: jobpolicy.v1.DecideCronJobRequest.cron_job:type_name -> jobpolicy.v1.CronJobRef
+	13, // 2: jobpolicy.v1.DecideCronJobRequest.spec:type_name -> jobpolicy.v1.CronJobSpec
+	14, // 3: jobpolicy.v1.DecideCronJobRequest.status:type_name -> jobpolicy.v1.CronJobStatus
+	15, // 4: jobpolicy.v1.DecideCronJobRequest.jobs:type_name -> jobpolicy.v1.OwnedJob
+	16, // 5: jobpolicy.v1.DecideCronJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	3,  // 6: jobpolicy.v1.DecideCronJobRequest.freshness:type_name -> jobpolicy.v1.CronJobFreshness
+	17, // 7: jobpolicy.v1.DecideCronJobRequest.explain:type_name -> jobpolicy.v1.Explain
+	18, // 8: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	19, // 9: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
+	5,  // 10: jobpolicy.v1.DecideCronJobResponse.create:type_name -> jobpolicy.v1.CreateJob
+	6,  // 11: jobpolicy.v1.DecideCronJobResponse.edits:type_name -> jobpolicy.v1.CronJobEdits
+	14, // 12: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
+	11, // 13: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	20, // 14: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	21, // 15: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	7,  // 16: jobpolicy.v1.DecideCronJobResponse.explanation:type_name -> jobpolicy.v1.CronJobExplanation
+	22, // 17: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	11, // 18: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	10, // 19: jobpolicy.v1.CreateJob.annotations:type_name -> jobpolicy.v1.CreateJob.AnnotationsEntry
+	23, // 20: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
+	24, // 21: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
+	11, // 22: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
+	8,  // 23: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
+	9,  // 24: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
+	11, // 25: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
+	0,  // 26: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
+	1,  // 27: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_cron_job_proto_init() }
@@ -920,13 +1113,14 @@ func file_jobpolicy_v1_decide_cron_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_cron_job_proto_rawDesc), len(file_jobpolicy_v1_decide_cron_job_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      2,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_jobpolicy_v1_decide_cron_job_proto_goTypes,
 		DependencyIndexes: file_jobpolicy_v1_decide_cron_job_proto_depIdxs,
+		EnumInfos:         file_jobpolicy_v1_decide_cron_job_proto_enumTypes,
 		MessageInfos:      file_jobpolicy_v1_decide_cron_job_proto_msgTypes,
 	}.Build()
 	File_jobpolicy_v1_decide_cron_job_proto = out.File

@@ -610,7 +610,9 @@ type Settings struct {
 	// Set by a caller whose pods have another name, for example "task". Texts in
 	// conditions, events and explanations then say that; their plural has an s.
 	// Names of fields, rules and reasons stay. At most 32 bytes. Absent: "pod".
-	PodNoun       string `protobuf:"bytes,8,opt,name=pod_noun,json=podNoun,proto3" json:"pod_noun,omitempty"`
+	PodNoun string `protobuf:"bytes,8,opt,name=pod_noun,json=podNoun,proto3" json:"pod_noun,omitempty"`
+	// How much of its explanation the answer holds. Absent: all of it.
+	Explain       Explain `protobuf:"varint,9,opt,name=explain,proto3,enum=jobpolicy.v1.Explain" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -701,6 +703,13 @@ func (x *Settings) GetPodNoun() string {
 	return ""
 }
 
+func (x *Settings) GetExplain() Explain {
+	if x != nil {
+		return x.Explain
+	}
+	return Explain_EXPLAIN_UNSPECIFIED
+}
+
 // DecideJobResponse is a decision. The caller carries it out in this order, and
 // never adjusts it:
 //
@@ -738,7 +747,7 @@ type DecideJobResponse struct {
 	// What the next request must hold. Only with DISPOSITION_INCOMPLETE and
 	// DISPOSITION_WAIT.
 	Requirements []Requirement `protobuf:"varint,9,rep,packed,name=requirements,proto3,enum=jobpolicy.v1.Requirement" json:"requirements,omitempty"`
-	// Always set.
+	// As much as Settings.explain asks for; absent with EXPLAIN_NONE.
 	Explanation *Explanation `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// Failed pods that this decision accounts for, by the action of the pod
 	// failure policy. For the caller's metrics; count them AFTER status.
@@ -904,9 +913,13 @@ type Verdict struct {
 	Rule string `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
 	// True: the Job's status announces the verdict already. An earlier decision
 	// named the rule that reached it; this rule only repeats it.
-	Repeated      bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Repeated bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// The position of the rule in the Job's pod failure policy or success policy
+	// that the Job ends by, from 0. Only with podFailurePolicyMatched and
+	// successPolicyMet.
+	PolicyRuleIndex *int32 `protobuf:"varint,3,opt,name=policy_rule_index,json=policyRuleIndex,proto3,oneof" json:"policy_rule_index,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Verdict) Reset() {
@@ -951,6 +964,13 @@ func (x *Verdict) GetRepeated() bool {
 		return x.Repeated
 	}
 	return false
+}
+
+func (x *Verdict) GetPolicyRuleIndex() int32 {
+	if x != nil && x.PolicyRuleIndex != nil {
+		return *x.PolicyRuleIndex
+	}
+	return 0
 }
 
 // Gang says that the pods of a Job are of use only together. What stands for a
@@ -1619,7 +1639,7 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x05retry\x18\r \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x122\n" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x124\n" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
-	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\"\xa4\x03\n" +
+	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\"\xd5\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
@@ -1628,7 +1648,8 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x1akeep_start_time_on_suspend\x18\x05 \x01(\bR\x16keepStartTimeOnSuspend\x12'\n" +
 	"\x0fgang_scheduling\x18\x06 \x01(\bR\x0egangScheduling\x12%\n" +
 	"\x0eatomic_release\x18\a \x01(\bR\ratomicRelease\x12\x19\n" +
-	"\bpod_noun\x18\b \x01(\tR\apodNoun\"\xa3\x06\n" +
+	"\bpod_noun\x18\b \x01(\tR\apodNoun\x12/\n" +
+	"\aexplain\x18\t \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplain\"\xa3\x06\n" +
 	"\x11DecideJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +
@@ -1647,10 +1668,12 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
 	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\x123\n" +
 	"\tfollow_up\x18\x0e \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\x12/\n" +
-	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"9\n" +
+	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"\x80\x01\n" +
 	"\aVerdict\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x1a\n" +
-	"\brepeated\x18\x02 \x01(\bR\brepeated\"@\n" +
+	"\brepeated\x18\x02 \x01(\bR\brepeated\x12/\n" +
+	"\x11policy_rule_index\x18\x03 \x01(\x05H\x00R\x0fpolicyRuleIndex\x88\x01\x01B\x14\n" +
+	"\x12_policy_rule_index\"@\n" +
 	"\x04Gang\x12\x1b\n" +
 	"\tmin_count\x18\x01 \x01(\x05R\bminCount\x12\x1b\n" +
 	"\tmay_begin\x18\x02 \x01(\bR\bmayBegin\"\xc3\x01\n" +
@@ -1771,10 +1794,11 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*RetryFacts)(nil),            // 30: jobpolicy.v1.RetryFacts
 	(*Deferral)(nil),              // 31: jobpolicy.v1.Deferral
 	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
-	(*Explanation)(nil),           // 33: jobpolicy.v1.Explanation
-	(*IndexSet)(nil),              // 34: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 35: jobpolicy.v1.PodFailurePolicyAction
-	(*status.Status)(nil),         // 36: google.rpc.Status
+	(Explain)(0),                  // 33: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 34: jobpolicy.v1.Explanation
+	(*IndexSet)(nil),              // 35: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 36: jobpolicy.v1.PodFailurePolicyAction
+	(*status.Status)(nil),         // 37: google.rpc.Status
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	20, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1792,35 +1816,36 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	31, // 12: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
 	32, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
 	32, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	0,  // 15: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	11, // 16: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	13, // 17: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	23, // 18: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	20, // 19: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	15, // 20: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	1,  // 21: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	33, // 22: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	16, // 23: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	10, // 24: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	14, // 25: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	2,  // 26: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	9,  // 27: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	34, // 28: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 29: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	3,  // 30: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	4,  // 31: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	20, // 32: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	5,  // 33: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	35, // 34: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	6,  // 35: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	19, // 36: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	8,  // 37: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	36, // 38: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	33, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	0,  // 16: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	11, // 17: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	13, // 18: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	23, // 19: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	20, // 20: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	15, // 21: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	1,  // 22: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	34, // 23: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	16, // 24: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	10, // 25: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	14, // 26: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	2,  // 27: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	9,  // 28: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	35, // 29: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	12, // 30: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	3,  // 31: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	4,  // 32: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	20, // 33: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	5,  // 34: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	36, // 35: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	6,  // 36: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
+	19, // 37: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
+	8,  // 38: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
+	37, // 39: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1833,6 +1858,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
+	file_jobpolicy_v1_decide_job_proto_msgTypes[3].OneofWrappers = []any{}
 	file_jobpolicy_v1_decide_job_proto_msgTypes[13].OneofWrappers = []any{
 		(*DecideJobsResult_Decision)(nil),
 		(*DecideJobsResult_Error)(nil),

@@ -22,6 +22,66 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Explain says how much of its explanation an answer holds. What is decided does
+// not depend on it.
+type Explain int32
+
+const (
+	// Read as FULL.
+	Explain_EXPLAIN_UNSPECIFIED Explain = 0
+	// No explanation.
+	Explain_EXPLAIN_NONE Explain = 1
+	// What programs can count and compare: names, reasons, times and numbers. The
+	// fields that are texts for people, and the answers of the single rules, stay
+	// empty.
+	Explain_EXPLAIN_FACTS Explain = 2
+	// Everything.
+	Explain_EXPLAIN_FULL Explain = 3
+)
+
+// Enum value maps for Explain.
+var (
+	Explain_name = map[int32]string{
+		0: "EXPLAIN_UNSPECIFIED",
+		1: "EXPLAIN_NONE",
+		2: "EXPLAIN_FACTS",
+		3: "EXPLAIN_FULL",
+	}
+	Explain_value = map[string]int32{
+		"EXPLAIN_UNSPECIFIED": 0,
+		"EXPLAIN_NONE":        1,
+		"EXPLAIN_FACTS":       2,
+		"EXPLAIN_FULL":        3,
+	}
+)
+
+func (x Explain) Enum() *Explain {
+	p := new(Explain)
+	*p = x
+	return p
+}
+
+func (x Explain) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Explain) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_explanation_proto_enumTypes[0].Descriptor()
+}
+
+func (Explain) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_explanation_proto_enumTypes[0]
+}
+
+func (x Explain) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Explain.Descriptor instead.
+func (Explain) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_explanation_proto_rawDescGZIP(), []int{0}
+}
+
 // WaitReason is why something is held back.
 type WaitReason int32
 
@@ -128,11 +188,11 @@ func (x WaitReason) String() string {
 }
 
 func (WaitReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_explanation_proto_enumTypes[0].Descriptor()
+	return file_jobpolicy_v1_explanation_proto_enumTypes[1].Descriptor()
 }
 
 func (WaitReason) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_explanation_proto_enumTypes[0]
+	return &file_jobpolicy_v1_explanation_proto_enumTypes[1]
 }
 
 func (x WaitReason) Number() protoreflect.EnumNumber {
@@ -141,19 +201,19 @@ func (x WaitReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WaitReason.Descriptor instead.
 func (WaitReason) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_explanation_proto_rawDescGZIP(), []int{0}
+	return file_jobpolicy_v1_explanation_proto_rawDescGZIP(), []int{1}
 }
 
 // Explanation says how a decision came about. It is for people and for traces;
 // no caller may act on it.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One sentence: what is decided and why.
+	// One sentence: what is decided and why. Only with EXPLAIN_FULL.
 	Summary string `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
 	// The name of the rule that reached a verdict on the Job; empty when none did.
 	DecidingRule string `protobuf:"bytes,2,opt,name=deciding_rule,json=decidingRule,proto3" json:"deciding_rule,omitempty"`
 	// Every rule that was asked, in order. Rules after the deciding one are not
-	// asked and not listed.
+	// asked and not listed. Only with EXPLAIN_FULL.
 	Rules []*RuleAnswer `protobuf:"bytes,3,rep,name=rules,proto3" json:"rules,omitempty"`
 	// What the decision waits for; empty when nothing is held back.
 	Waits []*Wait `protobuf:"bytes,4,rep,name=waits,proto3" json:"waits,omitempty"`
@@ -307,7 +367,7 @@ type Wait struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What kind of thing is waited for.
 	Reason WaitReason `protobuf:"varint,1,opt,name=reason,proto3,enum=jobpolicy.v1.WaitReason" json:"reason,omitempty"`
-	// What is waited for, with numbers.
+	// What is waited for, with numbers. Only with EXPLAIN_FULL.
 	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	// When it ends by itself. Absent: when the state changes.
 	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
@@ -508,7 +568,12 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\rwanted_active\x18\x05 \x01(\x05H\x00R\fwantedActive\x88\x01\x01\x12+\n" +
 	"\x11completed_indexes\x18\x06 \x01(\x05R\x10completedIndexes\x12%\n" +
 	"\x0efailed_indexes\x18\a \x01(\x05R\rfailedIndexesB\x10\n" +
-	"\x0e_wanted_active*\xea\x04\n" +
+	"\x0e_wanted_active*Y\n" +
+	"\aExplain\x12\x17\n" +
+	"\x13EXPLAIN_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fEXPLAIN_NONE\x10\x01\x12\x11\n" +
+	"\rEXPLAIN_FACTS\x10\x02\x12\x10\n" +
+	"\fEXPLAIN_FULL\x10\x03*\xea\x04\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -545,24 +610,25 @@ func file_jobpolicy_v1_explanation_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_explanation_proto_rawDescData
 }
 
-var file_jobpolicy_v1_explanation_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_jobpolicy_v1_explanation_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_jobpolicy_v1_explanation_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_jobpolicy_v1_explanation_proto_goTypes = []any{
-	(WaitReason)(0),               // 0: jobpolicy.v1.WaitReason
-	(*Explanation)(nil),           // 1: jobpolicy.v1.Explanation
-	(*RuleAnswer)(nil),            // 2: jobpolicy.v1.RuleAnswer
-	(*Wait)(nil),                  // 3: jobpolicy.v1.Wait
-	(*JobFacts)(nil),              // 4: jobpolicy.v1.JobFacts
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
-	(Step)(0),                     // 6: jobpolicy.v1.Step
+	(Explain)(0),                  // 0: jobpolicy.v1.Explain
+	(WaitReason)(0),               // 1: jobpolicy.v1.WaitReason
+	(*Explanation)(nil),           // 2: jobpolicy.v1.Explanation
+	(*RuleAnswer)(nil),            // 3: jobpolicy.v1.RuleAnswer
+	(*Wait)(nil),                  // 4: jobpolicy.v1.Wait
+	(*JobFacts)(nil),              // 5: jobpolicy.v1.JobFacts
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(Step)(0),                     // 7: jobpolicy.v1.Step
 }
 var file_jobpolicy_v1_explanation_proto_depIdxs = []int32{
-	2, // 0: jobpolicy.v1.Explanation.rules:type_name -> jobpolicy.v1.RuleAnswer
-	3, // 1: jobpolicy.v1.Explanation.waits:type_name -> jobpolicy.v1.Wait
-	4, // 2: jobpolicy.v1.Explanation.facts:type_name -> jobpolicy.v1.JobFacts
-	0, // 3: jobpolicy.v1.Wait.reason:type_name -> jobpolicy.v1.WaitReason
-	5, // 4: jobpolicy.v1.Wait.until:type_name -> google.protobuf.Timestamp
-	6, // 5: jobpolicy.v1.Wait.step:type_name -> jobpolicy.v1.Step
+	3, // 0: jobpolicy.v1.Explanation.rules:type_name -> jobpolicy.v1.RuleAnswer
+	4, // 1: jobpolicy.v1.Explanation.waits:type_name -> jobpolicy.v1.Wait
+	5, // 2: jobpolicy.v1.Explanation.facts:type_name -> jobpolicy.v1.JobFacts
+	1, // 3: jobpolicy.v1.Wait.reason:type_name -> jobpolicy.v1.WaitReason
+	6, // 4: jobpolicy.v1.Wait.until:type_name -> google.protobuf.Timestamp
+	7, // 5: jobpolicy.v1.Wait.step:type_name -> jobpolicy.v1.Step
 	6, // [6:6] is the sub-list for method output_type
 	6, // [6:6] is the sub-list for method input_type
 	6, // [6:6] is the sub-list for extension type_name
@@ -582,7 +648,7 @@ func file_jobpolicy_v1_explanation_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_explanation_proto_rawDesc), len(file_jobpolicy_v1_explanation_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,

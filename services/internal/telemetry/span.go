@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"cmp"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
@@ -37,12 +39,13 @@ type Ruling struct {
 	steps []attribute.KeyValue
 }
 
-// JobRuling tells of a decision on a Job.
+// JobRuling tells of a decision on a Job. Summary, Rules and Waits are as much as
+// the caller asks for (Settings.explain).
 func JobRuling(d *jobpolicyv1.DecideJobResponse) Ruling {
 	e := d.GetExplanation()
 	return Ruling{
 		Disposition: Disposition(d.GetDisposition()),
-		Rule:        DecidingRule(e),
+		Rule:        DecidingRule(cmp.Or(d.GetVerdict().GetRule(), e.GetDecidingRule())),
 		Summary:     e.GetSummary(),
 		Rules:       e.GetRules(),
 		Waits:       e.GetWaits(),
@@ -56,7 +59,8 @@ func JobRuling(d *jobpolicyv1.DecideJobResponse) Ruling {
 	}
 }
 
-// CronJobRuling tells of a decision on a CronJob.
+// CronJobRuling tells of a decision on a CronJob. Rule, Summary, Rules and Waits are
+// as much as the caller asks for.
 func CronJobRuling(d *jobpolicyv1.DecideCronJobResponse) Ruling {
 	e := d.GetExplanation()
 	creates := 0
@@ -65,7 +69,7 @@ func CronJobRuling(d *jobpolicyv1.DecideCronJobResponse) Ruling {
 	}
 	return Ruling{
 		Disposition: Disposition(d.GetDisposition()),
-		Rule:        DecidingRule(e),
+		Rule:        DecidingRule(e.GetDecidingRule()),
 		Summary:     e.GetSummary(),
 		Rules:       e.GetRules(),
 		Waits:       e.GetWaits(),

@@ -4,6 +4,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -57,13 +58,8 @@ const (
 // NoRule stands where a decision has no deciding rule.
 const NoRule = "none"
 
-// DecidingRule is the rule's name, or NoRule.
-func DecidingRule(e interface{ GetDecidingRule() string }) string {
-	if e.GetDecidingRule() == "" {
-		return NoRule
-	}
-	return e.GetDecidingRule()
-}
+// DecidingRule is the rule's name, or NoRule if it is empty.
+func DecidingRule(name string) string { return cmp.Or(name, NoRule) }
 
 // Disposition is the short name of d, for example "apply".
 func Disposition(d jobpolicyv1.Disposition) string { return shortName("DISPOSITION_", d.String()) }

@@ -1,0 +1,86 @@
+package engine_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// What is decided does not depend on how much of it is explained, and EXPLAIN_FACTS
+// is EXPLAIN_FULL without its texts and the answers of the rules.
+func TestExplanationsComeInDoses(t *testing.T) {
+	waits := 0
+	rapid.Check(t, func(t *rapid.T) {
+		req := drawRequest(t)
+		decide := func(explain jobpolicyv1.Explain) *jobpolicyv1.DecideJobResponse {
+			req.Settings.Explain = explain
+			resp, err := engine.DecideJob(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resp
+		}
+		full, facts, none := decide(jobpolicyv1.Explain_EXPLAIN_FULL), decide(jobpolicyv1.Explain_EXPLAIN_FACTS), decide(jobpolicyv1.Explain_EXPLAIN_NONE)
+		if unsaid := decide(jobpolicyv1.Explain_EXPLAIN_UNSPECIFIED); !proto.Equal(unsaid, full) {
+			t.Fatalf("without a choice:\n%s\nwant EXPLAIN_FULL:\n%s", render(unsaid), render(full))
+		}
+		if facts.GetExplanation() == nil || none.GetExplanation() != nil {
+			t.Fatalf("explanation of EXPLAIN_FACTS: %v, of EXPLAIN_NONE: %v", facts.GetExplanation(), none.GetExplanation())
+		}
+		waits += len(facts.GetExplanation().GetWaits())
+		full.Explanation.Rules = nil
+		clearTexts(full.GetExplanation().ProtoReflect(), "summary")
+		for _, w := range full.GetExplanation().GetWaits() {
+			clearTexts(w.ProtoReflect(), "detail")
+		}
+		if !proto.Equal(full, facts) {
+			t.Fatalf("EXPLAIN_FACTS:\n%s\nwant:\n%s", render(facts), render(full))
+		}
+		full.Explanation = nil
+		if !proto.Equal(full, none) {
+			t.Fatalf("EXPLAIN_NONE:\n%s\nwant:\n%s", render(none), render(full))
+		}
+	})
+	if waits == 0 {
+		t.Error("no draw waited for anything")
+	}
+}
+
+func clearTexts(m protoreflect.Message, field protoreflect.Name) {
+	m.Clear(m.Descriptor().Fields().ByName(field))
+}
+
+// The position of the rule that a Job ends by stands in the verdict.
+func TestVerdictNamesTheRuleOfThePolicy(t *testing.T) {
+	cases := map[string]struct {
+		scene string
+		want  *int32
+	}{
+		"the second rule of a pod failure policy": {
+			"job completions=1\nfailureRule action=Ignore condition=DisruptionTarget\nfailureRule action=FailJob in=42\n" +
+				"status start=0s\nfinished a phase=Failed exit=main:42", proto.Int32(1),
+		},
+		"the second rule of a success policy": {
+			"job mode=Indexed completions=3\nsuccessRule indexes=0-1\nsuccessRule count=1\nstatus start=0s completed=2 succeeded=1", proto.Int32(1),
+		},
+		"no rule of a policy": {"job completions=1 backoffLimit=0\nstatus start=0s failed=1", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			s.mustTell(t, tc.scene)
+			resp, err := engine.DecideJob(s.req)
+			if err != nil || resp.GetVerdict() == nil {
+				t.Fatalf("DecideJob = %v, %v, want a verdict", resp, err)
+			}
+			if got := resp.GetVerdict().PolicyRuleIndex; (got == nil) != (tc.want == nil) || (got != nil && *got != *tc.want) {
+				t.Errorf("verdict %v, want the index %v", resp.GetVerdict(), tc.want)
+			}
+		})
+	}
+}
