@@ -150,7 +150,7 @@ func TestTheEndIsToldOnceWhateverBecomesOfTheAnswer(t *testing.T) {
 			cfg, registry := testConfig(server, finishing{}), prometheus.NewRegistry()
 			cfg.Registerer, cfg.APIBackoff, cfg.MaxAPIBackoff = registry, time.Second, time.Minute
 			told := record.NewFakeRecorder(100)
-			inBubble(t, cfg, func(e *Executor) { e.recorder = told }, func(t *testing.T, _ *Executor) {
+			inBubble(t, cfg, func(e *Executor) { e.base.Recorder = told }, func(t *testing.T, _ *Executor) {
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()
 			})

@@ -4,122 +4,138 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/gang"
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 var (
-	// errCreation: not all pods were created. Creation is held back from now on.
+	// errCreation: not all pods were created. Creation is backing off now.
 	errCreation = errors.New("pods not created")
-	// errDeletion: not all pods were deleted. Deletion is held back from now on.
+	// errDeletion: not all pods were deleted. Deletion is backing off now.
 	errDeletion = errors.New("pods not deleted")
 )
+
+// applier carries decisions out.
+type applier struct {
+	base    *controller.Controller
+	cfg     *Config
+	api     *api.Client
+	gangs   *gang.Gangs
+	metrics *jobMetrics
+	report  *reporter
+}
 
 // apply carries a decision out in the contract's order: gang, create or delete,
 // status, release, events. It stops at the first step that does not
 // succeed in full; what did succeed is part of the next snapshot.
-func (e *Executor) apply(ctx context.Context, s *jobState, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
-	podGroup, err := e.gangs.Ensure(ctx, snap.job, d.GetGang())
+func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
+	podGroup, err := a.gangs.Ensure(ctx, snap.job, d.GetGang())
 	if err != nil && d.GetGang().GetMayBegin() {
 		// A status would say that the Job has begun, and its gang could not be
 		// made any more.
 		return fmt.Errorf("gang: %w", err)
 	}
 	if err == nil {
-		err = e.createPods(ctx, s, calls, snap, d, podGroup)
+		err = a.createPods(ctx, s, calls, snap, d, podGroup)
 	}
 	if err != nil {
-		e.holdBack(ctx, s, &s.createHold, snap.job, "pods not created", err)
+		a.stepFailed(ctx, s, state.Create, snap.job, "pods not created", err)
 		return fmt.Errorf("%w: %w", errCreation, err)
 	}
-	if err := e.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
-		e.holdBack(ctx, s, &s.deleteHold, snap.job, "pods not deleted", err)
+	if err := a.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
+		a.stepFailed(ctx, s, state.Delete, snap.job, "pods not deleted", err)
 		return fmt.Errorf("%w: %w", errDeletion, err)
 	}
-	said, err := e.writeStatus(ctx, s, snap, d)
+	write, err := a.writeStatus(ctx, s, calls, snap, d)
 	if err != nil {
 		return fmt.Errorf("writing status: %w", err)
 	}
-	e.countActions(said.actions)
-	begun := time.Now()
-	err = e.releasePods(ctx, s, calls, d.GetRelease())
-	if d.GetStatus() != nil && len(d.GetRelease()) > e.cfg.MaxJobWrites {
-		s.postponeStatus(time.Since(begun))
+	a.report.actions(write.Actions)
+	began := time.Now()
+	err = a.releasePods(ctx, s, calls, d.GetRelease())
+	if d.GetStatus() != nil && len(d.GetRelease()) > a.cfg.MaxJobWrites {
+		s.Statuses.Postpone(time.Since(began))
 	}
 	if err != nil {
 		// The status is written and will not be decided on again: its events go
 		// out now or never.
-		e.recordEvents(snap.job, said.events)
+		a.base.RecordEvents(snap.job, write.Events)
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}
-	e.recordEvents(snap.job, said.events)
+	a.base.RecordEvents(snap.job, write.Events)
 	return nil
 }
 
 // writeStatus replaces the status of the very version of the Job that was
 // judged: if anything has changed since, the API server refuses, and the Job is
-// judged again. It returns what is left to be told.
-func (e *Executor) writeStatus(ctx context.Context, s *jobState, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ announcement, err error) {
-	said := announcement{job: snap.job, events: d.GetEvents(), actions: d.GetPodFailureActions()}
+// judged again. It returns what is left to announce.
+func (a *applier) writeStatus(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ state.StatusWrite, err error) {
+	write := state.StatusWrite{Job: snap.job, Events: d.GetEvents(), Actions: d.GetPodFailureActions()}
 	if d.GetStatus() == nil {
-		return said, nil
+		return write, nil
 	}
 	status, err := wire.APIStatus(d.GetStatus())
 	if err != nil {
-		return said, err
+		return write, err
 	}
 	wire.KeepUndecided(&status, &snap.job.Status)
-	if api.SameStatus(&status, &snap.job.Status) {
-		return said, nil
+	if wire.SameStatus(&status, &snap.job.Status) {
+		return write, nil
 	}
-	said.status = status
-	ctx, end := e.tracer.Span(ctx, telemetry.SpanStatusWritten)
+	write.Status = status
+	ctx, end := a.api.Tracer.Span(ctx, telemetry.SpanStatusWritten)
 	defer func() { end(err) }()
-	if err := e.updateStatus(ctx, s, &said); err != nil {
-		return said, err
+	if err := a.updateStatus(ctx, s, calls, &write); err != nil {
+		return write, err
 	}
-	if !s.tell(&said) {
-		return announcement{}, nil // The watch has shown the write before its answer came.
+	if !s.Unanswered.Announce(&write) {
+		return state.StatusWrite{}, nil // The watch has shown the write before its answer came.
 	}
-	e.countWritten(ctx, &said)
-	return said, nil
+	a.report.written(ctx, &write)
+	return write, nil
 }
 
-func (e *Executor) updateStatus(ctx context.Context, s *jobState, said *announcement) error {
-	job := said.written()
-	s.expect(&job.Status)
-	defer s.expect(nil)
-	updated, err := e.api.UpdateStatus(ctx, job)
+func (a *applier) updateStatus(ctx context.Context, s *state.Job, calls *api.Pods, write *state.StatusWrite) error {
+	job := write.Written()
+	s.Version.Expect(&job.Status)
+	defer s.Version.Expect(nil)
+	updated, err := a.api.UpdateStatus(ctx, job)
 	switch {
 	case err == nil:
-		s.answered(said)
-		s.observe(updated, jobWritten)
-		s.spaceStatuses(e.cfg.StatusPeriod)
-		s.progressed()
+		s.Unanswered.Answered(write)
+		s.Observe(updated, state.Written)
+		s.Statuses.Written(a.cfg.StatusPeriod)
+		calls.MarkWritten()
 		return nil
 	case errors.Is(err, api.ErrJobGone):
 		return err
 	case api.OutcomeUnknown(err):
-		s.answerMissing(said)
-		e.settleUnanswered(ctx, s)
-		s.due(false, true, false)
+		s.Unanswered.Add(write)
+		a.report.settle(ctx, s)
+		s.Version.Mark(state.StaleJob)
 	case apierrors.IsConflict(err):
 		// Read the Job before deciding again: the cache may be behind what is in
 		// the way.
-		s.due(false, true, false)
+		s.Version.Mark(state.StaleJob)
 	}
 	return err
 }
 
-func (s *jobState) expect(status *batchv1.JobStatus) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writing = status
+// stepFailed begins a step's backoff. Only this step waits; the rest of the Job goes on.
+func (a *applier) stepFailed(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, what string, err error) {
+	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
+	if !errors.Is(err, api.ErrNamespaceTerminating) && !errors.Is(err, context.Canceled) {
+		a.cfg.Logger.WarnContext(ctx, what, append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
+	}
 }

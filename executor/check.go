@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -24,45 +25,45 @@ const (
 
 // wrong says what the answer's field is and what was expected of it.
 func wrong(field, format string, args ...any) error {
-	return fmt.Errorf("%s %s: %w", field, fmt.Sprintf(format, args...), errBadAnswer)
+	return fmt.Errorf("%s %s: %w", field, fmt.Sprintf(format, args...), controller.ErrBadAnswer)
 }
 
 // check refuses answers that could do harm: one to another question, one that
 // says two things at once, one that goes beyond the limits that were set, and one
 // with a value that the contract does not allow. Whatever passes can be carried
 // out, however wrong it may be as policy.
-func (e *Executor) check(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+func (d *decider) check(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	for _, check := range []func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse) error{
-		checkFrame, e.checkCreate, e.checkDelete, checkStatus, checkRelease, e.checkGang, checkReports,
+		checkFrame, d.checkCreate, d.checkDelete, checkStatus, checkRelease, d.checkGang, checkReports,
 	} {
-		if err := check(req, d); err != nil {
+		if err := check(req, answer); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkFrame(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
-	rule := d.GetVerdict().GetRule()
+func checkFrame(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
+	rule := answer.GetVerdict().GetRule()
 	switch {
-	case d.GetRequestId() != req.GetRequestId():
-		return wrong("request_id", "is %q, want %q", d.GetRequestId(), req.GetRequestId())
-	case dispositionLabel(d.GetDisposition()) == "unspecified":
-		return wrong("disposition", "is %v, want one of the contract", d.GetDisposition())
+	case answer.GetRequestId() != req.GetRequestId():
+		return wrong("request_id", "is %q, want %q", answer.GetRequestId(), req.GetRequestId())
+	case dispositionLabel(answer.GetDisposition()) == "unspecified":
+		return wrong("disposition", "is %v, want one of the contract", answer.GetDisposition())
 	case !text(rule, maxRuleBytes):
 		return wrong("verdict.rule", "has %d bytes, want UTF-8 of at most %d", len(rule), maxRuleBytes)
-	case d.GetDeleteJob() != nil:
+	case answer.GetDeleteJob() != nil:
 		return wrong("delete_job", "is set, want none for a Job that has not finished")
 	}
-	return checkTime("requeue_time", d.GetRequeueTime())
+	return checkTime("requeue_time", answer.GetRequeueTime())
 }
 
-func (e *Executor) checkCreate(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
-	create := d.GetCreate()
-	switch most := e.cfg.maxChanges(); {
+func (d *decider) checkCreate(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
+	create := answer.GetCreate()
+	switch most := d.cfg.maxChanges(); {
 	case create == nil:
 		return nil
-	case len(d.GetDelete()) > 0:
+	case len(answer.GetDelete()) > 0:
 		return wrong("create", "is set together with delete, want one or the other")
 	case later(deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS), req.GetNow()):
 		return wrong("create", "is set, want none before %s", deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS).AsTime())
@@ -105,8 +106,8 @@ func checkIndexes(spec *jobpolicyv1.JobSpec, create *jobpolicyv1.CreatePods) err
 	return nil
 }
 
-func (e *Executor) checkDelete(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
-	deletes, most := d.GetDelete(), e.cfg.maxChanges()
+func (d *decider) checkDelete(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
+	deletes, most := answer.GetDelete(), d.cfg.maxChanges()
 	if until := deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_PODS); len(deletes) > 0 && later(until, req.GetNow()) {
 		// An engine that does not know the step.
 		return wrong("delete", "is set, want none before %s", until.AsTime())
@@ -123,9 +124,9 @@ func (e *Executor) checkDelete(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1
 	return nil
 }
 
-func checkRelease(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+func checkRelease(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	seen := map[string]bool{}
-	for i, uid := range d.GetRelease() {
+	for i, uid := range answer.GetRelease() {
 		if err := checkUID(fmt.Sprintf("release[%d]", i), uid, seen); err != nil {
 			return err
 		}
@@ -133,21 +134,21 @@ func checkRelease(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobRespo
 	return nil
 }
 
-func (e *Executor) checkGang(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
+func (d *decider) checkGang(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	switch {
-	case d.GetGang() == nil:
+	case answer.GetGang() == nil:
 		return nil
-	case !e.cfg.WorkloadWithJob:
+	case !d.cfg.WorkloadWithJob:
 		return wrong("gang", "is set, want none: gangs were not asked for")
-	case d.GetGang().GetMinCount() < 2:
-		return wrong("gang.min_count", "is %d, want 2 or more", d.GetGang().GetMinCount())
+	case answer.GetGang().GetMinCount() < 2:
+		return wrong("gang.min_count", "is %d, want 2 or more", answer.GetGang().GetMinCount())
 	}
 	return nil
 }
 
 // checkReports checks what becomes events and metrics.
-func checkReports(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
-	for i, event := range d.GetEvents() {
+func checkReports(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
+	for i, event := range answer.GetEvents() {
 		field := fmt.Sprintf("events[%d]", i)
 		if jobpolicyv1.EventType_name[int32(event.GetType())] == "" || event.GetType() == 0 {
 			return wrong(field+".type", "is %v, want Normal or Warning", event.GetType())
@@ -157,7 +158,7 @@ func checkReports(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobRespo
 				len(event.GetReason()), len(event.GetMessage()), wire.MaxReasonBytes, wire.MaxMessageBytes)
 		}
 	}
-	for i, actions := range d.GetPodFailureActions() {
+	for i, actions := range answer.GetPodFailureActions() {
 		field := fmt.Sprintf("pod_failure_actions[%d]", i)
 		if wire.ActionName(actions.GetAction()) == "" {
 			return wrong(field+".action", "is %v, want one of the pod failure policy's", actions.GetAction())
@@ -171,8 +172,8 @@ func checkReports(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobRespo
 
 // checkStatus checks what would be written. Whether the API server takes it is
 // told by the API server.
-func checkStatus(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) error {
-	st := d.GetStatus()
+func checkStatus(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
+	st := answer.GetStatus()
 	if st == nil {
 		return nil
 	}

@@ -19,6 +19,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"pgregory.net/rapid"
 
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -114,11 +117,11 @@ func TestAnAnswerWithAWrongFieldIsRefused(t *testing.T) {
 				Create: &jobpolicyv1.CreatePods{Count: 2, Indexes: ranges(0, 0, 1, 1)}, Status: recorded(t, 2), Release: uidsOf(t, 2),
 			}
 			d.Status.Conditions = []*jobpolicyv1.JobCondition{{Type: "Suspended", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}}
-			if err := e.check(req, d); err != nil {
+			if err := e.decider.check(req, d); err != nil {
 				t.Fatalf("the answer is refused as it is: %v", err)
 			}
 			tc.spoil(d)
-			if err := e.check(req, d); !errors.Is(err, errBadAnswer) || !strings.HasPrefix(err.Error(), tc.field+" ") {
+			if err := e.decider.check(req, d); !errors.Is(err, controller.ErrBadAnswer) || !strings.HasPrefix(err.Error(), tc.field+" ") {
 				t.Errorf("got error %v, want one about %s", err, tc.field)
 			}
 		})
@@ -159,23 +162,23 @@ func newCarrier() carrier {
 func (c carrier) carryOut(t interface{ Helper() }, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) {
 	t.Helper()
 	job.ResourceVersion = "1"
-	s := newJobState(job.Namespace, job.UID, c.e.writes)
-	s.observe(job, jobWatched)
+	s := state.New(job.Namespace, job.UID, limit.NewPool(limit.Config{Total: 8, PerJob: 8}))
+	s.Observe(job, state.Watch)
 	for n := 2; n < 5; n++ {
-		s.pods.Observe(leanPod(n, func(pod *corev1.Pod) { pod.ResourceVersion = "2" }), tracker.Watch)
+		s.Pods.Observe(leanPod(n, func(pod *corev1.Pod) { pod.ResourceVersion = "2" }), tracker.Watch)
 	}
-	snap, err := c.e.snapshot(s, true)
+	snap, err := c.e.decider.snapshot(s, true)
 	must(err)
 	if d != nil {
 		d.RequestId = snap.req.GetRequestId()
 	}
-	if c.e.check(snap.req, d) != nil {
+	if c.e.decider.check(snap.req, d) != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c.e.remember(ctx, s, snap, d)
-	_, _ = c.e.carryOut(ctx, s, c.e.podCalls(s), snap, d) // Whether it is refused is not the question.
+	c.e.reconciler.report.remember(ctx, s, snap, d)
+	_, _ = c.e.reconciler.apply(ctx, s, c.e.reconciler.calls(s), snap, d) // Whether it is refused is not the question.
 }
 
 // oddJobs are Jobs of each kind that answers are checked by.

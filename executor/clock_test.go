@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -42,11 +44,11 @@ func inBubble(t *testing.T, cfg Config, prepare func(*Executor), f func(t *testi
 	})
 }
 
-// discard ends what New has begun, for an Executor that is not run.
+// discard ends what New has begun, for an Executor that is not run otherwise.
 func discard(e *Executor) {
-	e.queue.ShutDown()
-	e.orphans.ShutDown()
-	e.broadcaster.Shutdown()
+	ended, end := context.WithCancel(context.Background())
+	end()
+	must(e.Run(ended))
 }
 
 // What waits for a pause after a status or after a failure waits for as long as it
@@ -61,12 +63,12 @@ func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 				e, err := New(cfg)
 				must(err)
 				defer discard(e)
-				s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
-				s.spaceStatuses(cfg.StatusPeriod)
-				s.createHold.begin(2*time.Second, time.Minute)
-				s.deleteHold.begin(3*time.Second, time.Minute)
+				s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
+				s.Statuses.Written(cfg.StatusPeriod)
+				s.Backoffs.Failed(state.Create, controller.Limits{First: 2 * time.Second, Max: time.Minute})
+				s.Backoffs.Failed(state.Delete, controller.Limits{First: 3 * time.Second, Max: time.Minute})
 				clock.set(step)
-				snap, err := e.snapshot(s, false)
+				snap, err := e.decider.snapshot(s, false)
 				must(err)
 				ahead := func(at *timestamppb.Timestamp) time.Duration { return at.AsTime().Sub(snap.req.GetNow().AsTime()) }
 				for what, wait := range map[string]struct{ got, want time.Duration }{

@@ -1,18 +1,12 @@
 package executor
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/trace"
-	"k8s.io/client-go/kubernetes"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-
-	"jobpolicy.dev/executor/wallclock"
+	"jobpolicy.dev/executor/controller"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -32,25 +26,13 @@ type Decider interface {
 	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 }
 
-// Config is what an Executor is made of. Client and Decider are required; the
-// zero value of every other field stands for its default.
+// Config is what an Executor is made of. Decider is required, and what controller.Config
+// requires; Workers is how many Jobs are decided on at the same time, ManagedBy is
+// ManagedBy by default. The zero value of every other field stands for its default.
 type Config struct {
-	Client  kubernetes.Interface
+	controller.Config
 	Decider Decider
-	// Events is what events are written with. One with a rate limit of its own takes
-	// nothing from the other writes. Default: Client.
-	Events typedcorev1.EventsGetter
 
-	// ManagedBy is the value of spec.managedBy that makes a Job ours. Default:
-	// ManagedBy.
-	ManagedBy string
-	// ReplaceBuiltin makes Jobs ours too that name no manager, or the built-in
-	// one.
-	ReplaceBuiltin bool
-
-	// Workers is how many Jobs are judged at the same time. Default 5. Jobs
-	// whose decision is being carried out do not count.
-	Workers int
 	// MaxWrites is how many API writes are in flight at the same time, over all
 	// Jobs; those of one namespace get three quarters at most. Default 64.
 	// MaxJobWrites is how many of them one Job gets at most, and gets unless the API
@@ -95,78 +77,37 @@ type Config struct {
 	// what decides something is written at once. Default 1 s, that of the built-in
 	// controller.
 	StatusPeriod time.Duration
-	// APIBackoff and MaxAPIBackoff bound the delay after a round failed, Job by
-	// Job. Defaults 1 s and 1 min.
-	APIBackoff, MaxAPIBackoff time.Duration
-	// DecisionTimeout bounds one call of the Decider. Default 10 s.
-	DecisionTimeout time.Duration
-	// DrainPeriod is how long Run lets rounds in progress go on after its context
-	// has ended. Default 20 s.
-	DrainPeriod time.Duration
 	// Resync makes every Job due this often even if nothing happens. 0: never.
 	Resync time.Duration
 	// SafetyLookReportsOnly lets the safety look, which finds Jobs that stand still
 	// although there is something to do, count and log them only, and not help.
 	SafetyLookReportsOnly bool
-
-	// Now tells wall time: what is compared with times of the cluster and sent to
-	// the engine. Default time.Now. How long something takes or waits is not
-	// measured by it, so it may be set back and forward. Called concurrently.
-	Now func() time.Time
-
-	// Registerer takes the metrics. nil: they are kept but not exported.
-	Registerer prometheus.Registerer
-	// Logger is used with its Context methods only. Default: slog.Default().
-	Logger *slog.Logger
-	// TracerProvider makes the spans. Default: the global one.
-	TracerProvider trace.TracerProvider
 }
 
 // ErrConfig says that a Config cannot be used.
-var ErrConfig = errors.New("invalid executor configuration")
+var ErrConfig = controller.ErrConfig
 
 func (c *Config) validate() error {
+	c.ManagedBy = cmp.Or(c.ManagedBy, ManagedBy)
 	switch {
-	case c.Client == nil:
-		return fmt.Errorf("no client: %w", ErrConfig)
 	case c.Decider == nil:
-		return fmt.Errorf("no decider: %w", ErrConfig)
+		return fmt.Errorf("Decider is nil: %w", ErrConfig)
 	case c.MaxWrites < 0 || c.MaxJobWrites < 0 || c.LoneJobWrites < 0:
-		return fmt.Errorf("negative number of writes: %w", ErrConfig)
+		return fmt.Errorf("MaxWrites, MaxJobWrites and LoneJobWrites must not be negative: %w", ErrConfig)
 	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0 || c.MaxRows < 0 || c.LeastRows < 0 || c.LargeRequest < 0:
-		return fmt.Errorf("negative limit: %w", ErrConfig)
+		return fmt.Errorf("MaxPodChangesPerSync, MaxUncountedPods, MaxRows, LeastRows and LargeRequest must not be negative: %w", ErrConfig)
 	case c.PodFailureBackoff < 0 || c.MaxPodFailureBackoff < 0 || c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
-		return fmt.Errorf("negative duration: %w", ErrConfig)
+		return fmt.Errorf("PodFailureBackoff, MaxPodFailureBackoff, SyncBatchPeriod and StatusPeriod must not be negative: %w", ErrConfig)
 	}
 	return nil
 }
 
 func (c *Config) setDefaults() {
-	setDefault(&c.ManagedBy, ManagedBy)
-	setDefault(&c.Workers, 5)
-	setDefault(&c.MaxWrites, 64)
-	setDefault(&c.MaxJobWrites, DefaultJobWrites)
-	setDefault(&c.LoneJobWrites, DefaultLoneJobWrites)
-	setDefault(&c.LeastRows, leastRows)
-	setDefault(&c.LargeRequest, largeRequest)
-	setDefault(&c.SyncBatchPeriod, 200*time.Millisecond)
-	setDefault(&c.StatusPeriod, time.Second)
-	setDefault(&c.APIBackoff, time.Second)
-	setDefault(&c.MaxAPIBackoff, time.Minute)
-	setDefault(&c.DecisionTimeout, 10*time.Second)
-	setDefault(&c.DrainPeriod, 20*time.Second)
-	c.Now = wallclock.New(c.Now)
-	if c.Events == nil {
-		c.Events = c.Client.CoreV1()
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
+	c.MaxWrites = cmp.Or(c.MaxWrites, 64)
+	c.MaxJobWrites = cmp.Or(c.MaxJobWrites, DefaultJobWrites)
+	c.LoneJobWrites = cmp.Or(c.LoneJobWrites, DefaultLoneJobWrites)
+	c.LeastRows = cmp.Or(c.LeastRows, leastRows)
+	c.LargeRequest = cmp.Or(c.LargeRequest, largeRequest)
+	c.SyncBatchPeriod = cmp.Or(c.SyncBatchPeriod, 200*time.Millisecond)
+	c.StatusPeriod = cmp.Or(c.StatusPeriod, time.Second)
 }

@@ -12,36 +12,12 @@ import (
 	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // maxDecisionsListed bounds the answer of DecisionsHandler.
 const maxDecisionsListed = 5000
-
-// decisionRecord is the last decision on a Job. It is kept with the Job, and
-// goes with it. The explanations are encoded, because every finished Job has them
-// and hardly anybody reads them.
-type decisionRecord struct {
-	time        time.Time
-	explanation []byte
-	// verdict is the explanation that says how the Job ends, and why; nil: it
-	// does not end yet.
-	verdict []byte
-}
-
-// recordAfter makes the record of a decision. verdict says how the Job ends; nil if
-// it does not end yet. Once a verdict is announced, a decision only repeats it; what
-// led to it is said by an earlier one, which nobody knows any more after a restart.
-func recordAfter(last *decisionRecord, at time.Time, verdict *jobpolicyv1.Verdict, explanation []byte) *decisionRecord {
-	r := &decisionRecord{time: at, explanation: explanation}
-	switch {
-	case verdict.GetRepeated() && last != nil && last.verdict != nil:
-		r.verdict = last.verdict
-	case verdict != nil:
-		r.verdict = explanation
-	}
-	return r
-}
 
 type decisionJSON struct {
 	Namespace   string          `json:"namespace"`
@@ -68,42 +44,40 @@ func (e *Executor) DecisionsHandler() http.Handler {
 		}
 		body, err := json.Marshal(e.decisions())
 		if err != nil {
-			e.log.ErrorContext(r.Context(), "decisions do not marshal", slog.Any("error", err))
+			e.base.Logger.ErrorContext(r.Context(), "decisions do not marshal", slog.Any("error", err))
 			http.Error(w, "internal error", http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
 		if _, err := w.Write(body); err != nil {
-			e.log.DebugContext(r.Context(), "reader of decisions went away", slog.Any("error", err))
+			e.base.Logger.DebugContext(r.Context(), "reader of decisions went away", slog.Any("error", err))
 		}
 	})
 }
 
 func (e *Executor) decisions() []decisionJSON {
 	type decided struct {
-		*decisionRecord
+		*state.Decision
 		job *batchv1.Job
 	}
 	var records []decided
-	for _, s := range e.jobs.all() {
-		s.mu.Lock()
-		if s.last != nil && s.job != nil {
-			records = append(records, decided{s.last, s.job})
+	for _, s := range e.jobs.All() {
+		if last, job := s.Decisions.Last(), s.Version.Current(); last != nil && job != nil {
+			records = append(records, decided{last, job})
 		}
-		s.mu.Unlock()
 	}
-	slices.SortFunc(records, func(a, b decided) int { return b.time.Compare(a.time) })
+	slices.SortFunc(records, func(a, b decided) int { return b.Time.Compare(a.Time) })
 	records = records[:min(len(records), maxDecisionsListed)]
 	slices.SortFunc(records, func(a, b decided) int {
 		return cmp.Or(cmp.Compare(a.job.Namespace, b.job.Namespace), cmp.Compare(a.job.Name, b.job.Name), cmp.Compare(a.job.UID, b.job.UID))
 	})
 	out := make([]decisionJSON, 0, len(records))
 	for _, r := range records {
-		explanation := decoded(r.explanation)
+		explanation := decoded(r.Explanation)
 		out = append(out, decisionJSON{
-			Namespace: r.job.Namespace, Name: r.job.Name, UID: string(r.job.UID), Time: r.time,
+			Namespace: r.job.Namespace, Name: r.job.Name, UID: string(r.job.UID), Time: r.Time,
 			Rule: explanation.GetDecidingRule(), Reason: explanation.GetSummary(),
-			Waiting: len(explanation.GetWaits()) > 0, Explanation: explanationJSON(explanation), Verdict: explanationJSON(decoded(r.verdict)),
+			Waiting: len(explanation.GetWaits()) > 0, Explanation: explanationJSON(explanation), Verdict: explanationJSON(decoded(r.Verdict)),
 		})
 	}
 	return out

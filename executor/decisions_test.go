@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -25,7 +26,7 @@ func TestVerdictIsTheDecisionThatCameFirst(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var last *decisionRecord
+			var d state.Decisions
 			for _, explanation := range tc.decisions {
 				encoded, err := proto.Marshal(explanation)
 				if err != nil {
@@ -35,9 +36,9 @@ func TestVerdictIsTheDecisionThatCameFirst(t *testing.T) {
 				if rule := explanation.GetDecidingRule(); rule != "" {
 					verdict = &jobpolicyv1.Verdict{Rule: rule, Repeated: explanation == repeated}
 				}
-				last = recordAfter(last, time.Now(), verdict, encoded)
+				d.Record(time.Now(), verdict, encoded)
 			}
-			if got := decoded(last.verdict); !proto.Equal(got, tc.want) {
+			if got := decoded(d.Last().Verdict); !proto.Equal(got, tc.want) {
 				t.Errorf("the verdict is explained by %v, want %v", got, tc.want)
 			}
 		})

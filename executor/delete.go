@@ -4,21 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // deletePods deletes pods. One that cannot be deleted does not keep the others
 // from it.
-func (e *Executor) deletePods(ctx context.Context, s *jobState, calls *api.Pods, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
+func (a *applier) deletePods(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
 	var some atomic.Bool
-	err := s.deleting.Do(ctx, len(deletes), func(ctx context.Context, i int) error {
+	err := s.Writes.Delete.Do(ctx, len(deletes), func(ctx context.Context, i int) error {
 		err := deletePod(ctx, calls, job, deletes[i])
 		if err == nil {
 			some.Store(true)
@@ -26,7 +29,7 @@ func (e *Executor) deletePods(ctx context.Context, s *jobState, calls *api.Pods,
 		return err
 	})
 	if some.Load() {
-		s.endHold(&s.deleteHold)
+		s.Backoffs.Reset(state.Delete)
 	}
 	return err
 }
@@ -42,29 +45,39 @@ func deletePod(ctx context.Context, calls *api.Pods, job *batchv1.Job, d *jobpol
 // releasePods removes the tracking finalizer from the pods. What the API server
 // confirms is confirmed in the next snapshot. A pod whose finalizer is put back does
 // not keep the others from being released, and is tried again later.
-func (e *Executor) releasePods(ctx context.Context, s *jobState, calls *api.Pods, uids [][]byte) error {
-	return s.patching.Do(ctx, len(uids), func(ctx context.Context, i int) error {
+func (a *applier) releasePods(ctx context.Context, s *state.Job, calls *api.Pods, uids [][]byte) error {
+	return s.Writes.Patch.Do(ctx, len(uids), func(ctx context.Context, i int) error {
 		uid, err := wire.UIDString(uids[i])
 		if err != nil {
 			return fmt.Errorf("release: %w", err)
 		}
-		pod, known := s.pods.Pod(uid)
+		pod, known := s.Pods.Pod(uid)
 		if !known {
 			return nil
 		}
-		return e.releasePod(ctx, s, calls, pod)
+		return a.releasePod(ctx, s, calls, pod)
 	})
 }
 
 // releasePod releases a pod, unless its release is backing off.
-func (e *Executor) releasePod(ctx context.Context, s *jobState, calls *api.Pods, pod *podcache.Pod) error {
-	if !pod.HasTrackingFinalizer || s.releaseHeld(pod.UID) {
+func (a *applier) releasePod(ctx context.Context, s *state.Job, calls *api.Pods, pod *podcache.Pod) error {
+	if !pod.HasTrackingFinalizer || !s.Backoffs.Releasing(pod.UID) {
 		return nil
 	}
 	err := calls.Release(ctx, pod)
 	if errors.Is(err, api.ErrPutBack) {
-		e.holdRelease(ctx, s, pod)
+		a.releaseFailed(ctx, s, pod)
 		return nil
 	}
 	return err
+}
+
+// releaseFailed begins the backoff of a pod's release: its finalizer was put back. The
+// Job's other pods do not wait for it.
+func (a *applier) releaseFailed(ctx context.Context, s *state.Job, pod *podcache.Pod) {
+	delay := s.Backoffs.ReleaseFailed(pod.UID, a.base.BackoffLimits())
+	if job := s.Version.Current(); job != nil {
+		a.cfg.Logger.WarnContext(ctx, "pod keeps its finalizer although it was removed: an admission webhook may put it back",
+			append(telemetry.JobAttrs(job), slog.String("pod", pod.Name), slog.Duration("retryAfter", delay))...)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -165,11 +166,11 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	decider := &script{}
 	e, err := New(testConfig(s, decider))
 	must(err)
-	must(e.podInformer.GetStore().Add(podcache.From(s.pod(t, "pod-2"))))
+	must(e.reconciler.pods.GetStore().Add(podcache.From(s.pod(t, "pod-2"))))
 	cached := testJob()
 	cached.ResourceVersion = "1"
-	st := e.jobs.with("ns", cached.UID, func(st *jobState) { st.observe(cached, jobWatched) })
-	if _, err := e.round(t.Context(), st, e.podCalls(st)); err != nil {
+	st := e.jobs.With("ns", cached.UID, func(st *state.Job) { st.Observe(cached, state.Watch) })
+	if _, err := e.reconciler.Reconcile(t.Context(), st.UID); err != nil {
 		t.Fatal(err)
 	}
 	if writes := s.done(); len(writes) != 0 {

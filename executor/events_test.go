@@ -25,8 +25,7 @@ func TestPodEvents(t *testing.T) {
 	type send func(a *events.Allowance, job *batchv1.Job, kind, reason, format string, arg any)
 	collect := func(pipeline func(record.EventRecorder) send) map[string]int {
 		sink := &sink{events: map[string]int{}}
-		cfg := Config{Events: sink}
-		b, err := events.New(cfg.eventConfig())
+		b, err := events.New(events.Config{Client: sink, Component: eventComponent, Limits: events.LimitByReason()})
 		if err != nil {
 			t.Fatal(err)
 		}

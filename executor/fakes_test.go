@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -121,9 +122,11 @@ func holdsFinalizer(pod *corev1.Pod) bool { return podcache.From(pod).HasTrackin
 
 func testConfig(client *server, decider Decider) Config {
 	return Config{
-		Client: client, Decider: decider,
-		SyncBatchPeriod: 5 * time.Millisecond, APIBackoff: 20 * time.Millisecond, MaxAPIBackoff: 100 * time.Millisecond,
-		Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider(),
+		Config: controller.Config{
+			Client: client, APIBackoff: 20 * time.Millisecond, MaxAPIBackoff: 100 * time.Millisecond,
+			Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
+		},
+		Decider: decider, SyncBatchPeriod: 5 * time.Millisecond,
 	}
 }
 

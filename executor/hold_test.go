@@ -2,7 +2,6 @@ package executor
 
 import (
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -11,34 +10,31 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // A quota that lets one pod at a time through must not slow a Job down more and
 // more: only attempts in a row that create nothing lengthen the delay.
 func TestCreationIsHeldBackLongerOnlyWhileNothingIsCreated(t *testing.T) {
-	cfg := Config{APIBackoff: time.Second, MaxAPIBackoff: time.Minute}
-	e := &Executor{cfg: cfg, log: slog.New(slog.DiscardHandler)}
-	s := &jobState{}
-	hold := func() time.Duration {
-		before := time.Now()
-		e.holdBack(t.Context(), s, &s.createHold, &batchv1.Job{}, "pods not created", errors.New("exceeded quota"))
-		return s.createHold.notBefore.Sub(before).Round(time.Second)
-	}
+	var b state.Backoffs
+	limits := controller.Limits{First: time.Second, Max: time.Minute}
+	hold := func() time.Duration { return b.Failed(state.Create, limits) }
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if got := hold(); got != want {
 			t.Errorf("held back for %v, want %v", got, want)
 		}
 	}
-	s.endHold(&s.createHold)
-	if !s.createHold.notBefore.IsZero() {
+	b.Reset(state.Create)
+	if !b.Until(state.Create).IsZero() {
 		t.Error("creation is still held back after a pod was created or has ended")
 	}
 	if got := hold(); got != time.Second {
@@ -57,10 +53,10 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 	cases := map[string]struct {
 		decision func(k int) *jobpolicyv1.DecideJobResponse
 		write    string
-		every    int // of so many tries, one succeeds
-		want     []int
+		every    int             // of so many tries, one succeeds
+		want     []time.Duration // between the reconciles
 	}{
-		"one of two releases fails": {release, "patch pods", 2, []int{0, 1, 1, 1}},
+		"one of two releases fails": {release, "patch pods", 2, []time.Duration{time.Second, time.Second, time.Second}},
 		"the status is written, and every release fails": {
 			func(k int) *jobpolicyv1.DecideJobResponse {
 				d := release(k)
@@ -68,7 +64,7 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 				return d
 			},
 			"patch pods", 100,
-			[]int{0, 1, 1, 1},
+			[]time.Duration{time.Second, time.Second, time.Second},
 		},
 		"a pod is created, and every release fails": {
 			func(k int) *jobpolicyv1.DecideJobResponse {
@@ -77,9 +73,9 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 				return d
 			},
 			"patch pods", 100,
-			[]int{0, 1, 1, 1},
+			[]time.Duration{time.Second, time.Second, time.Second},
 		},
-		"every release fails": {release, "patch pods", 100, []int{0, 1, 2, 3}},
+		"every release fails": {release, "patch pods", 100, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,24 +91,22 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 				return refused
 			}
 			decider := &script{}
-			e, err := New(testConfig(s, decider))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []int
+			var asked []time.Time
 			for k := range rounds {
 				decider.answers = append(decider.answers, func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-					state, _ := e.jobs.find(testUID(1))
-					state.mu.Lock()
-					got = append(got, state.failures)
-					state.mu.Unlock()
+					asked = append(asked, time.Now())
 					return applying(tc.decision(k))(req)
 				})
 			}
-			run(t, e)
-			eventually(t, "all rounds", func() bool { return len(decider.requests()) > rounds })
+			cfg := testConfig(s, decider)
+			cfg.APIBackoff, cfg.MaxAPIBackoff = time.Second, time.Minute
+			inBubble(t, cfg, nil, func(*testing.T, *Executor) { time.Sleep(time.Minute) })
+			var got []time.Duration
+			for k := range rounds - 1 {
+				got = append(got, asked[k+1].Sub(asked[k]).Round(time.Second))
+			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("failed rounds in a row, as each round found them (-want +got):\n%s", diff)
+				t.Errorf("delays between reconciles (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -122,39 +116,39 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 // for. Only a large message can be the latter.
 func TestOnlyALargeRequestIsCut(t *testing.T) {
 	overloaded := status.Error(codes.ResourceExhausted, "too many calls")
-	ask := func(text string) *jobState {
+	ask := func(text string) *state.Job {
 		refusing := &script{answers: []answer{func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, overloaded }}}
 		e, err := New(testConfig(newServer(), refusing))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &jobState{}
+		s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 		req := &jobpolicyv1.DecideJobRequest{RequestId: text, UnaccountedPods: make([]*jobpolicyv1.UnaccountedPod, 3*leastRows)}
 		for i := range req.UnaccountedPods {
 			req.UnaccountedPods[i] = &jobpolicyv1.UnaccountedPod{}
 		}
-		if _, err := e.ask(t.Context(), s, snapshot{job: testJob(), req: req}); !errors.Is(err, errEngine) {
-			t.Errorf("ask() = %v, want %v", err, errEngine)
+		if _, err := e.decider.ask(t.Context(), s, snapshot{job: testJob(), req: req}); !errors.Is(err, controller.ErrEngine) {
+			t.Errorf("ask() = %v, want %v", err, controller.ErrEngine)
 		}
 		return s
 	}
-	if s := ask("small"); s.maxRows != 0 {
-		t.Errorf("after a small request was refused, %d pods are listed at most", s.maxRows)
+	if s := ask("small"); s.Rows.Max(4*leastRows) != 4*leastRows {
+		t.Errorf("after a small request was refused, %d pods are listed at most", s.Rows.Max(4*leastRows))
 	}
 	s := ask(strings.Repeat("x", largeRequest))
-	if s.maxRows != 3*leastRows/2 {
-		t.Errorf("after a large request was refused, %d pods are listed at most, want half of %d", s.maxRows, 3*leastRows)
+	if s.Rows.Max(4*leastRows) != 3*leastRows/2 {
+		t.Errorf("after a large request was refused, %d pods are listed at most, want half of %d", s.Rows.Max(4*leastRows), 3*leastRows)
 	}
-	s.rowsRefused(leastRows, leastRows)
-	if s.maxRows != leastRows {
-		t.Errorf("%d pods are listed at most, want no fewer than %d", s.maxRows, leastRows)
+	s.Rows.Refused(leastRows, leastRows)
+	if s.Rows.Max(4*leastRows) != leastRows {
+		t.Errorf("%d pods are listed at most, want no fewer than %d", s.Rows.Max(4*leastRows), leastRows)
 	}
-	s.rowsAccepted(leastRows, 3*leastRows)
-	if s.maxRows != leastRows {
+	s.Rows.Accepted(leastRows, 3*leastRows)
+	if s.Rows.Max(4*leastRows) != leastRows {
 		t.Error("the list is as long as it may be, and is not cut any more")
 	}
-	s.rowsAccepted(leastRows-1, 3*leastRows)
-	if s.maxRows != 0 {
+	s.Rows.Accepted(leastRows-1, 3*leastRows)
+	if s.Rows.Max(4*leastRows) != 4*leastRows {
 		t.Error("the list is shorter than it may be, and is still cut")
 	}
 }
@@ -190,11 +184,8 @@ func TestAPodThatCannotBeDeletedHoldsUpNothingElse(t *testing.T) {
 	if diff := cmp.Diff([]string{"delete pods", "delete pods", "update jobs/status", "patch pods"}, s.done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	state, _ := e.jobs.find(testUID(1))
-	state.mu.Lock()
-	defer state.mu.Unlock()
-	if state.failures != 0 {
-		t.Errorf("%d failed rounds in a row, want none: the Job is not held up", state.failures)
+	if until := e.queue.State(testUID(1)).BackoffUntil; !until.IsZero() {
+		t.Errorf("the Job backs off until %v, want only its deletions to", until)
 	}
 }
 
@@ -248,15 +239,15 @@ func TestWhatIsHeldBackIsNotDoneHoweverTheEngineAnswers(t *testing.T) {
 	for held, refused := range map[time.Duration]bool{time.Second: true, 0: false, -time.Second: false} {
 		until := timestamppb.New(now.Add(held))
 		req := &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), Deferrals: []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_DELETE_PODS, Until: until}}}
-		if err := e.check(req, deletes); errors.Is(err, errBadAnswer) != refused {
+		if err := e.decider.check(req, deletes); errors.Is(err, controller.ErrBadAnswer) != refused {
 			t.Errorf("deletions %v before they may: %v", held, err)
 		}
 		req = &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), Deferrals: []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: until}}}
-		if err := e.check(req, creates); errors.Is(err, errBadAnswer) != refused {
+		if err := e.decider.check(req, creates); errors.Is(err, controller.ErrBadAnswer) != refused {
 			t.Errorf("creations %v before they may: %v", held, err)
 		}
 	}
-	if err := e.check(&jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now)}, deletes); err != nil {
+	if err := e.decider.check(&jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now)}, deletes); err != nil {
 		t.Errorf("deletions that nothing holds back: %v", err)
 	}
 }

@@ -7,26 +7,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 )
 
 // The API server lets podReplacementPolicy be changed while a Job runs.
 func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
-	s := &jobState{uid: testUID(1), pods: tracker.New()}
+	s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 	versions := []struct {
 		policy       batchv1.PodReplacementPolicy
 		wantFailures int
 	}{{batchv1.Failed, 0}, {batchv1.TerminatingOrFailed, 1}}
 	for i, v := range versions {
-		s.observe(testJob(func(j *batchv1.Job) {
+		s.Observe(testJob(func(j *batchv1.Job) {
 			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
 			j.Spec.PodReplacementPolicy = &v.policy
-		}), jobWatched)
-		s.pods.Observe(leanPod(2, func(p *corev1.Pod) {
+		}), state.Watch)
+		s.Pods.Observe(leanPod(2, func(p *corev1.Pod) {
 			now := metav1.Now()
 			p.ResourceVersion, p.DeletionTimestamp = string(rune('1'+i)), &now
 		}), tracker.Watch)
-		view, err := s.pods.View(tracker.Question{})
+		view, err := s.Pods.View(tracker.Question{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,17 +41,17 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 // The API server lets completions of an Indexed Job be changed together with
 // parallelism. A pod beyond them delays no retry, one within does.
 func TestChangedCompletionsAreFollowed(t *testing.T) {
-	s := &jobState{uid: testUID(1), pods: tracker.New()}
+	s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 	mode := batchv1.IndexedCompletion
-	s.pods.Observe(leanPod(2, failedPhase, func(p *corev1.Pod) {
+	s.Pods.Observe(leanPod(2, failedPhase, func(p *corev1.Pod) {
 		p.ResourceVersion, p.Annotations = "1", map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}
 	}), tracker.Watch)
 	for i, completions := range []int32{3, 4} {
-		s.observe(testJob(func(j *batchv1.Job) {
+		s.Observe(testJob(func(j *batchv1.Job) {
 			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
 			j.Spec.CompletionMode, j.Spec.Completions = &mode, &completions
-		}), jobWatched)
-		view, err := s.pods.View(tracker.Question{})
+		}), state.Watch)
+		view, err := s.Pods.View(tracker.Question{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,23 +64,23 @@ func TestChangedCompletionsAreFollowed(t *testing.T) {
 // Of a version that an answer has shown before the watch, only the watch's copy is
 // kept: the informer keeps that one in any case.
 func TestOneCopyOfAJobIsKept(t *testing.T) {
-	s := &jobState{uid: testUID(1), pods: tracker.New()}
+	s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 	version := func(rv string) *batchv1.Job {
 		return testJob(func(j *batchv1.Job) { j.ResourceVersion = rv })
 	}
-	s.observe(version("4"), jobWatched)
+	s.Observe(version("4"), state.Watch)
 	answer, watched, older := version("5"), version("5"), version("4")
 	for _, v := range []struct {
 		job, want *batchv1.Job
-		source    jobSource
+		source    state.Source
 	}{
-		{answer, answer, jobWritten},
-		{watched, watched, jobWatched},
-		{older, watched, jobWatched},
-		{version("5"), watched, jobWritten},
-		{version("5"), watched, jobRead},
+		{answer, answer, state.Written},
+		{watched, watched, state.Watch},
+		{older, watched, state.Watch},
+		{version("5"), watched, state.Written},
+		{version("5"), watched, state.Read},
 	} {
-		if got := s.observe(v.job, v.source).job; got != v.want || s.current() != v.want {
+		if s.Observe(v.job, v.source); s.Version.Current() != v.want {
 			t.Errorf("after version %s from %d another copy is kept than was wanted", v.job.ResourceVersion, v.source)
 		}
 	}

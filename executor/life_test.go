@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,10 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/util/workqueue"
 
+	"jobpolicy.dev/executor/controller"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -35,8 +33,8 @@ func TestARoundInProgressIsFinishedWhenRunIsStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Ready(); !errors.Is(err, ErrNotReady) {
-		t.Errorf("before Run: got %v, want ErrNotReady", err)
+	if err := e.Ready(); !errors.Is(err, controller.ErrNotReady) {
+		t.Errorf("before Run: got %v, want controller.ErrNotReady", err)
 	}
 	if err := e.Run(ctx); err != nil {
 		t.Fatal(err)
@@ -48,8 +46,8 @@ func TestARoundInProgressIsFinishedWhenRunIsStopped(t *testing.T) {
 	if n := len(decider.requests()); n != 1 {
 		t.Errorf("%d questions, want 1: no new round begins after the stop", n)
 	}
-	if err := e.Run(ctx); !errors.Is(err, ErrStarted) {
-		t.Errorf("second Run: got %v, want ErrStarted", err)
+	if err := e.Run(ctx); !errors.Is(err, controller.ErrStarted) {
+		t.Errorf("second Run: got %v, want controller.ErrStarted", err)
 	}
 }
 
@@ -157,27 +155,6 @@ func TestARequeueTimeIsHonoured(t *testing.T) {
 	}
 }
 
-func TestARoundThatKeepsMovingIsPaused(t *testing.T) {
-	s := newServer(testJob())
-	var n atomic.Int32
-	endless := func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-		return applying(&jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Failed: n.Add(1)}})(req)
-	}
-	decider := &script{}
-	for range 3 * maxImmediateRounds {
-		decider.answers = append(decider.answers, endless)
-	}
-	cfg := testConfig(s, decider)
-	cfg.SyncBatchPeriod = 100 * time.Millisecond
-	start(t, cfg)
-	eventually(t, "many questions", func() bool { return len(decider.requests()) > maxImmediateRounds })
-	asked := decider.requests()
-	last, paused := asked[maxImmediateRounds-1].GetNow().AsTime(), asked[maxImmediateRounds].GetNow().AsTime()
-	if gap := paused.Sub(last); gap < cfg.SyncBatchPeriod/2 {
-		t.Errorf("round %d came %v after the one before", maxImmediateRounds+1, gap)
-	}
-}
-
 func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 	cases := map[string]func(*Config){
 		"no client":         func(c *Config) { c.Client = nil },
@@ -207,37 +184,6 @@ func TestCreationsDoNotUseUpTheVerdictsEvents(t *testing.T) {
 		events, err := s.CoreV1().Events("ns").List(context.Background(), metav1.ListOptions{})
 		return err == nil && slices.ContainsFunc(events.Items, func(ev corev1.Event) bool { return ev.Reason == "Completed" })
 	})
-}
-
-func TestBackOffGrowsToItsLimit(t *testing.T) {
-	var got []string
-	for n := range 8 {
-		got = append(got, exponential(time.Second, time.Minute, n).String())
-	}
-	if diff := cmp.Diff("1s 2s 4s 8s 16s 32s 1m0s 1m0s", strings.Join(got, " ")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// delays is a queue that notes how long it is to keep things.
-type delays struct {
-	workqueue.TypedDelayingInterface[types.UID]
-	noted []time.Duration
-}
-
-func (d *delays) AddAfter(_ types.UID, delay time.Duration) { d.noted = append(d.noted, delay) }
-
-// A Job with a deadline in a year may be done in a minute. What is planned for it
-// must not be kept for a year.
-func TestNoRoundIsPlannedFarAhead(t *testing.T) {
-	planned := &delays{}
-	e := &Executor{queue: planned}
-	for _, delay := range []time.Duration{time.Minute, 1000 * time.Hour} {
-		e.plan(&jobState{}, delay)
-	}
-	if diff := cmp.Diff([]time.Duration{time.Minute, maxWait}, planned.noted); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }
 
 // An admission webhook that hangs on the pods of one Job.

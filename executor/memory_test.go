@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -44,7 +45,7 @@ func BenchmarkHeldPods(b *testing.B) {
 	for b.Loop() {
 		before := heap()
 		store, tr := cache.NewStore(cache.MetaNamespaceKeyFunc), tracker.New()
-		tr.SetPolicy(podPolicy(job))
+		tr.SetPolicy(state.PodPolicy(job))
 		for n := range pods {
 			kept := podcache.From(overTheWire(b, runningPod(job, n)))
 			if err := store.Add(kept); err != nil {

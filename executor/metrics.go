@@ -46,7 +46,6 @@ type jobMetrics struct {
 	decisionDuration *prometheus.HistogramVec
 	decisions        *prometheus.CounterVec
 	missedReconciles *prometheus.CounterVec
-	shared           *metrics.Shared
 }
 
 // newJobMetrics returns the metrics, registered. r may be nil.
@@ -88,9 +87,7 @@ func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
 		}
 	}
 	m.missedReconciles.WithLabelValues() // Shown as 0 from the beginning.
-	var err error
-	m.shared, err = metrics.NewShared(r)
-	return m, err
+	return m, nil
 }
 
 func completionModeLabel(job *batchv1.Job) string {

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -219,8 +220,8 @@ func TestARoundCountsItselfAndWhatItDid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			st := e.jobs.with("ns", testUID(1), func(st *jobState) { st.observe(testJob(), jobWatched) })
-			if _, err := e.round(t.Context(), st, e.podCalls(st)); err != nil {
+			st := e.jobs.With("ns", testUID(1), func(st *state.Job) { st.Observe(testJob(), state.Watch) })
+			if _, err := e.reconciler.Reconcile(t.Context(), st.UID); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, samples(t, registry, "job_controller_")); diff != "" {
@@ -253,10 +254,10 @@ func TestJobsOfOtherManagersAreCountedOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e.jobSeen(nil, tc.job)
+				e.watcher.jobSeen(nil, tc.job)
 				changed := tc.job.DeepCopy()
 				changed.ResourceVersion = "7"
-				e.jobSeen(tc.job, changed)
+				e.watcher.jobSeen(tc.job, changed)
 				if diff := cmp.Diff(tc.want, samples(t, registry, "job_controller_")); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
@@ -275,24 +276,26 @@ func TestTerminatedPodsWithTheFinalizerAreCountedAsTheyComeAndGo(t *testing.T) {
 		want map[string]float64
 	}{
 		"a running pod does not count": {
-			see: func(e *Executor) { e.podSeen(nil, leanPod(2)) }, want: map[string]float64{},
+			see: func(e *Executor) { e.watcher.podSeen(nil, leanPod(2)) }, want: map[string]float64{},
 		},
 		"a pod ends": {
-			see:  func(e *Executor) { e.podSeen(leanPod(2), leanPod(2, failedPhase, version("2"))) },
+			see:  func(e *Executor) { e.watcher.podSeen(leanPod(2), leanPod(2, failedPhase, version("2"))) },
 			want: map[string]float64{add: 1},
 		},
 		"a pod is seen when it has ended": {
-			see: func(e *Executor) { e.podSeen(nil, leanPod(2, failedPhase)) }, want: map[string]float64{add: 1},
+			see: func(e *Executor) { e.watcher.podSeen(nil, leanPod(2, failedPhase)) }, want: map[string]float64{add: 1},
 		},
 		"an ended pod is released": {
-			see:  func(e *Executor) { e.podSeen(leanPod(2, failedPhase), leanPod(2, failedPhase, free, version("2"))) },
+			see: func(e *Executor) {
+				e.watcher.podSeen(leanPod(2, failedPhase), leanPod(2, failedPhase, free, version("2")))
+			},
 			want: map[string]float64{del: 1},
 		},
 		"an ended pod goes with its finalizer": {
-			see: func(e *Executor) { e.podDeleted(leanPod(2, failedPhase)) }, want: map[string]float64{del: 1},
+			see: func(e *Executor) { e.watcher.podDeleted(leanPod(2, failedPhase)) }, want: map[string]float64{del: 1},
 		},
 		"whoever owns it": {
-			see: func(e *Executor) { e.podSeen(nil, leanPod(2, failedPhase, foreign)) }, want: map[string]float64{add: 1},
+			see: func(e *Executor) { e.watcher.podSeen(nil, leanPod(2, failedPhase, foreign)) }, want: map[string]float64{add: 1},
 		},
 	}
 	for name, tc := range cases {

@@ -15,6 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -151,16 +152,16 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 			server := newServer(testJob(), testPod(3, tc.is))
 			e, err := New(testConfig(server, &script{}))
 			must(err)
-			s := e.jobs.with("ns", testUID(1), func(s *jobState) {
-				s.observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), jobWatched)
+			s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
+				s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 			})
-			must(e.podInformer.GetIndexer().Add(leanPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
-			must(e.claim(t.Context(), s, e.podCalls(s), s.current()))
+			must(e.reconciler.pods.GetIndexer().Add(leanPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
+			must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
 			pod := podcache.From(server.pod(t, "pod-3"))
 			if ref, _ := pod.ControllingJob(); pod.HasTrackingFinalizer != tc.wantHeld || (ref != nil) != tc.wantOwned {
 				t.Errorf("held %v, controlled by %v; want %v, %v", pod.HasTrackingFinalizer, ref, tc.wantHeld, tc.wantOwned)
 			}
-			if known, ok := s.pods.Pod(pod.UID); ok != tc.wantOwned || (ok && known.HasTrackingFinalizer != tc.wantHeld) {
+			if known, ok := s.Pods.Pod(pod.UID); ok != tc.wantOwned || (ok && known.HasTrackingFinalizer != tc.wantHeld) {
 				t.Errorf("the tracker knows the pod: %v (%+v), want %v", ok, known, tc.wantOwned)
 			}
 		})
@@ -172,11 +173,11 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	server := newServer(testJob(), testPod(3))
 	e, err := New(testConfig(server, &script{}))
 	must(err)
-	s := e.jobs.with("ns", testUID(1), func(s *jobState) {
-		s.observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), jobWatched)
+	s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
+		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 	})
-	s.pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
-	must(e.claim(t.Context(), s, e.podCalls(s), s.current()))
+	s.Pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
+	must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
 	if pod := podcache.From(server.pod(t, "pod-3")); !pod.HasTrackingFinalizer || !pod.Controlled() {
 		t.Errorf("held %v, controlled %v; want both", pod.HasTrackingFinalizer, pod.Controlled())
 	}
@@ -189,13 +190,13 @@ func TestAPodThatWasDisownedUnseenIsClaimed(t *testing.T) {
 	e, err := New(testConfig(newServer(testJob()), &script{}))
 	must(err)
 	defer discard(e)
-	s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
-	s.pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)
-	e.podSeen(nil, leanPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.ResourceVersion = nil, "6" }))
-	if _, known := s.pods.Pod(testUID(3)); known {
+	s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
+	s.Pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)
+	e.watcher.podSeen(nil, leanPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.ResourceVersion = nil, "6" }))
+	if _, known := s.Pods.Pod(testUID(3)); known {
 		t.Error("the tracker counts on the pod")
 	}
-	if !s.overdue() {
+	if !s.Version.Overdue() {
 		t.Error("nothing is claimed before the next decision")
 	}
 }

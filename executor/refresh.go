@@ -7,91 +7,61 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 )
 
 // refresh reads from the API server what the cache does not tell for certain: the
-// outcome of own writes, and what somebody else has done.
-func (e *Executor) refresh(ctx context.Context, s *jobState, calls *api.Pods) error {
-	s.mu.Lock()
-	read, list, job := s.readDue, s.listDue, s.job
-	s.mu.Unlock()
-	if job == nil {
-		return api.ErrJobGone
-	}
-	if read {
-		fresh, err := e.readJob(ctx, s, job)
-		if err != nil {
-			return err
-		}
-		job = fresh
-	}
-	s.mu.Lock()
-	list = list || s.listDue
-	s.mu.Unlock()
-	if list || s.pods.Unsettled() {
-		if err := e.listPods(ctx, s, calls, job); err != nil {
-			return err
-		}
-	}
-	store := e.podInformer.GetStore()
-	more := s.pods.Sweep(tracker.ResourceVersion(store.LastStoreSyncResourceVersion()), func(pod *podcache.Pod) bool {
-		stored, ok := e.storedPod(pod.Namespace(), pod.Name)
-		return ok && stored.UID == pod.UID
+// outcome of own writes, and what somebody else has done. more says that there are pods
+// of which only the passage of time tells.
+func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods) (more bool, err error) {
+	err = r.decider.inSlot(ctx, func() error {
+		more, err = r.refreshed(ctx, s, calls)
+		return err
 	})
-	if more {
-		e.queue.AddAfter(s.uid, missedEvent)
+	return more, err
+}
+
+func (r *reconciler) refreshed(ctx context.Context, s *state.Job, calls *api.Pods) (more bool, err error) {
+	stalePods := s.Version.IsStale(state.StalePods)
+	job := s.Version.Current()
+	if job == nil {
+		return false, api.ErrJobGone
 	}
-	return nil
+	if s.Version.IsStale(state.StaleJob) {
+		if job, err = r.readJob(ctx, s, job); err != nil {
+			return false, err
+		}
+	}
+	if stalePods || s.Version.IsStale(state.StalePods) || s.Pods.Unsettled() {
+		// Cleared before: what happens while the list is under way may need another one.
+		s.Version.Clear(state.StalePods)
+		if err := calls.List(ctx, job); err != nil {
+			s.Version.Mark(state.StalePods)
+			return false, err
+		}
+	}
+	watched := tracker.ResourceVersion(r.pods.GetStore().LastStoreSyncResourceVersion())
+	return s.Pods.Sweep(watched, func(pod *podcache.Pod) bool {
+		stored, ok := r.pods.Pod(pod.Namespace(), pod.Name)
+		return ok && stored.UID == pod.UID
+	}), nil
 }
 
-// overdue reports whether something has to be done before the next decision. A Job
-// that is being deleted claims no pods.
-func (s *jobState) overdue() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.readDue || s.listDue || (s.claimDue && s.job != nil && s.job.DeletionTimestamp == nil)
-}
-
-// readJob reads the Job from the API server and takes it in. api.ErrJobGone: it does
-// not exist any more.
-func (e *Executor) readJob(ctx context.Context, s *jobState, job *batchv1.Job) (_ *batchv1.Job, err error) {
-	ctx, end := e.tracer.Span(ctx, telemetry.SpanJobRead)
+// readJob reads the Job from the API server. api.ErrJobGone: it does not exist any more.
+func (r *reconciler) readJob(ctx context.Context, s *state.Job, job *batchv1.Job) (_ *batchv1.Job, err error) {
+	ctx, end := r.api.Tracer.Span(ctx, telemetry.SpanJobRead)
 	defer func() { end(err) }()
-	fresh, err := e.api.Job(ctx, job.Namespace, job.Name, job.UID)
+	fresh, err := r.api.Job(ctx, job.Namespace, job.Name, job.UID)
 	if err != nil {
 		return nil, err
 	}
-	s.observe(fresh, jobRead)
-	e.settleUnanswered(ctx, s)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readDue = false
-	if s.job == nil {
-		return nil, api.ErrJobGone
+	s.Observe(fresh, state.Read)
+	r.report.settle(ctx, s)
+	s.Version.Clear(state.StaleJob)
+	if current := s.Version.Current(); current != nil {
+		return current, nil
 	}
-	return s.job, nil
-}
-
-// listPods lists the Job's pods. The need for it is cleared before: what happens while
-// the list is under way may need another one.
-func (e *Executor) listPods(ctx context.Context, s *jobState, calls *api.Pods, job *batchv1.Job) error {
-	s.mu.Lock()
-	s.listDue = false
-	s.mu.Unlock()
-	err := calls.List(ctx, job)
-	if err != nil {
-		s.due(false, false, true)
-	}
-	return err
-}
-
-func (e *Executor) storedPod(namespace, name string) (*podcache.Pod, bool) {
-	obj, ok, err := e.podInformer.GetStore().GetByKey(namespace + "/" + name)
-	if err != nil || !ok {
-		return nil, false
-	}
-	pod, ok := obj.(*podcache.Pod)
-	return pod, ok
+	return nil, api.ErrJobGone
 }

@@ -13,7 +13,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -46,9 +47,9 @@ func waitingFailures(e *Executor, n int) {
 			Action: batchv1.PodFailurePolicyActionCount, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Values: []int32{1}},
 		}}}
 	})
-	s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(job, jobWatched) })
+	s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(job, state.Watch) })
 	for i := range n {
-		s.pods.Observe(leanPod(i+2, failedPhase, func(p *corev1.Pod) {
+		s.Pods.Observe(leanPod(i+2, failedPhase, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(i)}
 		}), tracker.Watch)
 	}
@@ -81,8 +82,8 @@ func TestAListThatWasCutGrowsAgain(t *testing.T) {
 			inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 				synctest.Wait()
 				waitingFailures(e, pods)
-				s, _ := e.jobs.find(testUID(1))
-				e.wake(s, telemetry.CauseJobEvent, true)
+				s, _ := e.jobs.Find(testUID(1))
+				e.queue.enqueue(s, causeJob, controller.PriorityHigh)
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()
 			})

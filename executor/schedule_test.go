@@ -2,77 +2,32 @@ package executor
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// While many Jobs are at work, one of which only a status is to be told leaves the
-// API server to the others, but not for ever.
-func TestWhatIsNotPressingWaitsWhileTheAPIServerIsBusy(t *testing.T) {
-	cases := map[string]struct {
-		lazy     bool
-		open     int
-		wokenAgo time.Duration
-		planned  time.Duration // ahead; 0: nothing is
-		want     time.Duration
-	}{
-		"pressing":                    {lazy: false, open: 3, want: 0},
-		"nobody else is at work":      {lazy: true, open: 1, want: 0},
-		"many are at work":            {lazy: true, open: 3, want: time.Minute},
-		"many are at work for long":   {lazy: true, open: 3, wokenAgo: maxDeferral, want: 0},
-		"pressing although it is old": {lazy: false, open: 3, wokenAgo: maxDeferral, want: 0},
-		"a planned round is due":      {lazy: true, open: 3, planned: -1, want: 0},
-		"a planned round is near":     {lazy: true, open: 3, planned: time.Second, want: time.Second},
-		"a planned round is far":      {lazy: true, open: 3, planned: time.Hour, want: time.Minute},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cfg := testConfig(newServer(), &script{})
-				cfg.MaxJobWrites, cfg.StatusPeriod = 2, time.Minute
-				e, err := New(cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer discard(e)
-				occupy(e, tc.open)
-				s := &jobState{wakeCause: telemetry.CausePodEvent, wokenAt: time.Now().Add(-tc.wokenAgo), lazy: tc.lazy}
-				if tc.planned != 0 {
-					s.planned = time.Now().Add(tc.planned)
-				}
-				if got := e.takeWake(s).wait; got != tc.want {
-					t.Errorf("waits %v, want %v", got, tc.want)
-				}
-			})
-		})
-	}
-}
-
-// occupy lets so many other Jobs be at work until the test ends.
-func occupy(e *Executor, n int) {
-	for range n {
-		_, err := e.open.Acquire(context.Background(), "other")
-		must(err)
-	}
-}
-
 // A round that was planned for a time, such as a deadline or the end of a retry
 // delay, comes then, whatever that is not pressing has come before it.
 func TestAPlannedRoundIsOnTimeAlthoughOthersAreAtWork(t *testing.T) {
 	var asked []time.Duration
-	cfg := testConfig(newServer(testJob()), nil)
+	server := newServer(testJob())
+	cfg := testConfig(server, nil)
 	begun := time.Time{}
-	cfg.Decider = &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	cfg.Decider = &hangingFor{name: "busy", next: &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		asked, begun = append(asked, 0), time.Now()
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
@@ -81,19 +36,40 @@ func TestAPlannedRoundIsOnTimeAlthoughOthersAreAtWork(t *testing.T) {
 	}, func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		asked = append(asked, time.Since(begun))
 		return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
-	}}}
+	}}}}
 	cfg.MaxJobWrites = 2
 	inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 		time.Sleep(time.Second)
-		occupy(e, 3)
-		s, _ := e.jobs.find(testUID(1))
-		e.wakeLazily(s, telemetry.CausePodEvent, 0)
+		for n := range 3 {
+			_, err := server.BatchV1().Jobs("ns").Create(t.Context(), testJob(func(j *batchv1.Job) { j.Name, j.UID = fmt.Sprint("busy-", n), testUID(10+n) }), metav1.CreateOptions{})
+			must(err)
+		}
+		synctest.Wait()
+		if busy := e.queue.InProgress(); busy != 3 {
+			t.Errorf("%d Jobs are reconciled, want 3", busy)
+		}
+		s, _ := e.jobs.Find(testUID(1))
+		e.queue.enqueue(s, causePod, controller.PriorityLow)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 	})
 	if len(asked) != 2 || asked[1] != 2*time.Second {
 		t.Errorf("asked after %v, want at once and after 2s", asked)
 	}
+}
+
+// hangingFor does not answer about Jobs whose name begins so.
+type hangingFor struct {
+	name string
+	next Decider
+}
+
+func (h *hangingFor) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	if strings.HasPrefix(req.GetJob().GetName(), h.name) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.next.DecideJob(ctx, req)
 }
 
 // A status that records finished pods may go sooner than one that only counts:
@@ -105,13 +81,13 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 		e, err := New(cfg)
 		must(err)
 		defer discard(e)
-		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
-		s.spaceStatuses(cfg.StatusPeriod)
-		snap, err := e.snapshot(s, false)
+		s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
+		s.Statuses.Written(cfg.StatusPeriod)
+		snap, err := e.decider.snapshot(s, false)
 		must(err)
 		record, status := deferredUntil(snap.req, jobpolicyv1.Step_STEP_RECORD_PODS), deferredUntil(snap.req, jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
-		if !record.AsTime().Equal(s.statusDue) || status.AsTime().Sub(record.AsTime()) != cfg.StatusPeriod/2 {
-			t.Errorf("records from %v, counts from %v; a status is due at %v", record.AsTime(), status.AsTime(), s.statusDue)
+		if !record.AsTime().Equal(s.Statuses.Due()) || status.AsTime().Sub(record.AsTime()) != cfg.StatusPeriod/2 {
+			t.Errorf("records from %v, counts from %v; a status is due at %v", record.AsTime(), status.AsTime(), s.Statuses.Due())
 		}
 	})
 }
@@ -125,15 +101,15 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 	cases := map[string]struct {
 		decision *jobpolicyv1.DecideJobResponse
 		held     bool
-		want     next
+		want     controller.Result
 	}{
-		"at once":                        {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: atOnce}, false, next{again: true}},
-		"when a release is confirmed":    {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, false, next{after: time.Second}},
-		"when something changes":         {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: none}, false, next{after: missedEvent}},
-		"a value of a later contract":    {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: 99}, false, next{after: missedEvent}},
-		"at once, but nothing is done":   {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: atOnce}, true, next{after: missedEvent}},
-		"at once, for a status is new":   {&jobpolicyv1.DecideJobResponse{Release: release, Status: &jobpolicyv1.JobStatus{}, FollowUp: atOnce}, true, next{again: true}},
-		"confirmed, but nothing is done": {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, true, next{after: missedEvent}},
+		"at once":                        {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: atOnce}, false, controller.Result{Requeue: true}},
+		"when a release is confirmed":    {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, false, controller.Result{RequeueAfter: time.Second}},
+		"when something changes":         {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: none}, false, controller.Result{RequeueAfter: missedEvent}},
+		"a value of a later contract":    {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: 99}, false, controller.Result{RequeueAfter: missedEvent}},
+		"at once, but nothing is done":   {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: atOnce}, true, controller.Result{RequeueAfter: missedEvent}},
+		"at once, for a status is new":   {&jobpolicyv1.DecideJobResponse{Release: release, Status: &jobpolicyv1.JobStatus{}, FollowUp: atOnce}, true, controller.Result{Requeue: true}},
+		"confirmed, but nothing is done": {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, true, controller.Result{RequeueAfter: missedEvent}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,14 +117,12 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 			cfg.StatusPeriod = time.Second
 			e, err := New(cfg)
 			must(err)
-			s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
+			s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 			if tc.held {
-				s.pods.Observe(leanPod(3), tracker.Watch)
-				s.releaseHolds = map[types.UID]hold{testUID(3): {notBefore: time.Now().Add(held)}}
+				s.Pods.Observe(leanPod(3), tracker.Watch)
+				s.Backoffs.ReleaseFailed(testUID(3), controller.Limits{First: held, Max: held})
 			}
-			snap, err := e.snapshot(s, false)
-			must(err)
-			if got := e.nextAfter(s, snap, tc.decision); got != tc.want {
+			if got := e.reconciler.followUp(s, tc.decision, 0); got != tc.want {
 				t.Errorf("asks again: %+v, want %+v", got, tc.want)
 			}
 		})
@@ -180,16 +154,16 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		cfg.MaxJobWrites, cfg.StatusPeriod = 3, time.Minute
 		e, err := New(cfg)
 		must(err)
-		s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(testJob(), jobWatched) })
+		s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 		for n := range pods {
-			s.pods.Observe(leanPod(2+n, failedPhase), tracker.Watch)
+			s.Pods.Observe(leanPod(2+n, failedPhase), tracker.Watch)
 		}
-		snap, err := e.snapshot(s, false)
+		snap, err := e.decider.snapshot(s, false)
 		must(err)
-		must(e.apply(t.Context(), s, e.podCalls(s), snap, d))
+		must(e.reconciler.applier.apply(t.Context(), s, e.reconciler.calls(s), snap, d))
 		// Of a Job that was quiet, the next status is due when one was written.
-		if got := s.statusDue.After(released); got != waits {
-			t.Errorf("with %d releases the next status is due %v after the first of them; waits: want %v", pods, s.statusDue.Sub(released), waits)
+		if got := s.Statuses.Due().After(released); got != waits {
+			t.Errorf("with %d releases the next status is due %v after the first of them; waits: want %v", pods, s.Statuses.Due().Sub(released), waits)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
@@ -32,85 +33,66 @@ type snapshot struct {
 	made time.Time
 }
 
-// errOverdue: while a snapshot was made, something came up that has to be done
+// errOverdue: while a snapshot was made, something came up that has to be read or settled
 // before the next decision.
 var errOverdue = errors.New("not brought up to date")
-
-// currentSnapshot is snapshot for a decision. errOverdue: what is known of the pods
-// may be older than what the Job's status says of them.
-func (e *Executor) currentSnapshot(s *jobState, activeRows bool) (snapshot, error) {
-	snap, err := e.snapshot(s, activeRows)
-	if err == nil && s.overdue() {
-		return snapshot{}, errOverdue
-	}
-	return snap, err
-}
 
 // snapshot builds a request. activeRows asks for rows of active pods.
 //
 // It says nothing of freshness, that is, vouches for its view: the answer to each
 // own write is part of the view before the write counts as done, and one without an
 // answer is looked for first (refresh), or in flight.
-func (e *Executor) snapshot(s *jobState, activeRows bool) (snapshot, error) {
-	s.mu.Lock()
-	job := s.job
-	s.sequence++
-	sequence, maxRows, going := s.sequence, s.maxRows, s.namespaceGoing
-	s.mu.Unlock()
+func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
+	job := s.Version.Current()
 	if job == nil {
 		return snapshot{}, api.ErrJobGone
 	}
-	made, now := time.Now(), e.cfg.Now()
-	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: e.rowLimit(job)}
-	if maxRows > 0 {
-		question.MaxRows = min(question.MaxRows, maxRows)
-	}
+	made, now := time.Now(), d.cfg.Now()
+	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.Rows.Max(d.rowLimit(job))}
 	if activeRows {
 		question.ActiveRows = maxActiveRows
 	}
-	view, err := s.pods.View(question)
+	view, err := s.Pods.View(question)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	req, err := e.request(job, view, now)
+	req, err := d.request(job, view, now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(sequence, 10)
-	req.NamespaceDeleting = going
-	req.Deferrals = e.deferrals(s, job, now)
+	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(s.Decisions.Request(), 10)
+	req.NamespaceDeleting = s.Version.NamespaceTerminating()
+	req.Deferrals = d.deferrals(s, job, now)
 	return snapshot{job: job, req: req, made: made}, nil
 }
 
 // deferrals are the steps that the next decision is to leave for later: what has
 // just failed, and statuses that would follow each other too fast.
-func (e *Executor) deferrals(s *jobState, job *batchv1.Job, now time.Time) []*jobpolicyv1.Deferral {
+func (d *decider) deferrals(s *state.Job, job *batchv1.Job, now time.Time) []*jobpolicyv1.Deferral {
 	var list []*jobpolicyv1.Deferral
 	postpone := func(step jobpolicyv1.Step, until time.Time) {
 		list = append(list, &jobpolicyv1.Deferral{Step: step, Until: timestamppb.New(until)})
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at := s.createHold.notBefore; !at.IsZero() {
+	if at := s.Backoffs.Until(state.Create); !at.IsZero() {
 		postpone(jobpolicyv1.Step_STEP_CREATE_PODS, wallclock.Of(at, now))
 	}
-	if at := s.deleteHold.notBefore; !at.IsZero() {
+	if at := s.Backoffs.Until(state.Delete); !at.IsZero() {
 		postpone(jobpolicyv1.Step_STEP_DELETE_PODS, wallclock.Of(at, now))
 	}
-	switch {
-	case s.statusDue.IsZero() && ptr.Deref(job.Spec.Suspend, false):
+	switch due := s.Statuses.Due(); {
+	case due.IsZero() && ptr.Deref(job.Spec.Suspend, false):
 		// Who creates a Job suspended may update it at once. With the first status in
 		// between, that is refused.
-		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, wallclock.Of(s.seen.Add(e.cfg.StatusPeriod), now))
-	case !s.statusDue.IsZero():
-		record := wallclock.Of(s.statusDue, now)
+		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, wallclock.Of(s.Version.FirstSeen().Add(d.cfg.StatusPeriod), now))
+	case !due.IsZero():
+		record := wallclock.Of(due, now)
 		postpone(jobpolicyv1.Step_STEP_RECORD_PODS, record)
-		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, record.Add(e.cfg.StatusPeriod/2))
+		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, record.Add(d.cfg.StatusPeriod/2))
 	}
 	return list
 }
 
-func (e *Executor) request(job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {
+func (d *decider) request(job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {
 	uid, err := wire.UIDBytes(job.UID)
 	if err != nil {
 		return nil, fmt.Errorf("job uid: %w", err)
@@ -135,7 +117,7 @@ func (e *Executor) request(job *batchv1.Job, view tracker.View, now time.Time) (
 		ActivePods:        view.Active,
 		InFlight:          view.InFlight,
 		Retry:             view.Retry,
-		Settings:          e.settings,
+		Settings:          d.settings,
 	}, nil
 }
 

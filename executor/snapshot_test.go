@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -18,25 +19,25 @@ func TestNothingIsDecidedBeforeTheListThatAForeignStatusCallsFor(t *testing.T) {
 	decider := &script{}
 	e, err := New(testConfig(server, decider))
 	must(err)
-	s := e.jobs.with("ns", testUID(1), func(s *jobState) {
-		s.observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), jobWatched)
+	s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
+		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 	})
-	s.pods.Observe(leanPod(2, failedPhase, func(pod *corev1.Pod) { pod.ResourceVersion = ended.ResourceVersion }), tracker.Watch)
-	must(e.podInformer.GetIndexer().Add(leanPod(3, func(pod *corev1.Pod) {
+	s.Pods.Observe(leanPod(2, failedPhase, func(pod *corev1.Pod) { pod.ResourceVersion = ended.ResourceVersion }), tracker.Watch)
+	must(e.reconciler.pods.GetIndexer().Add(leanPod(3, func(pod *corev1.Pod) {
 		pod.OwnerReferences, pod.Finalizers, pod.ResourceVersion = nil, nil, loose.ResourceVersion
 	})))
 	server.failures["patch pods"] = func(int) error {
 		ended.Finalizers = nil
 		server.stamp(ended)
 		must(server.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), ended, "ns"))
-		s.observe(testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Failed = "1000", 1 }), jobWatched)
+		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Failed = "1000", 1 }), state.Watch)
 		return nil
 	}
 	for n := 1; len(decider.requests()) == 0; n++ {
 		if n > 3 {
 			t.Fatal("nothing is decided")
 		}
-		if _, err := e.round(t.Context(), s, e.podCalls(s)); err != nil {
+		if _, err := e.reconciler.Reconcile(t.Context(), s.UID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,11 +55,11 @@ func TestTheViewHoldsWhatWasWritten(t *testing.T) {
 	version := func(rv string, active int32) *batchv1.Job {
 		return testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Active = rv, active })
 	}
-	s := e.jobs.with("ns", testUID(1), func(s *jobState) { s.observe(version("1", 0), jobWatched) })
-	s.pods.BeginCreate(tracker.NoIndex).Created(leanPod(2, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }))
-	s.observe(version("6", 1), jobWritten)
-	s.observe(version("4", 0), jobWatched)
-	snap, err := e.snapshot(s, false)
+	s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(version("1", 0), state.Watch) })
+	s.Pods.BeginCreate(tracker.NoIndex).Created(leanPod(2, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }))
+	s.Observe(version("6", 1), state.Written)
+	s.Observe(version("4", 0), state.Watch)
+	snap, err := e.decider.snapshot(s, false)
 	must(err)
 	if snap.req.GetPods().GetActive() != 1 || snap.req.GetStatus().GetActive() != 1 || snap.req.GetFreshness() != nil {
 		t.Errorf("active pods %d, in the status %d, freshness %v; want 1, 1, none",

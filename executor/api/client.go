@@ -6,13 +6,13 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/wire"
 )
 
 // Timeout bounds one call of the API server, including the wait for the client's
@@ -63,14 +63,11 @@ func (c *Client) UpdateStatus(ctx context.Context, job *batchv1.Job) (*batchv1.J
 		return nil, err
 	}
 	live, readErr := c.Job(ctx, job.Namespace, job.Name, job.UID)
-	if readErr != nil || !SameStatus(&live.Status, &job.Status) {
+	if readErr != nil || !wire.SameStatus(&live.Status, &job.Status) {
 		return nil, err
 	}
 	return live, nil
 }
-
-// SameStatus reports whether two statuses say the same.
-func SameStatus(a, b *batchv1.JobStatus) bool { return apiequality.Semantic.DeepEqual(a, b) }
 
 // confirmTerminating is nil if the namespace is being deleted, or is gone. The API
 // server that refused a pod may have meant an earlier namespace of that name.

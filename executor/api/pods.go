@@ -38,6 +38,9 @@ func (c *Client) Pods(job types.UID, t *tracker.Tracker, recorder record.EventRe
 // Written reports whether a write took effect.
 func (p *Pods) Written() bool { return p.written.Load() }
 
+// MarkWritten records a write that was made by other means.
+func (p *Pods) MarkWritten() { p.written.Store(true) }
+
 // Observed reports whether an answer showed a change that the watch will not show any
 // more, so that the Job has to be reconciled again.
 func (p *Pods) Observed() bool { return p.observed.Load() }

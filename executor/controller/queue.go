@@ -157,6 +157,9 @@ func (q *Queue[K]) State(key K) (s State) {
 	return s
 }
 
+// InProgress is how many keys are reconciled now. It needs Options.Namespace.
+func (q *Queue[K]) InProgress() int { return q.slots.Used() }
+
 func (q *Queue[K]) update(key K, f func(*entry)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -17,10 +17,9 @@ const (
 // jobpolicy_missed_reconciles_total counts.
 const LogMissedReconcile = "missed reconcile found"
 
-// Names of spans. SpanJobWoken, SpanCronJobReconciled and SpanTTLReconciled are roots.
+// Names of spans. SpanJobReconciled, SpanCronJobReconciled and SpanTTLReconciled are roots.
 const (
-	SpanJobWoken          = "job.woken"
-	SpanRoundRun          = "round.run"
+	SpanJobReconciled     = "job.reconciled"
 	SpanDecisionRequested = "decision.requested"
 	SpanGangEnsured       = "gang.ensured"
 	SpanPodCreated        = "pod.created"
@@ -68,14 +67,4 @@ const (
 	AttrDeletes      = attribute.Key("jobpolicy.deletes")
 	AttrReleases     = attribute.Key("jobpolicy.releases")
 	AttrRequestID    = attribute.Key("jobpolicy.request_id")
-)
-
-// What wakes a Job: the values of AttrCause.
-const (
-	CausePodEvent = "pod.event"
-	CauseJobEvent = "job.event"
-	CauseTimer    = "timer"
-	CauseRetry    = "retry"
-	// CauseSafetyLook: nothing else woke the Job, though it ought to.
-	CauseSafetyLook = "safety.look"
 )

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -142,3 +144,6 @@ func KeepUndecided(status, had *batchv1.JobStatus) {
 		status.StartTime = had.StartTime
 	}
 }
+
+// SameStatus reports whether two statuses say the same.
+func SameStatus(a, b *batchv1.JobStatus) bool { return apiequality.Semantic.DeepEqual(a, b) }

@@ -104,7 +104,7 @@ func path(trace []span, s span) string {
 	return strings.Join(names, " > ")
 }
 
-// The life of one Job can be read in its traces: what woke it, what the engine
+// The life of one Job can be read in its traces: why it was reconciled, what the engine
 // was asked, which rules it asked, each write, and the confirmation.
 func TestTracesTellAJobsLife(t *testing.T) {
 	t.Parallel()
@@ -118,11 +118,11 @@ func TestTracesTellAJobsLife(t *testing.T) {
 	want := []string{
 		executor + "pod.created", executor + "status.written", executor + "finalizer.released", engine + "decision.made",
 	}
-	eventually(t, "spans of every kind, each below the event that woke the Job", func() (bool, string) {
+	eventually(t, "spans of every kind, each below a reconcile", func() (bool, string) {
 		paths := pathsOf(t, string(job.UID))
 		for _, end := range want {
 			below := func(p string) bool {
-				return strings.HasSuffix(p, " > "+end) && strings.HasPrefix(p, executor+"job.woken > ")
+				return strings.HasSuffix(p, " > "+end) && strings.HasPrefix(p, executor+"job.reconciled > ")
 			}
 			if !slices.ContainsFunc(paths, below) {
 				return false, fmt.Sprintf("no %s in:\n%s", end, strings.Join(paths, "\n"))

@@ -22,6 +22,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -71,7 +72,10 @@ func TestEveryRequestOfTheExecutorIsValid(t *testing.T) {
 		}
 		verdicts := &judge{asked: map[string]chan error{}}
 		defer runExecutor(t, executor.Config{
-			Client: fake.NewClientset(objects...), Decider: verdicts, Logger: slog.New(slog.DiscardHandler),
+			Config: controller.Config{
+				Client: fake.NewClientset(objects...), Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler)},
+			},
+			Decider: verdicts,
 		})()
 		for _, uid := range uids {
 			verdicts.await(t, uid)

@@ -151,19 +151,18 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 		return nil, err
 	}
 	d := decider{p.link}
-	jobs, err := executor.New(executor.Config{
-		Client: c, Decider: d, ReplaceBuiltin: settings.replace,
-		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted, MaxRows: settings.maxRows, MaxWrites: settings.maxWrites,
-		LeastRows: settings.leastRows, LargeRequest: settings.largeRequest,
-		KeepStartTimeOnSuspend: settings.keepStartTime, SafetyLookReportsOnly: true,
-		DrainPeriod: time.Second, Now: f.now, Logger: log, TracerProvider: noop.NewTracerProvider(),
-	})
-	if err != nil {
-		return nil, err
-	}
 	shared := controller.Config{
 		Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now,
 		Telemetry: controller.Telemetry{Logger: log, TracerProvider: noop.NewTracerProvider()},
+	}
+	jobs, err := executor.New(executor.Config{
+		Config: shared, Decider: d,
+		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted, MaxRows: settings.maxRows, MaxWrites: settings.maxWrites,
+		LeastRows: settings.leastRows, LargeRequest: settings.largeRequest,
+		KeepStartTimeOnSuspend: settings.keepStartTime, SafetyLookReportsOnly: true,
+	})
+	if err != nil {
+		return nil, err
 	}
 	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: settings.zone})
 	if err != nil {

@@ -54,7 +54,7 @@ func TestTraceOfADecision(t *testing.T) {
 	if err := remote.Check(t.Context()); err != nil { // must leave no span
 		t.Fatal(err)
 	}
-	ctx, root := tracing.Provider.Tracer("test").Start(t.Context(), "job.woken")
+	ctx, root := tracing.Provider.Tracer("test").Start(t.Context(), "job.reconciled")
 	if _, err := remote.DecideJob(ctx, testenv.FailedSnapshot()); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func assertTree(t *testing.T, spans []testenv.Span) {
 		service, name string
 		kind          tracev1.Span_SpanKind
 	}{
-		{"jobpolicy-executor", "job.woken", tracev1.Span_SPAN_KIND_INTERNAL},
+		{"jobpolicy-executor", "job.reconciled", tracev1.Span_SPAN_KIND_INTERNAL},
 		{"jobpolicy-executor", "jobpolicy.v1.PolicyService/DecideJob", tracev1.Span_SPAN_KIND_CLIENT},
 		{"jobpolicy-engine", "jobpolicy.v1.PolicyService/DecideJob", tracev1.Span_SPAN_KIND_SERVER},
 		{"jobpolicy-engine", "decision.made", tracev1.Span_SPAN_KIND_INTERNAL},

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/leaderelection"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/kubeclient"
@@ -123,12 +124,17 @@ func newClients(api *rest.Config) (*clients, error) {
 
 func (o *options) newExecutor(client *clients, d executor.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*executor.Executor, error) {
 	return executor.New(executor.Config{
-		Client:               client,
-		Events:               client.events,
+		Config: controller.Config{
+			Client:          client,
+			Events:          client.events,
+			ManagedBy:       o.jobs.managedBy,
+			ReplaceBuiltin:  o.jobs.replaceBuiltin,
+			Workers:         o.jobs.concurrentSyncs,
+			DecisionTimeout: o.engine.timeout + decisionMargin,
+			DrainPeriod:     o.shutdownTimeout,
+			Telemetry:       controller.Telemetry{Registerer: r, Logger: log, TracerProvider: tracing.Provider},
+		},
 		Decider:              d,
-		ManagedBy:            o.jobs.managedBy,
-		ReplaceBuiltin:       o.jobs.replaceBuiltin,
-		Workers:              o.jobs.concurrentSyncs,
 		MaxJobWrites:         jobWrites(o.kube.QPS),
 		LoneJobWrites:        loneJobWrites(o.kube.QPS),
 		PodFailureBackoff:    o.jobs.podFailureBackoff,
@@ -139,11 +145,6 @@ func (o *options) newExecutor(client *clients, d executor.Decider, tracing *tele
 		KeepStartTimeOnSuspend: o.jobs.gates.keepStartTimeOnSuspend,
 		WorkloadWithJob:        o.jobs.gates.workloadWithJob,
 		SyncBatchPeriod:        o.jobs.syncBatchPeriod,
-		DecisionTimeout:        o.engine.timeout + decisionMargin,
-		DrainPeriod:            o.shutdownTimeout,
-		Registerer:             r,
-		Logger:                 log,
-		TracerProvider:         tracing.Provider,
 	})
 }
 

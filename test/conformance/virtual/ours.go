@@ -96,7 +96,9 @@ func OurJobs(e *Engine, log *slog.Logger) Program {
 		if err != nil {
 			return err
 		}
-		jobs, err := executor.New(executor.Config{Client: client, Decider: e, ReplaceBuiltin: true, Logger: log})
+		jobs, err := executor.New(executor.Config{
+			Config: controller.Config{Client: client, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log}}, Decider: e,
+		})
 		if err != nil {
 			return err
 		}

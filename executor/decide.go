@@ -1,0 +1,185 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/state"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// EventPolicyRejected is the reason of the event on a Job that the engine will not decide
+// on.
+const EventPolicyRejected = "PolicyRejected"
+
+// decider asks the engine about Jobs.
+type decider struct {
+	base     *controller.Controller
+	cfg      *Config
+	settings *jobpolicyv1.Settings
+	metrics  *jobMetrics
+	report   *reporter
+	slots    chan struct{} // Bounds the Jobs that are read and decided on at once.
+}
+
+// inSlot calls f in one of the slots. What may hang in one namespace, as a write behind a
+// webhook does, takes none: it must not keep the others' Jobs waiting.
+func (d *decider) inSlot(ctx context.Context, f func() error) error {
+	select {
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
+		return f()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// decide asks about a Job, and once more if the engine wants rows of active pods.
+// errOverdue: something has to be read or settled before.
+func (d *decider) decide(ctx context.Context, s *state.Job) (snap snapshot, answer *jobpolicyv1.DecideJobResponse, err error) {
+	err = d.inSlot(ctx, func() error {
+		snap, answer, err = d.answer(s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
+			if s.Version.Overdue() {
+				return nil, errOverdue
+			}
+			return d.ask(ctx, s, snap)
+		})
+		return err
+	})
+	return snap, answer, err
+}
+
+// answer makes a request, and another one with rows of active pods if the first answer
+// asks for them.
+func (d *decider) answer(s *state.Job, ask func(snapshot) (*jobpolicyv1.DecideJobResponse, error)) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
+	for _, activeRows := range []bool{false, true} {
+		snap, err := d.snapshot(s, activeRows)
+		if err != nil {
+			return snapshot{}, nil, err
+		}
+		answer, err := ask(snap)
+		if err != nil {
+			return snapshot{}, nil, err
+		}
+		if answer.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+			return snap, answer, nil
+		}
+	}
+	return snapshot{}, nil, fmt.Errorf("active pods were listed and are asked for again: %w", controller.ErrBadAnswer)
+}
+
+// ask asks the engine and checks what it answers.
+func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
+	started := time.Now()
+	answer, err := controller.Ask(ctx, d.base, d.cfg.Decider.DecideJob, snap.req)
+	if err != nil {
+		d.askFailed(s, snap, err)
+		return nil, err
+	}
+	s.Rows.Accepted(len(snap.req.GetUnaccountedPods()), d.rowLimit(snap.job))
+	if err := d.check(snap.req, answer); err != nil {
+		return nil, err
+	}
+	label := dispositionLabel(answer.GetDisposition())
+	d.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
+	d.metrics.decisions.WithLabelValues(label, cmp.Or(answer.GetVerdict().GetRule(), "none")).Inc()
+	d.base.Logger.LogAttrs(ctx, slog.LevelDebug, "decided",
+		slog.String("namespace", snap.job.Namespace), slog.String("job", snap.job.Name), slog.String("uid", string(snap.job.UID)),
+		slog.String("disposition", label), slog.String("summary", answer.GetExplanation().GetSummary()))
+	return answer, nil
+}
+
+// askFailed handles what only the Job decides on. Each generation that the engine rejects
+// has one event. RESOURCE_EXHAUSTED says that the message is too large, or that the
+// engine has too much to do; only a large message can be the former.
+func (d *decider) askFailed(s *state.Job, snap snapshot, err error) {
+	switch {
+	case errors.Is(err, controller.ErrRejected):
+		if s.Decisions.Rejected(snap.job.Generation) {
+			d.base.Recorder.Event(snap.job, corev1.EventTypeWarning, EventPolicyRejected, controller.Rejection(err))
+		}
+	case status.Code(err) == codes.ResourceExhausted && proto.Size(snap.req) > d.cfg.LargeRequest:
+		s.Rows.Refused(len(snap.req.GetUnaccountedPods()), d.cfg.LeastRows)
+	}
+}
+
+// try decides on a Job without consequences: no metric, no event, no limit changes.
+func (d *decider) try(ctx context.Context, s *state.Job) (snap snapshot, answer *jobpolicyv1.DecideJobResponse, err error) {
+	err = d.inSlot(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, d.cfg.DecisionTimeout)
+		defer cancel()
+		snap, answer, err = d.answer(s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
+			answer, err := d.cfg.Decider.DecideJob(ctx, snap.req)
+			if err != nil {
+				return nil, err
+			}
+			return answer, d.check(snap.req, answer)
+		})
+		return err
+	})
+	return snap, answer, err
+}
+
+// requeueAfter is how long until the decision's requeue time, as seen from the request
+// whose clock it was decided by; 0 if it has none. A time that is not in the future counts
+// as Config.SyncBatchPeriod (invariant I11).
+func (d *decider) requeueAfter(snap snapshot, answer *jobpolicyv1.DecideJobResponse) time.Duration {
+	if answer.GetRequeueTime() == nil {
+		return 0
+	}
+	ahead := answer.GetRequeueTime().AsTime().Sub(snap.req.GetNow().AsTime())
+	return max(ahead-time.Since(snap.made), d.cfg.SyncBatchPeriod)
+}
+
+const (
+	// leastRows is the default of Config.LeastRows, and largeRequest of
+	// Config.LargeRequest.
+	leastRows    = 1000
+	largeRequest = 1 << 20
+	// maxRowsPerIndex is a little less than the contract's limit, as the tracker may list
+	// some more. With limits per index, failed pods stay unaccounted until they are
+	// replaced: a shorter list could be full of those, and nothing else would be seen.
+	maxRowsPerIndex = 99000
+)
+
+// rowLimit is how many unaccounted pods a request lists: enough to fill two status
+// writes, so that the cost of a reconcile does not grow with the Job.
+func (d *decider) rowLimit(job *batchv1.Job) int {
+	limit := max(d.cfg.LeastRows, 2*int(d.settings.GetMaxUncountedPods()))
+	perIndex := job.Spec.BackoffLimitPerIndex != nil
+	if perIndex {
+		limit = maxRowsPerIndex
+	}
+	switch most := d.cfg.MaxRows; {
+	case most > 0 && perIndex:
+		limit = min(limit, max(d.cfg.LeastRows, most))
+	case most > 0:
+		limit = min(limit, most)
+	}
+	return limit
+}
+
+// regrowth is when to reconcile a Job that was to be reconciled after some time (0: only
+// after an event): when more pods may be listed than the snapshot has, if that is earlier
+// and it left some out.
+func (d *decider) regrowth(s *state.Job, snap snapshot, after time.Duration) time.Duration {
+	if snap.req.GetUnlistedPods() == nil {
+		return after
+	}
+	regrow := s.Rows.Regrowth(len(snap.req.GetUnaccountedPods()), d.rowLimit(snap.job))
+	if regrow == 0 || (after > 0 && after < regrow) {
+		return after
+	}
+	return regrow
+}

@@ -1,0 +1,178 @@
+// Package orphan releases pods that have the tracking finalizer and nobody to remove
+// it: their Job is gone or has finished, or nothing controls them.
+//
+// Read orphan.go (which pods are queued, and how one is released), then verdict.go
+// (which pods are orphans).
+package orphan
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/telemetry"
+)
+
+const (
+	workers = 4
+	// retryUnsure is when a pod is looked at again whose Job is not known: its Job's own
+	// event may be under way.
+	retryUnsure = time.Second
+)
+
+// causePod: a pod was seen that may be an orphan.
+const causePod controller.Cause = "pod.event"
+
+// Config is what a Releaser is made of. All fields are required.
+type Config struct {
+	API    *api.Client
+	Scope  state.Scope
+	Jobs   *state.Jobs
+	Pods   podcache.Informer
+	Writes *limit.Pool
+	// Calls returns what makes calls about a Job's pods.
+	Calls func(*state.Job) *api.Pods
+}
+
+// Releaser releases orphans.
+type Releaser struct {
+	cfg     Config
+	queue   *controller.Queue[podKey]
+	history *history
+}
+
+// podKey names a pod that may be an orphan.
+type podKey struct {
+	namespace, name string
+	uid             types.UID
+	// own: a managed Job was seen to control the pod.
+	own bool
+}
+
+func (k podKey) describe() []slog.Attr {
+	return []slog.Attr{slog.String("namespace", k.namespace), slog.String("pod", k.name)}
+}
+
+// New returns a Releaser that works as part of the Controller.
+func New(base *controller.Controller, cfg Config) *Releaser {
+	r := &Releaser{cfg: cfg, history: newHistory()}
+	r.queue = controller.NewQueue(base, controller.Options[podKey]{
+		Name: metrics.OrphanPodQueue, Reconcile: r.Reconcile, Describe: podKey.describe, Workers: workers,
+	})
+	return r
+}
+
+// Enqueue queues a pod of a Job that is not reconciled.
+func (r *Releaser) Enqueue(pod *podcache.Pod) { r.enqueue(pod, false) }
+
+// EnqueueUncontrolled queues a pod that nothing controls. old is how it was seen before,
+// if it was.
+func (r *Releaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
+	r.enqueue(pod, old != nil && r.wasManaged(old))
+}
+
+// EnqueueLeftovers queues the pods of a Job that will not be reconciled any more: it is
+// gone, or has finished. Pods that nothing controls were left to a Job of another
+// manager as long as it selected them; those that managed Jobs select are in the queue
+// until they are adopted or released.
+func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
+	own := r.cfg.Scope.Manages(job)
+	if own {
+		r.history.add(job.UID)
+	}
+	for _, pod := range s.Pods.WithTrackingFinalizer() {
+		r.enqueue(pod, own)
+	}
+	if own || !r.cfg.Scope.ReplaceBuiltin {
+		return
+	}
+	for _, pod := range r.cfg.Pods.Uncontrolled(job.Namespace) {
+		if pod.HasTrackingFinalizer {
+			r.enqueue(pod, false)
+		}
+	}
+}
+
+func (r *Releaser) enqueue(pod *podcache.Pod, own bool) {
+	r.queue.Enqueue(podKey{pod.Namespace(), pod.Name, pod.UID, own}, causePod, controller.PriorityNormal)
+}
+
+// wasManaged reports whether a Job that is or was managed controls the pod.
+func (r *Releaser) wasManaged(pod *podcache.Pod) bool {
+	ref, _ := pod.ControllingJob()
+	if ref == nil {
+		return false
+	}
+	if s, ok := r.cfg.Jobs.Find(ref.UID); ok {
+		if job := s.Version.Current(); job != nil {
+			return r.cfg.Scope.Manages(job)
+		}
+	}
+	return r.history.has(ref.UID)
+}
+
+// Reconcile releases a pod if it is certain that no Job needs it.
+func (r *Releaser) Reconcile(ctx context.Context, key podKey) (controller.Result, error) {
+	pod, ok := r.cfg.Pods.Pod(key.namespace, key.name)
+	if !ok || pod.UID != key.uid || !pod.HasTrackingFinalizer {
+		return controller.Result{}, nil
+	}
+	is, err := r.verdict(ctx, pod, key.own)
+	switch {
+	case err != nil || is == notOrphan:
+		return controller.Result{}, err
+	case is == unsure:
+		return controller.Result{RequeueAfter: retryUnsure}, nil
+	}
+	if err := r.endLate(ctx, pod); err != nil {
+		return controller.Result{}, err
+	}
+	return controller.Result{}, r.release(ctx, pod)
+}
+
+func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
+	ctx, end := r.cfg.API.Tracer.Span(ctx, telemetry.SpanOrphanReleased, telemetry.AttrPodName.String(pod.Name), telemetry.AttrPodUID.String(string(pod.UID)))
+	defer func() { end(err) }()
+	done, err := r.cfg.Writes.Acquire(ctx, pod.Namespace())
+	if err != nil {
+		return err
+	}
+	defer done()
+	if ref, _ := pod.ControllingJob(); ref != nil {
+		if s, ok := r.cfg.Jobs.Find(ref.UID); ok {
+			return r.cfg.Calls(s).Release(ctx, pod)
+		}
+	}
+	return r.cfg.API.ReleaseUnowned(ctx, pod)
+}
+
+// endLate deletes a pod that runs although its Job has finished: an executor that did
+// not know that yet has created it, before it lost its lease or beside this one. Nobody
+// else would end it as long as the Job is there.
+func (r *Releaser) endLate(ctx context.Context, pod *podcache.Pod) error {
+	ref, _ := pod.ControllingJob()
+	if ref == nil || pod.Ended() || pod.Deleting {
+		return nil
+	}
+	s, ok := r.cfg.Jobs.Find(ref.UID)
+	if !ok {
+		return nil
+	}
+	job := s.Version.Current()
+	if job == nil || job.DeletionTimestamp != nil || !r.cfg.Scope.Manages(job) || !finished(job) {
+		return nil // Whoever deletes a Job says what becomes of its pods.
+	}
+	if matches := state.PodPolicy(job).Matches; matches != nil && !matches(pod) {
+		return nil // The Job does not select it any more. It is released and runs on.
+	}
+	return r.cfg.Calls(s).Delete(ctx, job, pod.UID, false)
+}

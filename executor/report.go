@@ -1,0 +1,125 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// reporter tells metrics, log and events what was done.
+type reporter struct {
+	base    *controller.Controller
+	metrics *jobMetrics
+}
+
+// noAction is that of a reconcile which ends before anything is decided: there is no Job
+// to reconcile any more, or the view is stale. It is no sync.
+const noAction = ""
+
+func actionOf(d *jobpolicyv1.DecideJobResponse) string {
+	switch {
+	case d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_WAIT:
+		return noAction
+	case d.GetCreate() != nil:
+		return actionCreated
+	case len(d.GetDelete()) > 0:
+		return actionDeleted
+	default:
+		return actionTracking
+	}
+}
+
+// reconciled counts a reconcile.
+func (r *reporter) reconciled(job *batchv1.Job, action string, err error, took time.Duration) {
+	if action == noAction {
+		return
+	}
+	result := resultSuccess
+	if err != nil && !errors.Is(err, api.ErrNamespaceTerminating) {
+		result = resultError
+	}
+	r.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action).Observe(took.Seconds())
+	r.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
+}
+
+// stale counts a decision to wait, by the objects of which the view is too old.
+func (r *reporter) stale(d *jobpolicyv1.DecideJobResponse) {
+	group, resource := "", "pods"
+	if slices.Contains(d.GetRequirements(), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_JOB) {
+		group, resource = batchv1.GroupName, "jobs"
+	}
+	r.metrics.staleSkips.WithLabelValues(group, resource).Inc()
+}
+
+// remember records a decision for DecisionsHandler.
+func (r *reporter) remember(ctx context.Context, s *state.Job, snap snapshot, d *jobpolicyv1.DecideJobResponse) {
+	explanation, err := proto.Marshal(d.GetExplanation())
+	if err != nil {
+		r.base.Logger.ErrorContext(ctx, "the explanation of a decision does not marshal", slog.Any("error", err))
+		return
+	}
+	s.Decisions.Record(snap.req.GetNow().AsTime(), d.GetVerdict(), explanation)
+}
+
+// written counts and logs a status write.
+func (r *reporter) written(ctx context.Context, w *state.StatusWrite) {
+	after := *w.Job
+	after.Status = w.Status
+	job := &after
+	r.metrics.statusWritten(w.Job, job)
+	if c := wire.FinishedCondition(job); c != nil {
+		r.base.Logger.InfoContext(ctx, "job finished", append(telemetry.JobAttrs(job), slog.String("result", string(c.Type)), slog.String("reason", c.Reason))...)
+	}
+}
+
+// actions counts the actions of pod failure policies.
+func (r *reporter) actions(actions []*jobpolicyv1.PodFailureActionCount) {
+	for _, a := range actions {
+		r.metrics.failurePolicy.WithLabelValues(wire.ActionName(a.GetAction())).Add(float64(a.GetCount()))
+	}
+}
+
+// creation counts a creation that was tried. One in a namespace that is being deleted
+// says nothing about the Job.
+func (r *reporter) creation(reason string, err error) {
+	if errors.Is(err, api.ErrNamespaceTerminating) {
+		return
+	}
+	result := labelSucceeded
+	if err != nil {
+		result = labelFailed
+	}
+	r.metrics.creations.WithLabelValues(reason, result).Inc()
+}
+
+// settle announces a status write that got no answer, if the newest version of the Job
+// shows that it took effect. While the Job is as it was before the write, it may still do
+// so.
+func (r *reporter) settle(ctx context.Context, s *state.Job) {
+	if job := s.Version.Last(); job != nil {
+		r.settleBy(ctx, s, job)
+	}
+}
+
+// settleBy is settle by a certain version of the Job.
+func (r *reporter) settleBy(ctx context.Context, s *state.Job, job *batchv1.Job) {
+	w := s.Unanswered.Settle(job)
+	if w == nil {
+		return
+	}
+	r.written(ctx, w)
+	r.actions(w.Actions)
+	r.base.RecordEvents(w.Job, w.Events)
+}

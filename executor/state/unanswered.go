@@ -1,0 +1,116 @@
+package state
+
+import (
+	"slices"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// StatusWrite is a status write, and what is announced of it in metrics, log and
+// events. It is announced exactly once, when the write is known to have taken effect.
+// If no answer comes, the next version of the Job tells.
+type StatusWrite struct {
+	Job     *batchv1.Job // The version that the write replaces.
+	Status  batchv1.JobStatus
+	Events  []*jobpolicyv1.JobEvent
+	Actions []*jobpolicyv1.PodFailureActionCount
+}
+
+// Written is the Job as the write makes it.
+func (w *StatusWrite) Written() *batchv1.Job {
+	job := w.Job.DeepCopy()
+	job.Status = w.Status
+	return job
+}
+
+// tookEffect reports whether a version of the Job that came after the replaced one
+// came from this write. Others may have changed the status since: the conditions that
+// the write has set bear its time, and nobody takes them away. Of a write without any,
+// the ledger tells.
+func (w *StatusWrite) tookEffect(job *batchv1.Job) bool {
+	set := 0
+	for i := range w.Status.Conditions {
+		c := w.Status.Conditions[i]
+		if !wire.DecidedByEngine(c.Type) || hasCondition(&w.Job.Status, c) {
+			continue
+		}
+		if !hasCondition(&job.Status, c) {
+			return false
+		}
+		set++
+	}
+	return set > 0 || (!sameLedger(&w.Status, &w.Job.Status) && sameLedger(&w.Status, &job.Status))
+}
+
+func hasCondition(status *batchv1.JobStatus, wanted batchv1.JobCondition) bool {
+	return slices.ContainsFunc(status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == wanted.Type && c.Status == wanted.Status && c.Reason == wanted.Reason && c.Message == wanted.Message &&
+			c.LastTransitionTime.Equal(&wanted.LastTransitionTime)
+	})
+}
+
+// Unanswered are the status writes of a Job without an answer.
+type Unanswered struct {
+	mu     sync.Mutex
+	writes []*StatusWrite
+	// announced is the last version of which a replacement was announced.
+	announced uint64
+}
+
+// Add adds a write, until it is known what became of it.
+func (u *Unanswered) Add(w *StatusWrite) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.writes = append(u.writes, w)
+}
+
+// Answered records that a write has replaced a version: others that wanted to replace
+// it never take effect.
+func (u *Unanswered) Answered(w *StatusWrite) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.writes = slices.DeleteFunc(u.writes, func(other *StatusWrite) bool {
+		return other.Job.ResourceVersion == w.Job.ResourceVersion
+	})
+}
+
+// Settle returns the write that led to a version of the Job, if one did and is not
+// announced yet. Of several that wanted to replace the same version, at most one took
+// effect, and none of them does any more once that version is replaced.
+func (u *Unanswered) Settle(job *batchv1.Job) *StatusWrite {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var effective *StatusWrite
+	u.writes = slices.DeleteFunc(u.writes, func(w *StatusWrite) bool {
+		if tracker.ResourceVersion(job.ResourceVersion) <= tracker.ResourceVersion(w.Job.ResourceVersion) {
+			return false
+		}
+		if w.tookEffect(job) && u.announce(w) {
+			effective = w
+		}
+		return true
+	})
+	return effective
+}
+
+// Announce reports whether the write has not been announced yet, and records that it is.
+func (u *Unanswered) Announce(w *StatusWrite) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.announce(w)
+}
+
+// announce is Announce with u.mu held. A version of the Job is replaced once.
+func (u *Unanswered) announce(w *StatusWrite) bool {
+	base := tracker.ResourceVersion(w.Job.ResourceVersion)
+	if base != 0 && base == u.announced {
+		return false
+	}
+	u.announced = base
+	return true
+}

@@ -1,0 +1,288 @@
+package state
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
+)
+
+// Lifecycle is what is known of a Job's existence.
+type Lifecycle int
+
+const (
+	// Unseen: only pods that refer to the Job are known.
+	Unseen Lifecycle = iota
+	// Exists: the Job was seen, and its deletion was not.
+	Exists
+	// Gone: the Job does not exist any more, and the executor releases its pods.
+	Gone
+	// GoneUnmanaged: the Job does not exist any more, and the built-in controller, which
+	// runs beside the executor, releases its pods.
+	GoneUnmanaged
+)
+
+// Stale is what has to be read or settled before the next decision, as a set.
+type Stale uint8
+
+const (
+	// StaleJob: the cached Job may be old. Read it.
+	StaleJob Stale = 1 << iota
+	// StalePods: what is known of the pods may be older than the Job's status. List them.
+	StalePods
+	// StaleClaims: there may be pods to adopt.
+	StaleClaims
+)
+
+// Version is the newest version of a Job that was seen.
+type Version struct {
+	mu sync.Mutex
+	// job is never changed in place. nil unless lifecycle is Exists.
+	job       *batchv1.Job
+	lifecycle Lifecycle
+	selector  labels.Selector
+	stale     Stale
+	firstSeen time.Time
+	// expected is the status of a write under way, to tell its echo from a write by
+	// somebody else.
+	expected *batchv1.JobStatus
+	// final is the last version of a Job that was deleted while a write was under way.
+	final *batchv1.Job
+	// namespaceTerminating: the API server has refused a pod because the namespace is
+	// being deleted.
+	namespaceTerminating bool
+}
+
+// Change is what a newly seen version of a Job changed.
+type Change struct {
+	News, First, Spec bool
+}
+
+// Source is where a version of a Job comes from.
+type Source int
+
+const (
+	// Watch is the informer.
+	Watch Source = iota
+	// Read is a read from the API server.
+	Read
+	// Written is the answer to an own status write.
+	Written
+)
+
+// Observe records a version of the Job. Versions that are not newer than what is known
+// change nothing.
+func (s *Job) Observe(job *batchv1.Job, source Source) Change {
+	v := &s.Version
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rv := tracker.ResourceVersion(job.ResourceVersion)
+	known := v.job != nil && rv != 0
+	if v.gone() || (known && rv <= tracker.ResourceVersion(v.job.ResourceVersion)) {
+		if source == Watch && known && rv == tracker.ResourceVersion(v.job.ResourceVersion) {
+			v.job = job // The informer keeps this copy in any case.
+		}
+		return Change{}
+	}
+	c := Change{News: !v.isExpected(job), First: v.job == nil}
+	if c.First {
+		v.first(job)
+		s.Pods.SetPolicy(PodPolicy(job))
+	} else {
+		if countsOtherwise(job, v.job) {
+			s.Pods.SetPolicy(PodPolicy(job))
+		}
+		c.Spec = job.Generation != v.job.Generation
+		own := source == Written || sameLedger(&job.Status, &v.job.Status) || (v.expected != nil && sameLedger(&job.Status, v.expected))
+		if !own {
+			// Somebody else writes this Job's status, too. What is known of its pods may be
+			// older than what they have counted already.
+			v.stale |= StalePods
+		}
+	}
+	v.job = job
+	return c
+}
+
+// gone needs v.mu.
+func (v *Version) gone() bool { return v.lifecycle == Gone || v.lifecycle == GoneUnmanaged }
+
+// isExpected reports whether the version is what a status write under way makes.
+func (v *Version) isExpected(job *batchv1.Job) bool {
+	return v.expected != nil && v.job != nil && job.Generation == v.job.Generation && wire.SameStatus(&job.Status, v.expected)
+}
+
+// first sets what a Job's first version tells. Its selector never changes.
+func (v *Version) first(job *batchv1.Job) {
+	v.lifecycle, v.firstSeen = Exists, time.Now()
+	v.selector, _ = selectorOf(job)
+	v.stale |= StaleClaims
+}
+
+// Current returns the newest version of the Job; nil if it is not known to exist.
+func (v *Version) Current() *batchv1.Job {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.job
+}
+
+// Lifecycle returns what is known of the Job's existence.
+func (v *Version) Lifecycle() Lifecycle {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.lifecycle
+}
+
+// Last returns the newest version, also that of a Job that was deleted while a write
+// was under way; nil if there is none.
+func (v *Version) Last() *batchv1.Job {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.job == nil {
+		return v.final
+	}
+	return v.job
+}
+
+// FirstSeen is when the first version was seen.
+func (v *Version) FirstSeen() time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.firstSeen
+}
+
+// Deleted records that the Job does not exist any more. final is its last version, nil
+// if it is not known.
+func (s *Job) Deleted(final *batchv1.Job, managed bool) {
+	v := &s.Version
+	v.mu.Lock()
+	if v.expected != nil && final != nil {
+		v.final = final
+	}
+	v.job, v.lifecycle = nil, Gone
+	if !managed {
+		v.lifecycle = GoneUnmanaged
+	}
+	v.mu.Unlock()
+	s.Decisions.close()
+}
+
+// Matches reports whether the Job exists and its selector matches the pod.
+func (v *Version) Matches(pod *podcache.Pod) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.job != nil && v.selector.Matches(pod.Labels)
+}
+
+// Expect sets the status of the write that is under way; nil: none is.
+func (v *Version) Expect(status *batchv1.JobStatus) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.expected = status
+}
+
+// Mark adds what is stale.
+func (v *Version) Mark(stale Stale) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stale |= stale
+}
+
+// Clear removes what is not stale any more, and reports whether any of it was.
+func (v *Version) Clear(stale Stale) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	was := v.stale&stale != 0
+	v.stale &^= stale
+	return was
+}
+
+// IsStale reports whether any of it is stale.
+func (v *Version) IsStale(stale Stale) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.stale&stale != 0
+}
+
+// Overdue reports whether something has to be read or settled before the next decision.
+// A Job that is being deleted adopts no pods.
+func (v *Version) Overdue() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	claims := v.stale&StaleClaims != 0 && v.job != nil && v.job.DeletionTimestamp == nil
+	return claims || v.stale&(StaleJob|StalePods) != 0
+}
+
+// NamespaceTerminates records that the Job's namespace is being deleted. The Job goes
+// with it, but only when its pods are gone.
+func (v *Version) NamespaceTerminates() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.namespaceTerminating = true
+}
+
+// NamespaceTerminating reports whether the Job's namespace is being deleted.
+func (v *Version) NamespaceTerminating() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.namespaceTerminating
+}
+
+// selectorOf returns the Job's selector. ok is false if there is none to speak of; the
+// one returned then selects nothing.
+func selectorOf(job *batchv1.Job) (selector labels.Selector, ok bool) {
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil {
+		return labels.Nothing(), false
+	}
+	return selector, job.Spec.Selector != nil
+}
+
+// countsOtherwise reports whether PodPolicy differs between two versions of a Job. Of
+// what it is made of, the API server lets podReplacementPolicy be changed, and
+// completions of an Indexed Job.
+func countsOtherwise(a, b *batchv1.Job) bool {
+	return wire.ReplacesFailedOnly(a) != wire.ReplacesFailedOnly(b) || ptr.Deref(a.Spec.Completions, 0) != ptr.Deref(b.Spec.Completions, 0)
+}
+
+// PodPolicy is how the Job's pods count.
+func PodPolicy(job *batchv1.Job) tracker.Policy {
+	policy := tracker.Policy{
+		Indexed:           wire.Indexed(job),
+		LimitedPerIndex:   job.Spec.BackoffLimitPerIndex != nil,
+		Completions:       ptr.Deref(job.Spec.Completions, 0),
+		ReplaceFailedOnly: wire.ReplacesFailedOnly(job),
+		Failures:          job.Spec.PodFailurePolicy,
+	}
+	if selector, ok := selectorOf(job); ok {
+		policy.Matches = func(pod *podcache.Pod) bool { return selector.Matches(pod.Labels) }
+	}
+	return policy
+}
+
+// sameLedger reports whether two statuses account for the same pods.
+func sameLedger(a, b *batchv1.JobStatus) bool {
+	return a.Succeeded == b.Succeeded && a.Failed == b.Failed && a.CompletedIndexes == b.CompletedIndexes &&
+		sameUncounted(a.UncountedTerminatedPods, b.UncountedTerminatedPods)
+}
+
+func sameUncounted(a, b *batchv1.UncountedTerminatedPods) bool {
+	if a == nil {
+		a = &batchv1.UncountedTerminatedPods{}
+	}
+	if b == nil {
+		b = &batchv1.UncountedTerminatedPods{}
+	}
+	return slices.Equal(a.Succeeded, b.Succeeded) && slices.Equal(a.Failed, b.Failed)
+}
+
+// EmptyLedger reports whether a status accounts for no pods.
+func EmptyLedger(s *batchv1.JobStatus) bool { return sameLedger(s, &batchv1.JobStatus{}) }

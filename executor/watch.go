@@ -1,0 +1,230 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/orphan"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
+)
+
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
+
+// watcher turns events of Jobs and pods into facts about Jobs, and enqueues them.
+type watcher struct {
+	scope   state.Scope
+	jobs    *state.Jobs
+	queue   jobQueue
+	orphans *orphan.Releaser
+	metrics *jobMetrics
+	report  *reporter
+	// statusPeriod: see Config.
+	statusPeriod time.Duration
+	// ready is nil once the caches are filled.
+	ready func() error
+}
+
+func (w *watcher) jobHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { w.jobSeen(nil, obj.(*batchv1.Job)) },
+		UpdateFunc: func(old, obj any) {
+			w.jobSeen(old.(*batchv1.Job), obj.(*batchv1.Job))
+		},
+		DeleteFunc: func(obj any) {
+			if job, ok := controller.Deleted[*batchv1.Job](obj); ok {
+				w.jobDeleted(job)
+			}
+		},
+	}
+}
+
+func (w *watcher) podHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { w.podSeen(nil, obj.(*podcache.Pod)) },
+		UpdateFunc: func(old, obj any) {
+			w.podSeen(old.(*podcache.Pod), obj.(*podcache.Pod))
+		},
+		DeleteFunc: func(obj any) {
+			if pod, ok := controller.Deleted[*podcache.Pod](obj); ok {
+				w.podDeleted(pod)
+			}
+		},
+	}
+}
+
+func (w *watcher) jobSeen(old, job *batchv1.Job) {
+	if old != nil && old.UID != job.UID {
+		w.jobDeleted(old)
+		old = nil
+	}
+	if old == nil && w.scope.Unmanaged(job) {
+		w.metrics.external.WithLabelValues(*job.Spec.ManagedBy).Inc()
+	}
+	var change state.Change
+	s := w.jobs.With(job.Namespace, job.UID, func(s *state.Job) {
+		if s.Version.Current() == nil && w.ready() == nil && !state.EmptyLedger(&job.Status) {
+			// A Job with a past that appears out of order: its pods may be known less
+			// well than its status.
+			s.Version.Mark(state.StalePods)
+		}
+		change = s.Observe(job, state.Watch)
+	})
+	w.report.settle(context.Background(), s)
+	if wire.FinishedCondition(job) != nil && (old == nil || wire.FinishedCondition(old) == nil) {
+		w.orphans.EnqueueLeftovers(s, job)
+	}
+	resync := old != nil && old.ResourceVersion == job.ResourceVersion
+	if !change.News && !resync {
+		return
+	}
+	if change.Spec {
+		w.queue.EndBackoff(s.UID) // What failed may not fail again.
+	}
+	w.queue.enqueue(s, causeJob, priorityIf(change.First || change.Spec))
+}
+
+func (w *watcher) jobDeleted(job *batchv1.Job) {
+	s, ok := w.jobs.Find(job.UID)
+	if !ok {
+		return
+	}
+	w.report.settleBy(context.Background(), s, job)
+	s.Deleted(job, w.scope.Manages(job) || w.scope.ReplaceBuiltin)
+	w.queue.Forget(s.UID)
+	w.orphans.EnqueueLeftovers(s, job)
+	w.jobs.DropUnused(job.Namespace, job.UID)
+}
+
+// keepCopy makes the Job's tracker hold the informer's copy of a pod after a new
+// list, so that there is one.
+func (w *watcher) keepCopy(pod *podcache.Pod, ref *podcache.Owner) {
+	if ref == nil {
+		return
+	}
+	if s, ok := w.jobs.Find(ref.UID); ok {
+		s.Pods.Keep(pod)
+	}
+}
+
+func (w *watcher) podSeen(old, pod *podcache.Pod) {
+	if old != nil && old.UID != pod.UID {
+		w.podDeleted(old)
+		old = nil
+	}
+	ref, other := pod.ControllingJob()
+	if old != nil && old.ResourceVersion == pod.ResourceVersion && pod.ResourceVersion != "" {
+		w.keepCopy(pod, ref)
+		return // A new list; it tells nothing.
+	}
+	w.countTracking(old, pod)
+	if old != nil {
+		w.leaveOldJob(old, pod, ref)
+	}
+	switch {
+	case other:
+		return
+	case ref == nil:
+		w.uncontrolledSeen(old, pod)
+	default:
+		w.ownedPodSeen(pod, ref)
+	}
+}
+
+// leaveOldJob tells the Job that controlled the pod before.
+func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
+	oldRef, _ := old.ControllingJob()
+	if oldRef == nil || (ref != nil && ref.UID == oldRef.UID) {
+		return
+	}
+	s, ok := w.jobs.Find(oldRef.UID)
+	if !ok {
+		return
+	}
+	if !pod.Controlled() && s.Version.Matches(pod) {
+		// The Job will adopt it again. Between the two, nothing is decided: a pod
+		// that is not the Job's would pass for one without the finalizer.
+		s.Version.Mark(state.StaleClaims)
+	}
+	if s.Pods.Left(pod, tracker.Watch) {
+		w.queue.enqueue(s, causePod, controller.PriorityNormal)
+	}
+	w.jobs.DropUnused(pod.Namespace(), oldRef.UID)
+}
+
+func (w *watcher) ownedPodSeen(pod *podcache.Pod, ref *podcache.Owner) {
+	var news tracker.News
+	s := w.jobs.With(pod.Namespace(), ref.UID, func(s *state.Job) { news = s.Pods.Observe(pod, tracker.Watch) })
+	job := s.Version.Current()
+	if pod.HasTrackingFinalizer && !w.scope.Reconciles(job) {
+		w.orphans.Enqueue(pod)
+	}
+	switch {
+	case news == tracker.Change && pod.Ended():
+		s.Backoffs.Reset(state.Create)
+		w.queue.enqueue(s, causePod, priorityIf(s.Pods.Idle()))
+	case news == tracker.Change:
+		w.queue.enqueue(s, causePod, priorityIf(s.Pods.Idle()))
+	case news == tracker.AllReady:
+		w.queue.enqueue(s, causePod, controller.PriorityLow)
+	case news == tracker.Detail:
+		w.queue.enqueueAfter(s, causePod, controller.PriorityLow, w.statusPeriod)
+	}
+}
+
+// uncontrolledSeen handles a pod that nothing controls: a Job may want it, and if it
+// holds the finalizer, somebody must release it.
+func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
+	if pod.HasTrackingFinalizer {
+		w.orphans.EnqueueUncontrolled(old, pod)
+	}
+	if old != nil && old.Labels.Equal(pod.Labels) && !old.Controlled() {
+		return
+	}
+	for _, s := range w.jobs.Selecting(pod) {
+		if _, known := s.Pods.Pod(pod.UID); known {
+			// Only own answers have shown it as the Job's: what came after, the watch missed.
+			s.Pods.Left(pod, tracker.Watch)
+		}
+		s.Version.Mark(state.StaleClaims)
+		w.queue.enqueue(s, causePod, controller.PriorityNormal)
+	}
+}
+
+func (w *watcher) podDeleted(pod *podcache.Pod) {
+	w.countTracking(pod, nil)
+	ref, _ := pod.ControllingJob()
+	if ref == nil {
+		return
+	}
+	s, ok := w.jobs.Find(ref.UID)
+	if !ok {
+		return
+	}
+	if s.Pods.Gone(pod.UID, tracker.Watch) {
+		s.Backoffs.Reset(state.Create)
+		w.queue.enqueue(s, causePod, priorityIf(s.Pods.Idle()))
+	}
+	w.jobs.DropUnused(pod.Namespace(), ref.UID)
+}
+
+// countTracking counts terminated pods that get or lose the finalizer.
+func (w *watcher) countTracking(old, pod *podcache.Pod) {
+	before, after := terminatedWithFinalizer(old), terminatedWithFinalizer(pod)
+	if !before && after {
+		w.metrics.tracking.WithLabelValues("add").Inc()
+	}
+	if before && !after {
+		w.metrics.tracking.WithLabelValues("delete").Inc()
+	}
+}
+
+func terminatedWithFinalizer(pod *podcache.Pod) bool {
+	return pod != nil && pod.HasTrackingFinalizer && pod.Ended()
+}
