@@ -51,7 +51,7 @@ func UnknownFields(path string, m protoreflect.Message) error {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		field := fields.Get(i)
-		if field.Message() == nil || !m.Has(field) {
+		if field.Message() == nil || field.IsMap() || !m.Has(field) {
 			continue
 		}
 		at := strings.TrimPrefix(path+"."+string(field.Name()), ".")

@@ -162,7 +162,7 @@ func ComputeDeadlines(req *jobpolicyv1.ComputeDeadlinesRequest) (*jobpolicyv1.Co
 	}
 	resp := &jobpolicyv1.ComputeDeadlinesResponse{}
 	for _, job := range req.GetJobs() {
-		resp.Deadlines = append(resp.Deadlines, newLifetime(job.GetSpec(), job.GetStatus(), req.GetNow()).deadlines())
+		resp.Deadlines = append(resp.Deadlines, newLifetime(job.GetSpec(), job.GetStatus(), job.GetNamespaceAnnotations(), req.GetNow()).deadlines())
 	}
 	return resp, nil
 }
@@ -192,7 +192,9 @@ func (l lifetime) deadlines() *jobpolicyv1.JobDeadlines {
 func (c *checker) lifetime(job *jobpolicyv1.JobLifetime) {
 	c.require(job.GetSpec() != nil, "spec", "is required")
 	c.notNegative("spec.active_deadline_seconds", job.GetSpec().GetActiveDeadlineSeconds())
-	c.timesToLive(job.GetSpec())
+	c.notNegative("spec.ttl_seconds_after_finished", int64(job.GetSpec().GetTtlSecondsAfterFinished()))
+	c.annotations("spec.annotations", job.GetSpec().GetAnnotations())
+	c.annotations("namespace_annotations", job.GetNamespaceAnnotations())
 	c.optionalTime("status.start_time", job.GetStatus().GetStartTime())
 	c.conditions(job.GetStatus().GetConditions())
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -127,7 +128,7 @@ func TestComputeDeadlinesIsWhatDecisionsDo(t *testing.T) {
 			spec.ActiveDeadlineSeconds = proto.Int64(int64(spec.GetBackoffLimit() % 20))
 		case 1:
 			spec.TtlSecondsAfterFinished = proto.Int32(spec.GetBackoffLimit() % 20)
-			spec.TtlOptions = &jobpolicyv1.TtlOptions{SecondsAfterComplete: proto.String("3"), SecondsAfterFailed: proto.String("soon")}
+			spec.Annotations = map[string]string{annotation.TTLAfterComplete: "3", annotation.TTLAfterFailed: "soon"}
 		}
 		for i, c := range req.GetStatus().GetConditions() {
 			if i%2 == 0 {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -140,7 +141,7 @@ func validDeadlineQuestion() *jobpolicyv1.ComputeDeadlinesRequest {
 			Type: conditionType, Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, LastTransitionTime: at(50 * time.Second),
 		}}}
 	}
-	deadline, options := proto.Int64(60), &jobpolicyv1.TtlOptions{SecondsAfterComplete: proto.String("40")}
+	deadline, options := proto.Int64(60), map[string]string{annotation.TTLAfterComplete: "40"}
 	return &jobpolicyv1.ComputeDeadlinesRequest{
 		Now: at(100 * time.Second),
 		Jobs: []*jobpolicyv1.JobLifetime{
@@ -149,8 +150,8 @@ func validDeadlineQuestion() *jobpolicyv1.ComputeDeadlinesRequest {
 			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline}, Status: &jobpolicyv1.JobStatus{StartTime: at(40 * time.Second)}},
 			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline}},
 			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline, Suspend: true}, Status: &jobpolicyv1.JobStatus{StartTime: at(0)}},
-			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), TtlOptions: options}, Status: ended(complete)},
-			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), TtlOptions: options}, Status: ended(failed)},
+			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), Annotations: options}, Status: ended(complete)},
+			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), Annotations: options}, Status: ended(failed)},
 			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), Deleting: true}, Status: ended(failed)},
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -34,7 +35,7 @@ func newScene() *scene {
 // tell adds one line to what is seen. Lines are
 //
 //	job k=v…         a new Job, at second 0; spec k=v… changes its spec
-//	ttl k=v…         the options of its time to live
+//	ttl k=v…         annotations about its time to live
 //	failureRule, successRule   one more rule of a policy
 //	now 20s          the time
 //	status k=v…      fields of the status; condition Type [status=] [reason=] [at=]
@@ -103,12 +104,12 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 }
 
 func (s *scene) ttl(args []datadriven.CmdArg) error {
-	o := &jobpolicyv1.TtlOptions{}
-	s.req.Spec.TtlOptions = o
+	job, namespace := map[string]string{}, map[string]string{}
+	s.req.Spec.Annotations, s.req.NamespaceAnnotations = job, namespace
 	return each(args, map[string]func(value){
-		"complete": func(v value) { o.SecondsAfterComplete = proto.String(v.text) },
-		"failed":   func(v value) { o.SecondsAfterFailed = proto.String(v.text) },
-		"default":  func(v value) { o.NamespaceDefault = proto.String(v.text) },
+		"complete": func(v value) { job[annotation.TTLAfterComplete] = v.text },
+		"failed":   func(v value) { job[annotation.TTLAfterFailed] = v.text },
+		"default":  func(v value) { namespace[annotation.DefaultTTL] = v.text },
 	})
 }
 

@@ -2,22 +2,16 @@ package engine
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Annotations that say how long a finished Job is kept.
-const (
-	annotationTTLAfterComplete = "jobpolicy.dev/ttl-seconds-after-complete"
-	annotationTTLAfterFailed   = "jobpolicy.dev/ttl-seconds-after-failed"
-	annotationDefaultTTL       = "jobpolicy.dev/default-ttl-seconds-after-finished"
-	maxTTLSeconds              = 1<<31 - 1
-)
+const maxTTLSeconds = 1<<31 - 1
 
 // A ttl is how long a finished Job is kept, and who says so.
 type ttl struct {
@@ -44,7 +38,7 @@ func (e expiration) over(now time.Time) bool { return e.limited && e.known && !e
 // (clocks differ) only makes it end later.
 func (l lifetime) expiration(condition string) expiration {
 	var e expiration
-	e.ttl, e.limited = readTTL(l.spec, condition)
+	e.ttl, e.limited = l.timeToLive(condition)
 	if terminal, _ := trueCondition(l.status, condition); terminal.GetLastTransitionTime() != nil {
 		e.known, e.at = true, terminal.GetLastTransitionTime().AsTime().Add(time.Duration(e.seconds)*time.Second)
 	}
@@ -86,43 +80,35 @@ func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) 
 	}
 }
 
-// readTTL asks the Job's annotation for this outcome, then its spec, then its
+// timeToLive asks the Job's annotation for this outcome, then its spec, then its
 // namespace. An annotation that cannot be read counts as absent.
-func readTTL(spec *jobpolicyv1.JobSpec, condition string) (t ttl, limited bool) {
-	annotation, text := annotationTTLAfterComplete, spec.GetTtlOptions().GetSecondsAfterComplete()
-	has := spec.GetTtlOptions() != nil && spec.GetTtlOptions().SecondsAfterComplete != nil
+func (l lifetime) timeToLive(condition string) (t ttl, limited bool) {
+	name := annotation.TTLAfterComplete
 	if condition == conditionFailed {
-		annotation, text = annotationTTLAfterFailed, spec.GetTtlOptions().GetSecondsAfterFailed()
-		has = spec.GetTtlOptions() != nil && spec.GetTtlOptions().SecondsAfterFailed != nil
+		name = annotation.TTLAfterFailed
 	}
-	if has && t.read(annotation, text) {
+	if t.read(l.spec.GetAnnotations(), name) {
 		return t, true
 	}
-	if spec.TtlSecondsAfterFinished != nil {
-		t.seconds, t.source = int64(spec.GetTtlSecondsAfterFinished()), "spec.ttlSecondsAfterFinished"
+	if l.spec.TtlSecondsAfterFinished != nil {
+		t.seconds, t.source = int64(l.spec.GetTtlSecondsAfterFinished()), "spec.ttlSecondsAfterFinished"
 		return t, true
 	}
-	if o := spec.GetTtlOptions(); o != nil && o.NamespaceDefault != nil {
-		return t, t.read(annotationDefaultTTL, o.GetNamespaceDefault())
-	}
-	return t, false
+	return t, t.read(l.namespace, annotation.DefaultTTL)
 }
 
-func (t *ttl) read(annotation, text string) bool {
-	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err == nil && seconds >= 0 && seconds <= maxTTLSeconds {
-		t.seconds, t.source = seconds, "annotation "+annotation
-		return true
+// read takes the time to live from an annotation; false if there is none that can be
+// read.
+func (t *ttl) read(annotations map[string]string, name string) bool {
+	r := annotation.Reader{Annotations: annotations}
+	seconds, ok := r.Number(name, "a whole number of seconds", 0, maxTTLSeconds)
+	for _, problem := range r.Problems {
+		t.events = append(t.events, &jobpolicyv1.JobEvent{
+			Type: jobpolicyv1.EventType_EVENT_TYPE_WARNING, Reason: eventInvalidAnnotation, Message: problem,
+		})
 	}
-	const most = 64
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
+	if ok {
+		t.seconds, t.source = seconds, "annotation "+name
 	}
-	t.events = append(t.events, &jobpolicyv1.JobEvent{
-		Type:   jobpolicyv1.EventType_EVENT_TYPE_WARNING,
-		Reason: eventInvalidAnnotation,
-		Message: fmt.Sprintf("annotation %s: expected a whole number of seconds from 0 to %d, found %q; it is left aside",
-			annotation, maxTTLSeconds, text),
-	})
-	return false
+	return ok
 }

@@ -20,7 +20,6 @@ const (
 	maxTypeBytes        = 317
 	maxReasonBytes      = 1024
 	maxMessageBytes     = 32768
-	maxAnnotationBytes  = 4096
 	maxRows             = 100_000
 	maxRanges           = 200_000
 	maxConditions       = 100
@@ -118,6 +117,7 @@ func validate(req *jobpolicyv1.DecideJobRequest) error {
 	c.retry(req.GetRetry())
 	c.settings(req.GetSettings())
 	c.deferrals(req.GetDeferrals())
+	c.annotations("namespace_annotations", req.GetNamespaceAnnotations())
 	if len(c.violations) > 0 {
 		return &InvalidRequestError{Violations: c.violations}
 	}

@@ -1,6 +1,9 @@
 package engine
 
-import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+import (
+	"jobpolicy.dev/engine/annotation"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
 
 func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 	if !c.require(spec != nil, "spec", "is required") {
@@ -15,7 +18,8 @@ func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.notNegative("spec.backoff_limit_per_index", int64(spec.GetBackoffLimitPerIndex()))
 	c.notNegative("spec.max_failed_indexes", int64(spec.GetMaxFailedIndexes()))
 	c.notNegative("spec.active_deadline_seconds", spec.GetActiveDeadlineSeconds())
-	c.timesToLive(spec)
+	c.notNegative("spec.ttl_seconds_after_finished", int64(spec.GetTtlSecondsAfterFinished()))
+	c.annotations("spec.annotations", spec.GetAnnotations())
 	c.specCombinations(spec)
 	c.within("spec.pod_failure_policy")
 	c.failurePolicy(spec.GetPodFailurePolicy(), spec.BackoffLimitPerIndex != nil)
@@ -25,11 +29,10 @@ func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.leave()
 }
 
-func (c *checker) timesToLive(spec *jobpolicyv1.JobSpec) {
-	c.notNegative("spec.ttl_seconds_after_finished", int64(spec.GetTtlSecondsAfterFinished()))
-	c.bytesBetween("spec.ttl_options.seconds_after_complete", spec.GetTtlOptions().GetSecondsAfterComplete(), 0, maxAnnotationBytes)
-	c.bytesBetween("spec.ttl_options.seconds_after_failed", spec.GetTtlOptions().GetSecondsAfterFailed(), 0, maxAnnotationBytes)
-	c.bytesBetween("spec.ttl_options.namespace_default", spec.GetTtlOptions().GetNamespaceDefault(), 0, maxAnnotationBytes)
+func (c *checker) annotations(field string, annotations map[string]string) {
+	if problem := annotation.Problem(annotations); problem != "" {
+		c.violated(field, "%s", problem)
+	}
 }
 
 func (c *checker) specCombinations(spec *jobpolicyv1.JobSpec) {

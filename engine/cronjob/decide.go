@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -133,7 +134,10 @@ func canonical(status *jobpolicyv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
 // combinedEdits are the edits that every rule asks for, and what is to be kept of
 // an edit of the schedule; nil if there are none.
 func combinedEdits(f facts, answers []asked) *jobpolicyv1.CronJobEdits {
-	edits := &jobpolicyv1.CronJobEdits{ObservedSchedule: f.due.observed}
+	edits := &jobpolicyv1.CronJobEdits{}
+	if f.due.observed != "" {
+		edits.SetAnnotations = map[string]string{annotation.ObservedSchedule: f.due.observed}
+	}
 	for _, a := range answers {
 		if a.answer.edits != nil {
 			proto.Merge(edits, a.answer.edits)

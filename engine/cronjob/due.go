@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -147,11 +148,11 @@ func (s *snapshot) scheduledName(at time.Time) string {
 	return fmt.Sprintf("%s-%d", s.req.GetCronJob().GetName(), at.Unix()/60)
 }
 
-// askedRun is the run that run_now asks for.
+// askedRun is the run that annotation.RunNow asks for.
 func (s *snapshot) askedRun() run {
 	return run{
 		name:        s.req.GetCronJob().GetName() + "-run-" + shortHash(s.opts.runNow),
-		annotations: map[string]string{annotationRunNow: s.opts.runNow, annotationInstantiate: instantiateManually},
+		annotations: map[string]string{annotation.RunNow: s.opts.runNow, annotationInstantiate: instantiateManually},
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
@@ -103,7 +102,7 @@ func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
 			Schedule:     rapid.SampledFrom([]string{"* * * * *", "@every 90s", "0 2 * * *", "30 2 31 * 5", "0 0 31 2 *", "nonsense", "TZ=UTC @hourly"}).Draw(t, "schedule"),
 			CreationTime: moment.Draw(t, "created"), ConcurrencyPolicy: jobpolicyv1.ConcurrencyPolicy(rapid.Int32Range(0, 3).Draw(t, "policy")),
 			Suspend: rapid.Bool().Draw(t, "suspend"), Deleting: rapid.IntRange(0, 9).Draw(t, "deleting") == 0,
-			Options: &jobpolicyv1.CronJobOptions{},
+			Annotations: map[string]string{},
 		},
 		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: maybe.Draw(t, "last"), LastSuccessfulTime: maybe.Draw(t, "successful")},
 	}
@@ -115,11 +114,9 @@ func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
 		req.Spec.SuccessfulJobsHistoryLimit = proto.Int32(rapid.Int32Range(-2, 3).Draw(t, "success"))
 		req.Spec.FailedJobsHistoryLimit = proto.Int32(rapid.Int32Range(-2, 3).Draw(t, "failed"))
 	}
-	fields := req.Spec.Options.ProtoReflect()
-	for i := range fields.Descriptor().Fields().Len() {
+	for _, name := range options {
 		if rapid.Bool().Draw(t, "option") {
-			text := rapid.SampledFrom([]string{"", "1", "7", "3600", "First", "Last", "RunAfter", "Skip", "2026-09-20T00:00:00Z * * * * *"}).Draw(t, "text")
-			fields.Set(fields.Descriptor().Fields().Get(i), protoreflect.ValueOfString(text))
+			req.Spec.Annotations[name] = rapid.SampledFrom([]string{"", "1", "7", "3600", "First", "Last", "RunAfter", "Skip", "2026-09-20T00:00:00Z * * * * *"}).Draw(t, "text")
 		}
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "jobs") {

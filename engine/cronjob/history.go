@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -58,7 +59,7 @@ func (h *history) limit(s *snapshot, field string, outcome jobpolicyv1.JobOutcom
 	over := max(0, len(finished)-int(*limit))
 	for _, job := range finished[:over] {
 		if counted[string(job.GetUid())] {
-			h.keep(jobpolicyv1.KeepReason_KEEP_REASON_COUNTED_FAILURE, []*jobpolicyv1.OwnedJob{job}, "it counts for %s", annotationSuspendAfter)
+			h.keep(jobpolicyv1.KeepReason_KEEP_REASON_COUNTED_FAILURE, []*jobpolicyv1.OwnedJob{job}, "it counts for %s", annotation.SuspendAfter)
 			continue
 		}
 		if s.early(job) && s.isScheduled(job) {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/engine/zone"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -163,7 +164,7 @@ func (l *life) jobByHand(*rapid.T) {
 }
 
 func (l *life) runNow(t *rapid.T) {
-	l.req.Spec.Options.RunNow = proto.String(rapid.StringMatching("[a-z]{1,3}").Draw(t, "text"))
+	l.req.Spec.Annotations[annotation.RunNow] = rapid.StringMatching("[a-z]{1,3}").Draw(t, "text")
 }
 
 func (l *life) hold(t *rapid.T) {
@@ -254,7 +255,7 @@ func (l *life) due() (time.Time, bool) {
 func (l *life) activeRuns() int {
 	n := 0
 	for _, job := range l.req.Jobs {
-		if job.GetOutcome() == outcomeActive && (job.GetScheduledTime() != nil || job.GetRunNow() != "") {
+		if job.GetOutcome() == outcomeActive && (job.GetScheduledTime() != nil || job.GetAnnotations()[annotation.RunNow] != "") {
 			n++
 		}
 	}
@@ -270,8 +271,8 @@ func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 	if create != nil && (forbidden || held) {
 		t.Fatalf("created %s, forbidden %v, held %v", create.GetName(), forbidden, held)
 	}
-	asked := l.req.GetSpec().GetOptions().GetRunNow()
-	if asked != "" && !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool { return job.GetRunNow() == asked }) {
+	asked := l.req.GetSpec().GetAnnotations()[annotation.RunNow]
+	if asked != "" && !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool { return job.GetAnnotations()[annotation.RunNow] == asked }) {
 		if (create.GetScheduledTime() == nil && create != nil) == (forbidden || held) {
 			t.Fatalf("a run was asked for, created: %v, forbidden %v, held %v", create, forbidden, held)
 		}

@@ -13,20 +13,21 @@ import (
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // nightly is a schedule that clocks in Berlin skip on 2026-03-29, and show twice
 // on 2026-10-25.
-func nightly(options *jobpolicyv1.CronJobOptions) *jobpolicyv1.ScheduleHistory {
+func nightly(annotations map[string]string) *jobpolicyv1.ScheduleHistory {
 	return &jobpolicyv1.ScheduleHistory{Spec: &jobpolicyv1.CronJobSpec{
-		Schedule: "30 2 * * *", TimeZone: proto.String("Europe/Berlin"), CreationTime: timestamp("2026-03-27T00:00:00Z"), Options: options,
+		Schedule: "30 2 * * *", TimeZone: proto.String("Europe/Berlin"), CreationTime: timestamp("2026-03-27T00:00:00Z"), Annotations: annotations,
 	}}
 }
 
 func validScheduleQuestion() *jobpolicyv1.ListScheduledRunsRequest {
-	ran := nightly(&jobpolicyv1.CronJobOptions{DstSkippedHour: proto.String("RunAfter")})
+	ran := nightly(map[string]string{annotation.SkippedHour: "RunAfter"})
 	ran.LastScheduleTime = timestamp("2026-03-28T01:30:00Z")
 	return &jobpolicyv1.ListScheduledRunsRequest{
 		Now: timestamp("2026-03-28T12:00:00Z"), MaxNext: 2, MaxMissed: 1,
@@ -83,10 +84,9 @@ func TestBadScheduleQuestionsAreRefusedByField(t *testing.T) {
 		"a caller in no zone":   {func(r *request) { r.Schedules[1].Spec.LocalTimeZone = "Moon" }, "schedules[1].spec.local_time_zone"},
 		"no creation time":      {func(r *request) { r.Schedules[1].Spec.CreationTime = nil }, "schedules[1].spec.creation_time"},
 		"a last run at no time": {func(r *request) { r.Schedules[1].LastScheduleTime = &timestamppb.Timestamp{Nanos: -1} }, "schedules[1].last_schedule_time"},
-		"an option without end": {func(r *request) { r.Schedules[1].Spec.Options.DstSkippedHour = proto.String(strings.Repeat("x", 4097)) }, "schedules[1].spec.options.dst_skipped_hour"},
-		"another without an end": {func(r *request) {
-			r.Schedules[1].Spec.Options.DstRepeatedHour = proto.String(strings.Repeat("x", 4097))
-		}, "schedules[1].spec.options.dst_repeated_hour"},
+		"an option without end": {func(r *request) {
+			r.Schedules[1].Spec.Annotations[annotation.SkippedHour] = strings.Repeat("x", 4097)
+		}, "schedules[1].spec.annotations"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,11 +103,11 @@ func TestBadScheduleQuestionsAreRefusedByField(t *testing.T) {
 
 func TestScheduleQuestionWithUnknownFieldsIsUnsupported(t *testing.T) {
 	req := validScheduleQuestion()
-	req.Schedules[1].Spec.Options.ProtoReflect().SetUnknown([]byte{0xf8, 0xff, 0x03, 0x01}) // field 8191, the varint 1
+	req.Schedules[1].Spec.CreationTime.ProtoReflect().SetUnknown([]byte{0xf8, 0xff, 0x03, 0x01}) // field 8191, the varint 1
 	_, err := cronjob.ListScheduledRuns(req)
 	unsupported, ok := errors.AsType[*engine.UnsupportedError](err)
-	if !ok || unsupported.Field != "schedules[1].spec.options" {
-		t.Errorf("error = %v, want an UnsupportedError of schedules[1].spec.options", err)
+	if !ok || unsupported.Field != "schedules[1].spec.creation_time" {
+		t.Errorf("error = %v, want an UnsupportedError of schedules[1].spec.creation_time", err)
 	}
 }
 
@@ -155,7 +155,8 @@ func TestListScheduledRunsIsWhatDecisionsDo(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
-		req.Jobs, req.Status.Active, req.Spec.Options.MissedBeforeEdit = nil, nil, nil
+		req.Jobs, req.Status.Active = nil, nil
+		delete(req.Spec.Annotations, annotation.MissedBeforeEdit)
 		req.Spec.Suspend, req.Spec.Deleting = false, false
 		decision, err := cronjob.Decide(req)
 		if err != nil {

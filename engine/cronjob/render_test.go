@@ -2,6 +2,7 @@ package cronjob_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,15 +95,20 @@ func enumText(name, prefix string) string { return strings.TrimPrefix(name, pref
 
 func inlineMap(m protoreflect.Map) string {
 	var parts []string
-	for _, key := range []string{"batch.kubernetes.io/cronjob-scheduled-timestamp", "cronjob.kubernetes.io/instantiate", "jobpolicy.dev/run-now"} {
-		if v := m.Get(protoreflect.ValueOfString(key).MapKey()); v.IsValid() {
-			parts = append(parts, key+"="+v.String())
-		}
-	}
-	if len(parts) != m.Len() {
-		parts = append(parts, fmt.Sprintf("and %d more", m.Len()-len(parts)))
-	}
+	m.Range(func(key protoreflect.MapKey, v protoreflect.Value) bool {
+		parts = append(parts, key.String()+"="+v.String())
+		return true
+	})
+	slices.Sort(parts)
 	return strings.Join(parts, " ")
+}
+
+func inlineList(list protoreflect.List) string {
+	var parts []string
+	for i := range list.Len() {
+		parts = append(parts, list.Get(i).String())
+	}
+	return strings.Join(parts, ",")
 }
 
 func inlineMessage(m protoreflect.Message) string {
@@ -121,7 +127,12 @@ func inlineMessage(m protoreflect.Message) string {
 	var parts []string
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
-		if fd := fields.Get(i); m.Has(fd) {
+		fd := fields.Get(i)
+		switch {
+		case !m.Has(fd):
+		case fd.IsList():
+			parts = append(parts, fmt.Sprintf("%s=%s", fd.Name(), inlineList(m.Get(fd).List())))
+		default:
 			parts = append(parts, fmt.Sprintf("%s=%s", fd.Name(), inline(fd, m.Get(fd))))
 		}
 	}

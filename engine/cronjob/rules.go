@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/deferral"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -136,7 +137,7 @@ func runNowAsked(f facts) answer {
 		return no("nobody asks for a run")
 	}
 	asked := f.askedRun()
-	clearIt := &jobpolicyv1.CronJobEdits{ClearRunNow: true}
+	clearIt := &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{annotation.RunNow}}
 	if job, done := f.startedFor(f.opts.runNow, asked.name); done {
 		a := no("the run asked for was started as %s", job.GetName())
 		a.edits = clearIt
@@ -163,7 +164,7 @@ func runNowAsked(f facts) answer {
 // startedFor finds the Job of a run that was asked for.
 func (s *snapshot) startedFor(text, name string) (*jobpolicyv1.OwnedJob, bool) {
 	for _, job := range s.jobs {
-		if job.GetRunNow() == text {
+		if job.GetAnnotations()[annotation.RunNow] == text {
 			return job, true
 		}
 	}
@@ -196,7 +197,9 @@ func tooManyFailures(f facts) answer {
 		return no("failed runs in a row: %d, limit: %s", n, limitText(f.opts.suspendAfter))
 	}
 	a := decided("failed runs in a row: %d, limit: %d", n, f.opts.suspendAfter)
-	a.edits = &jobpolicyv1.CronJobEdits{Suspend: true, FailuresCountedUntil: f.runs.lastFailure().Format(time.RFC3339Nano)}
+	a.edits = &jobpolicyv1.CronJobEdits{Suspend: true, SetAnnotations: map[string]string{
+		annotation.FailuresCountedUntil: f.runs.lastFailure().Format(time.RFC3339Nano),
+	}}
 	return a.with(warning(eventSuspendedAfterFailures, "Suspended after failed runs in a row: %d", n))
 }
 
@@ -209,7 +212,7 @@ func limitText(limit int) string {
 
 func unparsableSchedule(f facts) answer {
 	if f.scheduleErr == nil {
-		return no("the schedule is %s", shortened(f.spec.GetSchedule()))
+		return no("the schedule is %s", annotation.Shortened(f.spec.GetSchedule()))
 	}
 	return decided("the schedule cannot be read: %v", f.scheduleErr).
 		with(f.unsupportedZone()...).

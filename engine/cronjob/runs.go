@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -79,7 +80,7 @@ func (s *snapshot) early(job *jobpolicyv1.OwnedJob) bool {
 
 // isRun tells the CronJob's runs from Jobs that somebody made of its template.
 func isRun(job *jobpolicyv1.OwnedJob) bool {
-	return job.GetScheduledTime() != nil || job.GetRunNow() != ""
+	return job.GetScheduledTime() != nil || job.GetAnnotations()[annotation.RunNow] != ""
 }
 
 // compareActive keeps the order of status.active; new ones follow by their

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -40,7 +42,7 @@ func newCluster() *cluster {
 				CreationTime:               timestamp("2026-01-01T00:00:00Z"),
 				SuccessfulJobsHistoryLimit: proto.Int32(3),
 				FailedJobsHistoryLimit:     proto.Int32(1),
-				Options:                    &jobpolicyv1.CronJobOptions{},
+				Annotations:                map[string]string{},
 			},
 			Status: &jobpolicyv1.CronJobStatus{},
 		},
@@ -96,7 +98,7 @@ func (c *cluster) create(create *jobpolicyv1.CreateJob) {
 	c.created++
 	c.req.Jobs = append(c.req.Jobs, &jobpolicyv1.OwnedJob{
 		Uid: numberedUID(c.created), Name: create.GetName(), Outcome: outcomeActive, StartTime: proto.CloneOf(c.req.Now),
-		ScheduledTime: proto.CloneOf(create.GetScheduledTime()), RunNow: create.GetAnnotations()["jobpolicy.dev/run-now"],
+		ScheduledTime: proto.CloneOf(create.GetScheduledTime()), Annotations: create.GetAnnotations(),
 	})
 }
 
@@ -104,15 +106,10 @@ func (c *cluster) edit(e *jobpolicyv1.CronJobEdits) {
 	if e.GetSuspend() {
 		c.req.Spec.Suspend = true
 	}
-	if e.GetClearRunNow() {
-		c.req.Spec.Options.RunNow = nil
+	for _, name := range e.GetRemoveAnnotations() {
+		delete(c.req.Spec.Annotations, name)
 	}
-	if e.GetObservedSchedule() != "" {
-		c.req.Spec.Options.ObservedSchedule = proto.String(e.GetObservedSchedule())
-	}
-	if e.GetFailuresCountedUntil() != "" {
-		c.req.Spec.Options.FailuresCountedUntil = proto.String(e.GetFailuresCountedUntil())
-	}
+	maps.Copy(c.req.Spec.Annotations, e.GetSetAnnotations())
 }
 
 // finish ends a Job.
@@ -249,26 +246,25 @@ func (c *cluster) schedule(rest string) error { c.req.Spec.Schedule = rest; retu
 
 func (c *cluster) zone(rest string) error { c.req.Spec.TimeZone = proto.String(rest); return nil }
 
-func (c *cluster) option(rest string) error {
-	name, text, _ := strings.Cut(rest, " ")
-	m := c.req.Spec.Options.ProtoReflect()
-	field := m.Descriptor().Fields().ByTextName(name)
-	if field == nil {
-		return fmt.Errorf("unknown option %q", name)
-	}
-	m.Clear(field)
-	if text != "" {
-		*optionField(c.req.Spec.Options, name) = proto.String(text)
-	}
-	return nil
+// options are the annotations of a CronJob.
+var options = []string{
+	annotation.StartJitter, annotation.RepeatedHour, annotation.SkippedHour, annotation.MissedBeforeEdit, annotation.SuspendAfter,
+	annotation.RunNow, annotation.ObservedSchedule, annotation.FailuresCountedUntil,
 }
 
-func optionField(o *jobpolicyv1.CronJobOptions, name string) **string {
-	return map[string]**string{
-		"start_jitter_seconds": &o.StartJitterSeconds, "dst_repeated_hour": &o.DstRepeatedHour, "dst_skipped_hour": &o.DstSkippedHour,
-		"missed_before_edit": &o.MissedBeforeEdit, "suspend_after_failures": &o.SuspendAfterFailures, "run_now": &o.RunNow,
-		"observed_schedule": &o.ObservedSchedule, "failures_counted_until": &o.FailuresCountedUntil,
-	}[name]
+// option sets an annotation, or removes it if there is no text. Its name is written
+// without the domain, and with underscores.
+func (c *cluster) option(rest string) error {
+	name, text, _ := strings.Cut(rest, " ")
+	name = "jobpolicy.dev/" + strings.ReplaceAll(name, "_", "-")
+	if !slices.Contains(options, name) {
+		return fmt.Errorf("unknown option %q", name)
+	}
+	delete(c.req.Spec.Annotations, name)
+	if text != "" {
+		c.req.Spec.Annotations[name] = text
+	}
+	return nil
 }
 
 func (c *cluster) setNow(rest string) error { return setTime(&c.req.Now)(rest) }
@@ -311,7 +307,10 @@ func (c *cluster) job(rest string) error {
 		"complete":  end(false),
 		"failed":    end(true),
 		"deleting":  setBool(&job.Deleting),
-		"runNow":    func(v string) error { job.RunNow = v; return nil },
+		"runNow": func(v string) error {
+			job.Annotations = map[string]string{annotation.RunNow: v}
+			return nil
+		},
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -40,7 +41,7 @@ func newSnapshot(req *jobpolicyv1.DecideCronJobRequest) *snapshot {
 		status: req.GetStatus(),
 		now:    req.GetNow().AsTime(),
 		jobs:   slices.SortedFunc(slices.Values(req.GetJobs()), byName),
-		opts:   readOptions(optionsOf(req.GetSpec())),
+		opts:   readOptions(req.GetSpec().GetAnnotations()),
 	}
 	if s.status == nil {
 		s.status = &jobpolicyv1.CronJobStatus{}
@@ -49,17 +50,10 @@ func newSnapshot(req *jobpolicyv1.DecideCronJobRequest) *snapshot {
 	return s
 }
 
-func optionsOf(spec *jobpolicyv1.CronJobSpec) *jobpolicyv1.CronJobOptions {
-	if spec.GetOptions() == nil {
-		return &jobpolicyv1.CronJobOptions{}
-	}
-	return spec.GetOptions()
-}
+// maxSeenBytes leaves room for the time that annotation.ObservedSchedule begins with.
+const maxSeenBytes = annotation.MaxValueBytes - len(time.RFC3339) - 1
 
-// maxSeenBytes leaves room for the time that observed_schedule begins with.
-const maxSeenBytes = maxTextBytes - len(time.RFC3339) - 1
-
-// scheduleSeen is the schedule as observed_schedule keeps it: one that would not
+// scheduleSeen is the schedule as annotation.ObservedSchedule keeps it: one that would not
 // fit into the next request, by its digest.
 func (s *snapshot) scheduleSeen() string {
 	seen := "- " + s.spec.GetSchedule()

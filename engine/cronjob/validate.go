@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/deferral"
 	"jobpolicy.dev/engine/zone"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -90,17 +91,11 @@ func (c *checker) spec(spec *jobpolicyv1.CronJobSpec) {
 	policy := spec.GetConcurrencyPolicy()
 	_, known := jobpolicyv1.ConcurrencyPolicy_name[int32(policy)]
 	c.require(known, "spec.concurrency_policy", "has the unknown value %d", int32(policy))
-	o := spec.GetOptions()
-	for _, option := range []struct{ field, value string }{
-		{"start_jitter_seconds", o.GetStartJitterSeconds()},
-		{"missed_before_edit", o.GetMissedBeforeEdit()},
-		{"suspend_after_failures", o.GetSuspendAfterFailures()},
-		{"run_now", o.GetRunNow()},
-		{"observed_schedule", o.GetObservedSchedule()},
-		{"failures_counted_until", o.GetFailuresCountedUntil()},
-	} {
-		c.length("spec.options."+option.field, option.value, 0, maxTextBytes)
-	}
+}
+
+func (c *checker) annotations(field string, annotations map[string]string) {
+	problem := annotation.Problem(annotations)
+	c.require(problem == "", field, "%s", problem)
 }
 
 // timetable checks what a schedule is read from, of the spec whose fields begin
@@ -114,8 +109,7 @@ func (c *checker) timetable(prefix string, spec *jobpolicyv1.CronJobSpec) bool {
 	c.requiredTime(prefix+"creation_time", spec.GetCreationTime())
 	_, err := zone.Load(spec.GetLocalTimeZone())
 	c.require(err == nil, prefix+"local_time_zone", "must be the name of a time zone, is %q", spec.GetLocalTimeZone())
-	c.length(prefix+"options.dst_repeated_hour", spec.GetOptions().GetDstRepeatedHour(), 0, maxTextBytes)
-	c.length(prefix+"options.dst_skipped_hour", spec.GetOptions().GetDstSkippedHour(), 0, maxTextBytes)
+	c.annotations(prefix+"annotations", spec.GetAnnotations())
 	return true
 }
 
@@ -158,7 +152,7 @@ func (c *checker) leave() { c.list, c.index = "", 0 }
 func (c *checker) job(job *jobpolicyv1.OwnedJob) {
 	c.uid(".uid", job.GetUid())
 	c.length(".name", job.GetName(), 1, maxNameBytes)
-	c.length(".run_now", job.GetRunNow(), 0, maxTextBytes)
+	c.annotations(".annotations", job.GetAnnotations())
 	_, known := jobpolicyv1.JobOutcome_name[int32(job.GetOutcome())]
 	c.require(known && job.GetOutcome() != 0, ".outcome", "is required, has the value %d", int32(job.GetOutcome()))
 	c.time(".start_time", job.GetStartTime())

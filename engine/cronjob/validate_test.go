@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -38,7 +39,7 @@ func TestInvalidRequests(t *testing.T) {
 			r.Spec.Schedule = strings.Repeat("*", 4097)
 			r.Spec.TimeZone = proto.String(strings.Repeat("x", 257))
 		}, []string{"spec.schedule", "spec.time_zone"}},
-		"an option without end":        {func(r *request) { r.Spec.Options.RunNow = proto.String(strings.Repeat("x", 4097)) }, []string{"spec.options.run_now"}},
+		"an option without end":        {func(r *request) { r.Spec.Annotations[annotation.RunNow] = strings.Repeat("x", 4097) }, []string{"spec.annotations"}},
 		"an unknown policy":            {func(r *request) { r.Spec.ConcurrencyPolicy = 4 }, []string{"spec.concurrency_policy"}},
 		"a caller's zone that is none": {func(r *request) { r.Spec.LocalTimeZone = "Local" }, []string{"spec.local_time_zone"}},
 		"times in the status": {func(r *request) {
@@ -99,11 +100,11 @@ func TestViolationsAreListedUpToALimit(t *testing.T) {
 
 func TestSpecOfANewerContractIsUnsupported(t *testing.T) {
 	req := newCluster().req
-	req.Spec.Options.ProtoReflect().SetUnknown([]byte("\xfa\x7f\x01x")) // number 2047, one byte
+	req.Spec.CreationTime.ProtoReflect().SetUnknown([]byte("\xfa\x7f\x01x")) // number 2047, one byte
 	_, err := cronjob.Decide(req)
 	var unsupported *engine.UnsupportedError
-	if !errors.As(err, &unsupported) || unsupported.Field != "spec.options" {
-		t.Errorf("error = %v, want *engine.UnsupportedError of spec.options", err)
+	if !errors.As(err, &unsupported) || unsupported.Field != "spec.creation_time" {
+		t.Errorf("error = %v, want *engine.UnsupportedError of spec.creation_time", err)
 	}
 }
 
@@ -128,21 +129,21 @@ func TestAnObservedScheduleOfAnyLengthIsKnown(t *testing.T) {
 	for _, length := range []int{4000, 4096} {
 		req := newCluster().req
 		req.Spec.Schedule = "0" + strings.Repeat(",0", (length-9)/2) + " * * * *"
-		req.Spec.Options = &jobpolicyv1.CronJobOptions{MissedBeforeEdit: proto.String("Skip")}
+		req.Spec.Annotations = map[string]string{annotation.MissedBeforeEdit: "Skip"}
 		first, err := cronjob.Decide(req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen := first.GetEdits().GetObservedSchedule()
+		seen := first.GetEdits().GetSetAnnotations()[annotation.ObservedSchedule]
 		if seen == "" {
 			t.Fatalf("the first decision keeps nothing of a schedule of %d bytes", length)
 		}
-		req.Spec.Options.ObservedSchedule = &seen
+		req.Spec.Annotations[annotation.ObservedSchedule] = seen
 		second, err := cronjob.Decide(req)
 		if err != nil {
 			t.Fatalf("a schedule of %d bytes: %v", length, err)
 		}
-		if again := second.GetEdits().GetObservedSchedule(); again != "" {
+		if again := second.GetEdits().GetSetAnnotations()[annotation.ObservedSchedule]; again != "" {
 			t.Errorf("a schedule of %d bytes is taken for another one: %q", length, again)
 		}
 	}

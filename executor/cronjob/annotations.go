@@ -4,13 +4,10 @@ import (
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
-
-	"jobpolicy.dev/executor/wire"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Annotations of a CronJob that are read here. Those of CronJobOptions in the
-// contract are passed on to the engine as they stand.
+// Annotations of a CronJob that are read here. The engine reads the others: they are
+// part of the request as they are written.
 const (
 	// AnnotationManagedBy names the controller that runs the CronJob, as
 	// spec.managedBy does for a Job.
@@ -18,15 +15,6 @@ const (
 	// AnnotationSuspend is "true" while no runs are to start, on a CronJob whose
 	// spec.suspend keeps the built-in controller away.
 	AnnotationSuspend = "jobpolicy.dev/suspend"
-
-	annotationStartJitter      = "jobpolicy.dev/start-jitter-seconds"
-	annotationRepeatedHour     = "jobpolicy.dev/dst-repeated-hour"
-	annotationSkippedHour      = "jobpolicy.dev/dst-skipped-hour"
-	annotationMissedBeforeEdit = "jobpolicy.dev/missed-before-edit"
-	annotationSuspendAfter     = "jobpolicy.dev/suspend-after-failures"
-	annotationRunNow           = "jobpolicy.dev/run-now"
-	annotationObserved         = "jobpolicy.dev/observed-schedule"
-	annotationCountedUntil     = "jobpolicy.dev/failures-counted-until"
 )
 
 // handedOver reports whether the CronJob names this controller, so that
@@ -58,18 +46,4 @@ func (c *Controller) suspended(cron *batchv1.CronJob) bool {
 	}
 	yes, err := strconv.ParseBool(text)
 	return yes || err != nil
-}
-
-func options(cron *batchv1.CronJob) *jobpolicyv1.CronJobOptions {
-	as := func(name string) *string { return wire.Annotation(cron.Annotations, name) }
-	return &jobpolicyv1.CronJobOptions{
-		StartJitterSeconds:   as(annotationStartJitter),
-		DstRepeatedHour:      as(annotationRepeatedHour),
-		DstSkippedHour:       as(annotationSkippedHour),
-		MissedBeforeEdit:     as(annotationMissedBeforeEdit),
-		SuspendAfterFailures: as(annotationSuspendAfter),
-		RunNow:               as(annotationRunNow),
-		ObservedSchedule:     as(annotationObserved),
-		FailuresCountedUntil: as(annotationCountedUntil),
-	}
 }

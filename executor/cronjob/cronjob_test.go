@@ -90,7 +90,7 @@ func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	s.fail("patch cronjobs", apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil))
 	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
-		Edits:  &jobpolicyv1.CronJobEdits{ClearRunNow: true},
+		Edits:  &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}},
 		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Started", Message: "x"}},
 	})}}
 	start(t, s, d)
@@ -290,8 +290,8 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 	}{
 		"suspend":                         {testCron(), &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"annotations":{},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"},"spec":{"suspend":true}}`},
 		"suspend one that is handed over": {handed, &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"annotations":{"jobpolicy.dev/suspend":"true"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
-		"a run on demand was started":     {testCron(), &jobpolicyv1.CronJobEdits{ClearRunNow: true}, `{"metadata":{"annotations":{"jobpolicy.dev/run-now":null},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
-		"a schedule was seen":             {testCron(), &jobpolicyv1.CronJobEdits{ObservedSchedule: "s"}, `{"metadata":{"annotations":{"jobpolicy.dev/observed-schedule":"s"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
+		"a run on demand was started":     {testCron(), &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}}, `{"metadata":{"annotations":{"jobpolicy.dev/run-now":null},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
+		"a schedule was seen":             {testCron(), &jobpolicyv1.CronJobEdits{SetAnnotations: map[string]string{"jobpolicy.dev/observed-schedule": "s"}}, `{"metadata":{"annotations":{"jobpolicy.dev/observed-schedule":"s"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -307,13 +307,31 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 	}
 }
 
+const (
+	startJitter = "jobpolicy.dev/start-jitter-seconds"
+	runNow      = "jobpolicy.dev/run-now"
+)
+
+// An engine has no business with the annotations of others.
+func TestOnlyOurOwnAnnotationsAreEdited(t *testing.T) {
+	c := &Controller{}
+	for name, edits := range map[string]*jobpolicyv1.CronJobEdits{
+		"set":    {SetAnnotations: map[string]string{"example.com/other": "x"}},
+		"remove": {RemoveAnnotations: []string{"example.com/other"}},
+	} {
+		if patch, err := c.editPatch(testCron(), edits); !errors.Is(err, controller.ErrBadAnswer) {
+			t.Errorf("%s: patch %s, error %v; want ErrBadAnswer", name, patch, err)
+		}
+	}
+}
+
 func TestASnapshotHoldsWhatTheCronJobAndItsJobsSay(t *testing.T) {
 	zone, deadline := "Europe/Berlin", int64(30)
 	cron := testCron(func(c *batchv1.CronJob) {
 		c.Spec.TimeZone, c.Spec.StartingDeadlineSeconds = &zone, &deadline
 		c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
 		c.Spec.SuccessfulJobsHistoryLimit, c.Spec.FailedJobsHistoryLimit = new(int32(3)), new(int32(1))
-		c.Annotations = map[string]string{"jobpolicy.dev/start-jitter-seconds": "9", "jobpolicy.dev/run-now": "once"}
+		c.Annotations = map[string]string{startJitter: "9", runNow: "once", "example.com/other": "x"}
 	})
 	failed := testJob(7, "cron-0", testUID(1))
 	ended := metav1.NewTime(created.Add(time.Minute))
@@ -331,7 +349,7 @@ func TestASnapshotHoldsWhatTheCronJobAndItsJobsSay(t *testing.T) {
 			ConcurrencyPolicy:          jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID,
 			SuccessfulJobsHistoryLimit: new(int32(3)), FailedJobsHistoryLimit: new(int32(1)),
 			CreationTime: timestamppb.New(created),
-			Options:      &jobpolicyv1.CronJobOptions{StartJitterSeconds: new("9"), RunNow: new("once")},
+			Annotations:  map[string]string{startJitter: "9", runNow: "once"},
 		},
 		Status: &jobpolicyv1.CronJobStatus{},
 		Jobs: []*jobpolicyv1.OwnedJob{{
@@ -350,14 +368,14 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 	long, beyond := strings.Repeat("0", 5000), metav1.NewTime(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC))
 	real := corev1.ObjectReference{Name: "cron-0", UID: testUID(7)}
 	cron := testCron(func(c *batchv1.CronJob) {
-		c.Annotations = map[string]string{annotationStartJitter: long}
+		c.Annotations = map[string]string{startJitter: long}
 		c.Status.LastScheduleTime = &beyond
 		c.Status.Active = []corev1.ObjectReference{
 			{}, {Name: "cron-1"}, {UID: testUID(8)}, {Name: long, UID: testUID(9)}, {Name: "cron-2", UID: "no"}, real,
 		}
 	})
 	job := testJob(7, "cron-0", testUID(1))
-	job.Annotations = map[string]string{annotationRunNow: long, batchv1.CronJobScheduledTimestampAnnotation: "9999-12-31T23:59:59-23:00"}
+	job.Annotations = map[string]string{runNow: long, batchv1.CronJobScheduledTimestampAnnotation: "9999-12-31T23:59:59-23:00"}
 	s := newServer(cron, job)
 	incomplete := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE}
@@ -369,7 +387,7 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 		t.Errorf("active (-want +got):\n%s", diff)
 	}
 	cut := long[:4093] + "…"
-	if jitter, run := got.GetSpec().GetOptions().GetStartJitterSeconds(), got.GetJobs()[0].GetRunNow(); jitter != cut || run != cut {
+	if jitter, run := got.GetSpec().GetAnnotations()[startJitter], got.GetJobs()[0].GetAnnotations()[runNow]; jitter != cut || run != cut {
 		t.Errorf("annotations of %d and %d bytes, want %d that end in an ellipsis", len(jitter), len(run), len(cut))
 	}
 	if last, at := got.GetStatus().GetLastScheduleTime(), got.GetJobs()[0].GetScheduledTime(); !last.IsValid() || !at.IsValid() {

@@ -21,7 +21,7 @@ import (
 // A conflict with nobody, as an admission webhook may answer it, is no reason to try
 // again at once, or it would be a hot loop.
 func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
-	edits := map[string]*jobpolicyv1.CronJobEdits{"update cronjobs/status": nil, "patch cronjobs": {ClearRunNow: true}}
+	edits := map[string]*jobpolicyv1.CronJobEdits{"update cronjobs/status": nil, "patch cronjobs": {RemoveAnnotations: []string{runNow}}}
 	for write := range edits {
 		t.Run(write, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

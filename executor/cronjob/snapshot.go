@@ -75,7 +75,7 @@ func (c *Controller) specMessage(cron *batchv1.CronJob) *jobpolicyv1.CronJobSpec
 		Deleting:                   cron.DeletionTimestamp != nil,
 		CreationTime:               wire.Timestamp(cron.CreationTimestamp.Time),
 		LocalTimeZone:              c.cfg.TimeZone,
-		Options:                    options(cron),
+		Annotations:                wire.Annotations(cron.Annotations),
 	}
 }
 
@@ -131,9 +131,7 @@ func jobMessage(job *batchv1.Job) (*jobpolicyv1.OwnedJob, error) {
 		StartTime:      timestamp(job.Status.StartTime),
 		CompletionTime: timestamp(job.Status.CompletionTime),
 		Deleting:       job.DeletionTimestamp != nil,
-	}
-	if text := wire.Annotation(job.Annotations, annotationRunNow); text != nil {
-		m.RunNow = *text
+		Annotations:    wire.Annotations(job.Annotations),
 	}
 	if condition := wire.FinishedCondition(job); condition != nil {
 		m.FinishTime = wire.Timestamp(condition.LastTransitionTime.Time)

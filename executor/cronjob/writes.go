@@ -3,6 +3,7 @@ package cronjob
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -11,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -49,14 +52,16 @@ func (c *Controller) editPatch(cron *batchv1.CronJob, edits *jobpolicyv1.CronJob
 	if edits.GetSuspend() && !c.handedOver(cron) {
 		patch["spec"] = map[string]any{"suspend": true}
 	}
-	if edits.GetClearRunNow() {
-		annotations[annotationRunNow] = nil
+	for _, name := range edits.GetRemoveAnnotations() {
+		annotations[name] = nil
 	}
-	if text := edits.GetObservedSchedule(); text != "" {
-		annotations[annotationObserved] = text
+	for name, text := range edits.GetSetAnnotations() {
+		annotations[name] = text
 	}
-	if text := edits.GetFailuresCountedUntil(); text != "" {
-		annotations[annotationCountedUntil] = text
+	for name := range annotations {
+		if !wire.IsAnnotation(name) {
+			return nil, fmt.Errorf("edits of annotation %q, want one of jobpolicy.dev/: %w", name, controller.ErrBadAnswer)
+		}
 	}
 	return json.Marshal(patch)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,16 +19,6 @@ import (
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
-)
-
-const (
-	// AnnotationAfterComplete and AnnotationAfterFailed of a Job take precedence over
-	// spec.ttlSecondsAfterFinished. Whole seconds.
-	AnnotationAfterComplete = "jobpolicy.dev/ttl-seconds-after-complete"
-	AnnotationAfterFailed   = "jobpolicy.dev/ttl-seconds-after-failed"
-	// AnnotationDefault of a namespace applies to its Jobs that set no time to live.
-	// Whole seconds.
-	AnnotationDefault = "jobpolicy.dev/default-ttl-seconds-after-finished"
 )
 
 const (
@@ -137,11 +128,11 @@ func (c *Controller) managed(job *batchv1.Job) bool {
 	return c.cfg.ReplaceBuiltin || (job.Spec.ManagedBy != nil && *job.Spec.ManagedBy == c.cfg.ManagedBy)
 }
 
-// limited reports whether anything sets a time to live for the Job. Most finished Jobs
-// have none, and the engine need not be asked about them.
+// limited reports whether anything may set a time to live for the Job: its spec, or an
+// annotation that the engine may read. Most finished Jobs have neither, and the engine
+// need not be asked about them.
 func (c *Controller) limited(job *batchv1.Job) bool {
-	o := c.options(job)
-	return job.Spec.TTLSecondsAfterFinished != nil || o.SecondsAfterComplete != nil || o.SecondsAfterFailed != nil || o.NamespaceDefault != nil
+	return job.Spec.TTLSecondsAfterFinished != nil || len(wire.Annotations(job.Annotations)) > 0 || len(c.namespaceAnnotations(job)) > 0
 }
 
 func (c *Controller) enqueue(job *batchv1.Job, cause controller.Cause) {
@@ -150,12 +141,10 @@ func (c *Controller) enqueue(job *batchv1.Job, cause controller.Cause) {
 	}
 }
 
-// namespaceChanged enqueues the finished Jobs of a namespace whose default time to
-// live has changed.
+// namespaceChanged enqueues the finished Jobs of a namespace if the annotations that
+// the engine may read have changed.
 func (c *Controller) namespaceChanged(old, ns *corev1.Namespace) {
-	before, had := old.Annotations[AnnotationDefault]
-	after, has := ns.Annotations[AnnotationDefault]
-	if before == after && had == has {
+	if maps.Equal(wire.Annotations(old.Annotations), wire.Annotations(ns.Annotations)) {
 		return
 	}
 	objects, err := c.cfg.Jobs.GetIndexer().ByIndex(namespaceIndex, ns.Name)

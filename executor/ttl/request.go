@@ -41,24 +41,22 @@ func (c *Controller) request(job *batchv1.Job) (*jobpolicyv1.DecideJobRequest, e
 	if err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}
-	spec.TtlOptions = c.options(job)
 	return &jobpolicyv1.DecideJobRequest{
 		RequestId: string(job.UID) + "-ttl-" + job.ResourceVersion,
 		Now:       timestamppb.New(c.now()),
 		Job:       &jobpolicyv1.JobRef{Uid: uid, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation},
 		Spec:      spec,
 		Status:    status,
+
+		NamespaceAnnotations: c.namespaceAnnotations(job),
 	}, nil
 }
 
-func (c *Controller) options(job *batchv1.Job) *jobpolicyv1.TtlOptions {
-	o := &jobpolicyv1.TtlOptions{
-		SecondsAfterComplete: wire.Annotation(job.Annotations, AnnotationAfterComplete),
-		SecondsAfterFailed:   wire.Annotation(job.Annotations, AnnotationAfterFailed),
-	}
+// namespaceAnnotations are those of the Job's namespace that the engine may read.
+func (c *Controller) namespaceAnnotations(job *batchv1.Job) map[string]string {
 	obj, ok, err := c.namespaces.GetStore().GetByKey(job.Namespace)
-	if err == nil && ok {
-		o.NamespaceDefault = wire.Annotation(obj.(*corev1.Namespace).Annotations, AnnotationDefault)
+	if err != nil || !ok {
+		return nil
 	}
-	return o
+	return wire.Annotations(obj.(*corev1.Namespace).Annotations)
 }

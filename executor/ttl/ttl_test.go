@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/trace/noop"
-	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -206,20 +205,29 @@ func TestWhoseJobsAreLookedAt(t *testing.T) {
 	}
 }
 
+const (
+	afterComplete    = "jobpolicy.dev/ttl-seconds-after-complete"
+	afterFailed      = "jobpolicy.dev/ttl-seconds-after-failed"
+	namespaceDefault = "jobpolicy.dev/default-ttl-seconds-after-finished"
+)
+
 func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
 	// What is longer than the contract takes, nobody is to take for a number.
 	long := strings.Repeat("0", 5000)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{AnnotationDefault: long}}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{namespaceDefault: long}}}
 	job := testJob(func(j *batchv1.Job) {
-		j.Annotations = map[string]string{AnnotationAfterComplete: "1 minute", AnnotationAfterFailed: ""}
+		j.Annotations = map[string]string{afterComplete: "1 minute", afterFailed: "", "example.com/other": "x"}
 	})
 	client := fake.NewClientset(job, ns)
 	d := &due{at: ended.Add(time.Hour)}
 	start(t, client, d)
 	eventually(t, "question", func() bool { return len(d.questions()) > 0 })
-	want := &jobpolicyv1.TtlOptions{SecondsAfterComplete: new("1 minute"), SecondsAfterFailed: new(""), NamespaceDefault: new(long[:4093] + "…")}
-	if diff := cmp.Diff(want, d.questions()[0].GetSpec().GetTtlOptions(), protocmp.Transform()); diff != "" {
-		t.Errorf("ttl_options (-want +got):\n%s", diff)
+	question := d.questions()[0]
+	if diff := cmp.Diff(map[string]string{afterComplete: "1 minute", afterFailed: ""}, question.GetSpec().GetAnnotations()); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{namespaceDefault: long[:4093] + "…"}, question.GetNamespaceAnnotations()); diff != "" {
+		t.Errorf("namespace_annotations (-want +got):\n%s", diff)
 	}
 }
 
@@ -230,13 +238,13 @@ func TestAChangedDefaultMakesFinishedJobsDue(t *testing.T) {
 	start(t, client, d)
 	eventually(t, "first question", func() bool { return len(d.questions()) == 1 })
 	changed := ns.DeepCopy()
-	changed.ResourceVersion, changed.Annotations = "2", map[string]string{AnnotationDefault: "7"}
+	changed.ResourceVersion, changed.Annotations = "2", map[string]string{namespaceDefault: "7"}
 	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "second question", func() bool { return len(d.questions()) == 2 })
-	if got := d.questions()[1].GetSpec().GetTtlOptions().GetNamespaceDefault(); got != "7" {
-		t.Errorf("namespace_default = %q, want 7", got)
+	if got := d.questions()[1].GetNamespaceAnnotations()[namespaceDefault]; got != "7" {
+		t.Errorf("the namespace's default is %q, want 7", got)
 	}
 }
 
@@ -257,7 +265,7 @@ func TestNothingIsAskedAboutAJobThatNothingLimits(t *testing.T) {
 	start(t, client, d, func(cfg *Config) { cfg.Workers = 1 })
 	eventually(t, "a question", func() bool { return len(d.questions()) > 0 })
 	changed := ns.DeepCopy()
-	changed.ResourceVersion, changed.Annotations = "2", map[string]string{AnnotationDefault: "7"}
+	changed.ResourceVersion, changed.Annotations = "2", map[string]string{namespaceDefault: "7"}
 	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +274,7 @@ func TestNothingIsAskedAboutAJobThatNothingLimits(t *testing.T) {
 		t.Errorf("the first question is about %s", got)
 	}
 	for _, q := range d.questions()[1:] {
-		if got := q.GetSpec().GetTtlOptions().GetNamespaceDefault(); got != "7" {
+		if got := q.GetNamespaceAnnotations()[namespaceDefault]; got != "7" {
 			t.Errorf("about %s before anything limits it", q.GetJob().GetName())
 		}
 	}
@@ -283,7 +291,7 @@ func TestANamespaceThatComesLateIsHeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "deletion of the later Job", func() bool { return len(deletions(client)) == 1 })
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{AnnotationDefault: "60"}}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{namespaceDefault: "60"}}}
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -51,16 +51,28 @@ func Text(s string, most int) string {
 	return s[:end] + ellipsis
 }
 
-// maxAnnotationBytes is the contract's limit on the annotations that it carries.
+// annotationPrefix begins the names of the annotations that the contract carries.
+const annotationPrefix = "jobpolicy.dev/"
+
+// maxAnnotationBytes is the contract's limit on their values.
 const maxAnnotationBytes = 4096
 
-// Annotation is an annotation as the contract carries it; nil if there is none.
-// Whether it says anything is for the engine to tell, and no valid one is cut.
-func Annotation(annotations map[string]string, name string) *string {
-	text, ok := annotations[name]
-	if !ok {
-		return nil
+// IsAnnotation reports whether the contract carries annotations of that name.
+func IsAnnotation(name string) bool { return strings.HasPrefix(name, annotationPrefix) }
+
+// Annotations are an object's annotations as the contract carries them; nil if there
+// are none. Whether they say anything is for the engine to tell, and no valid one is
+// cut.
+func Annotations(of map[string]string) map[string]string {
+	var out map[string]string
+	for name, value := range of {
+		if !IsAnnotation(name) {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[Text(name, maxAnnotationBytes)] = Text(value, maxAnnotationBytes)
 	}
-	text = Text(text, maxAnnotationBytes)
-	return &text
+	return out
 }

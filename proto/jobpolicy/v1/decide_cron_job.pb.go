@@ -546,7 +546,7 @@ type CreateJob struct {
 	// scheduled time, so that a run that was started is never started again, by
 	// whichever controller.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// When the run was due. Absent for a run that was asked for by run_now.
+	// When the run was due. Absent for a run that was asked for by jobpolicy.dev/run-now.
 	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=scheduled_time,json=scheduledTime,proto3" json:"scheduled_time,omitempty"`
 	// Annotations to set beside those of the template.
 	Annotations   map[string]string `protobuf:"bytes,3,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -610,17 +610,14 @@ type CronJobEdits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True: set suspend.
 	Suspend bool `protobuf:"varint,1,opt,name=suspend,proto3" json:"suspend,omitempty"`
-	// True: remove the annotation jobpolicy.dev/run-now, if its value is still the
-	// one of the request.
-	ClearRunNow bool `protobuf:"varint,2,opt,name=clear_run_now,json=clearRunNow,proto3" json:"clear_run_now,omitempty"`
-	// Set the annotation jobpolicy.dev/observed-schedule to this. Empty: leave it.
-	ObservedSchedule string `protobuf:"bytes,3,opt,name=observed_schedule,json=observedSchedule,proto3" json:"observed_schedule,omitempty"`
-	// Set the annotation jobpolicy.dev/failures-counted-until to this, in the same
-	// write as suspend: failures up to then do not count again once the CronJob is
-	// resumed. Empty: leave it.
-	FailuresCountedUntil string `protobuf:"bytes,4,opt,name=failures_counted_until,json=failuresCountedUntil,proto3" json:"failures_counted_until,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Annotations to set, in the same write as suspend. They are the engine's memory:
+	// what they say is part of the next request.
+	SetAnnotations map[string]string `protobuf:"bytes,2,rep,name=set_annotations,json=setAnnotations,proto3" json:"set_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Names of annotations to remove, if the CronJob still is the version of the
+	// request.
+	RemoveAnnotations []string `protobuf:"bytes,3,rep,name=remove_annotations,json=removeAnnotations,proto3" json:"remove_annotations,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *CronJobEdits) Reset() {
@@ -660,25 +657,18 @@ func (x *CronJobEdits) GetSuspend() bool {
 	return false
 }
 
-func (x *CronJobEdits) GetClearRunNow() bool {
+func (x *CronJobEdits) GetSetAnnotations() map[string]string {
 	if x != nil {
-		return x.ClearRunNow
+		return x.SetAnnotations
 	}
-	return false
+	return nil
 }
 
-func (x *CronJobEdits) GetObservedSchedule() string {
+func (x *CronJobEdits) GetRemoveAnnotations() []string {
 	if x != nil {
-		return x.ObservedSchedule
+		return x.RemoveAnnotations
 	}
-	return ""
-}
-
-func (x *CronJobEdits) GetFailuresCountedUntil() string {
-	if x != nil {
-		return x.FailuresCountedUntil
-	}
-	return ""
+	return nil
 }
 
 // CronJobExplanation says how a decision came about. It is for people and for
@@ -976,12 +966,14 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\vannotations\x18\x03 \x03(\v2(.jobpolicy.v1.CreateJob.AnnotationsEntryR\vannotations\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaf\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf3\x01\n" +
 	"\fCronJobEdits\x12\x18\n" +
-	"\asuspend\x18\x01 \x01(\bR\asuspend\x12\"\n" +
-	"\rclear_run_now\x18\x02 \x01(\bR\vclearRunNow\x12+\n" +
-	"\x11observed_schedule\x18\x03 \x01(\tR\x10observedSchedule\x124\n" +
-	"\x16failures_counted_until\x18\x04 \x01(\tR\x14failuresCountedUntil\"\x9b\x03\n" +
+	"\asuspend\x18\x01 \x01(\bR\asuspend\x12W\n" +
+	"\x0fset_annotations\x18\x02 \x03(\v2..jobpolicy.v1.CronJobEdits.SetAnnotationsEntryR\x0esetAnnotations\x12-\n" +
+	"\x12remove_annotations\x18\x03 \x03(\tR\x11removeAnnotations\x1aA\n" +
+	"\x13SetAnnotationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9b\x03\n" +
 	"\x12CronJobExplanation\x12\x18\n" +
 	"\asummary\x18\x01 \x01(\tR\asummary\x12.\n" +
 	"\x05rules\x18\x02 \x03(\v2\x18.jobpolicy.v1.RuleAnswerR\x05rules\x12(\n" +
@@ -1035,7 +1027,7 @@ func file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_decide_cron_job_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_jobpolicy_v1_decide_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_jobpolicy_v1_decide_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_jobpolicy_v1_decide_cron_job_proto_goTypes = []any{
 	(SkipReason)(0),               // 0: jobpolicy.v1.SkipReason
 	(KeepReason)(0),               // 1: jobpolicy.v1.KeepReason
@@ -1048,55 +1040,57 @@ var file_jobpolicy_v1_decide_cron_job_proto_goTypes = []any{
 	(*SkippedRun)(nil),            // 8: jobpolicy.v1.SkippedRun
 	(*KeptJob)(nil),               // 9: jobpolicy.v1.KeptJob
 	nil,                           // 10: jobpolicy.v1.CreateJob.AnnotationsEntry
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*CronJobRef)(nil),            // 12: jobpolicy.v1.CronJobRef
-	(*CronJobSpec)(nil),           // 13: jobpolicy.v1.CronJobSpec
-	(*CronJobStatus)(nil),         // 14: jobpolicy.v1.CronJobStatus
-	(*OwnedJob)(nil),              // 15: jobpolicy.v1.OwnedJob
-	(*Deferral)(nil),              // 16: jobpolicy.v1.Deferral
-	(Explain)(0),                  // 17: jobpolicy.v1.Explain
-	(Disposition)(0),              // 18: jobpolicy.v1.Disposition
-	(*DeleteJob)(nil),             // 19: jobpolicy.v1.DeleteJob
-	(*JobEvent)(nil),              // 20: jobpolicy.v1.JobEvent
-	(Requirement)(0),              // 21: jobpolicy.v1.Requirement
-	(FollowUp)(0),                 // 22: jobpolicy.v1.FollowUp
-	(*RuleAnswer)(nil),            // 23: jobpolicy.v1.RuleAnswer
-	(*Wait)(nil),                  // 24: jobpolicy.v1.Wait
+	nil,                           // 11: jobpolicy.v1.CronJobEdits.SetAnnotationsEntry
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*CronJobRef)(nil),            // 13: jobpolicy.v1.CronJobRef
+	(*CronJobSpec)(nil),           // 14: jobpolicy.v1.CronJobSpec
+	(*CronJobStatus)(nil),         // 15: jobpolicy.v1.CronJobStatus
+	(*OwnedJob)(nil),              // 16: jobpolicy.v1.OwnedJob
+	(*Deferral)(nil),              // 17: jobpolicy.v1.Deferral
+	(Explain)(0),                  // 18: jobpolicy.v1.Explain
+	(Disposition)(0),              // 19: jobpolicy.v1.Disposition
+	(*DeleteJob)(nil),             // 20: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 21: jobpolicy.v1.JobEvent
+	(Requirement)(0),              // 22: jobpolicy.v1.Requirement
+	(FollowUp)(0),                 // 23: jobpolicy.v1.FollowUp
+	(*RuleAnswer)(nil),            // 24: jobpolicy.v1.RuleAnswer
+	(*Wait)(nil),                  // 25: jobpolicy.v1.Wait
 }
 var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
-	11, // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
-	12, // 1: jobpolicy.v1.DecideCronJobRequest.cron_job:type_name -> jobpolicy.v1.CronJobRef
-	13, // 2: jobpolicy.v1.DecideCronJobRequest.spec:type_name -> jobpolicy.v1.CronJobSpec
-	14, // 3: jobpolicy.v1.DecideCronJobRequest.status:type_name -> jobpolicy.v1.CronJobStatus
-	15, // 4: jobpolicy.v1.DecideCronJobRequest.jobs:type_name -> jobpolicy.v1.OwnedJob
-	16, // 5: jobpolicy.v1.DecideCronJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	12, // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
+	13, // 1: jobpolicy.v1.DecideCronJobRequest.cron_job:type_name -> jobpolicy.v1.CronJobRef
+	14, // 2: jobpolicy.v1.DecideCronJobRequest.spec:type_name -> jobpolicy.v1.CronJobSpec
+	15, // 3: jobpolicy.v1.DecideCronJobRequest.status:type_name -> jobpolicy.v1.CronJobStatus
+	16, // 4: jobpolicy.v1.DecideCronJobRequest.jobs:type_name -> jobpolicy.v1.OwnedJob
+	17, // 5: jobpolicy.v1.DecideCronJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
 	3,  // 6: jobpolicy.v1.DecideCronJobRequest.freshness:type_name -> jobpolicy.v1.CronJobFreshness
-	17, // 7: jobpolicy.v1.DecideCronJobRequest.explain:type_name -> jobpolicy.v1.Explain
-	18, // 8: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	19, // 9: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
+	18, // 7: jobpolicy.v1.DecideCronJobRequest.explain:type_name -> jobpolicy.v1.Explain
+	19, // 8: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	20, // 9: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
 	5,  // 10: jobpolicy.v1.DecideCronJobResponse.create:type_name -> jobpolicy.v1.CreateJob
 	6,  // 11: jobpolicy.v1.DecideCronJobResponse.edits:type_name -> jobpolicy.v1.CronJobEdits
-	14, // 12: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
-	11, // 13: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	20, // 14: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	21, // 15: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	15, // 12: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
+	12, // 13: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	21, // 14: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	22, // 15: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
 	7,  // 16: jobpolicy.v1.DecideCronJobResponse.explanation:type_name -> jobpolicy.v1.CronJobExplanation
-	22, // 17: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	11, // 18: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	23, // 17: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	12, // 18: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
 	10, // 19: jobpolicy.v1.CreateJob.annotations:type_name -> jobpolicy.v1.CreateJob.AnnotationsEntry
-	23, // 20: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
-	24, // 21: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
-	11, // 22: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
-	8,  // 23: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
-	9,  // 24: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
-	11, // 25: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
-	0,  // 26: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
-	1,  // 27: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	11, // 20: jobpolicy.v1.CronJobEdits.set_annotations:type_name -> jobpolicy.v1.CronJobEdits.SetAnnotationsEntry
+	24, // 21: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
+	25, // 22: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
+	12, // 23: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
+	8,  // 24: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
+	9,  // 25: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
+	12, // 26: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
+	0,  // 27: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
+	1,  // 28: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_cron_job_proto_init() }
@@ -1114,7 +1108,7 @@ func file_jobpolicy_v1_decide_cron_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_cron_job_proto_rawDesc), len(file_jobpolicy_v1_decide_cron_job_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -432,8 +432,15 @@ type DecideJobRequest struct {
 	// created or deleted then, but finalizers are released. Whether the Job itself
 	// is being deleted stands in spec.deleting.
 	NamespaceDeleting bool `protobuf:"varint,16,opt,name=namespace_deleting,json=namespaceDeleting,proto3" json:"namespace_deleting,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Set by the caller; the annotations of the Job's namespace whose names begin with
+	// jobpolicy.dev/, with the rules of spec.annotations.
+	//
+	//	jobpolicy.dev/default-ttl-seconds-after-finished   whole seconds, 0 or more: how
+	//	                                                   long a finished Job is kept
+	//	                                                   that says nothing itself
+	NamespaceAnnotations map[string]string `protobuf:"bytes,17,rep,name=namespace_annotations,json=namespaceAnnotations,proto3" json:"namespace_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *DecideJobRequest) Reset() {
@@ -576,6 +583,13 @@ func (x *DecideJobRequest) GetNamespaceDeleting() bool {
 		return x.NamespaceDeleting
 	}
 	return false
+}
+
+func (x *DecideJobRequest) GetNamespaceAnnotations() map[string]string {
+	if x != nil {
+		return x.NamespaceAnnotations
+	}
+	return nil
 }
 
 // Settings are the caller's choices, the same for all its Jobs as a rule.
@@ -1619,7 +1633,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xba\x06\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xf2\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1639,7 +1653,11 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x05retry\x18\r \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x122\n" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x124\n" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
-	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\"\xd5\x03\n" +
+	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12m\n" +
+	"\x15namespace_annotations\x18\x11 \x03(\v28.jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntryR\x14namespaceAnnotations\x1aG\n" +
+	"\x19NamespaceAnnotationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd5\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
@@ -1759,7 +1777,7 @@ func file_jobpolicy_v1_decide_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(Disposition)(0),              // 0: jobpolicy.v1.Disposition
 	(Requirement)(0),              // 1: jobpolicy.v1.Requirement
@@ -1781,71 +1799,73 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*DecideJobsRequest)(nil),     // 17: jobpolicy.v1.DecideJobsRequest
 	(*DecideJobsResponse)(nil),    // 18: jobpolicy.v1.DecideJobsResponse
 	(*DecideJobsResult)(nil),      // 19: jobpolicy.v1.DecideJobsResult
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*JobRef)(nil),                // 21: jobpolicy.v1.JobRef
-	(*JobSpec)(nil),               // 22: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),             // 23: jobpolicy.v1.JobStatus
-	(*PodSummary)(nil),            // 24: jobpolicy.v1.PodSummary
-	(*UnaccountedPod)(nil),        // 25: jobpolicy.v1.UnaccountedPod
-	(*UnlistedPods)(nil),          // 26: jobpolicy.v1.UnlistedPods
-	(*ActivePods)(nil),            // 27: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 28: jobpolicy.v1.InFlight
-	(*Freshness)(nil),             // 29: jobpolicy.v1.Freshness
-	(*RetryFacts)(nil),            // 30: jobpolicy.v1.RetryFacts
-	(*Deferral)(nil),              // 31: jobpolicy.v1.Deferral
-	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
-	(Explain)(0),                  // 33: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 34: jobpolicy.v1.Explanation
-	(*IndexSet)(nil),              // 35: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 36: jobpolicy.v1.PodFailurePolicyAction
-	(*status.Status)(nil),         // 37: google.rpc.Status
+	nil,                           // 20: jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*JobRef)(nil),                // 22: jobpolicy.v1.JobRef
+	(*JobSpec)(nil),               // 23: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),             // 24: jobpolicy.v1.JobStatus
+	(*PodSummary)(nil),            // 25: jobpolicy.v1.PodSummary
+	(*UnaccountedPod)(nil),        // 26: jobpolicy.v1.UnaccountedPod
+	(*UnlistedPods)(nil),          // 27: jobpolicy.v1.UnlistedPods
+	(*ActivePods)(nil),            // 28: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 29: jobpolicy.v1.InFlight
+	(*Freshness)(nil),             // 30: jobpolicy.v1.Freshness
+	(*RetryFacts)(nil),            // 31: jobpolicy.v1.RetryFacts
+	(*Deferral)(nil),              // 32: jobpolicy.v1.Deferral
+	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
+	(Explain)(0),                  // 34: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 35: jobpolicy.v1.Explanation
+	(*IndexSet)(nil),              // 36: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 37: jobpolicy.v1.PodFailurePolicyAction
+	(*status.Status)(nil),         // 38: google.rpc.Status
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
-	20, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
-	21, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
-	22, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
-	23, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
-	24, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
-	25, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
-	26, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
-	27, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
-	28, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
-	29, // 9: jobpolicy.v1.DecideJobRequest.freshness:type_name -> jobpolicy.v1.Freshness
-	30, // 10: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
+	21, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
+	22, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
+	23, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
+	24, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
+	25, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
+	26, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
+	27, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
+	28, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
+	29, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
+	30, // 9: jobpolicy.v1.DecideJobRequest.freshness:type_name -> jobpolicy.v1.Freshness
+	31, // 10: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
 	7,  // 11: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	31, // 12: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	32, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	32, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	33, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
-	0,  // 16: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	11, // 17: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	13, // 18: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	23, // 19: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	20, // 20: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	15, // 21: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	1,  // 22: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	34, // 23: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	16, // 24: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	10, // 25: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	14, // 26: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	2,  // 27: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	9,  // 28: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	35, // 29: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 30: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	3,  // 31: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	4,  // 32: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	20, // 33: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	5,  // 34: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	36, // 35: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	6,  // 36: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	19, // 37: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	8,  // 38: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	37, // 39: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	32, // 12: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	20, // 13: jobpolicy.v1.DecideJobRequest.namespace_annotations:type_name -> jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
+	33, // 14: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	33, // 15: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	34, // 16: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	0,  // 17: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	11, // 18: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	13, // 19: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	24, // 20: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	21, // 21: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	15, // 22: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	1,  // 23: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	35, // 24: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	16, // 25: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	10, // 26: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	14, // 27: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	2,  // 28: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	9,  // 29: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	36, // 30: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	12, // 31: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	3,  // 32: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	4,  // 33: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	21, // 34: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	5,  // 35: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	37, // 36: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	6,  // 37: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
+	19, // 38: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
+	8,  // 39: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
+	38, // 40: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1869,7 +1889,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_job_proto_rawDesc), len(file_jobpolicy_v1_decide_job_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

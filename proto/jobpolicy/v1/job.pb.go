@@ -474,8 +474,20 @@ type JobSpec struct {
 	// Set by the caller; true when spec.template.spec.schedulingGroup is set:
 	// somebody else says together with what the pods are to be scheduled.
 	HasSchedulingGroup bool `protobuf:"varint,15,opt,name=has_scheduling_group,json=hasSchedulingGroup,proto3" json:"has_scheduling_group,omitempty"`
-	// Set by the caller; absent: none of the options is taken.
-	TtlOptions    *TtlOptions `protobuf:"bytes,16,opt,name=ttl_options,json=ttlOptions,proto3" json:"ttl_options,omitempty"`
+	// Set by the caller; the Job's annotations whose names begin with jobpolicy.dev/,
+	// as they are written. The caller need not know any of them. The engine reads
+	// those below and ignores all others. A value that it cannot read is ignored,
+	// too, with a Warning event InvalidAnnotation that names the annotation and what
+	// was expected.
+	//
+	//	jobpolicy.dev/ttl-seconds-after-complete   whole seconds, 0 or more: how long the
+	//	jobpolicy.dev/ttl-seconds-after-failed     Job is kept after it is Complete or
+	//	                                           Failed; instead of
+	//	                                           ttl_seconds_after_finished
+	//
+	// A value has at most 4096 bytes: the caller cuts a longer one. Names and values
+	// have at most 1 MiB together.
+	Annotations   map[string]string `protobuf:"bytes,16,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -615,81 +627,11 @@ func (x *JobSpec) GetHasSchedulingGroup() bool {
 	return false
 }
 
-func (x *JobSpec) GetTtlOptions() *TtlOptions {
+func (x *JobSpec) GetAnnotations() map[string]string {
 	if x != nil {
-		return x.TtlOptions
+		return x.Annotations
 	}
 	return nil
-}
-
-// TtlOptions say how long a finished Job is kept, beyond what the Kubernetes API
-// can say. Each is the value of an annotation as written, whole seconds of 0 or
-// more, at most 4096 bytes; absent when there is none. A value that is none is
-// left aside, with an event.
-type TtlOptions struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// jobpolicy.dev/ttl-seconds-after-complete of the Job. Goes before
-	// ttl_seconds_after_finished.
-	SecondsAfterComplete *string `protobuf:"bytes,1,opt,name=seconds_after_complete,json=secondsAfterComplete,proto3,oneof" json:"seconds_after_complete,omitempty"`
-	// jobpolicy.dev/ttl-seconds-after-failed of the Job. Goes before
-	// ttl_seconds_after_finished.
-	SecondsAfterFailed *string `protobuf:"bytes,2,opt,name=seconds_after_failed,json=secondsAfterFailed,proto3,oneof" json:"seconds_after_failed,omitempty"`
-	// jobpolicy.dev/default-ttl-seconds-after-finished of the Job's namespace. For
-	// Jobs that say nothing themselves.
-	NamespaceDefault *string `protobuf:"bytes,3,opt,name=namespace_default,json=namespaceDefault,proto3,oneof" json:"namespace_default,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *TtlOptions) Reset() {
-	*x = TtlOptions{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TtlOptions) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TtlOptions) ProtoMessage() {}
-
-func (x *TtlOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TtlOptions.ProtoReflect.Descriptor instead.
-func (*TtlOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *TtlOptions) GetSecondsAfterComplete() string {
-	if x != nil && x.SecondsAfterComplete != nil {
-		return *x.SecondsAfterComplete
-	}
-	return ""
-}
-
-func (x *TtlOptions) GetSecondsAfterFailed() string {
-	if x != nil && x.SecondsAfterFailed != nil {
-		return *x.SecondsAfterFailed
-	}
-	return ""
-}
-
-func (x *TtlOptions) GetNamespaceDefault() string {
-	if x != nil && x.NamespaceDefault != nil {
-		return *x.NamespaceDefault
-	}
-	return ""
 }
 
 // PodFailurePolicy is spec.podFailurePolicy: the first rule that matches a
@@ -704,7 +646,7 @@ type PodFailurePolicy struct {
 
 func (x *PodFailurePolicy) Reset() {
 	*x = PodFailurePolicy{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +658,7 @@ func (x *PodFailurePolicy) String() string {
 func (*PodFailurePolicy) ProtoMessage() {}
 
 func (x *PodFailurePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +671,7 @@ func (x *PodFailurePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailurePolicy.ProtoReflect.Descriptor instead.
 func (*PodFailurePolicy) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PodFailurePolicy) GetRules() []*PodFailurePolicyRule {
@@ -754,7 +696,7 @@ type PodFailurePolicyRule struct {
 
 func (x *PodFailurePolicyRule) Reset() {
 	*x = PodFailurePolicyRule{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +708,7 @@ func (x *PodFailurePolicyRule) String() string {
 func (*PodFailurePolicyRule) ProtoMessage() {}
 
 func (x *PodFailurePolicyRule) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +721,7 @@ func (x *PodFailurePolicyRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailurePolicyRule.ProtoReflect.Descriptor instead.
 func (*PodFailurePolicyRule) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PodFailurePolicyRule) GetAction() PodFailurePolicyAction {
@@ -819,7 +761,7 @@ type ExitCodesRequirement struct {
 
 func (x *ExitCodesRequirement) Reset() {
 	*x = ExitCodesRequirement{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +773,7 @@ func (x *ExitCodesRequirement) String() string {
 func (*ExitCodesRequirement) ProtoMessage() {}
 
 func (x *ExitCodesRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +786,7 @@ func (x *ExitCodesRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExitCodesRequirement.ProtoReflect.Descriptor instead.
 func (*ExitCodesRequirement) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ExitCodesRequirement) GetContainerName() string {
@@ -882,7 +824,7 @@ type PodConditionPattern struct {
 
 func (x *PodConditionPattern) Reset() {
 	*x = PodConditionPattern{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +836,7 @@ func (x *PodConditionPattern) String() string {
 func (*PodConditionPattern) ProtoMessage() {}
 
 func (x *PodConditionPattern) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +849,7 @@ func (x *PodConditionPattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodConditionPattern.ProtoReflect.Descriptor instead.
 func (*PodConditionPattern) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PodConditionPattern) GetType() string {
@@ -935,7 +877,7 @@ type SuccessPolicy struct {
 
 func (x *SuccessPolicy) Reset() {
 	*x = SuccessPolicy{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +889,7 @@ func (x *SuccessPolicy) String() string {
 func (*SuccessPolicy) ProtoMessage() {}
 
 func (x *SuccessPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +902,7 @@ func (x *SuccessPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuccessPolicy.ProtoReflect.Descriptor instead.
 func (*SuccessPolicy) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SuccessPolicy) GetRules() []*SuccessPolicyRule {
@@ -983,7 +925,7 @@ type SuccessPolicyRule struct {
 
 func (x *SuccessPolicyRule) Reset() {
 	*x = SuccessPolicyRule{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +937,7 @@ func (x *SuccessPolicyRule) String() string {
 func (*SuccessPolicyRule) ProtoMessage() {}
 
 func (x *SuccessPolicyRule) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +950,7 @@ func (x *SuccessPolicyRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuccessPolicyRule.ProtoReflect.Descriptor instead.
 func (*SuccessPolicyRule) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SuccessPolicyRule) GetSucceededIndexes() *IndexSet {
@@ -1048,7 +990,7 @@ type JobCondition struct {
 
 func (x *JobCondition) Reset() {
 	*x = JobCondition{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +1002,7 @@ func (x *JobCondition) String() string {
 func (*JobCondition) ProtoMessage() {}
 
 func (x *JobCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +1015,7 @@ func (x *JobCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobCondition.ProtoReflect.Descriptor instead.
 func (*JobCondition) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *JobCondition) GetType() string {
@@ -1133,7 +1075,7 @@ type UncountedTerminatedPods struct {
 
 func (x *UncountedTerminatedPods) Reset() {
 	*x = UncountedTerminatedPods{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1087,7 @@ func (x *UncountedTerminatedPods) String() string {
 func (*UncountedTerminatedPods) ProtoMessage() {}
 
 func (x *UncountedTerminatedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1100,7 @@ func (x *UncountedTerminatedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UncountedTerminatedPods.ProtoReflect.Descriptor instead.
 func (*UncountedTerminatedPods) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UncountedTerminatedPods) GetSucceeded() [][]byte {
@@ -1213,7 +1155,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1167,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1180,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *JobStatus) GetConditions() []*JobCondition {
@@ -1329,7 +1271,7 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
-	"generation\"\xfd\a\n" +
+	"generation\"\xcc\b\n" +
 	"\aJobSpec\x12E\n" +
 	"\x0fcompletion_mode\x18\x01 \x01(\x0e2\x1c.jobpolicy.v1.CompletionModeR\x0ecompletionMode\x12 \n" +
 	"\vparallelism\x18\x02 \x01(\x05R\vparallelism\x12%\n" +
@@ -1346,22 +1288,16 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x0esuccess_policy\x18\f \x01(\v2\x1b.jobpolicy.v1.SuccessPolicyR\rsuccessPolicy\x12@\n" +
 	"\x1attl_seconds_after_finished\x18\r \x01(\x05H\x04R\x17ttlSecondsAfterFinished\x88\x01\x01\x12\x1a\n" +
 	"\bdeleting\x18\x0e \x01(\bR\bdeleting\x120\n" +
-	"\x14has_scheduling_group\x18\x0f \x01(\bR\x12hasSchedulingGroup\x129\n" +
-	"\vttl_options\x18\x10 \x01(\v2\x18.jobpolicy.v1.TtlOptionsR\n" +
-	"ttlOptionsB\x0e\n" +
+	"\x14has_scheduling_group\x18\x0f \x01(\bR\x12hasSchedulingGroup\x12H\n" +
+	"\vannotations\x18\x10 \x03(\v2&.jobpolicy.v1.JobSpec.AnnotationsEntryR\vannotations\x1a>\n" +
+	"\x10AnnotationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
 	"\f_completionsB\x1a\n" +
 	"\x18_backoff_limit_per_indexB\x15\n" +
 	"\x13_max_failed_indexesB\x1a\n" +
 	"\x18_active_deadline_secondsB\x1d\n" +
-	"\x1b_ttl_seconds_after_finished\"\xfa\x01\n" +
-	"\n" +
-	"TtlOptions\x129\n" +
-	"\x16seconds_after_complete\x18\x01 \x01(\tH\x00R\x14secondsAfterComplete\x88\x01\x01\x125\n" +
-	"\x14seconds_after_failed\x18\x02 \x01(\tH\x01R\x12secondsAfterFailed\x88\x01\x01\x120\n" +
-	"\x11namespace_default\x18\x03 \x01(\tH\x02R\x10namespaceDefault\x88\x01\x01B\x19\n" +
-	"\x17_seconds_after_completeB\x17\n" +
-	"\x15_seconds_after_failedB\x14\n" +
-	"\x12_namespace_default\"L\n" +
+	"\x1b_ttl_seconds_after_finished\"L\n" +
 	"\x10PodFailurePolicy\x128\n" +
 	"\x05rules\x18\x01 \x03(\v2\".jobpolicy.v1.PodFailurePolicyRuleR\x05rules\"\xeb\x01\n" +
 	"\x14PodFailurePolicyRule\x12<\n" +
@@ -1461,16 +1397,16 @@ var file_jobpolicy_v1_job_proto_goTypes = []any{
 	(ConditionStatus)(0),            // 5: jobpolicy.v1.ConditionStatus
 	(*JobRef)(nil),                  // 6: jobpolicy.v1.JobRef
 	(*JobSpec)(nil),                 // 7: jobpolicy.v1.JobSpec
-	(*TtlOptions)(nil),              // 8: jobpolicy.v1.TtlOptions
-	(*PodFailurePolicy)(nil),        // 9: jobpolicy.v1.PodFailurePolicy
-	(*PodFailurePolicyRule)(nil),    // 10: jobpolicy.v1.PodFailurePolicyRule
-	(*ExitCodesRequirement)(nil),    // 11: jobpolicy.v1.ExitCodesRequirement
-	(*PodConditionPattern)(nil),     // 12: jobpolicy.v1.PodConditionPattern
-	(*SuccessPolicy)(nil),           // 13: jobpolicy.v1.SuccessPolicy
-	(*SuccessPolicyRule)(nil),       // 14: jobpolicy.v1.SuccessPolicyRule
-	(*JobCondition)(nil),            // 15: jobpolicy.v1.JobCondition
-	(*UncountedTerminatedPods)(nil), // 16: jobpolicy.v1.UncountedTerminatedPods
-	(*JobStatus)(nil),               // 17: jobpolicy.v1.JobStatus
+	(*PodFailurePolicy)(nil),        // 8: jobpolicy.v1.PodFailurePolicy
+	(*PodFailurePolicyRule)(nil),    // 9: jobpolicy.v1.PodFailurePolicyRule
+	(*ExitCodesRequirement)(nil),    // 10: jobpolicy.v1.ExitCodesRequirement
+	(*PodConditionPattern)(nil),     // 11: jobpolicy.v1.PodConditionPattern
+	(*SuccessPolicy)(nil),           // 12: jobpolicy.v1.SuccessPolicy
+	(*SuccessPolicyRule)(nil),       // 13: jobpolicy.v1.SuccessPolicyRule
+	(*JobCondition)(nil),            // 14: jobpolicy.v1.JobCondition
+	(*UncountedTerminatedPods)(nil), // 15: jobpolicy.v1.UncountedTerminatedPods
+	(*JobStatus)(nil),               // 16: jobpolicy.v1.JobStatus
+	nil,                             // 17: jobpolicy.v1.JobSpec.AnnotationsEntry
 	(*IndexSet)(nil),                // 18: jobpolicy.v1.IndexSet
 	(*timestamppb.Timestamp)(nil),   // 19: google.protobuf.Timestamp
 }
@@ -1478,26 +1414,26 @@ var file_jobpolicy_v1_job_proto_depIdxs = []int32{
 	0,  // 0: jobpolicy.v1.JobSpec.completion_mode:type_name -> jobpolicy.v1.CompletionMode
 	1,  // 1: jobpolicy.v1.JobSpec.restart_policy:type_name -> jobpolicy.v1.RestartPolicy
 	2,  // 2: jobpolicy.v1.JobSpec.pod_replacement_policy:type_name -> jobpolicy.v1.PodReplacementPolicy
-	9,  // 3: jobpolicy.v1.JobSpec.pod_failure_policy:type_name -> jobpolicy.v1.PodFailurePolicy
-	13, // 4: jobpolicy.v1.JobSpec.success_policy:type_name -> jobpolicy.v1.SuccessPolicy
-	8,  // 5: jobpolicy.v1.JobSpec.ttl_options:type_name -> jobpolicy.v1.TtlOptions
-	10, // 6: jobpolicy.v1.PodFailurePolicy.rules:type_name -> jobpolicy.v1.PodFailurePolicyRule
+	8,  // 3: jobpolicy.v1.JobSpec.pod_failure_policy:type_name -> jobpolicy.v1.PodFailurePolicy
+	12, // 4: jobpolicy.v1.JobSpec.success_policy:type_name -> jobpolicy.v1.SuccessPolicy
+	17, // 5: jobpolicy.v1.JobSpec.annotations:type_name -> jobpolicy.v1.JobSpec.AnnotationsEntry
+	9,  // 6: jobpolicy.v1.PodFailurePolicy.rules:type_name -> jobpolicy.v1.PodFailurePolicyRule
 	3,  // 7: jobpolicy.v1.PodFailurePolicyRule.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	11, // 8: jobpolicy.v1.PodFailurePolicyRule.on_exit_codes:type_name -> jobpolicy.v1.ExitCodesRequirement
-	12, // 9: jobpolicy.v1.PodFailurePolicyRule.on_pod_conditions:type_name -> jobpolicy.v1.PodConditionPattern
+	10, // 8: jobpolicy.v1.PodFailurePolicyRule.on_exit_codes:type_name -> jobpolicy.v1.ExitCodesRequirement
+	11, // 9: jobpolicy.v1.PodFailurePolicyRule.on_pod_conditions:type_name -> jobpolicy.v1.PodConditionPattern
 	4,  // 10: jobpolicy.v1.ExitCodesRequirement.operator:type_name -> jobpolicy.v1.ExitCodeOperator
 	5,  // 11: jobpolicy.v1.PodConditionPattern.status:type_name -> jobpolicy.v1.ConditionStatus
-	14, // 12: jobpolicy.v1.SuccessPolicy.rules:type_name -> jobpolicy.v1.SuccessPolicyRule
+	13, // 12: jobpolicy.v1.SuccessPolicy.rules:type_name -> jobpolicy.v1.SuccessPolicyRule
 	18, // 13: jobpolicy.v1.SuccessPolicyRule.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
 	5,  // 14: jobpolicy.v1.JobCondition.status:type_name -> jobpolicy.v1.ConditionStatus
 	19, // 15: jobpolicy.v1.JobCondition.last_probe_time:type_name -> google.protobuf.Timestamp
 	19, // 16: jobpolicy.v1.JobCondition.last_transition_time:type_name -> google.protobuf.Timestamp
-	15, // 17: jobpolicy.v1.JobStatus.conditions:type_name -> jobpolicy.v1.JobCondition
+	14, // 17: jobpolicy.v1.JobStatus.conditions:type_name -> jobpolicy.v1.JobCondition
 	19, // 18: jobpolicy.v1.JobStatus.start_time:type_name -> google.protobuf.Timestamp
 	19, // 19: jobpolicy.v1.JobStatus.completion_time:type_name -> google.protobuf.Timestamp
 	18, // 20: jobpolicy.v1.JobStatus.completed_indexes:type_name -> jobpolicy.v1.IndexSet
 	18, // 21: jobpolicy.v1.JobStatus.failed_indexes:type_name -> jobpolicy.v1.IndexSet
-	16, // 22: jobpolicy.v1.JobStatus.uncounted:type_name -> jobpolicy.v1.UncountedTerminatedPods
+	15, // 22: jobpolicy.v1.JobStatus.uncounted:type_name -> jobpolicy.v1.UncountedTerminatedPods
 	23, // [23:23] is the sub-list for method output_type
 	23, // [23:23] is the sub-list for method input_type
 	23, // [23:23] is the sub-list for extension type_name
@@ -1512,10 +1448,9 @@ func file_jobpolicy_v1_job_proto_init() {
 	}
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_msgTypes[1].OneofWrappers = []any{}
-	file_jobpolicy_v1_job_proto_msgTypes[2].OneofWrappers = []any{}
-	file_jobpolicy_v1_job_proto_msgTypes[5].OneofWrappers = []any{}
-	file_jobpolicy_v1_job_proto_msgTypes[8].OneofWrappers = []any{}
-	file_jobpolicy_v1_job_proto_msgTypes[11].OneofWrappers = []any{}
+	file_jobpolicy_v1_job_proto_msgTypes[4].OneofWrappers = []any{}
+	file_jobpolicy_v1_job_proto_msgTypes[7].OneofWrappers = []any{}
+	file_jobpolicy_v1_job_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -344,7 +344,7 @@ func decideBytes(g prometheus.Gatherer) (map[string]uint64, error) {
 
 func TestEqualRequestsGetEqualBytes(t *testing.T) {
 	asked := testenv.CronJobSnapshot() // for a run with two annotations
-	asked.Spec.Options = &jobpolicyv1.CronJobOptions{RunNow: proto.String("please")}
+	asked.Spec.Annotations = map[string]string{"jobpolicy.dev/run-now": "please"}
 	for method, req := range map[string]proto.Message{
 		jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName:     testenv.FailedSnapshot(),
 		jobpolicyv1grpc.PolicyService_DecideCronJob_FullMethodName: asked,
