@@ -16,21 +16,22 @@ type Case struct {
 	// Job is the Job's name; empty means "job".
 	Job  string
 	Spec batchv1.JobSpec
-	// Before is done before the Job is created: pods that are there already.
+	// Before is done before the Job is created: it adds pods that exist already.
 	Before string
-	// Steps are done in order, with a comparison before the first and after each.
+	// Steps are done in order. The sides are compared before the first step and after
+	// each.
 	Steps []string
-	// Manual: pods start by a step only.
+	// Manual: only a step starts pods.
 	Manual bool
 	// Restarts: the controllers are killed and restarted at random moments.
 	Restarts bool
-	// generated: a step that the API server refuses is no mistake. next chooses one
-	// step more from what is there; nil if all steps are known.
+	// generated: the API server may refuse a step. next chooses the next step from the
+	// current state; nil if all steps are known.
 	generated bool
 	next      func(facts) string
-	// seed of what is drawn while it is played.
+	// seed of the random choices during the play.
 	seed uint64
-	// specChanged: the spec is no longer the one that the name stands for.
+	// specChanged: the spec is no longer the one that belongs to the name.
 	specChanged bool
 }
 
@@ -51,7 +52,7 @@ func (c *Case) String() string {
 	return fmt.Sprintf("case %s%s\n  spec: %s\n  steps: %s", c.Name, manual, short, strings.Join(c.Steps, "; "))
 }
 
-// inRestarts reports whether a case belongs where controllers are restarted.
+// inRestarts reports whether the controllers are restarted in a case.
 func (c *Case) inRestarts() bool {
 	return c.Restarts || slices.ContainsFunc(c.Steps, func(line string) bool { return strings.Contains(line, "crash") })
 }
@@ -69,7 +70,7 @@ type step struct {
 // verbs that are followed by PODS.
 var podVerbs = []string{"succeed", "fail", "halfway", "restart", "run", "remove", "end", "relabel"}
 
-// parseLine parses the steps of one line, which are done one right after the other.
+// parseLine parses the steps of one line, which run directly after each other.
 func parseLine(line string) ([]step, error) {
 	var steps []step
 	for _, part := range strings.Split(line, "&") {
@@ -112,7 +113,7 @@ func parseStep(line string) (step, error) {
 	return st, nil
 }
 
-// A selector names pods in a way that means the same on both sides.
+// A selector names pods in a way that has the same meaning on both sides.
 type selector struct {
 	all     bool
 	count   int
@@ -140,7 +141,7 @@ func parseSelector(word string) (selector, error) {
 	return s, nil
 }
 
-// choose picks from handles, which are in order of index and class.
+// choose selects from handles, which are sorted by index and class.
 func (s selector) choose(handles []handle) []handle {
 	switch {
 	case s.all:
@@ -157,5 +158,5 @@ func (s selector) choose(handles []handle) []handle {
 	return chosen
 }
 
-// seeded is the source of chance of a generated case.
+// seeded is the random source of a generated case.
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x6a6f62)) }

@@ -9,23 +9,24 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// A result is what became of a case.
+// A result is the outcome of a case.
 type result struct {
 	c *Case
 	// problem is empty if the sides agree.
 	problem string
-	// unfit: the problem is the script's, not that of a side.
+	// unfit: the script is wrong, and not a side.
 	unfit bool
-	// race is what differed, if the built-in side can run as ours did (see races.go).
+	// race is what differed, if the built-in side can behave as ours did (see
+	// races.go).
 	race string
 	// known are the deliberate differences that were seen.
 	known []string
 	end   string
 }
 
-// A parting is where the sides rest with different views.
+// A parting is where the views of the sides at rest first differ.
 type parting struct {
-	// at is the moment's place, len(moments) if only the shapes differ.
+	// at is the index of the moment; len(moments) if only the shapes differ.
 	at            int
 	builtin, ours []string
 	problem       string
@@ -54,9 +55,8 @@ func run(t *testing.T, c *Case) result {
 	return r
 }
 
-// compare holds two transcripts against each other, up to where the sides part.
-// Where they part deliberately, it names the differences: what comes then is not
-// comparable.
+// compare compares two transcripts up to where the sides part. Where they part
+// deliberately, it names the differences; what follows cannot be compared.
 func (c *Case) compare(builtin, ours *transcript) (known []string, _ *parting) {
 	e := exemption{restarts: c.inRestarts()}
 	for i := range max(len(builtin.moments), len(ours.moments)) {

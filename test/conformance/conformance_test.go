@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 	t.Logf("%s\n%d cases in %s, %.1f a second", summary(results), len(results), took.Round(time.Millisecond), float64(len(results))/took.Seconds())
 }
 
-// progress says how far the run is, now and then, until it is told to stop.
+// progress prints now and then how far the run is, until it is stopped.
 func progress(started time.Time, played, failed *atomic.Int64, all int) (stop func()) {
 	ticker, done := time.NewTicker(10*time.Second), make(chan struct{})
 	go func() {
@@ -70,7 +70,7 @@ func progress(started time.Time, played, failed *atomic.Int64, all int) (stop fu
 	return func() { ticker.Stop(); close(done) }
 }
 
-// again is the command that replays a case as it was.
+// again is the command that replays a case exactly.
 func again(c *Case) string {
 	line := fmt.Sprintf("go test ./conformance -run TestConformance -args -conformance.replay=%s -conformance.steps='%s'", c.Name, strings.Join(c.Steps, "; "))
 	if !c.specChanged {
@@ -101,8 +101,8 @@ func chosenCases() ([]*Case, error) {
 	return cases, replaySteps(cases[0], *stepsFlag, *specFlag)
 }
 
-// allCases are the written ones and the generated ones, of which one in nine is in
-// restarts.
+// allCases are the written and the generated cases. In one of nine generated cases the
+// controllers are restarted.
 func allCases() []*Case {
 	cases := Written()
 	for i := range *casesFlag {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// A Difference is one way in which this project deliberately does not do what
-// the built-in controller does. What a case shows beyond these is a failure.
+// A Difference is one way in which this project deliberately differs from the built-in
+// controller. Any other difference is a failure.
 type Difference struct {
 	Name, Reason string
-	// explain returns our view with what the difference explains taken back, so
-	// that it would be the built-in one. It returns ours unchanged where the
-	// difference does not show.
+	// explain returns our view without the effect of the difference, so that it should
+	// equal the built-in view. If the difference does not show, it returns our view
+	// unchanged.
 	explain func(builtin, ours []string) []string
 }
 
@@ -57,8 +57,8 @@ func Differences() []Difference {
 	}}
 }
 
-// explainStarted: all that differs is the start time of a Job that is still marked as
-// suspended, has an interim condition and pods that end.
+// explainStarted: the only difference is the start time of a Job that is still marked
+// as suspended, has an interim condition, and has pods that are ending.
 func explainStarted(builtin, ours []string) []string {
 	waits := contains(ours, ": Suspended=True ") && contains(ours, ": FailureTarget=True ") && contains(ours, " deleting")
 	if !waits || slices.ContainsFunc(ours, terminal.MatchString) || !slices.Contains(builtin, "startTime=false completionTime=false") {
@@ -71,8 +71,8 @@ func explainStarted(builtin, ours []string) []string {
 	return taken
 }
 
-// explainStray: the built-in Job is held up by a pod with its finalizer, and ours is
-// gone, and has left a pod behind.
+// explainStray: a pod with its finalizer delays the built-in Job; ours is gone and has
+// left a pod behind.
 func explainStray(builtin, ours []string) []string {
 	held := withPrefix(builtin, "job: deleting finalizers=[foregroundDeletion]") && contains(builtin, " deleting tracked")
 	if !held || !slices.Contains(ours, "job: absent") || !contains(ours, " orphan: ") {
@@ -81,8 +81,8 @@ func explainStray(builtin, ours []string) []string {
 	return slices.Clone(builtin)
 }
 
-// explainOwnDeletion: the built-in Job fails, or is about to, because of a pod
-// that was told to stop, and ours has deleted pods itself and does not fail.
+// explainOwnDeletion: the built-in Job fails, or is about to, because of a pod that was
+// told to stop; ours has deleted pods itself and does not fail.
 func explainOwnDeletion(builtin, ours []string) []string {
 	doomed := slices.ContainsFunc(builtin, func(line string) bool {
 		return strings.Contains(line, ": FailureTarget=True PodFailurePolicy ") && strings.Contains(line, "exit code 143 ")
@@ -93,7 +93,7 @@ func explainOwnDeletion(builtin, ours []string) []string {
 	return slices.Clone(builtin)
 }
 
-// explainRecreated: the built-in Job has done nothing yet but to start.
+// explainRecreated: the built-in Job has started, and done nothing else yet.
 func explainRecreated(builtin, ours []string) []string {
 	ofPods := func(line string) bool {
 		return strings.HasPrefix(line, "active=") || strings.HasPrefix(line, "pod") || strings.HasPrefix(line, "event: Normal SuccessfulCreate")
@@ -149,8 +149,8 @@ func contains(lines []string, part string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, part) })
 }
 
-// alikeButFor reports whether two views are the same but for deliberate
-// differences, and names those that show.
+// alikeButFor reports whether two views differ only deliberately, and names the
+// differences.
 func alikeButFor(builtin, ours []string) (names []string, same bool) {
 	for _, d := range Differences() {
 		explained := d.explain(builtin, slices.Clone(ours))

@@ -1,24 +1,24 @@
-// Package conformance is a differential oracle: it holds this project's Job
-// controller against the built-in one of Kubernetes.
+// Package conformance compares this project's Job controller with the built-in one of
+// Kubernetes.
 //
-// A case is a Job and a script of steps: what becomes of its pods, and what users
-// do. It is played twice, each time in virtual time and on an API server in memory
-// (package virtual): with the built-in controller, and with the executor and the
-// policy engine in its place. A node plays the case alike in both (see kubelet.go).
-// After every step a side comes to rest, and then both must show the same view:
-// conditions, counters, indexes, pods, finalizers, events (see view.go). No status
-// that our side writes may be refused by the API server because of what it says.
+// A case is a Job and a script of steps: what happens to its pods, and what users do.
+// It is played twice, each time in virtual time on an API server in memory (package
+// virtual): once with the built-in controller, and once with the executor and the
+// policy engine. A node does the same in both (see kubelet.go). After every step a side
+// comes to rest, and then both must show the same view: conditions, counters, indexes,
+// pods, finalizers, events (see view.go). The API server must not refuse any status
+// that our side writes because of its content.
 //
-// When things happen is not compared, only what is there at rest.
+// Only the state at rest is compared, not when things happen.
 //
-// A view that differs is a bug, or one of the deliberate differences, which
-// stand with name and reason in differences.go, or the outcome of a race that
-// neither controller decides: the built-in side is played again, so that it sees
+// A different view is a defect, or one of the deliberate differences, which
+// differences.go lists with name and reason, or the result of a race that neither
+// controller decides. For a race, the built-in side is played again so that it sees
 // pods or Jobs later, and must then show exactly what ours has shown (see races.go).
 //
-// Some cases run while the controllers are killed and started again: at moments
-// that the seed decides, and where a step says so. Events are not compared in them,
-// because those that a controller has not sent yet die with it.
+// In some cases the controllers are killed and started again, at times that the seed
+// decides and where a step says so. Events are not compared in them, because a killed
+// controller loses the events that it has not sent.
 //
 //	go test ./conformance                                    hand-written cases and some generated ones
 //	go test ./conformance -args -conformance.cases=5000      more generated cases, every ninth in restarts

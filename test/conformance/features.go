@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// features are what a case exercises: fields of the spec with the values that
-// matter, and kinds of steps.
+// features are what a case covers: fields of the spec, with the values that matter, and
+// kinds of steps.
 func (c *Case) features() map[string]bool {
 	set := map[string]bool{
 		"pods that stay pending (manual)": c.Manual,

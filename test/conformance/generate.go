@@ -9,15 +9,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// maxFailures bounds the pods that fail in one generated case: the built-in
-// controller doubles its delay of 10 s with each.
+// maxFailures limits the pods that fail in one generated case: the built-in controller
+// doubles its delay of 10 s with each.
 const maxFailures = 2
 
-// hastyShare: in one of so many cases things happen in haste.
+// hastyShare: in one of so many cases several things happen at once.
 const hastyShare = 4
 
-// A generator makes one case out of a seed: first the spec, then, while the case
-// runs, step by step what fits the state that both sides agree on.
+// A generator makes one case from a seed: first the spec; then, while the case runs,
+// step by step what fits the state that both sides agree on.
 type generator struct {
 	*rand.Rand
 	spec       *batchv1.JobSpec
@@ -25,11 +25,12 @@ type generator struct {
 	failures   int
 	// foreign: another controller manages the Job.
 	held, manual, restarts, foreign bool
-	// hasty: any two things may happen at once, with more than one right outcome.
+	// hasty: any two things may happen at once, so there may be more than one right
+	// outcome.
 	hasty bool
-	// expire: the Job is to pass its deadline, which it gets while it runs.
+	// expire: the Job gets a deadline while it runs, and shall pass it.
 	expire, expired bool
-	// kept: a finalizer of a user's is on the Job.
+	// kept: the Job has a finalizer of a user.
 	deleted, kept bool
 	// strays: pods were taken out of the Job's selector.
 	strays bool
@@ -38,8 +39,8 @@ type generator struct {
 // Generated makes the case of a seed.
 func Generated(seed uint64) *Case { return generated(seed, false) }
 
-// GeneratedInRestarts makes the case of a seed in which the controllers are
-// killed and restarted, at moments of its own and at random ones.
+// GeneratedInRestarts makes the case of a seed in which the controllers are killed and
+// restarted, by steps and at random times.
 func GeneratedInRestarts(seed uint64) *Case {
 	c := generated(seed, true)
 	c.Name, c.Restarts = "restarts-"+c.Name, true
@@ -84,10 +85,11 @@ func (g *generator) next(f facts) string {
 	return line + " & " + crash
 }
 
-// mix reports whether two things may happen at once, as far as the first goes. If it
-// makes pods too many, or more, it shows which of them go, which is nobody's business.
-// Nor does it mix with others that a pod goes, or fails in a way that may be ignored:
-// it is replaced at once here, and after a delay by the built-in controller.
+// mix reports whether two things may happen at once, as far as the first one is
+// concerned. A step that makes too many pods may not, because which of them are deleted
+// then shows. Neither may a step that removes a pod, or fails one in a way that may be
+// ignored: such a pod is replaced at once here, and after a delay by the built-in
+// controller.
 func mix(line, more string) bool {
 	harmless := begins(more, "edit", "try", "label")
 	return harmless || !begins(line, "suspend", "resume", "parallelism", "resize", "remove", "relabel") && !strings.Contains(line, "condition=")
@@ -133,7 +135,7 @@ func (g *generator) afterwards(f facts) string {
 	return ""
 }
 
-// choices are what may come next, the likely ones several times.
+// choices are the possible next steps; likely ones occur several times.
 func (g *generator) choices(f facts) []func() string {
 	var choices []func() string
 	add := func(times int, ok bool, choice func() string) {
@@ -143,8 +145,8 @@ func (g *generator) choices(f facts) []func() string {
 	}
 	mayFail := g.failures < maxFailures
 	indexes := g.spec.CompletionMode != nil
-	// Which of several pods alike is removed is nobody's business, but which
-	// index then goes on shows.
+	// Which of several equal pods is removed does not matter, but the index that
+	// continues shows.
 	settled := !indexes || len(f.pending) == 0
 	add(8, len(f.active) > 0, func() string { return g.succeed(f) })
 	add(8, len(f.active) > 0 && mayFail, func() string { return g.fail(f) })
@@ -222,7 +224,7 @@ func (g *generator) editTemplate() string {
 	return pick(g, "template color=blue", "annotate note=new", "nodeSelector zone=a", "toleration spot", "affinity disk", "cpu 100m")
 }
 
-// pod is a pod that comes from elsewhere, and may have an owner.
+// pod is a pod that another client creates; it may have an owner.
 func (g *generator) pod(owners ...string) string {
 	line := "pod phase=" + pick(g, "Running", "Succeeded")
 	if g.chance(40) {
@@ -234,16 +236,16 @@ func (g *generator) pod(owners ...string) string {
 	return line
 }
 
-// safe reports whether it is no race if several things happen at once: nothing
-// of it can decide how the Job ends, and no pod is replaced because of it.
+// safe reports whether several things may happen at once without a race: none of them
+// can decide how the Job ends, and no pod is replaced because of them.
 func (g *generator) safe(f facts) bool {
 	return len(f.active) > 1 && f.remaining > 1 && int(f.remaining) <= len(f.active) && g.failures == 0 && !g.foreign && !g.strays &&
 		g.spec.BackoffLimit == nil && g.spec.MaxFailedIndexes == nil && g.spec.SuccessPolicy == nil && g.spec.PodFailurePolicy == nil &&
 		g.spec.CompletionMode != nil
 }
 
-// burst is several things at once. The first pods succeed, and one stays for
-// what else happens.
+// burst does several things at once. The first pods succeed; one is kept for the other
+// things.
 func (g *generator) burst(f facts) string {
 	last := f.active[len(f.active)-1:]
 	line := "succeed " + g.some(f.active[:len(f.active)-1], len(f.active)-1)
@@ -267,8 +269,8 @@ func (g *generator) end(f facts) string {
 	return "end " + g.some(f.ending, len(f.ending)) + " " + pick(g, "failed", "succeeded")
 }
 
-// fail is about one pod at a time, as "succeed" is where there is a success
-// policy: a controller may act on the first of several events before the next.
+// fail concerns one pod at a time, and so does "succeed" with a success policy, because
+// a controller may act on the first of several events before the next.
 func (g *generator) fail(f facts) string {
 	g.failures++
 	line := fmt.Sprintf("fail %s exit=%d", g.some(f.active, 1), pick(g, exits...)) + g.container()
@@ -286,8 +288,8 @@ func (g *generator) container() string {
 	return " container=" + pick(g, g.containers...)
 }
 
-// some selects up to most pods, at least one, in words that mean the same on
-// both sides.
+// some selects between one and most pods, in words that have the same meaning on both
+// sides.
 func (g *generator) some(from []handle, most int) string {
 	n := 1 + g.IntN(min(most, len(from)))
 	if from[0].index < 0 {

@@ -6,11 +6,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// exits are what containers and rules of failure policies choose from.
+// exits are the exit codes of containers and of failure policy rules.
 var exits = []int32{1, 42, 137}
 
-// newSpec makes a spec. Four of ten combine an Indexed Job with what only such
-// Jobs may have; the rest is spread so that every pair of fields meets.
+// newSpec makes a spec. In four of ten cases it is an Indexed Job with fields that only
+// such Jobs may have. The rest is distributed so that every pair of fields occurs
+// together.
 func (g *generator) newSpec() batchv1.JobSpec {
 	spec := newSpec()
 	n := g.between(1, 4)
@@ -49,7 +50,7 @@ func (g *generator) newSpec() batchv1.JobSpec {
 	return spec
 }
 
-// addOrigin says who manages the Job, and how it knows its pods.
+// addOrigin sets who manages the Job, and how it selects its pods.
 func (g *generator) addOrigin(spec *batchv1.JobSpec) {
 	switch k := g.IntN(100); {
 	case k < 8:

@@ -11,24 +11,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// nodeName is the node that pods are bound to. There is no Node object: nothing
-// on these control planes looks at nodes.
+// nodeName is the node that pods are bound to. There is no Node object: nothing on
+// these control planes reads nodes.
 const nodeName = "played"
 
-// readySince is when the pod of index 0 became ready, as far as the control
-// plane can tell. Each further index is ready a minute later, so that it is
-// settled which pods go first when there are too many.
+// readySince is when the pod of index 0 became ready, as far as the control plane can
+// tell. Each further index becomes ready a minute later, so that it is certain which
+// pods are deleted first if there are too many.
 var readySince = time.Date(1999, time.December, 30, 0, 0, 0, 0, time.UTC)
 
-// A kubelet plays the node for one case on one side. It acts on pods through
-// the API only.
+// A kubelet simulates the node for one case on one side. It acts on pods only through
+// the API.
 type kubelet struct {
 	*side
 	name string // of the Job
 }
 
-// tend does what a node does by itself: it starts pods, unless manual, and
-// finishes the deletion of pods, unless hold.
+// tend does what a node does by itself: it starts pods (not if manual), and completes
+// the deletion of pods (not if hold).
 func (k kubelet) tend(ctx context.Context, manual, hold bool) error {
 	k.mu.Lock()
 	var start, end []*seenPod
@@ -37,7 +37,7 @@ func (k kubelet) tend(ctx context.Context, manual, hold bool) error {
 		switch {
 		case p.gone || p.ended:
 		case p.GenerateName == added && p.Status.Phase == corev1.PodPending:
-			// Whoever added it says what becomes of it.
+			// The step that added it decides what happens to it.
 		case p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodPending && !manual && len(p.Spec.SchedulingGates) == 0:
 			start = append(start, p)
 		case p.DeletionTimestamp != nil && p.Spec.NodeName != "" && (over || !hold):
@@ -107,8 +107,8 @@ func terminated(exit int32) corev1.ContainerState {
 	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: exit, StartedAt: now, FinishedAt: now}}
 }
 
-// An outcome is how a pod ends: one container's exit code (of the first of the
-// main ones unless another is named), and a condition.
+// An outcome is how a pod ends: with the exit code of one container (the first main
+// one, unless another is named) and a condition.
 type outcome struct {
 	exit      int32
 	container string
@@ -123,7 +123,7 @@ func (k kubelet) fail(ctx context.Context, pod *corev1.Pod, how outcome) error {
 	return k.patch(ctx, pod, ended(pod, corev1.PodFailed, how))
 }
 
-// finalize ends the deletion of a pod: its containers end, then its object may go.
+// finalize completes the deletion of a pod: its containers end, then its object may go.
 func (k kubelet) finalize(ctx context.Context, pod *corev1.Pod, phase corev1.PodPhase) error {
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 		how := outcome{exit: 143}
@@ -176,7 +176,7 @@ func ended(pod *corev1.Pod, phase corev1.PodPhase, how outcome) corev1.PodStatus
 	return status
 }
 
-// patch writes what a status says to that of a pod. A pod that is gone needs none.
+// patch writes a status to a pod. A pod that is gone is not an error.
 func (k kubelet) patch(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {
 	object, ok := k.server.Get("pods", types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 	now, isPod := object.(*corev1.Pod)

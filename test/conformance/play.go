@@ -16,25 +16,25 @@ import (
 	"jobpolicy.dev/test/conformance/virtual"
 )
 
-// How many steps a generated case has at most.
+// The largest number of steps of a generated case.
 const (
 	maxNewSteps           = 7
 	maxNewStepsInRestarts = 4
 )
 
-// errUnfit says that a step speaks of pods that are not there.
+// errUnfit: a step names pods that do not exist.
 var errUnfit = errors.New("the script does not fit the Job")
 
 // A transcript is what one side showed of a case.
 type transcript struct {
 	moments []moment
-	// err is why the play broke off, after the moments.
+	// err is why the play ended early, after these moments.
 	err error
 	// shapes are those of the Job and its pods, at the end.
 	shapes []string
 	// end is the outcome in one word.
 	end string
-	// wrong is what no controller may do.
+	// wrong is something that no controller may do.
 	wrong []string
 }
 
@@ -43,12 +43,12 @@ type moment struct {
 	line string
 	// counts are how many pods each step of the line was about.
 	counts []int
-	// refused: the API server did not take the line.
+	// refused: the API server refused the line.
 	refused bool
 	view    view
 }
 
-// play plays a case in a bubble. A generated case grows while it does.
+// play plays a case in a bubble. A generated case gets its steps meanwhile.
 func (p player) play(t *testing.T, c *Case) *transcript {
 	tr := &transcript{}
 	who := "ours"
@@ -83,7 +83,7 @@ func (st *stage) script(ctx context.Context, tr *transcript) error {
 		if _, err := st.do(ctx, st.c.Before, facts{}); err != nil {
 			return err
 		}
-		// Pods and Jobs come to a controller on different ways.
+		// Pods and Jobs reach a controller through different watches.
 		if _, err := st.rest(false); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (st *stage) script(ctx context.Context, tr *transcript) error {
 	return err
 }
 
-// step returns the i-th step; a generated case grows while it runs.
+// step returns the i-th step; a generated case chooses it now.
 func (c *Case) step(i int, f facts) string {
 	if i < len(c.Steps) {
 		return c.Steps[i]
@@ -152,8 +152,8 @@ func (st *stage) actor(before facts) *actor {
 	return &actor{kubelet: st.kubelet(st.c), c: st.c, before: before, used: map[types.UID]bool{}, builtin: st.builtin}
 }
 
-// do does the steps of one line, one right after the other. If one of them was that
-// the controller goes down, it comes back in the end.
+// do does the steps of one line, directly after each other. If one of them stops the
+// controller, it starts again at the end.
 func (st *stage) do(ctx context.Context, line string, before facts) (counts []int, err error) {
 	steps, err := parseLine(line)
 	if err != nil {
@@ -182,7 +182,7 @@ func (st *stage) do(ctx context.Context, line string, before facts) (counts []in
 	return counts, nil
 }
 
-// outcome is the end in one word, for the table of what was covered.
+// outcome is the end in one word, for the table of coverage.
 func (s *side) outcome() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

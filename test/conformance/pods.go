@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// added is what the names of added pods begin with.
+// added is the prefix of the names of added pods.
 const added = "extra-"
 
-// addPod adds a pod that the Job's controller has not created, from the Job's
-// template and with the labels that its selector asks for. It comes to the Job
-// only once it is in its phase, so that nobody sees it before.
+// addPod adds a pod that the Job's controller has not created, from the Job's template
+// and with the labels that its selector requires. It joins the Job only when it has its
+// phase, so that nobody sees it before.
 func (k kubelet) addPod(ctx context.Context, c *Case, st step) error {
 	spec, uid, err := k.liveSpec(ctx, c)
 	if err != nil {
@@ -73,8 +73,8 @@ func (k kubelet) bring(ctx context.Context, pod *corev1.Pod, phase corev1.PodPha
 	return k.patch(ctx, pod, ended(pod, phase, how))
 }
 
-// liveSpec is the Job's spec as the API server has completed it, or the case's
-// where there is no Job yet.
+// liveSpec is the Job's spec with the API server's defaults, or the case's spec if
+// there is no Job yet.
 func (k kubelet) liveSpec(ctx context.Context, c *Case) (*batchv1.JobSpec, types.UID, error) {
 	job, err := k.client.BatchV1().Jobs(namespace).Get(ctx, k.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -125,7 +125,7 @@ func (k kubelet) relabel(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// halfway ends a pod's main containers while the pod goes on: sidecars run still.
+// halfway ends a pod's main containers while its sidecars keep running.
 func (k kubelet) halfway(ctx context.Context, pod *corev1.Pod, how outcome) error {
 	status := ended(pod, corev1.PodRunning, how)
 	running := pod.Status.DeepCopy()
@@ -137,8 +137,8 @@ func (k kubelet) halfway(ctx context.Context, pod *corev1.Pod, how outcome) erro
 	return k.patch(ctx, pod, status)
 }
 
-// restart raises the count of restarts of one of a pod's containers, of the
-// first of the main ones unless another is named.
+// restart increases the restart count of one of a pod's containers: the first main one,
+// unless another is named.
 func (k kubelet) restart(ctx context.Context, pod *corev1.Pod, st step) error {
 	status := pod.Status.DeepCopy()
 	name := cmp.Or(st.options["container"], pod.Spec.Containers[0].Name)

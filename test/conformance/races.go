@@ -13,13 +13,13 @@ import (
 	"jobpolicy.dev/test/conformance/virtual"
 )
 
-// Some moments have two right outcomes: if a pod ends while the Job is made
-// smaller, a controller may hear of either first. What our side has shown is right
-// if the built-in side shows it, too, when it hears of things later.
+// Some moments have two right outcomes: if a pod ends while the Job is scaled down, a
+// controller may see either first. Our outcome is right if the built-in side has the
+// same one when it sees things later.
 
-// How late things may be seen: by more than messages take, by more than the time for
-// which the built-in controller gathers events, and by more than its first and its
-// second delay after a failure.
+// How late things may be seen: later than messages take, later than the time for which
+// the built-in controller collects events, and later than its first and its second
+// delay after a failure.
 const (
 	blink    = 100 * time.Millisecond
 	batch    = 1500 * time.Millisecond
@@ -27,8 +27,8 @@ const (
 	retryTwo = 25 * time.Second
 )
 
-// replays are ways to see late. Only what a watch may do is among them: events of
-// one kind come in order, but none has to come soon.
+// replays are ways to see things late. A watch may do all of them: events of one kind
+// arrive in order, but possibly late.
 func (c *Case) replays() []player {
 	late := []virtual.Latenesses{
 		{"pods": {By: batch}},
@@ -53,9 +53,9 @@ func (c *Case) replays() []player {
 	return players
 }
 
-// explainedByRace reports whether the built-in side shows all that ours has shown,
-// up to where they parted, when it sees something late; known is the deliberate
-// difference that is left then, if there is one.
+// explainedByRace reports whether the built-in side shows all that ours has shown, up
+// to where they parted, if it sees something late. known is the deliberate difference
+// that remains, if any.
 func (c *Case) explainedByRace(t *testing.T, parted *parting, ours *transcript) (known []string, explained bool) {
 	if parted.ours == nil {
 		return nil, false
@@ -81,8 +81,8 @@ func (c *Case) explainedByRace(t *testing.T, parted *parting, ours *transcript) 
 // verdictIsFirst: see Differences.
 const verdictIsFirst = "a verdict is written before pods are deleted for it"
 
-// verdictFirst reports whether views of a Job that has a verdict differ only in that
-// pods that ended by themselves are there still on our side.
+// verdictFirst reports whether views of a Job with a verdict differ only in pods that
+// ended by themselves and still exist on our side.
 func verdictFirst(builtin, ours []string) bool {
 	decided := contains(ours, ": FailureTarget=True ") || contains(ours, ": SuccessCriteriaMet=True ")
 	return decided && slices.Equal(withoutDeletions(builtin), withoutDeletions(ours))
@@ -90,8 +90,7 @@ func verdictFirst(builtin, ours []string) bool {
 
 var hasEnded = regexp.MustCompile(`^(pod .*(?:Failed|Succeeded))( gone)?(.*): (\d+)$`)
 
-// withoutDeletions are the lines in sorted order, in which it cannot be told whether
-// pods that have ended are gone.
+// withoutDeletions are the sorted lines without whether ended pods are gone.
 func withoutDeletions(lines []string) []string {
 	var rest []string
 	counts := map[string]int{}

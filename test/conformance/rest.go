@@ -10,20 +10,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// How long nothing may happen for a side to be at rest. The built-in controller
-// gathers events for a second, and both retry what failed within some seconds.
-// After a failure of a pod it is the longest delay before the next one.
+// How long nothing may happen before a side is at rest. The built-in controller
+// collects events for a second, and both controllers retry within some seconds. After a
+// pod failed it is the longest retry delay.
 const (
 	settle             = 20 * time.Second
 	settleAfterFailure = 11 * time.Minute
-	// unfinished is how long a Job is waited for that is to finish, and may not.
+	// unfinished is how long to wait for a Job that should finish, but may not.
 	unfinished = time.Hour
 	// patience is how long a side may take to come to rest.
 	patience = 6 * time.Hour
 )
 
-// rest waits until the side is at rest, and for the Job to finish if that is asked
-// for.
+// rest waits until the side is at rest and, on request, until the Job is finished.
 func (s *side) rest(finish bool) (view, error) {
 	begun := time.Now()
 	for {
@@ -46,7 +45,7 @@ func (s *side) rest(finish bool) (view, error) {
 	}
 }
 
-// mayRetry reports whether a pod may be on hold because others have failed.
+// mayRetry reports whether a retry delay may hold back a pod.
 func (sc *scene) mayRetry() bool {
 	if sc.job == nil || finished(sc.job) {
 		return false
@@ -59,14 +58,14 @@ func (sc *scene) mayRetry() bool {
 	return false
 }
 
-// An exemption says what of a case is not compared, because it is a matter of
-// chance, by what its steps were so far.
+// An exemption says what is not compared in a case, because after the steps so far it
+// is a matter of chance.
 type exemption struct {
-	// loose: what the controllers did before the Job was gone was a race.
-	// orphaning: so was what they did before the pods were orphans. deleting:
-	// whether the Job is told to have finished before it goes is one, too.
+	// loose: what the controllers did before the Job was gone is a race.
+	// orphaning: what they did before the pods were orphans is a race. deleting:
+	// whether the Job finishes before it is deleted is a race.
 	loose, orphaning, deleting bool
-	// restarts: events that were not sent yet died with a controller.
+	// restarts: a killed controller loses the events that it has not sent.
 	restarts bool
 }
 
@@ -80,9 +79,9 @@ func (e exemption) after(line string) exemption {
 
 var failures = regexp.MustCompile(`^(active=.* failed=).*|^(completedIndexes=.* failedIndexes=).*`)
 
-// withoutFailures hides how many pods have failed of a Job that succeeds. Those
-// that are deleted because it does are not counted as failed, unless the
-// controller, either of them, is killed between deleting and recording it.
+// withoutFailures hides how many pods have failed of a Job that succeeds. Pods that are
+// deleted because of the success do not count as failed, unless either controller is
+// killed between deleting and recording them.
 func withoutFailures(lines []string) []string {
 	if !contains(lines, ": SuccessCriteriaMet=True ") {
 		return lines
@@ -93,11 +92,12 @@ func withoutFailures(lines []string) []string {
 	return lines
 }
 
-// maxEvents is from about how many on the recorder drops events on one object.
+// maxEvents is about the number of events on one object from which the recorder drops
+// some.
 const maxEvents = 20
 
-// comparable are the lines of a view, without what is exempt. told is how many
-// events there are on the side that has more.
+// comparable are the lines of a view without the exempt ones. told is the number of
+// events on the side with more of them.
 func (e exemption) comparable(v view, told int) []string {
 	lines := slices.Clone(v.lines)
 	if e.loose {
@@ -117,7 +117,7 @@ func (e exemption) comparable(v view, told int) []string {
 	})...)
 }
 
-// lineDiff shows both views in one list: "-" built-in only, "+" ours only.
+// lineDiff lists both views: "-" built-in only, "+" ours only.
 func lineDiff(builtin, ours []string) string {
 	var out []string
 	for _, line := range builtin {

@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// shapes are the different pods that the controller created, and the Job, each as
-// JSON without what differs by nature.
+// shapes are the Job and the different pods that the controller created, as JSON
+// without what naturally differs.
 func (s *side) shapes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sc, set := &s.scene, map[string]bool{}
 	for _, p := range sc.pods {
-		// Pods that the case adds become the Job's in a second write, and a watch
-		// that breaks off may show only what is then.
+		// Added pods join the Job in a second write; a watch that breaks off may show
+		// only that one.
 		if p.first.GenerateName == added {
 			continue
 		}

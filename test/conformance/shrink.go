@@ -8,11 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// maxShrunk bounds how many failing cases are made shorter: with more of them
-// something is wrong that needs no small script to be seen.
+// maxShrunk limits how many failing cases are shrunk. If more fail, the cause is easy
+// to see without a small script.
 const maxShrunk = 6
 
-// shrinkAll replaces failing results by those of shorter scripts.
+// shrinkAll replaces failing results by those of smaller cases.
 func shrinkAll(t *testing.T, results []result) {
 	shrunk := 0
 	for i, r := range results {
@@ -24,9 +24,9 @@ func shrinkAll(t *testing.T, results []result) {
 	}
 }
 
-// shrink looks for a shorter script and a simpler Job that still show a
-// difference. It leaves out one step or field at a time, and goes on with the
-// first variant that fails.
+// shrink searches for a shorter script and a simpler Job that still show a difference.
+// It removes one step or field at a time, and continues with the first variant that
+// fails.
 func shrink(t *testing.T, failing result) result {
 	for _, c := range failing.c.simpler() {
 		if r := run(t, c); r.problem != "" && !r.unfit {
@@ -36,7 +36,7 @@ func shrink(t *testing.T, failing result) result {
 	return failing
 }
 
-// simpler are the cases with one step less, or one field of the spec.
+// simpler are the cases with one step less, or one field of the spec less.
 func (c *Case) simpler() []*Case {
 	var cases []*Case
 	variant := func() *Case {
@@ -57,7 +57,7 @@ func (c *Case) simpler() []*Case {
 	return cases
 }
 
-// dropped are the ways to leave out one field that a spec has.
+// dropped are the specs with one field less.
 func dropped(s *batchv1.JobSpec) []change {
 	var drops []change
 	drop := func(has bool, c change) {

@@ -14,22 +14,22 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// A side is one cluster on which a case is played, with all that was seen of it.
+// A side is one cluster on which a case is played, and all that was seen of it.
 type side struct {
 	client kubernetes.Interface
 	server *apiserver.Server
-	// outage lets the controller be down.
+	// outage stops the controller.
 	outage outage
-	// slow is how long events may be on their way.
+	// slow is how long events may take.
 	slow time.Duration
-	// stirred has something in it when there is something new to see.
+	// stirred contains an element when there is something new to see.
 	stirred chan struct{}
 
 	mu sync.Mutex
 	scene
 }
 
-// An outage is how a side's controller goes down, or part of it, and comes back.
+// An outage is how a side's controller, or part of it, stops and starts again.
 type outage interface {
 	begin(what string)
 	end()
@@ -41,10 +41,11 @@ type scene struct {
 	job     *batchv1.Job
 	jobs    []types.UID // of the Job, and of those recreated under its name
 	pods    map[types.UID]*seenPod
-	// said is what events on the Job ever said; told counts how often.
+	// said holds what events on the Job said; told counts how often.
 	said map[said]bool
 	told int
-	// names of all pods that ever were, with what stands for them in messages.
+	// names maps the names of all pods that ever existed to what replaces them in
+	// messages.
 	names map[string]string
 }
 
@@ -57,7 +58,7 @@ type seenPod struct {
 	// first is the pod as it was created.
 	first *corev1.Pod
 	gone  bool
-	// ended is set once the node has done its part of the pod's deletion.
+	// ended is set after the node has done its part of the pod's deletion.
 	ended bool
 }
 
@@ -65,7 +66,7 @@ func newScene() scene {
 	return scene{changed: time.Now(), pods: map[types.UID]*seenPod{}, said: map[said]bool{}, names: map[string]string{}}
 }
 
-// see takes in an object as it is now, or as it was last.
+// see handles the current or last version of an object.
 func (s *side) see(object any, gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +97,8 @@ func (sc *scene) seeJob(job *batchv1.Job, gone bool) {
 	}
 }
 
-// hear takes in what an event says. Of similar events the recorder makes one
-// whose message changes, so all its states count.
+// hear handles an event. The recorder merges similar events into one whose message
+// changes, so all its versions count.
 func (sc *scene) hear(e *corev1.Event, gone bool) {
 	if gone || e.InvolvedObject.Kind != "Job" {
 		return

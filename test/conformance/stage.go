@@ -15,13 +15,13 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// Names of those who write.
+// Names of the writers.
 const (
 	byController = "job-controller"
 	byOthers     = "others"
 )
 
-// A player is one implementation, and how it plays.
+// A player is one implementation, and how to start it.
 type player struct {
 	builtin bool
 	late    virtual.Latenesses
@@ -30,8 +30,8 @@ type player struct {
 	seed uint64
 }
 
-// A stage is a side in a bubble: an API server in memory, one of the controllers,
-// and a node.
+// A stage is a side in a bubble: an API server in memory, one of the controllers, and a
+// node.
 type stage struct {
 	*side
 	player
@@ -52,20 +52,20 @@ type stage struct {
 	ended   chan struct{}
 }
 
-// A chance draws times that only one goroutine asks for.
+// A chance draws times. Only one goroutine may use it.
 type chance struct{ *rand.Rand }
 
 func newChance(seed, what uint64) chance { return chance{rand.New(rand.NewPCG(seed, what))} }
 
-// upTo waits some time.
+// upTo waits a random time.
 func (c chance) upTo(most time.Duration) { time.Sleep(time.Duration(c.Int64N(int64(most)))) }
 
 const namespace = "case"
 
-// eventsUnderway is about how many events a line of steps makes.
+// eventsUnderway is about how many events a line of steps causes.
 const eventsUnderway = 12
 
-// raise builds the stage. It is called in the bubble, as is everything else.
+// raise builds the stage. Like everything else it is called in the bubble.
 func (p player) raise(ctx context.Context, c *Case) (*stage, error) {
 	st := &stage{
 		side: &side{stirred: make(chan struct{}, 1), scene: newScene()}, player: p, c: c, engine: &virtual.Engine{}, ended: make(chan struct{}),
@@ -133,7 +133,7 @@ func (st *stage) start() {
 	st.process = st.plane.Start(byController, st.program, st.late)
 }
 
-// begin kills the controller, or lets the engine be away.
+// begin kills the controller, or makes the engine unavailable.
 func (st *stage) begin(what string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -147,7 +147,7 @@ func (st *stage) begin(what string) {
 	}
 }
 
-// end starts what is down, unless somebody else holds it down.
+// end starts what is down, unless another outage still lasts.
 func (st *stage) end() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -160,8 +160,8 @@ func (st *stage) end() {
 	}
 }
 
-// disturb restarts the controller at a moment of the next seconds, if chance will
-// have it, and returns what waits for the end of that.
+// disturb sometimes restarts the controller within the next seconds, and returns a
+// function that waits until that is over.
 func (st *stage) disturb() (await func()) {
 	if !st.c.Restarts || st.down.IntN(2) == 0 {
 		return func() {}

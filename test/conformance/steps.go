@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ownManager is the value of managedBy with which a Job is ours even where the
-// built-in controller runs.
+// ownManager is the managedBy value of Jobs that are ours even if the built-in
+// controller runs.
 const ownManager = "jobpolicy.dev/executor"
 
 // An actor does one line of steps on one side.
@@ -24,16 +24,15 @@ type actor struct {
 	kubelet
 	c      *Case
 	before facts
-	// used are the pods that a step of the line has taken.
+	// used are the pods that steps of the line have taken.
 	used map[types.UID]bool
 	// builtin: the controller is Kubernetes' own.
 	builtin bool
-	// down is set once a step of the line has killed the controller.
+	// down is set after a step of the line has killed the controller.
 	down bool
 }
 
-// do does one step. It returns how many pods it concerned, 0 for steps that
-// concern none.
+// do does one step, and returns how many pods it concerned (0 if it is not about pods).
 func (a *actor) do(ctx context.Context, st step) (int, error) {
 	f := a.before
 	act := map[string]struct {
@@ -55,7 +54,7 @@ func (a *actor) do(ctx context.Context, st step) (int, error) {
 	}
 	chosen := st.pods.choose(slices.DeleteFunc(slices.Clone(pods.pods), func(h handle) bool { return a.used[h.UID] }))
 	for _, h := range chosen {
-		// A pod that is removed may still end in its own way in the same line.
+		// A pod that is removed may still end by itself in the same line.
 		a.used[h.UID] = st.verb != "remove"
 		if err := pods.do(h); err != nil {
 			return 0, err
@@ -112,7 +111,7 @@ func (st step) outcome(exit int32) outcome {
 	return how
 }
 
-// doJob does a step on the Job itself, or on what is around it.
+// doJob does a step on the Job itself, or on its surroundings.
 func (a *actor) doJob(ctx context.Context, st step) error {
 	jobs := a.client.BatchV1().Jobs(namespace)
 	switch st.verb {
@@ -137,7 +136,7 @@ func (a *actor) doJob(ctx context.Context, st step) error {
 	return err
 }
 
-// crash kills the controller: on our side the executor, or the engine.
+// crash kills the controller; on our side the executor, or the engine.
 func (a *actor) crash(what string) {
 	if !a.down {
 		a.down = true
@@ -190,7 +189,7 @@ func (st step) patch() (string, error) {
 	return "", fmt.Errorf("no step is called %q", st.verb)
 }
 
-// literal is a word as JSON: itself if it is JSON, otherwise a string.
+// literal is a word as JSON: unchanged if it is JSON, otherwise as a string.
 func literal(word string) string {
 	if json.Valid([]byte(word)) {
 		return word
@@ -198,8 +197,8 @@ func literal(word string) string {
 	return strconv.Quote(word)
 }
 
-// How often to try to create the Job again, and when to let the controller come
-// back in between: what the name waits for may be its work.
+// How often to try to create the Job again, and when to start the controller again in
+// between: it may have to free the name.
 const (
 	recreatePeriod = 150 * time.Millisecond
 	maxRecreates   = 100

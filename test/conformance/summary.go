@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// summary is the table of what was covered: each feature by each end.
+// summary is the table of coverage: each feature by each end.
 func summary(results []result) string {
 	features, ends, known := map[string]map[string]int{}, map[string]bool{}, map[string]int{}
 	failed, races := 0, 0

@@ -12,12 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A view is one side at rest, in lines that can be compared: names and UIDs
-// are replaced by what they stand for, times by whether they are set.
+// A view is one side at rest, as lines that can be compared: placeholders replace names
+// and UIDs, and times only say whether they are set.
 type view struct {
 	lines []string
-	// events are the kinds of events on the Job, and told is how often any said
-	// something.
+	// events are the kinds of events on the Job; told is how many there were.
 	events []string
 	told   int
 	// facts for choosing steps.
@@ -27,12 +26,12 @@ type view struct {
 // facts are what the choice of the next step depends on.
 type facts struct {
 	exists, finished, suspended bool
-	// remaining is how many successes are missing; -1 for a work queue.
+	// remaining is the number of missing successes; -1 for a work queue.
 	remaining               int32
 	active, pending, ending []handle
 }
 
-// A handle is a pod on one side, with the class that makes it alike to others.
+// A handle is a pod on one side, with a class that equal pods share.
 type handle struct {
 	*seenPod
 	index int
@@ -61,8 +60,8 @@ func (sc *scene) jobLines() []string {
 	}
 	failed := fmt.Sprint(st.Failed)
 	if job.DeletionTimestamp != nil {
-		// Pods that the garbage collector deletes before the controller lets
-		// them go count as failed; it is a race between the two.
+		// If the garbage collector deletes pods before the controller releases them,
+		// they count as failed: a race between the two.
 		failed = "?"
 	}
 	lines := []string{
@@ -95,7 +94,7 @@ func uncounted(u *batchv1.UncountedTerminatedPods) string {
 	return fmt.Sprintf("succeeded=%d failed=%d", len(u.Succeeded), len(u.Failed))
 }
 
-// podLines say how many pods there are of each class, and were ever created.
+// podLines say how many pods of each class exist, and how many ever existed.
 func (sc *scene) podLines() []string {
 	classes, created := map[string]int{}, map[string]int{}
 	for _, p := range sc.pods {
@@ -149,8 +148,7 @@ func (p *seenPod) class() string {
 	return strings.Join(words, " ")
 }
 
-// tracked: the last that is seen of a pod that goes with its finalizer holds it
-// still.
+// tracked: the last version seen of a pod that goes with its finalizer still has it.
 func (p *seenPod) tracked() bool {
 	return !p.gone && slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer)
 }

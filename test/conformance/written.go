@@ -63,8 +63,8 @@ func newSpec(changes ...change) batchv1.JobSpec {
 	return spec
 }
 
-// Written returns the hand-written cases: one for each feature, and those that
-// once showed a difference.
+// Written returns the hand-written cases: one for each feature, and those that once
+// showed a difference.
 func Written() []*Case {
 	var cases []*Case
 	add := func(name string, spec batchv1.JobSpec, steps ...string) *Case {
@@ -125,8 +125,8 @@ func writeFailures(add adder) {
 	add("restarts-one-of-two", newSpec(backoffLimit(4), onFailure, parallelism(2), completions(2)), "restart * count=1", "succeed *")
 	add("restarts-limit-zero", newSpec(backoffLimit(0), onFailure), "restart 1 count=1")
 	add("restarts-then-success", newSpec(backoffLimit(3), onFailure), "restart 1 count=1", "succeed 1")
-	// Whether pods start before the deadline is a race, except where none do, or
-	// where the deadline comes later.
+	// Whether pods start before the deadline is a race, unless none start or the
+	// deadline comes later.
 	add("deadline", newSpec(deadline(3), parallelism(2), completions(3)), "wait").Manual = true
 	add("deadline-held", newSpec(parallelism(2)), "hold", "activeDeadlineSeconds 1", "end * failed")
 	add("per-index", newSpec(indexed(3), perIndex(0)), "fail #1", "succeed *")

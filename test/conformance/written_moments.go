@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// writeDeletions: the Job goes at each moment in the life of its pods.
+// writeDeletions: the Job is deleted at each moment in the life of its pods.
 func writeDeletions(add adder) {
 	for _, mode := range []string{"Background", "Foreground", "Orphan"} {
 		add("delete-just-succeeded-"+mode, newSpec(parallelism(2), completions(2)), "succeed 1 & delete "+mode)
@@ -33,8 +33,8 @@ func writeDeletions(add adder) {
 	}
 }
 
-// writeBursts: several things at once, with one possible end. Pods that succeed in
-// the moment in which they become too many are no such thing: the built-in
+// writeBursts: several things happen at once, with one possible end. Pods that succeed
+// at the moment in which they become too many do not belong here: the built-in
 // controller deletes some of them unseen.
 func writeBursts(add adder) {
 	add("recreate-twice", newSpec(parallelism(3), completions(3)), "delete Background & recreate & delete Background & recreate", "succeed *")
@@ -51,8 +51,8 @@ func writeBursts(add adder) {
 	add("burst-succeed-resize", newSpec(indexed(4)), "succeed #3 & resize 3", "succeed *")
 	add("burst-succeed-scale", newSpec(parallelism(3), completions(5)), "succeed *", "parallelism 2 & label a=b", "succeed *", "succeed *")
 	add("burst-complete-edit", newSpec(indexed(2)), "succeed * & label a=b & parallelism 1")
-	// If ours hears of the failure after the new parallelism, it creates one pod more
-	// before the Job fails; so does the built-in controller.
+	// If our side sees the failure after the new parallelism, it creates one more pod
+	// before the Job fails. So does the built-in controller.
 	for seed := range uint64(4) {
 		add(fmt.Sprint("burst-fail-and-scale-", seed), newSpec(backoffLimit(1), parallelism(2)), "fail 1 condition=DisruptionTarget", "fail 1 & parallelism 3").seed = seed
 	}
@@ -60,7 +60,7 @@ func writeBursts(add adder) {
 		"hold", "succeed #0,1 & label a=b", "end * failed")
 }
 
-// writeRestarts: the controllers die at moments that matter.
+// writeRestarts: the controllers die at the moments that matter.
 func writeRestarts(add adder) {
 	add("restart-after-success", newSpec(parallelism(2), completions(4)), "succeed 1 & crash", "succeed * & crash engine", "succeed *")
 	add("restart-after-failure", newSpec(indexed(3), perIndex(1)), "fail #1 & crash", "fail #1 & crash engine", "succeed *")
@@ -75,7 +75,8 @@ func writeRestarts(add adder) {
 	add("restart-created", newSpec(parallelism(4), completions(8)), "parallelism 8 & crash", "succeed * & crash engine")
 	add("restart-ignored-count", newSpec(indexed(2), perIndex(1), failurePolicy(onDisruption("Ignore"))),
 		"fail #0 condition=DisruptionTarget & crash", "fail #0 & crash", "fail #0 & crash", "succeed *")
-	// The Job fails as its policy says, although the pod is deleted while nobody looks.
+	// The Job fails as its policy says, although the pod is deleted while no controller
+	// runs.
 	add("restart-policy-pod-removed", newSpec(parallelism(2), completions(3), failurePolicy(onExit("FailJob", 42))), "hold", "crash & fail 1 exit=42 & remove *", "end * failed")
 	add("restart-policy-removed-first", newSpec(indexed(2), failurePolicy(onExit("FailJob", 42))), "hold", "crash & remove #1 & fail #1 exit=42")
 	add("restart-policy-between", newSpec(indexed(3), failurePolicy(onExit("FailJob", 42))), "hold", "fail #1 exit=42 & crash", "crash & end #0 failed", "end * succeeded")

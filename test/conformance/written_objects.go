@@ -18,7 +18,7 @@ func withSidecar(s *batchv1.JobSpec) {
 	}
 }
 
-// ownSelector: the Job selects pods by a label that others may bear too.
+// ownSelector: the Job selects pods by a label that other pods may have too.
 func ownSelector(s *batchv1.JobSpec) {
 	s.ManualSelector = ptr(true)
 	s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"queue": "mine"}}
@@ -87,7 +87,7 @@ func writeContainers(add adder) {
 		"fail 1 exit=7 condition=DisruptionTarget", "fail 1 exit=7 condition=Other")
 }
 
-// writeOwners: pods that come to a Job, or leave it.
+// writeOwners: pods that join a Job, or leave it.
 func writeOwners(add adder) {
 	add("adopt-running", newSpec(ownSelector, parallelism(2), completions(2)), "succeed *").Before = "pod phase=Running"
 	add("adopt-succeeded", newSpec(ownSelector, parallelism(2), completions(3)), "succeed *").Before = "pod phase=Succeeded"
@@ -113,8 +113,8 @@ func writeOwners(add adder) {
 	add("stray-tracked-foreign", newSpec(), "pod tracked=true owner=other phase=Failed", "succeed 1", "delete Background")
 }
 
-// writeEdits: each field that the API server lets one change, and some that it
-// does not.
+// writeEdits: each field that the API server allows to change, and some that it does
+// not.
 func writeEdits(add adder) {
 	add("edit-backoff-limit-down", newSpec(completions(3), parallelism(2)), "fail 1", "backoffLimit 0", "delete Background")
 	add("edit-backoff-limit-up", newSpec(backoffLimit(1)), "fail 1", "backoffLimit 3", "fail 1", "succeed 1")
