@@ -1,7 +1,7 @@
-# Everything a person or a CI runs, by name. `make` alone lists the targets.
+# All commands of the project. `make` alone lists the targets.
 #
-# Needed: Go, make, bash and git. The tools (buf, the generators, the linters) are pinned in tools/go.mod and built
-# into .bin; a C compiler only switches the race detector on.
+# You need Go, make, bash and git. The versions of the tools (buf, the generators, the linters) are pinned in tools/go.mod
+# and tools/lint/go.mod; they are built into .bin. With a C compiler the tests run with the race detector.
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -9,13 +9,13 @@ SHELL := /usr/bin/env bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
-# The modules are those of go.work. The modules of the tools stand outside it, so that the tools' dependencies do not
-# reach the products; their go commands run with GOWORK=off.
+# The modules of go.work. The modules of the tools are outside of it, so that their dependencies do not affect the
+# products; their go commands run with GOWORK=off.
 OUTSIDE := tools tools/chart tools/lint
 MODULES := $(shell go work edit -json go.work | sed -n 's/.*"DiskPath": "\.\/\(.*\)".*/\1/p')
 BIN := $(CURDIR)/.bin
 
-# tools/run-all.sh starts other targets with it.
+# tools/run-all.sh uses it to start other targets.
 export MAKE
 
 # Where the tests find the programs that they start.
@@ -43,7 +43,7 @@ cluster-packages: ## install the Debian packages that a node with real container
 	@deploy/local/cluster-packages.sh
 
 .PHONY: demo
-demo: build $(if $(filter containers,$(NODE)),build-node) ## run real Jobs on a local control plane and show what becomes of them (NODE=containers: for real; root)
+demo: build $(if $(filter containers,$(NODE)),build-node) ## run the example Jobs on a local control plane and check how they end (NODE=containers: real containers; root)
 	@bin/jobpolicy-local demo --node=$(or $(NODE),processes)
 
 .PHONY: images
@@ -52,7 +52,7 @@ images: ## make the container images of both services in bin/images (VERSION= RE
 		-repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)'
 
 .PHONY: release
-release: verify ## make release VERSION=v0.1.0 in bin/release: images, chart, manifests, modules, sums; says what to push, pushes nothing
+release: verify ## make release VERSION=v0.1.0 in bin/release: images, chart, manifests, modules, checksums; prints what to push, and pushes nothing
 	@GOWORK=off go -C tools run ./cmd/release -C $(CURDIR) -repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)' '$(VERSION)'
 
 # --- tests ----------------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ export RAPID_NOFAILFILE := true
 
 # promtool runs the tests of the alerts. Debian has it in the package prometheus, whose service nobody wants here.
 .PHONY: promtool
-promtool: ## take promtool, which tests the alerts, out of Debian's package prometheus into .bin, unless it is there
+promtool: ## extract promtool, which tests the alerts, from Debian's package prometheus into .bin, unless it is installed
 	@tools/promtool.sh $(BIN)
 
 .PHONY: clients
@@ -100,7 +100,7 @@ test-images:
 
 # make test tries the quick ones.
 .PHONY: attack
-attack: ## attack an engine in every known way: its memory stays below the manifest's limit; another caller's latency is measured (MEASURE=10s)
+attack: ## attack an engine in every known way: check that its memory stays below the manifest's limit, and measure another caller's latency (MEASURE=10s)
 	go -C services test -count=1 -v ./cmd/jobpolicy-engine -run 'TestAttacks' -args -attack.all -attack.measure=$(or $(MEASURE),10s)
 
 .PHONY: test-tools
@@ -127,7 +127,7 @@ endef
 $(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
 
 .PHONY: explore
-explore: ## run the property tests with new seeds, and print those that find something (FOR=10m, or N=100 seeds)
+explore: ## run the property tests with new seeds, and print the seeds that fail (FOR=10m, or N=100 seeds)
 	@FOR='$(FOR)' N='$(N)' tools/explore.sh
 
 # The same cases under the built-in controllers and under ours; a fifth as many CronJobs, and some times to live.
@@ -143,11 +143,11 @@ conformance: ## compare with the built-in controllers on N=5000 generated cases 
 RUN_WORLDS = go -C test test -count=1 -timeout 0 -v ./world -run
 
 .PHONY: simulate
-simulate: ## play N=1000 simulated worlds from seed FROM=1 on, or replay one and tell its story: SEED=7 (TELL=1: as it is)
+simulate: ## simulate N=1000 worlds from seed FROM=1 on, or replay one and print its history: SEED=7 (TELL=1: without shrinking it)
 	@$(RUN_WORLDS) TestWorlds -args $(if $(SEED),-world.seed=$(SEED) $(if $(TELL),-world.tell),-world.seeds=$(or $(N),1000) -world.from=$(or $(FROM),1)) $(WORLD_ARGS)
 
 .PHONY: mutants
-mutants: ## plant defects in engine and executor and look for each in simulated worlds (MUTANT=regexp N=20000; hours)
+mutants: ## plant defects in engine and executor, and search for each in simulated worlds (MUTANT=regexp N=20000; hours)
 	@$(RUN_WORLDS) 'TestMutants$$' -args -world.mutants='$(or $(MUTANT),.)' -world.mutant-seeds=$(or $(N),20000) $(WORLD_ARGS)
 
 # Kubernetes' own end-to-end specs of Jobs, CronJobs and times to live (test/specs), on any cluster. ALL=1 runs those
@@ -206,7 +206,7 @@ $(BIN)/.built: tools/go.mod tools/go.sum tools/lint/go.mod tools/lint/go.sum $(w
 	@touch $@
 
 .PHONY: generate
-generate: tools ## format the contract and write the Go code that follows from it
+generate: tools ## format the contract and generate the Go code
 	$(BIN)/buf format -w
 	$(BIN)/buf generate
 
@@ -223,7 +223,7 @@ $(BIN)/helm: tools/chart/go.mod tools/chart/go.sum
 	@touch $@
 
 .PHONY: align
-align: tools ## bring every module to the newest version that any of them takes of a shared dependency
+align: tools ## update every module to the newest version of a shared dependency that any module requires
 	$(BIN)/checkrules -align versions
 
 .PHONY: fmt
@@ -236,11 +236,11 @@ fmt: tools ## format every Go and proto file
 CHECKS := tidy gofumpt vet staticcheck lint imports purity versions docs buf-lint buf-format buf-breaking generated
 
 .PHONY: verify
-verify: tools ## check everything short of tests; each check is also a target, verify-<check>
+verify: tools ## run all checks except the tests; each check is also a target, verify-<check>
 	@tools/run-all.sh 'make verify' $(addprefix verify-,$(CHECKS))
 
 .PHONY: verify-tidy
-verify-tidy: ## each go.mod and go.sum says exactly what the code needs
+verify-tidy: ## each go.mod and go.sum lists exactly what the code needs
 	@$(call each_module,GOWORK=off go -C $$m mod tidy -diff)
 	@for m in deploy/local/programs/*/; do GOWORK=off go -C $$m mod tidy -diff || { echo "^ in $$m"; exit 1; }; done
 
@@ -275,7 +275,7 @@ verify-versions: tools ## one version of each dependency in all modules
 	@$(BIN)/checkrules versions
 
 .PHONY: verify-docs
-verify-docs: tools ## the versions that documents name are those that are built and tested
+verify-docs: tools ## documents name the versions that are built and tested
 	@$(BIN)/checkrules docs
 
 .PHONY: verify-buf-lint
@@ -287,11 +287,11 @@ verify-buf-format: tools ## the contract is formatted
 	@$(BIN)/buf format --diff --exit-code
 
 .PHONY: verify-buf-breaking
-verify-buf-breaking: tools ## the contract breaks no caller of the one that landed before
+verify-buf-breaking: tools ## the contract is compatible with the last one on main
 	@tools/breaking.sh
 
 .PHONY: verify-generated
-verify-generated: tools ## the generated code is what the contract generates
+verify-generated: tools ## the generated code is up to date
 	@tools/generated.sh
 
 .PHONY: clean

@@ -41,7 +41,7 @@ func main() {
 	flag.StringVar(&o.engine, "engine", "", "gRPC `target` of the engine")
 	flag.StringVar(&o.tlsDir, "tls-dir", "/tls", "directory of ca.crt and, for a caller with a certificate, tls.crt and tls.key")
 	flag.StringVar(&o.request, "request", "", "the DecideJobRequest, as protobuf `JSON`")
-	flag.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long the engine is tried")
+	flag.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to try to reach the engine")
 	flag.Parse()
 	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "enginecaller:", err)

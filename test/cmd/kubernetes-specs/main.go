@@ -56,8 +56,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("kubernetes-specs", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "`file` that leads to the cluster, with all rights")
-	flags.BoolVar(&o.choice.All, "all", false, "run the specs that take more than two minutes, too")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig `file` of the cluster, with all rights")
+	flags.BoolVar(&o.choice.All, "all", false, "also run the specs that take more than two minutes")
 	flags.IntVar(&o.parallel, "parallel", 4, "how many specs run at a time, besides those that only wait")
 	flags.DurationVar(&o.timeout, "timeout", 15*time.Minute, "after this time what still runs is interrupted, and fails")
 	flags.BoolVar(&o.list, "list", false, "print the specs and run none")

@@ -12,7 +12,7 @@ const imageRegistryAbout = `Tells containerd which images it has when it asks a 
 func runImageRegistry(args []string, stderr io.Writer) error {
 	flags := newFlags("image-registry", imageRegistryAbout, stderr)
 	address := flags.String("address", "127.0.0.1:5000", "`host:port` to listen on")
-	socket := flags.String("containerd", containernode.Socket, "`file` that is containerd's socket")
+	socket := flags.String("containerd", containernode.Socket, "socket `file` of containerd")
 	if err := parseFlags(flags, args); err != nil {
 		return err
 	}

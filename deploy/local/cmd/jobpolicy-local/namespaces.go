@@ -11,7 +11,7 @@ to end. "up --node=containers" starts it.`
 
 func runNamespaces(args []string, stderr io.Writer) error {
 	flags := newFlags("namespaces", namespacesAbout, stderr)
-	config := flags.String("config", "", "`file` that says how")
+	config := flags.String("config", "", "`file` with the settings of the namespaces")
 	if err := parseFlags(flags, args); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func runNode(args []string, stderr io.Writer) error {
 	var debug bool
 	var cfg hostnode.Config
 	flags := newFlags("node", nodeAbout, stderr)
-	flags.StringVar(&cfg.Kubeconfig, "kubeconfig", "", "`file` that leads to the API server")
+	flags.StringVar(&cfg.Kubeconfig, "kubeconfig", "", "kubeconfig `file` of the API server")
 	flags.StringVar(&cfg.NodeName, "node-name", cluster.DefaultNodeName, "`name` of the Node object")
 	flags.StringVar(&cfg.RootDir, "root-dir", "", "`directory` for the pods' files and logs")
 	flags.StringVar(&cfg.Address, "address", "127.0.0.1:0", "`host:port` of the API from which the API server reads logs; port 0 is any free one")
@@ -25,11 +25,11 @@ func runNode(args []string, stderr io.Writer) error {
 	flags.StringVar(&cfg.ClientCAFile, "client-ca-file", "", "`file` with the authority of its clients' certificates")
 	flags.DurationVar(&cfg.CrashBackoffBase, "crash-backoff-base", 10*time.Second, "delay before a container's second restart; doubles with each further one")
 	flags.DurationVar(&cfg.CrashBackoffMax, "crash-backoff-max", 5*time.Minute, "longest delay before a restart")
-	flags.Func("container-env", "`NAME=VALUE` that every container starts with; repeatable", func(line string) error {
+	flags.Func("container-env", "environment variable `NAME=VALUE` of every container; repeatable", func(line string) error {
 		cfg.ContainerEnv = append(cfg.ContainerEnv, line)
 		return nil
 	})
-	flags.IntVar(&cfg.MaxPods, "max-pods", 500, "how many pods the scheduler may place here")
+	flags.IntVar(&cfg.MaxPods, "max-pods", 500, "largest number of pods on the node")
 	flags.BoolVar(&debug, "debug", false, "log every step of every pod")
 	if err := parseFlags(flags, args); err != nil {
 		return err

@@ -78,7 +78,7 @@ func parseUpFlags(args []string, stderr io.Writer) (upFlags, error) {
 	flags.StringVar(&f.stateDir, "state-dir", "",
 		"`directory` for data, keys, logs (default: a new one in "+os.TempDir()+"; with --keep "+keptStateDir()+")")
 	flags.BoolVar(&f.keep, "keep", false,
-		"leave the state directory in place at the end; the next \"up --keep\" continues from it")
+		"keep the state directory at the end; the next \"up --keep\" continues from it")
 	flags.StringVar(&f.binDir, "bin-dir", "",
 		"`directory` of jobpolicy-engine and jobpolicy-executor (default: that of this executable)")
 	flags.Func("node", nodeUsage, func(kind string) (err error) {
@@ -93,9 +93,9 @@ func parseUpFlags(args []string, stderr io.Writer) (upFlags, error) {
 	flags.Var(&f.args, "arg",
 		"`component=flag` to append to a component's arguments, e.g. jobpolicy-executor=--pod-failure-backoff=1s; repeatable")
 	flags.BoolVar(&f.withoutEngine, "without-engine", false,
-		"leave the policy engine out; the executor then decides in its own process")
+		"do not start the policy engine; the executor decides in its own process")
 	flags.BoolVar(&f.withoutExecutor, "without-executor", false,
-		"leave the executor out, to run one by hand")
+		"do not start the executor, so that you can run one by hand")
 	return f, parseFlags(flags, args)
 }
 
