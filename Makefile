@@ -126,6 +126,10 @@ test-$(call slug,$(1)): build
 endef
 $(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
 
+.PHONY: cases
+cases: ## write the cases of proto/conformance from the engine's scenarios
+	go -C engine test -count=1 . -run 'TestScenarios|TestInvalidRequests' -conformance.write
+
 .PHONY: explore
 explore: ## run the property tests with new seeds, and print the seeds that fail (FOR=10m, or N=100 seeds)
 	@FOR='$(FOR)' N='$(N)' tools/explore.sh

@@ -30,6 +30,7 @@ func TestScenarios(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			s := newScene()
 			datadriven.RunTest(t, path, s.directive)
+			s.cases.check(t, filepath.Base(path))
 		})
 	}
 }
@@ -53,7 +54,7 @@ func (s *scene) directive(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (s *scene) decide(apply bool) string {
-	resp, err := engine.DecideJob(s.req)
+	resp, err := s.ask()
 	if err != nil {
 		return renderError(err)
 	}
@@ -71,7 +72,7 @@ func (s *scene) decide(apply bool) string {
 func (s *scene) run(rounds int) string {
 	var b strings.Builder
 	for round := 1; round <= rounds; round++ {
-		resp, err := engine.DecideJob(s.req)
+		resp, err := s.ask()
 		if err != nil {
 			return b.String() + renderError(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -21,6 +22,15 @@ import (
 // A scene is the snapshot that a scenario file builds line by line.
 type scene struct {
 	req *jobpolicyv1.DecideJobRequest
+	// cases are what was asked and answered.
+	cases caseFile
+}
+
+// ask decides, and notes it.
+func (s *scene) ask() (*jobpolicyv1.DecideJobResponse, error) {
+	resp, err := engine.DecideJob(s.req)
+	s.cases.add(s.req, resp, err)
+	return resp, err
 }
 
 func newScene() *scene {
@@ -54,7 +64,7 @@ func (s *scene) tell(line string) error {
 		return err
 	}
 	if name == "job" {
-		*s = *newScene()
+		*s = scene{req: newScene().req, cases: s.cases}
 		name = "spec"
 	}
 	lines := map[string]func([]datadriven.CmdArg) error{

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -233,11 +235,15 @@ func TestInvalidRequests(t *testing.T) {
 		"a ledger that is too large":    {func(r *request) { r.Settings.MaxUncountedPods = 100_001 }, "settings.max_uncounted_pods", "is 100001"},
 		"too many changes a round":      {func(r *request) { r.Settings.MaxPodChanges = 100_001 }, "settings.max_pod_changes", "is 100001"},
 	}
-	for name, tc := range cases {
+	var refused caseFile
+	defer func() { refused.check(t, "invalid_requests.txt") }()
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		tc := cases[name]
 		t.Run(name, func(t *testing.T) {
 			req := validRequest(t)
 			tc.change(req)
 			resp, err := engine.DecideJob(req)
+			refused.refuse(req, tc.field)
 			var invalid *engine.InvalidRequestError
 			if !errors.As(err, &invalid) || resp != nil {
 				t.Fatalf("DecideJob = %v, %v; want an InvalidRequestError", resp, err)

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/testengine"
+)
+
+func TestOurEnginePasses(t *testing.T) {
+	e := testengine.Start(t, testengine.Config{})
+	junit := filepath.Join(t.TempDir(), "results.xml")
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"engine", "--address", e.Address, "--engine-insecure", "--junit", junit}, &out, &out); code != program.ExitOK {
+		t.Fatalf("exit status %d:\n%s", code, out.String())
+	}
+	suites := readJUnit(t, junit)
+	tests := 0
+	for _, s := range suites.Suites {
+		tests += s.Tests
+		if s.Failures != 0 || len(s.Cases) != s.Tests {
+			t.Errorf("suite %s: %d failures, %d of %d cases", s.Name, s.Failures, len(s.Cases), s.Tests)
+		}
+	}
+	if tests < 200 || !strings.Contains(out.String(), "decide_job/backofflimit_never") {
+		t.Errorf("%d tests; printed:\n%s", tests, out.String())
+	}
+}
+
+// Each of these engines is wrong in one thing.
+func TestWrongEnginesFail(t *testing.T) {
+	type decide = func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+	changed := func(change func(*jobpolicyv1.DecideJobResponse)) decide {
+		return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			resp, err := engine.DecideJob(req)
+			if err == nil {
+				change(resp)
+			}
+			return resp, err
+		}
+	}
+	asked := 0
+	cases := map[string]struct {
+		decide decide
+		want   string
+	}{
+		"it releases nothing":            {changed(func(r *jobpolicyv1.DecideJobResponse) { r.Release = nil }), "decide_job/ledger_protocol, line"},
+		"it has no events":               {changed(func(r *jobpolicyv1.DecideJobResponse) { r.Events = nil }), "decide_job/suspend_resume, line"},
+		"it does not say when to ask":    {changed(func(r *jobpolicyv1.DecideJobResponse) { r.RequeueTime = nil }), "decide_job/retry_delay, line"},
+		"it creates one pod fewer":       {changed(func(r *jobpolicyv1.DecideJobResponse) { r.Create = nil }), "decide_job/completions_fixed, line"},
+		"it answers differently by turn": {changed(func(r *jobpolicyv1.DecideJobResponse) { asked++; r.Explanation.Generation = int64(asked) }), "another answer the second time"},
+		"it mends requests": {func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			req = proto.CloneOf(req)
+			if req.Now == nil {
+				req.Now = timestamppb.New(time.Unix(0, 0))
+			}
+			return engine.DecideJob(req)
+		}, "got an answer, want the error INVALID_ARGUMENT for now"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := testengine.Start(t, testengine.Config{Decide: tc.decide})
+			junit := filepath.Join(t.TempDir(), "results.xml")
+			var out bytes.Buffer
+			if code := run(t.Context(), []string{"engine", "--address", e.Address, "--engine-insecure", "--junit", junit}, &out, &out); code != program.ExitFailed {
+				t.Fatalf("exit status %d:\n%s", code, out.String())
+			}
+			if !strings.Contains(out.String(), tc.want) {
+				t.Errorf("what was printed lacks %q", tc.want)
+			}
+			failed := 0
+			for _, s := range readJUnit(t, junit).Suites {
+				failed += s.Failures
+			}
+			if failed == 0 {
+				t.Error("the JUnit file has no failure")
+			}
+		})
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	cases := map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"help":            {[]string{"--help"}, program.ExitOK, "usage: jobpolicy-conformance engine"},
+		"version":         {[]string{"--version"}, program.ExitOK, "jobpolicy-conformance devel"},
+		"nothing":         {nil, program.ExitUsage, `must be "engine"`},
+		"no address":      {[]string{"engine"}, program.ExitUsage, "--address is required"},
+		"no time":         {[]string{"engine", "--address=x", "--timeout=0"}, program.ExitUsage, "--timeout must be above 0"},
+		"an unknown flag": {[]string{"engine", "--adress=x"}, program.ExitUsage, "--adress"},
+		"nobody there":    {[]string{"engine", "--address=127.0.0.1:1", "--engine-insecure", "--timeout=100ms"}, program.ExitFailed, "GetServerInfo"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if code := run(t.Context(), tc.args, &out, &out); code != tc.code || !strings.Contains(out.String(), tc.want) {
+				t.Errorf("exit status %d, want %d; printed %q, want %q in it", code, tc.code, out.String(), tc.want)
+			}
+		})
+	}
+}
+
+func readJUnit(t *testing.T, file string) (suites junitSuites) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = xml.Unmarshal(data, &suites)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return suites
+}
