@@ -6,38 +6,44 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// Annotations of a CronJob that are read here. The engine reads the others: they are
-// part of the request as they are written.
+// Annotations of a CronJob that this package reads. The request has the others as they
+// are written, for the engine.
 const (
 	// AnnotationManagedBy names the controller that runs the CronJob, as
 	// spec.managedBy does for a Job.
 	AnnotationManagedBy = "jobpolicy.dev/managed-by"
-	// AnnotationSuspend is "true" while no runs are to start, on a CronJob whose
-	// spec.suspend keeps the built-in controller away.
+	// AnnotationSuspend is "true" while no runs may start. It is for CronJobs whose
+	// spec.suspend is true to keep the built-in controller away.
 	AnnotationSuspend = "jobpolicy.dev/suspend"
 )
 
-// handedOver reports whether the CronJob names this controller, so that
-// spec.suspend is meant for the built-in one.
-func (c *Controller) handedOver(cron *batchv1.CronJob) bool {
-	return cron.Annotations[AnnotationManagedBy] == c.cfg.ManagedBy
+// scope says which CronJobs are managed here, and which are suspended.
+type scope struct {
+	managedBy      string // Config.ManagedBy
+	replaceBuiltin bool   // Config.ReplaceBuiltin
+}
+
+// handedOver reports whether the CronJob names this controller. If so, spec.suspend
+// only tells the built-in controller to leave it alone.
+func (s scope) handedOver(cron *batchv1.CronJob) bool {
+	return cron.Annotations[AnnotationManagedBy] == s.managedBy
 }
 
 // managed reports whether this controller runs the CronJob.
-func (c *Controller) managed(cron *batchv1.CronJob) bool {
+func (s scope) managed(cron *batchv1.CronJob) bool {
 	manager, named := cron.Annotations[AnnotationManagedBy]
-	if named && manager != c.cfg.ManagedBy {
+	if named && manager != s.managedBy {
 		return false
 	}
-	return c.cfg.ReplaceBuiltin || (named && specSuspended(cron))
+	return s.replaceBuiltin || (named && specSuspended(cron))
 }
 
 func specSuspended(cron *batchv1.CronJob) bool { return cron.Spec.Suspend != nil && *cron.Spec.Suspend }
 
-// suspended is what the CronJob's user means. Text that is no truth value holds
-// runs back: a start cannot be taken back.
-func (c *Controller) suspended(cron *batchv1.CronJob) bool {
-	if !c.handedOver(cron) {
+// suspended reports whether the CronJob's user has suspended it. A text that is not a
+// boolean suspends it, too: a started run cannot be undone.
+func (s scope) suspended(cron *batchv1.CronJob) bool {
+	if !s.handedOver(cron) {
 		return specSuspended(cron)
 	}
 	text, ok := cron.Annotations[AnnotationSuspend]

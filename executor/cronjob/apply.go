@@ -4,60 +4,71 @@ import (
 	"context"
 	"errors"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"jobpolicy.dev/executor/controller"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // errChanged: the decision was made on an older version of the CronJob.
 var errChanged = errors.New("cron job has changed since the decision")
 
+// An applier carries decisions out.
+type applier struct {
+	live
+	base  *controller.Controller
+	scope scope
+	skew  prometheus.Histogram // From when a run was due to its Job's creation.
+}
+
 // apply carries a decision out in the contract's order, and stops at the first
 // step that does not succeed. again: the next reconcile is due at once.
-func (c *Controller) apply(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again bool, err error) {
+func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again bool, err error) {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
-		c.base.RecordEvents(snap.cron, d.GetEvents())
+		a.base.RecordEvents(snap.cron, d.GetEvents())
 		s.recorded(snap.jobs)
 		return false, nil
 	}
 	if d.GetCreate() != nil {
 		// A started run cannot be undone. So read from the API server, and not from
 		// the cache, whether the decision was made on the newest version.
-		if err := c.confirm(ctx, s, snap); err != nil {
+		if err := a.confirm(ctx, s, snap); err != nil {
 			return errors.Is(err, errChanged), ignore(err, errChanged)
 		}
 	}
 	if d.GetCreate() != nil && len(d.GetDelete()) > 0 {
 		// Nothing is deleted to make room for a run that cannot start.
-		if used, err := c.nameInUse(ctx, s, snap, d.GetCreate()); err != nil || used {
+		if used, err := a.nameInUse(ctx, s, snap, d.GetCreate()); err != nil || used {
 			return used, err
 		}
 	}
 	for _, del := range d.GetDelete() {
-		if err := c.deleteJob(ctx, s, snap, del); err != nil {
+		if err := a.deleteJob(ctx, s, snap, del); err != nil {
 			return false, err
 		}
 	}
 	events := d.GetEvents()
 	if d.GetCreate() != nil {
-		created, err := c.createJob(ctx, s, snap, d.GetCreate())
+		created, err := a.createJob(ctx, s, snap, d.GetCreate())
 		if err != nil || !created {
 			return !created && err == nil, err
 		}
 		// The events go out now, whether or not the next writes succeed: no later
 		// decision reports this run again.
-		c.base.RecordEvents(snap.cron, events)
+		a.base.RecordEvents(snap.cron, events)
 		events = nil
 	}
-	if err := c.edit(ctx, s, snap, d.GetEdits()); err != nil {
+	if err := a.edit(ctx, s, snap, d.GetEdits()); err != nil {
 		return errors.Is(err, errChanged), ignore(err, errChanged)
 	}
-	written, err := c.writeStatus(ctx, s, snap, d.GetStatus())
+	written, err := a.writeStatus(ctx, s, snap, d.GetStatus())
 	if err != nil {
 		return errors.Is(err, errChanged), ignore(err, errChanged)
 	}
 	if d.GetCreate() == nil {
 		s.recorded(snap.jobs)
 	}
-	c.base.RecordEvents(snap.cron, events)
+	a.base.RecordEvents(snap.cron, events)
 	// If the API server would store the status unchanged, the same decision would follow
 	// for ever (invariant I11).
 	changed := written || d.GetStatus() == nil || d.GetEdits() != nil
@@ -71,8 +82,8 @@ func ignore(err, what error) error {
 	return err
 }
 
-func (c *Controller) confirm(ctx context.Context, s *cronState, snap snapshot) error {
-	live, err := c.liveCron(ctx, s)
+func (a *applier) confirm(ctx context.Context, s *cronState, snap snapshot) error {
+	live, err := a.liveCron(ctx, s)
 	if err != nil {
 		return err
 	}

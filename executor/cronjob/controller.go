@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,7 +37,8 @@ type Controller struct {
 	cfg      Config
 	base     *controller.Controller
 	queue    *controller.Queue[types.UID]
-	skew     prometheus.Histogram // Of runs: from when one was due to its Job's creation.
+	scope    scope
+	applier  *applier
 	informer cache.SharedIndexInformer
 
 	mu    sync.Mutex
@@ -60,7 +60,11 @@ func New(cfg Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{cfg: cfg, base: base, skew: skew, crons: map[types.UID]*cronState{}}
+	scope := scope{managedBy: cfg.ManagedBy, replaceBuiltin: cfg.ReplaceBuiltin}
+	c := &Controller{
+		cfg: cfg, base: base, scope: scope, crons: map[types.UID]*cronState{},
+		applier: &applier{live: live{cfg.Client}, base: base, scope: scope, skew: skew},
+	}
 	c.queue = controller.NewQueue(base, controller.Options[types.UID]{
 		Name: metrics.CronJobQueue, Reconcile: c.Reconcile, Describe: c.describe,
 	})

@@ -265,7 +265,7 @@ func TestWhoseACronJobIsAndWhetherItIsSuspended(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, replace := range []bool{false, true} {
-				c := &Controller{cfg: Config{Config: controller.Config{ManagedBy: us, ReplaceBuiltin: replace}}}
+				c := scope{managedBy: us, replaceBuiltin: replace}
 				want := tc.beside
 				if replace {
 					want = tc.instead
@@ -296,7 +296,7 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.cron.ResourceVersion = "5"
-			got, err := (&Controller{cfg: Config{Config: controller.Config{ManagedBy: us}}}).editPatch(tc.cron, tc.edits)
+			got, err := (&applier{scope: scope{managedBy: us}}).editPatch(tc.cron, tc.edits)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -314,12 +314,12 @@ const (
 
 // An engine has no business with the annotations of others.
 func TestOnlyOurOwnAnnotationsAreEdited(t *testing.T) {
-	c := &Controller{}
+	a := &applier{}
 	for name, edits := range map[string]*jobpolicyv1.CronJobEdits{
 		"set":    {SetAnnotations: map[string]string{"example.com/other": "x"}},
 		"remove": {RemoveAnnotations: []string{"example.com/other"}},
 	} {
-		if patch, err := c.editPatch(testCron(), edits); !errors.Is(err, controller.ErrBadAnswer) {
+		if patch, err := a.editPatch(testCron(), edits); !errors.Is(err, controller.ErrBadAnswer) {
 			t.Errorf("%s: patch %s, error %v; want ErrBadAnswer", name, patch, err)
 		}
 	}

@@ -1,23 +1,23 @@
-// Package cronjob carries out decisions about CronJobs: it watches them and the
-// Jobs they control, asks the policy engine what is due, and starts and deletes
-// Jobs as it says.
+// Package cronjob runs CronJobs: it watches them and the Jobs they control, asks the
+// policy engine what is due, and creates and deletes Jobs as the engine decides.
 //
 // # Which CronJobs
 //
-// In place of the built-in controller (Config.ReplaceBuiltin) all are ours but
-// those that AnnotationManagedBy gives to somebody else. Beside it, a CronJob is
-// ours when AnnotationManagedBy names us and spec.suspend is true: for the
-// built-in controller it is suspended then, and what its user means by "suspended"
-// is AnnotationSuspend. Should both controllers hold a CronJob for theirs for a
-// moment, as when spec.suspend is changed while a run is due, they still cannot
-// both start that run: the name of its Job follows from the scheduled time, in the
-// built-in controller's own form, and the API server takes a name once.
+// In place of the built-in controller (Config.ReplaceBuiltin), this one manages all
+// CronJobs except those whose AnnotationManagedBy names another manager. Beside the
+// built-in controller, it manages a CronJob if AnnotationManagedBy names this
+// controller and spec.suspend is true. The built-in controller then takes the CronJob
+// for suspended; users suspend it with AnnotationSuspend.
 //
-// # A round
+// While spec.suspend changes, both controllers may manage the CronJob for a moment.
+// They cannot both start the same run: its Job's name is computed from the scheduled
+// time, in the same way by both, and the API server accepts a name once.
+//
+// # A reconcile
 //
 // One snapshot, one decision, carried out in the contract's order: delete, create,
-// edit, status, events. A created Job is part of the next snapshot at once, from
-// the API server's answer and not from the watch, and the status that lists it is
-// written then. Whatever is lost in between by a restart is found again in the
-// cluster: the Job by its owner reference, the scheduled time by its annotation.
+// edit, status, events. A Job that was created is in the next snapshot at once, from the
+// API server's answer, whether or not the watch shows it; the status that lists it is
+// written then. A restart loses nothing: the Job is found again by its owner reference,
+// and the scheduled time by the Job's annotation.
 package cronjob

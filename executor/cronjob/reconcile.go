@@ -9,11 +9,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 
-	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -41,7 +39,7 @@ func (c *Controller) Reconcile(ctx context.Context, uid types.UID) (controller.R
 	if cron == nil {
 		return controller.Result{}, nil
 	}
-	if !c.managed(cron) {
+	if !c.scope.managed(cron) {
 		c.warnNotSuspended(s, cron)
 		return controller.Result{}, nil
 	}
@@ -63,8 +61,8 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 	s.mu.Lock()
 	s.last = d.GetExplanation()
 	s.mu.Unlock()
-	c.explain(ctx, snap, d)
-	again, err := c.apply(ctx, s, snap, d)
+	explain(ctx, c.cfg.Logger, snap, d)
+	again, err := c.applier.apply(ctx, s, snap, d)
 	switch {
 	case err != nil:
 		return controller.Result{}, err
@@ -78,22 +76,22 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 
 // warnNotSuspended says why a CronJob that names this controller is left alone.
 func (c *Controller) warnNotSuspended(s *cronState, cron *batchv1.CronJob) {
-	if !c.handedOver(cron) {
+	if !c.scope.handedOver(cron) {
 		return
 	}
-	c.warnOnce(s, cron, EventNotSuspended, fmt.Sprintf(
+	s.warnOnce(c.base.Recorder, cron, EventNotSuspended, fmt.Sprintf(
 		"%s names this controller, but spec.suspend is not true: the built-in controller runs this CronJob until it is", AnnotationManagedBy))
 }
 
 // warnOnce records a warning once for each generation and text.
-func (c *Controller) warnOnce(s *cronState, cron *batchv1.CronJob, reason, message string) {
+func (s *cronState) warnOnce(recorder record.EventRecorder, cron *batchv1.CronJob, reason, message string) {
 	warning := fmt.Sprintf("%d %s", cron.Generation, message)
 	s.mu.Lock()
 	repeated := s.warned == warning
 	s.warned = warning
 	s.mu.Unlock()
 	if !repeated {
-		c.base.Recorder.Event(cron, corev1.EventTypeWarning, reason, message)
+		recorder.Event(cron, corev1.EventTypeWarning, reason, message)
 	}
 }
 
@@ -138,7 +136,7 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 		if err != nil || seen[ref.UID] {
 			continue // It is not part of the question.
 		}
-		job, err := c.liveJob(ctx, snap.cron.Namespace, ref.Name)
+		job, err := c.applier.liveJob(ctx, snap.cron.Namespace, ref.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -151,25 +149,11 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 	return absent, nil
 }
 
-// liveJob reads a Job past every cache; nil when there is none of the name.
-func (c *Controller) liveJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
-	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
-	defer cancel()
-	job, err := c.cfg.Client.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading job %s: %w", name, err)
-	}
-	return job, nil
-}
-
 // ask calls the engine and checks its answer.
 func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (*jobpolicyv1.DecideCronJobResponse, error) {
 	d, err := controller.Ask(ctx, c.base, c.cfg.Decider.DecideCronJob, snap.req)
 	if errors.Is(err, controller.ErrRejected) {
-		c.warnOnce(s, snap.cron, eventPolicyRejected, controller.Rejection(err))
+		s.warnOnce(c.base.Recorder, snap.cron, eventPolicyRejected, controller.Rejection(err))
 	}
 	if err != nil {
 		return nil, err
@@ -180,31 +164,11 @@ func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (*job
 	return d, nil
 }
 
-// liveCron reads the CronJob past every cache and takes it in. errGone: it does
-// not exist any more.
-func (c *Controller) liveCron(ctx context.Context, s *cronState) (*batchv1.CronJob, error) {
-	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
-	defer cancel()
-	cron, err := c.cfg.Client.BatchV1().CronJobs(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, errGone
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading cron job: %w", err)
-	}
-	if cron.UID != s.uid {
-		return nil, errGone
-	}
-	cron.ManagedFields = nil
-	s.observe(cron)
-	return cron, nil
-}
-
 // explain writes the decision's explanation to the span and the log.
-func (c *Controller) explain(ctx context.Context, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) {
+func explain(ctx context.Context, log *slog.Logger, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) {
 	span := trace.SpanFromContext(ctx)
 	span.SetAttributes(telemetry.AttrSummary.String(d.GetExplanation().GetSummary()))
 	telemetry.DescribeRules(span, d.GetExplanation().GetRules())
-	c.cfg.Logger.DebugContext(ctx, "decided", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name),
+	log.DebugContext(ctx, "decided", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name),
 		slog.String("summary", d.GetExplanation().GetSummary()))
 }

@@ -20,8 +20,8 @@ import (
 
 // deleteJob deletes a Job; its pods follow in the background. A Job that does not
 // exist any more counts as deleted.
-func (c *Controller) deleteJob(ctx context.Context, s *cronState, snap snapshot, del *jobpolicyv1.DeleteJob) (err error) {
-	ctx, end := c.base.Span(ctx, telemetry.SpanJobDeleted, telemetry.AttrJobName.String(del.GetName()))
+func (a *applier) deleteJob(ctx context.Context, s *cronState, snap snapshot, del *jobpolicyv1.DeleteJob) (err error) {
+	ctx, end := a.base.Span(ctx, telemetry.SpanJobDeleted, telemetry.AttrJobName.String(del.GetName()))
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
@@ -30,11 +30,11 @@ func (c *Controller) deleteJob(ctx context.Context, s *cronState, snap snapshot,
 		return fmt.Errorf("delete job %s: %w", del.GetName(), err)
 	}
 	background := metav1.DeletePropagationBackground
-	err = c.cfg.Client.BatchV1().Jobs(snap.cron.Namespace).Delete(ctx, del.GetName(), metav1.DeleteOptions{
+	err = a.base.Client.BatchV1().Jobs(snap.cron.Namespace).Delete(ctx, del.GetName(), metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
 	})
-	if err != nil && !c.isGone(ctx, snap.cron.Namespace, del.GetName(), uid, err) {
-		c.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
+	if err != nil && !a.isGone(ctx, snap.cron.Namespace, del.GetName(), uid, err) {
+		a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
 		return fmt.Errorf("deleting job %s: %w", del.GetName(), err)
 	}
 	s.unmadeJob(uid)
@@ -43,33 +43,33 @@ func (c *Controller) deleteJob(ctx context.Context, s *cronState, snap snapshot,
 
 // isGone reports whether a deletion failed because the Job does not exist any more. A
 // conflict has two causes: another Job has the name, or an admission webhook refused.
-func (c *Controller) isGone(ctx context.Context, namespace, name string, uid types.UID, err error) bool {
+func (a *applier) isGone(ctx context.Context, namespace, name string, uid types.UID, err error) bool {
 	if !apierrors.IsConflict(err) {
 		return apierrors.IsNotFound(err)
 	}
-	live, readErr := c.liveJob(ctx, namespace, name)
+	live, readErr := a.liveJob(ctx, namespace, name)
 	return readErr == nil && (live == nil || live.UID != uid)
 }
 
 // createJob creates the Job of a run. created is false if another Job has its name, or
 // the creation failed and backs off.
-func (c *Controller) createJob(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (created bool, err error) {
-	ctx, end := c.base.Span(ctx, telemetry.SpanJobCreated, telemetry.AttrJobName.String(create.GetName()))
+func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (created bool, err error) {
+	ctx, end := a.base.Span(ctx, telemetry.SpanJobCreated, telemetry.AttrJobName.String(create.GetName()))
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
-	job, err := c.cfg.Client.BatchV1().Jobs(snap.cron.Namespace).Create(ctx, newJob(snap.cron, create), metav1.CreateOptions{})
+	job, err := a.base.Client.BatchV1().Jobs(snap.cron.Namespace).Create(ctx, newJob(snap.cron, create), metav1.CreateOptions{})
 	switch {
 	case err == nil:
-		c.started(ctx, s, snap, create, job)
+		a.started(ctx, s, snap, create, job)
 		return true, nil
 	case apierrors.IsAlreadyExists(err):
-		return c.existing(ctx, s, snap, create, err)
+		return a.existing(ctx, s, snap, create, err)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return false, fmt.Errorf("creating job %s: %w", create.GetName(), err)
 	}
-	c.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)
-	c.creationFailed(ctx, s, err)
+	a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)
+	a.creationFailed(ctx, s, err)
 	return false, nil
 }
 
@@ -91,29 +91,29 @@ func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 	}
 }
 
-func (c *Controller) started(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob, job *batchv1.Job) {
+func (a *applier) started(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob, job *batchv1.Job) {
 	s.madeJob(job)
 	s.mu.Lock()
 	s.creation.Reset()
 	s.nameTaken = ""
 	s.mu.Unlock()
 	if at := create.GetScheduledTime(); at != nil {
-		c.skew.Observe(job.CreationTimestamp.Sub(at.AsTime()).Seconds())
+		a.skew.Observe(job.CreationTimestamp.Sub(at.AsTime()).Seconds())
 	}
-	c.cfg.Logger.InfoContext(ctx, "run started", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name), slog.String("job", job.Name))
+	a.base.Logger.InfoContext(ctx, "run started", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name), slog.String("job", job.Name))
 }
 
 // existing finds out whose Job has the name of a run that could not be created. If it
 // is the CronJob's own, the run has started: the Job was created before a restart, or
 // by the built-in controller. If no Job has the name, cause may repeat at once, so
 // creation backs off.
-func (c *Controller) existing(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob, cause error) (started bool, err error) {
-	inUse, err := c.nameInUse(ctx, s, snap, create)
+func (a *applier) existing(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob, cause error) (started bool, err error) {
+	inUse, err := a.nameInUse(ctx, s, snap, create)
 	if err != nil {
 		return false, err
 	}
 	if !inUse {
-		c.creationFailed(ctx, s, cause)
+		a.creationFailed(ctx, s, cause)
 		return false, nil
 	}
 	s.mu.Lock()
@@ -126,8 +126,8 @@ func (c *Controller) existing(ctx context.Context, s *cronState, snap snapshot, 
 
 // nameInUse asks the API server whether a Job has the name of a run, and remembers
 // whose it is.
-func (c *Controller) nameInUse(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (bool, error) {
-	job, err := c.liveJob(ctx, snap.cron.Namespace, create.GetName())
+func (a *applier) nameInUse(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (bool, error) {
+	job, err := a.liveJob(ctx, snap.cron.Namespace, create.GetName())
 	if err != nil || job == nil {
 		return false, err
 	}
@@ -142,10 +142,10 @@ func (c *Controller) nameInUse(ctx context.Context, s *cronState, snap snapshot,
 }
 
 // creationFailed lets creation back off.
-func (c *Controller) creationFailed(ctx context.Context, s *cronState, cause error) {
+func (a *applier) creationFailed(ctx context.Context, s *cronState, cause error) {
 	s.mu.Lock()
-	delay := s.creation.Failed(c.base.BackoffLimits())
+	delay := s.creation.Failed(a.base.BackoffLimits())
 	s.mu.Unlock()
-	c.cfg.Logger.WarnContext(ctx, "job of a run not created", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
+	a.base.Logger.WarnContext(ctx, "job of a run not created", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
 		slog.Duration("retryAfter", delay), slog.Any("error", cause))
 }

@@ -44,7 +44,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		CronJob: &jobpolicyv1.CronJobRef{
 			Uid: uid, Namespace: cron.Namespace, Name: cron.Name, Generation: cron.Generation,
 		},
-		Spec:      c.specMessage(cron),
+		Spec:      specMessage(cron, c.scope.suspended(cron), c.cfg.TimeZone),
 		Status:    statusMessage(&cron.Status),
 		NameTaken: taken,
 	}
@@ -62,19 +62,19 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 	return snapshot{cron: cron, jobs: jobs, req: req}, nil
 }
 
-func (c *Controller) specMessage(cron *batchv1.CronJob) *jobpolicyv1.CronJobSpec {
+func specMessage(cron *batchv1.CronJob, suspended bool, localZone string) *jobpolicyv1.CronJobSpec {
 	in := &cron.Spec
 	return &jobpolicyv1.CronJobSpec{
 		Schedule:                   in.Schedule,
 		TimeZone:                   in.TimeZone,
 		StartingDeadlineSeconds:    in.StartingDeadlineSeconds,
 		ConcurrencyPolicy:          concurrencyMessage(in.ConcurrencyPolicy),
-		Suspend:                    c.suspended(cron),
+		Suspend:                    suspended,
 		SuccessfulJobsHistoryLimit: in.SuccessfulJobsHistoryLimit,
 		FailedJobsHistoryLimit:     in.FailedJobsHistoryLimit,
 		Deleting:                   cron.DeletionTimestamp != nil,
 		CreationTime:               wire.Timestamp(cron.CreationTimestamp.Time),
-		LocalTimeZone:              c.cfg.TimeZone,
+		LocalTimeZone:              localZone,
 		Annotations:                wire.Annotations(cron.Annotations),
 	}
 }

@@ -17,9 +17,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// TableHandler answers GET with a table of our CronJobs in plain text, by
-// namespace and name: schedule, when it ran last, when it runs next, and what the
-// last decision said.
+// TableHandler serves a table of the managed CronJobs in plain text, sorted by
+// namespace and name: schedule, last and next run, and the summary of the last decision.
 func (c *Controller) TableHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -56,21 +55,20 @@ func (c *Controller) rows() [][]string {
 		s.mu.Lock()
 		cron, last := s.cron, s.last
 		s.mu.Unlock()
-		if cron != nil && c.managed(cron) {
-			rows = append(rows, c.row(cron, last))
+		if cron != nil && c.scope.managed(cron) {
+			rows = append(rows, row(cron, c.scope.suspended(cron), c.cfg.TimeZone, last))
 		}
 	}
 	slices.SortFunc(rows, func(a, b []string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	return rows
 }
 
-func (c *Controller) row(cron *batchv1.CronJob, last *jobpolicyv1.CronJobExplanation) []string {
-	zone := c.cfg.TimeZone
+func row(cron *batchv1.CronJob, suspended bool, zone string, last *jobpolicyv1.CronJobExplanation) []string {
 	if cron.Spec.TimeZone != nil {
 		zone = *cron.Spec.TimeZone
 	}
 	return []string{
-		cron.Namespace, cron.Name, cron.Spec.Schedule, cmp.Or(zone, "UTC"), fmt.Sprint(c.suspended(cron)), fmt.Sprint(len(cron.Status.Active)),
+		cron.Namespace, cron.Name, cron.Spec.Schedule, cmp.Or(zone, "UTC"), fmt.Sprint(suspended), fmt.Sprint(len(cron.Status.Active)),
 		whenWritten(cron.Status.LastScheduleTime), when(last.GetNextScheduleTime()), cmp.Or(last.GetSummary(), "not decided yet"),
 	}
 }

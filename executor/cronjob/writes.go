@@ -20,21 +20,21 @@ import (
 
 // edit changes metadata and spec of the CronJob, if it still has the version that was
 // decided on.
-func (c *Controller) edit(ctx context.Context, s *cronState, snap snapshot, edits *jobpolicyv1.CronJobEdits) (err error) {
+func (a *applier) edit(ctx context.Context, s *cronState, snap snapshot, edits *jobpolicyv1.CronJobEdits) (err error) {
 	if edits == nil {
 		return nil
 	}
-	ctx, end := c.base.Span(ctx, telemetry.SpanCronJobEdited)
+	ctx, end := a.base.Span(ctx, telemetry.SpanCronJobEdited)
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
-	patch, err := c.editPatch(snap.cron, edits)
+	patch, err := a.editPatch(snap.cron, edits)
 	if err != nil {
 		return err
 	}
-	updated, err := c.cfg.Client.BatchV1().CronJobs(snap.cron.Namespace).Patch(ctx, snap.cron.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	updated, err := a.base.Client.BatchV1().CronJobs(snap.cron.Namespace).Patch(ctx, snap.cron.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		return c.writeFailed(ctx, s, snap.cron.ResourceVersion, err)
+		return a.writeFailed(ctx, s, snap.cron.ResourceVersion, err)
 	}
 	updated.ManagedFields = nil
 	s.observe(updated)
@@ -42,14 +42,14 @@ func (c *Controller) edit(ctx context.Context, s *cronState, snap snapshot, edit
 }
 
 // editPatch is a merge patch. Its precondition is the version that was decided on.
-func (c *Controller) editPatch(cron *batchv1.CronJob, edits *jobpolicyv1.CronJobEdits) ([]byte, error) {
+func (a *applier) editPatch(cron *batchv1.CronJob, edits *jobpolicyv1.CronJobEdits) ([]byte, error) {
 	annotations := map[string]any{}
 	metadata := map[string]any{"uid": cron.UID, "resourceVersion": cron.ResourceVersion, "annotations": annotations}
 	patch := map[string]any{"metadata": metadata}
-	if edits.GetSuspend() && c.handedOver(cron) {
+	if edits.GetSuspend() && a.scope.handedOver(cron) {
 		annotations[AnnotationSuspend] = "true"
 	}
-	if edits.GetSuspend() && !c.handedOver(cron) {
+	if edits.GetSuspend() && !a.scope.handedOver(cron) {
 		patch["spec"] = map[string]any{"suspend": true}
 	}
 	for _, name := range edits.GetRemoveAnnotations() {
@@ -68,7 +68,7 @@ func (c *Controller) editPatch(cron *batchv1.CronJob, edits *jobpolicyv1.CronJob
 
 // writeStatus replaces the status of the version that was decided on. written: the
 // CronJob has a new version.
-func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapshot, m *jobpolicyv1.CronJobStatus) (written bool, err error) {
+func (a *applier) writeStatus(ctx context.Context, s *cronState, snap snapshot, m *jobpolicyv1.CronJobStatus) (written bool, err error) {
 	if m == nil {
 		return false, nil
 	}
@@ -79,7 +79,7 @@ func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapsho
 	if apiequality.Semantic.DeepEqual(status, &snap.cron.Status) {
 		return false, nil
 	}
-	ctx, end := c.base.Span(ctx, telemetry.SpanStatusWritten)
+	ctx, end := a.base.Span(ctx, telemetry.SpanStatusWritten)
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
@@ -88,9 +88,9 @@ func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapsho
 	if current := s.current(); current != nil {
 		cron.ResourceVersion = current.ResourceVersion // The edit before has made a newer version.
 	}
-	updated, err := c.cfg.Client.BatchV1().CronJobs(cron.Namespace).UpdateStatus(ctx, cron, metav1.UpdateOptions{})
+	updated, err := a.base.Client.BatchV1().CronJobs(cron.Namespace).UpdateStatus(ctx, cron, metav1.UpdateOptions{})
 	if err != nil {
-		return false, c.writeFailed(ctx, s, cron.ResourceVersion, err)
+		return false, a.writeFailed(ctx, s, cron.ResourceVersion, err)
 	}
 	updated.ManagedFields = nil
 	return s.observe(updated), nil
@@ -100,14 +100,14 @@ func (c *Controller) writeStatus(ctx context.Context, s *cronState, snap snapsho
 // decision was made on an old one: errChanged. If there is none, the conflict comes
 // from elsewhere, for example from an admission webhook, and may repeat at once: so it
 // is an error like any other.
-func (c *Controller) writeFailed(ctx context.Context, s *cronState, version string, err error) error {
+func (a *applier) writeFailed(ctx context.Context, s *cronState, version string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return errGone
 	}
 	if !apierrors.IsConflict(err) {
 		return err
 	}
-	live, readErr := c.liveCron(ctx, s)
+	live, readErr := a.liveCron(ctx, s)
 	if readErr != nil {
 		return readErr
 	}

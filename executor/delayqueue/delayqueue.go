@@ -1,8 +1,8 @@
-// Package delayqueue is a work queue whose items may be added some time later.
+// Package delayqueue is a work queue to which items can be added after a delay.
 //
-// It stands for client-go's delaying queue, which has a goroutine that passes every
-// item on and wakes up every ten seconds, whether or not anything waits. Here one
-// timer runs, for the item that is due next, and none while nothing waits.
+// It replaces client-go's delaying queue. That one has a goroutine that wakes up every
+// ten seconds even if nothing waits. This one has a single timer, for the item that is
+// due next, and none while nothing waits.
 package delayqueue
 
 import (
@@ -13,20 +13,20 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// queue adds items to the queue below when they are due. An item waits at most once.
+// queue adds items to the embedded queue when they are due. An item waits at most once.
 type queue[T comparable] struct {
 	workqueue.TypedInterface[T]
-	retries workqueue.CounterMetric // Counts calls of AddAfter; nil: nobody asks.
+	retries workqueue.CounterMetric // Counts calls of AddAfter; nil: there are no metrics.
 
 	mu      sync.Mutex
 	stopped bool
 	waiting line[T]
-	items   map[T]*entry[T] // The same, by item.
+	items   map[T]*entry[T] // What is in waiting, by item.
 	timer   *time.Timer
-	next    time.Time // When the timer runs out, not after the first item is due; zero: it does not run.
+	next    time.Time // When the timer fires, no later than the first item is due; zero: it is stopped.
 }
 
-// New returns a queue. Its metrics bear the name; without a name there are none.
+// New returns a queue. The name is a label of its metrics; without a name there are none.
 func New[T comparable](name string, metrics workqueue.MetricsProvider) workqueue.TypedDelayingInterface[T] {
 	q := &queue[T]{
 		TypedInterface: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: name, MetricsProvider: metrics}),
@@ -38,13 +38,13 @@ func New[T comparable](name string, metrics workqueue.MetricsProvider) workqueue
 	return q
 }
 
-// NewRateLimited returns a queue that also adds items as late as a limiter says.
+// NewRateLimited returns a queue whose AddRateLimited delays items as the limiter says.
 func NewRateLimited[T comparable](limiter workqueue.TypedRateLimiter[T], name string, metrics workqueue.MetricsProvider) workqueue.TypedRateLimitingInterface[T] {
 	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[T]{DelayingQueue: New[T](name, metrics)})
 }
 
-// AddAfter adds the item after the delay, at once if there is none. Of two delays of
-// the same item, the one that ends first counts.
+// AddAfter adds the item after the delay; a delay of 0 or less adds it at once. If the
+// item waits already, the delay that ends first counts.
 func (q *queue[T]) AddAfter(item T, delay time.Duration) {
 	if q.ShuttingDown() {
 		return
@@ -75,7 +75,7 @@ func (q *queue[T]) await(item T, due time.Time) {
 	}
 }
 
-// arm sets the timer for the first item, unless it runs out before.
+// arm sets the timer for the first item, unless it fires earlier anyway.
 func (q *queue[T]) arm() {
 	if q.stopped || len(q.waiting) == 0 || !q.next.IsZero() && !q.waiting[0].due.Before(q.next) {
 		return
@@ -89,7 +89,7 @@ func (q *queue[T]) arm() {
 	q.timer.Reset(wait)
 }
 
-// release adds what is due. It is the timer's.
+// release adds the items that are due. The timer calls it.
 func (q *queue[T]) release() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -103,13 +103,13 @@ func (q *queue[T]) release() {
 	q.arm()
 }
 
-// ShutDown ends the queue: what waits is never added.
+// ShutDown ends the queue. Items that still wait are never added.
 func (q *queue[T]) ShutDown() {
 	q.TypedInterface.ShutDown()
 	q.stop()
 }
 
-// ShutDownWithDrain ends the queue, and waits for those who work on its items.
+// ShutDownWithDrain ends the queue, and waits until all items taken from it are done.
 func (q *queue[T]) ShutDownWithDrain() {
 	q.TypedInterface.ShutDownWithDrain()
 	q.stop()

@@ -23,20 +23,19 @@ import (
 )
 
 const (
-	// posters is how many events are on their way at the same time, and
-	// namespacePosters how many of them in one namespace: a webhook that hangs there
-	// must not hold up the others.
+	// posters is how many events are sent at the same time, and namespacePosters how
+	// many of them in one namespace: a webhook that hangs there must not delay others.
 	posters, namespacePosters = 8, 4
 	// maxQueued bounds the memory of a burst: an event takes about half a kilobyte.
 	maxQueued = 50_000
-	// postTimeout bounds one call of the API server, waiting for the client's rate
-	// limit included.
+	// postTimeout bounds one call of the API server, including the wait for the
+	// client's rate limit.
 	postTimeout = 30 * time.Second
-	// maxTries, firstDelay and maxDelay give an API server that is away three
-	// minutes.
+	// maxTries, firstDelay and maxDelay: if the API server is away, an event is tried
+	// for three minutes.
 	maxTries             = 12
 	firstDelay, maxDelay = 250 * time.Millisecond, 30 * time.Second
-	// maxNames is how many names are tried that others have.
+	// maxNames is how many names are tried for an event if others have them.
 	maxNames = 10
 )
 
@@ -51,8 +50,8 @@ const (
 
 // Config is what a Broadcaster is made of. Client and Component are required.
 type Config struct {
-	// Client writes the events. With a rate limit of its own, events take nothing
-	// from what they tell of.
+	// Client writes the events. Give it a rate limit of its own, so that events do not
+	// delay other writes.
 	Client typedcorev1.EventsGetter
 	// Component is the source of the events.
 	Component string
@@ -69,7 +68,7 @@ type Config struct {
 var ErrConfig = errors.New("invalid configuration of events")
 
 // A Broadcaster records events and sends them. It is a record.EventRecorder.
-// Events recorded before Start wait for it.
+// Events that are recorded before Start are sent after it.
 type Broadcaster struct {
 	cfg        Config
 	correlator *record.EventCorrelator
@@ -77,16 +76,7 @@ type Broadcaster struct {
 	queue      workqueue.TypedRateLimitingInterface[object]
 	working    sync.WaitGroup
 	stop       context.CancelFunc
-
-	mu      sync.Mutex
-	closed  bool
-	queued  map[object][]*event // Of each object the oldest first.
-	pending int                 // How many there are in queued.
-	empty   chan struct{}       // Closed when there are none; nil if nobody waits for it.
-	lastAt  int64               // The time that the last event's name has.
-	full    bool                // The last event did not fit.
-	posting map[string]int      // Posters at work, by namespace.
-	parked  map[string][]object // Objects that wait for one of them.
+	backlog    backlog
 }
 
 // An object is what events are about.
@@ -103,7 +93,7 @@ type event struct {
 	at                    time.Time
 	named                 int64
 
-	// What the correlator has made of it; nil before the first try.
+	// result is what the correlator has decided; nil before the first try.
 	result *record.EventCorrelateResult
 	// unanswered: a try may have taken effect.
 	unanswered bool
@@ -121,13 +111,13 @@ func New(cfg Config) (*Broadcaster, error) {
 	b := &Broadcaster{
 		cfg:        cfg,
 		correlator: record.NewEventCorrelatorWithOptions(cfg.Limits),
-		dropped:    metrics.Counter("jobpolicy", "events_dropped_total", "Events that were recorded and not sent, by component and reason. Those that the limits for one object leave out do not count.", "component", "reason"),
+		dropped:    metrics.Counter("jobpolicy", "events_dropped_total", "Events that were recorded and not sent, by component and reason. Events that the limits for one object leave out do not count.", "component", "reason"),
 		queue: delayqueue.NewRateLimited(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[object](firstDelay, maxDelay), "", nil),
-		queued: map[object][]*event{}, posting: map[string]int{}, parked: map[string][]object{},
+		backlog: newBacklog(),
 	}
 	err := metrics.Register(cfg.Registerer, &b.dropped)
-	b.dropped.WithLabelValues(cfg.Component, dropFull) // Shown as 0 from the beginning.
+	b.dropped.WithLabelValues(cfg.Component, dropFull) // Exported as 0 before the first one.
 	return b, err
 }
 
@@ -155,39 +145,15 @@ func (b *Broadcaster) record(about runtime.Object, annotations map[string]string
 	}
 	ev := &event{about: ref, annotations: annotations, kind: kind, reason: reason, message: message, at: time.Now()}
 	o := object{ref.Namespace, ref.Kind, ref.Name, ref.UID}
-	if b.enqueue(o, ev) {
+	why, first := b.backlog.add(o, ev)
+	if why == "" {
 		b.queue.Add(o)
+		return
 	}
-}
-
-// enqueue reports whether there is room for the event.
-func (b *Broadcaster) enqueue(o object, ev *event) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.closed:
-		b.drop(dropStopped, 1)
-		return false
-	case b.pending >= maxQueued:
-		b.drop(dropFull, 1)
-		if !b.full {
-			b.cfg.Logger.WarnContext(context.Background(), "events dropped: too many are queued", slog.Int("queued", b.pending))
-		}
-		b.full = true
-		return false
+	b.drop(why, 1)
+	if first {
+		b.cfg.Logger.WarnContext(context.Background(), "events dropped: too many are queued", slog.Int("queued", maxQueued))
 	}
-	b.full = false
-	ev.named = b.nextName(ev.at.UnixNano())
-	b.queued[o] = append(b.queued[o], ev)
-	b.pending++
-	return true
-}
-
-// nextName gives no two events the same time: their names are made of it. b.mu is
-// held.
-func (b *Broadcaster) nextName(at int64) int64 {
-	b.lastAt = max(b.lastAt+1, at)
-	return b.lastAt
 }
 
 func (b *Broadcaster) drop(reason string, n int) {
@@ -202,38 +168,23 @@ func (b *Broadcaster) Start(ctx context.Context) {
 	}
 }
 
-// Drain takes no more events, and waits until those that are queued are sent or
-// ctx ends.
+// Drain takes no more events, and waits until those that are queued are sent or ctx ends.
 func (b *Broadcaster) Drain(ctx context.Context) {
-	b.mu.Lock()
-	b.closed = true
-	empty := make(chan struct{})
-	if b.pending == 0 {
-		close(empty)
-	} else {
-		b.empty = empty
-	}
-	b.mu.Unlock()
 	select {
-	case <-empty:
+	case <-b.backlog.close():
 	case <-ctx.Done():
 	}
 }
 
-// Shutdown ends the posters. What is queued is dropped.
+// Shutdown ends the posters. It drops what is still queued.
 func (b *Broadcaster) Shutdown() {
 	b.queue.ShutDown()
 	if b.stop != nil {
 		b.stop()
 	}
 	b.working.Wait()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	if b.pending > 0 {
-		b.drop(dropStopped, b.pending)
-		b.cfg.Logger.WarnContext(context.Background(), "events dropped: shutting down", slog.Int("queued", b.pending))
+	if n := b.backlog.drop(); n > 0 {
+		b.drop(dropStopped, n)
+		b.cfg.Logger.WarnContext(context.Background(), "events dropped: shutting down", slog.Int("queued", n))
 	}
-	b.pending = 0
-	clear(b.queued)
 }

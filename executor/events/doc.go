@@ -1,9 +1,9 @@
-// Package events sends Kubernetes events. In contrast to client-go's recorder,
-// which has room for 25 and posts one after the other, it loses none to a burst:
-// what is recorded is queued, several posters send it, and what the API server does
-// not take for now is tried again. Events of one object arrive in the order in which
-// they were recorded.
+// Package events sends Kubernetes events. client-go's recorder has room for 25 events and
+// sends one after the other, so it loses events of a burst. This one loses none: it
+// queues events, sends several at the same time, and tries again if the API server does
+// not accept one for now. Events of one object arrive in the order in which they were
+// recorded.
 //
-// Which events of one object are combined or left out is client-go's business
-// (record.EventCorrelator).
+// client-go (record.EventCorrelator) decides which events of one object are combined or
+// left out.
 package events

@@ -13,44 +13,34 @@ import (
 	"k8s.io/client-go/tools/record/util"
 )
 
-// poster sends the oldest event of one object after the other. The queue gives no
-// object to two posters, so its events stay in order.
+// poster sends the oldest event of an object, then of the next object, until the queue
+// is shut down. The queue gives no object to two posters, so its events stay in order.
 func (b *Broadcaster) poster(ctx context.Context) {
 	for {
 		o, shutdown := b.queue.Get()
 		if shutdown {
 			return
 		}
-		if ev, ok := b.next(o); ok {
+		ev, unparked := b.backlog.oldest(o)
+		b.enqueue(unparked)
+		if ev != nil {
 			b.serve(ctx, o, ev)
 		}
 		b.queue.Done(o)
 	}
 }
 
-// next returns the object's oldest event. It parks the object if its namespace has
-// as many posters as it may have. An object may be parked more than once, and have
-// nothing left to say when its turn comes: that is the next one's then, or nobody
-// would wake those that wait.
-func (b *Broadcaster) next(o object) (*event, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.queued[o]) == 0 {
-		b.wake(o.namespace)
-		return nil, false
+// enqueue makes an object due whose turn it is; nil: there is none.
+func (b *Broadcaster) enqueue(o *object) {
+	if o != nil {
+		b.queue.Add(*o)
 	}
-	if b.posting[o.namespace] >= namespacePosters {
-		b.parked[o.namespace] = append(b.parked[o.namespace], o)
-		return nil, false
-	}
-	b.posting[o.namespace]++
-	return b.queued[o][0], true
 }
 
-// serve tries to send the event, and plans what comes next for its object.
+// serve tries to send the event, and enqueues the object again if there is more to do.
 func (b *Broadcaster) serve(ctx context.Context, o object, ev *event) {
 	err := b.post(ctx, ev)
-	b.unpark(o.namespace)
+	b.enqueue(b.backlog.posted(o.namespace))
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -62,50 +52,9 @@ func (b *Broadcaster) serve(ctx context.Context, o object, ev *event) {
 		b.giveUp(ctx, ev, err)
 	}
 	b.queue.Forget(o)
-	if b.sent(o) {
+	if b.backlog.remove(o) {
 		b.queue.Add(o)
 	}
-}
-
-// unpark lets the next object of the namespace have the poster.
-func (b *Broadcaster) unpark(namespace string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.posting[namespace]--; b.posting[namespace] == 0 {
-		delete(b.posting, namespace)
-	}
-	b.wake(namespace)
-}
-
-// wake puts the object of the namespace that has waited longest into the queue. b.mu
-// is held.
-func (b *Broadcaster) wake(namespace string) {
-	waiting := b.parked[namespace]
-	if len(waiting) == 0 {
-		return
-	}
-	b.queue.Add(waiting[0])
-	if b.parked[namespace] = waiting[1:]; len(waiting) == 1 {
-		delete(b.parked, namespace)
-	}
-}
-
-// sent drops the object's oldest event, and reports whether there are more.
-func (b *Broadcaster) sent(o object) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.queued[o][0] = nil
-	b.queued[o] = b.queued[o][1:]
-	b.pending--
-	if b.pending == 0 && b.empty != nil {
-		close(b.empty)
-		b.empty = nil
-	}
-	if len(b.queued[o]) > 0 {
-		return true
-	}
-	delete(b.queued, o)
-	return false
 }
 
 func (b *Broadcaster) giveUp(ctx context.Context, ev *event, err error) {
@@ -118,9 +67,9 @@ func (b *Broadcaster) giveUp(ctx context.Context, ev *event, err error) {
 		slog.String("name", ev.about.Name), slog.String("reason", ev.reason), slog.Any("error", err))
 }
 
-// transient reports whether another try may succeed. What is no answer of the API
-// server is a connection that broke, or a write that was refused because the
-// lease is not certain.
+// transient reports whether another try may succeed. An error that is no answer of the
+// API server is a broken connection, or a write that was refused because this replica is
+// not certain to hold the lease.
 func transient(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -130,7 +79,7 @@ func transient(err error) bool {
 	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests || code == http.StatusUnauthorized
 }
 
-// post sends the event, or a patch of one that it repeats.
+// post creates the event, or patches the event that it repeats.
 func (b *Broadcaster) post(ctx context.Context, ev *event) error {
 	if ev.result == nil {
 		result, err := b.correlator.EventCorrelate(b.message(ev))
@@ -161,7 +110,7 @@ func (b *Broadcaster) write(ctx context.Context, ev *event) (*corev1.Event, erro
 		if !apierrors.IsNotFound(err) {
 			return stored, err
 		}
-		// It has expired.
+		// The event to patch has expired.
 		obj.ResourceVersion = ""
 	}
 	for names := 1; ; names++ {
@@ -174,15 +123,9 @@ func (b *Broadcaster) write(ctx context.Context, ev *event) (*corev1.Event, erro
 		case names == maxNames:
 			return nil, err
 		}
-		// Somebody else recorded one about this object in the same nanosecond.
-		obj.Name = util.GenerateEventName(ev.about.Name, b.anotherName(ev))
+		// Another process recorded an event about this object in the same nanosecond.
+		obj.Name = util.GenerateEventName(ev.about.Name, b.backlog.anotherName(ev))
 	}
-}
-
-func (b *Broadcaster) anotherName(ev *event) int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.nextName(ev.named)
 }
 
 // message is the event as the API has it.

@@ -1,5 +1,4 @@
-// Package metrics has the metrics that the controllers of this module have in
-// common, and how they register theirs.
+// Package metrics has the metrics that all controllers share, and registers metrics.
 package metrics
 
 import (
@@ -16,9 +15,8 @@ func Counter(subsystem, name, help string, labels ...string) *prometheus.Counter
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
 }
 
-// Register registers a metric. One that is registered already, by another
-// controller or by one before this, takes its place. Without a Registerer (nil)
-// the metric is kept but not exported.
+// Register registers a metric. If it is registered already, by another controller, *c
+// becomes that one. Without a Registerer (nil), the metric is kept but not exported.
 func Register[C prometheus.Collector](r prometheus.Registerer, c *C) error {
 	if r == nil {
 		return nil
@@ -43,9 +41,8 @@ type Shared struct {
 	exported     bool
 }
 
-// QueueName is the name of a work queue, and empty if nobody would see what it says
-// of itself: a queue with a name looks after its metrics twice a second, even if
-// nothing is in it.
+// QueueName returns the name for a work queue. It is empty if metrics are not exported:
+// a queue with a name updates its metrics twice a second, even if it is empty.
 func (m *Shared) QueueName(name string) string {
 	if !m.exported {
 		return ""
@@ -59,10 +56,10 @@ func NewShared(r prometheus.Registerer) (*Shared, error) {
 	m := &Shared{
 		Queues:       newQueues(),
 		exported:     r != nil,
-		engineErrors: Counter("jobpolicy", "engine_errors_total", "Decisions that the engine did not give, by gRPC code.", "code"),
+		engineErrors: Counter("jobpolicy", "engine_errors_total", "Calls of the engine that failed, by gRPC code.", "code"),
 	}
 	err := errors.Join(m.Queues.register(r), Register(r, &m.engineErrors))
-	m.engineErrors.WithLabelValues(codes.Unavailable.String()) // Shown as 0 from the beginning.
+	m.engineErrors.WithLabelValues(codes.Unavailable.String()) // Exported as 0 before the first error.
 	return m, err
 }
 

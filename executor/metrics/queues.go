@@ -16,8 +16,8 @@ const (
 	TTLQueue       = "ttl_jobs_to_delete"
 )
 
-// Queues are what work queues say of themselves, under the names that Kubernetes
-// components use. It is a workqueue.MetricsProvider.
+// Queues are the metrics of work queues, by the names that Kubernetes components use. It
+// is a workqueue.MetricsProvider.
 type Queues struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -35,13 +35,13 @@ func newQueues() *Queues {
 		}, []string{"name"})
 	}
 	return &Queues{
-		depth:      gauge("depth", "Items that are due and not yet worked on."),
+		depth:      gauge("depth", "Items that are due and not being worked on."),
 		adds:       Counter(subsystem, "adds_total", "Items that became due.", "name"),
 		waited:     histogram("queue_duration_seconds", "The time from when an item is due until it is worked on."),
 		worked:     histogram("work_duration_seconds", "The time that the work on an item took."),
 		unfinished: gauge("unfinished_work_seconds", "The time that all work in progress has taken so far."),
 		longest:    gauge("longest_running_processor_seconds", "The time that the longest work in progress has taken so far."),
-		retries:    Counter(subsystem, "retries_total", "Items that were put back, or put off.", "name"),
+		retries:    Counter(subsystem, "retries_total", "Items that were added again after a delay.", "name"),
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package semaphore bounds how much goes on at the same time, in total and for each
-// key. Of what many keys share, one whose holders never come back must not take all:
-// the API server's answers to one namespace, say, behind a webhook that hangs.
+// Package semaphore bounds how much runs at the same time, in total and for each key.
+// A key whose work hangs must not take all slots. With namespaces as keys, for example,
+// a webhook that hangs in one namespace does not stop the others.
 package semaphore
 
 import (
@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// share is how much a key may hold for each slot that it leaves free, without the
-// last one. However many keys take their share, some slots are left for the next
-// one: of 64, the first gets 48, the second 12, the third 3.
+// share bounds what one key may hold: at most three slots for each slot that stays
+// free, not counting the last free one. So some slots are always left for the next key:
+// of 64, the first key gets at most 48, the second 12, the third 3.
 const share = 3
 
-// Semaphore has a fixed number of slots. Who waits for one is served in order within
-// a key, and keys take turns. It is made by New.
+// Semaphore has a fixed number of slots. Waiters of one key get slots in order, and keys
+// take turns. It is made by New.
 type Semaphore struct {
 	mu   sync.Mutex
 	free int
 	used int
-	keys map[string]*holder // Those that hold or wait.
+	keys map[string]*holder // The keys that hold slots or wait for one.
 	// waiting are the keys with waiters, the next in turn first.
 	waiting []string
 	waiters int
@@ -35,7 +35,7 @@ type waiter struct {
 	cancelled bool
 }
 
-// New returns a Semaphore with so many slots.
+// New returns a Semaphore with that many slots.
 func New(slots int) *Semaphore {
 	return &Semaphore{free: slots, keys: map[string]*holder{}}
 }
@@ -50,8 +50,8 @@ func (s *Semaphore) Start(key string, f func()) {
 	s.enqueue(key, &waiter{ready: func() { go run() }})
 }
 
-// Acquire waits for a slot for the key. The caller must call release once, unless
-// there is an error, which is that of ctx.
+// Acquire waits for a slot for the key. The caller must call release once. If ctx ends
+// first, Acquire returns the error of ctx and no release.
 func (s *Semaphore) Acquire(ctx context.Context, key string) (release func(), err error) {
 	granted := make(chan struct{})
 	w := &waiter{ready: func() { close(granted) }}
@@ -68,14 +68,14 @@ func (s *Semaphore) Acquire(ctx context.Context, key string) (release func(), er
 	return nil, ctx.Err()
 }
 
-// Used is how many slots are held.
+// Used returns how many slots are held.
 func (s *Semaphore) Used() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
 }
 
-// Waiting is how many wait for a slot.
+// Waiting returns how many wait for a slot.
 func (s *Semaphore) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Semaphore) enqueue(key string, w *waiter) {
 	s.serve()
 }
 
-// cancel takes a waiter back, and reports whether it has a slot already.
+// cancel withdraws a waiter, and reports whether it already has a slot.
 func (s *Semaphore) cancel(w *waiter, granted <-chan struct{}) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,14 +125,14 @@ func (s *Semaphore) release(key string) {
 	s.serve()
 }
 
-// serve gives slots to those who may have one. s.mu must be held.
+// serve gives free slots to waiters. s.mu must be held.
 func (s *Semaphore) serve() {
 	for i := 0; i < len(s.waiting) && s.free > 0; {
 		key := s.waiting[i]
 		h := s.keys[key]
 		h.dropCancelled()
 		if len(h.queue) > 0 && h.held > 0 && h.held >= share*(s.free-1) {
-			i++ // It has its share; another key may not.
+			i++ // This key has its share. Try the next one.
 			continue
 		}
 		s.waiting = append(s.waiting[:i], s.waiting[i+1:]...)
@@ -141,8 +141,8 @@ func (s *Semaphore) serve() {
 	}
 }
 
-// grant gives a slot to the first waiter of a key, and lets others have their turn
-// before the next. s.mu must be held.
+// grant gives a slot to the first waiter of a key, and moves the key to the end of the
+// line. s.mu must be held.
 func (s *Semaphore) grant(key string, h *holder) {
 	if len(h.queue) > 0 {
 		w := h.queue[0]
