@@ -47,7 +47,7 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	serving := s.Group("Serving")
 	serving.StringVar(&o.grpcAddress, "grpc-address", ":8443", "`Address` (host:port) to serve gRPC on.")
 	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8081", "`Address` (host:port) to serve /healthz, /readyz and /metrics on, in plaintext. Empty: do not.")
-	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients of the same machine.")
+	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients on the same machine.")
 	serving.IntVar(&o.maxConcurrentCalls, "max-concurrent-calls", callsPerProcessor*runtime.GOMAXPROCS(0), "Calls that are decided on at a time; one caller gets half of them. Others wait for a second, then get RESOURCE_EXHAUSTED. Default: 4 for each processor.")
 	serving.IntVar(&o.maxOpenCalls, "max-open-calls", 1000, "Calls that may be open, those included that wait or still arrive; one caller gets half of them. More get RESOURCE_EXHAUSTED at once.")
 	serving.IntVar(&o.maxConnections, "max-connections-per-caller", 100, "Connections that one caller, by the identity of its certificate, may have.")

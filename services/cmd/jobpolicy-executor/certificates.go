@@ -26,12 +26,12 @@ type certificateOptions struct {
 }
 
 func (o *certificateOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.authority, "certificate-authority-secret", "", "`Secret` (namespace/name) of an authority to make, and to change in time, and to sign the certificates below with. All the Secrets exist already, empty at first. Its annotation "+issuer.RotateAnnotation+" asks for another authority, once for each text. Empty: keep no certificates.")
-	fs.StringArrayVar(&o.servers, "issue-server-certificate", nil, "`Secret=name[,name...]`: keep a server's certificate for these DNS names in the Secret (namespace/name). May be given several times.")
-	fs.StringArrayVar(&o.clients, "issue-client-certificate", nil, "`Secret=name`: keep a client's certificate with this common name in the Secret (namespace/name). May be given several times.")
-	fs.DurationVar(&o.authorityDuration, "certificate-authority-duration", 365*24*time.Hour, "Time that an authority is valid; another one is announced when two thirds are over. At least three times --certificate-duration.")
-	fs.DurationVar(&o.leafDuration, "certificate-duration", 30*24*time.Hour, "Time that certificates are valid; they are renewed when two thirds are over. At least three times --certificate-propagation.")
-	fs.DurationVar(&o.propagation, "certificate-propagation", 10*time.Minute, "Time that everybody has, kubelets included, to follow a Secret: another authority signs nothing before that.")
+	fs.StringVar(&o.authority, "certificate-authority-secret", "", "`Secret` (namespace/name) for an authority. The executor makes it, renews it in time, and signs the certificates below with it. All the Secrets must exist; they may be empty. A new text in the Secret's annotation "+issuer.RotateAnnotation+" asks for a new authority. Empty: keep no certificates.")
+	fs.StringArrayVar(&o.servers, "issue-server-certificate", nil, "`Secret=name[,name...]`: keep a server certificate for these DNS names in the Secret (namespace/name). May be repeated.")
+	fs.StringArrayVar(&o.clients, "issue-client-certificate", nil, "`Secret=name`: keep a client certificate with this common name in the Secret (namespace/name). May be repeated.")
+	fs.DurationVar(&o.authorityDuration, "certificate-authority-duration", 365*24*time.Hour, "How long an authority is valid. A new one is published after two thirds of that time. At least three times --certificate-duration.")
+	fs.DurationVar(&o.leafDuration, "certificate-duration", 30*24*time.Hour, "How long certificates are valid. They are renewed after two thirds of that time. At least three times --certificate-propagation.")
+	fs.DurationVar(&o.propagation, "certificate-propagation", 10*time.Minute, "How long everybody, including kubelets, may take to see a changed Secret. A new authority signs nothing before that time is over.")
 }
 
 func (o *certificateOptions) enabled() bool { return o.authority != "" }

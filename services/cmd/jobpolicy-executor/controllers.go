@@ -33,7 +33,7 @@ const (
 
 var knownControllers = []string{jobController, cronJobController, ttlController}
 
-// controllerOptions say which controllers to run besides that of Jobs.
+// controllerOptions say which controllers to run beside that of Jobs.
 type controllerOptions struct {
 	names       []string
 	cronWorkers int
@@ -42,10 +42,10 @@ type controllerOptions struct {
 }
 
 func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&o.names, "controllers", []string{everyController}, "Controllers to run: * for all, a name to run it, -name to leave it out. Names: "+strings.Join(knownControllers, ", ")+". The first always runs.")
-	fs.IntVar(&o.cronWorkers, "concurrent-cron-job-syncs", 5, "CronJobs that are judged at the same time.")
-	fs.IntVar(&o.ttlWorkers, "concurrent-ttl-after-finished-syncs", 5, "Finished Jobs that are judged at the same time.")
-	fs.StringVar(&o.timeZone, "cron-job-time-zone", "UTC", "Time zone, an IANA name, of CronJobs without spec.timeZone.")
+	fs.StringSliceVar(&o.names, "controllers", []string{everyController}, "Controllers to run: * for all, a name to run that one, -name not to run it. Names: "+strings.Join(knownControllers, ", ")+". The first one always runs.")
+	fs.IntVar(&o.cronWorkers, "concurrent-cron-job-syncs", 5, "How many CronJobs are reconciled at the same time.")
+	fs.IntVar(&o.ttlWorkers, "concurrent-ttl-after-finished-syncs", 5, "How many finished Jobs are reconciled at the same time.")
+	fs.StringVar(&o.timeZone, "cron-job-time-zone", "UTC", "Time zone (an IANA name) of CronJobs without spec.timeZone.")
 }
 
 func (o *controllerOptions) validate() error {
@@ -65,7 +65,7 @@ func (o *controllerOptions) validate() error {
 	if o.ttlWorkers < 1 {
 		errs = append(errs, fmt.Errorf("--concurrent-ttl-after-finished-syncs must be at least 1, is %d", o.ttlWorkers))
 	}
-	// The engine's database, and not the machine's: the engine is who reads it.
+	// The engine reads the name, so it must be in the engine's database.
 	if _, err := zone.Load(o.timeZone); err != nil || o.timeZone == "" {
 		errs = append(errs, fmt.Errorf("--cron-job-time-zone must be an IANA name such as Europe/Berlin, is %q", o.timeZone))
 	}
@@ -86,8 +86,7 @@ func (o *controllerOptions) enabled(name string) bool {
 	return slices.Contains(o.names, everyController)
 }
 
-// controllers are the Job executor and what runs beside it on the same view of
-// the cluster's Jobs.
+// controllers are the controller of Jobs, and those that use its cache of Jobs.
 type controllers struct {
 	run   []func(context.Context) error
 	ready []func() error

@@ -16,13 +16,13 @@ import (
 const name = "jobpolicy-executor"
 
 const summary = `jobpolicy-executor runs Kubernetes Jobs: it watches them, asks the policy engine
-what is to become of them, and carries its decisions out. By default it manages
-the Jobs whose spec.managedBy names it, beside the built-in controller.
+what to do, and carries the engine's decisions out. By default it manages the Jobs
+whose spec.managedBy names it, beside the built-in controller.
 
 Traces go where the standard OTEL_* variables say; set OTEL_EXPORTER_OTLP_ENDPOINT
 to turn them on.`
 
-// Values of --engine and --engine-fallback that are no address.
+// Values of --engine and --engine-fallback that are not addresses.
 const (
 	embedded   = "embedded"
 	noFallback = "none"
@@ -49,7 +49,7 @@ type options struct {
 	shutdownTimeout time.Duration
 }
 
-// engineOptions say whom to ask.
+// engineOptions say which engine to ask.
 type engineOptions struct {
 	target   string
 	fallback string
@@ -80,27 +80,27 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	o.election.addFlags(s.Group("Leader election"))
 
 	serving := s.Group("Serving")
-	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions and /debug/cronjobs on, in plaintext; the last two, which name Jobs and CronJobs, only to clients of the same machine. Empty: do not.")
-	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients of the same machine.")
-	serving.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second, "Time that rounds in progress get to end after a signal.")
+	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions and /debug/cronjobs on, in plaintext. The last two name Jobs and CronJobs, and answer only clients on the same machine. Empty: serve nothing.")
+	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients on the same machine.")
+	serving.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second, "How long reconciles in progress may take to finish after a signal.")
 }
 
 func (o *engineOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.target, "engine", "", "`Address` of the policy engine (host:port, or any gRPC target; dns:///host:port spreads calls over all addresses of the name), or the word embedded to decide in this process. Required.")
-	fs.StringVar(&o.fallback, "engine-fallback", noFallback, "What to do while the engine is away: none (hold and try again) or embedded (decide in this process).")
-	fs.DurationVar(&o.timeout, "engine-timeout", 5*time.Second, "Time that the engine gets for an answer, waiting for a connection included.")
+	fs.StringVar(&o.target, "engine", "", "`Address` of the policy engine: host:port or any gRPC target (dns:///host:port spreads calls over all addresses of the name), or the word embedded to decide in this process. Required.")
+	fs.StringVar(&o.fallback, "engine-fallback", noFallback, "What to do while the engine does not answer: none (wait and try again) or embedded (decide in this process).")
+	fs.DurationVar(&o.timeout, "engine-timeout", 5*time.Second, "How long the engine may take to answer, including the wait for a connection.")
 	o.tls.AddFlags(fs)
 }
 
 func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.managedBy, "managed-by", executor.ManagedBy, "Value of spec.managedBy of the Jobs to manage, and of the annotation of CronJobs.")
-	fs.BoolVar(&o.replaceBuiltin, "replace-builtin", false, "Manage also the Jobs, CronJobs and times to live that the built-in controllers would. Only where those are switched off.")
-	fs.IntVar(&o.concurrentSyncs, "concurrent-job-syncs", 5, "Jobs that are judged at the same time.")
-	fs.DurationVar(&o.podFailureBackoff, "pod-failure-backoff", 10*time.Second, "Delay before the first failed pod is replaced; doubled with each further one in a row. 1ms to 24h.")
-	fs.DurationVar(&o.maxPodFailureBackoff, "max-pod-failure-backoff", 10*time.Minute, "The longest such delay. --pod-failure-backoff to 24h.")
-	fs.DurationVar(&o.syncBatchPeriod, "sync-batch-period", 200*time.Millisecond, "Least time between two rounds of a busy Job, in which its events are gathered. The first event of a quiet Job is acted on at once.")
-	fs.IntVar(&o.maxPodChanges, "max-pod-changes-per-sync", 500, "Pods that one round may create or delete; of a busy NonIndexed Job, half as many are created. 1 to 100000.")
-	fs.IntVar(&o.maxUncountedPods, "max-uncounted-pods", 500, "Finished pods that a Job's status may list at once. 1 to 100000.")
+	fs.StringVar(&o.managedBy, "managed-by", executor.ManagedBy, "Manage the Jobs whose spec.managedBy has this value, and the CronJobs whose annotation jobpolicy.dev/managed-by has it.")
+	fs.BoolVar(&o.replaceBuiltin, "replace-builtin", false, "Also manage the Jobs, CronJobs and times to live that the built-in controllers would manage. Only for clusters where those are switched off.")
+	fs.IntVar(&o.concurrentSyncs, "concurrent-job-syncs", 5, "How many Jobs are reconciled at the same time. Jobs whose decision is being carried out do not count.")
+	fs.DurationVar(&o.podFailureBackoff, "pod-failure-backoff", 10*time.Second, "Delay before the first failed pod is replaced. It doubles with each further failure in a row. 1ms to 24h.")
+	fs.DurationVar(&o.maxPodFailureBackoff, "max-pod-failure-backoff", 10*time.Minute, "The longest delay before a failed pod is replaced. --pod-failure-backoff to 24h.")
+	fs.DurationVar(&o.syncBatchPeriod, "sync-batch-period", 200*time.Millisecond, "The shortest time between two reconciles of a busy Job; events meanwhile are handled together. The first event of a quiet Job is handled at once.")
+	fs.IntVar(&o.maxPodChanges, "max-pod-changes-per-sync", 500, "How many pods one reconcile may create or delete. Of a busy NonIndexed Job, it creates at most half as many. 1 to 100000.")
+	fs.IntVar(&o.maxUncountedPods, "max-uncounted-pods", 500, "How many finished pods a Job's status may list at once. 1 to 100000.")
 	fs.Var(&o.gates, "feature-gates", gatesUsage())
 }
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A Clock knows the API server's time, from the Date of its last answer.
+// A Clock knows the API server's time, from the Date header of its last answer.
 type Clock struct {
 	last atomic.Pointer[answer] // nil while there was none.
 }

@@ -35,9 +35,9 @@ type Options struct {
 
 // AddFlags defines the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig `file` with address and credentials of the API server. Default: those that a pod is given.")
-	fs.Float32Var(&o.QPS, "kube-api-qps", 20, "Requests per second to the API server, on average. Events have a limit of their own, of the same size.")
-	fs.IntVar(&o.Burst, "kube-api-burst", 30, "Requests to the API server that may be sent at once.")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig `file` with address and credentials of the API server. Default: those of the pod.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", 20, "Average number of requests per second to the API server. Events have a separate limit of the same size.")
+	fs.IntVar(&o.Burst, "kube-api-burst", 30, "How many requests may be sent to the API server at once.")
 }
 
 // Validate checks the values. Errors name flags.
@@ -52,7 +52,7 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Config reads the kubeconfig, or what a pod is given.
+// Config reads the kubeconfig, or the configuration that Kubernetes gives to a pod.
 func (o *Options) Config(userAgent string) (*rest.Config, error) {
 	cfg, err := o.base()
 	if err != nil {
@@ -80,8 +80,8 @@ func (o *Options) base() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// A Client also knows the time at the API server. Of pods it knows only what
-// package podcache decodes.
+// A Client is a clientset that also knows the API server's time. It decodes only those
+// parts of pods that package podcache keeps.
 type Client struct {
 	kubernetes.Interface
 	Clock *Clock
@@ -95,7 +95,7 @@ func (c *Client) CoreV1() typedcorev1.CoreV1Interface { return c.core }
 func New(cfg *rest.Config) (*Client, error) {
 	own, clock := rest.CopyConfig(cfg), &Clock{}
 	clock.Watch(own)
-	if own.RateLimiter == nil && own.QPS > 0 { // else each of the two below makes one
+	if own.RateLimiter == nil && own.QPS > 0 { // Otherwise each of the two clients below makes its own.
 		own.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(own.QPS, own.Burst)
 	}
 	transport, err := rest.HTTPClientFor(own)
@@ -113,8 +113,8 @@ func New(cfg *rest.Config) (*Client, error) {
 	return &Client{client, clock, core}, nil
 }
 
-// leanCore is what the clientset has, but for how it decodes: the clientset
-// overwrites the configured decoder with its own.
+// leanCore is a core/v1 client with package podcache's decoder. The clientset does not
+// serve for this: it replaces a configured decoder by its own.
 func leanCore(cfg *rest.Config, transport *http.Client) (typedcorev1.CoreV1Interface, error) {
 	own := rest.CopyConfig(cfg)
 	own.APIPath, own.GroupVersion = "/api", &corev1.SchemeGroupVersion
@@ -126,8 +126,8 @@ func leanCore(cfg *rest.Config, transport *http.Client) (typedcorev1.CoreV1Inter
 	return typedcorev1.New(client), nil
 }
 
-// NewForEvents returns a client for events, with a rate limit of its own: Jobs do
-// not wait for what is told of them.
+// NewForEvents returns a client for events. It has a rate limit of its own, so that
+// events do not delay other writes.
 func NewForEvents(cfg *rest.Config) (typedcorev1.EventsGetter, error) {
 	own := rest.CopyConfig(cfg)
 	own.RateLimiter = nil
@@ -138,19 +138,19 @@ func NewForEvents(cfg *rest.Config) (typedcorev1.EventsGetter, error) {
 	return client, nil
 }
 
-// NewForLease returns a client with a rate limit of its own, whose requests end
-// soon enough for a second try within the deadline.
+// NewForLease returns a client for the Lease. It has a rate limit of its own, and its
+// requests time out early enough for a second try before the deadline.
 func NewForLease(cfg *rest.Config, renewDeadline time.Duration) (kubernetes.Interface, error) {
 	own := rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
 	own.Timeout = renewDeadline / 2
 	return New(own)
 }
 
-// verbosity of klog when debug lines are wanted: state changes of informers and
+// debugVerbosity is klog's verbosity at log level debug: state changes of informers and
 // elections, but not every request.
 const debugVerbosity = "2"
 
-// RouteLogs makes client-go log to log, with its own debug lines if log shows debug.
+// RouteLogs makes client-go log to log, including its debug lines if log shows them.
 func RouteLogs(log *slog.Logger) {
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)

@@ -1,5 +1,5 @@
-// Package probes serves the HTTP side of a service: is it alive, is it ready and
-// if not what is missing, its metrics, and profiles if asked for.
+// Package probes serves a service's HTTP endpoints: liveness, readiness with what is
+// missing, metrics, and profiles if they are switched on.
 package probes
 
 import (
@@ -25,14 +25,14 @@ const (
 	closeTimeout      = time.Second
 )
 
-// A Check is one thing that must be so for the service to be ready.
+// A Check is one condition for the service to be ready.
 type Check struct {
-	// Name stands in the body of /readyz.
+	// Name is the condition's name in the body of /readyz.
 	Name string
-	// Run returns nil when it is so, else what is missing.
+	// Run returns nil if the condition holds, and otherwise what is missing.
 	Run func(context.Context) error
-	// Idle reports that the check does not apply for now, and why. nil: it always
-	// applies.
+	// Idle reports whether the check does not apply at the moment, and why. nil: it
+	// always applies.
 	Idle func() (why string, idle bool)
 }
 
@@ -40,16 +40,16 @@ type Check struct {
 type Config struct {
 	Gatherer prometheus.Gatherer
 	Logger   *slog.Logger
-	// Ready lists all that must be so.
+	// Ready lists the conditions.
 	Ready []Check
-	// Profiling serves /debug/pprof/ too.
+	// Profiling also serves /debug/pprof/.
 	Profiling bool
-	// Debug holds further handlers, by pattern of http.ServeMux. They answer only
-	// to clients of the same machine.
+	// Debug has more handlers, by pattern of http.ServeMux. They answer only clients on
+	// the same machine.
 	Debug map[string]http.Handler
 }
 
-// Server answers /healthz, /readyz, /metrics, and what its Config adds.
+// Server serves /healthz, /readyz, /metrics, and what its Config adds.
 type Server struct {
 	http     *http.Server
 	checks   []Check
@@ -82,27 +82,27 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// local serves only clients that come over the loopback interface. What the pages
-// say is not for everybody who can reach the probes and metrics; of a pod, kubectl
-// port-forward comes that way.
+// local serves only clients on the loopback interface. Not everybody who can reach
+// probes and metrics may read these pages. kubectl port-forward to a pod comes over the
+// loopback interface, too.
 func local(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from, err := netip.ParseAddrPort(r.RemoteAddr)
 		if err != nil || !from.Addr().Unmap().IsLoopback() {
-			http.Error(w, "only for clients of the same machine: use kubectl port-forward", http.StatusForbidden)
+			http.Error(w, "only for clients on the same machine: use kubectl port-forward", http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// Handler is what the Server answers with.
+// Handler returns the handler of all endpoints.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
-// Drain makes /readyz answer 503 from now on.
+// Drain lets /readyz answer 503 from now on.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Serve answers until Close, and then returns nil.
+// Serve serves until Close, and then returns nil.
 func (s *Server) Serve(lis net.Listener) error {
 	if err := s.http.Serve(lis); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve HTTP: %w", err)
@@ -110,18 +110,18 @@ func (s *Server) Serve(lis net.Listener) error {
 	return nil
 }
 
-// Close lets requests in progress end, for a moment.
+// Close gives requests in progress a second to finish.
 func (s *Server) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
-		_ = s.http.Close() // nobody is left to tell
+		_ = s.http.Close() // Nobody is left to return the error to.
 	}
 }
 
 var errDraining = errors.New("draining")
 
-// readyz lists every check, so that one look tells all that is missing.
+// readyz lists every check, so that one request shows everything that is missing.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	var body strings.Builder
 	code := http.StatusOK
@@ -150,8 +150,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, body.String())
 }
 
-// Cached returns a check that asks at most once in ttl, and gives each asking no
-// longer than timeout. Many probes cost the one that is asked no more than one.
+// Cached returns a check that runs c at most once in ttl, for at most timeout, and
+// returns the last result in between. So frequent probes do not load what c asks.
 func Cached(c Check, ttl, timeout time.Duration) Check {
 	var mu sync.Mutex
 	var asked time.Time
@@ -162,7 +162,7 @@ func Cached(c Check, ttl, timeout time.Duration) Check {
 		if !asked.IsZero() && time.Since(asked) < ttl {
 			return last
 		}
-		// The answer is kept for others: it must not depend on this one's patience.
+		// Other probes get the same result, so it must not depend on this one's context.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 		last = c.Run(ctx)
