@@ -180,7 +180,7 @@ func (w *work) blocked() bool {
 	why, change := whyNotCreated(e.Message)
 	w.advise("%s", change)
 	return w.say(Blocked, "The Job has %s of %d wanted pods, because the API server refuses to create more: %s. Last tried %s.",
-		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(seen(e)))
+		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(Seen(e)))
 }
 
 // whyNotCreated reads the API server's refusal.
@@ -290,15 +290,15 @@ func number(n int32) string {
 func latest(events []corev1.Event, reason string) *corev1.Event {
 	var last *corev1.Event
 	for i := range events {
-		if e := &events[i]; e.Reason == reason && (last == nil || seen(e).After(seen(last))) {
+		if e := &events[i]; e.Reason == reason && (last == nil || Seen(e).After(Seen(last))) {
 			last = e
 		}
 	}
 	return last
 }
 
-// seen is when an event happened last.
-func seen(e *corev1.Event) time.Time {
+// Seen is when an event happened last.
+func Seen(e *corev1.Event) time.Time {
 	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
 		if !t.IsZero() {
 			return t

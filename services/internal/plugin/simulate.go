@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/manifest"
 )
@@ -47,6 +50,8 @@ const simulateExample = `  # A tenth of all pods fail; which ones follows from t
 type simulation struct {
 	IO
 	file     string
+	from     string
+	cluster  cluster.Flags
 	runs     int
 	output   *output
 	scenario simulate.Scenario
@@ -58,18 +63,20 @@ type simulation struct {
 func newSimulate(streams IO) *cobra.Command {
 	s := &simulation{IO: streams}
 	cmd := &cobra.Command{
-		Use: "simulate -f FILE", Short: "Play a Job in virtual time: what would happen if", Long: simulateLong,
+		Use: "simulate -f FILE | --from job/NAME", Short: "Play a Job in virtual time: what would happen if", Long: simulateLong,
 		Example: simulateExample, Args: fileOnly,
-		RunE: func(*cobra.Command, []string) error { return s.run() },
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context()) },
 	}
 	s.addFlags(cmd.Flags())
 	s.output = addOutput(cmd, "wide")
+	s.cluster.AddFlags(cmd.Flags(), true)
 	return cmd
 }
 
 func (s *simulation) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.StringVarP(&s.file, "filename", "f", "", "The Job, or the CronJob one of whose Jobs is played, in YAML or JSON; - is standard input.")
+	fs.StringVar(&s.from, "from", "", "A Job of the cluster, as `job/NAME`: its spec is played from the beginning.")
 	fs.Var(list[simulate.Script]{&s.scenario.Scripts, simulate.ParseScript}, "pod", "How certain pods fare, such as `0:fail(42)@30s`. May be repeated; the first that names a pod counts.")
 	fs.Var(value[float64]{&s.scenario.FailRate, parseRate}, "fail-rate", "The share of all other attempts that fail, from 0 to 1.")
 	fs.Var(value[int32]{&s.scenario.FailCode, parseExitCode}, "fail-code", "The `exit code` of these. Default: 1.")
@@ -85,15 +92,15 @@ func (s *simulation) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&s.runs, "runs", 1, "Play so `many` times, each with the next seed, and show how the results are distributed.")
 }
 
-func (s *simulation) run() error {
-	if s.file == "" {
-		return usagef("--filename: is required: the file with the Job; - is standard input")
+func (s *simulation) run(ctx context.Context) error {
+	if (s.file == "") == (s.from == "") {
+		return usagef("expected one of -f FILE, the file with the Job (- is standard input), and --from job/NAME, a Job of the cluster")
 	}
 	if s.runs < 1 || s.runs > 1_000_000 {
 		return usagef("--runs: expected a number from 1 to 1000000, got %d", s.runs)
 	}
 	s.addChanges()
-	jobs, err := jobsOf(s.file, s.In)
+	jobs, err := s.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,6 +111,26 @@ func (s *simulation) run() error {
 		}
 	}
 	return nil
+}
+
+func (s *simulation) jobs(ctx context.Context) ([]*batchv1.Job, error) {
+	if s.from == "" {
+		return jobsOf(s.file, s.In)
+	}
+	name, err := jobArgument([]string{s.from})
+	if err != nil {
+		return nil, err
+	}
+	reader, err := s.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+	if err != nil {
+		return nil, err
+	}
+	job, err := reader.Job(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	job.DeletionTimestamp = nil // it is played from the beginning
+	return []*batchv1.Job{job}, nil
 }
 
 func (s *simulation) addChanges() {

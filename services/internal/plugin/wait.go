@@ -1,0 +1,135 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cluster"
+)
+
+const waitLong = `Waits until a Job is finished, either way: the exit code is 0 when it is Complete and 1
+when it has Failed. Tells what changes meanwhile. When the Job is deleted before, or
+--timeout is over, the exit code is 3.`
+
+// waitEvery is how often wait looks.
+const waitEvery = time.Second
+
+type waitCommand struct {
+	IO
+	cluster cluster.Flags
+	timeout time.Duration
+	quiet   bool
+}
+
+func newWait(streams IO) *cobra.Command {
+	c := &waitCommand{IO: streams}
+	cmd := &cobra.Command{
+		Use: "wait job/NAME", Short: "Wait until a Job is finished, either way", Long: waitLong,
+		Example: `  kubectl jobpolicy wait job/backup --timeout 1h && echo done`,
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.Var(value[time.Duration]{&c.timeout, parseDuration}, "timeout", "How long to wait, such as `1h`. Default: for ever.")
+	fs.BoolVarP(&c.quiet, "quiet", "q", false, "Say only how it ended.")
+	c.cluster.AddFlags(fs, true)
+	return cmd
+}
+
+var errWaitTimeout = errors.New("--timeout is over, and the Job is not finished")
+
+func (c *waitCommand) run(ctx context.Context, args []string) error {
+	name, err := jobArgument(args)
+	if err != nil {
+		return err
+	}
+	reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+	if err != nil {
+		return err
+	}
+	job, err := reader.Job(ctx, name)
+	if err != nil {
+		return err
+	}
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, errWaitTimeout)
+		defer cancel()
+	}
+	if job, err = c.follow(ctx, reader, job); err != nil {
+		return err
+	}
+	return c.ended(job)
+}
+
+// follow looks at the Job until it is finished.
+func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *batchv1.Job) (*batchv1.Job, error) {
+	uid, told := job.UID, ""
+	for {
+		if wire.FinishedCondition(job) != nil {
+			return job, nil
+		}
+		if line := progress(job); line != told && !c.quiet {
+			fmt.Fprintf(c.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), line)
+			told = line
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(waitEvery):
+		}
+		next, err := reader.Job(ctx, job.Name)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case apierrors.IsNotFound(err), err == nil && next.UID != uid:
+			return nil, fmt.Errorf("job %s was deleted before it was seen to finish", job.Name)
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			return nil, err
+		case err != nil:
+			fmt.Fprintf(c.Err, "%v; looking again\n", err)
+		default:
+			job = next
+		}
+	}
+}
+
+// progress is a Job's status in a line.
+func progress(job *batchv1.Job) string {
+	line := fmt.Sprintf("active %d, ready %d, succeeded %d", job.Status.Active, ptr.Deref(job.Status.Ready, 0), job.Status.Succeeded)
+	if n := job.Spec.Completions; n != nil {
+		line += fmt.Sprintf(" of %d", *n)
+	}
+	line += fmt.Sprintf(", failed %d", job.Status.Failed)
+	if ptr.Deref(job.Spec.Suspend, false) {
+		line += ", suspended"
+	}
+	return line
+}
+
+func (c *waitCommand) ended(job *batchv1.Job) error {
+	condition := wire.FinishedCondition(job)
+	took := ""
+	if start := job.Status.StartTime; start != nil {
+		took = " after " + simulate.Clock(condition.LastTransitionTime.Sub(start.Time))
+	}
+	word, painted := string(condition.Type), bad
+	if condition.Type == batchv1.JobComplete {
+		painted = good
+	}
+	fmt.Fprintf(c.Out, "%s%s: %s (%s)\n", paint(c.Out, painted, word), took, condition.Message, progress(job))
+	if condition.Type == batchv1.JobComplete {
+		return nil
+	}
+	return noError{ExitNo}
+}

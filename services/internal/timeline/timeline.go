@@ -1,0 +1,198 @@
+// Package timeline draws the life of a Job: a bar for each pod, and a mark for each
+// thing that happened to the Job.
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"jobpolicy.dev/engine/simulate"
+)
+
+// A Chart is what is drawn.
+type Chart struct {
+	Title      string
+	Begin, End time.Time
+	Bars       []Bar
+	Marks      []Mark
+}
+
+// A Bar is the life of one pod.
+type Bar struct {
+	Name string
+	// Created, Started and Ended are in order; Started is zero for a pod that never
+	// ran, Ended for one that has not ended.
+	Created, Started, Ended time.Time
+	// Outcome is succeeded, failed, or empty for a pod that has not ended.
+	Outcome string
+	// Text says more.
+	Text string
+}
+
+// A Mark is something that happened to the Job.
+type Mark struct {
+	At   time.Time
+	Text string
+}
+
+// New puts a chart in order: the bars by creation and name, the marks by time.
+func New(title string, now time.Time, bars []Bar, marks []Mark) Chart {
+	c := Chart{Title: title, Bars: bars, Marks: marks}
+	slices.SortStableFunc(c.Bars, func(a, b Bar) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(c.Marks, func(a, b Mark) int { return a.At.Compare(b.At) })
+	open := false
+	for _, b := range c.Bars {
+		c.cover(b.Created)
+		c.cover(b.Ended)
+		open = open || b.Ended.IsZero()
+	}
+	for _, m := range c.Marks {
+		c.cover(m.At)
+	}
+	if open || c.End.IsZero() {
+		c.cover(now)
+	}
+	if !c.End.After(c.Begin) {
+		c.End = c.Begin.Add(time.Second)
+	}
+	return c
+}
+
+// cover makes the chart as long as it needs to be.
+func (c *Chart) cover(t time.Time) {
+	switch {
+	case t.IsZero():
+	case c.Begin.IsZero():
+		c.Begin, c.End = t, t
+	case t.Before(c.Begin):
+		c.Begin = t
+	case t.After(c.End):
+		c.End = t
+	}
+}
+
+// share is where a time lies, from 0 to 1.
+func (c *Chart) share(t time.Time) float64 {
+	if t.IsZero() {
+		return 1
+	}
+	return min(max(float64(t.Sub(c.Begin))/float64(c.End.Sub(c.Begin)), 0), 1)
+}
+
+func (c *Chart) clock(t time.Time) string { return simulate.Clock(t.Sub(c.Begin).Round(time.Second)) }
+
+// barColumns is how wide the bars are in text.
+const barColumns = 48
+
+// WriteText draws the chart with characters: . for a pod that does not run yet, =
+// for one that does, and at the end + (succeeded), x (failed) or > (not ended).
+func (c *Chart) WriteText(w io.Writer) error {
+	width := 0
+	for _, b := range c.Bars {
+		width = max(width, len(b.Name))
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s\n%s, %s\n\n", c.Title, c.Begin.UTC().Format(time.RFC3339), simulate.Clock(c.End.Sub(c.Begin).Round(time.Second)))
+	for _, b := range c.Bars {
+		fmt.Fprintf(&out, "%-*s  |%s|  %s\n", width, b.Name, c.row(b), b.Text)
+	}
+	if len(c.Marks) > 0 {
+		out.WriteString("\n")
+	}
+	for _, m := range c.Marks {
+		fmt.Fprintf(&out, "%10s  %s\n", c.clock(m.At), m.Text)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func (c *Chart) row(b Bar) string {
+	row := []byte(strings.Repeat(" ", barColumns))
+	column := func(t time.Time) int { return min(int(c.share(t)*barColumns), barColumns-1) }
+	started := b.Started
+	if started.IsZero() {
+		started = b.Ended
+	}
+	for i := column(b.Created); i <= column(b.Ended); i++ {
+		row[i] = '='
+		if i < column(started) || b.Started.IsZero() {
+			row[i] = '.'
+		}
+	}
+	row[column(b.Ended)] = map[string]byte{"succeeded": '+', "failed": 'x'}[b.Outcome]
+	if b.Outcome == "" {
+		row[column(b.Ended)] = '>'
+	}
+	return string(row)
+}
+
+// The page is one file without scripts; colours follow the reader's light or dark
+// setting.
+var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title>
+<style>
+:root { color-scheme: light dark; --wait: #b0b0b0; --run: #4a90d9; --succeeded: #2e9e5b; --failed: #d64545; }
+body { font: 14px system-ui, sans-serif; margin: 2em; }
+table { border-collapse: collapse; width: 100%; }
+td, th { padding: 3px 8px; text-align: left; white-space: nowrap; }
+td.bar { width: 60%; } td.bar div { position: relative; height: 14px; }
+i { position: absolute; top: 0; height: 14px; border-radius: 2px; min-width: 3px; }
+i.wait { background: var(--wait); } i.run { background: var(--run); }
+i.succeeded { background: var(--succeeded); } i.failed { background: var(--failed); }
+</style></head><body>
+<h1>{{.Title}}</h1><p>From {{.From}}, {{.Took}}. Grey: not running yet; blue: running; green: succeeded; red: failed.</p>
+<table><thead><tr><th scope="col">Pod</th><th scope="col">Life</th><th scope="col">What became of it</th></tr></thead><tbody>
+{{range .Bars}}<tr><th scope="row">{{.Name}}</th><td class="bar"><div>{{range .Parts}}<i class="{{.Class}}" style="left:{{.Left}}%;width:{{.Width}}%"></i>{{end}}</div></td><td>{{.Text}}</td></tr>
+{{end}}</tbody></table>
+<h2>The Job</h2><table><thead><tr><th scope="col">After</th><th scope="col">What happened</th></tr></thead><tbody>
+{{range .Marks}}<tr><td>{{.At}}</td><td>{{.Text}}</td></tr>
+{{end}}</tbody></table></body></html>
+`))
+
+type (
+	pageData struct {
+		Title, From, Took string
+		Bars              []pageBar
+		Marks             []pageMark
+	}
+	pageBar struct {
+		Name, Text string
+		Parts      []pagePart
+	}
+	pagePart struct{ Class, Left, Width string }
+	pageMark struct{ At, Text string }
+)
+
+// WriteHTML draws the chart as one page without scripts.
+func (c *Chart) WriteHTML(w io.Writer) error {
+	data := pageData{
+		Title: c.Title, From: c.Begin.UTC().Format(time.RFC3339), Took: simulate.Clock(c.End.Sub(c.Begin).Round(time.Second)),
+	}
+	for _, b := range c.Bars {
+		running := b.Outcome
+		if running == "" {
+			running = "run"
+		}
+		bar := pageBar{Name: b.Name, Text: b.Text}
+		if b.Started.IsZero() {
+			bar.Parts = []pagePart{c.part("wait", b.Created, b.Ended)}
+		} else {
+			bar.Parts = []pagePart{c.part("wait", b.Created, b.Started), c.part(running, b.Started, b.Ended)}
+		}
+		data.Bars = append(data.Bars, bar)
+	}
+	for _, m := range c.Marks {
+		data.Marks = append(data.Marks, pageMark{c.clock(m.At), m.Text})
+	}
+	return page.Execute(w, data)
+}
+
+func (c *Chart) part(class string, from, to time.Time) pagePart {
+	left := c.share(from)
+	return pagePart{class, fmt.Sprintf("%.2f", 100*left), fmt.Sprintf("%.2f", 100*(c.share(to)-left))}
+}
