@@ -51,6 +51,7 @@ func explained(t *testing.T, job *batchv1.Job, state string) string {
 	if err != nil {
 		t.Fatalf("explain: %v\n%s", err, out)
 	}
+	t.Log(out)
 	return out
 }
 

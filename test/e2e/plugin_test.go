@@ -79,6 +79,7 @@ func TestTimeline(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
+	t.Log(out)
 	for _, want := range []string{"Failed (BackoffLimitExceeded)", "failed, exit code 5"} {
 		if strings.Count(out, want) == 0 {
 			t.Errorf("the timeline lacks %q:\n%s", want, out)

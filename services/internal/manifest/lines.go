@@ -15,8 +15,11 @@ type lines struct {
 }
 
 // of is the line of a path such as spec.rules[0].action, or of the last part of it
-// that is there.
+// that is there; 0 for an object that was not read from a file.
 func (l lines) of(path string) int {
+	if l.root == nil {
+		return 0
+	}
 	node, line := l.root, l.root.Line
 	for _, step := range steps(path) {
 		next, at := child(node, step)

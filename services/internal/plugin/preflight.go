@@ -1,0 +1,82 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cluster"
+	"jobpolicy.dev/services/internal/preflight"
+)
+
+const preflightLong = `Lists the Jobs and CronJobs that a deliberate difference between jobpolicy and the
+built-in controllers would touch, if jobpolicy took their place. Looks at all namespaces,
+unless --namespace names one.`
+
+// maxExamples is how many objects of a difference are named.
+const maxExamples = 5
+
+type preflightCommand struct {
+	IO
+	cluster cluster.Flags
+	output  *output
+}
+
+func newPreflight(streams IO) *cobra.Command {
+	c := &preflightCommand{IO: streams}
+	cmd := &cobra.Command{
+		Use: "preflight", Short: "What a deliberate difference from the built-in controllers would touch", Long: preflightLong, Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.run(cmd.Context(), cmd.Flags().Changed("namespace"))
+		},
+	}
+	c.output = addOutput(cmd, "wide")
+	c.cluster.AddFlags(cmd.Flags(), true)
+	return cmd
+}
+
+func noArgument(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("expected no argument, got %q", args[0])
+	}
+	return nil
+}
+
+func (c *preflightCommand) run(ctx context.Context, oneNamespace bool) error {
+	reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+	if err != nil {
+		return err
+	}
+	namespace := ""
+	if oneNamespace {
+		namespace = reader.Namespace
+	}
+	all := preflight.Cluster{Now: time.Now()}
+	if all.Jobs, err = reader.Jobs(ctx, namespace); err != nil {
+		return err
+	}
+	if all.CronJobs, err = reader.CronJobs(ctx, namespace); err != nil {
+		return err
+	}
+	touches := preflight.Check(all)
+	if done, err := c.output.machine(c.Out, map[string]any{"touches": touches}); done {
+		return err
+	}
+	fmt.Fprintln(c.Out, preflight.Summary(all))
+	if len(touches) == 0 {
+		_, err := fmt.Fprintln(c.Out, "No difference touches any of them.")
+		return err
+	}
+	for _, t := range touches {
+		names, more := t.Objects, ""
+		if n := len(names) - maxExamples; n > 0 && c.output.format != "wide" {
+			names, more = names[:maxExamples], fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(c.Out, "\n%s\n  built-in: %s\n  here:     %s\n  touched:  %s%s\n", paint(c.Out, strong, t.What), t.BuiltIn, t.Here, strings.Join(names, ", "), more)
+	}
+	return nil
+}

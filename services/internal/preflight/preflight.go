@@ -1,0 +1,224 @@
+// Package preflight finds the Jobs and CronJobs of a cluster that a deliberate
+// difference from the built-in controllers would touch, if jobpolicy took their
+// place. ARCHITECTURE.md lists the differences; those that only concern a restart, a
+// race or the answer of a failing API server touch no object in particular.
+package preflight
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/internal/jobcheck"
+	"jobpolicy.dev/services/internal/manifest"
+)
+
+// A Touch is one difference, with the objects that it touches.
+type Touch struct {
+	// What is the situation, BuiltIn what the built-in controller does in it, and Here
+	// what jobpolicy does.
+	What    string   `json:"what"`
+	BuiltIn string   `json:"builtIn"`
+	Here    string   `json:"here"`
+	Objects []string `json:"objects"`
+}
+
+// Cluster is what is looked at.
+type Cluster struct {
+	Jobs     []batchv1.Job
+	CronJobs []batchv1.CronJob
+	Now      time.Time
+}
+
+// difference is a row of ARCHITECTURE.md that can be seen in an object.
+type difference struct {
+	what, builtIn, here string
+	// job and cron say whether an object is touched; nil: none of its kind is.
+	job  func(*batchv1.Job, time.Time) bool
+	cron func(*batchv1.CronJob, *Cluster) bool
+}
+
+// manyPods is how many pods one reconcile deletes.
+const manyPods = 500
+
+// longest is the longest duration that the built-in controller can compute with.
+const longest = 292 * 365 * 24 * 3600
+
+var differences = []difference{
+	{
+		what:    "disruptions (condition DisruptionTarget) that the pod failure policy ignores",
+		builtIn: "delay the next pod", here: "do not delay it",
+		job: func(j *batchv1.Job, _ time.Time) bool { return ignores(j, true) },
+	},
+	{
+		what:    "pods still running when a Job fails, with a pod failure policy that ignores failures",
+		builtIn: "may be left uncounted", here: "all count as failed",
+		job: func(j *batchv1.Job, _ time.Time) bool { return ignores(j, false) },
+	},
+	{
+		what:    "a start time kept over a suspension",
+		builtIn: "counts for the deadline on resume", here: "counts anew",
+		job: func(j *batchv1.Job, _ time.Time) bool {
+			return ptr.Deref(j.Spec.Suspend, false) && j.Status.StartTime != nil && j.Spec.ActiveDeadlineSeconds != nil
+		},
+	},
+	{
+		what:    "more than 500 pods to delete because the Job is suspended or ends",
+		builtIn: "are deleted at once", here: "are deleted 500 at a time (--max-pod-changes-per-sync)",
+		job: func(j *batchv1.Job, _ time.Time) bool { return ptr.Deref(j.Spec.Parallelism, 1) > manyPods },
+	},
+	{
+		what:    "a deadline longer than 292 years",
+		builtIn: "overflows: it has passed at once", here: "is respected",
+		job: func(j *batchv1.Job, _ time.Time) bool { return ptr.Deref(j.Spec.ActiveDeadlineSeconds, 0) > longest },
+	},
+	{
+		what:    "lastScheduleTime in the future",
+		builtIn: "nothing runs until then", here: "the schedule goes on",
+		cron: func(c *batchv1.CronJob, all *Cluster) bool {
+			return c.Status.LastScheduleTime != nil && c.Status.LastScheduleTime.After(all.Now)
+		},
+	},
+	{
+		what:    "a schedule with a run in an hour that clock changes repeat or leave out",
+		builtIn: "may lose runs", here: "runs at the times that the clocks show",
+		cron: func(c *batchv1.CronJob, _ *Cluster) bool { return clockChanges(c) },
+	},
+	{
+		what:    "@every with a shorter starting deadline",
+		builtIn: "never runs", here: "runs",
+		cron: func(c *batchv1.CronJob, _ *Cluster) bool {
+			every, ok := interval(c)
+			return ok && c.Spec.StartingDeadlineSeconds != nil && time.Duration(*c.Spec.StartingDeadlineSeconds)*time.Second < every
+		},
+	},
+	{
+		what:    "startingDeadlineSeconds: 0",
+		builtIn: "never runs", here: "runs",
+		cron: func(c *batchv1.CronJob, _ *Cluster) bool { return ptr.Deref(c.Spec.StartingDeadlineSeconds, 1) == 0 },
+	},
+	{
+		what:    "@every shorter than a minute",
+		builtIn: "lastScheduleTime stays while the Job of that minute is active", here: "it moves on",
+		cron: func(c *batchv1.CronJob, _ *Cluster) bool {
+			every, ok := interval(c)
+			return ok && every < time.Minute
+		},
+	},
+	{
+		what:    "a Job in status.active that the CronJob does not control",
+		builtIn: "counts for the concurrency policy, and Replace deletes it", here: "does not count, and is left alone",
+		cron: func(c *batchv1.CronJob, all *Cluster) bool { return lists(c, all) },
+	},
+}
+
+// Check finds what is touched. Finished Jobs, and those of another controller, are not.
+func Check(c Cluster) []Touch {
+	var out []Touch
+	for _, d := range differences {
+		t := Touch{What: d.what, BuiltIn: d.builtIn, Here: d.here}
+		for i := range c.Jobs {
+			j := &c.Jobs[i]
+			if d.job != nil && theirs(j) && wire.FinishedCondition(j) == nil && d.job(j, c.Now) {
+				t.Objects = append(t.Objects, "job "+j.Namespace+"/"+j.Name)
+			}
+		}
+		for i := range c.CronJobs {
+			if cron := &c.CronJobs[i]; d.cron != nil && d.cron(cron, &c) {
+				t.Objects = append(t.Objects, "cronjob "+cron.Namespace+"/"+cron.Name)
+			}
+			// The Jobs to come are touched as those that are there.
+			if cron := &c.CronJobs[i]; d.job != nil && d.job(&batchv1.Job{Spec: cron.Spec.JobTemplate.Spec}, c.Now) {
+				t.Objects = append(t.Objects, "cronjob "+cron.Namespace+"/"+cron.Name)
+			}
+		}
+		if len(t.Objects) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// theirs reports whether the built-in controller acts on a Job.
+func theirs(j *batchv1.Job) bool {
+	return ptr.Deref(j.Spec.ManagedBy, batchv1.JobControllerName) == batchv1.JobControllerName
+}
+
+// ignores reports whether a rule of the pod failure policy ignores failures, or
+// disruptions.
+func ignores(j *batchv1.Job, disruptions bool) bool {
+	if j.Spec.PodFailurePolicy == nil {
+		return false
+	}
+	for _, rule := range j.Spec.PodFailurePolicy.Rules {
+		if rule.Action != batchv1.PodFailurePolicyActionIgnore {
+			continue
+		}
+		if !disruptions {
+			return true
+		}
+		for _, p := range rule.OnPodConditions {
+			if p.Type == corev1.DisruptionTarget {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func clockChanges(c *batchv1.CronJob) bool {
+	for _, f := range jobcheck.Check(&manifest.Object{Kind: "CronJob", CronJob: c}) {
+		if f.Check == "clock-changes" {
+			return true
+		}
+	}
+	return false
+}
+
+// interval is the length of an @every schedule.
+func interval(c *batchv1.CronJob) (time.Duration, bool) {
+	text, ok := strings.CutPrefix(c.Spec.Schedule, "@every ")
+	if !ok {
+		return 0, false
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil
+}
+
+// lists reports whether status.active has a Job that is there and that the CronJob
+// does not control.
+func lists(c *batchv1.CronJob, all *Cluster) bool {
+	active := map[types.UID]bool{}
+	for _, ref := range c.Status.Active {
+		active[ref.UID] = true
+	}
+	for i := range all.Jobs {
+		j := &all.Jobs[i]
+		if owner := metav1.GetControllerOf(j); active[j.UID] && (owner == nil || owner.UID != c.UID) {
+			return true
+		}
+	}
+	return false
+}
+
+// Summary counts the Jobs by who acts on them.
+func Summary(c Cluster) string {
+	unfinished, others := 0, 0
+	for i := range c.Jobs {
+		switch j := &c.Jobs[i]; {
+		case !theirs(j):
+			others++
+		case wire.FinishedCondition(j) == nil:
+			unfinished++
+		}
+	}
+	return fmt.Sprintf("Jobs: %d, of which the built-in controller acts on %d that are not finished, and others on %d; CronJobs: %d",
+		len(c.Jobs), unfinished, others, len(c.CronJobs))
+}
