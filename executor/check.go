@@ -46,8 +46,6 @@ func (d *decider) check(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.D
 func checkFrame(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	rule := answer.GetVerdict().GetRule()
 	switch {
-	case answer.GetRequestId() != req.GetRequestId():
-		return wrong("request_id", "is %q, want %q", answer.GetRequestId(), req.GetRequestId())
 	case dispositionLabel(answer.GetDisposition()) == "unspecified":
 		return wrong("disposition", "is %v, want one of the contract", answer.GetDisposition())
 	case !text(rule, maxRuleBytes):

@@ -56,7 +56,6 @@ func TestAnAnswerWithAWrongFieldIsRefused(t *testing.T) {
 		spoil func(*response)
 		field string
 	}{
-		"another question's":         {func(d *response) { d.RequestId = "other" }, "request_id"},
 		"an unknown disposition":     {func(d *response) { d.Disposition = 99 }, "disposition"},
 		"a rule that is no text":     {func(d *response) { d.Verdict = &jobpolicyv1.Verdict{Rule: "\xff"} }, "verdict.rule"},
 		"an impossible requeue time": {func(d *response) { d.RequeueTime = never }, "requeue_time"},
