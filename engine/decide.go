@@ -35,41 +35,33 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	}
 	t := takeTally(s)
 	v, answers := judge(facts{s, t})
-	p := planPods(s, t)
-	if v.reached() {
-		p = planEnding(s, v)
+	removals := planRemovals(s, t, v)
+	if len(removals.needs) > 0 {
+		return incomplete(s.noun, explain(s, t, v, answers, removals), removals.needs)
 	}
-	if len(p.needs) > 0 {
-		return incomplete(s.noun, explain(s, t, v, answers, p), p.needs)
-	}
-	l := keepLedger(s, t, v, p)
+	l := keepLedger(s, t, v, removals)
+	p := planCreations(s, t, removals, l)
 	pub := publish(s, t, v, p, l)
-	if recordsFirst(s, p, l) {
-		p = p.later(s, l)
-		pub = publish(s, t, v, p, l)
-	}
-	if mayWait(s, v, p, l, pub) {
-		l, pub = putOff(s, l)
-	}
-	return assemble(s, v, p, l, pub, explain(s, t, v, answers, p))
+	d := deliver(s, v, p, l, pub)
+	return assemble(s, v, p, l, d, explain(s, t, v, answers, p))
 }
 
 // assemble puts the parts together and works out what kind of answer they are.
-func assemble(s *snapshot, v verdict, p plan, l ledger, pub publication, e *jobpolicyv1.Explanation) *jobpolicyv1.DecideJobResponse {
-	e.Waits = append(append(p.waits, pub.waits...), furtherWaits(s, v, l)...)
+func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicyv1.Explanation) *jobpolicyv1.DecideJobResponse {
+	e.Waits = append(append(p.waits, d.waits...), furtherWaits(s, v, l)...)
 	resp := &jobpolicyv1.DecideJobResponse{
 		Disposition:       jobpolicyv1.Disposition_DISPOSITION_SETTLED,
 		Gang:              planGang(s, v, p),
 		Create:            p.create,
 		Delete:            deletions(p),
-		Release:           l.release,
-		Events:            pub.events,
+		Release:           d.release,
+		Events:            d.events,
 		Explanation:       e,
-		PodFailureActions: failureActions(l),
+		PodFailureActions: failureActions(d.actions),
 		RequeueTime:       requeueTime(s, e.GetWaits()),
 	}
-	if !sameStatus(pub.status, s.status) {
-		resp.Status = pub.status
+	if !sameStatus(d.status, s.status) {
+		resp.Status = d.status
 	}
 	if resp.Gang != nil || resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
@@ -88,7 +80,7 @@ func verdictMessage(s *snapshot, v verdict) *jobpolicyv1.Verdict {
 	return &jobpolicyv1.Verdict{Rule: v.rule, Repeated: interimWritten(s, v), PolicyRuleIndex: v.policyRule}
 }
 
-// furtherWaits are what neither plan nor publication waits for.
+// furtherWaits are what neither the plan nor the delivery waits for.
 func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 	var waits []*jobpolicyv1.Wait
 	if l.full {
@@ -110,11 +102,11 @@ func deletions(p plan) []*jobpolicyv1.DeletePod {
 	return deletes
 }
 
-// failureActions lists the ledger's counts in order of action.
-func failureActions(l ledger) []*jobpolicyv1.PodFailureActionCount {
+// failureActions lists counts in order of action.
+func failureActions(actions map[jobpolicyv1.PodFailurePolicyAction]int32) []*jobpolicyv1.PodFailureActionCount {
 	var counts []*jobpolicyv1.PodFailureActionCount
 	for action := range int32(len(jobpolicyv1.PodFailurePolicyAction_name)) {
-		if n := l.actions[jobpolicyv1.PodFailurePolicyAction(action)]; n > 0 {
+		if n := actions[jobpolicyv1.PodFailurePolicyAction(action)]; n > 0 {
 			counts = append(counts, &jobpolicyv1.PodFailureActionCount{
 				Action: jobpolicyv1.PodFailurePolicyAction(action), Count: n,
 			})

@@ -54,13 +54,16 @@
 //
 // # How a decision is made
 //
-//	validate → tally → judge → plan → ledger → publish → explain
+//	validate → tally → judge → removals → ledger → creations → publish → deliver → explain
 //
-// The tally adds up what the pods say. The judge asks the verdict rules in
-// order (see RuleNames); the first verdict stands. The plan says which pods to
-// create or delete. The ledger records finished pods, releases their finalizers
-// and counts those whose release is confirmed. Publish builds the next status:
-// "what is true" is the verdict's matter, "may it be declared yet" is publish's.
+// Each step takes values and returns values, and none is repeated. The tally adds
+// up what the pods say. The judge asks the verdict rules in order (see RuleNames);
+// the first verdict stands. Removals are the pods to delete. The ledger records
+// finished pods, releases their finalizers and counts those whose release is
+// confirmed. Creations are the pods to create; many of them wait if the ledger
+// records many. Publish builds the next status: "what is true" is the verdict's
+// matter, "may it be declared yet" is publish's. Deliver leaves a routine status for
+// later if the caller asks for that.
 //
 // # The life of a verdict
 //

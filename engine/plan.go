@@ -24,11 +24,16 @@ type plan struct {
 	waits  []*jobpolicyv1.Wait
 	// needs is not empty if the plan cannot be made without more data.
 	needs []jobpolicyv1.Requirement
+	// mayCreate says that the Job runs, and that none of its pods is to be deleted:
+	// one decision never deletes and creates.
+	mayCreate bool
 }
 
-// planPods works out what an undecided Job needs: fewer pods or more, never
-// both in one round.
-func planPods(s *snapshot, t tally) plan {
+// planRemovals plans which pods to delete.
+func planRemovals(s *snapshot, t tally, v verdict) plan {
+	if v.reached() {
+		return planEnding(s, v)
+	}
 	p := unchanged(s)
 	switch {
 	case s.deleting():
@@ -42,7 +47,8 @@ func planPods(s *snapshot, t tally) plan {
 	if excess > 0 || s.badIndexes() > 0 {
 		return p.remove(s, max(excess, 0), jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY)
 	}
-	return planCreation(s, t, p)
+	p.mayCreate = true
+	return p
 }
 
 // unchanged is the plan that does nothing.
@@ -119,9 +125,13 @@ func (p plan) limited(s *snapshot) plan {
 	return p
 }
 
-// planCreation plans new pods: at most wanted − active − in flight (invariant
-// I6), and none before the retry delay has passed.
-func planCreation(s *snapshot, t tally, p plan) plan {
+// planCreations adds the pods to create: at most wanted − active − in flight
+// (invariant I6), and none before the retry delay has passed. Many are left to a
+// later decision if the ledger records many (recordsFirst).
+func planCreations(s *snapshot, t tally, p plan, l ledger) plan {
+	if !p.mayCreate {
+		return p
+	}
 	room := int64(*p.wanted) - int64(s.pods.GetActive()) - int64(s.creating())
 	if s.replaceFailedOnly() {
 		room -= int64(s.pods.GetTerminating())
@@ -143,12 +153,24 @@ func planCreation(s *snapshot, t tally, p plan) plan {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
 			"still to be created: %d; one round creates at most %d", room-int64(n), limit))
 	}
-	if s.indexed {
-		return planIndexes(s, t, p, n)
+	create, waits := newPods(s, t, n)
+	p.waits = append(p.waits, waits...)
+	if first := recordsFirst(s, create, l); first != nil {
+		p.waits = append(p.waits, first)
+		return p
 	}
-	p.create = &jobpolicyv1.CreatePods{Count: n, AfterFailures: t.failed > 0}
-	p.active += n
+	p.create = create
+	p.active += create.GetCount()
 	return p
+}
+
+// newPods are at most n pods to create, nil if there are none, and what others wait
+// for.
+func newPods(s *snapshot, t tally, n int32) (*jobpolicyv1.CreatePods, []*jobpolicyv1.Wait) {
+	if s.indexed {
+		return newIndexes(s, t, n)
+	}
+	return &jobpolicyv1.CreatePods{Count: n, AfterFailures: t.failed > 0}, nil
 }
 
 func (p plan) explainNoRoom(s *snapshot) plan {
@@ -164,7 +186,7 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 	if later := s.deferred(jobpolicyv1.Step_STEP_CREATE_PODS, "%ss could not be created; the caller tries again later", s.noun); later != nil {
 		return later
 	}
-	// With limits per index, planIndexes leaves out the indexes of these.
+	// With limits per index, newIndexes leaves out the indexes of these.
 	if failed := s.uncertainFailures(); failed > 0 && !(s.perIndex() && s.knowsUnlistedIndexes()) {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished %ss that have to be looked at first: %d", s.noun, failed)
 	}
@@ -180,18 +202,19 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 		s.backoff.delay(t.retry.consecutive))
 }
 
-// planIndexes plans pods for the lowest n indexes that are neither done nor
+// newIndexes are pods for the lowest n indexes that are neither done nor
 // taken. With limits per index, those whose own retry delay has not passed are
 // left out, but keep their place among the n, as upstream has it. Those with an
 // unlisted failure lose it: the listed ones may have to be replaced, and so
 // released, before others can be listed.
-func planIndexes(s *snapshot, t tally, p plan, n int32) plan {
+func newIndexes(s *snapshot, t tally, n int32) (*jobpolicyv1.CreatePods, []*jobpolicyv1.Wait) {
+	var waits []*jobpolicyv1.Wait
 	busy := s.active.Union(s.inFlight)
 	if s.replaceFailedOnly() {
 		busy = busy.Union(s.terminating)
 	}
 	if unlisted := s.unlistedFailed.Minus(t.taken(busy)); s.perIndex() && !unlisted.Empty() {
-		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS,
+		waits = append(waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS,
 			"indexes whose failed %ss have to be looked at first: %d", s.noun, unlisted.Len()))
 		busy = busy.Union(unlisted)
 	}
@@ -212,16 +235,14 @@ func planIndexes(s *snapshot, t tally, p plan, n int32) plan {
 		}
 	}
 	if earliest != nil {
-		p.waits = append(p.waits, earliest)
+		waits = append(waits, earliest)
 	}
 	if len(indexes) == 0 {
-		return p
+		return nil, waits
 	}
 	create.Count = int32(len(indexes))
 	create.Indexes = writeSet(indexset.Of(indexes...))
-	p.create = create
-	p.active += create.Count
-	return p
+	return create, waits
 }
 
 // holdIndex says why an index may not be retried yet, if so. The delay grows with

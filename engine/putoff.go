@@ -14,6 +14,25 @@ import (
 // writes. What waits is not lost: the pods keep their finalizers, so the next
 // snapshot shows them again, to whoever asks.
 
+// A delivery is what of the ledger and the publication goes out with this decision.
+type delivery struct {
+	publication
+	release [][]byte
+	actions map[jobpolicyv1.PodFailurePolicyAction]int32
+}
+
+// deliver sends out everything, or leaves a routine status for later. Then only pods
+// that the status of now records are released (invariant I1).
+func deliver(s *snapshot, v verdict, p plan, l ledger, pub publication) delivery {
+	if !mayWait(s, v, p, l, pub) {
+		return delivery{publication: pub, release: l.release, actions: l.actions}
+	}
+	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, nextStatus(s, l),
+		"the next status has time; finished %ss that it will record: %d", s.noun, unrecorded(s, l))
+	w.Step = jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS
+	return delivery{publication: publication{status: s.status, waits: []*jobpolicyv1.Wait{w}}, release: recorded(s, l)}
+}
+
 // mayWait reports whether the next status is routine, and the caller wants no
 // such write yet. It is routine if it decides nothing and most pods are still
 // active.
@@ -94,16 +113,4 @@ func allUp(status *jobpolicyv1.JobStatus) bool {
 	ended := status.GetSucceeded() + status.GetFailed()
 	uncounted := len(status.GetUncounted().GetSucceeded()) + len(status.GetUncounted().GetFailed())
 	return status.GetActive() > 0 && status.GetReady() == status.GetActive() && ended == 0 && uncounted == 0
-}
-
-// putOff leaves the status as it is. Only pods that it records already are
-// released (invariant I1).
-func putOff(s *snapshot, l ledger) (ledger, publication) {
-	known := ledger{
-		uncounted: s.status.GetUncounted(), succeeded: s.status.GetSucceeded(), failed: s.status.GetFailed(), release: recorded(s, l),
-	}
-	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, nextStatus(s, l),
-		"the next status has time; finished %ss that it will record: %d", s.noun, unrecorded(s, l))
-	w.Step = jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS
-	return known, publication{status: s.status, waits: []*jobpolicyv1.Wait{w}}
 }

@@ -19,24 +19,20 @@ func (s *snapshot) maxCreations() int {
 	return max(1, s.maxPodChanges/2)
 }
 
-// recordsFirst reports whether this round records many finished pods and leaves
-// the creation of many to a later one: the next, as only callers that want a pause
-// after a status are made to come again; or, while more pods have finished than
-// one status may record, the one that has made up for that.
-func recordsFirst(s *snapshot, p plan, l ledger) bool {
+// recordsFirst says that the creation is left to a later decision, because this one
+// would create many pods and records many finished ones; nil if it is not. The later
+// one is the next, as only callers that space their statuses are made to come again;
+// or, while more pods have finished than one status may record, the one that has
+// made up for that.
+func recordsFirst(s *snapshot, create *jobpolicyv1.CreatePods, l ledger) *jobpolicyv1.Wait {
 	many := s.manyPods()
-	if !s.spacesStatuses() || int(p.create.GetCount()) < many || unrecorded(s, l) < many {
-		return false
+	if !s.spacesStatuses() || int(create.GetCount()) < many || unrecorded(s, l) < many {
+		return nil
 	}
-	return l.full || !nextStatus(s, l).After(s.now)
-}
-
-// later is the plan without what it creates.
-func (p plan) later(s *snapshot, l ledger) plan {
+	if !l.full && nextStatus(s, l).After(s.now) {
+		return nil
+	}
 	w := wait(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, "finished %ss are recorded before others are created: %d", s.noun, unrecorded(s, l))
 	w.Step = jobpolicyv1.Step_STEP_CREATE_PODS
-	p.waits = append(p.waits, w)
-	p.active -= p.create.GetCount()
-	p.create = nil
-	return p
+	return w
 }
