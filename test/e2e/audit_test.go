@@ -15,8 +15,8 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// auditArgs let an API server record the requests of the users, in a file below
-// dir: when a request was answered, and when a watch began.
+// auditArgs make an API server record the requests of the users in a file below dir,
+// when a request is answered or a watch begins.
 func auditArgs(dir string, users ...string) (log string, args []string, err error) {
 	policy, log := filepath.Join(dir, "audit-policy.json"), filepath.Join(dir, "audit.log")
 	text, err := json.Marshal(map[string]any{
@@ -29,10 +29,10 @@ func auditArgs(dir string, users ...string) (log string, args []string, err erro
 	return log, []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log}, os.WriteFile(policy, text, 0o600)
 }
 
-// An audit is what users asked of an API server.
+// An audit is a list of the requests that users sent to an API server.
 type audit struct {
-	// used are the rights that requests took, as grants lists them; granted by name
-	// only, they end with the name.
+	// used are the rights that requests needed, in the form of grants. A right that is
+	// granted only by name ends with the name.
 	used map[string]bool
 	// refused are the requests that were forbidden.
 	refused []string
@@ -75,8 +75,8 @@ func (a *audit) add(event *auditv1.Event) {
 	a.used[right+" "+object.Name] = true
 }
 
-// check compares what was asked with what is granted. Rights that no request takes
-// are excused by name, with the reason.
+// check compares the requests with the granted rights. A right that no request needs
+// must be excused by name, with a reason.
 func (a *audit) check(granted []string, excused map[string]string) []string {
 	problems := slices.Clone(a.refused)
 	for _, right := range granted {
@@ -113,8 +113,7 @@ func namedGrants(rules []rbacv1.PolicyRule) []string {
 	return all
 }
 
-// notReached are rights that no test has the executor of the shared control plane
-// use.
+// notReached are rights that the executor of the shared control plane uses in no test.
 var notReached = map[string]string{
 	"/pods list":                        "API servers before v1.34, and those under pressure, do not stream lists into watches",
 	"/namespaces list":                  "as of pods",
@@ -127,8 +126,8 @@ var notReached = map[string]string{
 	"coordination.k8s.io/leases update": "as get",
 }
 
-// checkSharedAudit holds what all tests together had the executor ask for against
-// its role. It means something after all of them only.
+// checkSharedAudit compares what all tests together made the executor request with its
+// role. It is only meaningful after all tests.
 func checkSharedAudit(log string, rules []rbacv1.PolicyRule) error {
 	a, err := readAudit(log)
 	if err != nil {

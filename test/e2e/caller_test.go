@@ -17,8 +17,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A caller that is not ours: buf curl learns the contract from the engine by
-// reflection and asks it about a snapshot in a file, as the README shows.
+// A caller of another project: buf curl reads the contract from the engine by
+// reflection, and asks it about a snapshot in a file, as the README shows.
 func TestEngineAnswersAnyCaller(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*testing.T, *jobpolicyv1.DecideJobResponse){
@@ -66,9 +66,9 @@ func TestEngineAnswersAnyCaller(t *testing.T) {
 	}
 }
 
-// A nightly CronJob whose controller was down for a week, Berlin time: the run
-// that stands as active ended long ago, so the newest of the missed runs starts,
-// and the six before it do not.
+// A nightly CronJob whose controller was down for a week, Berlin time. The run that is
+// listed as active ended long ago, so the newest missed run starts, and the six before
+// it do not.
 func TestEngineAnswersAnyCallerAboutMissedRuns(t *testing.T) {
 	t.Parallel()
 	var decision jobpolicyv1.DecideCronJobResponse
@@ -92,8 +92,7 @@ func TestEngineAnswersAnyCallerAboutMissedRuns(t *testing.T) {
 	}
 }
 
-// askByBuf sends an example snapshot to a method of the engine, and takes its
-// answer.
+// askByBuf sends an example snapshot to a method of the engine, and returns its answer.
 func askByBuf(t *testing.T, method, snapshot string, decision proto.Message) {
 	t.Helper()
 	root, err := filepath.Abs("../..")

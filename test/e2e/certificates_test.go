@@ -46,17 +46,17 @@ const (
 	executorAccount  = "system:serviceaccount:" + installNamespace + ":jobpolicy-executor"
 )
 
-// Certificates live shorter than in a cluster, and files follow faster.
+// Certificates expire sooner than in a cluster, and files are updated faster.
 const (
 	certificatePropagation = 6 * time.Second
 	certificateLife        = 30 * time.Second
 	fileDelay              = time.Second
 )
 
-// The executor starts with empty Secrets and the rights of the manifests, and makes
-// the certificates that it and the engine meet with. While authorities change,
-// again and again, every call succeeds: the executor's, and those of a caller that
-// connects anew for each and sees the Secret late.
+// The executor starts with empty Secrets and the rights of the manifests, and makes the
+// certificates with which it and the engine authenticate each other. While authorities
+// change again and again, every call succeeds: the executor's, and those of a caller
+// that makes a new connection for each call and sees the Secret late.
 func TestCertificatesRotateUnderLoad(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -108,8 +108,8 @@ func TestCertificatesRotateUnderLoad(t *testing.T) {
 	in.checkRights(t)
 }
 
-// An installed is a control plane on which the manifests were applied, without
-// Deployments: the test starts the services, as the account that they would have.
+// An installed is a control plane with the objects of the manifests, but no
+// Deployments. The test starts the services itself, with their service account.
 type installed struct {
 	plane      *cluster.Cluster
 	client     *kubernetes.Clientset
@@ -173,7 +173,7 @@ func (in *installed) apply(t *testing.T) {
 	}
 }
 
-// accountKubeconfig is how a pod of the executor's would reach the API server.
+// accountKubeconfig gives access to the API server as a pod of the executor has it.
 func (in *installed) accountKubeconfig(t *testing.T) string {
 	t.Helper()
 	hours := int64(7200)
@@ -196,8 +196,8 @@ func (in *installed) accountKubeconfig(t *testing.T) string {
 	return file
 }
 
-// startExecutor starts the executor with the arguments of the manifests, but for
-// what a pod's network would do.
+// startExecutor starts the executor with the arguments of the manifests, except those
+// that need a pod's network.
 func (in *installed) startExecutor(t *testing.T, engineAddress, httpPort string) {
 	t.Helper()
 	var args []string
@@ -227,7 +227,7 @@ func (in *installed) executorArgs(t *testing.T) []string {
 	return nil
 }
 
-// start runs a program to the end of the test.
+// start runs a program until the end of the test.
 func (in *installed) start(t *testing.T, program string, args ...string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -254,8 +254,8 @@ func (in *installed) secret(t *testing.T, name string) *corev1.Secret {
 	return secret
 }
 
-// mountSecret does a kubelet's part: it waits until the Secret has all three, and
-// has the folder follow it, late, all files at once.
+// mountSecret does the kubelet's part: it waits until the Secret has all three files,
+// and later updates them in the folder, late, and all at once.
 func (in *installed) mountSecret(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -300,9 +300,9 @@ func (in *installed) mountSecret(t *testing.T, name string) string {
 	return filepath.Join(dir, "tls")
 }
 
-// callAnew asks the engine over a connection of its own for each call, with what the
-// executor's Secret said a moment ago. What it returns ends that, and says how many
-// calls there were and which failed.
+// callAnew calls the engine again and again, each time over a new connection and with
+// what the executor's Secret contained a moment ago. The function that it returns ends
+// this, and returns how many calls there were and which failed.
 func (in *installed) callAnew(t *testing.T, address string) func() (made int, failed []string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -367,7 +367,7 @@ func (in *installed) runJob(t *testing.T, name string) {
 	})
 }
 
-// checkRights holds what the executor asked for against the Role in its namespace.
+// checkRights compares what the executor requested with the Role in its namespace.
 func (in *installed) checkRights(t *testing.T) {
 	t.Helper()
 	role, err := in.client.RbacV1().Roles(installNamespace).Get(t.Context(), "jobpolicy-executor", metav1.GetOptions{})
@@ -386,7 +386,7 @@ func (in *installed) checkRights(t *testing.T) {
 	}
 }
 
-// signerOf names who signed the certificate in a Secret, by key.
+// signerOf returns the key of the authority that signed the certificate in a Secret.
 func signerOf(t *testing.T, secret *corev1.Secret) string {
 	t.Helper()
 	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
@@ -398,7 +398,7 @@ func signerOf(t *testing.T, secret *corev1.Secret) string {
 
 var engineErrorLine = regexp.MustCompile(`(?m)^jobpolicy_engine_errors_total.*$`)
 
-// engineErrors are the failed calls that the executor tells in its metrics.
+// engineErrors is the number of failed calls in the executor's metrics.
 func engineErrors(t *testing.T, port string) string {
 	t.Helper()
 	code, body := get("http://127.0.0.1:" + port + "/metrics")

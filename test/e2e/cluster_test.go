@@ -19,15 +19,15 @@ import (
 
 var namespaces atomic.Int32
 
-// newNamespace makes a namespace in which pods can be created, and deletes it
-// when the test ends. That it goes is part of every test: a pod with a left
-// finalizer would hold it.
+// newNamespace makes a namespace in which pods can be created, and deletes it when the
+// test ends. Every test checks this way that no pod keeps a finalizer, because such a
+// pod would keep the namespace.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	return newNamespaceOn(t, client)
 }
 
-// newNamespaceOn is newNamespace for a control plane of the test's own.
+// newNamespaceOn is newNamespace for the test's own control plane.
 func newNamespaceOn(t *testing.T, client *kubernetes.Clientset) string {
 	t.Helper()
 	ctx := t.Context()
@@ -60,8 +60,8 @@ func deleteNamespace(t *testing.T, client *kubernetes.Clientset, name string) {
 	})
 }
 
-// eventually waits until done says so; otherwise the test fails with the last
-// state it gave.
+// eventually waits until done reports ok. If that takes too long the test fails with
+// the last state.
 func eventually(t *testing.T, what string, done func() (ok bool, state string)) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

@@ -20,8 +20,8 @@ import (
 	"jobpolicy.dev/test/executables"
 )
 
-// A second executor in coexist mode, with the engine in its own process, does
-// the Jobs that name it, to the same end, and leaves all others to the first.
+// A second executor in coexist mode, with the engine in its own process, runs the Jobs
+// that name it, with the same result, and leaves all others to the first.
 func TestCoexistWithAnEmbeddedEngine(t *testing.T) {
 	t.Parallel()
 	const manager = "example.com/second"
@@ -37,8 +37,8 @@ func TestCoexistWithAnEmbeddedEngine(t *testing.T) {
 	spec.ManagedBy = ptr(manager)
 	createJob(t, namespace, "second", spec)
 	one, other := waitFinished(t, namespace, "first"), waitFinished(t, namespace, "second")
-	// How far the other indexes got when index 2 had failed twice is a matter of
-	// timing; the verdict is not.
+	// How many other indexes had ended when index 2 failed twice depends on timing; the
+	// verdict does not.
 	if diff := cmp.Diff(endOf(one).Failed, endOf(other).Failed); diff != "" || endOf(one).Failed != "BackoffLimitExceeded" {
 		t.Errorf("the two Jobs ended differently: %s; %s", describe(one), describe(other))
 	}
@@ -47,8 +47,8 @@ func TestCoexistWithAnEmbeddedEngine(t *testing.T) {
 	}
 }
 
-// Two executors elect a leader, and one acts. When it is killed in the middle of
-// a Job, the other takes over.
+// Two executors elect a leader, and only the leader acts. If it is killed in the middle
+// of a Job, the other takes over.
 func TestTheStandbyTakesOver(t *testing.T) {
 	t.Parallel()
 	const manager = "example.com/elected"
@@ -80,7 +80,7 @@ func TestTheStandbyTakesOver(t *testing.T) {
 	}
 }
 
-// An executorProcess is an executor beside that of the control plane.
+// An executorProcess is an additional executor, beside that of the control plane.
 type executorProcess struct {
 	url    string
 	cmd    *exec.Cmd
@@ -93,7 +93,7 @@ func startExecutor(t *testing.T, args ...string) *executorProcess {
 	return startExecutorOn(t, plane, args...)
 }
 
-// startExecutorOn is startExecutor for a control plane of the test's own.
+// startExecutorOn is startExecutor for the test's own control plane.
 func startExecutorOn(t *testing.T, plane *cluster.Cluster, args ...string) *executorProcess {
 	t.Helper()
 	binaries, err := executables.Dir()
@@ -121,13 +121,13 @@ func (p *executorProcess) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 }
 
-// ready reports what /readyz says.
+// ready returns the answer of /readyz.
 func (p *executorProcess) ready() (bool, string) {
 	code, body := get(p.url + "/readyz")
 	return code == http.StatusOK, body
 }
 
-// metric adds up the samples of a metric.
+// metric returns the sum of the samples of a metric.
 func (p *executorProcess) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	code, body := get(p.url + "/metrics")

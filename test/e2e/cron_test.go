@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// In place of the built-in controller, CronJobs run on the minute: one that is
-// plain, one with an annotation that makes no sense, and one that may not yet.
+// In replace mode CronJobs run at the full minute: a plain one, one with an invalid
+// annotation, and one that may not run yet.
 func TestCronJobsRunOnTheMinute(t *testing.T) {
 	t.Parallel()
 	w := newCronWorld(t, client)
@@ -78,8 +78,8 @@ func TestCronJobsRunOnTheMinute(t *testing.T) {
 	}), held[i])
 }
 
-// nextMinute reports whether a row of the page, whose schedule makes five fields
-// of it, says that the CronJob runs at the whole minute that follows.
+// nextMinute reports whether a row of the page says that the CronJob runs at the next
+// full minute.
 func nextMinute(fields []string, now time.Time) bool {
 	if len(fields) < 12 {
 		return false
@@ -98,7 +98,7 @@ func cronPage(t *testing.T) string {
 	return body
 }
 
-// A run that is asked for by annotation starts at once, and once.
+// A run that an annotation asks for starts at once, and only once.
 func TestARunStartsWhenItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	w := newCronWorld(t, client)
@@ -142,8 +142,8 @@ func TestARunStartsWhenItIsAskedFor(t *testing.T) {
 	}
 }
 
-// A run asked for keeps to the concurrency policy: with Forbid it waits, with
-// Replace it takes the place of the one before.
+// A run that an annotation asks for obeys the concurrency policy: with Forbid it waits,
+// with Replace it replaces the run before.
 func TestARunAskedForKeepsToTheConcurrencyPolicy(t *testing.T) {
 	t.Parallel()
 	w := newCronWorld(t, client)

@@ -15,9 +15,9 @@ import (
 	"jobpolicy.dev/test/executables"
 )
 
-// Beside the built-in CronJob controller, each has its own CronJobs. While it is
-// not clear whose a CronJob is, because spec.suspend changes all the time around
-// the minute, the two controllers still start its run once.
+// The executor and the built-in CronJob controller each have their own CronJobs. While
+// the owner of a CronJob is unclear, because spec.suspend changes all the time around
+// the full minute, the two controllers still start its run only once.
 func TestCronJobsBesideTheBuiltinController(t *testing.T) {
 	t.Parallel()
 	w := newCronWorld(t, startBesidePlane(t))
@@ -105,8 +105,8 @@ func startBesidePlane(t *testing.T) *kubernetes.Clientset {
 	return client
 }
 
-// An executor that is killed as soon as a Job shows, be it before or after the
-// writes that note it, starts nothing twice: the next one finds the Job.
+// An executor that is killed as soon as a Job exists, before or after it has recorded
+// it, starts nothing twice: the next one finds the Job.
 func TestCronJobsSurviveAKill(t *testing.T) {
 	t.Parallel()
 	const manager = "example.com/killed"

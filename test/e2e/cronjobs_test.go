@@ -23,8 +23,8 @@ const (
 	builtInAgent = "kube-controller-manager"
 )
 
-// A cronWorld is a namespace with CronJobs, and a record of every Job that was
-// ever made there.
+// A cronWorld is a namespace with CronJobs, and a record of every Job that was ever
+// created in it.
 type cronWorld struct {
 	client    *kubernetes.Clientset
 	namespace string
@@ -66,7 +66,7 @@ func cron(name, schedule, script string) *batchv1.CronJob {
 	}
 }
 
-// handedTo gives a CronJob to a controller, and keeps the built-in one away.
+// handedTo assigns a CronJob to a controller, and suspends it for the built-in one.
 func handedTo(manager string, c *batchv1.CronJob) *batchv1.CronJob {
 	c.Annotations[cronManager] = manager
 	c.Spec.Suspend = ptr(true)
@@ -103,7 +103,7 @@ func (w *cronWorld) ask(t *testing.T, name, text string) {
 	w.patch(t, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, runNow, text))
 }
 
-// waitAnswered waits until the annotation that asks for a run is gone.
+// waitAnswered waits until the annotation that asks for a run is removed.
 func (w *cronWorld) waitAnswered(t *testing.T, name string) {
 	t.Helper()
 	w.waitCron(t, name, "the run asked for is started", func(c *batchv1.CronJob) bool {
@@ -128,7 +128,7 @@ func (w *cronWorld) waitIdle(t *testing.T, name string) *batchv1.CronJob {
 	return w.waitCron(t, name, "no run is active", func(c *batchv1.CronJob) bool { return len(c.Status.Active) == 0 })
 }
 
-// madeFor are all Jobs that were ever made for a CronJob, in order of name.
+// madeFor returns all Jobs that were ever created for a CronJob, in order of name.
 func (w *cronWorld) madeFor(name string) []*batchv1.Job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,7 +142,7 @@ func (w *cronWorld) madeFor(name string) []*batchv1.Job {
 	return jobs
 }
 
-// waitMade waits until n Jobs were made for a CronJob.
+// waitMade waits until n Jobs were created for a CronJob.
 func (w *cronWorld) waitMade(t *testing.T, name string, n int) []*batchv1.Job {
 	t.Helper()
 	var jobs []*batchv1.Job
@@ -153,7 +153,7 @@ func (w *cronWorld) waitMade(t *testing.T, name string, n int) []*batchv1.Job {
 	return jobs
 }
 
-// there are the names of a CronJob's Jobs that exist and are not on their way out.
+// there returns the names of a CronJob's Jobs that exist and are not being deleted.
 func (w *cronWorld) there(t *testing.T, name string) []string {
 	t.Helper()
 	list, err := w.client.BatchV1().Jobs(w.namespace).List(t.Context(), metav1.ListOptions{})
@@ -194,7 +194,7 @@ func startedTwice(jobs []*batchv1.Job) []string {
 	return twice
 }
 
-// agent is the program that made an object.
+// agent is the program that created an object.
 func agent(object metav1.Object) string {
 	for _, fields := range object.GetManagedFields() {
 		if fields.Operation == metav1.ManagedFieldsOperationUpdate && fields.Subresource == "" {
@@ -204,7 +204,7 @@ func agent(object metav1.Object) string {
 	return ""
 }
 
-// checkScheduled checks the Job of a scheduled run: its name, and whose it is.
+// checkScheduled checks the name and the owner of the Job of a scheduled run.
 func checkScheduled(t *testing.T, c *batchv1.CronJob, job *batchv1.Job) {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
@@ -249,8 +249,8 @@ func (w *cronWorld) waitEvent(t *testing.T, name, reason string, words ...string
 	})
 }
 
-// untilMinute waits until shortly before the next full minute, unless that is
-// nearer than some preparation takes.
+// untilMinute waits until shortly before the next full minute. If there is too little
+// time for preparations, it waits for the minute after that.
 func untilMinute(before time.Duration) time.Time {
 	next := time.Now().Truncate(time.Minute).Add(time.Minute)
 	if time.Until(next) < before {

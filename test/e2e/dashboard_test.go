@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Every metric that the dashboard or an alert asks for is there once a Job has run,
-// also where nothing has gone wrong yet.
+// Every metric that the dashboard or an alert uses exists after one Job has run, even
+// if nothing has failed yet.
 func TestMetricsOfTheDashboardAndTheAlertsExist(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -67,7 +67,7 @@ func watchedMetrics(t *testing.T) (installed, here []string) {
 	return installedOnly, slices.Sorted(maps.Keys(names))
 }
 
-// missingMetrics are those of the names that none of the services has a series of.
+// missingMetrics returns the names of which no service has a series.
 func missingMetrics(t *testing.T, names []string, services ...string) []string {
 	t.Helper()
 	there := map[string]bool{}

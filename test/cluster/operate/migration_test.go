@@ -20,8 +20,8 @@ import (
 // withoutBuiltIn is the flag that switches the built-in controllers off.
 const withoutBuiltIn = "--controllers=-job-controller,-cronjob-controller,-ttl-after-finished-controller"
 
-// switchBuiltIn restarts kube-controller-manager with the built-in controllers,
-// or without.
+// switchBuiltIn restarts kube-controller-manager with or without the built-in
+// controllers.
 func switchBuiltIn(t *testing.T, on bool) {
 	t.Helper()
 	if err := restartControllerManager(t.Context(), on, shared.Cluster().Kill); err != nil {
@@ -43,8 +43,8 @@ func restartControllerManager(ctx context.Context, on bool, end func(string) err
 	return shared.Cluster().StartComponent(ctx, cluster.ControllerManager)
 }
 
-// migrate moves Jobs under way from our controller to the built-in one and back.
-// Ours is on, in mode replace, when it begins and when it ends.
+// migrate moves running Jobs from our controller to the built-in one and back. Ours is
+// on, in replace mode, at the begin and at the end.
 func migrate(t *testing.T) {
 	switches := 4
 	if long {
@@ -102,8 +102,8 @@ func executorsGone(ctx context.Context) error {
 	return kubectl(ctx, "-n "+release+" wait --for=delete pod -l app.kubernetes.io/component=executor --timeout=90s")
 }
 
-// killAll stops every executor as SIGKILL does: none may notice that its pod is
-// to end, and none may come back.
+// killAll stops every executor with SIGKILL: none can prepare for its end, and none is
+// started again.
 func killAll(ctx context.Context, client kubernetes.Interface) error {
 	pods, err := podsOf(ctx, client, "executor")
 	if err != nil {
@@ -128,7 +128,7 @@ func killAll(ctx context.Context, client kubernetes.Interface) error {
 	return executorsGone(ctx)
 }
 
-// ending waits until a pod is being deleted: its program is not started again.
+// ending waits until a pod is being deleted, so that its program is not started again.
 func ending(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		now, err := client.CoreV1().Pods(release).Get(ctx, pod.Name, metav1.GetOptions{})

@@ -26,12 +26,12 @@ const (
 	executor = "jobpolicy-executor"
 )
 
-// kubectl runs a command as the page's are.
+// kubectl runs a command in the same way as the page's commands.
 func kubectl(ctx context.Context, command string) error {
 	return script(ctx, "kubectl "+command)
 }
 
-// script runs a bash script as the page's commands are run.
+// script runs a bash script in the same way as the page's commands.
 func script(ctx context.Context, text string) error {
 	env, err := environment()
 	if err != nil {
@@ -41,8 +41,8 @@ func script(ctx context.Context, text string) error {
 	return err
 }
 
-// mixVersions gives the executor the next version, while the engine has the one
-// before, and leaves both to their work for a while.
+// mixVersions gives the executor the next version while the engine still has the old
+// one, and lets both work for a while.
 func mixVersions(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -80,8 +80,8 @@ func leader(ctx context.Context, client kubernetes.Interface) (*corev1.Pod, erro
 	return client.CoreV1().Pods(release).Get(ctx, name, metav1.GetOptions{})
 }
 
-// signalPod sends a signal to the program in a pod, from outside the cluster: the
-// node's control groups carry the pod's UID.
+// signalPod sends a signal to the program in a pod from outside the cluster. It finds
+// the program by the control group, whose name contains the pod's UID.
 func signalPod(pod *corev1.Pod, signal syscall.Signal) error {
 	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
 	if err != nil {
@@ -110,8 +110,8 @@ func signalPod(pod *corev1.Pod, signal syscall.Signal) error {
 	return nil
 }
 
-// killAndFreeze does to single pods what no command of a page can: SIGKILL of
-// their programs, and SIGSTOP of the one that leads until the other has taken over.
+// killAndFreeze does what no command of the page can do: it sends SIGKILL to programs
+// of pods, and SIGSTOP to the leader until another pod leads.
 func killAndFreeze(finish func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, component := range []string{"engine", "executor"} {
@@ -168,9 +168,9 @@ func freezeLeader(t *testing.T) {
 	rolledOut(t)
 }
 
-// drain evicts every pod of the release from the only node. The budgets let one
-// of each go at a time, and the next when its successor is ready, which takes a
-// node that takes pods.
+// drain evicts every pod of the release from the only node. The budgets let one pod of
+// each component go at a time, and the next when its replacement is ready, so the node
+// must accept new pods.
 func drain(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -240,8 +240,8 @@ func eventually(t *testing.T, what string, is func(context.Context) error) {
 func nothingIsLeft(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	// What the local cluster itself has is named jobpolicy-local. Some resources can
-	// be listed in no namespace; kubectl says so, and the others are listed.
+	// Objects of the local cluster itself are named jobpolicy-local. Some resources
+	// cannot be listed in all namespaces; kubectl says so and lists the others.
 	err := script(ctx, `
 		objects=$(kubectl api-resources --verbs=list -o name | xargs -n1 kubectl get -A -o name --ignore-not-found 2>/dev/null || true)
 		grep -q namespace/default <<< "$objects"
