@@ -25,16 +25,16 @@ var (
 
 const (
 	walkers = 8
-	// leastBroken is how often each rule must have been broken, and how often an
-	// update must have been legal only because what is wrong did not change, for
-	// the comparison to say anything.
+	// leastBroken is how often each rule must have been broken, and how often an update
+	// must have been legal only because the wrong part did not change. With fewer cases
+	// the comparison would prove little.
 	leastBroken = 10
-	// Of the statuses written, at least this share must have been legal, and the
-	// same share bad.
+	// At least this share of the written statuses must have been legal, and the same
+	// share bad.
 	leastShare = 0.3
 )
 
-// neverBroken are the rules that no walk can break, and why.
+// neverBroken are the rules that no walk can break, with the reasons.
 var neverBroken = map[string]string{
 	"SuccessCriteriaMetAfterComplete": "no status is Complete without SuccessCriteriaMet: CompleteWithoutSuccessCriteriaMet sees to it",
 }
@@ -105,7 +105,7 @@ func (y tally) String() string {
 	return b.String()
 }
 
-// startAPIServer starts a control plane without anybody who cares for Jobs.
+// startAPIServer starts a control plane without a Job controller.
 func startAPIServer(t *testing.T) typedbatchv1.JobInterface {
 	t.Helper()
 	plane, err := cluster.Start(t.Context(), cluster.Options{

@@ -9,7 +9,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// The condition types that rules are about, and one that they are not.
+// The condition types that the rules are about, and one other.
 const (
 	complete      = "Complete"
 	failed        = "Failed"
@@ -34,8 +34,8 @@ func (d drawer) once(in int) bool { return d.IntN(in) == 0 }
 
 func pick[T any](d drawer, choices ...T) T { return choices[d.IntN(len(choices))] }
 
-// next draws a status to be written after another one: a step that a controller
-// might take, often spoilt.
+// next draws a status that follows another one: a step that a controller might take,
+// often spoilt.
 func (d drawer) next(spec *jobpolicyv1.JobSpec, before *jobpolicyv1.JobStatus) *jobpolicyv1.JobStatus {
 	after := proto.CloneOf(before)
 	if !d.once(4) {
@@ -114,7 +114,7 @@ func (d drawer) resume(spec *jobpolicyv1.JobSpec, s *jobpolicyv1.JobStatus) {
 	s.StartTime = d.time()
 }
 
-// index records indexes, as far as the spec lets it.
+// index records indexes, as far as the spec allows.
 func (d drawer) index(spec *jobpolicyv1.JobSpec, s *jobpolicyv1.JobStatus) {
 	if spec.GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
 		return
@@ -136,7 +136,7 @@ func (d drawer) index(spec *jobpolicyv1.JobSpec, s *jobpolicyv1.JobStatus) {
 	}
 }
 
-// What nobody should write.
+// Statuses that nobody should write.
 
 func (d drawer) spoilCount(s *jobpolicyv1.JobStatus) {
 	n := int32(d.IntN(5)) - 1
@@ -196,7 +196,7 @@ func (d drawer) spoilUncounted(s *jobpolicyv1.JobStatus) {
 	s.Uncounted.Failed = append(s.Uncounted.Failed, uid)
 }
 
-// ranges draws short lists, right ones and wrong ones.
+// ranges draws short lists, valid and invalid ones.
 func (d drawer) ranges() *jobpolicyv1.IndexSet {
 	set := &jobpolicyv1.IndexSet{}
 	first := int32(0)

@@ -22,8 +22,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// stepsPerJob is how many statuses a walker writes to a Job before it makes a
-// new one; fewer once the Job is finished, as most of what follows is bad.
+// stepsPerJob is how many statuses a walker writes to a Job before it creates a new
+// one. There are fewer after the Job is finished, because most statuses after that are
+// bad.
 const (
 	stepsPerJob   = 40
 	stepsFinished = 6
@@ -32,7 +33,7 @@ const (
 // server is what the rules are asked about: the API server that runs here.
 var server = jobstatus.Default(jobstatus.NewestMinor)
 
-// A walker writes statuses to one Job after the other.
+// A walker writes statuses to one Job after another.
 type walker struct {
 	drawer
 	jobs typedbatchv1.JobInterface
@@ -43,7 +44,7 @@ type walker struct {
 	seen   tally
 }
 
-// A tally is what was seen of a walk.
+// A tally counts what happened in a walk.
 type tally struct {
 	legal, bad int
 	broken     map[string]int // by rule
@@ -82,7 +83,7 @@ func (w *walker) walk(ctx context.Context, n int) error {
 	return nil
 }
 
-// renew puts a new Job in the place of the old one.
+// renew replaces the old Job by a new one.
 func (w *walker) renew(ctx context.Context) error {
 	background := metav1.DeletePropagationBackground
 	if w.job != nil {
@@ -96,8 +97,8 @@ func (w *walker) renew(ctx context.Context) error {
 	return err
 }
 
-// newSpec draws a spec of any shape that the rules tell apart. managedBy must
-// make no difference.
+// newSpec draws a spec of any shape that the rules distinguish. managedBy must make no
+// difference.
 func (w *walker) newSpec() batchv1.JobSpec {
 	spec := batchv1.JobSpec{
 		Parallelism: new(int32(w.IntN(4))), Suspend: new(w.once(3)),
@@ -128,7 +129,7 @@ func (w *walker) newSpec() batchv1.JobSpec {
 	return spec
 }
 
-// edit changes the spec under the status: suspended or not, or another size.
+// edit changes the spec of a Job that has a status: suspended or not, or another size.
 func (w *walker) edit(ctx context.Context) error {
 	job := w.job.DeepCopy()
 	elastic := job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion &&
@@ -147,7 +148,7 @@ func (w *walker) edit(ctx context.Context) error {
 	return nil
 }
 
-// step writes one status and compares what the API server says with the rules.
+// step writes one status and compares the API server's answer with the rules.
 func (w *walker) step(ctx context.Context) error {
 	spec, err := wire.JobSpec(w.job)
 	if err != nil {
@@ -175,7 +176,7 @@ func (w *walker) step(ctx context.Context) error {
 	return w.readBack(after)
 }
 
-// blamedFields are those that the API server names when it refuses a status,
+// blamedFields returns the fields that the API server names when it refuses a status,
 // sorted. Any other error is returned.
 func blamedFields(err error) ([]string, error) {
 	if err == nil {
@@ -202,7 +203,7 @@ func fieldsOf(violations []jobstatus.Violation) []string {
 	return fields
 }
 
-// readBack holds the executor's conversion against what was written.
+// readBack compares the executor's conversion with what was written.
 func (w *walker) readBack(after *jobpolicyv1.JobStatus) error {
 	got, err := wire.JobStatus(&w.job.Status)
 	if err != nil {
@@ -214,8 +215,8 @@ func (w *walker) readBack(after *jobpolicyv1.JobStatus) error {
 	return nil
 }
 
-// read is a status as the conversion gives it: with ranges joined, without what
-// is empty, and with one condition of each type that rules are about.
+// read is a status as the conversion returns it: with ranges merged, without empty
+// parts, and with one condition of each type that rules are about.
 func read(s *jobpolicyv1.JobStatus) *jobpolicyv1.JobStatus {
 	out := proto.CloneOf(s)
 	out.CompletedIndexes, out.FailedIndexes = joined(s.GetCompletedIndexes()), joined(s.GetFailedIndexes())

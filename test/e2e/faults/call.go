@@ -59,7 +59,7 @@ func verbOf(r *http.Request, name string) string {
 	}
 }
 
-// A Match says which calls are meant. An empty field means any.
+// A Match selects calls. An empty field selects any.
 type Match struct{ Verb, Resource, Name string }
 
 // The writes of an executor.
@@ -75,10 +75,10 @@ func (m Match) fits(c Call) bool {
 
 func fits(want, have string) bool { return want == "" || want == have }
 
-// A Record is a call that is over.
+// A Record is a completed call.
 type Record struct {
 	Call
-	// Code is what the API server answered, whether or not the executor was
-	// told; 0 if the call never got there.
+	// Code is the status code of the API server's answer, whether or not the executor
+	// got it; 0 if the call never reached the server.
 	Code int
 }

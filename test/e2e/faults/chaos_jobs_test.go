@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A subject is a Job in the chaos: how its pods end, what users do to it, and
-// how it must end.
+// A subject is a Job of the chaos test: how its pods end, what users do to it, and how
+// it must end.
 type subject struct {
 	name string
 	spec batchv1.JobSpec
-	// ending draws how a running pod ends; ends is false if it runs on.
+	// ending draws how a running pod ends; ends is false if it keeps running.
 	ending func(*chaos, *corev1.Pod) (status corev1.PodStatus, ends bool)
 	// drained: users delete its pods now and then.
 	drained bool
@@ -32,7 +32,7 @@ type subject struct {
 	job *batchv1.Job
 }
 
-// A userChange is made when so many hundredths of the chaos are over.
+// A userChange happens after this many hundredths of the chaos.
 type userChange struct {
 	at    int
 	patch string
@@ -135,9 +135,8 @@ func discard(c *chaos, s *subject) {
 	s.job = nil
 }
 
-// neverTooMany checks (I6) that never more pods of a Job were active at a time
-// than asked for, nor would they have been if all those had succeeded, and that
-// no index had two.
+// neverTooMany checks I6: never were more pods of a Job active than it asked for, even
+// if all pods that ended had succeeded, and no index had two.
 func (l *lab) neverTooMany(job *batchv1.Job) {
 	l.Helper()
 	var steps []activity

@@ -20,13 +20,13 @@ var (
 	chaosFlag = flag.Duration("faults.chaos", 25*time.Second, "how long the chaos test lets things fail")
 )
 
-// tick is how often the chaos does something.
+// tick is the time between two actions of the chaos.
 const tick = 60 * time.Millisecond
 
-// Jobs of every kind run to their end while one call in six fails in some way,
-// watches lag and break, and the executor is killed again and again. In the end
-// each status must say what really became of the pods. What becomes of whom is
-// drawn from the seed; when, is not.
+// Jobs of every kind run to their end while one call in six fails in some way, watches
+// lag and break, and the executor is killed again and again. In the end each status
+// must agree with what really happened to the pods. The seed decides what happens, but
+// not when.
 func TestChaosLosesNothing(t *testing.T) {
 	t.Parallel()
 	t.Logf("again: go test ./e2e/faults -run Chaos -args -faults.seed=%d", *seedFlag)
@@ -52,15 +52,15 @@ func TestChaosLosesNothing(t *testing.T) {
 	c.check()
 }
 
-// A chaos is a lab in which everything happens by chance.
+// A chaos is a lab in which everything happens at random.
 type chaos struct {
 	*lab
 	random   *rand.Rand
 	subjects []*subject
 	began    time.Time
-	// ending are pods of which the node has ended its part.
+	// ending are pods whose deletion the node has completed.
 	ending map[types.UID]bool
-	// releases end the holding of watches, at the times.
+	// releases hold the times at which held watches are released.
 	releases []heldWatch
 }
 
@@ -107,7 +107,7 @@ func (c *chaos) disturb() {
 	}
 }
 
-// release lets the watches flow that were held until then.
+// release releases the watches that were held until now.
 func (c *chaos) release(now time.Time) {
 	c.releases = slices.DeleteFunc(c.releases, func(h heldWatch) bool {
 		over := !h.until.After(now)
@@ -118,14 +118,13 @@ func (c *chaos) release(now time.Time) {
 	})
 }
 
-// calmDown ends all faults. The last executor starts without waiting for what
-// has failed before it.
+// calmDown ends all faults. The last executor starts at once.
 func (c *chaos) calmDown() {
 	c.release(time.Now().Add(time.Hour))
 	c.restart()
 }
 
-// node moves pods on.
+// node advances the pods.
 func (c *chaos) node() {
 	pods, err := client.CoreV1().Pods(c.namespace).List(c.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -172,14 +171,14 @@ func (c *chaos) subjectOf(pod corev1.Pod) *subject {
 	return c.subjects[i]
 }
 
-// evict deletes a pod as users do: it gets time to end.
+// evict deletes a pod as users do, with time to end.
 func (c *chaos) evict(pod corev1.Pod) {
 	_ = client.CoreV1().Pods(c.namespace).Delete(c.Context(), pod.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	}) // it may be gone
 }
 
-// users change what is due to be changed.
+// users make the changes that are due.
 func (c *chaos) users() {
 	for _, s := range c.subjects {
 		if len(s.changes) == 0 || time.Since(c.began) < *chaosFlag*time.Duration(s.changes[0].at)/100 {

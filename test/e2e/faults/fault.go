@@ -11,25 +11,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An Exchange is a call under way.
+// An Exchange is a call in progress.
 type Exchange struct {
 	Call
 	w http.ResponseWriter
 	r *http.Request
-	// forward sends the call to the API server, whoever still waits for the
-	// answer, and writes that to w.
+	// forward sends the call to the API server, even if nobody waits for the answer any
+	// more, and writes the answer to w.
 	forward func(w http.ResponseWriter)
 	closed  <-chan struct{}
 }
 
-// A Fault decides what becomes of a call.
+// A Fault decides what happens to a call.
 type Fault func(x *Exchange)
 
 // Drop ends the connection; the API server never gets the call.
 func Drop(*Exchange) { panic(http.ErrAbortHandler) }
 
-// Lose lets the API server carry the call out, and ends the connection instead
-// of answering.
+// Lose lets the API server execute the call, and then closes the connection instead of
+// answering.
 func Lose(x *Exchange) { ApplyThen(Drop)(x) }
 
 // Hang never answers; the API server does not get the call. It ends when the
@@ -42,7 +42,7 @@ func Hang(x *Exchange) {
 	panic(http.ErrAbortHandler)
 }
 
-// Late sends the call on after a while, if the executor still waits for it.
+// Late forwards the call after a while, if the executor still waits for it.
 func Late(by time.Duration) Fault {
 	return func(x *Exchange) {
 		select {
@@ -68,7 +68,7 @@ func Refuse(code int, reason metav1.StatusReason) Fault {
 	}
 }
 
-// Ways in which the API server says that it is unwell.
+// Answers of an API server that is overloaded or broken.
 var (
 	ServerError = Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError)
 	Overloaded  = Refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
@@ -87,8 +87,8 @@ func OneOf(random *rand.Rand, faults ...Fault) Fault {
 	}
 }
 
-// ApplyThen lets the API server carry the call out, and gives the executor the
-// fault's answer instead of the API server's.
+// ApplyThen lets the API server execute the call, and gives the executor the fault's
+// answer instead of the real one.
 func ApplyThen(f Fault) Fault {
 	return func(x *Exchange) {
 		x.forward(httptest.NewRecorder())

@@ -16,8 +16,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// A history is every version of every Job and pod of a namespace, seen past the
-// proxy. All versions stand in one order, that of their resource versions.
+// A history is every version of every Job and pod of a namespace, watched directly. All
+// versions are in one order, that of their resource versions.
 type history struct {
 	stop context.CancelFunc
 
@@ -38,8 +38,7 @@ type podLife struct {
 	gone     uint64
 }
 
-// watchHistory follows a namespace, in which nothing happened yet, until stop
-// is called.
+// watchHistory watches a new namespace until stop is called.
 func watchHistory(namespace string) (*history, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	h := &history{stop: stop, jobs: map[types.UID]*jobLife{}, pods: map[types.UID]*podLife{}}
@@ -52,7 +51,7 @@ func watchHistory(namespace string) (*history, error) {
 		&cache.ListWatch{WatchFuncWithContext: client.BatchV1().Jobs(namespace).Watch},
 		&cache.ListWatch{WatchFuncWithContext: client.CoreV1().Pods(namespace).Watch},
 	} {
-		// The API server cuts watches that it finds slow.
+		// The API server cuts watches that are too slow.
 		events, err := watchtools.NewRetryWatcherWithContext(ctx, jobs.ResourceVersion, watched)
 		if err != nil {
 			stop()
@@ -104,7 +103,7 @@ func (h *history) seePod(pod *corev1.Pod, gone bool) {
 	life.versions = append(life.versions, pod)
 }
 
-// caughtUp waits until all that was seen was seen to go.
+// caughtUp waits until the deletion of everything that was seen has been seen.
 func (h *history) caughtUp() bool {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if h.empty() {
@@ -143,7 +142,7 @@ func (h *history) podsOf(job types.UID) []*podLife {
 	return lives
 }
 
-// at is the Job as it was right before a version; nil if it was not there.
+// at is the Job right before a version; nil if it did not exist.
 func (l *jobLife) before(rv uint64) *batchv1.Job {
 	var last *batchv1.Job
 	for _, job := range l.versions {
@@ -157,7 +156,7 @@ func (l *jobLife) before(rv uint64) *batchv1.Job {
 	return last
 }
 
-// before is the pod as it was right before a version; nil if it was not there.
+// before is the pod right before a version; nil if it did not exist.
 func (l *podLife) before(rv uint64) *corev1.Pod {
 	var last *corev1.Pod
 	for _, pod := range l.versions {
@@ -171,9 +170,9 @@ func (l *podLife) before(rv uint64) *corev1.Pod {
 	return last
 }
 
-// release is the version with which a pod lost the finalizer, and the pod as it
-// was then; 0 if it has it still, or never had it. A pod whose deletion only
-// waits for that goes with it.
+// release is the version with which a pod lost the finalizer, and the pod at that time;
+// 0 if it still has it, or never had it. If a deleted pod waits only for its finalizer,
+// its deletion is that version.
 func (l *podLife) release() (at uint64, released *corev1.Pod) {
 	for i, pod := range l.versions {
 		if i > 0 && held(l.versions[i-1]) && !held(pod) {

@@ -30,7 +30,7 @@ func (h *history) problems() []string {
 	return problems
 }
 
-// brokenInJob looks at every version of one Job, and of its pods.
+// brokenInJob checks every version of one Job and of its pods.
 func brokenInJob(life *jobLife, pods []*podLife) []string {
 	var problems []string
 	counted := map[types.UID]bool{}
@@ -49,7 +49,7 @@ func brokenInJob(life *jobLife, pods []*podLife) []string {
 	return problems
 }
 
-// brokenCounts: counters grow, and what is ready is active.
+// brokenCounts: counters grow, and ready pods are active.
 func brokenCounts(previous, job *batchv1.Job) []string {
 	var problems []string
 	s, old := job.Status, previous.Status
@@ -93,8 +93,9 @@ func brokenConditions(previous, job *batchv1.Job) []string {
 	return problems
 }
 
-// brokenLedger: a UID is recorded once, in one list (I3), and leaves it for the
-// counter, once its finalizer is gone (I2), or the pod is the Job's no more.
+// brokenLedger: a UID is recorded once, in one list (I3). It leaves the list for the
+// counter after its finalizer is gone (I2), or when the pod no longer belongs to the
+// Job.
 func brokenLedger(previous, job *batchv1.Job, pods []*podLife, counted map[types.UID]bool) []string {
 	var problems []string
 	before, now := uncounted(previous), uncounted(job)
@@ -153,8 +154,7 @@ func podAt(pods []*podLife, uid types.UID, rv uint64) *corev1.Pod {
 	return nil
 }
 
-// brokenEnd: when a Job is finished, its pods have ended, are released and are
-// counted.
+// brokenEnd: when a Job is finished, its pods have ended, and are released and counted.
 func brokenEnd(previous, job *batchv1.Job, pods []*podLife) []string {
 	if !isFinished(job) || isFinished(previous) {
 		return nil
@@ -173,9 +173,9 @@ func brokenEnd(previous, job *batchv1.Job, pods []*podLife) []string {
 	return problems
 }
 
-// brokenRelease: a pod that ended is released only when the Job's status
-// accounts for it (I1). Not accounted for are failures that a policy may ignore,
-// and pods that are deleted because the Job has succeeded without them.
+// brokenRelease: an ended pod is released only after the Job's status accounts for it
+// (I1). Exceptions are failures that a policy may ignore, and pods that are deleted
+// because the Job has succeeded without them.
 func brokenRelease(life *jobLife, pod *podLife) []string {
 	at, released := pod.release()
 	if at == 0 || !ended(released) {

@@ -19,7 +19,7 @@ import (
 var labs atomic.Int32
 
 // A lab is one test's namespace, with a proxy, an executor behind it, and an
-// independent view of what happens.
+// independent watch.
 type lab struct {
 	*testing.T
 	namespace string
@@ -28,13 +28,13 @@ type lab struct {
 	started   []*process
 	seen      *history
 	flags     []string
-	// wantCreated is how many pods a Job has in all its life.
+	// wantCreated is the number of pods that are ever created for a Job.
 	wantCreated map[types.UID]int
 }
 
-// newLab sets up a namespace with an executor that is ready. When the test ends,
-// what was seen must not break an invariant, the API server must not have
-// refused a status as invalid, and the namespace must go.
+// newLab creates a namespace and an executor that is ready. When the test ends, the
+// history must not break an invariant, the API server must not have refused a status as
+// invalid, and the namespace must disappear.
 func newLab(t *testing.T, flags ...string) *lab {
 	t.Helper()
 	l := &lab{T: t, namespace: fmt.Sprintf("faults-%d", labs.Add(1)), flags: flags, wantCreated: map[types.UID]int{}}
@@ -67,7 +67,7 @@ func (l *lab) newProxy() *Proxy {
 	return p
 }
 
-// restart kills the executor and starts another, which is ready.
+// restart kills the executor, starts another, and waits until it is ready.
 func (l *lab) restart() {
 	l.Helper()
 	l.executor.kill()
@@ -75,7 +75,7 @@ func (l *lab) restart() {
 	l.eventually("the next executor is ready", l.executor.ready)
 }
 
-// startExecutor starts an executor that sees what the proxy shows it.
+// startExecutor starts an executor behind the proxy.
 func (l *lab) startExecutor(p *Proxy) *process {
 	l.Helper()
 	x := startProcess(l.T, p, l.flags)
@@ -106,8 +106,8 @@ func (l *lab) close() {
 	}
 }
 
-// deleteNamespace plays the node for what is left, and waits until the
-// namespace is gone: a pod with a left finalizer would hold it.
+// deleteNamespace simulates the node for the remaining pods, and waits until the
+// namespace is gone. A pod with a finalizer would keep it.
 func (l *lab) deleteNamespace() {
 	ctx := context.Background()
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr[int64](0)}
@@ -147,8 +147,8 @@ func (l *lab) remains() string {
 	return strings.Join(left, "\n")
 }
 
-// eventually waits until done says so; otherwise the test fails with the last
-// state it gave.
+// eventually waits until done reports ok. If that takes too long the test fails with
+// the last state.
 func (l *lab) eventually(what string, done func() (ok bool, state string)) {
 	l.Helper()
 	deadline := time.Now().Add(patience)
@@ -164,7 +164,7 @@ func (l *lab) eventually(what string, done func() (ok bool, state string)) {
 	}
 }
 
-// hits waits until a rule has decided on n calls.
+// hits waits until a rule has applied to n calls.
 func (l *lab) hits(r *Rule, n int) {
 	l.Helper()
 	l.eventually(fmt.Sprintf("%d calls that a rule decides on", n), func() (bool, string) { return r.Hits() >= n, fmt.Sprint(r.Hits()) })

@@ -17,8 +17,8 @@ import (
 	"jobpolicy.dev/test/executables"
 )
 
-// Of the one control plane that all tests share. It has no executor and no
-// node: tests start the one, and play the other.
+// The one control plane that all tests share. It has no executor and no node: tests
+// start an executor, and simulate the node.
 var (
 	plane    *cluster.Cluster
 	client   *kubernetes.Clientset
@@ -30,8 +30,7 @@ var (
 // waits this long has failed.
 const patience = 3 * time.Minute
 
-// parallelTests is how many tests run at the same time. They wait more than
-// they work.
+// parallelTests is how many tests run at the same time. They mostly wait.
 const parallelTests = "12"
 
 func TestMain(m *testing.M) {
@@ -59,7 +58,7 @@ func runTests(m *testing.M) (code int, err error) {
 		StateDir: stateDir, BinDir: binaries,
 		WithoutEngine: true, WithoutExecutor: true, WithoutNode: true, WithoutScheduler: true,
 		ControllerManagerControllers: "serviceaccount-controller,garbage-collector-controller,namespace-controller",
-		// Pods do without service accounts, which would have to be waited for in
+		// Pods have no service accounts, which the tests would have to wait for in
 		// every namespace.
 		ExtraArgs: map[string][]string{cluster.APIServer: {"--disable-admission-plugins=ServiceAccount"}},
 	})

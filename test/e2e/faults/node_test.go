@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What a node does, done by the test. A pod that is bound goes only when end is
-// called after its deletion; one that is not goes at once.
+// The tests simulate the node. A bound pod that is deleted disappears only when end is
+// called; an unbound one disappears at once.
 
 // An ending is how a pod's containers end.
 type ending struct {
@@ -63,8 +63,8 @@ func (l *lab) fail(pods ...corev1.Pod) {
 	}
 }
 
-// end ends the containers of bound pods that are being deleted, and lets the
-// pods go.
+// end ends the containers of bound pods that are being deleted, and completes the
+// deletion.
 func (l *lab) end(pods ...corev1.Pod) {
 	l.Helper()
 	for _, pod := range pods {

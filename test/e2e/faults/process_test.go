@@ -20,8 +20,8 @@ type process struct {
 	done bool
 }
 
-// startProcess starts an executor that does all Jobs that the proxy shows it.
-// The caller ends it.
+// startProcess starts an executor that manages all Jobs that the proxy shows it. The
+// caller stops it.
 func startProcess(t *testing.T, p *Proxy, flags []string) *process {
 	t.Helper()
 	kubeconfig, err := p.Kubeconfig(t.TempDir())
@@ -51,7 +51,7 @@ func (x *process) kill() {
 	_ = x.cmd.Wait()
 }
 
-// stop tells the executor to end, which it must do well.
+// stop sends SIGTERM to the executor, and expects that it ends without an error.
 func (x *process) stop(t *testing.T) {
 	if x.done {
 		return
@@ -63,7 +63,7 @@ func (x *process) stop(t *testing.T) {
 	}
 }
 
-// ready reports what /readyz says.
+// ready returns the answer of /readyz.
 func (x *process) ready() (bool, string) {
 	response, err := http.Get(x.url + "/readyz")
 	if err != nil {
@@ -84,7 +84,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// A lockedBuffer takes a process's log.
+// A lockedBuffer collects a process's log.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -19,12 +19,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// A Proxy stands between one executor and the API server. It shows the executor
-// one namespace only: lists and watches of the whole cluster are narrowed to it,
-// so that executors of tests that run beside each other do not meet.
+// A Proxy stands between one executor and the API server. It shows the executor only
+// one namespace: it restricts lists and watches of the whole cluster to it, so that
+// executors of parallel tests do not meet.
 //
-// A proxy without rules changes nothing else. The latest rule that fits a call
-// decides on it.
+// Without rules a proxy changes nothing else. The latest rule that matches a call
+// decides.
 type Proxy struct {
 	server    *httptest.Server
 	upstream  *httputil.ReverseProxy
@@ -72,7 +72,7 @@ func (p *Proxy) Close() {
 	p.server.Close()
 }
 
-// Kubeconfig writes a file that leads to the proxy, and returns its path.
+// Kubeconfig writes a kubeconfig file for the proxy, and returns its path.
 func (p *Proxy) Kubeconfig(dir string) (string, error) {
 	const name = "proxy"
 	config := clientcmdapi.NewConfig()
@@ -86,7 +86,7 @@ func (p *Proxy) Kubeconfig(dir string) (string, error) {
 	return file, clientcmd.WriteToFile(*config, file)
 }
 
-// narrow leads lists and watches of all namespaces to the proxy's own.
+// narrow redirects lists and watches of all namespaces to the proxy's namespace.
 func (p *Proxy) narrow(u *url.URL) {
 	switch u.Path {
 	case "/api/v1/pods":
@@ -142,8 +142,8 @@ func (p *Proxy) note(r Record) {
 	p.log = append(p.log, r)
 }
 
-// Calls returns the calls that are over and fit, in the order of their ends.
-// Watches are not among them.
+// Calls returns the completed calls that match, in the order of their ends, without
+// watches.
 func (p *Proxy) Calls(m Match) []Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,7 +2,7 @@ package faults
 
 import "slices"
 
-// A Rule says what becomes of the calls that fit it.
+// A Rule says what happens to the calls that match it.
 type Rule struct {
 	proxy *Proxy
 	match Match
@@ -12,14 +12,14 @@ type Rule struct {
 	hits  int
 }
 
-// An Option narrows a rule down.
+// An Option restricts a rule.
 type Option func(*Rule)
 
 // Times ends the rule after n calls.
 func Times(n int) Option { return func(r *Rule) { r.times = n } }
 
-// When asks a function whether the rule is for the call. It is called for one
-// call at a time.
+// When asks a function whether the rule applies to the call. It is called for one call
+// at a time.
 func When(f func(Call) bool) Option { return func(r *Rule) { r.when = f } }
 
 // On adds a rule.
@@ -34,21 +34,22 @@ func (p *Proxy) On(m Match, f Fault, options ...Option) *Rule {
 	return r
 }
 
-// Off ends the rule. Calls that it has decided on go on as it said.
+// Off ends the rule. It still applies to calls that it has decided.
 func (r *Rule) Off() {
 	r.proxy.mu.Lock()
 	defer r.proxy.mu.Unlock()
 	r.proxy.rules = slices.DeleteFunc(r.proxy.rules, func(have *Rule) bool { return have == r })
 }
 
-// Hits is how many calls the rule has decided on.
+// Hits is how many calls the rule has applied to.
 func (r *Rule) Hits() int {
 	r.proxy.mu.Lock()
 	defer r.proxy.mu.Unlock()
 	return r.hits
 }
 
-// faultFor returns what the latest rule that takes the call says; nil if none does.
+// faultFor returns the fault of the latest rule that applies to the call; nil if none
+// does.
 func (p *Proxy) faultFor(c Call) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A truth is what really became of a Job's pods, by what they were when they
-// lost the finalizer.
+// A truth is what really happened to a Job's pods, by their state when they lost the
+// finalizer.
 type truth struct {
 	succeeded, failed int32
 	indexes           map[string]bool
-	// unsure are pods that were deleted because the Job had succeeded: whether
-	// they ended before that and count is a question of which was first.
+	// unsure are pods that were deleted because the Job had succeeded. Whether they
+	// count depends on whether they ended first.
 	unsure int32
 	pods   []string
 }
@@ -44,7 +44,7 @@ func (l *lab) countsAreTrue(job *batchv1.Job) {
 	}
 }
 
-// within reports whether n is at least the least, and at most so much more.
+// within reports whether n lies between least and least plus more.
 func within(n, least, more int32) bool { return least <= n && n <= least+more }
 
 func (l *lab) truthOf(job *batchv1.Job) truth {
