@@ -27,8 +27,8 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return d.Serializer.Decode(lean(data), defaults, into)
 }
 
-// lean returns data without what is not kept; data itself, if it is no pod or
-// cannot be read. It never changes data.
+// lean returns data without the fields that are not kept. It returns data itself if that
+// is not a pod or cannot be read. It never changes data.
 func lean(data []byte) []byte {
 	body, ok := bytes.CutPrefix(data, magic)
 	if !ok {
@@ -45,7 +45,7 @@ func lean(data []byte) []byte {
 	return out
 }
 
-// envelope is what to keep of a runtime.Unknown. ok is false if it holds no pods.
+// envelope says what to keep of a runtime.Unknown. ok is false if it has no pods.
 func envelope(body []byte) (kept message, ok bool) {
 	number, kind, n := protowire.ConsumeTag(body)
 	if n < 0 || number != fieldType || kind != protowire.BytesType {
@@ -81,8 +81,8 @@ func field(m []byte, wanted protowire.Number) []byte {
 	return nil
 }
 
-// cut appends to out the fields of m that are kept, in their order. ok is false
-// if m is malformed.
+// cut appends the fields of m that are kept to out, in order. ok is false if m is
+// malformed.
 func (kept message) cut(out, m []byte) (_ []byte, ok bool) {
 	for len(m) > 0 {
 		number, kind, n := protowire.ConsumeTag(m)

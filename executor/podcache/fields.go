@@ -2,14 +2,13 @@ package podcache
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// A message says which fields of a protobuf message are kept, by number: those
-// that are there, as a whole where it is nil.
+// A message lists the fields of a protobuf message that are kept, by number. A field
+// that maps to nil is kept whole.
 type message map[protowire.Number]message
 
 var whole message
 
-// What is kept of each message. The numbers are those of Kubernetes' API, which
-// never change.
+// The kept fields of each message. Kubernetes never changes the numbers of its API.
 var (
 	podEnvelope     = message{1: whole, 2: pod, 3: whole, 4: whole}
 	podListEnvelope = message{1: whole, 2: podList, 3: whole, 4: whole}

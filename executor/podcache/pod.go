@@ -12,51 +12,72 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// NoIndex stands for a pod without a usable completion index.
+// NoIndex is the index of a pod without a valid completion index.
 const NoIndex int32 = -1
 
-// maxIndex is the highest index the contract lets an index set hold.
+// maxIndex is the highest index that the contract allows.
 const maxIndex = 1<<31 - 2
 
-// Pod is what is kept of a pod: what policy or the executor reads of it, and not
-// what that was read from. It never changes. Times that are not known are zero.
+// Pod has the facts about a pod that policy or the executor reads. It never changes.
+// Times that are not known are zero.
 type Pod struct {
 	Name            string
 	UID             types.UID
 	ResourceVersion string
 	Labels          Labels
-
+	Created         time.Time
 	// HasTrackingFinalizer: the pod has the finalizer batch.kubernetes.io/job-tracking.
 	HasTrackingFinalizer bool
-	// Deleting: its deletion was asked for, at DeletionAsked.
-	Deleting bool
-	// Scheduled: it has a node.
+	// Scheduled: the pod has a node.
 	Scheduled bool
-	// Ready and Unready say what the Ready condition says, since ReadyChanged;
-	// neither: it is not known.
-	Ready, Unready bool
 
+	Indexing // Here it fills the space after the booleans.
+	Deletion
+	Readiness
+	Containers
+	interned
+}
+
+// Deletion says whether somebody has asked for the pod's deletion, and when.
+type Deletion struct {
+	Deleting      bool
+	DeletionAsked time.Time
+}
+
+// Readiness is the pod's Ready condition: true or false since ReadyChanged. If neither
+// Ready nor Unready is set, it is not known.
+type Readiness struct {
+	Ready, Unready bool
+	ReadyChanged   time.Time
+}
+
+// Indexing is the pod's part in an Indexed Job, from its annotations.
+type Indexing struct {
 	// Index is the completion index, or NoIndex.
 	Index int32
-	// IndexFailures and IndexIgnoredFailures are what the pod's annotations say of
-	// its index: 0 if nothing that is a count.
+	// IndexFailures and IndexIgnoredFailures count earlier failures of the index; 0 if
+	// the annotation is absent or not a count.
 	IndexFailures, IndexIgnoredFailures int32
-	// MaxRestarts is the restart count of the container that has restarted most,
-	// MaxSidecarRestarts that of the restartable init container that has.
+}
+
+// Containers says what has become of the pod's containers.
+type Containers struct {
+	// MaxRestarts is the highest restart count of a container, MaxSidecarRestarts that
+	// of a restartable init container.
 	MaxRestarts, MaxSidecarRestarts int32
-	// Restarts adds up the restarts of all containers of a pod that may still run.
+	// Restarts is the sum of all restart counts, of a pod that may still run.
 	Restarts int64
-
-	Created, DeletionAsked, ReadyChanged time.Time
-	// ContainersEnded is the latest end of the pod's containers, restartable init
-	// containers included, which end after the others; zero while one of them runs,
-	// and if one does not say when it ended.
+	// ContainersEnded is when the last container ended; restartable init containers end
+	// after the others and count, too. It is zero while a container runs, or if one has
+	// no end time.
 	ContainersEnded time.Time
-
-	// Exits are the ends of containers with a code other than 0, those of init
-	// containers last.
+	// Exits are the containers that ended with a code other than 0, init containers
+	// last.
 	Exits []Exit
+}
 
+// interned has what many pods have in common. It is in memory once.
+type interned struct {
 	namespace  unique.Handle[string]
 	phase      unique.Handle[corev1.PodPhase]
 	controller unique.Handle[Owner]
@@ -69,43 +90,40 @@ type Owner struct {
 	UID                    types.UID
 }
 
-// Exit is how a container failed.
+// Exit is a container that ended with a code other than 0.
 type Exit struct {
 	Container string
 	Code      int32
 }
 
-// Condition is a condition of a pod, without its texts and times.
+// Condition is a condition of a pod, without texts and times.
 type Condition struct {
 	Type   corev1.PodConditionType
 	Status corev1.ConditionStatus
 }
 
-// From keeps of a pod what is kept. What the pods of a Job have in common is in
-// memory once.
+// From returns the facts about a pod.
 func From(pod *corev1.Pod) *Pod {
 	p := &Pod{
-		Name:            pod.Name,
-		UID:             pod.UID,
-		ResourceVersion: pod.ResourceVersion,
-		Labels:          labelsOf(pod.Labels),
-
+		Name:                 pod.Name,
+		UID:                  pod.UID,
+		ResourceVersion:      pod.ResourceVersion,
+		Labels:               labelsOf(pod.Labels),
+		Created:              pod.CreationTimestamp.Time,
 		HasTrackingFinalizer: slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer),
-		Deleting:             pod.DeletionTimestamp != nil,
 		Scheduled:            pod.Spec.NodeName != "",
-
-		Index:                index(pod),
-		IndexFailures:        failureCount(pod, batchv1.JobIndexFailureCountAnnotation),
-		IndexIgnoredFailures: failureCount(pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
-		Restarts:             restarts(pod),
-
-		Created:         pod.CreationTimestamp.Time,
-		DeletionAsked:   deletionAsked(pod),
-		ContainersEnded: containersEnded(pod),
-
-		namespace:  unique.Make(pod.Namespace),
-		phase:      unique.Make(pod.Status.Phase),
-		controller: unique.Make(controller(pod)),
+		Deletion:             Deletion{pod.DeletionTimestamp != nil, deletionAsked(pod)},
+		Indexing: Indexing{
+			Index:                index(pod),
+			IndexFailures:        failureCount(pod, batchv1.JobIndexFailureCountAnnotation),
+			IndexIgnoredFailures: failureCount(pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
+		},
+		Containers: Containers{Restarts: restarts(pod), ContainersEnded: containersEnded(pod)},
+		interned: interned{
+			namespace:  unique.Make(pod.Namespace),
+			phase:      unique.Make(pod.Status.Phase),
+			controller: unique.Make(controller(pod)),
+		},
 	}
 	p.readConditions(pod.Status.Conditions)
 	p.readContainers(pod)
@@ -115,7 +133,7 @@ func From(pod *corev1.Pod) *Pod {
 // Namespace is the pod's namespace.
 func (p *Pod) Namespace() string { return p.namespace.Value() }
 
-// Phase is the pod's phase; a pod that no kubelet has touched yet may have none.
+// Phase is the pod's phase. It may be empty before a kubelet has written a status.
 func (p *Pod) Phase() corev1.PodPhase { return p.phase.Value() }
 
 // Controller is the object that controls the pod; ok is false if none does.
@@ -153,8 +171,8 @@ func (p *Pod) EachCondition(f func(Condition)) {
 	}
 }
 
-// GetObjectMeta implements metav1.ObjectMetaAccessor, by which informers know
-// objects and versions of them.
+// GetObjectMeta implements metav1.ObjectMetaAccessor, which informers use to tell objects
+// and their versions apart.
 func (p *Pod) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace(), UID: p.UID, ResourceVersion: p.ResourceVersion}
 }
@@ -204,8 +222,7 @@ func controller(pod *corev1.Pod) Owner {
 	return Owner{ref.APIVersion, ref.Kind, ref.Name, ref.UID}
 }
 
-// index reads the pod's completion index. NoIndex: there is none, or it is not a
-// number an index may be.
+// index reads the pod's completion index. NoIndex: there is none, or it is not valid.
 func index(pod *corev1.Pod) int32 {
 	ix, err := strconv.ParseInt(pod.Annotations[batchv1.JobCompletionIndexAnnotation], 10, 32)
 	if err != nil || ix < 0 || ix > maxIndex {
@@ -214,7 +231,7 @@ func index(pod *corev1.Pod) int32 {
 	return int32(ix)
 }
 
-// failureCount reads a count annotation; one that is absent or no count is 0.
+// failureCount reads an annotation that is a count; 0 if it is absent or not a count.
 func failureCount(pod *corev1.Pod, annotation string) int32 {
 	n, err := strconv.ParseInt(pod.Annotations[annotation], 10, 32)
 	if err != nil || n < 0 {
@@ -223,8 +240,8 @@ func failureCount(pod *corev1.Pod, annotation string) int32 {
 	return int32(n)
 }
 
-// restarts adds up the restarts of a pod that may still run. A count below 0,
-// which the API server takes, says nothing.
+// restarts adds up the restarts of a pod that may still run. It ignores counts below 0,
+// which the API server accepts.
 func restarts(pod *corev1.Pod) int64 {
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != corev1.PodRunning {
 		return 0
@@ -239,8 +256,8 @@ func restarts(pod *corev1.Pod) int64 {
 	return n
 }
 
-// deletionAsked is when the pod's deletion was asked for: what the API server
-// writes is when its grace period ends.
+// deletionAsked computes when the pod's deletion was asked for. deletionTimestamp is
+// later: it is when the grace period ends.
 func deletionAsked(pod *corev1.Pod) time.Time {
 	if pod.DeletionTimestamp == nil {
 		return time.Time{}

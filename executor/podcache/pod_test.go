@@ -28,7 +28,7 @@ func TestFrom(t *testing.T) {
 		pod  corev1.Pod
 		want Pod
 	}{
-		"nothing": {want: Pod{Index: NoIndex}},
+		"nothing": {want: Pod{Indexing: Indexing{Index: NoIndex}}},
 		"metadata": {
 			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Name: "p", UID: "u", ResourceVersion: "5", CreationTimestamp: since(1),
@@ -37,23 +37,23 @@ func TestFrom(t *testing.T) {
 					batchv1.JobCompletionIndexAnnotation: "4", batchv1.JobIndexFailureCountAnnotation: "2", batchv1.JobIndexIgnoredFailureCountAnnotation: "1",
 				},
 			}},
-			want: Pod{Name: "p", UID: "u", ResourceVersion: "5", Created: since(1).Time, HasTrackingFinalizer: true, Index: 4, IndexFailures: 2, IndexIgnoredFailures: 1},
+			want: Pod{Name: "p", UID: "u", ResourceVersion: "5", Created: since(1).Time, HasTrackingFinalizer: true, Indexing: Indexing{Index: 4, IndexFailures: 2, IndexIgnoredFailures: 1}},
 		},
 		"annotations that are no numbers": {
 			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 				batchv1.JobCompletionIndexAnnotation: "-4", batchv1.JobIndexFailureCountAnnotation: "-2", batchv1.JobIndexIgnoredFailureCountAnnotation: "many",
 			}}},
-			want: Pod{Index: NoIndex},
+			want: Pod{Indexing: Indexing{Index: NoIndex}},
 		},
 		"an index that is too high": {
 			pod:  corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: "2147483647"}}},
-			want: Pod{Index: NoIndex},
+			want: Pod{Indexing: Indexing{Index: NoIndex}},
 		},
 		"a deletion with a grace period": {
 			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				DeletionTimestamp: new(since(30)), DeletionGracePeriodSeconds: new(int64(20)),
 			}},
-			want: Pod{Index: NoIndex, Deleting: true, DeletionAsked: since(10).Time},
+			want: Pod{Indexing: Indexing{Index: NoIndex}, Deletion: Deletion{Deleting: true, DeletionAsked: since(10).Time}},
 		},
 		"a running pod": {
 			pod: corev1.Pod{
@@ -67,13 +67,16 @@ func TestFrom(t *testing.T) {
 					InitContainerStatuses: []corev1.ContainerStatus{{Name: "side", RestartCount: 3}, {Name: "init", RestartCount: 9}},
 				},
 			},
-			want: Pod{Index: NoIndex, Scheduled: true, Ready: true, ReadyChanged: since(2).Time, Restarts: 15, MaxRestarts: 2, MaxSidecarRestarts: 3},
+			want: Pod{
+				Scheduled: true, Indexing: Indexing{Index: NoIndex}, Readiness: Readiness{Ready: true, ReadyChanged: since(2).Time},
+				Containers: Containers{Restarts: 15, MaxRestarts: 2, MaxSidecarRestarts: 3},
+			},
 		},
 		"restarts of a pod that runs no more": {
 			pod: corev1.Pod{Status: corev1.PodStatus{
 				Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}},
 			}},
-			want: Pod{Index: NoIndex, MaxRestarts: 2},
+			want: Pod{Indexing: Indexing{Index: NoIndex}, Containers: Containers{MaxRestarts: 2}},
 		},
 		"containers that ended, a sidecar last": {
 			pod: corev1.Pod{
@@ -86,18 +89,18 @@ func TestFrom(t *testing.T) {
 				},
 			},
 			want: Pod{
-				Index: NoIndex, Unready: true, ReadyChanged: since(3).Time, ContainersEnded: since(6).Time,
-				Exits: []Exit{{"b", 3}, {"side", 143}},
+				Indexing: Indexing{Index: NoIndex}, Readiness: Readiness{Unready: true, ReadyChanged: since(3).Time},
+				Containers: Containers{ContainersEnded: since(6).Time, Exits: []Exit{{"b", 3}, {"side", 143}}},
 			},
 		},
 		"one container still runs": {
 			pod: corev1.Pod{Status: corev1.PodStatus{
 				Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{ends("a", 3, since(4)), {Name: "b"}},
 			}},
-			want: Pod{Index: NoIndex, Exits: []Exit{{"a", 3}}},
+			want: Pod{Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{"a", 3}}}},
 		},
 		"owners that are no controllers": {
-			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "ju"}}}}, want: Pod{Index: NoIndex},
+			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "ju"}}}}, want: Pod{Indexing: Indexing{Index: NoIndex}},
 		},
 	}
 	for name, tc := range cases {
@@ -109,7 +112,7 @@ func TestFrom(t *testing.T) {
 			if owner, ok := got.Controller(); ok {
 				t.Errorf("controlled by %v", owner)
 			}
-			tc.want.phase, tc.want.namespace, tc.want.controller, tc.want.conditions = got.phase, got.namespace, got.controller, got.conditions
+			tc.want.interned = got.interned
 			if diff := cmp.Diff(&tc.want, got, unexported); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -1,12 +1,11 @@
-// Package podcache decodes and keeps of pods only what the executor reads of them.
+// Package podcache decodes and keeps only those parts of pods that the executor reads.
 //
-// A pod on the wire is mostly its containers, its volumes, and who owns which of
-// its fields; in memory that is hundreds of objects. Whoever watches every pod of
-// a cluster to keep a few fields of each spends more time on making these objects
-// and throwing them away than on anything else that is its own. So Serializer cuts
-// the rest out of the bytes before they are decoded, and From turns what is left,
-// of which an API object would still need some kilobytes, into a Pod of less than
-// one.
+// A pod on the wire is mostly containers, volumes and field ownership; in memory these
+// are hundreds of objects. A program that watches every pod of a cluster, and reads a
+// few fields of each, spends most of its own time on making these objects and collecting
+// them. So Serializer cuts the other fields out of the bytes before they are decoded.
+// From converts the result, which would take some kilobytes as an API object, to a Pod of
+// less than one kilobyte.
 package podcache
 
 import (
@@ -15,12 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Serializer returns next, but for pods and lists of pods in protobuf: of those
-// it decodes names, labels, annotations, owners, finalizers and times; the node;
-// names and restart policies of init containers; the phase, and the conditions
-// and container statuses without their texts. Everything else of them is empty.
-// Other objects and other formats are decoded as ever, and nothing changes for
-// what is sent.
+// Serializer returns next with another decoder for pods and lists of pods in protobuf.
+// It decodes names, labels, annotations, owners, finalizers and times; the node; names
+// and restart policies of init containers; the phase; and conditions and container
+// statuses without their texts. All other fields of pods stay empty. Other objects, other
+// formats and encoding do not change.
 func Serializer(next runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
 	infos := slices.Clone(next.SupportedMediaTypes())
 	for i := range infos {
