@@ -34,26 +34,26 @@ const JitterFactor = leaderelection.JitterFactor
 // Config is what an Election is made of. Required are Client, Namespace, Name and
 // the three durations.
 type Config struct {
-	// Client reads and writes the Lease. It must not be fenced, and should have a
-	// rate limit of its own, lest a busy replica lose its lease to its own work.
+	// Client reads and writes the Lease. It must not be fenced. Give it a rate limit of
+	// its own, so that a busy replica does not lose the lease because of its own requests.
 	Client coordinationv1.LeasesGetter
 	// Namespace and Name are those of the Lease.
 	Namespace, Name string
-	// Identity names this replica; no other one may have the same. Default: the
-	// host's name and a random part.
+	// Identity names this replica. It must be unique. Default: the host's name and a
+	// random part.
 	Identity string
 
-	// LeaseDuration is how long another replica waits after the last renewal that
-	// it saw before it takes over. A Lease has whole seconds; parts are cut off.
+	// LeaseDuration is how long another replica waits after the last renewal that it saw
+	// before it takes over. It is rounded down to whole seconds.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long the leader tries to renew before it gives up.
+	// RenewDeadline is how long the leader tries to renew the lease before it gives up.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two tries.
 	RetryPeriod time.Duration
 
 	// Now tells wall time, and may be set back and forward. Default time.Now.
 	Now func() time.Time
-	// Logger is told of each leader and of refused writes. Default slog.Default().
+	// Logger logs each new leader and refused writes. Default slog.Default().
 	Logger *slog.Logger
 }
 
@@ -75,7 +75,7 @@ func (c *Config) complete() error {
 	if err != nil {
 		return fmt.Errorf("name this replica: %w", err)
 	}
-	// Two processes of one host must not be taken for one another.
+	// Two processes on one host need different identities.
 	c.Identity = host + "_" + string(uuid.NewUUID())
 	return nil
 }
@@ -101,7 +101,7 @@ func New(cfg Config) (*Election, error) {
 	}}}, nil
 }
 
-// Standby reports whether another replica leads, and which.
+// Standby reports whether another replica leads, and which one.
 func (e *Election) Standby() (leader string, standby bool) {
 	current := e.leader.Load()
 	if current == nil || *current == "" || *current == e.cfg.Identity {
@@ -110,8 +110,7 @@ func (e *Election) Standby() (leader string, standby bool) {
 	return *current, true
 }
 
-// Metric says by its value whether this replica leads, under the name that
-// Kubernetes components use.
+// Metric is 1 while this replica leads. It has the name that Kubernetes components use.
 func (e *Election) Metric() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Subsystem: "leader_election", Name: "master_status",
@@ -126,15 +125,15 @@ func (e *Election) Metric() prometheus.Collector {
 }
 
 // Run waits for the lease and calls lead, at most once. It returns
-//   - what lead returned, after giving the lease up, so that the next replica
-//     need not wait for it to expire;
+//   - what lead returned. Run gives the lease up first, so that the next replica does
+//     not wait until the lease expires;
 //   - nil when ctx is done before the lease is acquired;
 //   - ErrLost as soon as the lease is lost, without waiting for lead.
 //
 // The context of lead is done when ctx is, or when the lease is lost. Fenced
 // clients write only while lead runs. Run can be called once.
 func (e *Election) Run(ctx context.Context, lead func(context.Context) error) error {
-	// The lease is renewed until lead has returned: ctx only asks lead to end.
+	// When ctx ends, lead is asked to end. The lease is renewed until lead has returned.
 	holding, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	t := &term{ctx: ctx, stop: stop, lead: lead, lost: e.tenure.lost, outcome: make(chan error, 1)}
@@ -160,8 +159,8 @@ func (e *Election) electorConfig(lead func(context.Context)) leaderelection.Lead
 		LeaseDuration: e.cfg.LeaseDuration,
 		RenewDeadline: e.cfg.RenewDeadline,
 		RetryPeriod:   e.cfg.RetryPeriod,
-		// client-go's own release also runs when the lease is lost, and keeps the
-		// leader going meanwhile, for as long as another renewal might take.
+		// client-go would also release a lost lease, and let the leader continue
+		// meanwhile. So release does this instead.
 		ReleaseOnCancel: false,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: lead,
@@ -174,8 +173,8 @@ func (e *Election) electorConfig(lead func(context.Context)) leaderelection.Lead
 	}
 }
 
-// release gives the lease up. When that does not succeed the next replica waits
-// for it to expire, so it is no more than a warning.
+// release gives the lease up. If this fails, the next replica waits until the lease
+// expires; so a failure is only a warning.
 func (e *Election) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.RetryPeriod)
 	defer cancel()

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Fence returns a wrapper for the transport of every client of this replica, as
-// rest.Config.Wrap takes it, except for Config.Client. It lets reads pass, and a
-// write only while this replica is certain to lead; the others end with
+// Fence returns a wrapper for the transports of this replica's clients, for
+// rest.Config.Wrap. All clients need it except Config.Client. It lets reads pass. It lets
+// a write pass only while this replica is certain to lead, and otherwise returns
 // ErrNotLeading.
 func (e *Election) Fence() func(http.RoundTripper) http.RoundTripper {
 	var once sync.Once
@@ -34,22 +34,22 @@ func (f *fence) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if err := f.check(); err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // nothing was read from it
+			_ = r.Body.Close() // The body was not read.
 		}
 		return nil, err
 	}
 	return f.next.RoundTrip(f.fenced(r))
 }
 
-// fenced checks once more when the body is sent: a request may have waited for a
-// connection meanwhile, and one without its body has no effect.
+// fenced returns a request that is checked again when its body is sent: the request may
+// wait for a connection meanwhile. A request without its body has no effect.
 func (f *fence) fenced(r *http.Request) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r
 	}
 	own := *r
 	own.Body = &fencedBody{r.Body, f.check}
-	if again := r.GetBody; again != nil { // for another try on a new connection
+	if again := r.GetBody; again != nil { // net/http calls it to try again on a new connection.
 		own.GetBody = func() (io.ReadCloser, error) {
 			body, err := again()
 			if err != nil {
@@ -69,7 +69,7 @@ type fencedBody struct {
 	check func() error
 }
 
-// Read implements io.Reader. It checks after it has read, to be as late as can be.
+// Read implements io.Reader. It checks after reading, to be as late as possible.
 func (b *fencedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if refused := b.check(); refused != nil {

@@ -10,24 +10,24 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// ErrNotLeading is why a fenced client refuses a write.
+// ErrNotLeading: a fenced client refuses a write because this replica does not lead.
 var ErrNotLeading = errors.New("not the leader")
 
-// A tenure is what a replica knows of its own hold on the lease. Others may think
-// that it holds it for longer, but never for shorter.
+// A tenure is the time for which a replica is certain to hold the lease. Other replicas
+// may believe that it holds the lease for longer, but never for a shorter time.
 type tenure struct {
 	duration time.Duration
 	wall     func() time.Time
-	lost     context.Context // Done once another holder was seen.
+	lost     context.Context // Done when another holder was seen.
 	lose     context.CancelFunc
 
 	mu      sync.Mutex
-	renewed *instant // When the last renewal that succeeded was sent. nil: never, or given up.
-	holder  string   // Who took the lease from us; "nobody" if it was found free.
+	renewed *instant // When the last successful renewal was sent. nil: never, or the lease was given up.
+	holder  string   // Who holds the lease after us; "nobody" if it was found free.
 }
 
-// An instant is read from two clocks. The monotonic clock stands still while the
-// machine is suspended; the wall clock can be set.
+// An instant is a moment on two clocks. The monotonic clock stops while the machine is
+// suspended. The wall clock can be set.
 type instant struct{ monotonic, wall time.Time }
 
 func newTenure(duration time.Duration, wall func() time.Time) *tenure {
@@ -40,7 +40,7 @@ func (t *tenure) now() instant {
 	return instant{monotonic: time.Now(), wall: t.wall()}
 }
 
-// since is the time that has passed by the clock that shows more of it.
+// since is the time that has passed, by the clock on which more has passed.
 func (t *tenure) since(i instant) time.Duration {
 	now := t.now()
 	return max(now.monotonic.Sub(i.monotonic), now.wall.Sub(i.wall))
@@ -62,15 +62,15 @@ func (t *tenure) check() error {
 	return nil
 }
 
-// renewedAt notes that a renewal sent at that time has succeeded.
+// renewedAt records that a renewal that was sent at that time has succeeded.
 func (t *tenure) renewedAt(sent instant) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.renewed = &sent
 }
 
-// seen notes who holds the lease. Somebody else after us ends the tenure, even
-// if that one is gone by now: what this replica plans to write is older.
+// seen records who holds the lease. If another replica held it after this one, the tenure
+// is over, even if that replica has gone: it may have written since.
 func (t *tenure) seen(holder, self string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +90,7 @@ func (t *tenure) end() {
 	t.renewed = nil
 }
 
-// A lock tells the tenure what it learns of the lease.
+// A lock reports to the tenure what it reads and writes of the lease.
 type lock struct {
 	*resourcelock.LeaseLock
 	tenure *tenure
@@ -115,7 +115,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(func() error { return l.LeaseLock.Update(ctx, record) })
 }
 
-// write renews the lease, or acquires it, but never after it was lost.
+// write acquires or renews the lease, but not after it was lost.
 func (l *lock) write(send func() error) error {
 	if l.tenure.lost.Err() != nil {
 		return ErrLost

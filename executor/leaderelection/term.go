@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// A term is the time that a replica leads; there is at most one.
+// A term is the time for which a replica leads. An Election has at most one.
 type term struct {
 	ctx     context.Context // of the caller of Election.Run
 	stop    func()          // ends the election
@@ -16,8 +16,9 @@ type term struct {
 	started atomic.Bool
 }
 
-// run leads. The context is done when the lease is lost. Either run sees that
-// the caller's context is done, or withdraw sees that a leader was elected.
+// run leads. held is done when the lease is lost. If the caller's context ends at the
+// moment of the election, either run sees that the context is done, or withdraw sees that
+// this replica was elected.
 func (t *term) run(held context.Context) {
 	t.elected.Store(true)
 	if t.ctx.Err() != nil {
@@ -29,7 +30,7 @@ func (t *term) run(held context.Context) {
 	defer cancel()
 	defer context.AfterFunc(t.ctx, cancel)()
 	err := t.lead(leading)
-	// Only the loss of the lease ends the context before stop does.
+	// Before stop is called, only the loss of the lease ends held.
 	if held.Err() != nil {
 		err = ErrLost
 	}
@@ -37,8 +38,8 @@ func (t *term) run(held context.Context) {
 	t.stop()
 }
 
-// result is how the term ended, once the election has. If leading has not ended
-// by then, it is because the lease was lost.
+// result is how the term ended. It is called after the election has ended. If lead still
+// runs then, the lease was lost.
 func (t *term) result() error {
 	if t.lost.Err() != nil {
 		return ErrLost
@@ -54,7 +55,7 @@ func (t *term) result() error {
 	return nil
 }
 
-// withdraw ends the candidacy of a replica that does not lead.
+// withdraw ends the election for a replica that does not lead.
 func (t *term) withdraw() {
 	if !t.elected.Load() {
 		t.stop()
