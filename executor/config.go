@@ -55,10 +55,6 @@ type Config struct {
 	// replaced, and nothing else would be seen; and of every Job after the engine
 	// refused a longer list. Default 1,000.
 	LeastRows int
-	// LargeRequest is the size of a request in bytes from which on RESOURCE_EXHAUSTED
-	// may mean that an engine, or what is before it, does not accept so much: then
-	// fewer finished pods are listed. Default 1 MiB. The contract's own limit is 16 MiB.
-	LargeRequest int
 
 	// KeepStartTimeOnSuspend is handed to the engine: the start time of a Job
 	// stays when it is suspended, as in a cluster without the gate
@@ -94,8 +90,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("Decider is nil: %w", ErrConfig)
 	case c.MaxWrites < 0 || c.MaxJobWrites < 0 || c.LoneJobWrites < 0:
 		return fmt.Errorf("MaxWrites, MaxJobWrites and LoneJobWrites must not be negative: %w", ErrConfig)
-	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0 || c.MaxRows < 0 || c.LeastRows < 0 || c.LargeRequest < 0:
-		return fmt.Errorf("MaxPodChangesPerSync, MaxUncountedPods, MaxRows, LeastRows and LargeRequest must not be negative: %w", ErrConfig)
+	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0 || c.MaxRows < 0 || c.LeastRows < 0:
+		return fmt.Errorf("MaxPodChangesPerSync, MaxUncountedPods, MaxRows and LeastRows must not be negative: %w", ErrConfig)
 	case c.PodFailureBackoff < 0 || c.MaxPodFailureBackoff < 0 || c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
 		return fmt.Errorf("PodFailureBackoff, MaxPodFailureBackoff, SyncBatchPeriod and StatusPeriod must not be negative: %w", ErrConfig)
 	}
@@ -107,7 +103,6 @@ func (c *Config) setDefaults() {
 	c.MaxJobWrites = cmp.Or(c.MaxJobWrites, DefaultJobWrites)
 	c.LoneJobWrites = cmp.Or(c.LoneJobWrites, DefaultLoneJobWrites)
 	c.LeastRows = cmp.Or(c.LeastRows, leastRows)
-	c.LargeRequest = cmp.Or(c.LargeRequest, largeRequest)
 	c.SyncBatchPeriod = cmp.Or(c.SyncBatchPeriod, 200*time.Millisecond)
 	c.StatusPeriod = cmp.Or(c.StatusPeriod, time.Second)
 }

@@ -10,13 +10,13 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
 
 // EventPolicyRejected is the reason of the event on a Job that the engine will not decide
@@ -101,16 +101,29 @@ func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpol
 }
 
 // askFailed handles what only the Job decides on. Each generation that the engine rejects
-// has one event. RESOURCE_EXHAUSTED says that the message is too large, or that the
-// engine has too much to do; only a large message can be the former.
+// has one event.
 func (d *decider) askFailed(s *state.Job, snap snapshot, err error) {
 	switch {
 	case errors.Is(err, controller.ErrRejected):
 		if s.Decisions.Rejected(snap.job.Generation) {
 			d.base.Recorder.Event(snap.job, corev1.EventTypeWarning, EventPolicyRejected, controller.Rejection(err))
 		}
-	case status.Code(err) == codes.ResourceExhausted && proto.Size(snap.req) > d.cfg.LargeRequest:
+	case status.Code(err) == codes.ResourceExhausted && tooLarge(err):
 		s.Rows.Refused(len(snap.req.GetUnaccountedPods()), d.cfg.LeastRows)
+	}
+}
+
+// tooLarge reports whether RESOURCE_EXHAUSTED is about the size of a message. The
+// engine says so, or names another reason. The client and proxies give no reason: they
+// use this code only for the size of messages.
+func tooLarge(err error) bool {
+	switch jobpolicyv1grpc.ReasonOf(err) {
+	case jobpolicyv1.ErrorReason_ERROR_REASON_UNSPECIFIED,
+		jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_LARGE,
+		jobpolicyv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -143,10 +156,8 @@ func (d *decider) requeueAfter(snap snapshot, answer *jobpolicyv1.DecideJobRespo
 }
 
 const (
-	// leastRows is the default of Config.LeastRows, and largeRequest of
-	// Config.LargeRequest.
-	leastRows    = 1000
-	largeRequest = 1 << 20
+	// leastRows is the default of Config.LeastRows.
+	leastRows = 1000
 	// maxRowsPerIndex is a little less than the contract's limit, as the tracker may list
 	// some more. With limits per index, failed pods stay unaccounted until they are
 	// replaced: a shorter list could be full of those, and nothing else would be seen.

@@ -2,11 +2,11 @@ package executor
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
 
 // A quota that lets one pod at a time through must not slow a Job down more and
@@ -113,17 +114,23 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 }
 
 // An engine with too much to do gives the code of one that a message is too large
-// for. Only a large message can be the latter.
-func TestOnlyALargeRequestIsCut(t *testing.T) {
-	overloaded := status.Error(codes.ResourceExhausted, "too many calls")
-	ask := func(text string) *state.Job {
-		refusing := &script{answers: []answer{func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, overloaded }}}
+// for, and another reason. The client and proxies give no reason.
+func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
+	ask := func(reason string) *state.Job {
+		st := status.New(codes.ResourceExhausted, "refused")
+		if reason != "" {
+			var err error
+			if st, err = st.WithDetails(&errdetails.ErrorInfo{Domain: jobpolicyv1grpc.ErrorDomain, Reason: reason}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refusing := &script{answers: []answer{func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, st.Err() }}}
 		e, err := New(testConfig(newServer(), refusing))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
-		req := &jobpolicyv1.DecideJobRequest{RequestId: text, UnaccountedPods: make([]*jobpolicyv1.UnaccountedPod, 3*leastRows)}
+		req := &jobpolicyv1.DecideJobRequest{UnaccountedPods: make([]*jobpolicyv1.UnaccountedPod, 3*leastRows)}
 		for i := range req.UnaccountedPods {
 			req.UnaccountedPods[i] = &jobpolicyv1.UnaccountedPod{}
 		}
@@ -132,13 +139,17 @@ func TestOnlyALargeRequestIsCut(t *testing.T) {
 		}
 		return s
 	}
-	if s := ask("small"); s.Rows.Max(4*leastRows) != 4*leastRows {
-		t.Errorf("after a small request was refused, %d pods are listed at most", s.Rows.Max(4*leastRows))
+	for _, reason := range []string{"OVERLOADED", "CALLER_OVER_SHARE", "UNREAD_ANSWERS"} {
+		if s := ask(reason); s.Rows.Max(4*leastRows) != 4*leastRows {
+			t.Errorf("after a refusal for %s, %d pods are listed at most", reason, s.Rows.Max(4*leastRows))
+		}
 	}
-	s := ask(strings.Repeat("x", largeRequest))
-	if s.Rows.Max(4*leastRows) != 3*leastRows/2 {
-		t.Errorf("after a large request was refused, %d pods are listed at most, want half of %d", s.Rows.Max(4*leastRows), 3*leastRows)
+	for _, reason := range []string{"REQUEST_TOO_LARGE", "ANSWER_TOO_LARGE", ""} {
+		if s := ask(reason); s.Rows.Max(4*leastRows) != 3*leastRows/2 {
+			t.Errorf("after a refusal for %q, %d pods are listed at most, want half of %d", reason, s.Rows.Max(4*leastRows), 3*leastRows)
+		}
 	}
+	s := ask("")
 	s.Rows.Refused(leastRows, leastRows)
 	if s.Rows.Max(4*leastRows) != leastRows {
 		t.Errorf("%d pods are listed at most, want no fewer than %d", s.Rows.Max(4*leastRows), leastRows)

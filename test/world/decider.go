@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,7 @@ import (
 	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
 
 // A decider is the engine as one executor reaches it. Requests and answers are encoded
@@ -137,6 +139,17 @@ func (d decider) question(ctx context.Context, key string) *request {
 	}
 }
 
+// overloaded is the error of an engine that has too much to do.
+func overloaded() error {
+	st, err := status.New(codes.ResourceExhausted, "drawn").WithDetails(&errdetails.ErrorInfo{
+		Domain: jobpolicyv1grpc.ErrorDomain, Reason: jobpolicyv1grpc.ReasonName(jobpolicyv1.ErrorReason_ERROR_REASON_OVERLOADED),
+	})
+	if err != nil {
+		panic(err) // cannot be: the detail is valid
+	}
+	return st.Err()
+}
+
 // trouble is what the engine answers while a fault is active; it may not answer at all.
 func (d decider) trouble(ctx context.Context, r *request, size int) (faultKind, error) {
 	large := size > d.plan.executor.largeRequest
@@ -148,7 +161,9 @@ func (d decider) trouble(ctx context.Context, r *request, size int) (faultKind, 
 	switch f.kind {
 	case engineAway:
 		return f.kind, status.Error(codes.Unavailable, "drawn")
-	case engineBusy, engineNarrow:
+	case engineBusy:
+		return f.kind, overloaded()
+	case engineNarrow: // by a proxy, which gives no reason
 		return f.kind, status.Error(codes.ResourceExhausted, "drawn")
 	case engineBroken:
 		return f.kind, status.Error(codes.Internal, "drawn")

@@ -158,7 +158,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	jobs, err := executor.New(executor.Config{
 		Config: shared, Decider: d,
 		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted, MaxRows: settings.maxRows, MaxWrites: settings.maxWrites,
-		LeastRows: settings.leastRows, LargeRequest: settings.largeRequest,
+		LeastRows:              settings.leastRows,
 		KeepStartTimeOnSuspend: settings.keepStartTime, SafetyLookReportsOnly: true,
 	})
 	if err != nil {

@@ -32,7 +32,7 @@ type executorPlan struct {
 	together                 bool
 	maxRows                  int // How many finished pods a request lists; 0: the default.
 	leastRows                int // How many it lists at least; 0: the default.
-	largeRequest             int // The size in bytes above which a request may be too large; 0: the default.
+	largeRequest             int // The size in bytes above which a request may be too large; 0: each may be.
 	maxChanges, maxUncounted int
 	maxWrites                int     // How many writes are in flight at most; 0: the default.
 	qps                      float32 // 0: no limit.
