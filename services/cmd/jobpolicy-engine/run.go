@@ -12,12 +12,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/credentials"
 
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/judge"
 	"jobpolicy.dev/services/internal/policyserver"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
+	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
 // transferTimeout is the time that a request has to arrive, and that a caller has
@@ -37,11 +39,19 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	tracing.SetGlobal()
 
 	registry := telemetry.NewRegistry(service())
-	server, err := newPolicyServer(o, tracing, registry, log)
+	creds, err := o.tls.Credentials(log)
 	if err != nil {
 		return err
 	}
-	web := probes.New(probes.Config{Gatherer: registry, Logger: log, Profiling: o.profiling})
+	certificate, err := tlsfiles.Watch(creds, registry)
+	if err != nil {
+		return err
+	}
+	server, err := newPolicyServer(o, creds, tracing, registry, log)
+	if err != nil {
+		return err
+	}
+	web := probes.New(probes.Config{Gatherer: registry, Logger: log, Profiling: o.profiling, Ready: []probes.Check{certificate}})
 	return serve(ctx, o, server, web, log)
 }
 
@@ -56,16 +66,12 @@ func flush(t *telemetry.Tracing) error {
 	return t.Shutdown(ctx)
 }
 
-func newPolicyServer(o *options, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*policyserver.Server, error) {
+func newPolicyServer(o *options, creds credentials.TransportCredentials, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*policyserver.Server, error) {
 	memory, err := o.memoryBytes()
 	if err != nil {
 		return nil, err
 	}
 	limitMemory(memory)
-	creds, err := o.tls.Credentials(log)
-	if err != nil {
-		return nil, err
-	}
 	j, err := judge.New(judge.Config{TracerProvider: tracing.Provider, Registerer: r, Logger: log})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"jobpolicy.dev/services/internal/judge"
 	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/probes"
+	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
 // Readiness asks the engine this often at most, and waits this long.
@@ -26,7 +27,9 @@ const (
 type engine struct {
 	decider decider.Decider
 	check   probes.Check
-	close   func()
+	// certificate is the check of the one that is shown to the engine.
+	certificate probes.Check
+	close       func()
 	// follow keeps what the engine is reached with up to date, until its context is
 	// done.
 	follow func(context.Context)
@@ -37,9 +40,13 @@ type engine struct {
 func (o *engineOptions) newEngine(client kubernetes.Interface, tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) (*engine, error) {
 	if o.target == embedded {
 		local, err := judge.New(judge.Config{TracerProvider: tracing, Registerer: r, Logger: log})
-		return &engine{decider: local, check: alwaysThere(), close: func() {}, follow: func(context.Context) {}}, err
+		return &engine{decider: local, check: alwaysThere(), certificate: noCertificate(), close: func() {}, follow: func(context.Context) {}}, err
 	}
 	creds, follow, err := o.credentials(client, log)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := tlsfiles.Watch(creds, r)
 	if err != nil {
 		return nil, err
 	}
@@ -50,10 +57,11 @@ func (o *engineOptions) newEngine(client kubernetes.Interface, tracing trace.Tra
 		return nil, err
 	}
 	e := &engine{
-		decider: remote,
-		check:   probes.Cached(probes.Check{Name: "engine", Run: remote.Check}, engineCheckTTL, engineCheckTimeout),
-		close:   func() { _ = remote.Close() }, // only fails when closed twice
-		follow:  follow,
+		decider:     remote,
+		check:       probes.Cached(probes.Check{Name: "engine", Run: remote.Check}, engineCheckTTL, engineCheckTimeout),
+		certificate: certificate,
+		close:       func() { _ = remote.Close() }, // only fails when closed twice
+		follow:      follow,
 	}
 	if o.fallback == embedded {
 		return e, e.fallBack(tracing, r, log)
@@ -85,6 +93,10 @@ func (e *engine) fallBack(tracing trace.TracerProvider, r prometheus.Registerer,
 	e.check = alwaysThere()
 	e.decider, err = decider.NewFallback(e.decider, local, r, log)
 	return err
+}
+
+func noCertificate() probes.Check {
+	return probes.Check{Name: "certificate", Idle: func() (string, bool) { return "the engine is in this process", true }}
 }
 
 func alwaysThere() probes.Check {

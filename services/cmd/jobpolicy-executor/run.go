@@ -82,7 +82,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		Gatherer:  registry,
 		Logger:    log,
 		Profiling: o.profiling,
-		Ready:     []probes.Check{ready, engine.check},
+		Ready:     []probes.Check{ready, engine.check, engine.certificate},
 		Debug:     all.pages,
 	})
 	return serve(ctx, o, work, web, log)

@@ -22,7 +22,11 @@ import (
 
 const (
 	readHeaderTimeout = 5 * time.Second
-	closeTimeout      = time.Second
+	// Requests have no body to speak of. Answers have no deadline: a CPU profile
+	// takes as long as its client asks for.
+	readTimeout  = 10 * time.Second
+	idleTimeout  = time.Minute
+	closeTimeout = time.Second
 )
 
 // A Check is one condition for the service to be ready.
@@ -34,6 +38,8 @@ type Check struct {
 	// Idle reports whether the check does not apply at the moment, and why. nil: it
 	// always applies.
 	Idle func() (why string, idle bool)
+	// Note says something more of a check that passes. nil: there is nothing.
+	Note func() string
 }
 
 // Config is what a Server needs.
@@ -63,7 +69,8 @@ func New(cfg Config) *Server {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
+		EnableOpenMetrics: true, // has the exemplars
 	}))
 	if cfg.Profiling {
 		mux.Handle("GET /debug/pprof/", local(http.HandlerFunc(pprof.Index)))
@@ -77,6 +84,8 @@ func New(cfg Config) *Server {
 	s.http = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		IdleTimeout:       idleTimeout,
 		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 	}
 	return s
@@ -125,16 +134,16 @@ var errDraining = errors.New("draining")
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	var body strings.Builder
 	code := http.StatusOK
-	report := func(name string, err error) {
+	report := func(name, note string, err error) {
 		if err == nil {
-			fmt.Fprintf(&body, "[+] %s: ok\n", name)
+			fmt.Fprintf(&body, "[+] %s: ok%s\n", name, note)
 			return
 		}
 		code = http.StatusServiceUnavailable
 		fmt.Fprintf(&body, "[-] %s: %v\n", name, err)
 	}
 	if s.draining.Load() {
-		report("shutdown", errDraining)
+		report("shutdown", "", errDraining)
 	}
 	for _, c := range s.checks {
 		if c.Idle != nil {
@@ -143,7 +152,11 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 				continue
 			}
 		}
-		report(c.Name, c.Run(r.Context()))
+		note := ""
+		if c.Note != nil {
+			note = ", " + c.Note()
+		}
+		report(c.Name, note, c.Run(r.Context()))
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
@@ -156,7 +169,7 @@ func Cached(c Check, ttl, timeout time.Duration) Check {
 	var mu sync.Mutex
 	var asked time.Time
 	var last error
-	return Check{Name: c.Name, Idle: c.Idle, Run: func(ctx context.Context) error {
+	return Check{Name: c.Name, Idle: c.Idle, Note: c.Note, Run: func(ctx context.Context) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if !asked.IsZero() && time.Since(asked) < ttl {
