@@ -54,9 +54,9 @@ func (l lifetime) activeDeadline() (at time.Time, ok bool) {
 }
 
 // deadlineTime is activeDeadline for a Job that it can still end: not for one that
-// is being deleted.
+// is being deleted, by itself or with its namespace.
 func deadlineTime(s *snapshot) (at time.Time, ok bool) {
-	if s.spec.GetDeleting() {
+	if s.deleting() {
 		return time.Time{}, false
 	}
 	return s.activeDeadline()
