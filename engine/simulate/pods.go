@@ -29,11 +29,9 @@ type simPod struct {
 	tracked, ready, deleting, disrupted bool
 
 	readySince, finished time.Duration
-	// run is how often a container of this pod's key was started before.
-	run               int
-	restarts          int32
-	failures, ignored int32
-	exitCode          int32
+	restarts             int32
+	failures, ignored    int32
+	exitCode             int32
 }
 
 func (p *simPod) ended() bool {
