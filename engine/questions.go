@@ -95,7 +95,7 @@ func ChoosePodsToDelete(req *jobpolicyv1.ChoosePodsToDeleteRequest) (*jobpolicyv
 	if err := checkQuestion(req, func(c *checker) {
 		c.notNegative("excess", int64(req.GetExcess()))
 		c.notNegative("completions", int64(req.GetCompletions()))
-		seen := make(map[string]bool, len(req.GetPods()))
+		seen := newUIDs(min(len(req.GetPods()), maxRows))
 		each(c, "pods", maxRows, req.GetPods(), func(pod *jobpolicyv1.ActivePod) { c.activePod(pod, seen) })
 	}); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func (c *checker) rows(req *jobpolicyv1.DecideJobRequest) {
 		!c.length("confirmed_releases", len(req.GetConfirmedReleases()), 2*maxRows) {
 		return
 	}
-	seen := make(map[string]bool, len(unaccounted)+len(active.GetPods()))
+	seen := newUIDs(len(unaccounted) + len(active.GetPods()))
 	for i, pod := range unaccounted {
 		if c.full() {
 			return
@@ -50,7 +50,7 @@ func (c *checker) rows(req *jobpolicyv1.DecideJobRequest) {
 		}
 		c.enter("confirmed_releases", i)
 		if c.uid("", uid) {
-			c.require(!seen[string(uid)], "",
+			c.require(!seen.has(uid), "",
 				"contradicts a row of the same UID: a pod whose release is confirmed has no finalizer left")
 		}
 		c.leave()
@@ -77,7 +77,7 @@ func (c *checker) rowCounts(req *jobpolicyv1.DecideJobRequest) {
 		"must have pods.active (%d) rows, or fewer with truncated set, has %d", counts.GetActive(), listed)
 }
 
-func (c *checker) unaccountedPod(pod *jobpolicyv1.UnaccountedPod, seen map[string]bool) {
+func (c *checker) unaccountedPod(pod *jobpolicyv1.UnaccountedPod, seen uids) {
 	if !c.require(pod != nil, "", "is required") {
 		return
 	}
@@ -109,7 +109,7 @@ func (c *checker) failure(f *jobpolicyv1.PodFailure) {
 	c.patterns("conditions", f.GetConditions(), maxConditions)
 }
 
-func (c *checker) activePod(pod *jobpolicyv1.ActivePod, seen map[string]bool) {
+func (c *checker) activePod(pod *jobpolicyv1.ActivePod, seen uids) {
 	if !c.require(pod != nil, "", "is required") {
 		return
 	}
@@ -125,10 +125,10 @@ func (c *checker) activePod(pod *jobpolicyv1.ActivePod, seen map[string]bool) {
 	c.notNegative("max_sidecar_restarts", int64(pod.GetMaxSidecarRestarts()))
 }
 
-func (c *checker) rowUID(uid []byte, seen map[string]bool) {
+func (c *checker) rowUID(uid []byte, seen uids) {
 	if c.uid("uid", uid) {
-		c.require(!seen[string(uid)], "uid", "is a duplicate: each pod may have one row")
-		seen[string(uid)] = true
+		c.require(!seen.has(uid), "uid", "is a duplicate: each pod may have one row")
+		seen.add(uid)
 	}
 }
 
