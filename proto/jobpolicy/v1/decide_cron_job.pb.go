@@ -307,7 +307,11 @@ func (x *DecideCronJobRequest) GetExplain() Explain {
 
 // CronJobFreshness compares what the caller sees with what it wrote. Each is a
 // resourceVersion, a decimal number; empty means nothing. While a view is older
-// than an own write, the decision is WAIT (invariant I6).
+// than the caller's own write, the decision is WAIT (invariant I6).
+//
+// It is for callers whose view comes from a watch alone. A caller that adds the
+// answers to its own writes to its view, as our executor does, leaves the message
+// out.
 type CronJobFreshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of the CronJob that this request was made from.

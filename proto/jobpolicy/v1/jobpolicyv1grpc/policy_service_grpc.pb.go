@@ -80,21 +80,24 @@ const (
 //
 // A call never has side effects, so any call may be repeated.
 type PolicyServiceClient interface {
-	// DecideJob judges one Job.
+	// DecideJob decides on one Job.
 	DecideJob(ctx context.Context, in *v1.DecideJobRequest, opts ...grpc.CallOption) (*v1.DecideJobResponse, error)
-	// DecideJobs judges many Jobs; one bad request does not spoil the others.
+	// DecideJobs decides on many Jobs in one call. A bad request does not affect the
+	// others. It is for callers that have many Jobs to decide on at the same time, and
+	// for whom a call each costs too much: a controller that starts, or a report on a
+	// whole cluster. Our executor does not use it, because it reconciles each Job by
+	// itself, when that Job changes.
 	DecideJobs(ctx context.Context, in *v1.DecideJobsRequest, opts ...grpc.CallOption) (*v1.DecideJobsResponse, error)
-	// DecideCronJob judges one CronJob.
+	// DecideCronJob decides on one CronJob.
 	DecideCronJob(ctx context.Context, in *v1.DecideCronJobRequest, opts ...grpc.CallOption) (*v1.DecideCronJobResponse, error)
-	// DecideCronJobs judges many CronJobs; one bad request does not spoil the
-	// others.
+	// DecideCronJobs decides on many CronJobs in one call, as DecideJobs does on Jobs.
 	DecideCronJobs(ctx context.Context, in *v1.DecideCronJobsRequest, opts ...grpc.CallOption) (*v1.DecideCronJobsResponse, error)
 	// CheckJobStatus says whether an API server of a given version accepts an
 	// update of a Job's status, and which of its rules a bad one breaks. A status
 	// that is refused is an answer, no error.
 	CheckJobStatus(ctx context.Context, in *v1.CheckJobStatusRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusResponse, error)
-	// CheckJobStatuses checks many statuses; one bad request does not spoil the
-	// others.
+	// CheckJobStatuses checks many statuses in one call. A bad request does not affect
+	// the others.
 	CheckJobStatuses(ctx context.Context, in *v1.CheckJobStatusesRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusesResponse, error)
 	// MatchPodFailurePolicy says how a pod failure policy handles failed pods.
 	MatchPodFailurePolicy(ctx context.Context, in *v1.MatchPodFailurePolicyRequest, opts ...grpc.CallOption) (*v1.MatchPodFailurePolicyResponse, error)
@@ -111,7 +114,10 @@ type PolicyServiceClient interface {
 	ComputeDeadlines(ctx context.Context, in *v1.ComputeDeadlinesRequest, opts ...grpc.CallOption) (*v1.ComputeDeadlinesResponse, error)
 	// ListScheduledRuns says when schedules are due next, and what they missed.
 	ListScheduledRuns(ctx context.Context, in *v1.ListScheduledRunsRequest, opts ...grpc.CallOption) (*v1.ListScheduledRunsResponse, error)
-	// GetServerInfo says which contract and capabilities are served.
+	// GetServerInfo says which contract and capabilities the server has. It is for
+	// callers that are released apart from the engine, and want to know before the
+	// first decision what it supports; and for people who look at a server. Our
+	// executor does not use it: it asks, and reads UNIMPLEMENTED.
 	GetServerInfo(ctx context.Context, in *v1.GetServerInfoRequest, opts ...grpc.CallOption) (*v1.GetServerInfoResponse, error)
 }
 
@@ -307,21 +313,24 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 //
 // A call never has side effects, so any call may be repeated.
 type PolicyServiceServer interface {
-	// DecideJob judges one Job.
+	// DecideJob decides on one Job.
 	DecideJob(context.Context, *v1.DecideJobRequest) (*v1.DecideJobResponse, error)
-	// DecideJobs judges many Jobs; one bad request does not spoil the others.
+	// DecideJobs decides on many Jobs in one call. A bad request does not affect the
+	// others. It is for callers that have many Jobs to decide on at the same time, and
+	// for whom a call each costs too much: a controller that starts, or a report on a
+	// whole cluster. Our executor does not use it, because it reconciles each Job by
+	// itself, when that Job changes.
 	DecideJobs(context.Context, *v1.DecideJobsRequest) (*v1.DecideJobsResponse, error)
-	// DecideCronJob judges one CronJob.
+	// DecideCronJob decides on one CronJob.
 	DecideCronJob(context.Context, *v1.DecideCronJobRequest) (*v1.DecideCronJobResponse, error)
-	// DecideCronJobs judges many CronJobs; one bad request does not spoil the
-	// others.
+	// DecideCronJobs decides on many CronJobs in one call, as DecideJobs does on Jobs.
 	DecideCronJobs(context.Context, *v1.DecideCronJobsRequest) (*v1.DecideCronJobsResponse, error)
 	// CheckJobStatus says whether an API server of a given version accepts an
 	// update of a Job's status, and which of its rules a bad one breaks. A status
 	// that is refused is an answer, no error.
 	CheckJobStatus(context.Context, *v1.CheckJobStatusRequest) (*v1.CheckJobStatusResponse, error)
-	// CheckJobStatuses checks many statuses; one bad request does not spoil the
-	// others.
+	// CheckJobStatuses checks many statuses in one call. A bad request does not affect
+	// the others.
 	CheckJobStatuses(context.Context, *v1.CheckJobStatusesRequest) (*v1.CheckJobStatusesResponse, error)
 	// MatchPodFailurePolicy says how a pod failure policy handles failed pods.
 	MatchPodFailurePolicy(context.Context, *v1.MatchPodFailurePolicyRequest) (*v1.MatchPodFailurePolicyResponse, error)
@@ -338,7 +347,10 @@ type PolicyServiceServer interface {
 	ComputeDeadlines(context.Context, *v1.ComputeDeadlinesRequest) (*v1.ComputeDeadlinesResponse, error)
 	// ListScheduledRuns says when schedules are due next, and what they missed.
 	ListScheduledRuns(context.Context, *v1.ListScheduledRunsRequest) (*v1.ListScheduledRunsResponse, error)
-	// GetServerInfo says which contract and capabilities are served.
+	// GetServerInfo says which contract and capabilities the server has. It is for
+	// callers that are released apart from the engine, and want to know before the
+	// first decision what it supports; and for people who look at a server. Our
+	// executor does not use it: it asks, and reads UNIMPLEMENTED.
 	GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error)
 	mustEmbedUnimplementedPolicyServiceServer()
 }
