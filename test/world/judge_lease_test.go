@@ -16,13 +16,13 @@ func TestWhoHasNotRenewedTheLeaseWritesNothing(t *testing.T) {
 		what   string
 		broken bool
 	}{
-		"in time":                {executorA, 14 * time.Second, "PATCH", "pods", false},
-		"too late":               {executorA, 16 * time.Second, "PATCH", "pods", true},
-		"too late, but a read":   {executorA, 16 * time.Second, "GET", "pods", false},
-		"too late, but a lease":  {executorA, 16 * time.Second, "PUT", "leases", false},
-		"given up":               {"", time.Second, "PATCH", "pods", true},
-		"never held, but by B":   {executorB, time.Second, "POST", "events", true},
-		"two are meant to write": {"nobody", time.Second, "PATCH", "pods", false},
+		"in time":                {holder: executorA, wait: 14 * time.Second, method: "PATCH", what: "pods"},
+		"too late":               {holder: executorA, wait: 16 * time.Second, method: "PATCH", what: "pods", broken: true},
+		"too late, but a read":   {holder: executorA, wait: 16 * time.Second, method: "GET", what: "pods"},
+		"too late, but a lease":  {holder: executorA, wait: 16 * time.Second, method: "PUT", what: "leases"},
+		"given up":               {wait: time.Second, method: "PATCH", what: "pods", broken: true},
+		"never held, but by B":   {holder: executorB, wait: time.Second, method: "POST", what: "events", broken: true},
+		"two are meant to write": {holder: "nobody", wait: time.Second, method: "PATCH", what: "pods"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

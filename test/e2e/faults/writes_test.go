@@ -54,12 +54,12 @@ func TestFirstVerdictStaysWhenThePhaseFlips_125410(t *testing.T) {
 		condition         batchv1.JobConditionType
 		succeeded, failed int32
 	}{
-		"succeeded, then failed": {spec(1, 1), (*lab).succeed, (*lab).fail, batchv1.JobComplete, 1, 0},
+		"succeeded, then failed": {spec: spec(1, 1), first: (*lab).succeed, then: (*lab).fail, condition: batchv1.JobComplete, succeeded: 1},
 		// The status has the index, not the UID: the index stays complete, and the
 		// pod may count as failed as well, as upstream has it.
-		"an index succeeded, then failed": {indexed(1, 1), (*lab).succeed, (*lab).fail, batchv1.JobComplete, 1, 1},
-		"failed, then succeeded":          {withLimit(spec(1, 1), 0), (*lab).fail, (*lab).succeed, batchv1.JobFailed, 0, 1},
-		"an index failed, then succeeded": {withLimit(indexed(1, 1), 0), (*lab).fail, (*lab).succeed, batchv1.JobFailed, 0, 1},
+		"an index succeeded, then failed": {spec: indexed(1, 1), first: (*lab).succeed, then: (*lab).fail, condition: batchv1.JobComplete, succeeded: 1, failed: 1},
+		"failed, then succeeded":          {spec: withLimit(spec(1, 1), 0), first: (*lab).fail, then: (*lab).succeed, condition: batchv1.JobFailed, failed: 1},
+		"an index failed, then succeeded": {spec: withLimit(indexed(1, 1), 0), first: (*lab).fail, then: (*lab).succeed, condition: batchv1.JobFailed, failed: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -236,16 +236,16 @@ func TestLastLines(t *testing.T) {
 		cut  bool
 		want string
 	}{
-		"fewer lines than asked for":           {"a\nb\n", 5, false, "a\nb"},
-		"more lines than asked for":            {"a\nb\nc\n", 2, false, "b\nc"},
-		"the end of a line is dropped":         {"rest of a\nb\nc\n", 5, true, "b\nc"},
-		"the end of the only line is shown":    {"rest of a", 5, true, "rest of a"},
-		"empty lines at the end do not count":  {"a\nb\n\n\n", 1, false, "b"},
-		"an empty log has an empty last line":  {"", 3, false, ""},
-		"a last line without break is a line":  {"a\nb", 1, false, "b"},
-		"a crash is shown from its reason on":  {"a\npanic: b\nc\nd\ne\n", 2, false, "panic: b\nc"},
-		"a crash at the end shows what led to": {"a\nb\npanic: c\nd\n", 3, false, "b\npanic: c\nd"},
-		"no first line is dropped without cut": {"a\nb", 2, false, "a\nb"},
+		"fewer lines than asked for":           {text: "a\nb\n", n: 5, want: "a\nb"},
+		"more lines than asked for":            {text: "a\nb\nc\n", n: 2, want: "b\nc"},
+		"the end of a line is dropped":         {text: "rest of a\nb\nc\n", n: 5, cut: true, want: "b\nc"},
+		"the end of the only line is shown":    {text: "rest of a", n: 5, cut: true, want: "rest of a"},
+		"empty lines at the end do not count":  {text: "a\nb\n\n\n", n: 1, want: "b"},
+		"an empty log has an empty last line":  {n: 3},
+		"a last line without break is a line":  {text: "a\nb", n: 1, want: "b"},
+		"a crash is shown from its reason on":  {text: "a\npanic: b\nc\nd\ne\n", n: 2, want: "panic: b\nc"},
+		"a crash at the end shows what led to": {text: "a\nb\npanic: c\nd\n", n: 3, want: "b\npanic: c\nd"},
+		"no first line is dropped without cut": {text: "a\nb", n: 2, want: "a\nb"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
