@@ -274,7 +274,7 @@ func (w waiting) Read([]byte) (int, error) {
 }
 
 func unfinishedCalls(t *testing.T, e *target) {
-	transport := &http2.Transport{TLSClientConfig: e.noisy}
+	transport := &http.Transport{TLSClientConfig: e.noisy, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	var refused atomic.Int32
 	for range 60 {

@@ -1,5 +1,7 @@
 // Package flaggroup gives a program command line flags whose help is printed in
-// named groups, and errors that name the flag they are about.
+// named groups, and errors that name the flag they are about. (The named flag sets
+// of k8s.io/component-base print such groups too; the engine would link that module
+// for nothing else.)
 package flaggroup
 
 import (

@@ -16,7 +16,9 @@ import (
 // A reloaded value is parsed from files and parsed again when their content
 // changes. Contents are compared, not times: they are small, handshakes are rare
 // beside them, and a file that is swapped by a symbolic link, as Kubernetes does
-// with mounted Secrets, needs no special case.
+// with mounted Secrets, needs no special case. (The certprovider/pemfile package of
+// gRPC looks at files by a timer, not at each handshake, and knows no Secrets of the
+// API server.)
 type reloaded[T any] struct {
 	from  source
 	parse func(contents [][]byte) (T, error)
