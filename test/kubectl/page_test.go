@@ -1,4 +1,5 @@
-// Package kubectl runs the commands of docs/kubectl.md that need no cluster.
+// Package kubectl runs the commands of docs/kubectl.md that need no cluster, and holds
+// kubectl jobpolicy check against the API server's own validation.
 package kubectl
 
 import (
@@ -17,15 +18,10 @@ const shim = "#!/bin/sh\nplugin=kubectl-$1; shift; exec \"$plugin\" \"$@\"\n"
 const clusterSection = "With a cluster"
 
 func TestCommandsOfThePage(t *testing.T) {
-	dir := t.TempDir()
+	dir := buildPlugin(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
-	}
-	build := exec.Command("go", "build", "-o", dir, "./services/cmd/kubectl-jobpolicy")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(shim), 0o755); err != nil {
 		t.Fatal(err)
@@ -49,4 +45,16 @@ func TestCommandsOfThePage(t *testing.T) {
 	if ran == 0 {
 		t.Error("no command was run")
 	}
+}
+
+// buildPlugin returns a folder with the plugin.
+func buildPlugin(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-o", dir, "./services/cmd/kubectl-jobpolicy")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
 }
