@@ -30,7 +30,7 @@ var Files embed.FS
 type Case struct {
 	Request  json.RawMessage `json:"request"`
 	Response json.RawMessage `json:"response,omitempty"`
-	Error    *Error  `json:"error,omitempty"`
+	Error    *Error          `json:"error,omitempty"`
 }
 
 // Error is how a request is refused.
