@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +18,6 @@ import (
 	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/probes"
-	"jobpolicy.dev/services/internal/telemetry"
 )
 
 // Names of the controllers, those of kube-controller-manager.
@@ -93,22 +90,17 @@ type controllers struct {
 	pages map[string]http.Handler
 }
 
-func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*controllers, error) {
+func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, shared controller.Config) (*controllers, error) {
 	c := &controllers{
 		run: []func(context.Context) error{jobs.Run}, ready: []func() error{jobs.Ready},
 		pages: map[string]http.Handler{"GET /debug/decisions": jobs.DecisionsHandler()},
 	}
-	certs, err := o.certs.newIssuer(client.secrets, r, log)
+	certs, err := o.certs.newIssuer(client.secrets, shared.Registerer, shared.Logger)
 	if err != nil {
 		return nil, err
 	}
 	if certs != nil {
 		c.run = append(c.run, certs.Run)
-	}
-	shared := controller.Config{
-		Client: client, Events: client.events, ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
-		DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout,
-		Telemetry: controller.Telemetry{Registerer: r, Logger: log, TracerProvider: tracing.Provider},
 	}
 	if o.controllers.enabled(cronJobController) {
 		shared.Workers = o.controllers.cronWorkers

@@ -8,7 +8,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -69,11 +68,12 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFollowing()
 	go engine.follow(following)
-	jobs, err := o.newExecutor(client, engine.decider, tracing, registry, log)
+	shared := o.shared(client, controller.Telemetry{Registerer: registry, Logger: log, TracerProvider: tracing.Provider})
+	jobs, err := o.newExecutor(shared, engine.decider)
 	if err != nil {
 		return err
 	}
-	all, err := o.newControllers(client, jobs, engine.decider, tracing, registry, log)
+	all, err := o.newControllers(client, jobs, engine.decider, shared)
 	if err != nil {
 		return err
 	}
@@ -122,18 +122,18 @@ func newClients(api *rest.Config) (*clients, error) {
 	return &clients{client, events, secrets}, nil
 }
 
-func (o *options) newExecutor(client *clients, d executor.Decider, tracing *telemetry.Tracing, r prometheus.Registerer, log *slog.Logger) (*executor.Executor, error) {
+// shared is the part of the configuration that all controllers have.
+func (o *options) shared(client *clients, t controller.Telemetry) controller.Config {
+	return controller.Config{
+		Client: client, Events: client.events, ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
+		DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout, Telemetry: t,
+	}
+}
+
+func (o *options) newExecutor(shared controller.Config, d executor.Decider) (*executor.Executor, error) {
+	shared.Workers = o.jobs.concurrentSyncs
 	return executor.New(executor.Config{
-		Config: controller.Config{
-			Client:          client,
-			Events:          client.events,
-			ManagedBy:       o.jobs.managedBy,
-			ReplaceBuiltin:  o.jobs.replaceBuiltin,
-			Workers:         o.jobs.concurrentSyncs,
-			DecisionTimeout: o.engine.timeout + decisionMargin,
-			DrainPeriod:     o.shutdownTimeout,
-			Telemetry:       controller.Telemetry{Registerer: r, Logger: log, TracerProvider: tracing.Provider},
-		},
+		Config:               shared,
 		Decider:              d,
 		MaxJobWrites:         jobWrites(o.kube.QPS),
 		LoneJobWrites:        loneJobWrites(o.kube.QPS),
