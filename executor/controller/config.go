@@ -63,13 +63,13 @@ var ErrConfig = errors.New("invalid configuration")
 func (c *Config) validate() error {
 	switch {
 	case c.Client == nil:
-		return fmt.Errorf("Client is nil: %w", ErrConfig)
+		return fmt.Errorf("no Client: %w", ErrConfig)
 	case c.ManagedBy == "":
-		return fmt.Errorf("ManagedBy is empty: %w", ErrConfig)
+		return fmt.Errorf("no ManagedBy: %w", ErrConfig)
 	case c.Workers < 0:
-		return fmt.Errorf("Workers must not be negative, is %d: %w", c.Workers, ErrConfig)
+		return fmt.Errorf("negative Workers %d, want 0 or more: %w", c.Workers, ErrConfig)
 	case c.APIBackoff < 0 || c.MaxAPIBackoff < 0 || c.DecisionTimeout < 0 || c.DrainPeriod < 0:
-		return fmt.Errorf("APIBackoff, MaxAPIBackoff, DecisionTimeout and DrainPeriod must not be negative: %w", ErrConfig)
+		return fmt.Errorf("negative APIBackoff, MaxAPIBackoff, DecisionTimeout or DrainPeriod, want 0 or more: %w", ErrConfig)
 	}
 	return nil
 }

@@ -372,10 +372,10 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"no client":        {func(c *Config) { c.Client = nil }, "Client is nil: invalid configuration"},
-		"no manager":       {func(c *Config) { c.ManagedBy = "" }, "ManagedBy is empty: invalid configuration"},
-		"negative workers": {func(c *Config) { c.Workers = -1 }, "Workers must not be negative, is -1: invalid configuration"},
-		"negative time":    {func(c *Config) { c.DrainPeriod = -1 }, "APIBackoff, MaxAPIBackoff, DecisionTimeout and DrainPeriod must not be negative: invalid configuration"},
+		"no client":        {func(c *Config) { c.Client = nil }, "no Client: invalid configuration"},
+		"no manager":       {func(c *Config) { c.ManagedBy = "" }, "no ManagedBy: invalid configuration"},
+		"negative workers": {func(c *Config) { c.Workers = -1 }, "negative Workers -1, want 0 or more: invalid configuration"},
+		"negative time":    {func(c *Config) { c.DrainPeriod = -1 }, "negative APIBackoff, MaxAPIBackoff, DecisionTimeout or DrainPeriod, want 0 or more: invalid configuration"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -32,9 +32,9 @@ type Config struct {
 func (c *Config) validate() error {
 	switch {
 	case c.Decider == nil:
-		return fmt.Errorf("Decider is nil: %w", controller.ErrConfig)
+		return fmt.Errorf("no Decider: %w", controller.ErrConfig)
 	case c.Jobs == nil:
-		return fmt.Errorf("Jobs is nil: %w", controller.ErrConfig)
+		return fmt.Errorf("no Jobs: %w", controller.ErrConfig)
 	}
 	return nil
 }

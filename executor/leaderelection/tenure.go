@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// ErrNotLeading: a fenced client refuses a write because this replica does not lead.
+// ErrNotLeading says that a fenced client refuses a write because this replica does not
+// lead.
 var ErrNotLeading = errors.New("not the leader")
 
 // A tenure is the time for which a replica is certain to hold the lease. Other replicas

@@ -133,7 +133,7 @@ func (t *Tracker) Strays() []*podcache.Pod {
 	return out
 }
 
-// HasTrackingFinalizer returns the pods that hold the finalizer.
+// WithTrackingFinalizer returns the pods that have the tracking finalizer.
 func (t *Tracker) WithTrackingFinalizer() []*podcache.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -250,7 +250,7 @@ func TestAChangedDefaultMakesFinishedJobsDue(t *testing.T) {
 
 func TestConfigNamesWhatIsMissing(t *testing.T) {
 	_, err := New(Config{})
-	if got, want := fmt.Sprint(err), "TTL after finished: Decider is nil: invalid configuration"; got != want {
+	if got, want := fmt.Sprint(err), "TTL after finished: no Decider: invalid configuration"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
