@@ -144,6 +144,7 @@ var quickAttacks = map[string]attack{
 	"a batch of 16 MiB":                  func(t *testing.T, e *target) { batches(t, e, 1) },
 	"60 unfinished calls":                unfinishedCalls,
 	"a request of one name of 10 MB":     longName,
+	"as many rows as there may be":       manyRows,
 	"a request that is large if decoded": manyEmptyRows,
 }
 
@@ -374,6 +375,24 @@ func longName(t *testing.T, e *target) {
 	req.Job.Name = strings.Repeat("x", 10<<20)
 	if _, err := jobpolicyv1grpc.NewPolicyServiceClient(e.dial(t, e.noisy)).DecideJob(t.Context(), req); err == nil {
 		t.Error("a name of 10 MB is accepted")
+	}
+}
+
+// manyRows is what an executor sends of the largest Job whose failed pods wait, with
+// all that a pod failure policy looks at. It is no attack, and is answered.
+func manyRows(t *testing.T, e *target) {
+	req := testenv.FailedSnapshot()
+	req.Spec.BackoffLimit = 1 << 20
+	for i := range 99_000 {
+		row := proto.CloneOf(req.UnaccountedPods[0])
+		row.Uid = binary.BigEndian.AppendUint64(make([]byte, 8), uint64(i+1000))
+		row.Failure = &jobpolicyv1.PodFailure{
+			PodName: fmt.Sprintf("job-%05d-abcde", i), ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "main", ExitCode: 1}},
+		}
+		req.UnaccountedPods = append(req.UnaccountedPods, row)
+	}
+	if _, err := jobpolicyv1grpc.NewPolicyServiceClient(e.dial(t, e.noisy)).DecideJob(t.Context(), req); err != nil {
+		t.Errorf("a request of %d bytes: %v", proto.Size(req), err)
 	}
 }
 

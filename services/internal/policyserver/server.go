@@ -55,7 +55,7 @@ const (
 // connections, for what deciding takes, and for what Go has not yet collected.
 const (
 	receivedPart = 8
-	decodedPart  = 5
+	decodedPart  = 3
 	answersPart  = 8
 )
 
