@@ -176,11 +176,10 @@ func TestAttacksLeaveTheEngineItsMemoryAndOthersTheEngine(t *testing.T) {
 				t.Fatal(err)
 			}
 			calm := quantiles(t, good, *measureFor)
-			if *measureFor > 0 {
-				go repeat(t, e, attack)
-			}
 			attack(t, e)
+			stop := repeat(t, e, attack)
 			under := quantiles(t, good, *measureFor)
+			stop()
 			if _, err := good.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
 				t.Errorf("a well-behaved caller: %v", err)
 			}
@@ -193,10 +192,20 @@ func TestAttacksLeaveTheEngineItsMemoryAndOthersTheEngine(t *testing.T) {
 	}
 }
 
-// repeat goes on with the attack while others are measured.
-func repeat(t *testing.T, e *target, a attack) {
-	for t.Context().Err() == nil {
-		a(t, e)
+// repeat goes on with the attack while others are measured, until it is stopped.
+func repeat(t *testing.T, e *target, a attack) (stop func()) {
+	var stopped atomic.Bool
+	var wait sync.WaitGroup
+	if *measureFor > 0 {
+		wait.Go(func() {
+			for !stopped.Load() {
+				a(t, e)
+			}
+		})
+	}
+	return func() {
+		stopped.Store(true)
+		wait.Wait()
 	}
 }
 
