@@ -58,7 +58,7 @@ func undecided(req *request) {
 // answered finds what a rule said; nil if it was not asked.
 func answered(resp *jobpolicyv1.DecideJobResponse, rule string) *jobpolicyv1.RuleAnswer {
 	for _, a := range resp.GetExplanation().GetRules() {
-		if a.GetRule() == rule {
+		if a.GetRule().Name() == rule {
 			return a
 		}
 	}

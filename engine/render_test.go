@@ -98,6 +98,9 @@ func inline(fd protoreflect.FieldDescriptor, v protoreflect.Value) string {
 	case protoreflect.BytesKind:
 		return uidName(v.Bytes())
 	case protoreflect.EnumKind:
+		if fd.Enum().FullName() == "jobpolicy.v1.Rule" {
+			return jobpolicyv1.Rule(v.Enum()).Name()
+		}
 		return enumName(fd.Enum(), v.Enum())
 	case protoreflect.MessageKind:
 		return inlineMessage(v.Message())
@@ -131,7 +134,7 @@ func inlineMessage(m protoreflect.Message) string {
 		if m.GetDecided() {
 			mark = "DECIDES"
 		}
-		return fmt.Sprintf("%s %s: %s", m.GetRule(), mark, m.GetDetail())
+		return fmt.Sprintf("%s %s: %s", m.GetRule().Name(), mark, m.GetDetail())
 	}
 	var parts []string
 	fields := m.Descriptor().Fields()

@@ -109,7 +109,7 @@ func expectFirst(t *testing.T, rules []holding, set int) {
 	if err != nil {
 		t.Fatalf("%s: %v", strings.Join(names, ", "), err)
 	}
-	got := resp.GetExplanation().GetDecidingRule()
+	got := resp.GetExplanation().GetDecidingRule().Name()
 	if got != want.rule || interimReason(resp, s.req.GetStatus()) != want.reason {
 		t.Errorf("rules that hold: [%s]; %q decides with reason %q, want %q with %q",
 			strings.Join(names, ", "), got, interimReason(resp, s.req.GetStatus()), want.rule, want.reason)

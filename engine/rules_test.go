@@ -119,7 +119,7 @@ func TestRulesDecideInOrder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := resp.GetExplanation().GetDecidingRule(); got != tc.wantRule {
+			if got := resp.GetExplanation().GetDecidingRule().Name(); got != tc.wantRule {
 				t.Errorf("deciding rule = %s, want %s", got, tc.wantRule)
 			}
 			if got := lastReason(resp.GetStatus()); got != tc.wantReason {
@@ -134,9 +134,9 @@ func TestRulesDecideInOrder(t *testing.T) {
 			}
 			var asked []string
 			for _, answer := range resp.GetExplanation().GetRules() {
-				asked = append(asked, answer.GetRule())
-				if answer.GetDetail() == "" && answer.GetRule() != tc.wantRule {
-					t.Errorf("rule %s does not say why it did not decide", answer.GetRule())
+				asked = append(asked, answer.GetRule().Name())
+				if answer.GetDetail() == "" && answer.GetRule().Name() != tc.wantRule {
+					t.Errorf("rule %s does not say why it did not decide", answer.GetRule().Name())
 				}
 			}
 			if diff := cmp.Diff(wantAsked, asked); diff != "" {

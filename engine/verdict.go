@@ -1,12 +1,14 @@
 package engine
 
+import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+
 // A verdict is how a Job ends. Whether it may be declared yet is a different
 // question: see publish.go.
 type verdict struct {
 	kind            verdictKind
 	reason, message string
-	// rule is the name of the rule that reached it.
-	rule string
+	// rule is the rule that reached it.
+	rule jobpolicyv1.Rule
 	// policyRule is the position of the rule in the Job's pod failure policy or
 	// success policy, if it is one of these by which the Job ends.
 	policyRule *int32
@@ -57,7 +59,7 @@ func (a answer) byPolicyRule(i int) answer {
 
 // A rule is one named criterion by which a Job ends.
 type rule struct {
-	name string
+	name jobpolicyv1.Rule
 	ask  func(facts) answer
 }
 
@@ -67,32 +69,32 @@ type rule struct {
 // rule makes of pods that the request does not list stands in unlisted.go.
 func verdictRules() []rule {
 	return []rule{
-		{"successAlreadyDeclared", successAlreadyDeclared},             // SuccessCriteriaMet was written before.
-		{"failureAlreadyDeclared", failureAlreadyDeclared},             // FailureTarget was written before.
-		{"podFailurePolicyMatched", podFailurePolicyMatched},           // A pod failed in a way that fails the Job.
-		{"backoffLimitExceeded", backoffLimitExceeded},                 // Too many pods failed, or containers restarted.
-		{"deadlinePassed", deadlinePassed},                             // The Job was active for too long.
-		{"tooManyFailedIndexes", tooManyFailedIndexes},                 // More indexes failed than allowed.
-		{"allIndexesFinishedSomeFailed", allIndexesFinishedSomeFailed}, // Nothing left to run, not all succeeded.
-		{"successPolicyMet", successPolicyMet},                         // Enough succeeded by the Job's own measure.
-		{"completionsReached", completionsReached},                     // As many succeeded as were asked for.
+		{jobpolicyv1.Rule_RULE_SUCCESS_ALREADY_DECLARED, successAlreadyDeclared},
+		{jobpolicyv1.Rule_RULE_FAILURE_ALREADY_DECLARED, failureAlreadyDeclared},
+		{jobpolicyv1.Rule_RULE_POD_FAILURE_POLICY_MATCHED, podFailurePolicyMatched},
+		{jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED, backoffLimitExceeded},
+		{jobpolicyv1.Rule_RULE_DEADLINE_PASSED, deadlinePassed},
+		{jobpolicyv1.Rule_RULE_TOO_MANY_FAILED_INDEXES, tooManyFailedIndexes},
+		{jobpolicyv1.Rule_RULE_ALL_INDEXES_FINISHED_SOME_FAILED, allIndexesFinishedSomeFailed},
+		{jobpolicyv1.Rule_RULE_SUCCESS_POLICY_MET, successPolicyMet},
+		{jobpolicyv1.Rule_RULE_COMPLETIONS_REACHED, completionsReached},
 	}
 }
 
-// RuleNames lists the rules in the order in which they are asked. The names
-// appear in Verdict.rule, Explanation.rules and Explanation.deciding_rule.
+// RuleNames lists the rules in the order in which they are asked, by the names
+// that metrics, traces and documents give them (Rule in the contract).
 func RuleNames() []string {
 	rules := verdictRules()
 	names := make([]string, len(rules))
 	for i, r := range rules {
-		names[i] = r.name
+		names[i] = r.name.Name()
 	}
 	return names
 }
 
 // An asked rule is one that was asked, with its answer.
 type asked struct {
-	rule   string
+	rule   jobpolicyv1.Rule
 	answer answer
 }
 

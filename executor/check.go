@@ -19,8 +19,6 @@ const (
 	uidSize = 16
 	// highestIndex is the contract's limit on completion indexes.
 	highestIndex = math.MaxInt32 - 1
-	// maxRuleBytes bounds the name of a rule, which is the value of a label.
-	maxRuleBytes = 128
 )
 
 // wrong says what the answer's field is and what was expected of it.
@@ -44,12 +42,9 @@ func (d *decider) check(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.D
 }
 
 func checkFrame(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
-	rule := answer.GetVerdict().GetRule()
 	switch {
 	case dispositionLabel(answer.GetDisposition()) == "unspecified":
 		return wrong("disposition", "is %v, want one of the contract", answer.GetDisposition())
-	case !text(rule, maxRuleBytes):
-		return wrong("verdict.rule", "has %d bytes, want UTF-8 of at most %d", len(rule), maxRuleBytes)
 	case answer.GetDeleteJob() != nil:
 		return wrong("delete_job", "is set, want none for a Job that has not finished")
 	}

@@ -57,7 +57,6 @@ func TestAnAnswerWithAWrongFieldIsRefused(t *testing.T) {
 		field string
 	}{
 		"an unknown disposition":     {func(d *response) { d.Disposition = 99 }, "disposition"},
-		"a rule that is no text":     {func(d *response) { d.Verdict = &jobpolicyv1.Verdict{Rule: "\xff"} }, "verdict.rule"},
 		"an impossible requeue time": {func(d *response) { d.RequeueTime = never }, "requeue_time"},
 		"the Job is deleted":         {func(d *response) { d.DeleteJob = &jobpolicyv1.DeleteJob{} }, "delete_job"},
 
@@ -230,9 +229,9 @@ func drawAnswer(t *rapid.T, job *batchv1.Job) *jobpolicyv1.DecideJobResponse {
 	d := &jobpolicyv1.DecideJobResponse{
 		Disposition: draw(a, []jobpolicyv1.Disposition{1, 1, 1, 2, 3}, 0, 99),
 		RequeueTime: a.time(),
-		Explanation: draw(a, []*jobpolicyv1.Explanation{nil, {}}, &jobpolicyv1.Explanation{DecidingRule: "\xff"}, &jobpolicyv1.Explanation{Summary: "\xff"}),
+		Explanation: draw(a, []*jobpolicyv1.Explanation{nil, {}}, &jobpolicyv1.Explanation{DecidingRule: 999}, &jobpolicyv1.Explanation{Summary: "\xff"}),
 		FollowUp:    draw(a, []jobpolicyv1.FollowUp{0, 1, 2, 3}, 99),
-		Verdict:     draw(a, []*jobpolicyv1.Verdict{nil, {Rule: "aRule"}, {Repeated: true}}, &jobpolicyv1.Verdict{Rule: "\xff"}),
+		Verdict:     draw(a, []*jobpolicyv1.Verdict{nil, {Rule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED}, {Repeated: true}}, &jobpolicyv1.Verdict{Rule: 999}),
 		Gang:        draw(a, []*jobpolicyv1.Gang{nil}, &jobpolicyv1.Gang{MinCount: -1}),
 	}
 	switch rapid.IntRange(0, 2).Draw(t, "change") {

@@ -93,7 +93,7 @@ func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpol
 	}
 	label := dispositionLabel(answer.GetDisposition())
 	d.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
-	d.metrics.decisions.WithLabelValues(label, cmp.Or(answer.GetVerdict().GetRule(), "none")).Inc()
+	d.metrics.decisions.WithLabelValues(label, cmp.Or(answer.GetVerdict().GetRule().Name(), "none")).Inc()
 	d.base.Logger.LogAttrs(ctx, slog.LevelDebug, "decided",
 		slog.String("namespace", snap.job.Namespace), slog.String("job", snap.job.Name), slog.String("uid", string(snap.job.UID)),
 		slog.String("disposition", label), slog.String("summary", answer.GetExplanation().GetSummary()))

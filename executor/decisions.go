@@ -76,7 +76,7 @@ func (e *Executor) decisions() []decisionJSON {
 		explanation := decoded(r.Explanation)
 		out = append(out, decisionJSON{
 			Namespace: r.job.Namespace, Name: r.job.Name, UID: string(r.job.UID), Time: r.Time,
-			Rule: explanation.GetDecidingRule(), Reason: explanation.GetSummary(),
+			Rule: explanation.GetDecidingRule().Name(), Reason: explanation.GetSummary(),
 			Waiting: len(explanation.GetWaits()) > 0, Explanation: explanationJSON(explanation), Verdict: explanationJSON(decoded(r.Verdict)),
 		})
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 func TestVerdictIsTheDecisionThatCameFirst(t *testing.T) {
-	decided := &jobpolicyv1.Explanation{DecidingRule: "backoffLimitExceeded"}
-	otherwise := &jobpolicyv1.Explanation{DecidingRule: "deadlinePassed"}
-	repeated := &jobpolicyv1.Explanation{DecidingRule: "failureAlreadyDeclared"}
+	decided := &jobpolicyv1.Explanation{DecidingRule: jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED}
+	otherwise := &jobpolicyv1.Explanation{DecidingRule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED}
+	repeated := &jobpolicyv1.Explanation{DecidingRule: jobpolicyv1.Rule_RULE_FAILURE_ALREADY_DECLARED}
 	cases := map[string]struct {
 		decisions []*jobpolicyv1.Explanation
 		want      *jobpolicyv1.Explanation
@@ -33,7 +33,7 @@ func TestVerdictIsTheDecisionThatCameFirst(t *testing.T) {
 					t.Fatal(err)
 				}
 				var verdict *jobpolicyv1.Verdict
-				if rule := explanation.GetDecidingRule(); rule != "" {
+				if rule := explanation.GetDecidingRule(); rule != 0 {
 					verdict = &jobpolicyv1.Verdict{Rule: rule, Repeated: explanation == repeated}
 				}
 				d.Record(time.Now(), verdict, encoded)

@@ -14,7 +14,7 @@ func describeDecision(span trace.Span, d *jobpolicyv1.DecideJobResponse) {
 	x := d.GetExplanation()
 	span.SetAttributes(
 		telemetry.AttrDisposition.String(dispositionLabel(d.GetDisposition())),
-		telemetry.AttrDecidingRule.String(x.GetDecidingRule()),
+		telemetry.AttrDecidingRule.String(x.GetDecidingRule().Name()),
 		telemetry.AttrSummary.String(x.GetSummary()),
 		telemetry.AttrCreates.Int(int(d.GetCreate().GetCount())),
 		telemetry.AttrDeletes.Int(len(d.GetDelete())),

@@ -460,9 +460,9 @@ func TestDecisionsAreListed(t *testing.T) {
 	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
-			Verdict: &jobpolicyv1.Verdict{Rule: "aRule"},
+			Verdict: &jobpolicyv1.Verdict{Rule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED},
 			Explanation: &jobpolicyv1.Explanation{
-				Summary: "because", DecidingRule: "aRule",
+				Summary: "because", DecidingRule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED,
 				Waits: []*jobpolicyv1.Wait{{Reason: jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE}},
 			},
 		}, nil
@@ -476,9 +476,9 @@ func TestDecisionsAreListed(t *testing.T) {
 	})
 	delete(got[0], "time")
 	want := map[string]any{
-		"namespace": "ns", "name": "job", "uid": string(testUID(1)), "rule": "aRule", "reason": "because", "waiting": true,
-		"explanation": map[string]any{"summary": "because", "decidingRule": "aRule", "waits": []any{map[string]any{"reason": "WAIT_REASON_DEADLINE"}}},
-		"verdict":     map[string]any{"summary": "because", "decidingRule": "aRule", "waits": []any{map[string]any{"reason": "WAIT_REASON_DEADLINE"}}},
+		"namespace": "ns", "name": "job", "uid": string(testUID(1)), "rule": "deadlinePassed", "reason": "because", "waiting": true,
+		"explanation": map[string]any{"summary": "because", "decidingRule": "RULE_DEADLINE_PASSED", "waits": []any{map[string]any{"reason": "WAIT_REASON_DEADLINE"}}},
+		"verdict":     map[string]any{"summary": "because", "decidingRule": "RULE_DEADLINE_PASSED", "waits": []any{map[string]any{"reason": "WAIT_REASON_DEADLINE"}}},
 	}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

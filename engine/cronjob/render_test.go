@@ -25,7 +25,7 @@ func render(resp *jobpolicyv1.DecideCronJobResponse, rules bool) string {
 	resp = proto.CloneOf(resp)
 	if e := resp.GetExplanation(); !rules && len(e.GetRules()) > 0 {
 		e.Rules = e.Rules[len(e.Rules)-1:]
-		e.DecidingRule = ""
+		e.DecidingRule = jobpolicyv1.Rule_RULE_UNSPECIFIED
 	}
 	var b strings.Builder
 	renderFields(&b, resp.ProtoReflect(), "")
@@ -81,6 +81,8 @@ func inline(fd protoreflect.FieldDescriptor, v protoreflect.Value) string {
 		return inlineMap(v.Map())
 	case fd.Kind() == protoreflect.BytesKind:
 		return uidName(v.Bytes())
+	case fd.Kind() == protoreflect.EnumKind && fd.Enum().FullName() == "jobpolicy.v1.Rule":
+		return jobpolicyv1.Rule(v.Enum()).Name()
 	case fd.Kind() == protoreflect.EnumKind:
 		zero := string(fd.Enum().Values().Get(0).Name())
 		name := string(fd.Enum().Values().ByNumber(v.Enum()).Name())
@@ -118,7 +120,7 @@ func inlineMessage(m protoreflect.Message) string {
 	case *jobpolicyv1.JobEvent:
 		return fmt.Sprintf("%s %s: %s", enumText(m.GetType().String(), "EVENT_TYPE_"), m.GetReason(), m.GetMessage())
 	case *jobpolicyv1.RuleAnswer:
-		return fmt.Sprintf("%s: %s", m.GetRule(), m.GetDetail())
+		return fmt.Sprintf("%s: %s", m.GetRule().Name(), m.GetDetail())
 	case *jobpolicyv1.SkippedRun:
 		return fmt.Sprintf("%s: %s: %s", clock(m.GetScheduledTime()), enumText(m.GetReason().String(), "SKIP_REASON_"), m.GetDetail())
 	case *jobpolicyv1.KeptJob:

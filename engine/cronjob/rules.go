@@ -65,7 +65,7 @@ func (a answer) deferred(until time.Time) answer {
 
 // A rule is one named reason to start a run, or not to.
 type rule struct {
-	name string
+	name jobpolicyv1.Rule
 	ask  func(facts) answer
 }
 
@@ -74,38 +74,38 @@ type rule struct {
 // (syncCronJob, v1.36), with our own options between.
 func startRules() []rule {
 	return []rule{
-		{"deleting", deleting},                             // Nothing is started any more.
-		{"runNowAsked", runNowAsked},                       // Somebody asks for a run, whatever the schedule says.
-		{"unknownTimeZone", unknownTimeZone},               // The schedule's time zone cannot be found.
-		{"suspended", suspended},                           // Runs of the schedule are not wanted.
-		{"tooManyFailures", tooManyFailures},               // The CronJob asked to be suspended at this point.
-		{"unparsableSchedule", unparsableSchedule},         // The schedule cannot be read.
-		{"neverDue", neverDue},                             // The schedule never comes.
-		{"nothingDue", nothingDue},                         // The schedule has not come since the last run.
-		{"startingDeadlinePassed", startingDeadlinePassed}, // The run would start too late.
-		{"alreadyStarted", alreadyStarted},                 // The run has a Job.
-		{"nameTaken", nameTaken},                           // Somebody else's Job has the run's name.
-		{"startJitter", startJitter},                       // The run starts a little later.
-		{"concurrencyForbidden", concurrencyForbidden},     // Runs before it have not ended.
-		{"creationHeld", creationHeld},                     // The caller could not create Jobs.
-		{"runDue", runDue},                                 // The run is started.
+		{jobpolicyv1.Rule_RULE_DELETING, deleting},
+		{jobpolicyv1.Rule_RULE_RUN_NOW_ASKED, runNowAsked},
+		{jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE, unknownTimeZone},
+		{jobpolicyv1.Rule_RULE_SUSPENDED, suspended},
+		{jobpolicyv1.Rule_RULE_TOO_MANY_FAILURES, tooManyFailures},
+		{jobpolicyv1.Rule_RULE_UNPARSABLE_SCHEDULE, unparsableSchedule},
+		{jobpolicyv1.Rule_RULE_NEVER_DUE, neverDue},
+		{jobpolicyv1.Rule_RULE_NOTHING_DUE, nothingDue},
+		{jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED, startingDeadlinePassed},
+		{jobpolicyv1.Rule_RULE_ALREADY_STARTED, alreadyStarted},
+		{jobpolicyv1.Rule_RULE_NAME_TAKEN, nameTaken},
+		{jobpolicyv1.Rule_RULE_START_JITTER, startJitter},
+		{jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN, concurrencyForbidden},
+		{jobpolicyv1.Rule_RULE_CREATION_HELD, creationHeld},
+		{jobpolicyv1.Rule_RULE_RUN_DUE, runDue},
 	}
 }
 
-// RuleNames lists the rules in the order in which they are asked. The names
-// appear in CronJobExplanation.
+// RuleNames lists the rules in the order in which they are asked, by the names
+// that metrics, traces and documents give them (Rule in the contract).
 func RuleNames() []string {
 	rules := startRules()
 	names := make([]string, len(rules))
 	for i, r := range rules {
-		names[i] = r.name
+		names[i] = r.name.Name()
 	}
 	return names
 }
 
 // An asked rule is one that was asked, with its answer.
 type asked struct {
-	rule   string
+	rule   jobpolicyv1.Rule
 	answer answer
 }
 

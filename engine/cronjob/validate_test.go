@@ -116,10 +116,25 @@ func TestRuleNamesAreTheOrderOfTheRules(t *testing.T) {
 	}
 	var asked []string
 	for _, a := range resp.GetExplanation().GetRules() {
-		asked = append(asked, a.GetRule())
+		asked = append(asked, a.GetRule().Name())
 	}
 	if diff := cmp.Diff(cronjob.RuleNames(), asked); diff != "" {
 		t.Errorf("rules asked for a run that is due (-names +asked):\n%s", diff)
+	}
+}
+
+// The contract lists the rules of Jobs, then those of CronJobs, in the order in
+// which they are asked.
+func TestContractListsTheRules(t *testing.T) {
+	var listed []string
+	values := jobpolicyv1.Rule_RULE_UNSPECIFIED.Descriptor().Values()
+	for i := range values.Len() {
+		if rule := jobpolicyv1.Rule(values.Get(i).Number()); rule != jobpolicyv1.Rule_RULE_UNSPECIFIED {
+			listed = append(listed, rule.Name())
+		}
+	}
+	if diff := cmp.Diff(append(engine.RuleNames(), cronjob.RuleNames()...), listed); diff != "" {
+		t.Errorf("rules (-asked +in the contract):\n%s", diff)
 	}
 }
 

@@ -55,7 +55,7 @@ func DescribeRules(span trace.Span, rules []*jobpolicyv1.RuleAnswer) {
 	}
 	for _, r := range rules {
 		span.AddEvent(EventRuleAnswered, trace.WithAttributes(
-			AttrRule.String(r.GetRule()), AttrDecided.Bool(r.GetDecided()), AttrDetail.String(r.GetDetail())))
+			AttrRule.String(r.GetRule().Name()), AttrDecided.Bool(r.GetDecided()), AttrDetail.String(r.GetDetail())))
 	}
 }
 

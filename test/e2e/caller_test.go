@@ -39,7 +39,7 @@ func TestEngineAnswersAnyCaller(t *testing.T) {
 			if c := conditions[0]; c.GetType() != "FailureTarget" || c.GetReason() != "PodFailurePolicy" || c.GetMessage() != message {
 				t.Errorf("the condition is %v", c)
 			}
-			if rule := decision.GetExplanation().GetDecidingRule(); rule != "podFailurePolicyMatched" {
+			if rule := decision.GetExplanation().GetDecidingRule().Name(); rule != "podFailurePolicyMatched" {
 				t.Errorf("rule %q decides", rule)
 			}
 		},
@@ -52,7 +52,7 @@ func TestEngineAnswersAnyCaller(t *testing.T) {
 			if diff := cmp.Diff(next, decision.GetCreate().GetIndexes(), protocmp.Transform()); diff != "" {
 				t.Errorf("created indexes (-want +got):\n%s", diff)
 			}
-			if rule := decision.GetExplanation().GetDecidingRule(); decision.GetRequestId() != "example-3" || rule != "" {
+			if rule := decision.GetExplanation().GetDecidingRule().Name(); decision.GetRequestId() != "example-3" || rule != "" {
 				t.Errorf("rule %q decides on %s, although indexes are left", rule, decision.GetRequestId())
 			}
 		},
@@ -84,7 +84,7 @@ func TestEngineAnswersAnyCallerAboutMissedRuns(t *testing.T) {
 		t.Errorf("the decision is %v", &decision)
 	}
 	why := decision.GetExplanation()
-	if why.GetDecidingRule() != "runDue" || why.GetSkippedTotal() != 6 || len(why.GetSkipped()) != 6 {
+	if why.GetDecidingRule() != jobpolicyv1.Rule_RULE_RUN_DUE || why.GetSkippedTotal() != 6 || len(why.GetSkipped()) != 6 {
 		t.Errorf("rule %q decides and %d runs are skipped: %v", why.GetDecidingRule(), why.GetSkippedTotal(), why.GetSkipped())
 	}
 	if next := why.GetNextScheduleTime().AsTime(); !next.Equal(time.Date(2026, 1, 9, 1, 30, 0, 0, time.UTC)) {

@@ -697,8 +697,8 @@ type CronJobExplanation struct {
 	SkippedTotal int64 `protobuf:"varint,7,opt,name=skipped_total,json=skippedTotal,proto3" json:"skipped_total,omitempty"`
 	// Jobs that are kept, and why, by name. At most 100 are listed.
 	Kept []*KeptJob `protobuf:"bytes,8,rep,name=kept,proto3" json:"kept,omitempty"`
-	// The name of the rule that decided whether a run is started.
-	DecidingRule  string `protobuf:"bytes,9,opt,name=deciding_rule,json=decidingRule,proto3" json:"deciding_rule,omitempty"`
+	// The rule that decided whether a run is started. Absent: none was asked.
+	DecidingRule  Rule `protobuf:"varint,9,opt,name=deciding_rule,json=decidingRule,proto3,enum=jobpolicy.v1.Rule" json:"deciding_rule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -789,11 +789,11 @@ func (x *CronJobExplanation) GetKept() []*KeptJob {
 	return nil
 }
 
-func (x *CronJobExplanation) GetDecidingRule() string {
+func (x *CronJobExplanation) GetDecidingRule() Rule {
 	if x != nil {
 		return x.DecidingRule
 	}
-	return ""
+	return Rule_RULE_UNSPECIFIED
 }
 
 // SkippedRun is a run that was due and is not started.
@@ -928,7 +928,7 @@ var File_jobpolicy_v1_decide_cron_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\n" +
-	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\"\x8d\x04\n" +
+	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x17jobpolicy/v1/rule.proto\"\x8d\x04\n" +
 	"\x14DecideCronJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -977,7 +977,7 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\x12remove_annotations\x18\x03 \x03(\tR\x11removeAnnotations\x1aA\n" +
 	"\x13SetAnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9b\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaf\x03\n" +
 	"\x12CronJobExplanation\x12\x18\n" +
 	"\asummary\x18\x01 \x01(\tR\asummary\x12.\n" +
 	"\x05rules\x18\x02 \x03(\v2\x18.jobpolicy.v1.RuleAnswerR\x05rules\x12(\n" +
@@ -988,8 +988,8 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\x12next_schedule_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x10nextScheduleTime\x122\n" +
 	"\askipped\x18\x06 \x03(\v2\x18.jobpolicy.v1.SkippedRunR\askipped\x12#\n" +
 	"\rskipped_total\x18\a \x01(\x03R\fskippedTotal\x12)\n" +
-	"\x04kept\x18\b \x03(\v2\x15.jobpolicy.v1.KeptJobR\x04kept\x12#\n" +
-	"\rdeciding_rule\x18\t \x01(\tR\fdecidingRule\"\x99\x01\n" +
+	"\x04kept\x18\b \x03(\v2\x15.jobpolicy.v1.KeptJobR\x04kept\x127\n" +
+	"\rdeciding_rule\x18\t \x01(\x0e2\x12.jobpolicy.v1.RuleR\fdecidingRule\"\x99\x01\n" +
 	"\n" +
 	"SkippedRun\x12A\n" +
 	"\x0escheduled_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12\x16\n" +
@@ -1059,6 +1059,7 @@ var file_jobpolicy_v1_decide_cron_job_proto_goTypes = []any{
 	(FollowUp)(0),                 // 23: jobpolicy.v1.FollowUp
 	(*RuleAnswer)(nil),            // 24: jobpolicy.v1.RuleAnswer
 	(*Wait)(nil),                  // 25: jobpolicy.v1.Wait
+	(Rule)(0),                     // 26: jobpolicy.v1.Rule
 }
 var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
 	12, // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1087,14 +1088,15 @@ var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
 	12, // 23: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
 	8,  // 24: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
 	9,  // 25: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
-	12, // 26: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
-	0,  // 27: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
-	1,  // 28: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	26, // 26: jobpolicy.v1.CronJobExplanation.deciding_rule:type_name -> jobpolicy.v1.Rule
+	12, // 27: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
+	0,  // 28: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
+	1,  // 29: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_cron_job_proto_init() }
@@ -1106,6 +1108,7 @@ func file_jobpolicy_v1_decide_cron_job_proto_init() {
 	file_jobpolicy_v1_decide_job_proto_init()
 	file_jobpolicy_v1_deferral_proto_init()
 	file_jobpolicy_v1_explanation_proto_init()
+	file_jobpolicy_v1_rule_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

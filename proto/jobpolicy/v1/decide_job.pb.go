@@ -922,15 +922,14 @@ func (x *DecideJobResponse) GetVerdict() *Verdict {
 // records; what to do about it stands in the decision's other fields.
 type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The rule's name, for example backoffLimitExceeded. The list of names is part
-	// of the contract; see the engine's documentation.
-	Rule string `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	// The rule by which the Job ends.
+	Rule Rule `protobuf:"varint,1,opt,name=rule,proto3,enum=jobpolicy.v1.Rule" json:"rule,omitempty"`
 	// True: the Job's status announces the verdict already. An earlier decision
 	// named the rule that reached it; this rule only repeats it.
 	Repeated bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// The position of the rule in the Job's pod failure policy or success policy
-	// that the Job ends by, from 0. Only with podFailurePolicyMatched and
-	// successPolicyMet.
+	// that the Job ends by, from 0. Only with POD_FAILURE_POLICY_MATCHED and
+	// SUCCESS_POLICY_MET.
 	PolicyRuleIndex *int32 `protobuf:"varint,3,opt,name=policy_rule_index,json=policyRuleIndex,proto3,oneof" json:"policy_rule_index,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -966,11 +965,11 @@ func (*Verdict) Descriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *Verdict) GetRule() string {
+func (x *Verdict) GetRule() Rule {
 	if x != nil {
 		return x.Rule
 	}
-	return ""
+	return Rule_RULE_UNSPECIFIED
 }
 
 func (x *Verdict) GetRepeated() bool {
@@ -1633,7 +1632,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xf2\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xf2\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1686,9 +1685,9 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
 	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\x123\n" +
 	"\tfollow_up\x18\x0e \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\x12/\n" +
-	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"\x80\x01\n" +
-	"\aVerdict\x12\x12\n" +
-	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x1a\n" +
+	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"\x94\x01\n" +
+	"\aVerdict\x12&\n" +
+	"\x04rule\x18\x01 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12\x1a\n" +
 	"\brepeated\x18\x02 \x01(\bR\brepeated\x12/\n" +
 	"\x11policy_rule_index\x18\x03 \x01(\x05H\x00R\x0fpolicyRuleIndex\x88\x01\x01B\x14\n" +
 	"\x12_policy_rule_index\"@\n" +
@@ -1815,9 +1814,10 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
 	(Explain)(0),                  // 34: jobpolicy.v1.Explain
 	(*Explanation)(nil),           // 35: jobpolicy.v1.Explanation
-	(*IndexSet)(nil),              // 36: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 37: jobpolicy.v1.PodFailurePolicyAction
-	(*status.Status)(nil),         // 38: google.rpc.Status
+	(Rule)(0),                     // 36: jobpolicy.v1.Rule
+	(*IndexSet)(nil),              // 37: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 38: jobpolicy.v1.PodFailurePolicyAction
+	(*status.Status)(nil),         // 39: google.rpc.Status
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	21, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1850,22 +1850,23 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	14, // 27: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
 	2,  // 28: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
 	9,  // 29: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	36, // 30: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 31: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	3,  // 32: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	4,  // 33: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	21, // 34: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	5,  // 35: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	37, // 36: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	6,  // 37: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	19, // 38: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	8,  // 39: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	38, // 40: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	36, // 30: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	37, // 31: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	12, // 32: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	3,  // 33: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	4,  // 34: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	21, // 35: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	5,  // 36: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	38, // 37: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	6,  // 38: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
+	19, // 39: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
+	8,  // 40: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
+	39, // 41: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1878,6 +1879,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
+	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_decide_job_proto_msgTypes[3].OneofWrappers = []any{}
 	file_jobpolicy_v1_decide_job_proto_msgTypes[13].OneofWrappers = []any{
 		(*DecideJobsResult_Decision)(nil),

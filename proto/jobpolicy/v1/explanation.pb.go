@@ -210,8 +210,8 @@ type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One sentence: what is decided and why. Only with EXPLAIN_FULL.
 	Summary string `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
-	// The name of the rule that reached a verdict on the Job; empty when none did.
-	DecidingRule string `protobuf:"bytes,2,opt,name=deciding_rule,json=decidingRule,proto3" json:"deciding_rule,omitempty"`
+	// The rule that reached a verdict on the Job. Absent: none did.
+	DecidingRule Rule `protobuf:"varint,2,opt,name=deciding_rule,json=decidingRule,proto3,enum=jobpolicy.v1.Rule" json:"deciding_rule,omitempty"`
 	// Every rule that was asked, in order. Rules after the deciding one are not
 	// asked and not listed. Only with EXPLAIN_FULL.
 	Rules []*RuleAnswer `protobuf:"bytes,3,rep,name=rules,proto3" json:"rules,omitempty"`
@@ -262,11 +262,11 @@ func (x *Explanation) GetSummary() string {
 	return ""
 }
 
-func (x *Explanation) GetDecidingRule() string {
+func (x *Explanation) GetDecidingRule() Rule {
 	if x != nil {
 		return x.DecidingRule
 	}
-	return ""
+	return Rule_RULE_UNSPECIFIED
 }
 
 func (x *Explanation) GetRules() []*RuleAnswer {
@@ -300,9 +300,8 @@ func (x *Explanation) GetGeneration() int64 {
 // RuleAnswer is what one rule said.
 type RuleAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The rule's name, for example backoffLimitExceeded. The list of names is
-	// part of the contract; see the engine's documentation.
-	Rule string `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	// The rule that was asked.
+	Rule Rule `protobuf:"varint,1,opt,name=rule,proto3,enum=jobpolicy.v1.Rule" json:"rule,omitempty"`
 	// Whether the rule reached a verdict.
 	Decided bool `protobuf:"varint,2,opt,name=decided,proto3" json:"decided,omitempty"`
 	// Why, with the numbers compared.
@@ -341,11 +340,11 @@ func (*RuleAnswer) Descriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_explanation_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *RuleAnswer) GetRule() string {
+func (x *RuleAnswer) GetRule() Rule {
 	if x != nil {
 		return x.Rule
 	}
-	return ""
+	return Rule_RULE_UNSPECIFIED
 }
 
 func (x *RuleAnswer) GetDecided() bool {
@@ -540,19 +539,19 @@ var File_jobpolicy_v1_explanation_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\n" +
-	"\x1ejobpolicy/v1/explanation.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\"\xf4\x01\n" +
+	"\x1ejobpolicy/v1/explanation.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x17jobpolicy/v1/rule.proto\"\x88\x02\n" +
 	"\vExplanation\x12\x18\n" +
-	"\asummary\x18\x01 \x01(\tR\asummary\x12#\n" +
-	"\rdeciding_rule\x18\x02 \x01(\tR\fdecidingRule\x12.\n" +
+	"\asummary\x18\x01 \x01(\tR\asummary\x127\n" +
+	"\rdeciding_rule\x18\x02 \x01(\x0e2\x12.jobpolicy.v1.RuleR\fdecidingRule\x12.\n" +
 	"\x05rules\x18\x03 \x03(\v2\x18.jobpolicy.v1.RuleAnswerR\x05rules\x12(\n" +
 	"\x05waits\x18\x04 \x03(\v2\x12.jobpolicy.v1.WaitR\x05waits\x12,\n" +
 	"\x05facts\x18\x05 \x01(\v2\x16.jobpolicy.v1.JobFactsR\x05facts\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x06 \x01(\x03R\n" +
-	"generation\"R\n" +
+	"generation\"f\n" +
 	"\n" +
-	"RuleAnswer\x12\x12\n" +
-	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x18\n" +
+	"RuleAnswer\x12&\n" +
+	"\x04rule\x18\x01 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12\x18\n" +
 	"\adecided\x18\x02 \x01(\bR\adecided\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xaa\x01\n" +
 	"\x04Wait\x120\n" +
@@ -619,21 +618,24 @@ var file_jobpolicy_v1_explanation_proto_goTypes = []any{
 	(*RuleAnswer)(nil),            // 3: jobpolicy.v1.RuleAnswer
 	(*Wait)(nil),                  // 4: jobpolicy.v1.Wait
 	(*JobFacts)(nil),              // 5: jobpolicy.v1.JobFacts
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
-	(Step)(0),                     // 7: jobpolicy.v1.Step
+	(Rule)(0),                     // 6: jobpolicy.v1.Rule
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(Step)(0),                     // 8: jobpolicy.v1.Step
 }
 var file_jobpolicy_v1_explanation_proto_depIdxs = []int32{
-	3, // 0: jobpolicy.v1.Explanation.rules:type_name -> jobpolicy.v1.RuleAnswer
-	4, // 1: jobpolicy.v1.Explanation.waits:type_name -> jobpolicy.v1.Wait
-	5, // 2: jobpolicy.v1.Explanation.facts:type_name -> jobpolicy.v1.JobFacts
-	1, // 3: jobpolicy.v1.Wait.reason:type_name -> jobpolicy.v1.WaitReason
-	6, // 4: jobpolicy.v1.Wait.until:type_name -> google.protobuf.Timestamp
-	7, // 5: jobpolicy.v1.Wait.step:type_name -> jobpolicy.v1.Step
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	6, // 0: jobpolicy.v1.Explanation.deciding_rule:type_name -> jobpolicy.v1.Rule
+	3, // 1: jobpolicy.v1.Explanation.rules:type_name -> jobpolicy.v1.RuleAnswer
+	4, // 2: jobpolicy.v1.Explanation.waits:type_name -> jobpolicy.v1.Wait
+	5, // 3: jobpolicy.v1.Explanation.facts:type_name -> jobpolicy.v1.JobFacts
+	6, // 4: jobpolicy.v1.RuleAnswer.rule:type_name -> jobpolicy.v1.Rule
+	1, // 5: jobpolicy.v1.Wait.reason:type_name -> jobpolicy.v1.WaitReason
+	7, // 6: jobpolicy.v1.Wait.until:type_name -> google.protobuf.Timestamp
+	8, // 7: jobpolicy.v1.Wait.step:type_name -> jobpolicy.v1.Step
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_explanation_proto_init() }
@@ -642,6 +644,7 @@ func file_jobpolicy_v1_explanation_proto_init() {
 		return
 	}
 	file_jobpolicy_v1_deferral_proto_init()
+	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_explanation_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -114,7 +114,7 @@ func Explain(f Facts, decide Decide) (*Report, error) {
 	w.endings()
 	w.notes()
 	for _, r := range resp.GetExplanation().GetRules() {
-		w.Rules = append(w.Rules, Rule{r.GetRule(), r.GetDecided(), r.GetDetail()})
+		w.Rules = append(w.Rules, Rule{r.GetRule().Name(), r.GetDecided(), r.GetDetail()})
 	}
 	return &w.Report, nil
 }

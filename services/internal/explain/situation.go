@@ -147,7 +147,7 @@ func (w *work) paused() bool {
 // decided: the engine has a verdict that the status does not show yet.
 func (w *work) decided() bool {
 	e := w.resp.GetExplanation()
-	if e.GetDecidingRule() == "" {
+	if e.GetDecidingRule() == jobpolicyv1.Rule_RULE_UNSPECIFIED {
 		return false
 	}
 	state, word := Completing, "succeeds"
@@ -156,7 +156,7 @@ func (w *work) decided() bool {
 			state, word = Failing, "fails"
 		}
 	}
-	return w.say(state, "The Job %s; its status does not show it yet. The rule %s decides: %s.", word, e.GetDecidingRule(), ruleAnswer(e))
+	return w.say(state, "The Job %s; its status does not show it yet. The rule %s decides: %s.", word, e.GetDecidingRule().Name(), ruleAnswer(e))
 }
 
 func ruleAnswer(e *jobpolicyv1.Explanation) string {

@@ -140,10 +140,10 @@ func decision() *jobpolicyv1.DecideJobResponse {
 		Delete:      []*jobpolicyv1.DeletePod{{}, {}},
 		Status:      &jobpolicyv1.JobStatus{},
 		Explanation: &jobpolicyv1.Explanation{
-			DecidingRule: "second",
+			DecidingRule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED,
 			Rules: []*jobpolicyv1.RuleAnswer{
-				{Rule: "first", Detail: "0 of 6"},
-				{Rule: "second", Decided: true, Detail: "7 of 6"},
+				{Rule: jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED, Detail: "0 of 6"},
+				{Rule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED, Decided: true, Detail: "7 of 6"},
 			},
 			Waits: []*jobpolicyv1.Wait{{Reason: jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING, Detail: "2 pods"}},
 		},
@@ -165,7 +165,7 @@ func TestDecisionIsToldBySpanAndMetrics(t *testing.T) {
 	}
 	want := map[string]any{
 		"k8s.namespace.name": "default", "k8s.job.name": "pi", "k8s.job.uid": "01010101-0101-0101-0101-010101010101",
-		"jobpolicy.disposition": "apply", "jobpolicy.deciding_rule": "second", "jobpolicy.creates": int64(0),
+		"jobpolicy.disposition": "apply", "jobpolicy.deciding_rule": "deadlinePassed", "jobpolicy.creates": int64(0),
 		"jobpolicy.deletes": int64(2), "jobpolicy.releases": int64(0), "jobpolicy.writes_status": true,
 		"jobpolicy.deletes_job": false,
 	}
@@ -176,10 +176,10 @@ func TestDecisionIsToldBySpanAndMetrics(t *testing.T) {
 	for _, e := range spans[0].Events() {
 		events = append(events, e.Name+" "+e.Attributes[0].Value.AsString())
 	}
-	if diff := cmp.Diff([]string{"rule.answered first", "rule.answered second", "decision.held pods_remaining"}, events); diff != "" {
+	if diff := cmp.Diff([]string{"rule.answered backoffLimitExceeded", "rule.answered deadlinePassed", "decision.held pods_remaining"}, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if got := testutil.ToFloat64(b.metrics.decisions.WithLabelValues("apply", "second")); got != 1 {
+	if got := testutil.ToFloat64(b.metrics.decisions.WithLabelValues("apply", "deadlinePassed")); got != 1 {
 		t.Errorf("decisions = %v, want 1", got)
 	}
 	if got := testutil.ToFloat64(b.metrics.waits.WithLabelValues("pods_remaining")); got != 1 {

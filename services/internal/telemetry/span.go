@@ -92,7 +92,7 @@ func (r Ruling) Record(span trace.Span) {
 	span.SetAttributes(r.steps...)
 	for _, a := range r.Rules {
 		span.AddEvent(EventRuleAnswered, trace.WithAttributes(
-			AttrRule.String(a.GetRule()), AttrRuleDecided.Bool(a.GetDecided()), AttrRuleDetail.String(a.GetDetail())))
+			AttrRule.String(a.GetRule().Name()), AttrRuleDecided.Bool(a.GetDecided()), AttrRuleDetail.String(a.GetDetail())))
 	}
 	for _, w := range r.Waits {
 		span.AddEvent(EventDecisionHeld, trace.WithAttributes(

@@ -58,8 +58,8 @@ const (
 // NoRule stands where a decision has no deciding rule.
 const NoRule = "none"
 
-// DecidingRule is the rule's name, or NoRule if it is empty.
-func DecidingRule(name string) string { return cmp.Or(name, NoRule) }
+// DecidingRule is the rule's name, or NoRule.
+func DecidingRule(r jobpolicyv1.Rule) string { return cmp.Or(r.Name(), NoRule) }
 
 // Disposition is the short name of d, for example "apply".
 func Disposition(d jobpolicyv1.Disposition) string { return shortName("DISPOSITION_", d.String()) }

@@ -102,8 +102,8 @@ func TestVerdictHasToBeAnnounced(t *testing.T) {
 func TestReasonNamesTheRuleAndItsNumbers(t *testing.T) {
 	t.Parallel()
 	o := newObserver("", nil)
-	v := verdict{DecidingRule: "backoffLimitExceeded"}
-	v.Rules = []ruleAnswer{{"podFailurePolicyMatched", "the Job has no pod failure policy"}, {"backoffLimitExceeded", "failed pods 4, backoffLimit 3"}}
+	v := verdict{DecidingRule: "RULE_BACKOFF_LIMIT_EXCEEDED"}
+	v.Rules = []ruleAnswer{{"RULE_POD_FAILURE_POLICY_MATCHED", "the Job has no pod failure policy"}, {"RULE_BACKOFF_LIMIT_EXCEEDED", "failed pods 4, backoffLimit 3"}}
 	o.said["job"] = saying{verdict: v}
 	if diff := cmp.Diff("backoffLimitExceeded: failed pods 4, backoffLimit 3", o.why("job")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -135,10 +135,20 @@ func (o *observer) why(job string) string {
 	v := o.said[job].verdict
 	for _, answer := range v.Rules {
 		if answer.Rule == v.DecidingRule {
-			return answer.Rule + ": " + answer.Detail
+			return ruleName(answer.Rule) + ": " + answer.Detail
 		}
 	}
 	return ""
+}
+
+// ruleName is a rule of the contract as documents spell it: RULE_DEADLINE_PASSED
+// is deadlinePassed.
+func ruleName(rule string) string {
+	words := strings.Split(strings.ToLower(strings.TrimPrefix(rule, "RULE_")), "_")
+	for i, word := range words[1:] {
+		words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	return strings.Join(words, "")
 }
 
 // jobLogs returns the logs of the pods that a Job controls and that are still
