@@ -219,14 +219,23 @@ func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod
 }
 
 // replacedAt is when the index of a failed pod with its own limits got its next pod;
-// until then nothing accounts for the failed one. It is zero if it got none.
+// until then nothing accounts for the failed one. It is zero if it got none. If the next
+// pod is deleted soon after its creation, the failed one is the index's last failure
+// again until the next one has ended.
 func (r *jobRecord) replacedAt(p *podRecord) (at time.Time) {
 	if !perIndex(r.job) {
 		return time.Time{}
 	}
 	replaces := func(other *podRecord) {
-		if other != p && podIndex(other.pod) == podIndex(p.pod) && other.created.After(p.dueAt) && (at.IsZero() || other.created.Before(at)) {
-			at = other.created
+		if other == p || podIndex(other.pod) != podIndex(p.pod) || !other.created.After(p.dueAt) {
+			return
+		}
+		since := other.created
+		if !other.deletedAt.IsZero() && other.deletedAt.Sub(other.created) <= routine {
+			since = latest(since, other.dueAt)
+		}
+		if at.IsZero() || since.Before(at) {
+			at = since
 		}
 	}
 	for _, other := range r.live {
