@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"jobpolicy.dev/services/internal/buildinfo"
-	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/policyserver"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
@@ -72,12 +72,12 @@ func newPolicyServer(o *options, creds credentials.TransportCredentials, tracing
 		return nil, err
 	}
 	limitMemory(memory)
-	j, err := judge.New(judge.Config{TracerProvider: tracing.Provider, Registerer: r, Logger: log})
+	decider, err := instrumented.New(instrumented.Config{TracerProvider: tracing.Provider, Registerer: r, Logger: log})
 	if err != nil {
 		return nil, err
 	}
 	return policyserver.New(policyserver.Config{
-		Judge:              j,
+		Engine:             decider,
 		Credentials:        creds,
 		TracerProvider:     tracing.Provider,
 		Registerer:         r,

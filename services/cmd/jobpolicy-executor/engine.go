@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/services/internal/decider"
-	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/tlsfiles"
@@ -39,7 +39,7 @@ type engine struct {
 // the client.
 func (o *engineOptions) newEngine(client kubernetes.Interface, tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) (*engine, error) {
 	if o.target == embedded {
-		local, err := judge.New(judge.Config{TracerProvider: tracing, Registerer: r, Logger: log})
+		local, err := instrumented.New(instrumented.Config{TracerProvider: tracing, Registerer: r, Logger: log})
 		return &engine{decider: local, check: alwaysThere(), certificate: noCertificate(), close: func() {}, follow: func(context.Context) {}}, err
 	}
 	creds, follow, err := o.credentials(client, log)
@@ -86,7 +86,7 @@ func (o *engineOptions) credentials(client kubernetes.Interface, log *slog.Logge
 // fallBack lets this process answer while the engine is away: there always is an
 // answer then.
 func (e *engine) fallBack(tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) error {
-	local, err := judge.New(judge.Config{TracerProvider: tracing, Registerer: r, Logger: log})
+	local, err := instrumented.New(instrumented.Config{TracerProvider: tracing, Registerer: r, Logger: log})
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/decider"
-	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/testengine"
 	"jobpolicy.dev/services/internal/testenv"
 )
@@ -46,9 +46,9 @@ func newRemote(t *testing.T, target string, change func(*decider.RemoteConfig)) 
 	return r
 }
 
-func newEmbedded(t *testing.T, decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)) *judge.Judge {
+func newEmbedded(t *testing.T, decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)) *instrumented.Engine {
 	t.Helper()
-	j, err := judge.New(judge.Config{
+	j, err := instrumented.New(instrumented.Config{
 		TracerProvider: noop.NewTracerProvider(), Registerer: prometheus.NewRegistry(),
 		Logger: (&testenv.Log{}).Logger(), Decide: decide,
 	})

@@ -1,7 +1,7 @@
 // Package decider asks the policy engine on behalf of the executor: over gRPC, or
-// over gRPC with the engine in this process to fall back on. (The engine in this
-// process alone is package judge.) All satisfy executor.Decider, and all answer
-// alike.
+// over gRPC with the engine in this process to fall back on. (Package
+// instrumented is the engine in this process alone.) All satisfy executor.Decider and
+// give the same answers.
 package decider
 
 import (

@@ -13,7 +13,7 @@ import (
 	"jobpolicy.dev/services/internal/buildinfo"
 )
 
-// Exit codes. Commands that judge (check, wait) have ExitNo for a bad answer.
+// Exit codes. Commands that answer yes or no (check, wait) have ExitNo for no.
 const (
 	ExitOK    = 0
 	ExitNo    = 1

@@ -24,7 +24,7 @@ import (
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/refusal"
 	"jobpolicy.dev/services/internal/telemetry"
 )
@@ -69,7 +69,7 @@ var ServiceName = jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName
 // Config is what a Server needs. Every field but AuthorizedCallers is
 // required.
 type Config struct {
-	Judge          *judge.Judge
+	Engine         *instrumented.Engine
 	Credentials    credentials.TransportCredentials
 	TracerProvider trace.TracerProvider
 	Registerer     prometheus.Registerer
@@ -136,7 +136,7 @@ func New(cfg Config) (*Server, error) {
 		grpc.UnknownServiceHandler(unknownMethod),
 	)...)
 	s.grpc.RegisterService(guard.wrap(&jobpolicyv1grpc.PolicyService_ServiceDesc),
-		&service{judge: cfg.Judge, version: cfg.Version})
+		&service{engine: cfg.Engine, version: cfg.Version})
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	calls.know(s.grpc.GetServiceInfo())

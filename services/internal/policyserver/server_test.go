@@ -37,7 +37,7 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestBatchKeepsOrderAndJudgesEachItemByItself(t *testing.T) {
+func TestBatchKeepsOrderAndDecidesEachItemByItself(t *testing.T) {
 	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
 	batch := &jobpolicyv1.DecideJobsRequest{}
 	for i := range 1000 {

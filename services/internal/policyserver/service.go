@@ -8,7 +8,7 @@ import (
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/instrumented"
 )
 
 // Limits of the contract.
@@ -25,18 +25,18 @@ const contractVersion = "jobpolicy.v1"
 // service implements the RPCs.
 type service struct {
 	jobpolicyv1grpc.UnimplementedPolicyServiceServer
-	judge   *judge.Judge
+	engine  *instrumented.Engine
 	version string
 }
 
 // DecideJob implements jobpolicyv1grpc.PolicyServiceServer.
 func (s *service) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	return s.judge.DecideJob(ctx, req)
+	return s.engine.DecideJob(ctx, req)
 }
 
 // DecideCronJob implements jobpolicyv1grpc.PolicyServiceServer.
 func (s *service) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-	return s.judge.DecideCronJob(ctx, req)
+	return s.engine.DecideCronJob(ctx, req)
 }
 
 // GetServerInfo implements jobpolicyv1grpc.PolicyServiceServer.

@@ -5,8 +5,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// NewRegistry returns a registry that already has the metrics of the Go runtime
-// and of the process, and one that tells the build.
+// NewRegistry returns a registry with the metrics of the Go runtime and of the process,
+// and with one that names the program and its version.
 func NewRegistry(s Service) *prometheus.Registry {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "jobpolicy_build_info",

@@ -9,7 +9,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// JobAttributes name the Job that a span is about.
+// JobAttributes identify the Job of a span.
 func JobAttributes(job *jobpolicyv1.JobRef) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		AttrJobNamespace.String(Name(job.GetNamespace())),
@@ -18,7 +18,7 @@ func JobAttributes(job *jobpolicyv1.JobRef) []attribute.KeyValue {
 	}
 }
 
-// CronJobAttributes name the CronJob that a span is about.
+// CronJobAttributes identify the CronJob of a span.
 func CronJobAttributes(job *jobpolicyv1.CronJobRef) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		AttrJobNamespace.String(Name(job.GetNamespace())),
@@ -27,23 +27,24 @@ func CronJobAttributes(job *jobpolicyv1.CronJobRef) []attribute.KeyValue {
 	}
 }
 
-// A Ruling is what there is to tell of a decision, on a Job or on a CronJob.
-type Ruling struct {
-	// Disposition and Rule are short names; Rule is NoRule where none decided.
+// A Decision is what spans, metrics and logs report about a decision on a Job or a
+// CronJob.
+type Decision struct {
+	// Disposition and Rule are short names. Rule is NoRule if no rule decided.
 	Disposition, Rule string
 	// Summary is one sentence.
 	Summary string
 	Rules   []*jobpolicyv1.RuleAnswer
 	Waits   []*jobpolicyv1.Wait
-	// steps are what the decision asks for, as attributes.
+	// steps are attributes: what the decision asks the caller to do.
 	steps []attribute.KeyValue
 }
 
-// JobRuling tells of a decision on a Job. Summary, Rules and Waits are as much as
-// the caller asks for (Settings.explain).
-func JobRuling(d *jobpolicyv1.DecideJobResponse) Ruling {
+// JobDecision describes a decision on a Job. The caller's Settings.explain limits
+// Summary, Rules and Waits.
+func JobDecision(d *jobpolicyv1.DecideJobResponse) Decision {
 	e := d.GetExplanation()
-	return Ruling{
+	return Decision{
 		Disposition: Disposition(d.GetDisposition()),
 		Rule:        DecidingRule(cmp.Or(d.GetVerdict().GetRule(), e.GetDecidingRule())),
 		Summary:     e.GetSummary(),
@@ -59,15 +60,15 @@ func JobRuling(d *jobpolicyv1.DecideJobResponse) Ruling {
 	}
 }
 
-// CronJobRuling tells of a decision on a CronJob. Rule, Summary, Rules and Waits are
-// as much as the caller asks for.
-func CronJobRuling(d *jobpolicyv1.DecideCronJobResponse) Ruling {
+// CronJobDecision describes a decision on a CronJob. The caller's Settings.explain limits
+// Rule, Summary, Rules and Waits.
+func CronJobDecision(d *jobpolicyv1.DecideCronJobResponse) Decision {
 	e := d.GetExplanation()
 	creates := 0
 	if d.GetCreate() != nil {
 		creates = 1
 	}
-	return Ruling{
+	return Decision{
 		Disposition: Disposition(d.GetDisposition()),
 		Rule:        DecidingRule(e.GetDecidingRule()),
 		Summary:     e.GetSummary(),
@@ -82,19 +83,18 @@ func CronJobRuling(d *jobpolicyv1.DecideCronJobResponse) Ruling {
 	}
 }
 
-// Record puts a decision, what each rule answered and what it waits for on the
-// span.
-func (r Ruling) Record(span trace.Span) {
+// Record adds the decision, each rule's answer and each wait to the span.
+func (d Decision) Record(span trace.Span) {
 	if !span.IsRecording() {
 		return
 	}
-	span.SetAttributes(AttrDisposition.String(r.Disposition), AttrDecidingRule.String(r.Rule))
-	span.SetAttributes(r.steps...)
-	for _, a := range r.Rules {
+	span.SetAttributes(AttrDisposition.String(d.Disposition), AttrDecidingRule.String(d.Rule))
+	span.SetAttributes(d.steps...)
+	for _, a := range d.Rules {
 		span.AddEvent(EventRuleAnswered, trace.WithAttributes(
 			AttrRule.String(a.GetRule().Name()), AttrRuleDecided.Bool(a.GetDecided()), AttrRuleDetail.String(a.GetDetail())))
 	}
-	for _, w := range r.Waits {
+	for _, w := range d.Waits {
 		span.AddEvent(EventDecisionHeld, trace.WithAttributes(
 			AttrWaitReason.String(WaitReason(w.GetReason())), AttrWaitDetail.String(w.GetDetail())))
 	}

@@ -1,6 +1,5 @@
-// Package telemetry sets up what the services tell about themselves: traces,
-// log lines that carry trace ids, and the metrics registry. The names of all
-// spans, events and attributes are here.
+// Package telemetry sets up tracing, logs with trace IDs, and the metrics registry. It
+// defines the names of all spans, events and attributes of the services.
 package telemetry
 
 import (
@@ -19,16 +18,17 @@ const ScopeName = "jobpolicy.dev/services"
 
 // Spans, and the events on them.
 const (
-	// SpanDecisionMade is one decision of the engine, in whichever process.
+	// SpanDecisionMade is one decision of the engine. The engine may run in the executor's
+	// process or in its own.
 	SpanDecisionMade = "decision.made"
-	// EventRuleAnswered is what one rule said; one event for each that was asked.
+	// EventRuleAnswered is the answer of one rule. Each rule that was asked has one event.
 	EventRuleAnswered = "rule.answered"
-	// EventDecisionHeld is one thing that the decision waits for.
+	// EventDecisionHeld is one wait of the decision.
 	EventDecisionHeld = "decision.held"
 )
 
-// Attributes of SpanDecisionMade. All values but the identity of the Job or CronJob come from
-// short lists or are counts. What the executor's spans have too is named alike.
+// Attributes of SpanDecisionMade. All values are counts or come from short lists, except
+// the identity of the Job or CronJob. The executor's spans use the same names.
 const (
 	AttrJobNamespace = attribute.Key("k8s.namespace.name")
 	AttrJobName      = attribute.Key("k8s.job.name")
@@ -55,7 +55,7 @@ const (
 	AttrWaitDetail  = attribute.Key("jobpolicy.wait.detail")
 )
 
-// NoRule stands where a decision has no deciding rule.
+// NoRule is the rule of a decision that no rule reached.
 const NoRule = "none"
 
 // DecidingRule is the rule's name, or NoRule.
@@ -77,8 +77,8 @@ const uidBytes = 16
 // maxUIDBytes is the length of the longest UID that the contract allows.
 const maxUIDBytes = 64
 
-// UID writes a UID as Kubernetes does; bytes of any other length in hexadecimal,
-// and no more of them than a UID may have.
+// UID formats a UID as Kubernetes does. It formats bytes of any other length in
+// hexadecimal, and at most as many bytes as the contract allows.
 func UID(uid []byte) string {
 	if len(uid) != uidBytes {
 		return hex.EncodeToString(uid[:min(len(uid), maxUIDBytes)])
@@ -89,9 +89,9 @@ func UID(uid []byte) string {
 // maxNameBytes is the length of the longest name that Kubernetes allows.
 const maxNameBytes = 253
 
-// Name is a name as a caller sent it, cut to what a name may be. Spans and log
-// lines come before the engine has validated anything, and a span of megabytes
-// makes exporters drop those of others.
+// Name cuts a name from a request to the longest name that Kubernetes allows. Spans and
+// log lines are written before the engine has validated the request, and exporters drop
+// a whole batch in which one span is too large.
 func Name(s string) string {
 	if len(s) > maxNameBytes {
 		s = s[:maxNameBytes] + "…"

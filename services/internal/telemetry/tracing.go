@@ -21,8 +21,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Environment variables read here; the SDK and the exporters read the others
-// that the OpenTelemetry specification names (sampler, batching, headers,
+// Environment variables that this package reads. The SDK and the exporters read the
+// other variables of the OpenTelemetry specification (sampler, batching, headers,
 // certificates, timeouts, resource attributes).
 const (
 	envSDKDisabled    = "OTEL_SDK_DISABLED"
@@ -46,8 +46,8 @@ const (
 	protocolHTTP = "http/protobuf"
 )
 
-// A Service is what the resource of every span says, unless OTEL_SERVICE_NAME or
-// OTEL_RESOURCE_ATTRIBUTES say otherwise.
+// A Service is the service name and version in the resource of every span.
+// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override it.
 type Service struct {
 	Name    string
 	Version string
@@ -60,9 +60,9 @@ type Tracing struct {
 	shutdown func(context.Context) error
 }
 
-// StartTracing sets up tracing as the OTEL_* variables say. Without an endpoint
-// and without a named exporter there is none. An exporter that cannot reach its
-// collector is logged, and disturbs nothing.
+// StartTracing sets up tracing from the OTEL_* variables. Tracing is off if they name
+// neither an endpoint nor an exporter. If an exporter cannot reach its collector, that is
+// logged and the program goes on.
 func StartTracing(ctx context.Context, s Service, log *slog.Logger) (*Tracing, error) {
 	exporter, err := newExporter(ctx)
 	if err != nil {
@@ -80,14 +80,14 @@ func StartTracing(ctx context.Context, s Service, log *slog.Logger) (*Tracing, e
 	return &Tracing{Provider: provider, shutdown: provider.Shutdown}, nil
 }
 
-// SetGlobal makes this process's libraries use the provider, and W3C trace
-// context and baggage between processes.
+// SetGlobal makes the libraries in this process use the provider. Between processes they
+// use W3C trace context and baggage.
 func (t *Tracing) SetGlobal() {
 	otel.SetTracerProvider(t.Provider)
 	otel.SetTextMapPropagator(Propagator())
 }
 
-// Shutdown sends what has not been sent. The context bounds how long it tries.
+// Shutdown sends the remaining spans, until the context ends.
 func (t *Tracing) Shutdown(ctx context.Context) error {
 	if err := t.shutdown(ctx); err != nil {
 		return fmt.Errorf("flush traces: %w", err)
@@ -117,8 +117,8 @@ func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	}
 }
 
-// exporterName departs from the specification, whose default is otlp to
-// localhost: a program that nobody asked to trace does not look for a collector.
+// exporterName departs from the specification: by default there is no exporter. The
+// specification's default is otlp to localhost, where there may be no collector.
 func exporterName() string {
 	if name := os.Getenv(envTracesExporter); name != "" {
 		return name
@@ -149,8 +149,8 @@ func otlpProtocol() string {
 	return protocolHTTP
 }
 
-// maxAttributeBytes bounds a span's attribute unless the environment does:
-// exporters drop a whole batch in which one span is too large.
+// maxAttributeBytes bounds a span's attribute, unless the environment sets a bound.
+// Exporters drop a whole batch in which one span is too large.
 const maxAttributeBytes = 4096
 
 func spanLimits() sdktrace.SpanLimits {
@@ -161,7 +161,7 @@ func spanLimits() sdktrace.SpanLimits {
 	return limits
 }
 
-// newResource lets the environment have the last word.
+// newResource describes this process. The environment overrides what is set here.
 func newResource(ctx context.Context, s Service) (*resource.Resource, error) {
 	res, err := resource.New(ctx,
 		resource.WithSchemaURL(semconv.SchemaURL),
@@ -171,15 +171,15 @@ func newResource(ctx context.Context, s Service) (*resource.Resource, error) {
 		resource.WithTelemetrySDK(),
 		resource.WithFromEnv(),
 	)
-	// Detectors of another schema version still give their attributes.
+	// A detector with another schema version still returns its attributes.
 	if err != nil && !errors.Is(err, resource.ErrSchemaURLConflict) && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("describe this process for traces: %w", err)
 	}
 	return res, nil
 }
 
-// reportErrors logs what the SDK cannot return to anybody. A collector that is
-// away fails every few seconds with the same words: they are logged once.
+// reportErrors logs the errors that the SDK cannot return to a caller. If a collector is
+// down, the same error comes every few seconds. It is logged once.
 func reportErrors(log *slog.Logger) {
 	var mu sync.Mutex
 	var last string

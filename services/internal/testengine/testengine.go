@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/services/internal/judge"
+	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/policyserver"
 	"jobpolicy.dev/services/internal/testenv"
 )
@@ -49,14 +49,14 @@ func Start(t testing.TB, cfg Config) *Engine {
 	t.Helper()
 	setDefaults(&cfg)
 	e := &Engine{Registry: prometheus.NewRegistry(), Log: &testenv.Log{}}
-	j, err := judge.New(judge.Config{
+	decider, err := instrumented.New(instrumented.Config{
 		TracerProvider: cfg.TracerProvider, Registerer: e.Registry, Logger: e.Log.Logger(), Decide: cfg.Decide,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.Server, err = policyserver.New(policyserver.Config{
-		Judge:              j,
+		Engine:             decider,
 		Credentials:        cfg.Credentials,
 		TracerProvider:     cfg.TracerProvider,
 		Registerer:         e.Registry,

@@ -1,4 +1,4 @@
-package judge
+package instrumented
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
-// metrics are the engine's. Label values are rule names, wait reasons and codes:
-// short lists that the contract fixes.
+// metrics are the engine's. The contract fixes the label values: rule names, wait reasons
+// and codes.
 type metrics struct {
 	decisions *prometheus.CounterVec
 	waits     *prometheus.CounterVec
@@ -51,10 +51,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, errors.Join(errs...)
 }
 
-func (m *metrics) decided(r telemetry.Ruling, took time.Duration) {
+func (m *metrics) decided(d telemetry.Decision, took time.Duration) {
 	m.duration.Observe(took.Seconds())
-	m.decisions.WithLabelValues(r.Disposition, r.Rule).Inc()
-	for _, w := range r.Waits {
+	m.decisions.WithLabelValues(d.Disposition, d.Rule).Inc()
+	for _, w := range d.Waits {
 		m.waits.WithLabelValues(telemetry.WaitReason(w.GetReason())).Inc()
 	}
 }

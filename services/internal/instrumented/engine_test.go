@@ -1,4 +1,4 @@
-package judge
+package instrumented
 
 import (
 	"context"
@@ -23,18 +23,18 @@ import (
 	"jobpolicy.dev/services/internal/testenv"
 )
 
-type bench struct {
-	*Judge
+type fixture struct {
+	*Engine
 	registry *prometheus.Registry
 	spans    *tracetest.SpanRecorder
 	log      *testenv.Log
 }
 
-func newBench(t *testing.T, decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)) *bench {
+func newFixture(t *testing.T, decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)) *fixture {
 	t.Helper()
-	b := &bench{registry: prometheus.NewRegistry(), spans: tracetest.NewSpanRecorder(), log: &testenv.Log{}}
+	b := &fixture{registry: prometheus.NewRegistry(), spans: tracetest.NewSpanRecorder(), log: &testenv.Log{}}
 	var err error
-	b.Judge, err = New(Config{
+	b.Engine, err = New(Config{
 		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b.spans)),
 		Registerer:     b.registry,
 		Logger:         b.log.Logger(),
@@ -78,7 +78,7 @@ func TestEngineErrorsBecomeTheCodesOfTheContract(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, failing(tc.err))
+			b := newFixture(t, failing(tc.err))
 			_, err := b.DecideJob(t.Context(), testenv.Snapshot())
 			st := status.Convert(err)
 			if st.Code() != tc.wantCode || st.Message() != tc.wantText {
@@ -91,15 +91,15 @@ func TestEngineErrorsBecomeTheCodesOfTheContract(t *testing.T) {
 	}
 }
 
-func TestPanicLosesOneRequestAndTellsNothing(t *testing.T) {
-	b := newBench(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+func TestPanicFailsOneRequestAndLeaksNothing(t *testing.T) {
+	b := newFixture(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		panic("secret of the house")
 	})
 	_, err := b.DecideJob(t.Context(), testenv.Snapshot())
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error = %v, want INTERNAL without the panic's text", err)
 	}
-	if log := b.log.String(); !strings.Contains(log, "secret of the house") || !strings.Contains(log, "judge_test.go") || !strings.Contains(log, "default/pi") {
+	if log := b.log.String(); !strings.Contains(log, "secret of the house") || !strings.Contains(log, "engine_test.go") || !strings.Contains(log, "default/pi") {
 		t.Errorf("log lacks the panic, its stack or the job:\n%s", log)
 	}
 	if got := testutil.ToFloat64(b.metrics.panics); got != 1 {
@@ -122,7 +122,7 @@ func TestEngineIsNotAskedWhenTheCallerIsGone(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			asked := false
-			b := newBench(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			b := newFixture(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 				asked = true
 				return &jobpolicyv1.DecideJobResponse{}, nil
 			})
@@ -134,7 +134,7 @@ func TestEngineIsNotAskedWhenTheCallerIsGone(t *testing.T) {
 	}
 }
 
-func decision() *jobpolicyv1.DecideJobResponse {
+func deadlineAnswer() *jobpolicyv1.DecideJobResponse {
 	return &jobpolicyv1.DecideJobResponse{
 		Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
 		Delete:      []*jobpolicyv1.DeletePod{{}, {}},
@@ -150,8 +150,10 @@ func decision() *jobpolicyv1.DecideJobResponse {
 	}
 }
 
-func TestDecisionIsToldBySpanAndMetrics(t *testing.T) {
-	b := newBench(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return decision(), nil })
+func TestDecisionIsReportedInSpanAndMetrics(t *testing.T) {
+	b := newFixture(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return deadlineAnswer(), nil
+	})
 	if _, err := b.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +193,7 @@ func TestDecisionIsToldBySpanAndMetrics(t *testing.T) {
 }
 
 func TestRefusalMarksTheSpan(t *testing.T) {
-	b := newBench(t, failing(&engine.UnsupportedError{Field: "spec.suspend"}))
+	b := newFixture(t, failing(&engine.UnsupportedError{Field: "spec.suspend"}))
 	if _, err := b.DecideJob(t.Context(), testenv.Snapshot()); err == nil {
 		t.Fatal("no error")
 	}
@@ -201,7 +203,7 @@ func TestRefusalMarksTheSpan(t *testing.T) {
 }
 
 func TestMetricsAreRegisteredOnce(t *testing.T) {
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	_, err := New(Config{
 		TracerProvider: sdktrace.NewTracerProvider(), Registerer: b.registry, Logger: b.log.Logger(),
 	})
@@ -210,8 +212,8 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 	}
 }
 
-func TestCronJobDecisionIsToldBySpanAndMetrics(t *testing.T) {
-	b := newBench(t, nil)
+func TestCronJobDecisionIsReportedInSpanAndMetrics(t *testing.T) {
+	b := newFixture(t, nil)
 	resp, err := b.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
 	if err != nil || resp.GetCreate().GetName() != "report-29539440" {
 		t.Fatalf("DecideCronJob() = %v, %v, want the run of noon", resp, err)
@@ -240,9 +242,9 @@ func TestCronJobDecisionIsToldBySpanAndMetrics(t *testing.T) {
 	}
 }
 
-func TestCronJobPanicLosesOneRequest(t *testing.T) {
+func TestCronJobPanicFailsOneRequest(t *testing.T) {
 	var log testenv.Log
-	j, err := New(Config{
+	e, err := New(Config{
 		TracerProvider: sdktrace.NewTracerProvider(), Registerer: prometheus.NewRegistry(), Logger: log.Logger(),
 		DecideCron: func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 			panic("secret of the house")
@@ -251,7 +253,7 @@ func TestCronJobPanicLosesOneRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = j.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
+	_, err = e.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error = %v, want INTERNAL without the panic's text", err)
 	}
