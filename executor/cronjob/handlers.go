@@ -6,6 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/wire"
 )
 
 func (c *Controller) cronHandler() cache.ResourceEventHandler {
@@ -53,7 +54,7 @@ func (c *Controller) enqueueOwner(job *batchv1.Job) {
 // change. The counters of a running Job do not matter.
 func mattersToOwner(before, job *batchv1.Job) bool {
 	return controllingUID(before) != controllingUID(job) || before.UID != job.UID ||
-		outcome(before) != outcome(job) || (before.DeletionTimestamp == nil) != (job.DeletionTimestamp == nil) ||
+		wire.JobOutcome(before) != wire.JobOutcome(job) || (before.DeletionTimestamp == nil) != (job.DeletionTimestamp == nil) ||
 		!before.Status.StartTime.Equal(job.Status.StartTime)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -132,7 +133,7 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 	}
 	var absent [][]byte
 	for _, ref := range snap.cron.Status.Active {
-		uid, err := jobUID(&ref)
+		uid, err := wire.ActiveJobUID(&ref)
 		if err != nil || seen[ref.UID] {
 			continue // It is not part of the question.
 		}

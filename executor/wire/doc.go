@@ -3,7 +3,8 @@
 //
 //   - JobSpec and JobStatus make messages of a Job; APIStatus and KeepUndecided make
 //     a Job's status of a decided one.
-//   - PodPhase and PodFailure make messages of a pod.
+//   - CronJobSpec, CronJobStatus and OwnedJob make messages of a CronJob and its Jobs.
+//   - Pod makes of a pod what policy reads of it; PodPhase and PodFailure are parts.
 //   - UIDBytes, Timestamp, Text, Annotation and ParseIndexes convert single values.
 //
 // The API server stores values that the contract does not allow, such as a time in

@@ -5,7 +5,6 @@ package calling
 import (
 	"fmt"
 	"log"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -16,7 +15,6 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/snapshot"
-	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -49,9 +47,9 @@ func Example() {
 	check(err)
 	var facts []snapshot.Pod
 	for _, pod := range pods {
-		f, err := podFacts(pod)
+		f, err := wire.Pod(pod)
 		check(err)
-		facts = append(facts, f)
+		facts = append(facts, snapshot.Pod(f))
 	}
 	request := snapshot.Request(spec, status, facts, snapshot.Options{})
 	request.RequestId, request.Now = "two-1", timestamppb.New(now)
@@ -76,42 +74,6 @@ func Example() {
 	// status: active 1 succeeded 0 recorded [86352ee5-2e4d-406a-9e8d-43d0c8f3b2a1]
 	// then release: 86352ee5-2e4d-406a-9e8d-43d0c8f3b2a1
 	// because: active: 1 of 1 wanted; release finished pods: 1
-}
-
-// podFacts is what policy reads of a Kubernetes pod.
-func podFacts(pod *corev1.Pod) (snapshot.Pod, error) {
-	p := podcache.From(pod)
-	uid, err := wire.UIDBytes(p.UID)
-	if err != nil {
-		return snapshot.Pod{}, err
-	}
-	facts := snapshot.Pod{
-		UID: uid, Name: p.Name,
-		Phase:   jobpolicyv1.PodPhase(jobpolicyv1.PodPhase_value["POD_PHASE_"+strings.ToUpper(string(p.Phase()))]),
-		Tracked: p.HasTrackingFinalizer, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready,
-		Created: p.Created, Finished: p.ContainersEnded, DeletionRequested: p.DeletionAsked,
-		IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
-		Restarts: p.Restarts, MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
-	}
-	if p.Index != podcache.NoIndex {
-		facts.Index = &p.Index
-	}
-	switch {
-	case p.Ready:
-		facts.ReadySince = p.ReadyChanged
-	case p.Unready:
-		facts.UnreadySince = p.ReadyChanged
-	}
-	for _, exit := range p.Exits {
-		facts.Exits = append(facts.Exits, &jobpolicyv1.ContainerExit{ContainerName: exit.Container, ExitCode: exit.Code})
-	}
-	p.EachCondition(func(c podcache.Condition) {
-		status := jobpolicyv1.ConditionStatus_value["CONDITION_STATUS_"+strings.ToUpper(string(c.Status))]
-		facts.Conditions = append(facts.Conditions, &jobpolicyv1.PodConditionPattern{
-			Type: string(c.Type), Status: jobpolicyv1.ConditionStatus(status),
-		})
-	})
-	return facts, nil
 }
 
 // newPod is a pod whose Ready condition changed last at the given time.

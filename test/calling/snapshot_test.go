@@ -236,11 +236,11 @@ func (l *life) request(o snapshot.Options) *jobpolicyv1.DecideJobRequest {
 	}
 	var pods []snapshot.Pod
 	for _, pod := range l.pods { // In no order.
-		facts, err := podFacts(pod)
+		facts, err := wire.Pod(pod)
 		if err != nil {
 			l.Fatal(err)
 		}
-		pods = append(pods, facts)
+		pods = append(pods, snapshot.Pod(facts))
 	}
 	return snapshot.Request(l.spec, status, pods, o)
 }

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -9,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/engine/snapshot"
-	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -62,49 +60,14 @@ func Request(f Facts, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 	}
 	var pods []snapshot.Pod
 	for i := range f.Pods {
-		pod, err := podFacts(&f.Pods[i])
+		pod, err := wire.Pod(&f.Pods[i])
 		if err != nil {
 			return nil, err
 		}
-		pods = append(pods, pod)
+		pods = append(pods, snapshot.Pod(pod))
 	}
 	req := snapshot.Request(spec, status, pods, snapshot.Options{ActivePods: activePods})
 	req.Now = timestamppb.New(f.Now)
 	req.Job = &jobpolicyv1.JobRef{Uid: uid, Namespace: f.Job.Namespace, Name: f.Job.Name, Generation: f.Job.Generation}
 	return req, nil
-}
-
-// podFacts is what policy reads of a pod.
-func podFacts(pod *corev1.Pod) (snapshot.Pod, error) {
-	p := podcache.From(pod)
-	uid, err := wire.UIDBytes(p.UID)
-	if err != nil {
-		return snapshot.Pod{}, err
-	}
-	facts := snapshot.Pod{
-		UID: uid, Name: p.Name, Phase: wire.PodPhase(p),
-		Tracked: p.HasTrackingFinalizer, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready,
-		Created: p.Created, Finished: p.ContainersEnded, DeletionRequested: p.DeletionAsked,
-		IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
-		Restarts: p.Restarts, MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
-	}
-	if p.Index != podcache.NoIndex {
-		facts.Index = &p.Index
-	}
-	switch {
-	case p.Ready:
-		facts.ReadySince = p.ReadyChanged
-	case p.Unready:
-		facts.UnreadySince = p.ReadyChanged
-	}
-	for _, exit := range p.Exits {
-		facts.Exits = append(facts.Exits, &jobpolicyv1.ContainerExit{ContainerName: exit.Container, ExitCode: exit.Code})
-	}
-	p.EachCondition(func(c podcache.Condition) {
-		status := jobpolicyv1.ConditionStatus_value["CONDITION_STATUS_"+strings.ToUpper(string(c.Status))]
-		facts.Conditions = append(facts.Conditions, &jobpolicyv1.PodConditionPattern{
-			Type: string(c.Type), Status: jobpolicyv1.ConditionStatus(status),
-		})
-	})
-	return facts, nil
 }
