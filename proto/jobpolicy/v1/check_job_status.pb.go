@@ -25,35 +25,35 @@ const (
 // to write it.
 type CheckJobStatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set by the caller; required. The spec that the API server holds when the
-	// status is written. Read are completion_mode, parallelism, completions,
-	// backoff_limit_per_index and suspend, and whether success_policy is there;
-	// every other field may be left out.
+	// Set by the caller; required. The spec that the API server holds when the status
+	// is written. The engine reads completion_mode, parallelism, completions,
+	// backoff_limit_per_index and suspend, and whether success_policy is set. Every
+	// other field may be left out.
 	Spec *JobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
-	// Set by the caller; the status that the API server holds. It is not checked,
-	// only compared with: most rules are about what changes. Absent: no status
-	// was written yet.
+	// Set by the caller; the status that the API server holds. It is not checked
+	// itself. The new status is compared with it, because most rules are about changes.
+	// Absent: no status was written yet.
 	Before *JobStatus `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
-	// Set by the caller; required. The status to be checked. It may hold what no
-	// other request may: negative counts, UIDs of any length, several conditions
-	// of one type, and index sets in any order; the rules say what is wrong with
-	// that. Limits on the lengths of lists hold.
+	// Set by the caller; required. The status to be checked. It may hold values that
+	// are invalid in every other request: negative counts, UIDs of any length, several
+	// conditions of one type, and index sets in any order. The rules say what is wrong
+	// with them. The limits on the lengths of lists apply.
 	//
-	// Index sets are texts to the API server. Here, a range stands for one
-	// interval of the text, in its order: "0,1,7-9" is (0,0) (1,1) (7,9). A set
-	// that is only written in another way counts as changed, so before and after
-	// must be written the way their texts are. Text that no ranges can stand for,
-	// such as "1-", no API server with the rule accepts.
+	// For the API server an index set is a text. Here, each range stands for one
+	// interval of that text, in the same order: "0,1,7-9" is (0,0) (1,1) (7,9). The
+	// same set written in another way counts as changed, so before and after must have
+	// exactly the intervals of their texts. A text that ranges cannot express, such as
+	// "1-", is refused by every API server that has the rule.
 	//
 	// Times are compared in whole seconds, as the API keeps them.
 	After *JobStatus `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
 	// Set by the caller; required. The minor version of the API server: 36 for
 	// v1.36. 29 to 36, each as of its newest patch release.
 	KubernetesMinor int32 `protobuf:"varint,4,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
-	// Set by the caller if the API server's feature gate JobManagedBy does not
-	// stand at its default. It turns on most of the rules, for every Job. Absent:
-	// off up to v1.31, on from v1.32. Must not be true before v1.30, which does
-	// not know the gate, nor false from v1.35, which has it locked.
+	// Set by the caller if the API server's feature gate JobManagedBy is not at its
+	// default. The gate turns on most of the rules, for every Job. Absent: off up to
+	// v1.31, on from v1.32. Must not be true before v1.30, where the gate does not
+	// exist, and must not be false from v1.35 on, where it is locked.
 	JobManagedByGate *bool `protobuf:"varint,5,opt,name=job_managed_by_gate,json=jobManagedByGate,proto3,oneof" json:"job_managed_by_gate,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

@@ -115,7 +115,7 @@ func (x *CheckJobStatusesResponse) GetResults() []*CheckJobStatusesResult {
 }
 
 // CheckJobStatusesResult is what an API server would answer to one update, or why
-// that cannot be said.
+// there is no answer.
 type CheckJobStatusesResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one is set.

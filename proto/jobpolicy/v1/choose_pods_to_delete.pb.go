@@ -28,12 +28,13 @@ type ChoosePodsToDeleteRequest struct {
 	// Set by the caller; the active pods to choose among, in any order. At most
 	// 100000.
 	Pods []*ActivePod `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
-	// Set by the caller; how many pods there are too many. 0 or more. The number
-	// of pods, or more, puts all of them in order.
+	// Set by the caller; how many pods to delete. 0 or more. If it is the number of
+	// pods or more, the answer lists all of them, in order.
 	Excess int32 `protobuf:"varint,2,opt,name=excess,proto3" json:"excess,omitempty"`
-	// Set by the caller; spec.completions of an INDEXED Job, 0 or more: pods
-	// without an index below it are deleted first, and of those that share one all
-	// but the best, also beyond excess. Absent: indexes do not matter.
+	// Set by the caller; spec.completions of an INDEXED Job, 0 or more: pods without an
+	// index below it are deleted first, and of the pods that share an index all but the
+	// last in the order of deletion. These are deleted even if they are more than
+	// excess. Absent: indexes do not matter.
 	Completions   *int32 `protobuf:"varint,3,opt,name=completions,proto3,oneof" json:"completions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -93,9 +94,9 @@ func (x *ChoosePodsToDeleteRequest) GetCompletions() int32 {
 // ChoosePodsToDeleteResponse names the pods to delete.
 type ChoosePodsToDeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order in which to delete: those that lose least come first
-	// (unassigned, pending, not ready, ready for a shorter time, restarted more
-	// often, newer), after those with a bad index.
+	// In the order in which to delete. Pods with a bad index come first. Then come
+	// those that lose the least work: unassigned, pending, not ready, ready for a
+	// shorter time, restarted more often, newer.
 	Delete        []*DeletePod `protobuf:"bytes,1,rep,name=delete,proto3" json:"delete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

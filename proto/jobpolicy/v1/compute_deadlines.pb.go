@@ -22,9 +22,9 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ComputeDeadlinesRequest asks until when Jobs may be active, and until when
-// finished ones are kept. It is for controllers that look after many Jobs and
-// want to know which of them to look at next.
+// ComputeDeadlinesRequest asks until when Jobs may be active, and until when finished
+// ones are kept. It is for controllers that manage many Jobs and want to know which
+// of them is due next.
 type ComputeDeadlinesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; the time the answer is made for. Required.
@@ -79,15 +79,15 @@ func (x *ComputeDeadlinesRequest) GetJobs() []*JobLifetime {
 	return nil
 }
 
-// JobLifetime is what the deadlines of one Job follow from.
+// JobLifetime holds what the deadlines of one Job are computed from.
 type JobLifetime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set by the caller; required. Read are active_deadline_seconds, suspend,
-	// deleting, ttl_seconds_after_finished and annotations; every other field may
-	// be left out.
+	// Set by the caller; required. The engine reads active_deadline_seconds, suspend,
+	// deleting, ttl_seconds_after_finished and annotations. Every other field may be
+	// left out.
 	Spec *JobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
-	// Set by the caller; read are start_time and conditions. Absent: no status was
-	// written yet.
+	// Set by the caller; the engine reads start_time and conditions. Absent: no status
+	// was written yet.
 	Status *JobStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
 	// Set by the caller; as DecideJobRequest.namespace_annotations.
 	NamespaceAnnotations map[string]string `protobuf:"bytes,3,rep,name=namespace_annotations,json=namespaceAnnotations,proto3" json:"namespace_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -195,20 +195,20 @@ func (x *ComputeDeadlinesResponse) GetDeadlines() []*JobDeadlines {
 // JobDeadlines are the deadlines of one Job.
 type JobDeadlines struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When the Job fails because it was active for active_deadline_seconds; in the
-	// past if it has been. A Job that has not started, or resumes now, counts from
-	// now. Absent: no deadline runs, because the Job has none, or one of more than
-	// 100 years, or because it is suspended or finished.
+	// When the Job has been active for active_deadline_seconds and fails; in the past
+	// if that time has come. For a Job that has not started, or that resumes now, the
+	// time runs from now. Absent: no deadline runs, because the Job has none, or one of
+	// more than 100 years, or because it is suspended or finished.
 	ActiveDeadline *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=active_deadline,json=activeDeadline,proto3" json:"active_deadline,omitempty"`
 	// True: the Job was active for active_deadline_seconds.
 	ActiveDeadlinePassed bool `protobuf:"varint,2,opt,name=active_deadline_passed,json=activeDeadlinePassed,proto3" json:"active_deadline_passed,omitempty"`
-	// When a finished Job is to be deleted, in the past if it is due. Absent: it is
-	// kept, because it has no time to live, has not finished, does not say when, or
-	// is being deleted.
+	// When a finished Job is to be deleted, in the past if it is due. Absent: there is
+	// no such time, because the Job has no time to live, has not finished, does not say
+	// when it finished, or is being deleted.
 	ExpirationTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expiration_time,json=expirationTime,proto3" json:"expiration_time,omitempty"`
 	// True: expiration_time has come.
 	Expired bool `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`
-	// Where the time to live stands: spec.ttlSecondsAfterFinished, or the name of
+	// Where the time to live comes from: spec.ttlSecondsAfterFinished, or the name of
 	// an annotation. Empty: the finished Job has none.
 	TtlSource string `protobuf:"bytes,5,opt,name=ttl_source,json=ttlSource,proto3" json:"ttl_source,omitempty"`
 	// Warnings about annotations that cannot be read, as DecideJob has them.

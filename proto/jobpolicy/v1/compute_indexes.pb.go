@@ -21,9 +21,9 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ComputeIndexesRequest asks how far the indexes of an INDEXED Job, or of
-// something alike, have come. Indexes from completions on are left aside in
-// every set. All sets together may have at most 200000 ranges.
+// ComputeIndexesRequest asks which indexes of an INDEXED Job, or of something
+// similar, are done and which need a pod. In every set, indexes that are not below
+// completions are ignored. All sets together may have at most 200000 ranges.
 type ComputeIndexesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; spec.completions, 0 or more.
@@ -32,9 +32,9 @@ type ComputeIndexesRequest struct {
 	CompletedIndexes *IndexSet `protobuf:"bytes,2,opt,name=completed_indexes,json=completedIndexes,proto3" json:"completed_indexes,omitempty"`
 	// Set by the caller; the indexes that are recorded as failed for good.
 	FailedIndexes *IndexSet `protobuf:"bytes,3,opt,name=failed_indexes,json=failedIndexes,proto3" json:"failed_indexes,omitempty"`
-	// Set by the caller; the indexes seen to succeed since.
+	// Set by the caller; the indexes that have succeeded since then.
 	NewlySucceeded *IndexSet `protobuf:"bytes,4,opt,name=newly_succeeded,json=newlySucceeded,proto3" json:"newly_succeeded,omitempty"`
-	// Set by the caller; the indexes seen to fail for good since.
+	// Set by the caller; the indexes that have failed for good since then.
 	NewlyFailed *IndexSet `protobuf:"bytes,5,opt,name=newly_failed,json=newlyFailed,proto3" json:"newly_failed,omitempty"`
 	// Set by the caller; the indexes that must not get another pod now: they have
 	// an active one, or one that is being created, or one that is being deleted and
@@ -125,9 +125,9 @@ func (x *ComputeIndexesRequest) GetMaxMissing() int32 {
 	return 0
 }
 
-// ComputeIndexesResponse says which indexes are done, and which need a pod. No
-// index is both completed and failed: what was recorded stays, and of what is
-// new, success wins.
+// ComputeIndexesResponse says which indexes are done, and which need a pod. No index
+// is both completed and failed: a recorded result stays, and if an index is both
+// newly succeeded and newly failed, success wins.
 type ComputeIndexesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The recorded completed indexes and the new ones.

@@ -29,12 +29,12 @@ type ComputePodBackoffRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; the time the answer is made for. Required.
 	Now *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=now,proto3" json:"now,omitempty"`
-	// Set by the caller; one for each group of pods that is retried by itself: the
-	// pods of a Job, or those of one index with backoff_limit_per_index. At most
+	// Set by the caller; one for each group of pods that has a retry delay of its own:
+	// the pods of a Job, or those of one index with backoff_limit_per_index. At most
 	// 10000.
 	Histories []*FailureHistory `protobuf:"bytes,2,rep,name=histories,proto3" json:"histories,omitempty"`
-	// Set by the caller; spec.podFailurePolicy: the next pod need not wait because
-	// of a disruption that it ignores. Absent: every failure delays.
+	// Set by the caller; spec.podFailurePolicy. A disruption that it ignores does not
+	// delay the next pod. Absent: every failure delays the next pod.
 	Policy *PodFailurePolicy `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Set by the caller; only pod_failure_backoff and max_pod_failure_backoff are
 	// read. Absent: their defaults.
@@ -101,15 +101,15 @@ func (x *ComputePodBackoffRequest) GetSettings() *Settings {
 	return nil
 }
 
-// FailureHistory is what is known of the failures of a group of pods.
+// FailureHistory is what is known about the failures of a group of pods.
 type FailureHistory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; absent: no pod failed.
 	Retry *RetryFacts `protobuf:"bytes,1,opt,name=retry,proto3" json:"retry,omitempty"`
-	// Set by the caller; failures in a row before those of retry, of which only
-	// the number is known. 0 or more. For an index this is what the annotations of
-	// its last failed pod add up to (UnaccountedPod.index_failure_count and
-	// index_ignored_failure_count), and retry holds that pod.
+	// Set by the caller; the number of failures in a row before those in retry, if only
+	// their number is known. 0 or more. For an index, retry holds its last failed pod,
+	// and this is the sum of that pod's annotations (UnaccountedPod.index_failure_count
+	// and index_ignored_failure_count).
 	EarlierFailures int32 `protobuf:"varint,2,opt,name=earlier_failures,json=earlierFailures,proto3" json:"earlier_failures,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -22,8 +22,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ConcurrencyPolicy is spec.concurrencyPolicy: what to do when a run is due and
-// one before it is still active.
+// ConcurrencyPolicy is spec.concurrencyPolicy: what to do when a run is due while an
+// earlier one is still active.
 type ConcurrencyPolicy int32
 
 const (
@@ -80,7 +80,7 @@ func (ConcurrencyPolicy) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{0}
 }
 
-// JobOutcome is how far a Job has come.
+// JobOutcome says whether a Job has ended, and how.
 type JobOutcome int32
 
 const (
@@ -142,7 +142,7 @@ type CronJobRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; the 16 bytes of the CronJob's metadata.uid.
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Set by the caller; metadata.namespace, 1 to 253 bytes. Only used in texts.
+	// Set by the caller; metadata.namespace, 1 to 253 bytes. Used only in messages.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Set by the caller; metadata.name, 1 to 52 bytes: the names of its Jobs are
 	// made from it.
@@ -212,12 +212,12 @@ func (x *CronJobRef) GetGeneration() int64 {
 	return 0
 }
 
-// CronJobSpec holds the facts of a CronJob that policy reads. The Job template
-// is not among them: the caller keeps it and makes Jobs of it.
+// CronJobSpec holds those fields of a CronJob that the engine reads. The Job template
+// is not one of them: the caller keeps it and creates Jobs from it.
 //
-// What a person wrote (schedule, time zone, limits, options) is taken as it
-// stands. Where it makes no sense the answer is a decision that says so, with an
-// event, and never an error.
+// The engine accepts whatever a person wrote (schedule, time zone, limits, options).
+// If it makes no sense, the answer is a decision with an event that says so, never an
+// error.
 type CronJobSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; spec.schedule as written. At most 4096 bytes.
@@ -225,50 +225,49 @@ type CronJobSpec struct {
 	// Set by the caller; spec.timeZone as written, at most 256 bytes. Absent: the
 	// schedule is read in local_time_zone.
 	TimeZone *string `protobuf:"bytes,2,opt,name=time_zone,json=timeZone,proto3,oneof" json:"time_zone,omitempty"`
-	// Set by the caller; spec.startingDeadlineSeconds in seconds. Absent: a run
-	// may start however late.
+	// Set by the caller; spec.startingDeadlineSeconds in seconds. Absent: a run may
+	// start no matter how late it is.
 	StartingDeadlineSeconds *int64 `protobuf:"varint,3,opt,name=starting_deadline_seconds,json=startingDeadlineSeconds,proto3,oneof" json:"starting_deadline_seconds,omitempty"`
 	// Set by the caller; absent means ALLOW.
 	ConcurrencyPolicy ConcurrencyPolicy `protobuf:"varint,4,opt,name=concurrency_policy,json=concurrencyPolicy,proto3,enum=jobpolicy.v1.ConcurrencyPolicy" json:"concurrency_policy,omitempty"`
-	// Set by the caller; true: start no runs. Where a CronJob is handed over to the
-	// caller by suspending it for the built-in controller, this is what its user
-	// means, not spec.suspend.
+	// Set by the caller; true: start no runs. To hand a CronJob over to the caller, its
+	// user may set spec.suspend, so that the built-in controller leaves it alone. Then
+	// this field holds what the user wants, not the value of spec.suspend.
 	Suspend bool `protobuf:"varint,5,opt,name=suspend,proto3" json:"suspend,omitempty"`
 	// Set by the caller; spec.successfulJobsHistoryLimit. Absent: keep all.
 	SuccessfulJobsHistoryLimit *int32 `protobuf:"varint,6,opt,name=successful_jobs_history_limit,json=successfulJobsHistoryLimit,proto3,oneof" json:"successful_jobs_history_limit,omitempty"`
 	// Set by the caller; spec.failedJobsHistoryLimit. Absent: keep all.
 	FailedJobsHistoryLimit *int32 `protobuf:"varint,7,opt,name=failed_jobs_history_limit,json=failedJobsHistoryLimit,proto3,oneof" json:"failed_jobs_history_limit,omitempty"`
-	// Set by the caller; true when the CronJob has a deletion timestamp. Only its
-	// status is kept up to date then.
+	// Set by the caller; true when the CronJob has a deletion timestamp. Then only its
+	// status is kept up to date.
 	Deleting bool `protobuf:"varint,8,opt,name=deleting,proto3" json:"deleting,omitempty"`
 	// Set by the caller; metadata.creationTimestamp. Required: runs before it were
 	// never due.
 	CreationTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=creation_time,json=creationTime,proto3" json:"creation_time,omitempty"`
-	// Set by the caller; the zone of schedules without one, an IANA name. Absent:
-	// UTC.
+	// Set by the caller; the time zone of schedules that name none; an IANA name.
+	// Absent: UTC.
 	LocalTimeZone string `protobuf:"bytes,10,opt,name=local_time_zone,json=localTimeZone,proto3" json:"local_time_zone,omitempty"`
 	// Set by the caller; the CronJob's annotations whose names begin with
 	// jobpolicy.dev/, as they are written. The caller need not know any of them. The
-	// engine reads those below and ignores all others. A value that it cannot read is
-	// ignored, too, with a Warning event InvalidAnnotation that names the annotation
-	// and what was expected.
+	// engine reads those below and ignores all others. It also ignores a value that it
+	// cannot read, and emits a Warning event InvalidAnnotation that names the
+	// annotation and what was expected.
 	//
 	//	jobpolicy.dev/start-jitter-seconds     whole seconds, 0 to 3600: each run starts
 	//	                                       up to this much later than scheduled; how
 	//	                                       much follows from the CronJob's UID and
 	//	                                       the scheduled time
 	//	jobpolicy.dev/dst-repeated-hour        Both (as the built-in controller), First
-	//	                                       or Last: which of two runs starts whose
-	//	                                       wall-clock time comes twice because clocks
-	//	                                       are set back
+	//	                                       or Last: which run starts if clocks are
+	//	                                       set back and its wall-clock time comes twice
 	//	jobpolicy.dev/dst-skipped-hour         Skip (as the built-in controller) or
-	//	                                       RunAfter: whether a run whose wall-clock
-	//	                                       time is left out because clocks are set
-	//	                                       forward starts after the change
+	//	                                       RunAfter: what happens to a run if clocks
+	//	                                       are set forward and skip its wall-clock
+	//	                                       time; RunAfter starts it after the change
 	//	jobpolicy.dev/missed-before-edit       Run (as the built-in controller) or Skip:
-	//	                                       what becomes of a time before the last
-	//	                                       change of schedule or time zone that the
-	//	                                       new schedule would have had a run at
+	//	                                       what becomes of times that the new schedule
+	//	                                       has before the last change of schedule or
+	//	                                       time zone
 	//	jobpolicy.dev/suspend-after-failures   a whole number, 1 to 100: after so many
 	//	                                       failed runs in a row the CronJob is
 	//	                                       suspended
@@ -277,8 +276,8 @@ type CronJobSpec struct {
 	//	jobpolicy.dev/observed-schedule        set by CronJobEdits only
 	//	jobpolicy.dev/failures-counted-until   set by CronJobEdits only
 	//
-	// A value has at most 4096 bytes: the caller cuts a longer one. Names and values
-	// have at most 1 MiB together.
+	// A value has at most 4096 bytes: the caller truncates a longer one. Names and
+	// values have at most 1 MiB together.
 	Annotations   map[string]string `protobuf:"bytes,11,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -391,15 +390,15 @@ func (x *CronJobSpec) GetAnnotations() map[string]string {
 	return nil
 }
 
-// CronJobStatus is the CronJob's status: as last written on the way in, as it is
-// to be written on the way out.
+// CronJobStatus is the CronJob's status. In a request it is the status as last
+// written; in a response it is the status to write.
 type CronJobStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Jobs that run for this CronJob. At most 10000; on the way out as many as there
-	// are such Jobs.
+	// Jobs that run for this CronJob. At most 10000 in a request; in a response, all
+	// such Jobs.
 	Active []*ActiveJob `protobuf:"bytes,1,rep,name=active,proto3" json:"active,omitempty"`
-	// The scheduled time of the last run that was started. One that is ahead of now, and
-	// behind the next time of the schedule, is brought back to now.
+	// The scheduled time of the last run that was started. A time that is later than
+	// now, and also later than the next time of the schedule, is set back to now.
 	LastScheduleTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_schedule_time,json=lastScheduleTime,proto3" json:"last_schedule_time,omitempty"`
 	// When a Job of this CronJob last completed.
 	LastSuccessfulTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=last_successful_time,json=lastSuccessfulTime,proto3" json:"last_successful_time,omitempty"`
@@ -529,9 +528,9 @@ type OwnedJob struct {
 	FinishTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=finish_time,json=finishTime,proto3" json:"finish_time,omitempty"`
 	// status.completionTime. Absent: not complete.
 	CompletionTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=completion_time,json=completionTime,proto3" json:"completion_time,omitempty"`
-	// The annotation batch.kubernetes.io/cronjob-scheduled-timestamp. Absent: it
-	// has none that can be read, so it is not a run of the schedule. One ahead of
-	// now says nothing about the schedule yet; the Job of such a run is kept.
+	// The annotation batch.kubernetes.io/cronjob-scheduled-timestamp. Absent: it has
+	// none that can be read, so it is not a run of the schedule. A time later than now
+	// says nothing about the schedule yet; the Job of such a run is kept.
 	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=scheduled_time,json=scheduledTime,proto3" json:"scheduled_time,omitempty"`
 	// True when the Job has a deletion timestamp.
 	Deleting bool `protobuf:"varint,8,opt,name=deleting,proto3" json:"deleting,omitempty"`

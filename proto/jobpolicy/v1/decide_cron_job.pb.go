@@ -85,22 +85,22 @@ const (
 	KeepReason_KEEP_REASON_UNSPECIFIED KeepReason = 0
 	// It is being deleted already.
 	KeepReason_KEEP_REASON_DELETING KeepReason = 1
-	// It is a run that has not ended; history limits concern finished Jobs.
+	// It is a run that has not ended; history limits apply to finished Jobs.
 	KeepReason_KEEP_REASON_ACTIVE_RUN KeepReason = 2
 	// It has not ended, and is no run of the schedule.
 	KeepReason_KEEP_REASON_ACTIVE_JOB KeepReason = 3
-	// There is no history limit for Jobs that ended like it, or none that makes
+	// There is no history limit for Jobs that ended as it did, or the limit makes no
 	// sense.
 	KeepReason_KEEP_REASON_NO_LIMIT KeepReason = 4
 	// It is one of the newest, as many as the history limit keeps.
 	KeepReason_KEEP_REASON_WITHIN_LIMIT KeepReason = 5
 	// It failed, and counts for suspend_after_failures.
 	KeepReason_KEEP_REASON_COUNTED_FAILURE KeepReason = 6
-	// Its scheduled time is yet to come.
+	// Its scheduled time is in the future.
 	KeepReason_KEEP_REASON_EARLY KeepReason = 7
 	// The CronJob is being deleted.
 	KeepReason_KEEP_REASON_CRON_JOB_DELETING KeepReason = 8
-	// It is deleted by a later decision.
+	// A later decision deletes it.
 	KeepReason_KEEP_REASON_LATER KeepReason = 9
 )
 
@@ -179,17 +179,17 @@ type DecideCronJobRequest struct {
 	// 10000.
 	Jobs []*OwnedJob `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// Set by the caller only in answer to REQUIREMENT_ABSENT_JOBS: the UIDs in
-	// status.active that have no row in jobs, and of which a read past every cache
-	// found that they do not exist or that the CronJob does not control them. At
-	// most 10000.
+	// status.active that have no row in jobs, and of which the caller knows, from a
+	// read past every cache, that they do not exist or that the CronJob does not
+	// control them. At most 10000.
 	AbsentJobs [][]byte `protobuf:"bytes,7,rep,name=absent_jobs,json=absentJobs,proto3" json:"absent_jobs,omitempty"`
-	// Set by the caller; a name that CreateJob asked for and that a Job has which
-	// this CronJob does not control. At most 253 bytes.
+	// Set by the caller; a name that CreateJob asked for, but that belongs to a Job
+	// which this CronJob does not control. At most 253 bytes.
 	NameTaken string `protobuf:"bytes,8,opt,name=name_taken,json=nameTaken,proto3" json:"name_taken,omitempty"`
-	// Set by the caller; the steps that it wants left for later, each at most once.
-	// Only STEP_CREATE_JOB has an effect. Absent: no step is left for later.
+	// Set by the caller; the steps that the engine is to leave for later, each at most
+	// once. Only STEP_CREATE_JOB has an effect. Absent: no step is left for later.
 	Deferrals []*Deferral `protobuf:"bytes,9,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
-	// Set by the caller; absent: the caller vouches for its view.
+	// Set by the caller; absent: the caller guarantees that its view is current.
 	Freshness *CronJobFreshness `protobuf:"bytes,10,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Set by the caller; how much of its explanation the answer holds. Absent: all
 	// of it.
@@ -305,12 +305,13 @@ func (x *DecideCronJobRequest) GetExplain() Explain {
 	return Explain_EXPLAIN_UNSPECIFIED
 }
 
-// CronJobFreshness compares what the caller sees with what it wrote. Each is a
-// resourceVersion, a decimal number; empty means nothing. While a view is older
-// than the caller's own write, the decision is WAIT (invariant I6).
+// CronJobFreshness compares what the caller sees with what it wrote. Each field is a
+// resourceVersion, a decimal number. Empty: nothing was seen, or nothing was written.
+// While a view is older than the caller's own write, the decision is WAIT (invariant
+// I6).
 //
-// It is for callers whose view comes from a watch alone. A caller that adds the
-// answers to its own writes to its view, as our executor does, leaves the message
+// It is for callers whose cache is filled by a watch alone. A caller that adds the
+// results of its own writes to its cache, as our executor does, leaves the message
 // out.
 type CronJobFreshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -395,28 +396,30 @@ func (x *CronJobFreshness) GetJobsWritten() string {
 //  5. events.
 //
 // When a step fails, the caller stops there, and asks again with a snapshot that
-// holds what did succeed. A decision that creates has no status: the Job it
-// makes is part of the next snapshot, and the status that lists it part of the
-// next decision. So a restart in between loses nothing.
+// holds what did succeed. A decision that creates a Job has no status: the new Job is
+// part of the next snapshot, and the next decision has the status that lists it. So a
+// restart in between loses nothing.
 //
-// A decision is one of: a creation, with the deletions that make room for it; a
-// status; edits; deletions by the history limits. What else is due follows in the
-// next decisions, so that a step that keeps failing holds up no step before it.
+// A decision is one of these: a creation, with the deletions that make room for it; a
+// status; edits; deletions by the history limits. If more is due, the next decisions
+// follow in this order, so that a step that keeps failing does not hold up the steps
+// before it.
 type DecideCronJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request's id.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Always set.
 	Disposition Disposition `protobuf:"varint,2,opt,name=disposition,proto3,enum=jobpolicy.v1.Disposition" json:"disposition,omitempty"`
-	// Jobs to delete, in this order, their pods in the background. BEFORE create.
+	// Jobs to delete, in this order, with background propagation to their pods. BEFORE
+	// create.
 	Delete []*DeleteJob `protobuf:"bytes,3,rep,name=delete,proto3" json:"delete,omitempty"`
 	// The Job to create. AFTER delete. If a Job of this name exists already and the
-	// CronJob controls it, it counts as created; if somebody else does, ask again
-	// with name_taken.
+	// CronJob controls it, it counts as created; if the CronJob does not control it,
+	// ask again with name_taken.
 	Create *CreateJob `protobuf:"bytes,4,opt,name=create,proto3" json:"create,omitempty"`
 	// Changes of the CronJob itself. AFTER create, BEFORE status.
 	Edits *CronJobEdits `protobuf:"bytes,5,opt,name=edits,proto3" json:"edits,omitempty"`
-	// The whole next status. AFTER edits. Absent: the status is to be left as it is.
+	// The whole next status. AFTER edits. Absent: do not write the status.
 	Status *CronJobStatus `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
 	// When to ask again even if nothing happens. Later than the request's now
 	// (invariant I11). Absent: only when something changes.
@@ -429,8 +432,8 @@ type DecideCronJobResponse struct {
 	Requirements []Requirement `protobuf:"varint,9,rep,packed,name=requirements,proto3,enum=jobpolicy.v1.Requirement" json:"requirements,omitempty"`
 	// As much as explain of the request asks for; absent with EXPLAIN_NONE.
 	Explanation *CronJobExplanation `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
-	// When to ask again. Set with DISPOSITION_APPLY, and FOLLOW_UP_AT_ONCE then: a
-	// decision is one step, and what else is due follows. AFTER events.
+	// When to ask again. AFTER events. Always FOLLOW_UP_AT_ONCE with DISPOSITION_APPLY,
+	// because a decision is one step and more may be due; unset otherwise.
 	FollowUp      FollowUp `protobuf:"varint,11,opt,name=follow_up,json=followUp,proto3,enum=jobpolicy.v1.FollowUp" json:"follow_up,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -547,8 +550,7 @@ func (x *DecideCronJobResponse) GetFollowUp() FollowUp {
 type CreateJob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// metadata.name: the CronJob's name and the minutes from the Unix epoch to the
-	// scheduled time, so that a run that was started is never started again, by
-	// whichever controller.
+	// scheduled time, so that no controller can start the same run twice.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// When the run was due. Absent for a run that was asked for by jobpolicy.dev/run-now.
 	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=scheduled_time,json=scheduledTime,proto3" json:"scheduled_time,omitempty"`
@@ -614,11 +616,11 @@ type CronJobEdits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True: set suspend.
 	Suspend bool `protobuf:"varint,1,opt,name=suspend,proto3" json:"suspend,omitempty"`
-	// Annotations to set, in the same write as suspend. They are the engine's memory:
-	// what they say is part of the next request.
+	// Annotations to set, in the same write as suspend. The engine keeps its memory in
+	// them: they come back with the next request.
 	SetAnnotations map[string]string `protobuf:"bytes,2,rep,name=set_annotations,json=setAnnotations,proto3" json:"set_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Names of annotations to remove, if the CronJob still is the version of the
-	// request.
+	// Names of annotations to remove, only if the CronJob still has the resourceVersion
+	// that the request was made from.
 	RemoveAnnotations []string `protobuf:"bytes,3,rep,name=remove_annotations,json=removeAnnotations,proto3" json:"remove_annotations,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -684,18 +686,19 @@ type CronJobExplanation struct {
 	// Every rule that was asked, in order. Rules after the deciding one are not
 	// asked and not listed. Only with EXPLAIN_FULL.
 	Rules []*RuleAnswer `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"`
-	// What the decision waits for; empty when nothing is held back.
+	// What the decision waits for. Empty: nothing.
 	Waits []*Wait `protobuf:"bytes,3,rep,name=waits,proto3" json:"waits,omitempty"`
 	// CronJobRef.generation of the request.
 	Generation int64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// When the next run is due. Absent: never, or not known.
 	NextScheduleTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=next_schedule_time,json=nextScheduleTime,proto3" json:"next_schedule_time,omitempty"`
-	// Runs that were due and were not started, by why, the newest first. At most
-	// 10 are listed.
+	// Runs that were due and were not started, each with its reason, the newest first.
+	// At most 10 are listed.
 	Skipped []*SkippedRun `protobuf:"bytes,6,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	// How many runs were due and were not started; an estimate above 100.
 	SkippedTotal int64 `protobuf:"varint,7,opt,name=skipped_total,json=skippedTotal,proto3" json:"skipped_total,omitempty"`
-	// Jobs that are kept, and why, by name. At most 100 are listed.
+	// Jobs that are kept, each with its reason, in order of name. At most 100 are
+	// listed.
 	Kept []*KeptJob `protobuf:"bytes,8,rep,name=kept,proto3" json:"kept,omitempty"`
 	// The rule that decided whether a run is started. Absent: none was asked.
 	DecidingRule  Rule `protobuf:"varint,9,opt,name=deciding_rule,json=decidingRule,proto3,enum=jobpolicy.v1.Rule" json:"deciding_rule,omitempty"`

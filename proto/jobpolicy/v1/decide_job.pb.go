@@ -31,10 +31,10 @@ const (
 	Disposition_DISPOSITION_UNSPECIFIED Disposition = 0
 	// Carry out the fields that are set, in the order of DecideJobResponse.
 	Disposition_DISPOSITION_APPLY Disposition = 1
-	// There is nothing to carry out now but events, if there are any.
+	// There is nothing to carry out now, except events if there are any.
 	Disposition_DISPOSITION_SETTLED Disposition = 2
 	// The view is too old to decide on. Do nothing; ask again when the objects that
-	// requirements names have been read anew.
+	// requirements names have been read again.
 	Disposition_DISPOSITION_WAIT Disposition = 3
 	// Do nothing; ask again with what requirements asks for.
 	Disposition_DISPOSITION_INCOMPLETE Disposition = 4
@@ -94,13 +94,13 @@ const (
 	Requirement_REQUIREMENT_ACTIVE_PODS Requirement = 1
 	// DecideCronJobRequest.absent_jobs, and rows in jobs for those that exist.
 	Requirement_REQUIREMENT_ABSENT_JOBS Requirement = 2
-	// A view of the Job that holds the caller's own last write of it.
+	// A view of the Job that includes the caller's own last write of it.
 	Requirement_REQUIREMENT_CURRENT_JOB Requirement = 3
-	// A view of the pods that holds the caller's own last write of one.
+	// A view of the pods that includes the caller's own last write of one.
 	Requirement_REQUIREMENT_CURRENT_PODS Requirement = 4
-	// A view of the CronJob that holds the caller's own last write of it.
+	// A view of the CronJob that includes the caller's own last write of it.
 	Requirement_REQUIREMENT_CURRENT_CRON_JOB Requirement = 5
-	// A view of the CronJob's Jobs that holds the caller's own last creation or
+	// A view of the CronJob's Jobs that includes the caller's own last creation or
 	// deletion of one.
 	Requirement_REQUIREMENT_CURRENT_JOBS Requirement = 6
 )
@@ -154,25 +154,26 @@ func (Requirement) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{1}
 }
 
-// FollowUp is when to ask again after a decision was carried out, beside the
-// events that always lead to the next question: a change of a pod or of the
-// Job, and requeue_time. A caller whose writes changed nothing (the API server
-// had it so already, or something puts back what was changed) treats every
-// value as FOLLOW_UP_NONE: the next decision would be the same (invariant I11).
-// So does a caller that does not know a value.
+// FollowUp says when to ask again after a decision was carried out. In any case, a
+// caller asks again when a pod or the Job changes, and at requeue_time. A caller
+// whose writes changed nothing treats every value as FOLLOW_UP_NONE, because the next
+// decision would be the same (invariant I11). That happens if the API server had the
+// same values already, or if something else undoes the change. A caller also treats a
+// value that it does not know as FOLLOW_UP_NONE.
 type FollowUp int32
 
 const (
-	// With every disposition but APPLY, which says itself what to do.
+	// Every disposition except APPLY has this value: the disposition itself says what
+	// to do.
 	FollowUp_FOLLOW_UP_UNSPECIFIED FollowUp = 0
-	// Only those events lead to the next question.
+	// Ask again only at a change of a pod or of the Job, and at requeue_time.
 	FollowUp_FOLLOW_UP_NONE FollowUp = 1
-	// Ask again at once. There is more to do, and no event will tell: a limit of one
+	// Ask again at once. There is more to do, and no event will say so: a limit of one
 	// decision was reached, or the next step waits only for this one.
 	FollowUp_FOLLOW_UP_AT_ONCE FollowUp = 2
-	// Ask again when the releases and deletions of this decision are confirmed, about
-	// a second later: the next status counts them. The events that a caller's own
-	// writes cause may tell it nothing new.
+	// Ask again when the releases and deletions of this decision are confirmed, about a
+	// second later. The next status counts them. Do not rely on events for this: those
+	// caused by the caller's own writes may tell it nothing new.
 	FollowUp_FOLLOW_UP_WHEN_CONFIRMED FollowUp = 3
 )
 
@@ -286,9 +287,9 @@ const (
 	DeleteJobReason_DELETE_JOB_REASON_UNSPECIFIED DeleteJobReason = 0
 	// A run is due and the concurrency policy is REPLACE.
 	DeleteJobReason_DELETE_JOB_REASON_REPLACED DeleteJobReason = 1
-	// More finished Jobs are there than the history limits keep.
+	// There are more finished Jobs than the history limits keep.
 	DeleteJobReason_DELETE_JOB_REASON_HISTORY_LIMIT DeleteJobReason = 2
-	// The Job finished longer ago than it is to be kept.
+	// The Job's time to live after it finished is over.
 	DeleteJobReason_DELETE_JOB_REASON_TTL_EXPIRED DeleteJobReason = 3
 )
 
@@ -404,7 +405,7 @@ type DecideJobRequest struct {
 	Status *JobStatus `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
 	// Set by the caller; absent means that the Job has no pods.
 	Pods *PodSummary `protobuf:"bytes,6,opt,name=pods,proto3" json:"pods,omitempty"`
-	// Set by the caller; the pods the ledger has to deal with. At most 100000.
+	// Set by the caller; the pods that the ledger has to account for. At most 100000.
 	UnaccountedPods []*UnaccountedPod `protobuf:"bytes,7,rep,name=unaccounted_pods,json=unaccountedPods,proto3" json:"unaccounted_pods,omitempty"`
 	// Set by the caller when it cut unaccounted_pods. Absent: the list is whole.
 	UnlistedPods *UnlistedPods `protobuf:"bytes,8,opt,name=unlisted_pods,json=unlistedPods,proto3" json:"unlisted_pods,omitempty"`
@@ -419,25 +420,25 @@ type DecideJobRequest struct {
 	ActivePods *ActivePods `protobuf:"bytes,10,opt,name=active_pods,json=activePods,proto3" json:"active_pods,omitempty"`
 	// Set by the caller; absent: nothing is in flight.
 	InFlight *InFlight `protobuf:"bytes,11,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
-	// Set by the caller; absent: the caller vouches for its view.
+	// Set by the caller; absent: the caller guarantees that its view is current.
 	Freshness *Freshness `protobuf:"bytes,12,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Set by the caller; absent: the Job has no failed pods.
 	Retry *RetryFacts `protobuf:"bytes,13,opt,name=retry,proto3" json:"retry,omitempty"`
 	// Set by the caller; absent: every default.
 	Settings *Settings `protobuf:"bytes,14,opt,name=settings,proto3" json:"settings,omitempty"`
-	// Set by the caller; the steps that it wants left for later, each at most once.
-	// Absent: no step is left for later.
+	// Set by the caller; the steps that the engine is to leave for later, each at most
+	// once. Absent: no step is left for later.
 	Deferrals []*Deferral `protobuf:"bytes,15,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
-	// Set by the caller; true when the Job's namespace is being deleted. No pods are
-	// created or deleted then, but finalizers are released. Whether the Job itself
-	// is being deleted stands in spec.deleting.
+	// Set by the caller; true when the Job's namespace is being deleted. Then no pods
+	// are created or deleted, but finalizers are released. For a Job that is itself
+	// being deleted, see spec.deleting.
 	NamespaceDeleting bool `protobuf:"varint,16,opt,name=namespace_deleting,json=namespaceDeleting,proto3" json:"namespace_deleting,omitempty"`
 	// Set by the caller; the annotations of the Job's namespace whose names begin with
 	// jobpolicy.dev/, with the rules of spec.annotations.
 	//
 	//	jobpolicy.dev/default-ttl-seconds-after-finished   whole seconds, 0 or more: how
 	//	                                                   long a finished Job is kept
-	//	                                                   that says nothing itself
+	//	                                                   that has no time to live of its own
 	NamespaceAnnotations map[string]string `protobuf:"bytes,17,rep,name=namespace_annotations,json=namespaceAnnotations,proto3" json:"namespace_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -592,7 +593,7 @@ func (x *DecideJobRequest) GetNamespaceAnnotations() map[string]string {
 	return nil
 }
 
-// Settings are the caller's choices, the same for all its Jobs as a rule.
+// Settings are the caller's choices. Normally they are the same for all its Jobs.
 type Settings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Delay after the first failed pod in a row; doubled with each further one.
@@ -611,19 +612,20 @@ type Settings struct {
 	// Keep status.startTime when a Job is suspended, as Kubernetes did before the
 	// gate MutableSchedulingDirectivesForSuspendedJobs (on since v1.36).
 	KeepStartTimeOnSuspend bool `protobuf:"varint,5,opt,name=keep_start_time_on_suspend,json=keepStartTimeOnSuspend,proto3" json:"keep_start_time_on_suspend,omitempty"`
-	// Decide which Jobs' pods are to be scheduled together, and answer with
-	// DecideJobResponse.gang (the gate WorkloadWithJob, alpha in v1.36). Left
-	// aside by an engine that does not list CAPABILITY_GANG_SCHEDULING.
+	// Decide whether the Job's pods are to be scheduled together, and answer with
+	// DecideJobResponse.gang (the gate WorkloadWithJob, alpha in v1.36). Ignored by an
+	// engine that does not list CAPABILITY_GANG_SCHEDULING.
 	GangScheduling bool `protobuf:"varint,6,opt,name=gang_scheduling,json=gangScheduling,proto3" json:"gang_scheduling,omitempty"`
-	// Set by a caller that carries out status and release together or not at all,
-	// for example in one transaction of a database. Finished pods are then counted
-	// by the status that comes with their release: status.uncounted stays empty, no
+	// Set by a caller that carries out status and release either together or not at
+	// all, for example in one database transaction. Finished pods are then counted by
+	// the status that comes with their release: status.uncounted stays empty, no
 	// release has to be confirmed, and no status waits (STEP_WRITE_ROUTINE_STATUS is
-	// left aside). max_uncounted_pods bounds how many are counted at once.
+	// ignored). max_uncounted_pods bounds how many are counted at once.
 	AtomicRelease bool `protobuf:"varint,7,opt,name=atomic_release,json=atomicRelease,proto3" json:"atomic_release,omitempty"`
 	// Set by a caller whose pods have another name, for example "task". Texts in
-	// conditions, events and explanations then say that; their plural has an s.
-	// Names of fields, rules and reasons stay. At most 32 bytes. Absent: "pod".
+	// conditions, events and explanations then use that name, with an s in the plural.
+	// Names of fields, rules and reasons do not change. At most 32 bytes. Absent:
+	// "pod".
 	PodNoun string `protobuf:"bytes,8,opt,name=pod_noun,json=podNoun,proto3" json:"pod_noun,omitempty"`
 	// How much of its explanation the answer holds. Absent: all of it.
 	Explain       Explain `protobuf:"varint,9,opt,name=explain,proto3,enum=jobpolicy.v1.Explain" json:"explain,omitempty"`
@@ -747,8 +749,8 @@ type DecideJobResponse struct {
 	Create *CreatePods `protobuf:"bytes,3,opt,name=create,proto3" json:"create,omitempty"`
 	// Pods to delete. BEFORE status, which already counts them as terminating.
 	Delete []*DeletePod `protobuf:"bytes,4,rep,name=delete,proto3" json:"delete,omitempty"`
-	// The whole next status. AFTER create and delete, BEFORE release. Absent: the
-	// status is to be left as it is.
+	// The whole next status. AFTER create and delete, BEFORE release. Absent: do not
+	// write the status.
 	Status *JobStatus `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
 	// UIDs of pods whose tracking finalizer is to be removed. AFTER
 	// status (invariant I1). In ascending order.
@@ -770,14 +772,15 @@ type DecideJobResponse struct {
 	// BEFORE create: the pods to create belong to the gang. Only with
 	// Settings.gang_scheduling.
 	Gang *Gang `protobuf:"bytes,12,opt,name=gang,proto3" json:"gang,omitempty"`
-	// The Job itself is to be deleted, in the foreground: its time to live after
-	// it finished is over. AFTER release. The caller reads the Job past every cache
-	// first, asks again if that is another version, and deletes with UID and
-	// resourceVersion as preconditions.
+	// Delete the Job itself, with foreground propagation, because its time to live
+	// after it finished is over. AFTER release. The caller first reads the Job past
+	// every cache. If it is not the version that the request was made from, the caller
+	// asks again. Otherwise the caller deletes the Job with UID and resourceVersion as
+	// preconditions.
 	DeleteJob *DeleteJob `protobuf:"bytes,13,opt,name=delete_job,json=deleteJob,proto3" json:"delete_job,omitempty"`
 	// When to ask again. Set with DISPOSITION_APPLY. AFTER events.
 	FollowUp FollowUp `protobuf:"varint,14,opt,name=follow_up,json=followUp,proto3,enum=jobpolicy.v1.FollowUp" json:"follow_up,omitempty"`
-	// How the Job ends. Absent: it does not end yet, or it has ended.
+	// How the Job ends. Absent: it does not end yet, or it has ended already.
 	Verdict       *Verdict `protobuf:"bytes,15,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -918,8 +921,8 @@ func (x *DecideJobResponse) GetVerdict() *Verdict {
 	return nil
 }
 
-// Verdict says by which rule a Job ends. It is for the caller's metrics and
-// records; what to do about it stands in the decision's other fields.
+// Verdict says by which rule a Job ends. It is for the caller's metrics and records.
+// The other fields of the decision say what to do.
 type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The rule by which the Job ends.
@@ -986,19 +989,19 @@ func (x *Verdict) GetPolicyRuleIndex() int32 {
 	return 0
 }
 
-// Gang says that the pods of a Job are of use only together. What stands for a
-// gang in the cluster, and how it is found again, is the caller's business; for
-// Kubernetes it is a Workload with a PodGroup.
+// Gang says that the pods of a Job are of use only together. The caller chooses the
+// objects that represent a gang and how to find them again; in Kubernetes they are a
+// Workload and a PodGroup.
 type Gang struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many pods must be able to run at the same time; 2 or more.
 	MinCount int32 `protobuf:"varint,1,opt,name=min_count,json=minCount,proto3" json:"min_count,omitempty"`
-	// The Job has never begun, so that its gang may be made. Otherwise only one
-	// that is there may be used; if there is none, the pods are created without:
-	// a Job that began without a gang goes on without one.
+	// True: the Job has never started, so its gang may be created. False: only an
+	// existing gang may be used. If there is none, the pods are created without a gang,
+	// because a Job that started without a gang goes on without one.
 	//
-	// If the gang of such a Job cannot be made, nothing else of the decision may
-	// be carried out: the status would say that the Job has begun.
+	// If may_begin is true and the gang cannot be created, nothing else of the decision
+	// may be carried out, because the status would say that the Job has started.
 	MayBegin      bool `protobuf:"varint,2,opt,name=may_begin,json=mayBegin,proto3" json:"may_begin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1053,13 +1056,13 @@ type CreatePods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many. For INDEXED, the number of indexes in pods.
 	Count int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// The indexes to create a pod for, one each. INDEXED only.
+	// The indexes to create pods for, one pod each. INDEXED only.
 	Indexes *IndexSet `protobuf:"bytes,2,opt,name=indexes,proto3" json:"indexes,omitempty"`
 	// Failure counts to write on replacements, in order of index. Only with
 	// backoff_limit_per_index; an index not listed has no failures yet.
 	FailureCounts []*IndexFailureCount `protobuf:"bytes,3,rep,name=failure_counts,json=failureCounts,proto3" json:"failure_counts,omitempty"`
-	// True: pods of the Job have failed, so that new ones may replace failed ones.
-	// For the caller's metrics.
+	// True: pods of the Job have failed, so the new pods may be replacements. For the
+	// caller's metrics.
 	AfterFailures bool `protobuf:"varint,4,opt,name=after_failures,json=afterFailures,proto3" json:"after_failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1326,11 +1329,11 @@ func (x *DeleteJob) GetDueTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// JobEvent is a Kubernetes event to record on the Job or CronJob. One that tells
-// of a change comes once, with the status that makes it true. One that tells of
-// a fault in the object comes with every answer while the fault is there, also
-// with one that settles: record it as Kubernetes' recorders do, which count
-// repetitions instead of storing them.
+// JobEvent is a Kubernetes event to record on the Job or CronJob. An event about a
+// change comes once, with the status that makes it true. An event about a fault in
+// the object comes with every answer while the fault exists, also with
+// DISPOSITION_SETTLED. Record it as Kubernetes' event recorders do: they count
+// repetitions instead of storing each one.
 type JobEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Normal, or Warning.
@@ -1399,7 +1402,7 @@ type PodFailureActionCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the first matching rule does.
 	Action PodFailurePolicyAction `protobuf:"varint,1,opt,name=action,proto3,enum=jobpolicy.v1.PodFailurePolicyAction" json:"action,omitempty"`
-	// How many failed pods it was done to; 1 or more.
+	// How many failed pods it applied to; 1 or more.
 	Count         int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1452,7 +1455,7 @@ func (x *PodFailureActionCount) GetCount() int32 {
 // DecideJobsRequest asks for many Jobs at once.
 type DecideJobsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 1000. Each is judged by itself.
+	// At most 1000. Each is decided on by itself.
 	Requests      []*DecideJobRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

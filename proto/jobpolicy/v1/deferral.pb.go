@@ -26,40 +26,40 @@ const (
 type Step int32
 
 const (
-	// Not allowed in a request. A step that an engine does not know has no effect
-	// on its decision; the caller must refuse a decision that takes the step all
-	// the same.
+	// Not allowed in a request. An engine ignores a step that it does not know. The
+	// caller must refuse a decision that takes such a step although it was deferred.
 	Step_STEP_UNSPECIFIED Step = 0
-	// Pods are created. Left for later after a creation failed (quota, admission, a
-	// failing API server). Finished pods are still counted and released.
+	// Pods are created. A caller defers this after a creation failed (quota, admission,
+	// a failing API server). Finished pods are still counted and released.
 	Step_STEP_CREATE_PODS Step = 1
-	// Pods are deleted. Left for later after a deletion failed (admission, a failing
-	// API server). Everything else goes on.
+	// Pods are deleted. A caller defers this after a deletion failed (admission, a
+	// failing API server). Everything else goes on.
 	Step_STEP_DELETE_PODS Step = 2
-	// A routine status is written. Left for later to write fewer statuses of a busy
-	// Job. A status is routine if it only brings counts up to date or records
+	// A routine status is written. A caller defers this to write fewer statuses of a
+	// busy Job. A status is routine if it only brings counts up to date or records
 	// finished pods, while other pods are still active. Pods are created and deleted
 	// meanwhile.
 	//
 	// A status is not routine, and never waits, if it says that the Job begins, ends,
-	// is suspended or is resumed, or that all its pods are ready for the first time,
-	// or if as many pods stand in status.uncounted as max_uncounted_pods allows.
-	// One exception: the status that says that a Job is suspended which never ran
-	// does wait, because who creates such a Job may update it at once.
+	// is suspended or is resumed, or that all its pods are ready for the first time, or
+	// if status.uncounted holds as many pods as max_uncounted_pods allows. There is one
+	// exception: "suspended" for a Job that never ran does wait, because the client
+	// that created the Job may update it at once.
 	//
-	// A caller that sets this step, with whatever time, spaces its statuses. Its
-	// decisions differ in two ways: a decision that records many finished pods
-	// creates none if it would have to create many (FOLLOW_UP_AT_ONCE leads to
-	// them), and one decision creates at most half of max_pod_changes pods of a
+	// A caller that names this step, with any time, is said to space its statuses. Its
+	// decisions differ in two ways. A decision that records many finished pods and has
+	// many pods to create creates none; FOLLOW_UP_AT_ONCE leads to the decision that
+	// does. And one decision creates at most half of max_pod_changes pods of a
 	// NON_INDEXED Job, so that finished pods wait less for their status.
 	Step_STEP_WRITE_ROUTINE_STATUS Step = 3
-	// Finished pods are recorded by a routine status. It may be written at this
-	// time already, although STEP_WRITE_ROUTINE_STATUS is left until later: the
-	// pods' finalizers wait for it. Absent, or later than
-	// STEP_WRITE_ROUTINE_STATUS: the time of that step holds.
+	// Finished pods are recorded by a routine status. Such a status may be written at
+	// the time of this step, even if STEP_WRITE_ROUTINE_STATUS is deferred until later,
+	// because the pods' finalizers wait for it. If this step is not deferred, or until
+	// later than STEP_WRITE_ROUTINE_STATUS, the time of STEP_WRITE_ROUTINE_STATUS
+	// applies.
 	Step_STEP_RECORD_PODS Step = 4
-	// The Job of a run is created (CronJobs only). Left for later after a creation
-	// failed. Everything else goes on.
+	// The Job of a run is created (CronJobs only). A caller defers this after a
+	// creation failed. Everything else goes on.
 	Step_STEP_CREATE_JOB Step = 5
 )
 
@@ -110,13 +110,14 @@ func (Step) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_deferral_proto_rawDescGZIP(), []int{0}
 }
 
-// Deferral asks to leave one step for later. How long is the caller's choice.
+// Deferral asks the engine to leave one step for later. The caller chooses until
+// when.
 type Deferral struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required.
 	Step Step `protobuf:"varint,1,opt,name=step,proto3,enum=jobpolicy.v1.Step" json:"step,omitempty"`
-	// The step is not taken before this time. Required. Not later than the
-	// request's now: the step is not held back.
+	// The earliest time for the step. Required. If it is not later than the request's
+	// now, the step may be taken now.
 	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -22,20 +22,20 @@ const (
 )
 
 // ErrorReason says why a call got no answer. Every error that the engine itself
-// returns has a google.rpc.ErrorInfo with domain "jobpolicy.dev"; its reason is
-// the name of one of these values without the prefix ERROR_REASON_. Where a
-// retry helps, google.rpc.RetryInfo says how long to wait first. What to do
-// about each reason stands in the table of PolicyService.
+// returns has a google.rpc.ErrorInfo with domain "jobpolicy.dev"; its reason is the
+// name of one of these values without the prefix ERROR_REASON_. Where a retry helps,
+// google.rpc.RetryInfo says how long to wait first. The table at PolicyService says
+// what to do about each reason.
 //
-// An error without an ErrorInfo comes from the transport, or from something
-// between caller and engine: its code alone counts.
+// An error without an ErrorInfo comes from the transport, or from a proxy between
+// caller and engine. Then only its code counts.
 type ErrorReason int32
 
 const (
 	// Never sent.
 	ErrorReason_ERROR_REASON_UNSPECIFIED ErrorReason = 0
 	// The request breaks a rule of this contract. google.rpc.BadRequest names the
-	// fields; the message as a whole is wrong where it names none.
+	// fields; if it names none, the message as a whole is wrong.
 	ErrorReason_ERROR_REASON_INVALID_REQUEST ErrorReason = 1
 	// The request has a field or a value that this engine does not know and that
 	// could change the decision. Metadata: field.
@@ -45,8 +45,8 @@ const (
 	// The engine does not serve this version of the contract. Metadata:
 	// contract_versions, those that it serves, separated by commas.
 	ErrorReason_ERROR_REASON_UNKNOWN_VERSION ErrorReason = 4
-	// The message is compressed. The engine takes none: a few bytes could stand
-	// for very many.
+	// The message is compressed. The engine accepts no compressed messages, because a
+	// few bytes could expand to very many.
 	ErrorReason_ERROR_REASON_COMPRESSED_MESSAGE ErrorReason = 5
 	// The request is larger than the engine accepts, on the wire or decoded.
 	// Metadata: bytes, limit_bytes.
@@ -56,10 +56,10 @@ const (
 	ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE ErrorReason = 7
 	// The engine has too much to do, for all callers together.
 	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 8
-	// This caller has its share of the engine in use: open calls, memory or
-	// processors. Others are still served. Metadata: caller.
+	// This caller already uses its whole share of the engine: open calls, memory or
+	// processors. Other callers are still served. Metadata: caller.
 	ErrorReason_ERROR_REASON_CALLER_OVER_SHARE ErrorReason = 9
-	// This caller has not read so many answers that no more are made for it.
+	// This caller has so many unread answers that the engine makes no more for it.
 	// Metadata: caller.
 	ErrorReason_ERROR_REASON_UNREAD_ANSWERS ErrorReason = 10
 	// The request did not arrive within the time that the engine gives it.
@@ -70,7 +70,7 @@ const (
 	// The caller's certificate has no identity that may call this method.
 	// Metadata: caller, method.
 	ErrorReason_ERROR_REASON_CALLER_NOT_ALLOWED ErrorReason = 13
-	// A defect of the engine. Nothing else is told; the engine's log has more.
+	// A defect of the engine. The error has no details; the engine's log has them.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 14
 )
 

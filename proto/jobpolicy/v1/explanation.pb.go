@@ -22,8 +22,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Explain says how much of its explanation an answer holds. What is decided does
-// not depend on it.
+// Explain says how much of its explanation an answer holds. The decision does not
+// depend on it.
 type Explain int32
 
 const (
@@ -31,9 +31,8 @@ const (
 	Explain_EXPLAIN_UNSPECIFIED Explain = 0
 	// No explanation.
 	Explain_EXPLAIN_NONE Explain = 1
-	// What programs can count and compare: names, reasons, times and numbers. The
-	// fields that are texts for people, and the answers of the single rules, stay
-	// empty.
+	// What programs can count and compare: names, reasons, times and numbers. Fields
+	// with texts for people, and the answers of the individual rules, stay empty.
 	Explain_EXPLAIN_FACTS Explain = 2
 	// Everything.
 	Explain_EXPLAIN_FULL Explain = 3
@@ -82,7 +81,7 @@ func (Explain) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_explanation_proto_rawDescGZIP(), []int{0}
 }
 
-// WaitReason is why something is held back.
+// WaitReason is why a decision waits.
 type WaitReason int32
 
 const (
@@ -106,20 +105,20 @@ const (
 	WaitReason_WAIT_REASON_UNCOUNTED_PODS WaitReason = 8
 	// Finalizer releases must be confirmed first.
 	WaitReason_WAIT_REASON_FINALIZERS WaitReason = 9
-	// The ledger took all it may take in one round.
+	// The ledger recorded as many pods as one decision may record.
 	WaitReason_WAIT_REASON_LEDGER_FULL WaitReason = 10
-	// More changes are due than one round may make.
+	// More changes are due than one decision may make.
 	WaitReason_WAIT_REASON_CHANGE_LIMIT WaitReason = 11
 	// Nothing is due before the Job's deadline.
 	WaitReason_WAIT_REASON_DEADLINE WaitReason = 12
-	// Pods that were left out of the list must be seen first.
+	// Pods that the caller left out of the list must be listed first.
 	WaitReason_WAIT_REASON_UNLISTED_PODS WaitReason = 13
 	// A step is left for later (Wait.step): the caller asked for it, or finished
 	// pods are recorded before others are created.
 	WaitReason_WAIT_REASON_DEFERRED WaitReason = 14
 	// The next run of a CronJob is not due yet.
 	WaitReason_WAIT_REASON_SCHEDULE WaitReason = 15
-	// A run of a CronJob is due and starts after its jitter.
+	// A run of a CronJob is due and starts when its start jitter has passed.
 	WaitReason_WAIT_REASON_START_JITTER WaitReason = 16
 	// A finished Job is kept until its time to live is over.
 	WaitReason_WAIT_REASON_TTL WaitReason = 17
@@ -215,9 +214,9 @@ type Explanation struct {
 	// Every rule that was asked, in order. Rules after the deciding one are not
 	// asked and not listed. Only with EXPLAIN_FULL.
 	Rules []*RuleAnswer `protobuf:"bytes,3,rep,name=rules,proto3" json:"rules,omitempty"`
-	// What the decision waits for; empty when nothing is held back.
+	// What the decision waits for. Empty: nothing.
 	Waits []*Wait `protobuf:"bytes,4,rep,name=waits,proto3" json:"waits,omitempty"`
-	// The numbers that the rules looked at.
+	// The numbers that the rules used.
 	Facts *JobFacts `protobuf:"bytes,5,opt,name=facts,proto3" json:"facts,omitempty"`
 	// JobRef.generation of the request.
 	Generation    int64 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -297,7 +296,7 @@ func (x *Explanation) GetGeneration() int64 {
 	return 0
 }
 
-// RuleAnswer is what one rule said.
+// RuleAnswer is the answer of one rule.
 type RuleAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The rule that was asked.
@@ -361,14 +360,14 @@ func (x *RuleAnswer) GetDetail() string {
 	return ""
 }
 
-// Wait is one thing that holds a decision back.
+// Wait is one thing that a decision waits for.
 type Wait struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What kind of thing is waited for.
 	Reason WaitReason `protobuf:"varint,1,opt,name=reason,proto3,enum=jobpolicy.v1.WaitReason" json:"reason,omitempty"`
 	// What is waited for, with numbers. Only with EXPLAIN_FULL.
 	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
-	// When it ends by itself. Absent: when the state changes.
+	// When the wait ends by itself. Absent: it ends when the state changes.
 	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
 	// The step that is left for later; only with WAIT_REASON_DEFERRED.
 	Step          Step `protobuf:"varint,4,opt,name=step,proto3,enum=jobpolicy.v1.Step" json:"step,omitempty"`
@@ -434,7 +433,8 @@ func (x *Wait) GetStep() Step {
 	return Step_STEP_UNSPECIFIED
 }
 
-// JobFacts are the numbers behind the verdict, after this round's tally.
+// JobFacts are the numbers that the verdict is based on. They include what this
+// decision counts.
 type JobFacts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pods that succeeded: accounted for, recorded, and new.
@@ -443,10 +443,10 @@ type JobFacts struct {
 	Failed int32 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
 	// Failures left before backoff_limit is exceeded. 0 or more.
 	RetriesLeft int32 `protobuf:"varint,3,opt,name=retries_left,json=retriesLeft,proto3" json:"retries_left,omitempty"`
-	// Failed pods in a row since the last success; what the retry delay grows with.
+	// Failed pods in a row since the last success. The retry delay grows with it.
 	ConsecutiveFailures int32 `protobuf:"varint,4,opt,name=consecutive_failures,json=consecutiveFailures,proto3" json:"consecutive_failures,omitempty"`
-	// Pods that ought to be active now. Absent when a verdict is reached, or the
-	// Job is suspended or being deleted.
+	// Pods that should be active now. Absent: a verdict is reached, or the Job is
+	// suspended or being deleted.
 	WantedActive *int32 `protobuf:"varint,5,opt,name=wanted_active,json=wantedActive,proto3,oneof" json:"wanted_active,omitempty"`
 	// Completed indexes, new ones included. 0 unless INDEXED.
 	CompletedIndexes int32 `protobuf:"varint,6,opt,name=completed_indexes,json=completedIndexes,proto3" json:"completed_indexes,omitempty"`

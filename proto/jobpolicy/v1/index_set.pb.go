@@ -78,10 +78,9 @@ func (x *IndexRange) GetLast() int32 {
 
 // IndexSet is a set of completion indexes, written as ranges.
 //
-// On the way in, ranges must be in ascending order and must not overlap;
-// neighbours that touch are accepted. On the way out, touching neighbours are
-// always joined, so equal sets have equal bytes (invariant I7).
-// An absent IndexSet means the empty set.
+// In a request, ranges must be in ascending order and must not overlap; adjacent
+// ranges are accepted. In a response, adjacent ranges are always joined, so equal
+// sets have equal bytes (invariant I7). An absent IndexSet means the empty set.
 type IndexSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 200000 ranges: twice the 100000 indexes that the Kubernetes API

@@ -128,8 +128,8 @@ func (RestartPolicy) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{1}
 }
 
-// PodReplacementPolicy is spec.podReplacementPolicy: when a pod that is going
-// away may be replaced.
+// PodReplacementPolicy is spec.podReplacementPolicy: when a pod that has failed or is
+// being deleted may be replaced.
 type PodReplacementPolicy int32
 
 const (
@@ -358,13 +358,13 @@ type JobRef struct {
 	// the 16 bytes of the Job's metadata.uid. Everything the
 	// caller remembers about a Job is keyed by it, never by name (invariant I8).
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Set by the caller; metadata.namespace, at most 253 bytes. Only used in texts.
+	// Set by the caller; metadata.namespace, at most 253 bytes. Used only in messages.
 	// Absent: Jobs have no namespace.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Set by the caller; metadata.name, 1 to 253 bytes. Only used in texts.
+	// Set by the caller; metadata.name, 1 to 253 bytes. Used only in messages.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Set by the caller; metadata.generation, 0 or more. 0 means unknown. Echoed
-	// in Explanation.generation, so that a reader can tell which spec was judged.
+	// Set by the caller; metadata.generation, 0 or more. 0 means unknown. Echoed in
+	// Explanation.generation, so that a reader knows which spec the decision is about.
 	Generation    int64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -428,23 +428,23 @@ func (x *JobRef) GetGeneration() int64 {
 	return 0
 }
 
-// JobSpec holds the facts of a Job's spec that policy reads. The pod template
-// is not among them: the caller keeps it and makes pods of it.
+// JobSpec holds those fields of a Job's spec that the engine reads. The pod template
+// is not one of them: the caller keeps it and creates pods from it.
 type JobSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; absent means NON_INDEXED.
 	CompletionMode CompletionMode `protobuf:"varint,1,opt,name=completion_mode,json=completionMode,proto3,enum=jobpolicy.v1.CompletionMode" json:"completion_mode,omitempty"`
 	// Set by the caller; spec.parallelism, 0 or more. 0 pauses the Job.
 	Parallelism int32 `protobuf:"varint,2,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
-	// Set by the caller; spec.completions, 0 or more. Absent makes the Job a
-	// work queue: it is complete when one pod succeeded and none is left.
+	// Set by the caller; spec.completions, 0 or more. Absent: the Job is a work queue,
+	// which is complete when at least one pod has succeeded and no pod is left.
 	// Required for INDEXED.
 	Completions *int32 `protobuf:"varint,3,opt,name=completions,proto3,oneof" json:"completions,omitempty"`
 	// Set by the caller; spec.backoffLimit, 0 or more (the API server's default
 	// is 6, and 2147483647 with backoff_limit_per_index).
 	BackoffLimit int32 `protobuf:"varint,4,opt,name=backoff_limit,json=backoffLimit,proto3" json:"backoff_limit,omitempty"`
-	// Set by the caller; spec.backoffLimitPerIndex, 0 or more. INDEXED only.
-	// Absent: failures are not limited by index.
+	// Set by the caller; spec.backoffLimitPerIndex, 0 or more. INDEXED only. Absent:
+	// failures are not limited per index.
 	BackoffLimitPerIndex *int32 `protobuf:"varint,5,opt,name=backoff_limit_per_index,json=backoffLimitPerIndex,proto3,oneof" json:"backoff_limit_per_index,omitempty"`
 	// Set by the caller; spec.maxFailedIndexes, 0 or more; only together with
 	// backoff_limit_per_index. Absent: no such limit.
@@ -463,30 +463,30 @@ type JobSpec struct {
 	// Set by the caller; spec.successPolicy; INDEXED only. Absent: the Job
 	// succeeds by its completions.
 	SuccessPolicy *SuccessPolicy `protobuf:"bytes,12,opt,name=success_policy,json=successPolicy,proto3" json:"success_policy,omitempty"`
-	// Set by the caller; spec.ttlSecondsAfterFinished in seconds, 0 or more.
-	// Absent: the Job is kept. Left aside by an engine that does not list
+	// Set by the caller; spec.ttlSecondsAfterFinished in seconds, 0 or more. Absent:
+	// the Job is kept. Ignored by an engine that does not list
 	// CAPABILITY_TTL_AFTER_FINISHED.
 	TtlSecondsAfterFinished *int32 `protobuf:"varint,13,opt,name=ttl_seconds_after_finished,json=ttlSecondsAfterFinished,proto3,oneof" json:"ttl_seconds_after_finished,omitempty"`
-	// Set by the caller; true when the Job itself has a deletion timestamp. No pods
-	// are created or deleted then, but finalizers are released. Whether its
-	// namespace is being deleted stands in DecideJobRequest.namespace_deleting.
+	// Set by the caller; true when the Job itself has a deletion timestamp. Then no
+	// pods are created or deleted, but finalizers are released. For a namespace that is
+	// being deleted, see DecideJobRequest.namespace_deleting.
 	Deleting bool `protobuf:"varint,14,opt,name=deleting,proto3" json:"deleting,omitempty"`
-	// Set by the caller; true when spec.template.spec.schedulingGroup is set:
-	// somebody else says together with what the pods are to be scheduled.
+	// Set by the caller; true when spec.template.spec.schedulingGroup is set. Then
+	// someone else decides which pods are scheduled together with this Job's pods.
 	HasSchedulingGroup bool `protobuf:"varint,15,opt,name=has_scheduling_group,json=hasSchedulingGroup,proto3" json:"has_scheduling_group,omitempty"`
 	// Set by the caller; the Job's annotations whose names begin with jobpolicy.dev/,
-	// as they are written. The caller need not know any of them. The engine reads
-	// those below and ignores all others. A value that it cannot read is ignored,
-	// too, with a Warning event InvalidAnnotation that names the annotation and what
-	// was expected.
+	// as they are written. The caller need not know any of them. The engine reads those
+	// below and ignores all others. It also ignores a value that it cannot read, and
+	// emits a Warning event InvalidAnnotation that names the annotation and what was
+	// expected.
 	//
 	//	jobpolicy.dev/ttl-seconds-after-complete   whole seconds, 0 or more: how long the
 	//	jobpolicy.dev/ttl-seconds-after-failed     Job is kept after it is Complete or
 	//	                                           Failed; instead of
 	//	                                           ttl_seconds_after_finished
 	//
-	// A value has at most 4096 bytes: the caller cuts a longer one. Names and values
-	// have at most 1 MiB together.
+	// A value has at most 4096 bytes: the caller truncates a longer one. Names and
+	// values have at most 1 MiB together.
 	Annotations   map[string]string `protobuf:"bytes,16,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -749,7 +749,7 @@ func (x *PodFailurePolicyRule) GetOnPodConditions() []*PodConditionPattern {
 // container that exited with 0 never matches.
 type ExitCodesRequirement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The container or init container meant. Absent: any.
+	// The name of a container or init container. Absent: any container matches.
 	ContainerName *string `protobuf:"bytes,1,opt,name=container_name,json=containerName,proto3,oneof" json:"container_name,omitempty"`
 	// Required.
 	Operator ExitCodeOperator `protobuf:"varint,2,opt,name=operator,proto3,enum=jobpolicy.v1.ExitCodeOperator" json:"operator,omitempty"`
@@ -912,7 +912,7 @@ func (x *SuccessPolicy) GetRules() []*SuccessPolicyRule {
 	return nil
 }
 
-// SuccessPolicyRule is met when the succeeded indexes cover what it asks for.
+// SuccessPolicyRule is met when as many of its indexes have succeeded as it requires.
 type SuccessPolicyRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: any indexes.
@@ -970,9 +970,9 @@ func (x *SuccessPolicyRule) GetSucceededCount() int32 {
 // JobCondition is one entry of status.conditions.
 type JobCondition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The condition type. The engine reads and writes Suspended,
-	// SuccessCriteriaMet, FailureTarget, Complete and Failed, and hands every
-	// other type through untouched. 1 to 317 bytes.
+	// The condition type. The engine reads and writes Suspended, SuccessCriteriaMet,
+	// FailureTarget, Complete and Failed, and returns every other type unchanged. 1 to
+	// 317 bytes.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Required.
 	Status ConditionStatus `protobuf:"varint,2,opt,name=status,proto3,enum=jobpolicy.v1.ConditionStatus" json:"status,omitempty"`
@@ -1060,9 +1060,9 @@ func (x *JobCondition) GetLastTransitionTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// UncountedTerminatedPods is status.uncountedTerminatedPods: pods that are
-// recorded as finished but not yet in the counters, because their finalizer is
-// not confirmed gone. A UID stands in at most one list, once (invariant I3).
+// UncountedTerminatedPods is status.uncountedTerminatedPods: pods that are recorded
+// as finished but not yet in the counters, because their finalizer is not confirmed
+// gone. A UID is in at most one of the lists, and only once (invariant I3).
 type UncountedTerminatedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pod UIDs, at most 100000.
@@ -1117,21 +1117,22 @@ func (x *UncountedTerminatedPods) GetFailed() [][]byte {
 	return nil
 }
 
-// JobStatus is the Job's status: as last written on the way in, as it is to be
-// written on the way out. It is always the whole status, never a patch.
+// JobStatus is the Job's status. In a request it is the status as last written; in a
+// response it is the status to write. It is always the whole status, never a patch.
 type JobStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of the API object, which readers rely on. No type twice; at
-	// most 100 of types that the engine does not write (see JobCondition.type).
+	// In the order of the API object, which readers rely on. Each type at most once. At
+	// most 100 conditions have a type that the engine does not write (see
+	// JobCondition.type).
 	Conditions []*JobCondition `protobuf:"bytes,1,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	// When the Job first (or, after a resume, last) began to be active. Absent:
-	// not yet, or suspended.
+	// When the Job started or, if it was resumed, when it was last resumed. Absent: it
+	// has not started, or is suspended.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When the Job became Complete. Absent in every other case (invariant I5).
 	CompletionTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=completion_time,json=completionTime,proto3" json:"completion_time,omitempty"`
 	// Pods that are pending or running and not being deleted. 0 or more.
 	Active int32 `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
-	// Active pods with a Ready condition. Never above active (invariant I5).
+	// Active pods with a Ready condition. Never more than active (invariant I5).
 	// Absent: never counted.
 	Ready *int32 `protobuf:"varint,5,opt,name=ready,proto3,oneof" json:"ready,omitempty"`
 	// Pods being deleted that have not reached a terminal phase. Absent: never

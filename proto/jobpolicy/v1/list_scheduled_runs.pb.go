@@ -22,19 +22,19 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ListScheduledRunsRequest asks when schedules are due next, and which of their
-// times were missed. It is for dashboards, for checks of a schedule before it is
-// applied, and for controllers that start something else than Jobs.
+// ListScheduledRunsRequest asks when schedules are due next, and which of their times
+// were missed. It is for dashboards, for checks of a schedule before it is applied,
+// and for controllers that start something other than Jobs.
 type ListScheduledRunsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; the time the answer is made for. Required.
 	Now *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=now,proto3" json:"now,omitempty"`
 	// Set by the caller; at most 100.
 	Schedules []*ScheduleHistory `protobuf:"bytes,2,rep,name=schedules,proto3" json:"schedules,omitempty"`
-	// Set by the caller; how many times to come are listed of each. Absent or 0: 1.
-	// At most 100.
+	// Set by the caller; how many future times to list for each schedule. Absent or 0:
+	// 1. At most 100.
 	MaxNext int32 `protobuf:"varint,3,opt,name=max_next,json=maxNext,proto3" json:"max_next,omitempty"`
-	// Set by the caller; how many missed times are listed of each. 0 to 10.
+	// Set by the caller; how many missed times to list for each schedule. 0 to 10.
 	MaxMissed     int32 `protobuf:"varint,4,opt,name=max_missed,json=maxMissed,proto3" json:"max_missed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -101,14 +101,15 @@ func (x *ListScheduledRunsRequest) GetMaxMissed() int32 {
 // ScheduleHistory is a schedule, and when it last had a run.
 type ScheduleHistory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set by the caller; required. Read are schedule, time_zone, local_time_zone,
-	// creation_time, which is required, and dst_repeated_hour and dst_skipped_hour
-	// of options; every other field may be left out.
+	// Set by the caller; required. The engine reads schedule, time_zone,
+	// local_time_zone, creation_time, which is required, and the annotations
+	// jobpolicy.dev/dst-repeated-hour and jobpolicy.dev/dst-skipped-hour. Every other
+	// field may be left out.
 	Spec *CronJobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
-	// Set by the caller; the scheduled time of the last run that was started. One
-	// that is ahead of now, and behind the next time of the schedule, is read as
-	// now: the clock was ahead when it was written. Absent: there was none since
-	// creation_time.
+	// Set by the caller; the scheduled time of the last run that was started. A time
+	// that is later than now, and also later than the next time of the schedule, is
+	// read as now, because the clock was ahead when it was written. Absent: there was
+	// none since creation_time.
 	LastScheduleTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_schedule_time,json=lastScheduleTime,proto3" json:"last_schedule_time,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -213,7 +214,7 @@ type ScheduledRuns struct {
 	// The times that were due since the last run, the newest first. Of these, a
 	// CronJob starts the newest.
 	Missed []*timestamppb.Timestamp `protobuf:"bytes,2,rep,name=missed,proto3" json:"missed,omitempty"`
-	// How many there are of those, listed or not; an estimate above 100.
+	// How many missed times there are, listed or not; an estimate above 100.
 	MissedCount int64 `protobuf:"varint,3,opt,name=missed_count,json=missedCount,proto3" json:"missed_count,omitempty"`
 	// Why the schedule or its time zone cannot be read. Empty: they can.
 	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`

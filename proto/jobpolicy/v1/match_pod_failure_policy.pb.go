@@ -28,13 +28,13 @@ type MatchPodFailurePolicyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; spec.podFailurePolicy. Absent: no rule matches.
 	Policy *PodFailurePolicy `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Set by the caller; metadata.namespace of the pods, at most 253 bytes. Only
-	// used in texts.
+	// Set by the caller; metadata.namespace of the pods, at most 253 bytes. Used only
+	// in messages.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Set by the caller; how the pods failed. At most 10000.
 	Failures []*PodFailure `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`
 	// Set by a caller whose pods have another name, as Settings.pod_noun; used in
-	// texts. At most 32 bytes. Absent: "pod".
+	// messages. At most 32 bytes. Absent: "pod".
 	PodNoun       string `protobuf:"bytes,4,opt,name=pod_noun,json=podNoun,proto3" json:"pod_noun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -144,7 +144,7 @@ func (x *MatchPodFailurePolicyResponse) GetMatches() []*PodFailureMatch {
 	return nil
 }
 
-// PodFailureMatch is what a pod failure policy makes of one failed pod.
+// PodFailureMatch says how a pod failure policy handles one failed pod.
 type PodFailureMatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the first matching rule does; COUNT if no rule matches. Always set.

@@ -27,8 +27,8 @@ type MatchSuccessPolicyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; spec.successPolicy. Absent: no rule is met.
 	Policy *SuccessPolicy `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Set by the caller; spec.completions, 0 or more. Indexes from it on do not
-	// count, neither in the policy nor in succeeded_indexes.
+	// Set by the caller; spec.completions, 0 or more. Only indexes below it count, both
+	// in the policy and in succeeded_indexes.
 	Completions int32 `protobuf:"varint,2,opt,name=completions,proto3" json:"completions,omitempty"`
 	// Set by the caller; the indexes that succeeded. While there are none, no rule
 	// is met.

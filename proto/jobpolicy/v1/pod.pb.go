@@ -89,18 +89,19 @@ type PodSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pods in a non-terminal phase without a deletion timestamp.
 	Active int32 `protobuf:"varint,1,opt,name=active,proto3" json:"active,omitempty"`
-	// Active pods whose Ready condition is true. Not above active.
+	// Active pods whose Ready condition is true. Not more than active.
 	Ready int32 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
 	// Pods in a non-terminal phase with a deletion timestamp.
 	Terminating int32 `protobuf:"varint,3,opt,name=terminating,proto3" json:"terminating,omitempty"`
-	// Active pods that hold the tracking finalizer. Not above active.
+	// Active pods that hold the tracking finalizer. Not more than active.
 	TrackedActive int32 `protobuf:"varint,4,opt,name=tracked_active,json=trackedActive,proto3" json:"tracked_active,omitempty"`
 	// Container restarts, init containers included, added up over all pods in
 	// phase Pending or Running. Read only with RESTART_POLICY_ON_FAILURE.
 	Restarts int64 `protobuf:"varint,5,opt,name=restarts,proto3" json:"restarts,omitempty"`
-	// Indexes of active pods. INDEXED only. Not more indexes than active pods; a
-	// pod without a valid index is counted in active alone, which is how the
-	// engine notices duplicates and strays.
+	// Indexes of active pods. INDEXED only. Not more indexes than active pods. A pod
+	// without a valid index counts only in active. If active is more than the number of
+	// these indexes, the engine knows that some pods share an index or have no valid
+	// one.
 	ActiveIndexes *IndexSet `protobuf:"bytes,6,opt,name=active_indexes,json=activeIndexes,proto3" json:"active_indexes,omitempty"`
 	// Indexes of terminating pods. INDEXED only. Not more indexes than
 	// terminating pods.
@@ -188,9 +189,9 @@ func (x *PodSummary) GetTerminatingIndexes() *IndexSet {
 	return nil
 }
 
-// UnaccountedPod is a pod that still holds the tracking finalizer and has
-// finished or is being deleted: the rows of the ledger. Each such pod has a
-// row, unless the caller cut the list (see UnlistedPods).
+// UnaccountedPod is a row of the ledger: a pod that still holds the tracking
+// finalizer, and that has finished or is being deleted. Each such pod has a row,
+// unless the caller cut the list (see UnlistedPods).
 type UnaccountedPod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The pod's UID, 1 to 64 bytes (in Kubernetes the 16 bytes of metadata.uid);
@@ -198,15 +199,15 @@ type UnaccountedPod struct {
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// Required.
 	Phase PodPhase `protobuf:"varint,2,opt,name=phase,proto3,enum=jobpolicy.v1.PodPhase" json:"phase,omitempty"`
-	// True when the pod has a deletion timestamp. Required to be true for a
-	// phase that is not terminal.
+	// True when the pod has a deletion timestamp. Must be true if the phase is not
+	// terminal.
 	Deleting bool `protobuf:"varint,3,opt,name=deleting,proto3" json:"deleting,omitempty"`
-	// The pod's completion index. Absent: none, or not a number.
+	// The pod's completion index. Absent: the pod has none, or it is not a number.
 	Index *int32 `protobuf:"varint,4,opt,name=index,proto3,oneof" json:"index,omitempty"`
-	// When the pod finished: the latest end of its containers (restartable init
-	// containers included), else when it stopped being ready, else when its
-	// deletion was asked for, else when it was created. Never before it was
-	// created, whatever its node's clock says. Required.
+	// When the pod finished. Required. It is the first of these times that is known:
+	// the latest end of its containers (restartable init containers included), the time
+	// it stopped being ready, the time its deletion was requested, the time it was
+	// created. It is never before the pod's creation, even if its node's clock says so.
 	FinishedTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=finished_time,json=finishedTime,proto3" json:"finished_time,omitempty"`
 	// Why the pod failed. Needed only with a pod failure policy.
 	Failure *PodFailure `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
@@ -304,18 +305,18 @@ func (x *UnaccountedPod) GetIndexIgnoredFailureCount() int32 {
 	return 0
 }
 
-// PodFailure holds what a pod failure policy looks at.
+// PodFailure holds the facts that a pod failure policy reads.
 type PodFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pod's name, at most 253 bytes; named in the message of a Job that fails
-	// for this pod.
+	// The pod's name, at most 253 bytes; if the Job fails because of this pod, the
+	// message of its condition names the pod.
 	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// Terminated containers with an exit code other than 0: app containers
 	// first, then init containers, each in the order of the status. Those that no
 	// rule of the policy can match may be left out. At most 1000.
 	ContainerExits []*ContainerExit `protobuf:"bytes,2,rep,name=container_exits,json=containerExits,proto3" json:"container_exits,omitempty"`
-	// The pod's conditions, at most 100. Those that no rule of the policy names may
-	// be left out, but DisruptionTarget tells that the next pod need not wait.
+	// The pod's conditions, at most 100. Those that no rule of the policy names may be
+	// left out, except DisruptionTarget: it shows that the next pod need not wait.
 	Conditions    []*PodConditionPattern `protobuf:"bytes,3,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -427,12 +428,12 @@ func (x *ContainerExit) GetExitCode() int32 {
 	return 0
 }
 
-// UnlistedPods counts pods that deserve an UnaccountedPod row but were left
-// out because the list was cut. They are decided on in a later round; until
-// then they count towards limits so that nothing is created or finished early.
-// A caller that cuts the list keeps the rows of all pods whose UID stands in
-// status.uncounted: those are counted there already. Of the others it best keeps
-// those that finished first.
+// UnlistedPods counts pods that should have an UnaccountedPod row but have none,
+// because the caller cut the list. A later decision deals with them. Until then they
+// count towards limits, so that no pod is created and no Job ends too early. A caller
+// that cuts the list keeps the rows of all pods whose UID is in status.uncounted,
+// because they are counted there already. Of the other pods it should keep those that
+// finished first.
 type UnlistedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pods in phase Succeeded.
@@ -441,16 +442,17 @@ type UnlistedPods struct {
 	Failed int32 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
 	// Indexes of the succeeded ones, not more than succeeded. INDEXED only.
 	SucceededIndexes *IndexSet `protobuf:"bytes,3,opt,name=succeeded_indexes,json=succeededIndexes,proto3" json:"succeeded_indexes,omitempty"`
-	// Those of failed that are being deleted and have not ended, where such pods
-	// are judged by how they end: with the pod replacement policy FAILED or a pod
-	// failure policy. Not more than failed. Pods are created without waiting for
-	// them to be listed: they count as terminating until they end.
+	// Those of failed that are being deleted and have not ended. Needed only with the
+	// pod replacement policy FAILED or with a pod failure policy, because only then it
+	// matters how such a pod ends. Not more than failed. The engine creates pods
+	// without waiting until these are listed: they count as terminating until they end.
 	Ending int32 `protobuf:"varint,4,opt,name=ending,proto3" json:"ending,omitempty"`
-	// Indexes of failed, as far as they have one; INDEXED only. Not more than
-	// failed. With backoff_limit_per_index, these indexes get no pod before theirs
-	// are listed, and the others do. A caller then lists all failed pods of an index
-	// or none, or that index may wait for ever. Absent: not known; with
-	// backoff_limit_per_index no index gets a pod while failed pods are unlisted.
+	// Indexes of those pods in failed that have one; INDEXED only. Not more than
+	// failed. With backoff_limit_per_index, an index in this set gets no new pod until
+	// its failed pods are listed; all other indexes do. The caller must then list
+	// either all failed pods of an index or none of them, because otherwise the index
+	// may wait forever. Absent: not known. Then, with backoff_limit_per_index, no index
+	// gets a pod while failed pods are unlisted.
 	FailedIndexes *IndexSet `protobuf:"bytes,5,opt,name=failed_indexes,json=failedIndexes,proto3" json:"failed_indexes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -530,17 +532,18 @@ type ActivePod struct {
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// PENDING, RUNNING or UNKNOWN.
 	Phase PodPhase `protobuf:"varint,2,opt,name=phase,proto3,enum=jobpolicy.v1.PodPhase" json:"phase,omitempty"`
-	// The pod's completion index. Absent: none, or not a number.
+	// The pod's completion index. Absent: the pod has none, or it is not a number.
 	Index *int32 `protobuf:"varint,3,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	// True when the pod is assigned to a node.
 	Scheduled bool `protobuf:"varint,4,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
 	// True when the pod's Ready condition is true.
 	Ready bool `protobuf:"varint,5,opt,name=ready,proto3" json:"ready,omitempty"`
-	// Since when. Absent when not ready or not known.
+	// When the pod last became ready. Absent: it is not ready, or the time is not
+	// known.
 	ReadySince *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ready_since,json=readySince,proto3" json:"ready_since,omitempty"`
 	// The highest restart count among regular containers. 0 or more.
 	MaxRestarts int32 `protobuf:"varint,7,opt,name=max_restarts,json=maxRestarts,proto3" json:"max_restarts,omitempty"`
-	// metadata.creationTimestamp. Absent sorts as newest.
+	// metadata.creationTimestamp. Absent: the pod counts as the newest.
 	CreatedTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_time,json=createdTime,proto3" json:"created_time,omitempty"`
 	// True when the pod holds the tracking finalizer.
 	Tracked bool `protobuf:"varint,9,opt,name=tracked,proto3" json:"tracked,omitempty"`
@@ -655,9 +658,9 @@ type ActivePods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 100000 rows; as many as PodSummary.active, or fewer if truncated.
 	Pods []*ActivePod `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
-	// True when there are more active pods than rows. Then the engine chooses
-	// among the rows it has. A pod that stands in confirmed_releases and is active
-	// all the same has no row.
+	// True when there are more active pods than rows. Then the engine chooses among the
+	// rows it has. A pod whose UID is in confirmed_releases has no row, even if it is
+	// active.
 	Truncated     bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -707,13 +710,14 @@ func (x *ActivePods) GetTruncated() bool {
 	return false
 }
 
-// InFlight counts the caller's own writes that were sent but of which it does
-// not know yet whether they took effect.
+// InFlight counts the writes that the caller has sent and whose effect it does not
+// know yet.
 type InFlight struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Pod creations whose outcome or whose pod has not been seen. They count as
-	// active when pods are created (invariant I6). While there are any, no Job
-	// reaches its completions, and none becomes Complete or Failed.
+	// Pod creations whose outcome is not known, or whose pod the caller has not seen.
+	// They count as active pods when the engine decides how many to create (invariant
+	// I6). While there are any, the Job does not reach its completions, and it becomes
+	// neither Complete nor Failed.
 	Creates int32 `protobuf:"varint,1,opt,name=creates,proto3" json:"creates,omitempty"`
 	// The indexes of those creations. INDEXED only; not more than creates.
 	CreateIndexes *IndexSet `protobuf:"bytes,2,opt,name=create_indexes,json=createIndexes,proto3" json:"create_indexes,omitempty"`
@@ -765,19 +769,19 @@ func (x *InFlight) GetCreateIndexes() *IndexSet {
 	return nil
 }
 
-// Freshness says how current the caller's view is. Versions are Kubernetes
-// resource versions: decimal numbers that grow with every write.
-// Where written is above observed, the answer is DISPOSITION_WAIT. A write
-// whose outcome is not known has no version: read the object before asking.
+// Freshness says how current the caller's view is. Versions are Kubernetes resource
+// versions: decimal numbers that grow with every write. If a written version is
+// higher than the observed one, the answer is DISPOSITION_WAIT. A write whose outcome
+// is not known has no version: read the object again before you ask.
 //
-// This is for callers that count pods in a cache which only a watch fills: with
-// observed from the watch alone, the engine waits until the cache has caught up. A
-// caller that takes the answers to its own writes into its view has nothing to wait
-// for, vouches for the view, and leaves the message out. So does the executor.
+// This message is for callers whose cache is filled by a watch alone: the engine
+// waits until the watch has delivered the caller's own writes. A caller that adds the
+// results of its own writes to its cache need not wait. It guarantees that its view
+// is current and leaves the message out, as our executor does.
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resource version of the Job that spec and status were read from.
-	// Absent: the caller vouches for freshness by other means.
+	// The resource version of the Job that spec and status were read from. Absent: the
+	// caller guarantees by other means that its view is current.
 	JobObserved string `protobuf:"bytes,1,opt,name=job_observed,json=jobObserved,proto3" json:"job_observed,omitempty"`
 	// The resource version that the caller's last write to the Job returned.
 	JobWritten string `protobuf:"bytes,2,opt,name=job_written,json=jobWritten,proto3" json:"job_written,omitempty"`
@@ -851,8 +855,8 @@ func (x *Freshness) GetPodsWritten() string {
 // restart of caller and engine (invariant I10).
 type RetryFacts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When a pod of the Job last succeeded. Absent: never. One that is later than
-	// the request's now does not count.
+	// When a pod of the Job last succeeded. Absent: never. A time later than the
+	// request's now is ignored.
 	LastSuccessTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=last_success_time,json=lastSuccessTime,proto3" json:"last_success_time,omitempty"`
 	// The most recent failed pods, at most 64, whether accounted for or not, in
 	// any order. Those at or before last_success_time are ignored. Once there
@@ -911,8 +915,8 @@ type PodFailureFact struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As UnaccountedPod.finished_time. Required.
 	FinishedTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=finished_time,json=finishedTime,proto3" json:"finished_time,omitempty"`
-	// Needed only with a pod failure policy: a disruption (condition
-	// DisruptionTarget) that it ignores does not delay. Every other failure does
+	// Needed only with a pod failure policy: a disruption (condition DisruptionTarget)
+	// that the policy ignores does not delay the next pod. Every other failure does
 	// (invariant I12).
 	Failure       *PodFailure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -21,10 +21,10 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Rule is one of the rules by which the engine decides: how a Job ends, and
-// whether a run of a CronJob is started. Those of each kind stand here in the
-// order in which they are asked; the first that decides stands. In metrics, traces
-// and documents a rule has its name in another form: backoffLimitExceeded.
+// Rule is one rule of the engine. Some rules decide how a Job ends, the others
+// whether a run of a CronJob is started. Each kind is listed in the order in which
+// the engine asks its rules; the first rule that decides wins. Metrics, traces and
+// documents write a rule's name in camel case, for example backoffLimitExceeded.
 type Rule int32
 
 const (
@@ -46,11 +46,11 @@ const (
 	Rule_RULE_ALL_INDEXES_FINISHED_SOME_FAILED Rule = 7
 	// The succeeded indexes meet a rule of the success policy.
 	Rule_RULE_SUCCESS_POLICY_MET Rule = 8
-	// As many pods, or indexes, succeeded as completions asks for.
+	// As many pods, or indexes, succeeded as completions requires.
 	Rule_RULE_COMPLETIONS_REACHED Rule = 9
 	// The CronJob is being deleted: no run is started.
 	Rule_RULE_DELETING Rule = 101
-	// Somebody asks for a run, whatever the schedule says.
+	// Someone asked for a run now, independently of the schedule.
 	Rule_RULE_RUN_NOW_ASKED Rule = 102
 	// The schedule's time zone cannot be found.
 	Rule_RULE_UNKNOWN_TIME_ZONE Rule = 103
@@ -60,21 +60,21 @@ const (
 	Rule_RULE_TOO_MANY_FAILURES Rule = 105
 	// The schedule cannot be read.
 	Rule_RULE_UNPARSABLE_SCHEDULE Rule = 106
-	// The schedule never comes.
+	// No time will ever match the schedule.
 	Rule_RULE_NEVER_DUE Rule = 107
-	// The schedule has not come since the last run.
+	// No time of the schedule has come since the last run.
 	Rule_RULE_NOTHING_DUE Rule = 108
 	// The run would start later than starting_deadline_seconds allows.
 	Rule_RULE_STARTING_DEADLINE_PASSED Rule = 109
-	// The run has a Job.
+	// The run has a Job already.
 	Rule_RULE_ALREADY_STARTED Rule = 110
 	// A Job that the CronJob does not control has the run's name.
 	Rule_RULE_NAME_TAKEN Rule = 111
-	// The run starts a little later than it is due.
+	// The run is due, and starts when its start jitter has passed.
 	Rule_RULE_START_JITTER Rule = 112
-	// Runs before it have not ended, and the concurrency policy is FORBID.
+	// An earlier run has not ended, and the concurrency policy is FORBID.
 	Rule_RULE_CONCURRENCY_FORBIDDEN Rule = 113
-	// The caller wants no Job created yet.
+	// The caller asked not to create the Job yet.
 	Rule_RULE_CREATION_HELD Rule = 114
 	// The run is started.
 	Rule_RULE_RUN_DUE Rule = 115

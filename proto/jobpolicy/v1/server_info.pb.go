@@ -28,7 +28,8 @@ type Capability int32
 const (
 	// Never listed.
 	Capability_CAPABILITY_UNSPECIFIED Capability = 0
-	// Capabilities are listed at all; tells "too old to say" from "no".
+	// The server lists capabilities. A server that does not list this one is too old to
+	// say what it supports.
 	Capability_CAPABILITY_CAPABILITIES            Capability = 1
 	Capability_CAPABILITY_NON_INDEXED             Capability = 2
 	Capability_CAPABILITY_INDEXED                 Capability = 3
@@ -40,7 +41,7 @@ const (
 	Capability_CAPABILITY_SUCCESS_POLICY          Capability = 9
 	Capability_CAPABILITY_POD_REPLACEMENT_POLICY  Capability = 10
 	Capability_CAPABILITY_TTL_AFTER_FINISHED      Capability = 11
-	// Settings.gang_scheduling is heeded.
+	// Settings.gang_scheduling is supported.
 	Capability_CAPABILITY_GANG_SCHEDULING Capability = 12
 	Capability_CAPABILITY_CRON_JOB        Capability = 13
 	// CheckJobStatus is served.
@@ -161,7 +162,7 @@ type GetServerInfoResponse struct {
 	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
 	// The contract packages served, for example jobpolicy.v1.
 	ContractVersions []string `protobuf:"bytes,2,rep,name=contract_versions,json=contractVersions,proto3" json:"contract_versions,omitempty"`
-	// What the engine decides on. A capability that is not listed is not there.
+	// What the engine decides on. A capability that is not listed is not supported.
 	Capabilities []Capability `protobuf:"varint,3,rep,packed,name=capabilities,proto3,enum=jobpolicy.v1.Capability" json:"capabilities,omitempty"`
 	// The largest request accepted, in bytes.
 	MaxRequestBytes int64 `protobuf:"varint,4,opt,name=max_request_bytes,json=maxRequestBytes,proto3" json:"max_request_bytes,omitempty"`

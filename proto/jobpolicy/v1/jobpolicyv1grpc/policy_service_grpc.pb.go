@@ -40,42 +40,45 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PolicyService decides what is to become of Jobs, and checks what others
-// decided. It is stateless: any replica may answer any call, and the same
-// request always gets the same answer, byte for byte.
+// PolicyService decides for a controller what to do about a Job or a CronJob, and
+// checks the Job statuses that a controller wants to write. It is stateless: any
+// replica may answer any call, and the same request always gets the same answer, byte
+// for byte.
 //
-// What a caller must do, by code and by the reason in google.rpc.ErrorInfo (see
-// ErrorReason). Every RPC may return every row; UNSUPPORTED_FIELD only those with
-// a spec. The item of a batch has the rows INVALID_REQUEST, UNSUPPORTED_FIELD and
-// INTERNAL for itself; every other row is of the whole batch.
+// The table says what a caller must do, by code and by the reason in
+// google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but only an
+// RPC with a spec returns UNSUPPORTED_FIELD. In a batch, INVALID_REQUEST,
+// UNSUPPORTED_FIELD and INTERNAL concern a single item; every other row concerns the
+// whole batch.
 //
 //	code                 reason              what the caller does
 //	OK                   -                   act on the answer: carry a decision out
-//	INVALID_ARGUMENT     INVALID_REQUEST     mend the request: the same one will never be accepted
-//	UNIMPLEMENTED        UNSUPPORTED_FIELD   leave the Job alone, say so, and ask again when the
-//	                                         server's version changes
+//	INVALID_ARGUMENT     INVALID_REQUEST     correct the request: the same one will never be accepted
+//	UNIMPLEMENTED        UNSUPPORTED_FIELD   leave the Job alone, report it, and ask again when
+//	                                         the server's version changes
 //	UNIMPLEMENTED        UNKNOWN_METHOD      do without the method; the server is older
 //	UNIMPLEMENTED        UNKNOWN_VERSION     call a version of the contract that the server has
 //	UNIMPLEMENTED        COMPRESSED_MESSAGE  switch compression off
 //	RESOURCE_EXHAUSTED   REQUEST_TOO_LARGE   send less: cut unaccounted_pods, make batches smaller
 //	RESOURCE_EXHAUSTED   ANSWER_TOO_LARGE    ask for less: make batches smaller
 //	RESOURCE_EXHAUSTED   OVERLOADED          wait as long as RetryInfo says, then with growing delay
-//	RESOURCE_EXHAUSTED   CALLER_OVER_SHARE   the same, and have fewer calls open at a time
-//	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      read the answers that are there first
+//	RESOURCE_EXHAUSTED   CALLER_OVER_SHARE   the same, and make fewer calls at a time
+//	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      first read the answers that are waiting
 //	DEADLINE_EXCEEDED    REQUEST_TOO_SLOW    send the request again, whole
 //	DEADLINE_EXCEEDED    CALL_ENDED          ask again with a fresh snapshot
 //	CANCELLED            CALL_ENDED          nothing: the caller ended the call
-//	PERMISSION_DENIED    CALLER_NOT_ALLOWED  have the engine's list of callers changed; retry slowly
-//	INTERNAL             INTERNAL            retry slowly; report it: it is a defect of the engine
+//	PERMISSION_DENIED    CALLER_NOT_ALLOWED  let an operator allow the caller; retry slowly
+//	INTERNAL             INTERNAL            retry slowly; report the defect of the engine
 //
-// Errors without a reason come from the transport or from something between:
+// Errors without a reason come from the transport, or from a proxy between caller and
+// engine:
 //
 //	RESOURCE_EXHAUSTED   a limit on messages, of the client or of a proxy: send less
 //	UNAVAILABLE          the server is away or draining, or the two do not accept each other's
-//	                     certificates (a refused one is told by TLS, not by a code): ask again
+//	                     certificates (TLS refuses one without a code of its own): ask again
 //	                     with growing delay
 //	DEADLINE_EXCEEDED    no answer in time: ask again with a fresh snapshot
-//	UNAUTHENTICATED,     a proxy or a mesh refuses the caller: mend the configuration, retry slowly
+//	UNAUTHENTICATED,     a proxy or a mesh refuses the caller: correct the configuration, retry slowly
 //	PERMISSION_DENIED
 //
 // A call never has side effects, so any call may be repeated.
@@ -83,18 +86,18 @@ type PolicyServiceClient interface {
 	// DecideJob decides on one Job.
 	DecideJob(ctx context.Context, in *v1.DecideJobRequest, opts ...grpc.CallOption) (*v1.DecideJobResponse, error)
 	// DecideJobs decides on many Jobs in one call. A bad request does not affect the
-	// others. It is for callers that have many Jobs to decide on at the same time, and
-	// for whom a call each costs too much: a controller that starts, or a report on a
-	// whole cluster. Our executor does not use it, because it reconciles each Job by
-	// itself, when that Job changes.
+	// others. It is for callers that need decisions on many Jobs at the same time, so
+	// that one call for each Job costs too much: a controller that starts, or a report
+	// on a whole cluster. Our executor does not use it, because it reconciles each Job
+	// by itself, when that Job changes.
 	DecideJobs(ctx context.Context, in *v1.DecideJobsRequest, opts ...grpc.CallOption) (*v1.DecideJobsResponse, error)
 	// DecideCronJob decides on one CronJob.
 	DecideCronJob(ctx context.Context, in *v1.DecideCronJobRequest, opts ...grpc.CallOption) (*v1.DecideCronJobResponse, error)
 	// DecideCronJobs decides on many CronJobs in one call, as DecideJobs does on Jobs.
 	DecideCronJobs(ctx context.Context, in *v1.DecideCronJobsRequest, opts ...grpc.CallOption) (*v1.DecideCronJobsResponse, error)
-	// CheckJobStatus says whether an API server of a given version accepts an
-	// update of a Job's status, and which of its rules a bad one breaks. A status
-	// that is refused is an answer, no error.
+	// CheckJobStatus says whether an API server of a given version accepts an update of
+	// a Job's status, and which of its rules the update breaks. A refused status is a
+	// normal answer, not an error.
 	CheckJobStatus(ctx context.Context, in *v1.CheckJobStatusRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusResponse, error)
 	// CheckJobStatuses checks many statuses in one call. A bad request does not affect
 	// the others.
@@ -115,9 +118,10 @@ type PolicyServiceClient interface {
 	// ListScheduledRuns says when schedules are due next, and what they missed.
 	ListScheduledRuns(ctx context.Context, in *v1.ListScheduledRunsRequest, opts ...grpc.CallOption) (*v1.ListScheduledRunsResponse, error)
 	// GetServerInfo says which contract and capabilities the server has. It is for
-	// callers that are released apart from the engine, and want to know before the
-	// first decision what it supports; and for people who look at a server. Our
-	// executor does not use it: it asks, and reads UNIMPLEMENTED.
+	// callers that are released separately from the engine and want to know what it
+	// supports before the first decision, and for people who inspect a server. Our
+	// executor does not use it: it makes the call that it needs, and handles
+	// UNIMPLEMENTED.
 	GetServerInfo(ctx context.Context, in *v1.GetServerInfoRequest, opts ...grpc.CallOption) (*v1.GetServerInfoResponse, error)
 }
 
@@ -273,42 +277,45 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 // All implementations must embed UnimplementedPolicyServiceServer
 // for forward compatibility.
 //
-// PolicyService decides what is to become of Jobs, and checks what others
-// decided. It is stateless: any replica may answer any call, and the same
-// request always gets the same answer, byte for byte.
+// PolicyService decides for a controller what to do about a Job or a CronJob, and
+// checks the Job statuses that a controller wants to write. It is stateless: any
+// replica may answer any call, and the same request always gets the same answer, byte
+// for byte.
 //
-// What a caller must do, by code and by the reason in google.rpc.ErrorInfo (see
-// ErrorReason). Every RPC may return every row; UNSUPPORTED_FIELD only those with
-// a spec. The item of a batch has the rows INVALID_REQUEST, UNSUPPORTED_FIELD and
-// INTERNAL for itself; every other row is of the whole batch.
+// The table says what a caller must do, by code and by the reason in
+// google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but only an
+// RPC with a spec returns UNSUPPORTED_FIELD. In a batch, INVALID_REQUEST,
+// UNSUPPORTED_FIELD and INTERNAL concern a single item; every other row concerns the
+// whole batch.
 //
 //	code                 reason              what the caller does
 //	OK                   -                   act on the answer: carry a decision out
-//	INVALID_ARGUMENT     INVALID_REQUEST     mend the request: the same one will never be accepted
-//	UNIMPLEMENTED        UNSUPPORTED_FIELD   leave the Job alone, say so, and ask again when the
-//	                                         server's version changes
+//	INVALID_ARGUMENT     INVALID_REQUEST     correct the request: the same one will never be accepted
+//	UNIMPLEMENTED        UNSUPPORTED_FIELD   leave the Job alone, report it, and ask again when
+//	                                         the server's version changes
 //	UNIMPLEMENTED        UNKNOWN_METHOD      do without the method; the server is older
 //	UNIMPLEMENTED        UNKNOWN_VERSION     call a version of the contract that the server has
 //	UNIMPLEMENTED        COMPRESSED_MESSAGE  switch compression off
 //	RESOURCE_EXHAUSTED   REQUEST_TOO_LARGE   send less: cut unaccounted_pods, make batches smaller
 //	RESOURCE_EXHAUSTED   ANSWER_TOO_LARGE    ask for less: make batches smaller
 //	RESOURCE_EXHAUSTED   OVERLOADED          wait as long as RetryInfo says, then with growing delay
-//	RESOURCE_EXHAUSTED   CALLER_OVER_SHARE   the same, and have fewer calls open at a time
-//	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      read the answers that are there first
+//	RESOURCE_EXHAUSTED   CALLER_OVER_SHARE   the same, and make fewer calls at a time
+//	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      first read the answers that are waiting
 //	DEADLINE_EXCEEDED    REQUEST_TOO_SLOW    send the request again, whole
 //	DEADLINE_EXCEEDED    CALL_ENDED          ask again with a fresh snapshot
 //	CANCELLED            CALL_ENDED          nothing: the caller ended the call
-//	PERMISSION_DENIED    CALLER_NOT_ALLOWED  have the engine's list of callers changed; retry slowly
-//	INTERNAL             INTERNAL            retry slowly; report it: it is a defect of the engine
+//	PERMISSION_DENIED    CALLER_NOT_ALLOWED  let an operator allow the caller; retry slowly
+//	INTERNAL             INTERNAL            retry slowly; report the defect of the engine
 //
-// Errors without a reason come from the transport or from something between:
+// Errors without a reason come from the transport, or from a proxy between caller and
+// engine:
 //
 //	RESOURCE_EXHAUSTED   a limit on messages, of the client or of a proxy: send less
 //	UNAVAILABLE          the server is away or draining, or the two do not accept each other's
-//	                     certificates (a refused one is told by TLS, not by a code): ask again
+//	                     certificates (TLS refuses one without a code of its own): ask again
 //	                     with growing delay
 //	DEADLINE_EXCEEDED    no answer in time: ask again with a fresh snapshot
-//	UNAUTHENTICATED,     a proxy or a mesh refuses the caller: mend the configuration, retry slowly
+//	UNAUTHENTICATED,     a proxy or a mesh refuses the caller: correct the configuration, retry slowly
 //	PERMISSION_DENIED
 //
 // A call never has side effects, so any call may be repeated.
@@ -316,18 +323,18 @@ type PolicyServiceServer interface {
 	// DecideJob decides on one Job.
 	DecideJob(context.Context, *v1.DecideJobRequest) (*v1.DecideJobResponse, error)
 	// DecideJobs decides on many Jobs in one call. A bad request does not affect the
-	// others. It is for callers that have many Jobs to decide on at the same time, and
-	// for whom a call each costs too much: a controller that starts, or a report on a
-	// whole cluster. Our executor does not use it, because it reconciles each Job by
-	// itself, when that Job changes.
+	// others. It is for callers that need decisions on many Jobs at the same time, so
+	// that one call for each Job costs too much: a controller that starts, or a report
+	// on a whole cluster. Our executor does not use it, because it reconciles each Job
+	// by itself, when that Job changes.
 	DecideJobs(context.Context, *v1.DecideJobsRequest) (*v1.DecideJobsResponse, error)
 	// DecideCronJob decides on one CronJob.
 	DecideCronJob(context.Context, *v1.DecideCronJobRequest) (*v1.DecideCronJobResponse, error)
 	// DecideCronJobs decides on many CronJobs in one call, as DecideJobs does on Jobs.
 	DecideCronJobs(context.Context, *v1.DecideCronJobsRequest) (*v1.DecideCronJobsResponse, error)
-	// CheckJobStatus says whether an API server of a given version accepts an
-	// update of a Job's status, and which of its rules a bad one breaks. A status
-	// that is refused is an answer, no error.
+	// CheckJobStatus says whether an API server of a given version accepts an update of
+	// a Job's status, and which of its rules the update breaks. A refused status is a
+	// normal answer, not an error.
 	CheckJobStatus(context.Context, *v1.CheckJobStatusRequest) (*v1.CheckJobStatusResponse, error)
 	// CheckJobStatuses checks many statuses in one call. A bad request does not affect
 	// the others.
@@ -348,9 +355,10 @@ type PolicyServiceServer interface {
 	// ListScheduledRuns says when schedules are due next, and what they missed.
 	ListScheduledRuns(context.Context, *v1.ListScheduledRunsRequest) (*v1.ListScheduledRunsResponse, error)
 	// GetServerInfo says which contract and capabilities the server has. It is for
-	// callers that are released apart from the engine, and want to know before the
-	// first decision what it supports; and for people who look at a server. Our
-	// executor does not use it: it asks, and reads UNIMPLEMENTED.
+	// callers that are released separately from the engine and want to know what it
+	// supports before the first decision, and for people who inspect a server. Our
+	// executor does not use it: it makes the call that it needs, and handles
+	// UNIMPLEMENTED.
 	GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error)
 	mustEmbedUnimplementedPolicyServiceServer()
 }
