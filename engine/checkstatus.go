@@ -12,7 +12,7 @@ import (
 // Errors are those of DecideJob: *InvalidRequestError and *UnsupportedError. A
 // status that the API server refuses is none.
 func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJobStatusResponse, error) {
-	if err := unsupported(req.GetSpec()); err != nil {
+	if err := CheckKnown(req); err != nil {
 		return nil, err
 	}
 	if err := validateCheck(req); err != nil {
@@ -61,7 +61,6 @@ func (c *checker) checkedSpec(spec *jobpolicyv1.JobSpec) {
 	if !c.require(spec != nil, "spec", "is required") {
 		return
 	}
-	enum(c, "spec.completion_mode", spec.GetCompletionMode(), jobpolicyv1.CompletionMode_name, true)
 	c.notNegative("spec.parallelism", int64(spec.GetParallelism()))
 	c.notNegative("spec.completions", int64(spec.GetCompletions()))
 	c.notNegative("spec.backoff_limit_per_index", int64(spec.GetBackoffLimitPerIndex()))
@@ -80,7 +79,7 @@ func (c *checker) checkedStatus(field string, s *jobpolicyv1.JobStatus) {
 	for i, condition := range s.GetConditions() {
 		c.enter(field+".conditions", i)
 		c.bytesBetween("type", condition.GetType(), 1, maxTypeBytes)
-		enum(c, "status", condition.GetStatus(), jobpolicyv1.ConditionStatus_name, false)
+		c.require(condition.GetStatus() != 0, "status", "is required")
 		c.leave()
 	}
 }

@@ -105,8 +105,7 @@ func TestCheckJobStatusRefusesBadRequests(t *testing.T) {
 		"a gate before time": {func(r *jobpolicyv1.CheckJobStatusRequest) {
 			r.KubernetesMinor, r.JobManagedByGate = 29, proto.Bool(true)
 		}, "job_managed_by_gate"},
-		"a gate locked":   {func(r *jobpolicyv1.CheckJobStatusRequest) { r.JobManagedByGate = proto.Bool(false) }, "job_managed_by_gate"},
-		"an unknown mode": {func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec.CompletionMode = 9 }, "spec.completion_mode"},
+		"a gate locked": {func(r *jobpolicyv1.CheckJobStatusRequest) { r.JobManagedByGate = proto.Bool(false) }, "job_managed_by_gate"},
 		"negative completions in the spec": {
 			func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec.Completions = proto.Int32(-1) }, "spec.completions",
 		},

@@ -10,10 +10,10 @@ import (
 // not change it, and gives the same answer to the same request.
 //
 // Errors are *InvalidRequestError, for a request that breaks the contract, and
-// *UnsupportedError, for a spec with fields that this engine does not know.
+// *UnsupportedError, for one with fields or values that this engine does not know.
 // What a Job deserves is never an error.
 func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	if err := unsupported(req.GetSpec()); err != nil {
+	if err := CheckKnown(req); err != nil {
 		return nil, err
 	}
 	if err := validate(req); err != nil {

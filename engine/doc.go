@@ -37,8 +37,8 @@
 //     becomes known, at requeue_time, and when follow_up says so.
 //
 // A request that breaks the contract is refused with every violation at once
-// (InvalidRequestError), and a spec with fields of a newer contract by the name
-// of the field (UnsupportedError): asking again does not help, and nothing was
+// (InvalidRequestError), and one with fields or values of a newer contract by the
+// path of the first of them (UnsupportedError): asking again does not help, and nothing was
 // decided. Any other request has a decision. Explanation says how it came about,
 // for people only: which rules were asked, what each answered, and what is waited
 // for. Settings.explain says how much of it the answer holds.

@@ -30,16 +30,17 @@ func (e *InvalidRequestError) Error() string {
 	return "invalid request: " + strings.Join(parts, "; ")
 }
 
-// An UnsupportedError says that a request needs a capability which this engine
-// does not have (see Capabilities).
+// An UnsupportedError says that a request has a field or a value which this
+// engine does not know, and which could change its decision.
 type UnsupportedError struct {
-	// Field is the path of the field that asks for the capability.
+	// Field is the path of the field, as in FieldViolation. A field that has no name
+	// here stands by its number: spec.8191.
 	Field string
-	// Description names the capability.
+	// Description says what is not known.
 	Description string
 }
 
-// Error names the field and the capability.
+// Error names the field and what is not known.
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("unsupported: %s: %s", e.Field, e.Description)
 }

@@ -199,10 +199,9 @@ func (c *checker) lifetime(job *jobpolicyv1.JobLifetime) {
 	c.conditions(job.GetStatus().GetConditions())
 }
 
-// checkQuestion is the gateway of partial questions. A question is small, and
-// each of its fields may change the answer: none may be unknown.
+// checkQuestion is the gateway of partial questions.
 func checkQuestion(req proto.Message, check func(*checker)) error {
-	if err := UnknownFields("", req.ProtoReflect()); err != nil {
+	if err := CheckKnown(req); err != nil {
 		return err
 	}
 	c := &checker{}

@@ -149,7 +149,6 @@ func (c *checker) settings(s *jobpolicyv1.Settings) {
 	}
 	c.between("settings.max_uncounted_pods", int64(s.GetMaxUncountedPods()), 0, maxLimitSetting)
 	c.between("settings.max_pod_changes", int64(s.GetMaxPodChanges()), 0, maxLimitSetting)
-	enum(c, "settings.explain", s.GetExplain(), jobpolicyv1.Explain_name, true)
 	c.bytesBetween("settings.pod_noun", s.GetPodNoun(), 0, maxNounBytes)
 }
 
@@ -263,20 +262,4 @@ func (c *checker) optionalTime(field string, t *timestamppb.Timestamp) {
 	if t != nil && !t.IsValid() {
 		c.violated(field, "must be a time between the years 1 and 9999")
 	}
-}
-
-// A protoEnum is any generated enum.
-type protoEnum interface {
-	~int32
-	fmt.Stringer
-}
-
-// enum checks that v is one of the values that names knows; the value 0 only
-// if optional.
-func enum[E protoEnum](c *checker, field string, v E, names map[int32]string, optional bool) {
-	if _, known := names[int32(v)]; !known {
-		c.violated(field, "has the unknown value %d", int32(v))
-		return
-	}
-	c.require(optional || v != 0, field, "is required")
 }

@@ -82,7 +82,7 @@ func (c *checker) unaccountedPod(pod *jobpolicyv1.UnaccountedPod, seen uids) {
 		return
 	}
 	c.rowUID(pod.GetUid(), seen)
-	enum(c, "phase", pod.GetPhase(), jobpolicyv1.PodPhase_name, false)
+	c.require(pod.GetPhase() != 0, "phase", "is required")
 	if !terminal(pod.GetPhase()) && !pod.GetDeleting() {
 		c.violated("deleting", "must be true for a pod in phase %s: a pod that neither finished nor is being deleted is active",
 			pod.GetPhase())
@@ -114,7 +114,7 @@ func (c *checker) activePod(pod *jobpolicyv1.ActivePod, seen uids) {
 		return
 	}
 	c.rowUID(pod.GetUid(), seen)
-	enum(c, "phase", pod.GetPhase(), jobpolicyv1.PodPhase_name, false)
+	c.require(pod.GetPhase() != 0, "phase", "is required")
 	if terminal(pod.GetPhase()) {
 		c.violated("phase", "must not be terminal for an active pod, is %s", pod.GetPhase())
 	}

@@ -9,9 +9,6 @@ func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 	if !c.require(spec != nil, "spec", "is required") {
 		return
 	}
-	enum(c, "spec.completion_mode", spec.GetCompletionMode(), jobpolicyv1.CompletionMode_name, true)
-	enum(c, "spec.restart_policy", spec.GetRestartPolicy(), jobpolicyv1.RestartPolicy_name, true)
-	enum(c, "spec.pod_replacement_policy", spec.GetPodReplacementPolicy(), jobpolicyv1.PodReplacementPolicy_name, true)
 	c.notNegative("spec.parallelism", int64(spec.GetParallelism()))
 	c.notNegative("spec.completions", int64(spec.GetCompletions()))
 	c.notNegative("spec.backoff_limit", int64(spec.GetBackoffLimit()))
@@ -61,14 +58,14 @@ func (c *checker) failurePolicy(policy *jobpolicyv1.PodFailurePolicy, perIndex b
 }
 
 func (c *checker) failureRule(rule *jobpolicyv1.PodFailurePolicyRule, perIndex bool) {
-	enum(c, "action", rule.GetAction(), jobpolicyv1.PodFailurePolicyAction_name, false)
+	c.require(rule.GetAction() != 0, "action", "is required")
 	c.require(rule.GetAction() != jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_INDEX || perIndex,
 		"action", "FAIL_INDEX needs spec.backoff_limit_per_index")
 	codes, patterns := rule.GetOnExitCodes(), rule.GetOnPodConditions()
 	c.require((codes != nil) != (len(patterns) > 0), "on_exit_codes",
 		"exactly one of on_exit_codes and on_pod_conditions must be set")
 	if codes != nil {
-		enum(c, "on_exit_codes.operator", codes.GetOperator(), jobpolicyv1.ExitCodeOperator_name, false)
+		c.require(codes.GetOperator() != 0, "on_exit_codes.operator", "is required")
 		c.between("on_exit_codes.values", int64(len(codes.GetValues())), 1, maxExitCodes)
 	}
 	c.patterns("on_pod_conditions", patterns, maxPolicyPatterns)
@@ -81,7 +78,7 @@ func (c *checker) patterns(field string, patterns []*jobpolicyv1.PodConditionPat
 	for i, p := range patterns {
 		c.enter(field, i)
 		c.bytesBetween("type", p.GetType(), 1, maxTypeBytes)
-		enum(c, "status", p.GetStatus(), jobpolicyv1.ConditionStatus_name, false)
+		c.require(p.GetStatus() != 0, "status", "is required")
 		c.leave()
 	}
 }
@@ -140,7 +137,7 @@ func (c *checker) conditions(conditions []*jobpolicyv1.JobCondition) {
 
 func (c *checker) condition(condition *jobpolicyv1.JobCondition) {
 	c.bytesBetween("type", condition.GetType(), 1, maxTypeBytes)
-	enum(c, "status", condition.GetStatus(), jobpolicyv1.ConditionStatus_name, false)
+	c.require(condition.GetStatus() != 0, "status", "is required")
 	c.bytesBetween("reason", condition.GetReason(), 0, maxReasonBytes)
 	c.bytesBetween("message", condition.GetMessage(), 0, maxMessageBytes)
 	c.optionalTime("last_probe_time", condition.GetLastProbeTime())

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,9 +81,6 @@ func TestInvalidRequests(t *testing.T) {
 		"a name that is too long":            {func(r *request) { r.Job.Name = long(254) }, "job.name", "1 to 253 bytes, has 254"},
 		"a negative generation":              {func(r *request) { r.Job.Generation = -1 }, "job.generation", "must not be negative, is -1"},
 		"no spec":                            {func(r *request) { r.Spec = nil }, "spec", "is required"},
-		"an unknown completion mode":         {func(r *request) { r.Spec.CompletionMode = 9 }, "spec.completion_mode", "unknown value 9"},
-		"a negative enum":                    {func(r *request) { r.Spec.CompletionMode = -1 }, "spec.completion_mode", "unknown value -1"},
-		"an unknown replacement policy":      {func(r *request) { r.Spec.PodReplacementPolicy = 3 }, "spec.pod_replacement_policy", "unknown value 3"},
 		"negative parallelism":               {func(r *request) { r.Spec.Parallelism = -1 }, "spec.parallelism", "must not be negative, is -1"},
 		"negative completions":               {func(r *request) { r.Spec.Completions = proto.Int32(-2) }, "spec.completions", "must not be negative, is -2"},
 		"an Indexed job without completions": {func(r *request) { r.Spec.Completions = nil }, "spec.completions", "is required with COMPLETION_MODE_INDEXED"},
@@ -120,10 +116,6 @@ func TestInvalidRequests(t *testing.T) {
 				r.Spec.PodFailurePolicy.Rules[1].Action = jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_INDEX
 				r.Spec.BackoffLimitPerIndex, r.Spec.MaxFailedIndexes = nil, nil
 			}, "spec.pod_failure_policy.rules[1].action", "FAIL_INDEX needs spec.backoff_limit_per_index",
-		},
-		"an unknown operator": {
-			func(r *request) { r.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Operator = 7 },
-			"spec.pod_failure_policy.rules[0].on_exit_codes.operator", "unknown value 7",
 		},
 		"no exit codes": {
 			func(r *request) { r.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Values = nil },
@@ -182,7 +174,6 @@ func TestInvalidRequests(t *testing.T) {
 		"a nil row":                   {func(r *request) { r.UnaccountedPods[0] = nil }, "unaccounted_pods[0]", "is required"},
 		"a row twice":                 {func(r *request) { r.UnaccountedPods[1].Uid = uid("d") }, "unaccounted_pods[1].uid", "duplicate"},
 		"a row without phase":         {func(r *request) { r.UnaccountedPods[1].Phase = 0 }, "unaccounted_pods[1].phase", "is required"},
-		"a row with an unknown phase": {func(r *request) { r.UnaccountedPods[1].Phase = 6 }, "unaccounted_pods[1].phase", "unknown value 6"},
 		"a row of an active pod":      {func(r *request) { r.UnaccountedPods[0].Deleting = false }, "unaccounted_pods[0].deleting", "must be true for a pod in phase POD_PHASE_RUNNING"},
 		"a row with a negative index": {func(r *request) { r.UnaccountedPods[1].Index = proto.Int32(-1) }, "unaccounted_pods[1].index", "between 0 and 2147483646, is -1"},
 		"a row without time":          {func(r *request) { r.UnaccountedPods[1].FinishedTime = nil }, "unaccounted_pods[1].finished_time", "is required"},
@@ -276,67 +267,6 @@ func TestViolationsAreBounded(t *testing.T) {
 	var invalid *engine.InvalidRequestError
 	if !errors.As(err, &invalid) || len(invalid.Violations) != 100 {
 		t.Fatalf("%d violations, want 100", len(invalid.Violations))
-	}
-}
-
-func TestUnknownSpecFieldsAreUnsupported(t *testing.T) {
-	unknown := []byte{0xf8, 0xff, 0x03, 0x01} // Field 8191, the varint 1.
-	cases := map[string]struct {
-		message func(*request) proto.Message
-		field   string
-	}{
-		"in the spec":             {func(r *request) proto.Message { return r.Spec }, "spec"},
-		"in a policy":             {func(r *request) proto.Message { return r.Spec.PodFailurePolicy }, "spec.pod_failure_policy"},
-		"in a rule of a policy":   {func(r *request) proto.Message { return r.Spec.PodFailurePolicy.Rules[1] }, "spec.pod_failure_policy.rules[1]"},
-		"in a rule's index range": {func(r *request) proto.Message { return r.Spec.SuccessPolicy.Rules[0].SucceededIndexes.Ranges[1] }, "spec.success_policy.rules[0].succeeded_indexes.ranges[1]"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			req := validRequest(t)
-			tc.message(req).ProtoReflect().SetUnknown(unknown)
-			_, err := engine.DecideJob(req)
-			var unsupported *engine.UnsupportedError
-			if !errors.As(err, &unsupported) || unsupported.Field != tc.field {
-				t.Fatalf("DecideJob: %v, want an UnsupportedError of %s", err, tc.field)
-			}
-			if want := fmt.Sprintf("unsupported: %s: ", tc.field); !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("error %q does not begin with %q", err, want)
-			}
-		})
-	}
-}
-
-// What the engine does not know elsewhere than in the spec does not change how
-// the Job is to be treated.
-func TestUnknownFieldsElsewhereAreLeftAside(t *testing.T) {
-	plain, err := engine.DecideJob(validRequest(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req := validRequest(t)
-	for _, m := range []proto.Message{req, req.Job, req.Pods, req.UnaccountedPods[0], req.Settings} {
-		m.ProtoReflect().SetUnknown([]byte{0xf8, 0xff, 0x03, 0x01})
-	}
-	resp, err := engine.DecideJob(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(wireBytes(t, plain)) != string(wireBytes(t, resp)) {
-		t.Errorf("another decision:\n%s", render(resp))
-	}
-}
-
-// The next status replaces the whole of the last one, so what a newer contract
-// may have put there goes along.
-func TestUnknownFieldsOfTheStatusAreKept(t *testing.T) {
-	req, unknown := validRequest(t), []byte{0xf8, 0xff, 0x03, 0x01}
-	req.Status.ProtoReflect().SetUnknown(unknown)
-	resp, err := engine.DecideJob(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := resp.GetStatus().ProtoReflect().GetUnknown(); !bytes.Equal(got, unknown) {
-		t.Errorf("unknown fields of the next status: %x, want %x", got, unknown)
 	}
 }
 

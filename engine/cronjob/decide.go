@@ -15,13 +15,11 @@ import (
 // not change it, and gives the same answer to the same request.
 //
 // Errors are *engine.InvalidRequestError, for a request that breaks the contract,
-// and *engine.UnsupportedError, for a spec with fields that this engine does not
-// know. A schedule or an option that makes no sense is never an error.
+// and *engine.UnsupportedError, for one with fields or values that this engine
+// does not know. A schedule or an option that makes no sense is never an error.
 func Decide(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-	if spec := req.GetSpec(); spec != nil {
-		if err := engine.UnknownFields("spec", spec.ProtoReflect()); err != nil {
-			return nil, err
-		}
+	if err := engine.CheckKnown(req); err != nil {
+		return nil, err
 	}
 	if err := validate(req); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ const (
 // ListScheduledRuns says when schedules are due next, and what they missed, as
 // Decide does. Errors are those of Decide; a schedule that cannot be read is none.
 func ListScheduledRuns(req *jobpolicyv1.ListScheduledRunsRequest) (*jobpolicyv1.ListScheduledRunsResponse, error) {
-	if err := engine.UnknownFields("", req.ProtoReflect()); err != nil {
+	if err := engine.CheckKnown(req); err != nil {
 		return nil, err
 	}
 	if err := validateSchedules(req); err != nil {

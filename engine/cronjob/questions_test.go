@@ -106,8 +106,8 @@ func TestScheduleQuestionWithUnknownFieldsIsUnsupported(t *testing.T) {
 	req.Schedules[1].Spec.CreationTime.ProtoReflect().SetUnknown([]byte{0xf8, 0xff, 0x03, 0x01}) // field 8191, the varint 1
 	_, err := cronjob.ListScheduledRuns(req)
 	unsupported, ok := errors.AsType[*engine.UnsupportedError](err)
-	if !ok || unsupported.Field != "schedules[1].spec.creation_time" {
-		t.Errorf("error = %v, want an UnsupportedError of schedules[1].spec.creation_time", err)
+	if !ok || unsupported.Field != "schedules[1].spec.creation_time.8191" {
+		t.Errorf("error = %v, want an UnsupportedError of schedules[1].spec.creation_time.8191", err)
 	}
 }
 

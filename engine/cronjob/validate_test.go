@@ -40,14 +40,13 @@ func TestInvalidRequests(t *testing.T) {
 			r.Spec.TimeZone = proto.String(strings.Repeat("x", 257))
 		}, []string{"spec.schedule", "spec.time_zone"}},
 		"an option without end":        {func(r *request) { r.Spec.Annotations[annotation.RunNow] = strings.Repeat("x", 4097) }, []string{"spec.annotations"}},
-		"an unknown policy":            {func(r *request) { r.Spec.ConcurrencyPolicy = 4 }, []string{"spec.concurrency_policy"}},
 		"a caller's zone that is none": {func(r *request) { r.Spec.LocalTimeZone = "Local" }, []string{"spec.local_time_zone"}},
 		"times in the status": {func(r *request) {
 			r.Status = &jobpolicyv1.CronJobStatus{LastScheduleTime: never, LastSuccessfulTime: never}
 		}, []string{"status.last_schedule_time", "status.last_successful_time"}},
 		"an active Job of nothing":         {func(r *request) { r.Status.Active = []*jobpolicyv1.ActiveJob{nil} }, []string{"status.active[0].uid", "status.active[0].name"}},
 		"a Job of nothing":                 {func(r *request) { r.Jobs = []*jobpolicyv1.OwnedJob{nil} }, []string{"jobs[0].uid", "jobs[0].name", "jobs[0].outcome"}},
-		"a Job of unknown outcome":         {job(func(j *jobpolicyv1.OwnedJob) { j.Outcome = 4 }), []string{"jobs[0].outcome"}},
+		"a Job without an outcome":         {job(func(j *jobpolicyv1.OwnedJob) { j.Outcome = 0 }), []string{"jobs[0].outcome"}},
 		"a Job that ends beyond all times": {job(func(j *jobpolicyv1.OwnedJob) { j.FinishTime, j.ScheduledTime = never, never }), []string{"jobs[0].finish_time", "jobs[0].scheduled_time"}},
 		"a UID in two rows":                {func(r *request) { job(func(*jobpolicyv1.OwnedJob) {})(r); r.Jobs = append(r.Jobs, r.Jobs[0]) }, []string{"jobs[1].uid"}},
 		"an absent Job with a row":         {func(r *request) { job(func(*jobpolicyv1.OwnedJob) {})(r); r.AbsentJobs = [][]byte{uid("j"), {1}} }, []string{"absent_jobs[0]", "absent_jobs[1]"}},
@@ -98,13 +97,23 @@ func TestViolationsAreListedUpToALimit(t *testing.T) {
 	}
 }
 
-func TestSpecOfANewerContractIsUnsupported(t *testing.T) {
-	req := newCluster().req
-	req.Spec.CreationTime.ProtoReflect().SetUnknown([]byte("\xfa\x7f\x01x")) // number 2047, one byte
-	_, err := cronjob.Decide(req)
-	var unsupported *engine.UnsupportedError
-	if !errors.As(err, &unsupported) || unsupported.Field != "spec.creation_time" {
-		t.Errorf("error = %v, want *engine.UnsupportedError of spec.creation_time", err)
+func TestUnknownsAreUnsupported(t *testing.T) {
+	type request = jobpolicyv1.DecideCronJobRequest
+	for field, change := range map[string]func(*request){
+		"spec.creation_time.2047": func(r *request) {
+			r.Spec.CreationTime.ProtoReflect().SetUnknown([]byte("\xfa\x7f\x01x")) // number 2047, one byte
+		},
+		"spec.concurrency_policy": func(r *request) { r.Spec.ConcurrencyPolicy = 4 },
+		"jobs[0].outcome":         func(r *request) { r.Jobs = []*jobpolicyv1.OwnedJob{{Outcome: 4}} },
+		"explain":                 func(r *request) { r.Explain = 9 },
+	} {
+		req := newCluster().req
+		change(req)
+		_, err := cronjob.Decide(req)
+		var unsupported *engine.UnsupportedError
+		if !errors.As(err, &unsupported) || unsupported.Field != field {
+			t.Errorf("error = %v, want *engine.UnsupportedError of %s", err, field)
+		}
 	}
 }
 

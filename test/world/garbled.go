@@ -77,7 +77,7 @@ func garble(r *request, answer *jobpolicyv1.DecideJobResponse, finished bool) {
 // specs.
 func asEarlier(req *jobpolicyv1.DecideJobRequest) error {
 	if req.GetSpec().GetSuccessPolicy() != nil {
-		return &engine.UnsupportedError{Field: "spec", Description: "has fields that this engine does not know; it needs a newer one"}
+		return engine.Unsupported("spec", 12)
 	}
 	req.Deferrals = slices.DeleteFunc(req.Deferrals, func(d *jobpolicyv1.Deferral) bool {
 		return d.GetStep() != jobpolicyv1.Step_STEP_CREATE_PODS

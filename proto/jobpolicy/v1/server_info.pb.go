@@ -21,8 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Capability is a part of Job policy that an engine supports. A spec with fields
-// that the engine does not know is answered with UNIMPLEMENTED.
+// Capability is a part of Job policy that an engine supports. A request with fields
+// or values that the engine does not know is answered with UNIMPLEMENTED.
 type Capability int32
 
 const (
@@ -118,7 +118,7 @@ func (Capability) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_server_info_proto_rawDescGZIP(), []int{0}
 }
 
-// GetServerInfoRequest has no fields.
+// GetServerInfoRequest has no fields. Fields that a server does not know are ignored.
 type GetServerInfoRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

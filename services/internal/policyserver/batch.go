@@ -123,7 +123,10 @@ func splitBatch(body []byte) ([][]byte, error) {
 		if size < 0 || (number == batchField && wireType != protowire.BytesType) {
 			return nil, notABatch()
 		}
-		if number == batchField {
+		switch {
+		case number != batchField && !engine.Ignorable(number):
+			return nil, refusal.FromEngine(engine.Unsupported("", number))
+		case number == batchField:
 			item, _ := protowire.ConsumeBytes(body[n:])
 			items = append(items, item)
 		}

@@ -46,10 +46,10 @@ const (
 // for byte.
 //
 // The table says what a caller must do, by code and by the reason in
-// google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but only an
-// RPC with a spec returns UNSUPPORTED_FIELD. In a batch, INVALID_REQUEST,
+// google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but
+// GetServerInfo never returns UNSUPPORTED_FIELD. In a batch, INVALID_REQUEST,
 // UNSUPPORTED_FIELD and INTERNAL concern a single item; every other row concerns the
-// whole batch.
+// whole batch, and so does UNSUPPORTED_FIELD if the field is one of the batch itself.
 //
 //	code                 reason              what the caller does
 //	OK                   -                   act on the answer: carry a decision out
@@ -82,6 +82,17 @@ const (
 //	PERMISSION_DENIED
 //
 // A call never has side effects, so any call may be repeated.
+//
+// A caller may be newer than the engine. An engine that understands only half of a
+// request would decide wrongly. It therefore refuses any field or enum value that it
+// does not know, anywhere in a request, with UNSUPPORTED_FIELD. Its metadata has the
+// full path: unaccounted_pods[3].phase, or spec.21 for a field whose name the engine
+// does not know. It ignores only:
+//
+//   - fields with the numbers 1000 to 1999, of any message in a request. Only fields
+//     that change no decision get such a number;
+//   - unknown values of Deferral.step (see Step);
+//   - everything in GetServerInfoRequest.
 type PolicyServiceClient interface {
 	// DecideJob decides on one Job.
 	DecideJob(ctx context.Context, in *v1.DecideJobRequest, opts ...grpc.CallOption) (*v1.DecideJobResponse, error)
@@ -283,10 +294,10 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 // for byte.
 //
 // The table says what a caller must do, by code and by the reason in
-// google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but only an
-// RPC with a spec returns UNSUPPORTED_FIELD. In a batch, INVALID_REQUEST,
+// google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but
+// GetServerInfo never returns UNSUPPORTED_FIELD. In a batch, INVALID_REQUEST,
 // UNSUPPORTED_FIELD and INTERNAL concern a single item; every other row concerns the
-// whole batch.
+// whole batch, and so does UNSUPPORTED_FIELD if the field is one of the batch itself.
 //
 //	code                 reason              what the caller does
 //	OK                   -                   act on the answer: carry a decision out
@@ -319,6 +330,17 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 //	PERMISSION_DENIED
 //
 // A call never has side effects, so any call may be repeated.
+//
+// A caller may be newer than the engine. An engine that understands only half of a
+// request would decide wrongly. It therefore refuses any field or enum value that it
+// does not know, anywhere in a request, with UNSUPPORTED_FIELD. Its metadata has the
+// full path: unaccounted_pods[3].phase, or spec.21 for a field whose name the engine
+// does not know. It ignores only:
+//
+//   - fields with the numbers 1000 to 1999, of any message in a request. Only fields
+//     that change no decision get such a number;
+//   - unknown values of Deferral.step (see Step);
+//   - everything in GetServerInfoRequest.
 type PolicyServiceServer interface {
 	// DecideJob decides on one Job.
 	DecideJob(context.Context, *v1.DecideJobRequest) (*v1.DecideJobResponse, error)

@@ -1,0 +1,141 @@
+package engine_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// setUnknown gives a message a field of a newer contract: the varint 1.
+func setUnknown(m proto.Message, number protowire.Number) {
+	field := protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), 1)
+	m.ProtoReflect().SetUnknown(append(m.ProtoReflect().GetUnknown(), field...))
+}
+
+// That every place of every request is looked at is tested over the wire, in
+// services/internal/policyserver.
+func TestUnknownsAreUnsupported(t *testing.T) {
+	within := func(message func(*request) proto.Message) func(*request) {
+		return func(r *request) { setUnknown(message(r), 8191) }
+	}
+	cases := map[string]struct {
+		change func(*request)
+		field  string
+		says   string
+	}{
+		"a field of the request":       {within(func(r *request) proto.Message { return r }), "8191", "number of a field"},
+		"a field of the spec":          {within(func(r *request) proto.Message { return r.Spec }), "spec.8191", "number of a field"},
+		"a field of a rule":            {within(func(r *request) proto.Message { return r.Spec.PodFailurePolicy.Rules[1] }), "spec.pod_failure_policy.rules[1].8191", "number of a field"},
+		"a field of a rule's range":    {within(func(r *request) proto.Message { return r.Spec.SuccessPolicy.Rules[0].SucceededIndexes.Ranges[1] }), "spec.success_policy.rules[0].succeeded_indexes.ranges[1].8191", "number of a field"},
+		"a field of the settings":      {within(func(r *request) proto.Message { return r.Settings }), "settings.8191", "number of a field"},
+		"a field of a row":             {within(func(r *request) proto.Message { return r.UnaccountedPods[1] }), "unaccounted_pods[1].8191", "number of a field"},
+		"a field of a time":            {within(func(r *request) proto.Message { return r.Now }), "now.8191", "number of a field"},
+		"a field after ignorable ones": {func(r *request) { setUnknown(r.Job, 1000); setUnknown(r.Job, 999) }, "job.999", "number of a field"},
+		"a field above ignorable ones": {func(r *request) { setUnknown(r.Job, 2000) }, "job.2000", "number of a field"},
+		"a completion mode":            {func(r *request) { r.Spec.CompletionMode = 9 }, "spec.completion_mode", "the value 9"},
+		"a negative value":             {func(r *request) { r.Spec.CompletionMode = -1 }, "spec.completion_mode", "the value -1"},
+		"a value in a rule":            {func(r *request) { r.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Operator = 7 }, "spec.pod_failure_policy.rules[0].on_exit_codes.operator", "the value 7"},
+		"a phase of a row":             {func(r *request) { r.UnaccountedPods[1].Phase = 6 }, "unaccounted_pods[1].phase", "the value 6"},
+		"a dose of the explanation":    {func(r *request) { r.Settings.Explain = 99 }, "settings.explain", "the value 99"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := validRequest(t)
+			tc.change(req)
+			_, err := engine.DecideJob(req)
+			var unsupported *engine.UnsupportedError
+			if !errors.As(err, &unsupported) || unsupported.Field != tc.field {
+				t.Fatalf("DecideJob: %v, want an UnsupportedError of %s", err, tc.field)
+			}
+			if want := fmt.Sprintf("unsupported: %s: ", tc.field); !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("error %q does not begin with %q and say %q", err, want, tc.says)
+			}
+		})
+	}
+}
+
+func TestWhatMayBeIgnoredChangesNoDecision(t *testing.T) {
+	decide := func(change func(*request)) string {
+		req := validRequest(t)
+		req.Deferrals = nil
+		change(req)
+		resp, err := engine.DecideJob(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(wireBytes(t, resp))
+	}
+	plain := decide(func(*request) {})
+	for name, change := range map[string]func(*request){
+		"ignorable fields": func(r *request) {
+			for _, m := range []proto.Message{r, r.Job, r.Spec, r.Pods, r.UnaccountedPods[0], r.Settings} {
+				setUnknown(m, 1000)
+				setUnknown(m, 1999)
+			}
+		},
+		"a step to leave for later": func(r *request) {
+			r.Deferrals = []*jobpolicyv1.Deferral{{Step: 99, Until: &timestamppb.Timestamp{Seconds: 1 << 32}}}
+		},
+	} {
+		if decide(change) != plain {
+			t.Errorf("%s: another decision", name)
+		}
+	}
+}
+
+// The next status replaces the whole of the last one, so what a newer contract
+// may have put there goes along.
+func TestIgnorableFieldsOfTheStatusAreKept(t *testing.T) {
+	req := validRequest(t)
+	setUnknown(req.Status, 1000)
+	resp, err := engine.DecideJob(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := resp.GetStatus().ProtoReflect().GetUnknown(), req.Status.ProtoReflect().GetUnknown(); !bytes.Equal(got, want) {
+		t.Errorf("unknown fields of the next status: %x, want %x", got, want)
+	}
+}
+
+// Rows are looked at without allocating anything for each of them.
+func TestLookingForUnknownsAllocatesNothingPerRow(t *testing.T) {
+	allocations := func(rows int) float64 {
+		req := withFinished(steady(t, 10), rows)
+		return testing.AllocsPerRun(10, func() {
+			if err := engine.CheckKnown(req); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := allocations(10), allocations(10_000); many > few {
+		t.Errorf("allocations for 10 rows: %v, for 10000 rows: %v; want the same", few, many)
+	}
+}
+
+// BenchmarkCheckKnown measures the look for unknowns in large requests.
+func BenchmarkCheckKnown(b *testing.B) {
+	for name, req := range map[string]*request{
+		"settled":          steady(b, 1000),
+		"finished=100000":  withFinished(steady(b, 1000), 100_000),
+		"scaledown=100000": scaleDown(b, 100_000),
+		"exits=4000000":    exitCodesGalore(b),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := engine.CheckKnown(req); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,183 @@
+package policyserver_test
+
+import (
+	"fmt"
+	"testing"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	statusv1 "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/testengine"
+)
+
+// A place is a message or an enum field in a request, at any depth.
+type place struct {
+	// path is where it stands, in the request that says what is unknown there.
+	path string
+	// plant puts something unknown there.
+	plant func()
+	// item is set for a place in an item of a batch: the error is the item's.
+	item bool
+	enum protoreflect.FullName
+}
+
+// fill sets every field that is a message, and adds the places in m to found.
+// Lists get two elements, of which the second is a place.
+func fill(t *testing.T, m protoreflect.Message, path string, item bool, number protowire.Number, found *[]place) {
+	t.Helper()
+	*found = append(*found, place{path: join(path, fmt.Sprint(number)), item: item, plant: func() {
+		m.SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), 1))
+	}})
+	for i := range m.Descriptor().Fields().Len() {
+		field := m.Descriptor().Fields().Get(i)
+		at := join(path, string(field.Name()))
+		switch {
+		case field.IsMap():
+			if value := field.MapValue(); value.Message() != nil || value.Enum() != nil {
+				t.Fatalf("%s is a map of messages or enums, which nobody looks into for unknowns", field.FullName())
+			}
+		case field.Message() != nil && field.IsList():
+			list := m.Mutable(field).List()
+			list.AppendMutable()
+			element := list.AppendMutable().Message()
+			if path == "" && isBatch(m) {
+				fill(t, element, "", true, number, found)
+			} else {
+				fill(t, element, at+"[1]", item, number, found)
+			}
+		case field.Message() != nil:
+			fill(t, m.Mutable(field).Message(), at, item, number, found)
+		case field.Enum() != nil && field.IsList():
+			t.Fatalf("%s is a list of enums, which this test does not fill", field.FullName())
+		case field.Enum() != nil:
+			*found = append(*found, place{path: at, item: item, enum: field.FullName(), plant: func() {
+				m.Set(field, protoreflect.ValueOfEnum(9999))
+			}})
+		}
+	}
+}
+
+func isBatch(m protoreflect.Message) bool {
+	field := m.Descriptor().Fields().ByName("requests")
+	return field != nil && field.IsList()
+}
+
+func join(path, field string) string {
+	if path == "" {
+		return field
+	}
+	return path + "." + field
+}
+
+// call calls a method by name, and returns the error of the call or, for a batch,
+// the one of its second item.
+func call(t *testing.T, conn *grpc.ClientConn, method protoreflect.MethodDescriptor, req proto.Message, ofItem bool) error {
+	t.Helper()
+	output, err := protoregistry.GlobalTypes.FindMessageByName(method.Output().FullName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := output.New()
+	err = conn.Invoke(patient(t), fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), req, resp.Interface())
+	if err != nil || !ofItem {
+		return err
+	}
+	result := resp.Get(resp.Descriptor().Fields().ByName("results")).List().Get(1).Message()
+	failure, ok := result.Get(result.Descriptor().Fields().ByName("error")).Message().Interface().(*statusv1.Status)
+	if !ok {
+		t.Fatalf("result of %s has no google.rpc.Status", method.Name())
+	}
+	return status.FromProto(failure).Err()
+}
+
+// unsupportedField is the field that the error says is not known; empty for any
+// other answer.
+func unsupportedField(err error) string {
+	if status.Code(err) != codes.Unimplemented || jobpolicyv1grpc.ReasonOf(err) != jobpolicyv1.ErrorReason_ERROR_REASON_UNSUPPORTED_FIELD {
+		return ""
+	}
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetMetadata()["field"]
+		}
+	}
+	return ""
+}
+
+// eachPlace asks every method of the contract once for each place of its request,
+// with something unknown there alone.
+func eachPlace(t *testing.T, number protowire.Number, judge func(t *testing.T, method string, p place, err error)) {
+	conn := testengine.Start(t, testengine.Config{}).Dial(t)
+	methods := jobpolicyv1grpc.File_jobpolicy_v1_policy_service_proto.Services().ByName("PolicyService").Methods()
+	for i := range methods.Len() {
+		method := methods.Get(i)
+		t.Run(string(method.Name()), func(t *testing.T) {
+			input, err := protoregistry.GlobalTypes.FindMessageByName(method.Input().FullName())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at, n := 0, 1; at < n; at++ {
+				var places []place
+				req := input.New()
+				fill(t, req, "", false, number, &places)
+				n = len(places)
+				places[at].plant()
+				judge(t, string(method.Name()), places[at], call(t, conn, method, req.Interface(), places[at].item))
+			}
+		})
+	}
+}
+
+// The contract names two places whose unknowns have no effect.
+func ignored(method string, p place) bool {
+	return method == "GetServerInfo" || p.enum == "jobpolicy.v1.Deferral.step"
+}
+
+func TestUnknownsAnywhereAreRefusedByTheirPath(t *testing.T) {
+	for _, number := range []protowire.Number{999, 2000} {
+		eachPlace(t, number, func(t *testing.T, method string, p place, err error) {
+			want := p.path
+			if ignored(method, p) {
+				want = ""
+			}
+			if got := unsupportedField(err); got != want {
+				t.Errorf("an unknown at %s: field %q is named, want %q (error %v)", p.path, got, want, err)
+			}
+		})
+	}
+}
+
+func TestIgnorableFieldsAnywhereAreIgnored(t *testing.T) {
+	for _, number := range []protowire.Number{1000, 1999} {
+		eachPlace(t, number, func(t *testing.T, _ string, p place, err error) {
+			if got := unsupportedField(err); p.enum == "" && got != "" {
+				t.Errorf("field %s is refused, want it ignored", got)
+			}
+		})
+	}
+}
+
+// A field of today's contract with an ignorable number would be ignored by engines
+// that do not know it: it must be one that changes no decision.
+func TestNoFieldOfTodayIsIgnorable(t *testing.T) {
+	protoregistry.GlobalFiles.RangeFilesByPackage("jobpolicy.v1", func(file protoreflect.FileDescriptor) bool {
+		for i := range file.Messages().Len() {
+			fields := file.Messages().Get(i).Fields()
+			for j := range fields.Len() {
+				if n := fields.Get(j).Number(); n >= 1000 && n <= 1999 {
+					t.Errorf("%s has the ignorable number %d; list it here with what it is for", fields.Get(j).FullName(), n)
+				}
+			}
+		}
+		return true
+	})
+}
