@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -331,11 +332,11 @@ func TestReadyOnceTheCachesAreFull(t *testing.T) {
 		}
 		l := newLog()
 		slow := func(name string) (func(context.Context), func() bool) {
-			var full time.Time
+			var full atomic.Bool
 			return func(ctx context.Context) {
 				l.add(ctx, name)
-				full = time.Now().Add(time.Second)
-			}, func() bool { return !full.IsZero() && time.Now().After(full) }
+				time.AfterFunc(time.Second, func() { full.Store(true) })
+			}, full.Load
 		}
 		for _, name := range []string{"jobs", "pods"} {
 			run, synced := slow(name)
