@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/engine/zone"
 )
@@ -21,13 +24,32 @@ type Plan struct {
 	Options schedule.Options
 }
 
+// PlanOf is the schedule of a CronJob, with the options that its annotations take.
+// Otherwise is the zone of a schedule that names none.
+func PlanOf(cron *batchv1.CronJob, otherwise string) Plan {
+	p := Plan{Schedule: cron.Spec.Schedule, Zone: otherwise}
+	if cron.Spec.TimeZone != nil {
+		p.Zone = *cron.Spec.TimeZone
+	}
+	switch cron.Annotations[annotation.RepeatedHour] {
+	case "First":
+		p.Options.RepeatedHour = schedule.First
+	case "Last":
+		p.Options.RepeatedHour = schedule.Last
+	}
+	if cron.Annotations[annotation.SkippedHour] == "RunAfter" {
+		p.Options.SkippedHour = schedule.RunAfter
+	}
+	return p
+}
+
 // A Time is one line of what comes: a run, or a change of the clock.
 type Time struct {
-	At time.Time
+	At time.Time `json:"at"`
 	// Change is set for a change of the clock, and says which.
-	Change string
+	Change string `json:"clockChange,omitempty"`
 	// Note is what is particular about a run.
-	Note string
+	Note string `json:"note,omitempty"`
 }
 
 // A Reader knows one plan.

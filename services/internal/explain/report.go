@@ -139,17 +139,20 @@ func (w *work) count() {
 	}
 }
 
+func (w *work) when(t time.Time) string { return when(w.Now, t) }
+func (w *work) ago(t time.Time) string  { return ago(w.Now, t) }
+
 // when writes a time with its distance from now.
-func (w *work) when(t time.Time) string {
+func when(now, t time.Time) string {
 	at := t.UTC().Truncate(time.Second).Format(time.RFC3339)
-	if d := t.Sub(w.Now).Round(time.Second); d >= 0 {
+	if d := t.Sub(now).Round(time.Second); d >= 0 {
 		return fmt.Sprintf("%s (in %s)", at, simulate.Clock(d))
 	}
-	return at + " (" + w.ago(t) + ")"
+	return at + " (" + ago(now, t) + ")"
 }
 
-func (w *work) ago(t time.Time) string {
-	return simulate.Clock(w.Now.Sub(t).Round(time.Second)) + " ago"
+func ago(now, t time.Time) string {
+	return simulate.Clock(now.Sub(t).Round(time.Second)) + " ago"
 }
 
 // builtin reports whether no manager of its own is named, so that the built-in

@@ -22,13 +22,16 @@ import (
 
 const explainLong = `Says in plain English what goes on with a Job: what it waits for and until when, what
 would change or end it, how many retries are left, and which pods cannot start and why.
+Of a CronJob it says when the next run comes, which were skipped and why, what a run that
+is due waits for, and which Jobs are active.
 
-The Job, its pods and their events are read with your own rights. The policy engine, which
-is built in, says what the Job API's rules demand next; so this works whichever
-controller acts on the Job.`
+Everything is read with your own rights. The policy engine, which is built in, says what
+the rules of the Job API demand next; so this works whichever controller acts on the Job
+or CronJob.`
 
 const explainExample = `  kubectl jobpolicy explain job/backup
-  kubectl jobpolicy explain job/backup -n nightly -o wide`
+  kubectl jobpolicy explain job/backup -n nightly -o wide
+  kubectl jobpolicy explain cronjob/backup`
 
 // maxEventPods is of how many pods that do not run the events are read.
 const maxEventPods = 5
@@ -37,27 +40,34 @@ type explainCommand struct {
 	IO
 	cluster cluster.Flags
 	output  *output
+	zone    string
 }
 
 func newExplain(streams IO) *cobra.Command {
 	c := &explainCommand{IO: streams}
 	cmd := &cobra.Command{
-		Use: "explain job/NAME", Short: "Why a Job is where it is, and what comes next", Long: explainLong, Example: explainExample,
+		Use: "explain job/NAME | cronjob/NAME", Short: "Why a Job or CronJob is where it is, and what comes next", Long: explainLong, Example: explainExample,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringVar(&c.zone, "zone", "", "The `zone` in which the controller reads schedules that have none, such as Europe/Berlin. Default: UTC.")
 	c.output = addOutput(cmd, "wide")
 	c.cluster.AddFlags(cmd.Flags(), true)
 	return cmd
 }
 
 func (c *explainCommand) run(ctx context.Context, args []string) error {
+	cron, isCron := cronArgument(args)
 	name, err := jobArgument(args)
-	if err != nil {
+	if err != nil && !isCron {
 		return err
 	}
 	reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
 	if err != nil {
 		return err
+	}
+	if isCron {
+		return c.cronJob(ctx, reader, cron)
 	}
 	facts, err := readFacts(ctx, reader, name)
 	if err != nil {
@@ -131,18 +141,18 @@ func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) 
 		return err
 	}
 	section(w, "Pods that need attention", podLines(r.Pods))
-	var notes []string
-	for _, n := range r.Notes {
-		notes = append(notes, n.Topic+": "+n.Text)
-	}
-	section(w, "Good to know", notes)
+	section(w, "Good to know", noteLines(r.Notes))
 	section(w, "Not known", r.Unread)
 	if !wide || len(r.Rules) == 0 {
 		return nil
 	}
+	return printRules(w, r.Rules)
+}
+
+func printRules(w io.Writer, rules []explain.Rule) error {
 	fmt.Fprintf(w, "\nRules that the engine asked, in order\n")
-	rows = nil
-	for _, rule := range r.Rules {
+	var rows [][]string
+	for _, rule := range rules {
 		mark := ""
 		if rule.Decides {
 			mark = "decides"
@@ -154,9 +164,11 @@ func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) 
 
 func stateStyle(s explain.State) style {
 	switch {
-	case s == explain.Complete || s == explain.Running || s == explain.Completing:
+	case s == explain.Complete || s == explain.Running || s == explain.Scheduled || s == explain.Completing:
 		return good
-	case slices.Contains([]explain.State{explain.Failed, explain.Failing, explain.Blocked, explain.Stuck, explain.Unmanaged}, s):
+	case slices.Contains([]explain.State{
+		explain.Failed, explain.Failing, explain.Blocked, explain.Stuck, explain.Unmanaged, explain.Invalid, explain.Missed, explain.Late,
+	}, s):
 		return bad
 	}
 	return notice

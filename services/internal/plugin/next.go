@@ -12,7 +12,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/engine/schedule"
-	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cluster"
@@ -98,7 +97,7 @@ func (c *nextCommand) crons(ctx context.Context, args []string) ([]*batchv1.Cron
 	if c.file != "" {
 		return cronsOf(c.file, c.In)
 	}
-	if name, ok := resourceName(args[0], "cronjob", "cronjobs", "cj"); ok {
+	if name, ok := resourceName(args[0], cronKinds...); ok {
 		reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
 		if err != nil {
 			return nil, err
@@ -138,33 +137,15 @@ func cronsOf(file string, stdin io.Reader) ([]*batchv1.CronJob, error) {
 	return crons, nil
 }
 
-// planOf is the schedule of a CronJob, with the options that its annotations take.
-func planOf(cron *batchv1.CronJob, otherwise string) cronruns.Plan {
-	p := cronruns.Plan{Schedule: cron.Spec.Schedule, Zone: otherwise}
-	if cron.Spec.TimeZone != nil {
-		p.Zone = *cron.Spec.TimeZone
-	}
-	switch cron.Annotations["jobpolicy.dev/dst-repeated-hour"] {
-	case "First":
-		p.Options.RepeatedHour = schedule.First
-	case "Last":
-		p.Options.RepeatedHour = schedule.Last
-	}
-	if cron.Annotations["jobpolicy.dev/dst-skipped-hour"] == "RunAfter" {
-		p.Options.SkippedHour = schedule.RunAfter
-	}
-	return p
-}
-
 // nextReport is what comes, for programs.
 type nextReport struct {
-	CronJob  string       `json:"cronJob,omitempty"`
-	Schedule string       `json:"schedule"`
-	Zone     string       `json:"zone"`
-	From     time.Time    `json:"from"`
-	Suspend  bool         `json:"suspend,omitempty"`
-	Missed   *missedRuns  `json:"missed,omitempty"`
-	Next     []comingTime `json:"next"`
+	CronJob  string          `json:"cronJob,omitempty"`
+	Schedule string          `json:"schedule"`
+	Zone     string          `json:"zone"`
+	From     time.Time       `json:"from"`
+	Suspend  bool            `json:"suspend,omitempty"`
+	Missed   *missedRuns     `json:"missed,omitempty"`
+	Next     []cronruns.Time `json:"next"`
 }
 
 type missedRuns struct {
@@ -173,14 +154,8 @@ type missedRuns struct {
 	Last  time.Time `json:"last"`
 }
 
-type comingTime struct {
-	At          time.Time `json:"at"`
-	ClockChange string    `json:"clockChange,omitempty"`
-	Note        string    `json:"note,omitempty"`
-}
-
 func (c *nextCommand) show(cron *batchv1.CronJob) error {
-	plan := planOf(cron, c.zone)
+	plan := cronruns.PlanOf(cron, c.zone)
 	reader, err := cronruns.Read(plan)
 	if err != nil {
 		return err
@@ -193,9 +168,7 @@ func (c *nextCommand) show(cron *batchv1.CronJob) error {
 		CronJob: cron.Name, Schedule: plan.Schedule, Zone: orDefault(plan.Zone, "UTC"), From: from.UTC().Truncate(time.Second),
 		Suspend: cron.Spec.Suspend != nil && *cron.Spec.Suspend, Missed: missed(cron, reader, from),
 	}
-	for _, t := range reader.Next(from, c.n) {
-		report.Next = append(report.Next, comingTime{t.At, t.Change, t.Note})
-	}
+	report.Next = reader.Next(from, c.n)
 	if done, err := c.output.machine(c.Out, report); done {
 		return err
 	}
@@ -233,17 +206,7 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 		fmt.Fprintln(w, paint(w, notice, missedText(cron, m, report.From)))
 	}
 	fmt.Fprintln(w)
-	for _, t := range report.Next {
-		if t.ClockChange != "" {
-			fmt.Fprintln(w, paint(w, notice, "    -- "+t.ClockChange))
-			continue
-		}
-		line := t.At.Format("Mon 2006-01-02 15:04:05 MST") + "  in " + simulate.Clock(t.At.Sub(report.From).Truncate(time.Second))
-		if t.Note != "" {
-			line += "  " + paint(w, notice, t.Note)
-		}
-		fmt.Fprintln(w, line)
-	}
+	printTimes(w, report.Next, report.From)
 	if runs := countRuns(report.Next); runs < c.n {
 		fmt.Fprintf(w, "no more runs within five years\n")
 	}
@@ -253,10 +216,10 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 	return printCalendar(w, reader, report.Next)
 }
 
-func countRuns(times []comingTime) int {
+func countRuns(times []cronruns.Time) int {
 	n := 0
 	for _, t := range times {
-		if t.ClockChange == "" {
+		if t.Change == "" {
 			n++
 		}
 	}
@@ -281,7 +244,7 @@ func missedText(cron *batchv1.CronJob, m *missedRuns, now time.Time) string {
 }
 
 // printCalendar shows the months of the runs. A day has the number of its runs.
-func printCalendar(w io.Writer, reader *cronruns.Reader, times []comingTime) error {
+func printCalendar(w io.Writer, reader *cronruns.Reader, times []cronruns.Time) error {
 	if len(times) == 0 {
 		return nil
 	}

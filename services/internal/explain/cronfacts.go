@@ -1,0 +1,196 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// maxEnded is how many Jobs that have ended a report lists.
+const maxEnded = 5
+
+// runs lists the CronJob's Jobs.
+func (w *cronWork) runs() {
+	for _, job := range w.owned {
+		if wire.FinishedCondition(job) == nil {
+			w.Active = append(w.Active, activeRun(job))
+			continue
+		}
+		w.Ended = append(w.Ended, endedRun(job))
+	}
+	slices.SortFunc(w.Active, func(a, b ActiveRun) int { return cmp.Compare(a.Job, b.Job) })
+	slices.SortFunc(w.Ended, func(a, b EndedRun) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(b.Job, a.Job)) })
+	w.Ended = w.Ended[:min(len(w.Ended), maxEnded)]
+}
+
+func activeRun(job *batchv1.Job) ActiveRun {
+	run := ActiveRun{Job: job.Name, Started: pointer(job.Status.StartTime)}
+	if at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation]); err == nil {
+		run.Scheduled = &at
+	}
+	switch {
+	case job.DeletionTimestamp != nil:
+		run.State = "is being deleted"
+	case job.Spec.Suspend != nil && *job.Spec.Suspend:
+		run.State = "is suspended"
+	default:
+		run.State = fmt.Sprintf("pods: active %d, succeeded %d, failed %d", job.Status.Active, job.Status.Succeeded, job.Status.Failed)
+	}
+	return run
+}
+
+func pointer(t *metav1.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return &t.Time
+}
+
+func endedRun(job *batchv1.Job) EndedRun {
+	c := wire.FinishedCondition(job)
+	return EndedRun{Job: job.Name, Outcome: string(c.Type), Reason: cmp.Or(c.Reason, "no reason given"), Ended: c.LastTransitionTime.Time}
+}
+
+// engineFacts are what the engine says of runs that were skipped, of waits, and of
+// Jobs that are kept.
+func (w *cronWork) engineFacts() {
+	e := w.resp.GetExplanation()
+	for _, wait := range e.GetWaits() {
+		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_SCHEDULE && proto.Equal(wait.GetUntil(), e.GetNextScheduleTime()) {
+			continue // It is in the list of the next runs.
+		}
+		out := Wait{For: cmp.Or(wait.GetDetail(), decidedBecause(e))}
+		if until := wait.GetUntil(); until != nil {
+			at := until.AsTime()
+			out.Until = &at
+		}
+		w.Waits = append(w.Waits, out)
+	}
+	w.SkippedTotal = e.GetSkippedTotal()
+	for _, s := range e.GetSkipped() {
+		w.Skipped = append(w.Skipped, SkippedRun{s.GetScheduledTime().AsTime(), s.GetDetail()})
+	}
+	for _, k := range e.GetKept() {
+		w.Kept = append(w.Kept, Note{k.GetName(), k.GetDetail()})
+	}
+	for _, r := range e.GetRules() {
+		w.Rules = append(w.Rules, Rule{r.GetRule().Name(), r.GetDecided(), r.GetDetail()})
+	}
+}
+
+// settings tells the spec, and the options by annotation.
+func (w *cronWork) settings() {
+	spec := &w.CronJob.Spec
+	zone := "in " + w.plan.Zone
+	if w.plan.Zone == "" {
+		zone = "in UTC; spec.timeZone is not set"
+	}
+	w.set("schedule", spec.Schedule, zone)
+	switch policy := cmp.Or(spec.ConcurrencyPolicy, batchv1.AllowConcurrent); policy {
+	case batchv1.ForbidConcurrent:
+		w.set("concurrencyPolicy", string(policy), "a run waits until those before have ended")
+	case batchv1.ReplaceConcurrent:
+		w.set("concurrencyPolicy", string(policy), "a run ends those before it")
+	default:
+		w.set("concurrencyPolicy", string(policy), "runs may overlap")
+	}
+	if seconds := spec.StartingDeadlineSeconds; seconds != nil {
+		w.set("startingDeadlineSeconds", fmt.Sprint(*seconds), "a run that is later does not start")
+	} else {
+		w.set("startingDeadlineSeconds", "not set", "a run may start however late")
+	}
+	w.set("history limits", fmt.Sprintf("%s complete, %s failed", limit(spec.SuccessfulJobsHistoryLimit), limit(spec.FailedJobsHistoryLimit)), "so many Jobs are kept")
+	for _, name := range slices.Sorted(maps.Keys(w.CronJob.Annotations)) {
+		if meaning, ok := cronOptions[name]; ok {
+			w.set(name, w.CronJob.Annotations[name], meaning)
+		}
+	}
+}
+
+func (w *cronWork) set(name, value, meaning string) {
+	w.Settings = append(w.Settings, Setting{name, value, meaning})
+}
+
+func limit(n *int32) string {
+	if n == nil {
+		return "all"
+	}
+	return fmt.Sprint(*n)
+}
+
+// cronOptions are the annotations that change what becomes of a CronJob.
+var cronOptions = map[string]string{
+	annotation.StartJitter:      "a run starts up to so many seconds later",
+	annotation.RepeatedHour:     "which run starts of two in an hour that the clock shows twice",
+	annotation.SkippedHour:      "what becomes of a run in an hour that the clock leaves out",
+	annotation.MissedBeforeEdit: "what becomes of times before the schedule was changed",
+	annotation.SuspendAfter:     "it is suspended after so many failed runs in a row",
+	annotation.RunNow:           "one run starts now, once for each text",
+	wire.CronJobManagedBy:       "the controller that runs it, while spec.suspend is true",
+	wire.CronJobSuspend:         "whether that controller starts no runs",
+}
+
+func newestFirst(events []corev1.Event) {
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return Seen(&b).Compare(Seen(&a)) })
+}
+
+// notes tells what is often misunderstood, where it applies to this CronJob now.
+func (w *cronWork) notes() {
+	spec, named := &w.CronJob.Spec, w.CronJob.Annotations[wire.CronJobManagedBy]
+	for _, n := range []struct {
+		applies bool
+		topic   string
+		text    string
+	}{
+		{
+			named != "" && !w.handedOver(), wire.CronJobManagedBy,
+			"It names the controller " + named + ", but spec.suspend is not true: beside the built-in controller, that one leaves the CronJob alone until it is.",
+		},
+		{
+			named == "" && w.hasOptions(), "annotations",
+			"Only jobpolicy heeds the options under jobpolicy.dev/. The built-in controller does not know them.",
+		},
+		{
+			len(w.Active) > 1 && cmp.Or(spec.ConcurrencyPolicy, batchv1.AllowConcurrent) == batchv1.AllowConcurrent, "concurrencyPolicy",
+			"Runs overlap, because concurrencyPolicy is Allow, the default.",
+		},
+		{
+			len(w.Skipped) > 0 && w.State != Missed, "missed runs",
+			"Of runs that were missed only the latest starts. None is made up for later.",
+		},
+		{
+			w.State == Suspended && len(w.Active) > 0, "suspend",
+			"Suspending a CronJob does not end its active runs.",
+		},
+		{
+			spec.JobTemplate.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
+			"The Job template has a time to live: it may take Jobs away before the history limits do.",
+		},
+	} {
+		if n.applies {
+			w.Notes = append(w.Notes, Note{n.topic, n.text})
+		}
+	}
+}
+
+// hasOptions reports whether the engine takes options from the annotations.
+func (w *cronWork) hasOptions() bool {
+	for name := range w.CronJob.Annotations {
+		if _, ok := cronOptions[name]; ok && !strings.HasPrefix(name, wire.CronJobSuspend) {
+			return true
+		}
+	}
+	return false
+}

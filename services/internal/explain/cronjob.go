@@ -1,0 +1,231 @@
+package explain
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/cronruns"
+)
+
+// CronFacts are what was read of a CronJob.
+type CronFacts struct {
+	CronJob *batchv1.CronJob
+	// Jobs are those of its namespace, whoever controls them, read after the CronJob.
+	Jobs []batchv1.Job
+	// Events are those on the CronJob.
+	Events []corev1.Event
+	// Zone is the zone of a schedule that names none. Empty: UTC.
+	Zone string
+	Now  time.Time
+	// Unread says what could not be read, and why.
+	Unread []string
+}
+
+// DecideCronJob asks an engine.
+type DecideCronJob func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
+
+// The states that only a CronJob has; it also may be Deleting, Suspended, Blocked,
+// Waiting or Starting.
+const (
+	Scheduled State = "Scheduled" // it waits for its next run
+	Invalid   State = "Invalid"   // no run ever starts: its schedule or time zone makes no sense
+	Missed    State = "Missed"    // the last run that was due is too late to start
+	Late      State = "Late"      // a run is due, and nobody starts it
+)
+
+// A CronReport is the explanation of a CronJob.
+type CronReport struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	State     State  `json:"state"`
+	// Headline says what goes on.
+	Headline string `json:"headline"`
+	// Waits is what it waits for, besides its next run.
+	Waits []Wait `json:"waits,omitempty"`
+	// Change says what a person can do to change the situation.
+	Change []string `json:"change,omitempty"`
+	// Next are the coming runs, with the changes of the clock between them.
+	Next []cronruns.Time `json:"next,omitempty"`
+	// Skipped are runs that were due and were not started, the newest first; at most
+	// 10 of SkippedTotal.
+	Skipped      []SkippedRun `json:"skipped,omitempty"`
+	SkippedTotal int64        `json:"skippedTotal,omitempty"`
+	// Active are the Jobs that have not ended, Ended the newest of the others.
+	Active   []ActiveRun `json:"active,omitempty"`
+	Ended    []EndedRun  `json:"ended,omitempty"`
+	Settings []Setting   `json:"settings"`
+	// Warnings are what was told lately, and what the engine would warn of.
+	Warnings []string `json:"warnings,omitempty"`
+	Notes    []Note   `json:"notes,omitempty"`
+	// Kept says why each Job is kept.
+	Kept   []Note   `json:"kept,omitempty"`
+	Rules  []Rule   `json:"rules,omitempty"`
+	Unread []string `json:"unread,omitempty"`
+}
+
+// A SkippedRun was due and was not started.
+type SkippedRun struct {
+	At  time.Time `json:"at"`
+	Why string    `json:"why"`
+}
+
+// An ActiveRun is a Job that has not ended.
+type ActiveRun struct {
+	Job       string     `json:"job"`
+	Scheduled *time.Time `json:"scheduled,omitempty"`
+	Started   *time.Time `json:"started,omitempty"`
+	// State is in words: how many pods are active, or why there are none.
+	State string `json:"state"`
+}
+
+// An EndedRun is a Job that has ended.
+type EndedRun struct {
+	Job     string    `json:"job"`
+	Outcome string    `json:"outcome"` // Complete or Failed
+	Reason  string    `json:"reason"`
+	Ended   time.Time `json:"ended"`
+}
+
+// A Setting is one part of the CronJob's spec, or one of its annotations.
+type Setting struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Meaning string `json:"meaning"`
+}
+
+// cronWork is a report of a CronJob under way.
+type cronWork struct {
+	CronFacts
+	CronReport
+	owned []*batchv1.Job
+	resp  *jobpolicyv1.DecideCronJobResponse
+	// schedule is nil if it cannot be read.
+	schedule *cronruns.Reader
+	plan     cronruns.Plan
+}
+
+// ExplainCronJob explains. The error is the engine's: it does not take the CronJob.
+func ExplainCronJob(f CronFacts, decide DecideCronJob) (*CronReport, error) {
+	w := &cronWork{CronFacts: f, owned: ownedBy(f.CronJob, f.Jobs), plan: cronruns.PlanOf(f.CronJob, f.Zone)}
+	w.Namespace, w.Name, w.CronReport.Unread = f.CronJob.Namespace, f.CronJob.Name, f.Unread
+	var err error
+	if w.resp, err = w.ask(decide); err != nil {
+		return nil, err
+	}
+	if w.schedule, err = cronruns.Read(w.plan); err == nil && f.CronJob.DeletionTimestamp == nil {
+		w.Next = w.schedule.Next(f.Now, comingRuns)
+	}
+	w.runs()
+	w.situation()
+	w.settings()
+	w.engineFacts()
+	w.warnings()
+	w.notes()
+	return &w.CronReport, nil
+}
+
+// comingRuns is how many of the next runs a report lists.
+const comingRuns = 3
+
+func ownedBy(cron *batchv1.CronJob, jobs []batchv1.Job) []*batchv1.Job {
+	var owned []*batchv1.Job
+	for i := range jobs {
+		if owner := metav1.GetControllerOf(&jobs[i]); owner != nil && owner.UID == cron.UID {
+			owned = append(owned, &jobs[i])
+		}
+	}
+	return owned
+}
+
+// ask asks again for as long as the engine has to know more: which of the active Jobs
+// are gone, that a name is taken, and what follows once the status is written.
+func (w *cronWork) ask(decide DecideCronJob) (*jobpolicyv1.DecideCronJobResponse, error) {
+	req, err := w.request()
+	if err != nil {
+		return nil, err
+	}
+	resp, err := decide(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+		req.AbsentJobs = absent(req)
+		if resp, err = decide(req); err != nil {
+			return nil, err
+		}
+	}
+	if create := resp.GetCreate(); create != nil && w.takenByOthers(create.GetName()) {
+		req.NameTaken = create.GetName()
+		if resp, err = decide(req); err != nil {
+			return nil, err
+		}
+	}
+	if resp.GetStatus() != nil {
+		req.Status = resp.GetStatus()
+		return decide(req)
+	}
+	return resp, nil
+}
+
+func (w *cronWork) request() (*jobpolicyv1.DecideCronJobRequest, error) {
+	cron := w.CronJob
+	uid, err := wire.UIDBytes(cron.UID)
+	if err != nil {
+		return nil, err
+	}
+	req := &jobpolicyv1.DecideCronJobRequest{
+		Now: timestamppb.New(w.Now),
+		CronJob: &jobpolicyv1.CronJobRef{
+			Uid: uid, Namespace: cron.Namespace, Name: cron.Name, Generation: cron.Generation,
+		},
+		Spec:   wire.CronJobSpec(cron, wire.CronJobSuspended(cron, w.handedOver()), w.Zone),
+		Status: wire.CronJobStatus(&cron.Status),
+	}
+	for _, job := range w.owned {
+		m, err := wire.OwnedJob(job)
+		if err != nil {
+			return nil, err
+		}
+		req.Jobs = append(req.Jobs, m)
+	}
+	return req, nil
+}
+
+// absent are the active Jobs that are not in the list, which is newer than the status.
+func absent(req *jobpolicyv1.DecideCronJobRequest) [][]byte {
+	var gone [][]byte
+	for _, active := range req.GetStatus().GetActive() {
+		if !slices.ContainsFunc(req.GetJobs(), func(job *jobpolicyv1.OwnedJob) bool { return string(job.GetUid()) == string(active.GetUid()) }) {
+			gone = append(gone, active.GetUid())
+		}
+	}
+	return gone
+}
+
+func (w *cronWork) takenByOthers(name string) bool {
+	return slices.ContainsFunc(w.Jobs, func(job batchv1.Job) bool { return job.Name == name }) &&
+		!slices.ContainsFunc(w.owned, func(job *batchv1.Job) bool { return job.Name == name })
+}
+
+// handedOver reports whether a controller is named, and the built-in one kept away.
+func (w *cronWork) handedOver() bool {
+	return w.CronJob.Annotations[wire.CronJobManagedBy] != "" && w.CronJob.Spec.Suspend != nil && *w.CronJob.Spec.Suspend
+}
+
+// cronManager is who runs the CronJob, for people.
+func (w *cronWork) cronManager() string {
+	if w.handedOver() {
+		return "the controller " + w.CronJob.Annotations[wire.CronJobManagedBy]
+	}
+	return "the CronJob controller"
+}
+
+func (w *cronWork) when(t time.Time) string { return when(w.Now, t) }
+func (w *cronWork) ago(t time.Time) string  { return ago(w.Now, t) }

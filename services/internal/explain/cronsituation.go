@@ -1,0 +1,234 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// situation finds the state and writes the headline, by the rule of the engine that
+// decided whether a run starts.
+func (w *cronWork) situation() {
+	switch e := w.resp.GetExplanation(); e.GetDecidingRule() {
+	case jobpolicyv1.Rule_RULE_DELETING:
+		w.advise("It is gone when its finalizers are removed: %s.", strings.Join(w.CronJob.Finalizers, ", "))
+		w.say(Deleting, "The CronJob is being deleted since %s: no run starts any more.", w.when(w.CronJob.DeletionTimestamp.Time))
+	case jobpolicyv1.Rule_RULE_RUN_NOW_ASKED:
+		w.runNow(decidedBecause(e))
+	case jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE:
+		w.advise("Set spec.timeZone to an IANA name such as Europe/Berlin.")
+		w.say(Invalid, "No run starts: %s.", decidedBecause(e))
+	case jobpolicyv1.Rule_RULE_UNPARSABLE_SCHEDULE:
+		w.advise(`Set spec.schedule to five fields such as "30 2 * * 1-5", a macro such as @daily, or @every 6h.`)
+		w.say(Invalid, "No run starts: %s.", decidedBecause(e))
+	case jobpolicyv1.Rule_RULE_NEVER_DUE:
+		w.advise("Set spec.schedule to a day that comes: \"0 0 30 2 *\", for example, never does.")
+		w.say(Invalid, "No run ever starts: %s.", decidedBecause(e))
+	case jobpolicyv1.Rule_RULE_SUSPENDED:
+		w.suspended()
+	case jobpolicyv1.Rule_RULE_TOO_MANY_FAILURES:
+		w.advise("Mend what makes the runs fail, and resume the CronJob.")
+		w.say(Suspended, "The CronJob is being suspended, as %s asks: %s.", annotation.SuspendAfter, decidedBecause(e))
+	case jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED:
+		w.advise("spec.startingDeadlineSeconds (%d) is how late a run may start. See why it was late: an active run, a suspension, or %s that was away.",
+			*w.CronJob.Spec.StartingDeadlineSeconds, w.cronManager())
+		w.say(Missed, "The run of %s does not start any more: %s.%s", w.when(w.due()), decidedBecause(e), w.nextText())
+	case jobpolicyv1.Rule_RULE_NAME_TAKEN:
+		w.advise("Delete the Job that has the name; the run starts then, unless it is too late.")
+		w.say(Blocked, "The run of %s cannot start: %s.%s", w.when(w.due()), decidedBecause(e), w.nextText())
+	case jobpolicyv1.Rule_RULE_START_JITTER:
+		w.advise("Nothing but time: %s lets each run start later, always as much for the same run.", annotation.StartJitter)
+		w.say(Waiting, "The run of %s waits for its start jitter.", w.when(w.due()))
+	case jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN:
+		w.forbidden()
+	case jobpolicyv1.Rule_RULE_RUN_DUE:
+		w.runDue()
+	default:
+		w.scheduled()
+	}
+}
+
+func (w *cronWork) say(s State, format string, args ...any) {
+	w.State, w.Headline = s, fmt.Sprintf(format, args...)
+}
+
+func (w *cronWork) advise(format string, args ...any) {
+	w.Change = append(w.Change, fmt.Sprintf(format, args...))
+}
+
+// decidedBecause is the answer of the deciding rule.
+func decidedBecause(e *jobpolicyv1.CronJobExplanation) string {
+	for _, r := range e.GetRules() {
+		if r.GetDecided() {
+			return r.GetDetail()
+		}
+	}
+	return ""
+}
+
+// due is the latest time of the schedule, of which the engine says that it is due.
+func (w *cronWork) due() time.Time {
+	if at := w.resp.GetCreate().GetScheduledTime(); at != nil || w.schedule == nil {
+		return at.AsTime()
+	}
+	_, last := w.schedule.Missed(w.since(), w.Now)
+	return last
+}
+
+// since is the last run that was started, or the CronJob's creation.
+func (w *cronWork) since() time.Time {
+	if last := w.CronJob.Status.LastScheduleTime; last != nil {
+		return last.Time
+	}
+	return w.CronJob.CreationTimestamp.Time
+}
+
+func (w *cronWork) nextText() string {
+	next := w.resp.GetExplanation().GetNextScheduleTime()
+	if next == nil {
+		return " There is no further run."
+	}
+	return fmt.Sprintf(" The next run is due at %s.", w.when(next.AsTime()))
+}
+
+func (w *cronWork) runNow(detail string) {
+	if create := w.resp.GetCreate(); create != nil {
+		w.advise("Nothing: %s starts the Job %s.", w.cronManager(), create.GetName())
+		w.say(Starting, "A run starts now, because %s asks for it.", annotation.RunNow)
+		return
+	}
+	w.adviseOnActive()
+	w.say(Waiting, "A run that %s asks for waits: %s.", annotation.RunNow, detail)
+}
+
+// suspended says what was missed meanwhile, and what becomes of it.
+func (w *cronWork) suspended() {
+	how := "spec.suspend is false"
+	if w.handedOver() {
+		how = "the annotation " + wire.CronJobSuspend + " is gone"
+		w.advise("Resume it: kubectl annotate cronjob/%s -n %s %s-", w.Name, w.Namespace, wire.CronJobSuspend)
+	} else {
+		w.advise("Resume it: kubectl patch cronjob/%s -n %s -p '{\"spec\":{\"suspend\":false}}'", w.Name, w.Namespace)
+	}
+	w.say(Suspended, "The CronJob is suspended: no run starts until %s.", how)
+	if w.schedule == nil {
+		return
+	}
+	n, last := w.schedule.Missed(w.since(), w.Now)
+	if n == 0 {
+		return
+	}
+	w.Headline += fmt.Sprintf(" Runs missed since %s: %d, the last at %s.", w.when(w.since()), n, w.when(last))
+	if seconds := w.CronJob.Spec.StartingDeadlineSeconds; seconds != nil {
+		w.advise("When it is resumed, the last missed run starts only if it is at most %s late (startingDeadlineSeconds).", clock(*seconds))
+		return
+	}
+	w.advise("When it is resumed, the last missed run starts at once, however late. Set startingDeadlineSeconds before, if that is not wanted.")
+}
+
+func clock(seconds int64) string { return simulate.Clock(time.Duration(seconds) * time.Second) }
+
+func (w *cronWork) forbidden() {
+	w.adviseOnActive()
+	w.advise("spec.concurrencyPolicy: Replace would end the active run, Allow would let both run. activeDeadlineSeconds in the Job's template bounds how long a run may take.")
+	w.say(Waiting, "The run of %s waits until the active runs have ended, because spec.concurrencyPolicy is Forbid: %s.", w.when(w.due()), w.activeNames())
+	for _, wait := range w.resp.GetExplanation().GetWaits() {
+		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_CONCURRENCY_POLICY && wait.GetUntil() != nil {
+			w.Headline += fmt.Sprintf(" From %s on it is too late (startingDeadlineSeconds).", w.when(wait.GetUntil().AsTime()))
+		}
+	}
+}
+
+func (w *cronWork) activeNames() string {
+	var names []string
+	for _, a := range w.Active {
+		names = append(names, a.Job)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (w *cronWork) adviseOnActive() {
+	if len(w.Active) > 0 {
+		w.advise("See why it has not ended: kubectl jobpolicy explain job/%s -n %s", w.Active[0].Job, w.Namespace)
+	}
+}
+
+// runDue: by the rules a run starts now. If it is due for long, somebody is in the way.
+func (w *cronWork) runDue() {
+	at := w.resp.GetCreate().GetScheduledTime().AsTime()
+	if e := latest(w.Events, "FailedCreate"); e != nil && Seen(e).After(at) {
+		why, change := whyNotCreated(strings.TrimPrefix(e.Message, "Error creating job: "))
+		w.advise("%s", change)
+		w.say(Blocked, "The run of %s cannot start, because the API server refuses its Job: %s. Last tried %s.", w.when(at), why, w.ago(Seen(e)))
+		return
+	}
+	replaced := ""
+	if len(w.resp.GetDelete()) > 0 {
+		replaced = fmt.Sprintf(" The active run is deleted before (concurrencyPolicy Replace): %s.", w.activeNames())
+	}
+	if w.Now.Sub(at) < patience {
+		w.say(Starting, "The run of %s starts.%s", w.when(at), replaced)
+		return
+	}
+	w.advise("See whether %s runs, and what it logs.", w.cronManager())
+	w.say(Late, "The run of %s is due, and %s has not started it.%s", w.when(at), w.cronManager(), replaced)
+}
+
+func (w *cronWork) scheduled() {
+	next := w.resp.GetExplanation().GetNextScheduleTime()
+	if next == nil {
+		w.say(Scheduled, "The CronJob has no further run within five years.")
+		return
+	}
+	w.say(Scheduled, "The next run is due at %s.", w.when(next.AsTime()))
+	switch n := len(w.Active); {
+	case n == 1:
+		w.Headline += fmt.Sprintf(" One run is active: %s.", w.activeNames())
+	case n > 1:
+		w.Headline += fmt.Sprintf(" Active runs: %d.", n)
+	}
+	if n := w.failedInARow(); n > 0 {
+		w.Headline += fmt.Sprintf(" Failed runs in a row: %d, the last one %s (%s).", n, w.Ended[0].Job, w.Ended[0].Reason)
+		w.advise("See why it failed: kubectl jobpolicy explain job/%s -n %s", w.Ended[0].Job, w.Namespace)
+	}
+}
+
+// failedInARow counts the newest runs, as far as their Jobs are kept.
+func (w *cronWork) failedInARow() int {
+	for i, run := range w.Ended {
+		if run.Outcome != string(batchv1.JobFailed) {
+			return i
+		}
+	}
+	return len(w.Ended)
+}
+
+// maxWarnings is how many events a report lists.
+const maxWarnings = 5
+
+// warnings lists the events that warn, the newest first, and what the engine warns of.
+func (w *cronWork) warnings() {
+	for _, e := range w.resp.GetEvents() {
+		if e.GetType() == jobpolicyv1.EventType_EVENT_TYPE_WARNING {
+			w.Warnings = append(w.Warnings, e.GetReason()+": "+e.GetMessage())
+		}
+	}
+	var warned []corev1.Event
+	for i := range w.Events {
+		if w.Events[i].Type == corev1.EventTypeWarning {
+			warned = append(warned, w.Events[i])
+		}
+	}
+	newestFirst(warned)
+	for i := range warned[:min(len(warned), maxWarnings)] {
+		w.Warnings = append(w.Warnings, fmt.Sprintf("%s: %s (%s)", warned[i].Reason, warned[i].Message, w.ago(Seen(&warned[i]))))
+	}
+}

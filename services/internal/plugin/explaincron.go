@@ -1,0 +1,157 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"jobpolicy.dev/engine/cronjob"
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/services/internal/cluster"
+	"jobpolicy.dev/services/internal/cronruns"
+	"jobpolicy.dev/services/internal/explain"
+	"jobpolicy.dev/services/internal/jobcheck"
+)
+
+// cronArgument takes cronjob/NAME.
+func cronArgument(args []string) (name string, ok bool) {
+	if len(args) != 1 {
+		return "", false
+	}
+	return resourceName(args[0], cronKinds...)
+}
+
+// cronKinds are how kubectl calls CronJobs.
+var cronKinds = []string{"cronjob", "cronjobs", "cj"}
+
+func (c *explainCommand) cronJob(ctx context.Context, reader *cluster.Reader, name string) error {
+	facts, err := readCronFacts(ctx, reader, name)
+	if err != nil {
+		return err
+	}
+	facts.Zone = c.zone
+	report, err := explain.ExplainCronJob(facts, cronjob.Decide)
+	if err != nil {
+		return jobcheck.InManifest(err)
+	}
+	if done, err := c.output.machine(c.Out, report); done {
+		return err
+	}
+	return printCronJob(c.Out, report, c.output.format == "wide", facts.Now)
+}
+
+// readCronFacts reads what explain needs. The CronJob comes first: an active Job that
+// the list lacks is gone then.
+func readCronFacts(ctx context.Context, reader *cluster.Reader, name string) (explain.CronFacts, error) {
+	var f explain.CronFacts
+	var err error
+	if f.CronJob, err = reader.CronJob(ctx, name); err != nil {
+		return f, err
+	}
+	if f.Jobs, err = reader.Jobs(ctx, reader.Namespace); err != nil {
+		return f, err
+	}
+	if f.Events, err = reader.EventsOf(ctx, f.CronJob.UID); err != nil {
+		f.Unread = append(f.Unread, err.Error())
+	}
+	f.Now = time.Now()
+	return f, nil
+}
+
+func printCronJob(w io.Writer, r *explain.CronReport, wide bool, now time.Time) error {
+	fmt.Fprintf(w, "%s  %s\n%s\n", paint(w, strong, "CronJob "+r.Namespace+"/"+r.Name), paint(w, stateStyle(r.State), string(r.State)), r.Headline)
+	section(w, "Waits for", waitLines(r.Waits, now))
+	section(w, "What would change it", r.Change)
+	if len(r.Next) > 0 {
+		fmt.Fprintf(w, "\n%s\n", paint(w, strong, nextTitle(r.State)))
+		printTimes(w, r.Next, now)
+	}
+	section(w, "Not started", skippedLines(r))
+	section(w, "Active", activeLines(r.Active, now))
+	section(w, "Ended, the newest first", endedLines(r.Ended, now))
+	fmt.Fprintln(w)
+	var rows [][]string
+	for _, s := range r.Settings {
+		rows = append(rows, []string{s.Name, s.Value, s.Meaning})
+	}
+	if err := table(w, rows); err != nil {
+		return err
+	}
+	section(w, "Warnings", r.Warnings)
+	section(w, "Good to know", noteLines(r.Notes))
+	section(w, "Not known", r.Unread)
+	if !wide {
+		return nil
+	}
+	section(w, "Why each Job is kept", noteLines(r.Kept))
+	return printRules(w, r.Rules)
+}
+
+func nextTitle(s explain.State) string {
+	if s == explain.Suspended {
+		return "Next runs, if it is resumed"
+	}
+	return "Next runs"
+}
+
+// printTimes lists runs, and changes of the clock between them.
+func printTimes(w io.Writer, times []cronruns.Time, now time.Time) {
+	for _, t := range times {
+		if t.Change != "" {
+			fmt.Fprintln(w, paint(w, notice, "    -- "+t.Change))
+			continue
+		}
+		line := t.At.Format("Mon 2006-01-02 15:04:05 MST") + "  in " + simulate.Clock(t.At.Sub(now).Truncate(time.Second))
+		if t.Note != "" {
+			line += "  " + paint(w, notice, t.Note)
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+func skippedLines(r *explain.CronReport) []string {
+	var lines []string
+	for _, s := range r.Skipped {
+		lines = append(lines, s.At.UTC().Format(time.RFC3339)+": "+s.Why)
+	}
+	if more := r.SkippedTotal - int64(len(r.Skipped)); more > 0 {
+		lines = append(lines, fmt.Sprintf("earlier ones: %d", more))
+	}
+	return lines
+}
+
+func activeLines(runs []explain.ActiveRun, now time.Time) []string {
+	var lines []string
+	for _, run := range runs {
+		line := run.Job
+		if run.Started != nil {
+			line += ", started " + sinceText(*run.Started, now)
+		}
+		if run.Scheduled != nil {
+			line += ", the run of " + run.Scheduled.UTC().Format(time.RFC3339)
+		}
+		lines = append(lines, line+": "+run.State)
+	}
+	return lines
+}
+
+func endedLines(runs []explain.EndedRun, now time.Time) []string {
+	var lines []string
+	for _, run := range runs {
+		lines = append(lines, fmt.Sprintf("%s: %s (%s), %s", run.Job, run.Outcome, run.Reason, sinceText(run.Ended, now)))
+	}
+	return lines
+}
+
+func sinceText(t, now time.Time) string {
+	return simulate.Clock(now.Sub(t).Round(time.Second)) + " ago"
+}
+
+func noteLines(notes []explain.Note) []string {
+	var lines []string
+	for _, n := range notes {
+		lines = append(lines, n.Topic+": "+n.Text)
+	}
+	return lines
+}

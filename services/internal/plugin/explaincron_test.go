@@ -1,0 +1,214 @@
+package plugin
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/engine/cronjob"
+	"jobpolicy.dev/services/internal/explain"
+)
+
+// cronNow is when every test here explains. The CronJob runs every hour, was made two
+// days before, and ran at 11:00 last.
+var cronNow = time.Date(2026, time.March, 28, 12, 10, 0, 0, time.UTC)
+
+func testUID(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n)) }
+
+func clockTime(hour, minute int) *metav1.Time {
+	return &metav1.Time{Time: time.Date(2026, time.March, 28, hour, minute, 0, 0, time.UTC)}
+}
+
+// A scene is a CronJob with its surroundings.
+type scene struct{ explain.CronFacts }
+
+func newScene() *scene {
+	return &scene{explain.CronFacts{Now: cronNow, CronJob: &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "backup", UID: testUID(1), CreationTimestamp: metav1.NewTime(cronNow.Add(-48 * time.Hour))},
+		Spec: batchv1.CronJobSpec{
+			Schedule: "0 * * * *", ConcurrencyPolicy: batchv1.AllowConcurrent,
+			SuccessfulJobsHistoryLimit: ptr.To[int32](3), FailedJobsHistoryLimit: ptr.To[int32](1),
+		},
+		Status: batchv1.CronJobStatus{LastScheduleTime: clockTime(11, 0)},
+	}}}
+}
+
+// job adds a run of the CronJob, and returns it to be changed.
+func (s *scene) job(hour int, change ...func(*batchv1.Job)) {
+	at := clockTime(hour, 0)
+	job := batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: fmt.Sprintf("backup-%d", at.Unix()/60), UID: testUID(100 + hour), CreationTimestamp: *at,
+			Annotations:     map[string]string{batchv1.CronJobScheduledTimestampAnnotation: at.Format(time.RFC3339)},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "CronJob", Name: "backup", UID: testUID(1), Controller: ptr.To(true)}},
+		},
+		Status: batchv1.JobStatus{StartTime: at, Active: 1},
+	}
+	for _, f := range change {
+		f(&job)
+	}
+	if len(job.Status.Conditions) == 0 && len(job.OwnerReferences) > 0 {
+		s.CronJob.Status.Active = append(s.CronJob.Status.Active, corev1.ObjectReference{Kind: "Job", Namespace: "ns", Name: job.Name, UID: job.UID})
+	}
+	s.Jobs = append(s.Jobs, job)
+}
+
+func ended(kind batchv1.JobConditionType, reason string) func(*batchv1.Job) {
+	return func(job *batchv1.Job) {
+		at := metav1.NewTime(job.Status.StartTime.Add(7 * time.Minute))
+		job.Status.Active = 0
+		job.Status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: at}}
+		if kind == batchv1.JobComplete {
+			job.Status.CompletionTime = &at
+		}
+	}
+}
+
+func (s *scene) annotate(name, value string) {
+	metav1.SetMetaDataAnnotation(&s.CronJob.ObjectMeta, name, value)
+}
+
+func (s *scene) warn(reason, message string, at *metav1.Time) {
+	s.Events = append(s.Events, corev1.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message, LastTimestamp: *at})
+}
+
+// cronScenes are the situations that a golden file each shows.
+var cronScenes = map[string]func(*scene){
+	"scheduled": func(s *scene) {
+		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
+		s.job(11, ended(batchv1.JobComplete, batchv1.JobReasonCompletionsReached))
+		s.job(12)
+	},
+	"clock-change": func(s *scene) {
+		s.CronJob.Spec.Schedule, s.CronJob.Spec.TimeZone = "30 2 * * *", ptr.To("Europe/Berlin")
+	},
+	"forbidden": func(s *scene) {
+		s.CronJob.Spec.ConcurrencyPolicy, s.CronJob.Spec.StartingDeadlineSeconds = batchv1.ForbidConcurrent, ptr.To[int64](1800)
+		s.job(11)
+	},
+	"replaced": func(s *scene) {
+		s.CronJob.Spec.ConcurrencyPolicy = batchv1.ReplaceConcurrent
+		s.Now = clockTime(12, 0).Add(2 * time.Second)
+		s.job(11)
+	},
+	"suspended": func(s *scene) {
+		s.CronJob.Spec.Suspend = ptr.To(true)
+		s.CronJob.Status.LastScheduleTime = clockTime(7, 0)
+		s.job(7)
+	},
+	"suspended-by-annotation": func(s *scene) {
+		s.CronJob.Spec.Suspend, s.CronJob.Spec.StartingDeadlineSeconds = ptr.To(true), ptr.To[int64](60)
+		s.annotate("jobpolicy.dev/managed-by", "jobpolicy.dev/executor")
+		s.annotate("jobpolicy.dev/suspend", "true")
+	},
+	"handed-over": func(s *scene) {
+		s.CronJob.Spec.Suspend = ptr.To(true)
+		s.annotate("jobpolicy.dev/managed-by", "jobpolicy.dev/executor")
+	},
+	"too-late": func(s *scene) {
+		s.CronJob.Spec.StartingDeadlineSeconds = ptr.To[int64](300)
+	},
+	"nobody-starts-it": func(s *scene) {
+		s.CronJob.Status.LastScheduleTime = clockTime(8, 0)
+		s.annotate("jobpolicy.dev/managed-by", "jobpolicy.dev/executor")
+	},
+	"name-taken": func(s *scene) {
+		s.job(12, func(job *batchv1.Job) { job.OwnerReferences = nil })
+	},
+	"refused": func(s *scene) {
+		s.warn("FailedCreate", `Error creating job: jobs.batch "backup-29577840" is forbidden: exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=5, limited: count/jobs.batch=5`, clockTime(12, 9))
+	},
+	"no-schedule": func(s *scene) {
+		s.CronJob.Spec.Schedule = "61 * * * *"
+	},
+	"no-zone": func(s *scene) {
+		s.CronJob.Spec.TimeZone = ptr.To("Europe/Berlinn")
+	},
+	"never": func(s *scene) {
+		s.CronJob.Spec.Schedule = "0 0 30 2 *"
+	},
+	"jitter": func(s *scene) {
+		s.Now = clockTime(12, 0).Add(time.Second)
+		s.annotate("jobpolicy.dev/start-jitter-seconds", "3600")
+		s.annotate("jobpolicy.dev/dst-repeated-hour", "sometimes")
+	},
+	"failed-in-a-row": func(s *scene) {
+		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
+		s.job(10, ended(batchv1.JobComplete, batchv1.JobReasonCompletionsReached))
+		s.job(11, ended(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded))
+		s.job(12, ended(batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded))
+	},
+	"too-many-failures": func(s *scene) {
+		s.annotate("jobpolicy.dev/suspend-after-failures", "2")
+		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
+		s.job(11, ended(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded))
+		s.job(12, ended(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded))
+	},
+	"asked-for": func(s *scene) {
+		s.annotate("jobpolicy.dev/run-now", "once more")
+		s.CronJob.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
+		s.job(11)
+	},
+	"gone": func(s *scene) { // a Job of the active list that is not there
+		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
+		s.job(12)
+		s.Jobs = nil
+	},
+	"overlapping": func(s *scene) {
+		s.CronJob.Spec.JobTemplate.Spec.TTLSecondsAfterFinished = ptr.To[int32](60)
+		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
+		s.job(11)
+		s.job(12, func(job *batchv1.Job) { job.Spec.Suspend = ptr.To(true) })
+	},
+	"deleted": func(s *scene) {
+		s.CronJob.DeletionTimestamp, s.CronJob.Finalizers = clockTime(12, 5), []string{"foregroundDeletion"}
+	},
+}
+
+// Each situation of a CronJob is explained as its file in testdata/explain-cronjob
+// says. Run with -rewrite after a change, and read the difference.
+func TestExplainCronJob(t *testing.T) {
+	for name, change := range cronScenes {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			change(s)
+			report, err := explain.ExplainCronJob(s.CronFacts, cronjob.Decide)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := printCronJob(&out, report, true, s.Now); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata/explain-cronjob", name+".txt"), out.String())
+		})
+	}
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if flag.Lookup("rewrite").Value.String() == "true" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("explanation (-want +got):\n%s", diff)
+	}
+}
