@@ -56,8 +56,8 @@ func (s *server) put(job *batchv1.Job) {
 	must(s.Tracker().Update(jobsResource, job.DeepCopy(), job.Namespace))
 }
 
-// foreign is what another controller writes into a status.
-func foreign(job *batchv1.Job) *batchv1.Job {
+// byAnother is the Job with a status that another controller has written.
+func byAnother(job *batchv1.Job) *batchv1.Job {
 	job = job.DeepCopy()
 	job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: "example.com/Seen", Status: corev1.ConditionTrue})
 	return job
@@ -78,10 +78,10 @@ func TestTheEndIsToldOnceWhateverBecomesOfTheAnswer(t *testing.T) {
 			write: func(s *server, _ int) error { s.take(); return lost }, want: 1,
 		},
 		"no answer, it took effect, and somebody changes the status": {
-			write: func(s *server, _ int) error { s.put(foreign(s.take())); return lost }, want: 1,
+			write: func(s *server, _ int) error { s.put(byAnother(s.take())); return lost }, want: 1,
 		},
 		"no answer, it took effect, somebody changes the status, and reads fail": {
-			write: func(s *server, _ int) error { s.put(foreign(s.take())); return lost },
+			write: func(s *server, _ int) error { s.put(byAnother(s.take())); return lost },
 			read: func(n int) error {
 				if n < 3 {
 					return lost
@@ -107,7 +107,7 @@ func TestTheEndIsToldOnceWhateverBecomesOfTheAnswer(t *testing.T) {
 		"no answer, it was lost, and somebody changes the status": {
 			write: func(s *server, n int) error {
 				if n == 1 {
-					s.put(foreign(testJob()))
+					s.put(byAnother(testJob()))
 					return lost
 				}
 				return nil
@@ -119,7 +119,7 @@ func TestTheEndIsToldOnceWhateverBecomesOfTheAnswer(t *testing.T) {
 					late = s.underWay()
 					return lost
 				}
-				s.put(foreign(late))
+				s.put(byAnother(late))
 				return conflict
 			}, want: 1,
 		},

@@ -20,13 +20,13 @@ import (
 )
 
 var (
-	// errCreation: not all pods were created. Creation is backing off now.
+	// errCreation: not all pods were created, and creation is backing off.
 	errCreation = errors.New("pods not created")
-	// errDeletion: not all pods were deleted. Deletion is backing off now.
+	// errDeletion: not all pods were deleted, and deletion is backing off.
 	errDeletion = errors.New("pods not deleted")
 )
 
-// applier carries decisions out.
+// applier carries out decisions.
 type applier struct {
 	base    *controller.Controller
 	cfg     *Config
@@ -36,14 +36,14 @@ type applier struct {
 	report  *reporter
 }
 
-// apply carries a decision out in the contract's order: gang, create or delete,
-// status, release, events. It stops at the first step that does not
-// succeed in full; what did succeed is part of the next snapshot.
+// apply carries out a decision in the contract's order: gang, create or delete, status,
+// release, events. It stops at the first step that does not succeed in full. The next
+// snapshot contains what succeeded.
 func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
 	podGroup, err := a.gangs.Ensure(ctx, snap.job, d.GetGang())
 	if err != nil && d.GetGang().GetMayBegin() {
-		// A status would say that the Job has begun, and its gang could not be
-		// made any more.
+		// A status would say that the Job has begun. After that, its gang could not be
+		// created any more.
 		return fmt.Errorf("gang: %w", err)
 	}
 	if err == nil {
@@ -68,8 +68,7 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 		s.Statuses.Postpone(time.Since(began))
 	}
 	if err != nil {
-		// The status is written and will not be decided on again: its events go
-		// out now or never.
+		// The status is written, so no later decision has these events again.
 		a.base.RecordEvents(snap.job, write.Events)
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}
@@ -77,9 +76,9 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 	return nil
 }
 
-// writeStatus replaces the status of the very version of the Job that was
-// judged: if anything has changed since, the API server refuses, and the Job is
-// judged again. It returns what is left to announce.
+// writeStatus replaces the status of the version of the Job that was decided on. If the
+// Job has changed since, the API server refuses the write, and the Job is decided on
+// again. It returns what is still to be announced.
 func (a *applier) writeStatus(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ state.StatusWrite, err error) {
 	write := state.StatusWrite{Job: snap.job, Events: d.GetEvents(), Actions: d.GetPodFailureActions()}
 	if d.GetStatus() == nil {
@@ -100,7 +99,7 @@ func (a *applier) writeStatus(ctx context.Context, s *state.Job, calls *api.Pods
 		return write, err
 	}
 	if !s.Unanswered.Announce(&write) {
-		return state.StatusWrite{}, nil // The watch has shown the write before its answer came.
+		return state.StatusWrite{}, nil // The watch was faster than the answer.
 	}
 	a.report.written(ctx, &write)
 	return write, nil
@@ -125,14 +124,14 @@ func (a *applier) updateStatus(ctx context.Context, s *state.Job, calls *api.Pod
 		a.report.settle(ctx, s)
 		s.Version.Mark(state.StaleJob)
 	case apierrors.IsConflict(err):
-		// Read the Job before deciding again: the cache may be behind what is in
-		// the way.
+		// Read the Job before the next decision: the cache may not have the version that
+		// caused the conflict.
 		s.Version.Mark(state.StaleJob)
 	}
 	return err
 }
 
-// stepFailed begins a step's backoff. Only this step waits; the rest of the Job goes on.
+// stepFailed starts the backoff of a step. The other steps of the Job go on.
 func (a *applier) stepFailed(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, what string, err error) {
 	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
 	if !errors.Is(err, api.ErrNamespaceTerminating) && !errors.Is(err, context.Canceled) {

@@ -21,15 +21,14 @@ const (
 	highestIndex = math.MaxInt32 - 1
 )
 
-// wrong says what the answer's field is and what was expected of it.
+// wrong names a field of the answer, its value, and the value that was expected.
 func wrong(field, format string, args ...any) error {
 	return fmt.Errorf("%s %s: %w", field, fmt.Sprintf(format, args...), controller.ErrBadAnswer)
 }
 
-// check refuses answers that could do harm: one to another question, one that
-// says two things at once, one that goes beyond the limits that were set, and one
-// with a value that the contract does not allow. Whatever passes can be carried
-// out, however wrong it may be as policy.
+// check rejects answers that could do harm: contradictions, more changes than the limits
+// allow, steps that were to be left for later, and values that the contract does not
+// allow. An answer that passes can be carried out. It may still be wrong as policy.
 func (d *decider) check(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	for _, check := range []func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse) error{
 		checkFrame, d.checkCreate, d.checkDelete, checkStatus, checkRelease, d.checkGang, checkReports,
@@ -66,8 +65,8 @@ func (d *decider) checkCreate(req *jobpolicyv1.DecideJobRequest, answer *jobpoli
 	return checkIndexes(req.GetSpec(), create)
 }
 
-// checkIndexes checks which pods are to be created. The size of the set bounds
-// what is made of it, so that its ranges come first.
+// checkIndexes checks which pods are to be created. It checks the ranges of the set
+// first, because only then is its size known to be within the limit.
 func checkIndexes(spec *jobpolicyv1.JobSpec, create *jobpolicyv1.CreatePods) error {
 	if spec.GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
 		if create.GetIndexes() != nil || len(create.GetFailureCounts()) > 0 {
@@ -102,7 +101,7 @@ func checkIndexes(spec *jobpolicyv1.JobSpec, create *jobpolicyv1.CreatePods) err
 func (d *decider) checkDelete(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	deletes, most := answer.GetDelete(), d.cfg.maxChanges()
 	if until := deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_PODS); len(deletes) > 0 && later(until, req.GetNow()) {
-		// An engine that does not know the step.
+		// An engine of an older version does not know the step.
 		return wrong("delete", "is set, want none before %s", until.AsTime())
 	}
 	if len(deletes) > most {
@@ -139,7 +138,7 @@ func (d *decider) checkGang(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1
 	return nil
 }
 
-// checkReports checks what becomes events and metrics.
+// checkReports checks the parts of the answer that become events and metrics.
 func checkReports(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	for i, event := range answer.GetEvents() {
 		field := fmt.Sprintf("events[%d]", i)
@@ -163,8 +162,7 @@ func checkReports(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJob
 	return nil
 }
 
-// checkStatus checks what would be written. Whether the API server takes it is
-// told by the API server.
+// checkStatus checks the status to write. The API server validates the rest.
 func checkStatus(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	st := answer.GetStatus()
 	if st == nil {
@@ -184,7 +182,7 @@ func checkStatus(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobR
 			return wrong("status."+count.field, "is %d, want 0 or more", count.n)
 		}
 	}
-	seen := map[string]bool{} // I3: in one of the lists, once.
+	seen := map[string]bool{} // I3: each UID is in one of the lists, once.
 	for i, uid := range slices.Concat(st.GetUncounted().GetSucceeded(), st.GetUncounted().GetFailed()) {
 		if err := checkUID(fmt.Sprintf("status.uncounted[%d]", i), uid, seen); err != nil {
 			return err
@@ -202,8 +200,8 @@ func checkStatus(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobR
 	return checkConditions(st.GetConditions())
 }
 
-// checkConditions refuses conditions that are not the engine's to write: those of
-// others are none of its business.
+// checkConditions rejects conditions that the engine does not decide on: other
+// controllers write those.
 func checkConditions(conditions []*jobpolicyv1.JobCondition) error {
 	seen := map[string]bool{}
 	for i, c := range conditions {
@@ -226,8 +224,8 @@ func checkConditions(conditions []*jobpolicyv1.JobCondition) error {
 	return nil
 }
 
-// checkSet checks that the ranges of a set are in ascending order, do not overlap
-// and end at the highest index at most.
+// checkSet checks that the ranges of a set ascend, do not overlap and do not go beyond
+// the highest index.
 func checkSet(field string, set *jobpolicyv1.IndexSet, highest int32) error {
 	next := int64(0)
 	for i, r := range set.GetRanges() {
@@ -240,7 +238,7 @@ func checkSet(field string, set *jobpolicyv1.IndexSet, highest int32) error {
 	return nil
 }
 
-// setSize is the number of indexes of a set that checkSet accepts.
+// setSize is the number of indexes of a set. The set must have passed checkSet.
 func setSize(set *jobpolicyv1.IndexSet) int64 {
 	var n int64
 	for _, r := range set.GetRanges() {
@@ -249,7 +247,7 @@ func setSize(set *jobpolicyv1.IndexSet) int64 {
 	return n
 }
 
-// checkUID checks that a UID can be one and is not in seen, and adds it.
+// checkUID checks that a UID has the right size and is not in seen, and adds it to seen.
 func checkUID(field string, uid []byte, seen map[string]bool) error {
 	if len(uid) != uidSize {
 		return wrong(field, "has %d bytes, want %d", len(uid), uidSize)
@@ -268,10 +266,11 @@ func checkTime(field string, at *timestamppb.Timestamp) error {
 	return nil
 }
 
-// text reports whether a text can be written: UTF-8 of at most so many bytes.
+// text reports whether s is UTF-8 and has at most that many bytes.
 func text(s string, most int) bool { return len(s) <= most && utf8.ValidString(s) }
 
-// deferredUntil is until when the request asks to leave a step; nil if it does not.
+// deferredUntil is the time before which the request forbids a step; nil if it does not
+// forbid it.
 func deferredUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) *timestamppb.Timestamp {
 	for _, d := range req.GetDeferrals() {
 		if d.GetStep() == step {
@@ -281,7 +280,7 @@ func deferredUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) *ti
 	return nil
 }
 
-// later reports whether a time is given and is after another.
+// later reports whether at is set and is after than.
 func later(at, than *timestamppb.Timestamp) bool {
 	return at != nil && at.AsTime().After(than.AsTime())
 }

@@ -11,17 +11,17 @@ import (
 	"jobpolicy.dev/executor/state"
 )
 
-// claim settles who controls which pod: pods that nothing controls and the
-// Job's selector matches are adopted; the Job's own pods that it does not match
-// any more are let go. A Job that is being deleted adopts nothing, and its pods
-// stay its own, to go with it; but their finalizer would hold up its deletion.
+// claim adopts the pods that nothing controls and that the Job's selector matches. It
+// disowns the Job's pods that the selector does not match any more (strays). A Job that is
+// being deleted adopts and disowns nothing, so that its pods are deleted with it. It
+// only releases its strays, because their finalizer would delay that.
 func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
 	strays := s.Pods.Strays()
 	err := s.Writes.Patch.Do(ctx, len(strays), func(ctx context.Context, i int) error {
 		if job.DeletionTimestamp != nil {
 			return r.applier.releasePod(ctx, s, calls, strays[i])
 		}
-		return r.letGo(ctx, s, calls, strays[i])
+		return r.disown(ctx, s, calls, strays[i])
 	})
 	if err != nil || job.DeletionTimestamp != nil {
 		return err
@@ -46,8 +46,8 @@ func (r *reconciler) adoptAll(ctx context.Context, s *state.Job, calls *api.Pods
 	if len(wanted) == 0 {
 		return nil
 	}
-	// The cache may not show yet that the Job is going away; an adopted pod
-	// would go with it.
+	// The cache may not show yet that the Job is being deleted. An adopted pod would be
+	// deleted with it.
 	live, err := r.readJob(ctx, s, job)
 	if err != nil || live.DeletionTimestamp != nil {
 		return err
@@ -60,9 +60,9 @@ func (r *reconciler) adoptAll(ctx context.Context, s *state.Job, calls *api.Pods
 	})
 }
 
-// letGo gives up a pod that the Job's selector does not match any more, unless that is
-// backing off.
-func (r *reconciler) letGo(ctx context.Context, s *state.Job, calls *api.Pods, pod *podcache.Pod) error {
+// disown removes the Job as owner of a pod that its selector does not match any more,
+// unless that write is backing off.
+func (r *reconciler) disown(ctx context.Context, s *state.Job, calls *api.Pods, pod *podcache.Pod) error {
 	if !s.Backoffs.Releasing(pod.UID) {
 		return nil
 	}

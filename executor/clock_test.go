@@ -121,7 +121,7 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 
 // A quota that is exhausted once holds creation back for the API back-off, also
 // when the clock is set back by an hour right then.
-func TestAClockSetBackHoldsNoCreation(t *testing.T) {
+func TestAClockSetBackDelaysNoCreation(t *testing.T) {
 	clock := &wallClock{}
 	var created time.Time
 	server := newServer(testJob())

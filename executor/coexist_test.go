@@ -10,11 +10,11 @@ import (
 )
 
 // Beside the built-in controller, what becomes of pods whose Job is gone must not
-// depend on whether the executor was there to see it: those of foreign Jobs and of
+// depend on whether the executor was there to see it: those of unmanaged Jobs and of
 // nobody are left alone (invariant I9).
 func TestBesideTheBuiltinControllerOnlyOwnOrphansAreReleased(t *testing.T) {
-	foreign := "example.com/other"
-	notOurs := func(j *batchv1.Job) { j.Spec.ManagedBy = &foreign }
+	otherManager := "example.com/other"
+	unmanaged := func(j *batchv1.Job) { j.Spec.ManagedBy = &otherManager }
 	builtin := func(j *batchv1.Job) { j.Spec.ManagedBy = nil }
 	loose := func(p *corev1.Pod) { p.OwnerReferences = nil }
 	unlabelled := func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, nil }
@@ -24,13 +24,13 @@ func TestBesideTheBuiltinControllerOnlyOwnOrphansAreReleased(t *testing.T) {
 		then []func(*corev1.Pod) // what becomes of the pod when the Job goes
 		seen bool                // whether it is released if the executor sees the Job go
 	}{
-		"the pod of a Job of ours":                {job: testJob(), pod: testPod(2), seen: true},
-		"the pod that a Job of ours leaves loose": {job: testJob(), pod: testPod(2), then: []func(*corev1.Pod){loose}, seen: true},
-		"the pod of a foreign Job":                {job: testJob(notOurs), pod: testPod(2)},
-		"the pod that a foreign Job leaves loose": {job: testJob(notOurs), pod: testPod(2), then: []func(*corev1.Pod){loose}},
-		"the pod of the built-in controller's":    {job: testJob(builtin), pod: testPod(2)},
-		"a loose pod that a foreign Job selects":  {job: testJob(notOurs), pod: testPod(2, loose)},
-		"a loose pod of nobody":                   {job: testJob(notOurs), pod: testPod(2, unlabelled)},
+		"the pod of a Job of ours":                   {job: testJob(), pod: testPod(2), seen: true},
+		"the pod that a Job of ours leaves loose":    {job: testJob(), pod: testPod(2), then: []func(*corev1.Pod){loose}, seen: true},
+		"the pod of an unmanaged Job":                {job: testJob(unmanaged), pod: testPod(2)},
+		"the pod that an unmanaged Job leaves loose": {job: testJob(unmanaged), pod: testPod(2), then: []func(*corev1.Pod){loose}},
+		"the pod of the built-in controller's":       {job: testJob(builtin), pod: testPod(2)},
+		"a loose pod that an unmanaged Job selects":  {job: testJob(unmanaged), pod: testPod(2, loose)},
+		"a loose pod of nobody":                      {job: testJob(unmanaged), pod: testPod(2, unlabelled)},
 	}
 	for name, tc := range cases {
 		for _, replace := range []bool{false, true} {
@@ -50,7 +50,7 @@ func TestBesideTheBuiltinControllerOnlyOwnOrphansAreReleased(t *testing.T) {
 							time.Sleep(time.Minute)
 						}
 						want := replace || (tc.seen && !restarted)
-						if got := !holdsFinalizer(s.pod(t, "pod-2")); got != want {
+						if got := !hasFinalizer(s.pod(t, "pod-2")); got != want {
 							t.Errorf("the pod was released: %v, want %v", got, want)
 						}
 					})

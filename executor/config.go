@@ -20,63 +20,63 @@ const (
 	DefaultLoneJobWrites = 48
 )
 
-// Decider answers what is to become of a Job. Errors carry a gRPC status code,
-// read with status.Code; the contract says what each of them asks of a caller.
+// Decider decides what becomes of a Job. Errors carry a gRPC status code, read with
+// status.Code; the contract says what each code asks of a caller.
 type Decider interface {
 	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 }
 
-// Config is what an Executor is made of. Decider is required, and what controller.Config
-// requires; Workers is how many Jobs are decided on at the same time, ManagedBy is
-// ManagedBy by default. The zero value of every other field stands for its default.
+// Config is what an Executor is made of. Client and Decider are required. ManagedBy is
+// the constant ManagedBy by default. Workers is how many Jobs are reconciled at the same
+// time. The zero value of every other field stands for its default.
 type Config struct {
 	controller.Config
 	Decider Decider
 
-	// MaxWrites is how many API writes are in flight at the same time, over all
-	// Jobs; those of one namespace get three quarters at most. Default 64.
-	// MaxJobWrites is how many of them one Job gets at most, and gets unless the API
-	// server takes longer for it. Default DefaultJobWrites. LoneJobWrites is how many
-	// it gets while no other Job is at work, if that is more. Default
-	// DefaultLoneJobWrites.
+	// MaxWrites is how many API writes are in flight at the same time. One namespace
+	// gets three quarters of them at most. Default 64.
+	// MaxJobWrites is how many of them one Job gets at most; it gets fewer while they
+	// slow the API server down. Default DefaultJobWrites.
+	// LoneJobWrites replaces MaxJobWrites, if it is more, while no other Job has
+	// writes. Default DefaultLoneJobWrites.
 	MaxWrites, MaxJobWrites, LoneJobWrites int
 
-	// PodFailureBackoff and MaxPodFailureBackoff are handed to the engine.
+	// PodFailureBackoff and MaxPodFailureBackoff are settings of the engine.
 	// 0: the engine's defaults, 10 s and 10 min.
 	PodFailureBackoff, MaxPodFailureBackoff time.Duration
-	// MaxPodChangesPerSync and MaxUncountedPods are handed to the engine.
+	// MaxPodChangesPerSync and MaxUncountedPods are settings of the engine.
 	// 0: the engine's defaults, 500 each.
 	MaxPodChangesPerSync, MaxUncountedPods int
 	// MaxRows is how many finished pods one request lists at most. Default: enough
-	// for two rounds of the ledger, and 99,000 of a Job with limits per index.
+	// for two statuses, and 99,000 for a Job with limits per index.
 	MaxRows int
-	// LeastRows is how many may be listed in any case: of a Job with limits per index
-	// whatever MaxRows says, because its failed pods stay in the list until they are
-	// replaced, and nothing else would be seen; and of every Job after the engine
-	// refused a longer list. Default 1,000.
+	// LeastRows is how many finished pods a request may list in any case: for a Job with
+	// limits per index even if MaxRows is less, because its failed pods stay in the list
+	// until they are replaced and would hide all others; and for every Job after the
+	// engine has refused a longer list. Default 1,000.
 	LeastRows int
 
-	// KeepStartTimeOnSuspend is handed to the engine: the start time of a Job
-	// stays when it is suspended, as in a cluster without the gate
+	// KeepStartTimeOnSuspend is a setting of the engine: a Job keeps its start time
+	// when it is suspended, as in a cluster without the feature gate
 	// MutableSchedulingDirectivesForSuspendedJobs.
 	KeepStartTimeOnSuspend bool
-	// WorkloadWithJob lets pods that are of use only together be scheduled
-	// together, by a Workload and a PodGroup for each such Job. The API server
-	// has to serve scheduling.k8s.io/v1alpha2: without it, the caches never fill.
+	// WorkloadWithJob creates a Workload and a PodGroup for each Job whose pods are of
+	// use only together, so that they are scheduled together. The API server must serve
+	// scheduling.k8s.io/v1alpha2: without it, the caches never fill.
 	WorkloadWithJob bool
 
-	// SyncBatchPeriod is the shortest time between two rounds of a busy Job.
-	// Default 200 ms. The first event of a quiet Job is acted on at once.
+	// SyncBatchPeriod is the shortest time between two reconciles of a busy Job.
+	// Default 200 ms. After the first event of a quiet Job, it is reconciled at once.
 	SyncBatchPeriod time.Duration
-	// StatusPeriod is the time between two status writes that record finished pods
-	// of a busy Job, on average; what only counts may wait half a period more, and
-	// what decides something is written at once. Default 1 s, that of the built-in
+	// StatusPeriod is the average time between two status writes of a busy Job that
+	// record finished pods. A status that only counts may wait half a period more. A
+	// status that decides something is written at once. Default 1 s, as in the built-in
 	// controller.
 	StatusPeriod time.Duration
-	// Resync makes every Job due this often even if nothing happens. 0: never.
+	// Resync is how often every Job is reconciled even if nothing happens. 0: never.
 	Resync time.Duration
-	// SafetyLookReportsOnly lets the safety look, which finds Jobs that stand still
-	// although there is something to do, count and log them only, and not help.
+	// SafetyLookReportsOnly: the safety look, which finds Jobs that stand still although
+	// there is something to do, only counts and logs them. It does not enqueue them.
 	SafetyLookReportsOnly bool
 }
 
@@ -87,13 +87,13 @@ func (c *Config) validate() error {
 	c.ManagedBy = cmp.Or(c.ManagedBy, ManagedBy)
 	switch {
 	case c.Decider == nil:
-		return fmt.Errorf("Decider is nil: %w", ErrConfig)
+		return fmt.Errorf("no Decider: %w", ErrConfig)
 	case c.MaxWrites < 0 || c.MaxJobWrites < 0 || c.LoneJobWrites < 0:
-		return fmt.Errorf("MaxWrites, MaxJobWrites and LoneJobWrites must not be negative: %w", ErrConfig)
+		return fmt.Errorf("negative MaxWrites, MaxJobWrites or LoneJobWrites, want 0 or more: %w", ErrConfig)
 	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0 || c.MaxRows < 0 || c.LeastRows < 0:
-		return fmt.Errorf("MaxPodChangesPerSync, MaxUncountedPods, MaxRows and LeastRows must not be negative: %w", ErrConfig)
+		return fmt.Errorf("negative MaxPodChangesPerSync, MaxUncountedPods, MaxRows or LeastRows, want 0 or more: %w", ErrConfig)
 	case c.PodFailureBackoff < 0 || c.MaxPodFailureBackoff < 0 || c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
-		return fmt.Errorf("PodFailureBackoff, MaxPodFailureBackoff, SyncBatchPeriod and StatusPeriod must not be negative: %w", ErrConfig)
+		return fmt.Errorf("negative PodFailureBackoff, MaxPodFailureBackoff, SyncBatchPeriod or StatusPeriod, want 0 or more: %w", ErrConfig)
 	}
 	return nil
 }

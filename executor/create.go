@@ -15,9 +15,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// createPods creates pods, members of the PodGroup if one is named. It begins with
-// one and stops at the first failure: what would fail a thousand times, such as
-// a quota, fails a few times only.
+// createPods creates pods, as members of the PodGroup if one is named. It starts with one
+// pod and stops at the first failure, so that an exhausted quota does not make a thousand
+// calls fail.
 func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse, podGroup string) error {
 	if d.GetCreate().GetCount() == 0 {
 		return nil
@@ -43,8 +43,8 @@ func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods,
 	return err
 }
 
-// newest is the newest version of the Job that was decided on: its pod template may have
-// changed since.
+// newest is the newest version of the Job that was decided on. Its pod template may have
+// changed since the decision.
 func newest(s *state.Job, snap snapshot) *batchv1.Job {
 	if job := s.Version.Current(); job != nil {
 		return job

@@ -33,8 +33,8 @@ type decisionJSON struct {
 
 // DecisionsHandler answers GET with a JSON list: the last decision on each Job
 // that exists, by namespace and name, at most 5000 of them (the newest). rule is
-// the deciding rule, reason the explanation's summary, waiting whether something
-// is held back. verdict is the explanation with which the Job's end was decided;
+// the deciding rule, reason the explanation's summary, waiting whether the decision
+// waits for something. verdict is the explanation with which the Job's end was decided;
 // null while it has none.
 func (e *Executor) DecisionsHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func (e *Executor) decisions() []decisionJSON {
 	return out
 }
 
-// decoded returns nil for nil.
+// decoded is the explanation that was encoded; nil if there is none.
 func decoded(explanation []byte) *jobpolicyv1.Explanation {
 	if explanation == nil {
 		return nil

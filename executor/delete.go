@@ -17,8 +17,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// deletePods deletes pods. One that cannot be deleted does not keep the others
-// from it.
+// deletePods deletes pods. If one cannot be deleted, the others still are.
 func (a *applier) deletePods(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
 	var some atomic.Bool
 	err := s.Writes.Delete.Do(ctx, len(deletes), func(ctx context.Context, i int) error {
@@ -42,9 +41,9 @@ func deletePod(ctx context.Context, calls *api.Pods, job *batchv1.Job, d *jobpol
 	return calls.Delete(ctx, job, uid, d.GetReleaseFirst())
 }
 
-// releasePods removes the tracking finalizer from the pods. What the API server
-// confirms is confirmed in the next snapshot. A pod whose finalizer is put back does
-// not keep the others from being released, and is tried again later.
+// releasePods removes the tracking finalizer from the pods. The next snapshot confirms
+// the releases that the API server has confirmed. If a pod's finalizer is put back, the
+// others are still released, and that pod is tried again later.
 func (a *applier) releasePods(ctx context.Context, s *state.Job, calls *api.Pods, uids [][]byte) error {
 	return s.Writes.Patch.Do(ctx, len(uids), func(ctx context.Context, i int) error {
 		uid, err := wire.UIDString(uids[i])
@@ -72,8 +71,8 @@ func (a *applier) releasePod(ctx context.Context, s *state.Job, calls *api.Pods,
 	return err
 }
 
-// releaseFailed begins the backoff of a pod's release: its finalizer was put back. The
-// Job's other pods do not wait for it.
+// releaseFailed starts the backoff of a pod's release after its finalizer was put back.
+// The Job's other pods do not wait for it.
 func (a *applier) releaseFailed(ctx context.Context, s *state.Job, pod *podcache.Pod) {
 	delay := s.Backoffs.ReleaseFailed(pod.UID, a.base.BackoffLimits())
 	if job := s.Version.Current(); job != nil {

@@ -139,7 +139,7 @@ func TestPodsAreReleasedHoweverAndWheneverTheirJobIsDeleted(t *testing.T) {
 				}
 				start(t, testConfig(s, decider))
 				for _, pod := range []string{"pod-2", "pod-3"} {
-					eventually(t, pod+" is released", func() bool { return !holdsFinalizer(s.pod(t, pod)) })
+					eventually(t, pod+" is released", func() bool { return !hasFinalizer(s.pod(t, pod)) })
 				}
 			})
 		}
@@ -152,7 +152,7 @@ func TestAJobBeingDeletedReleasesPodsItDoesNotSelect(t *testing.T) {
 	stray := func(p *corev1.Pod) { p.Labels = map[string]string{"job": "2"} }
 	s := newServer(beingDeleted(testJob()), beingDeleted(testPod(2, stray)))
 	start(t, testConfig(s, &script{}))
-	eventually(t, "the pod is released", func() bool { return !holdsFinalizer(s.pod(t, "pod-2")) })
+	eventually(t, "the pod is released", func() bool { return !hasFinalizer(s.pod(t, "pod-2")) })
 	if metav1.GetControllerOf(s.pod(t, "pod-2")) == nil {
 		t.Error("the pod does not belong to its Job any more")
 	}
@@ -183,33 +183,33 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 
 // In replace mode nobody else releases what the Jobs of other managers leave
 // behind. While they exist, their pods are theirs.
-func TestPodsOfADeletedForeignJobAreReleasedInReplaceMode(t *testing.T) {
-	foreign := "example.com/other"
-	job := testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &foreign })
+func TestPodsOfADeletedUnmanagedJobAreReleasedInReplaceMode(t *testing.T) {
+	otherManager := "example.com/other"
+	job := testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &otherManager })
 	// The orphan shows when the other pod must have been looked at.
 	orphan := testPod(3, func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, nil })
 	s := newServer(job, testPod(2), orphan)
 	cfg := testConfig(s, &script{})
 	cfg.ReplaceBuiltin = true
 	start(t, cfg)
-	eventually(t, "the orphan is released", func() bool { return !holdsFinalizer(s.pod(t, "pod-3")) })
-	if !holdsFinalizer(s.pod(t, "pod-2")) {
+	eventually(t, "the orphan is released", func() bool { return !hasFinalizer(s.pod(t, "pod-3")) })
+	if !hasFinalizer(s.pod(t, "pod-2")) {
 		t.Error("the pod was released while its Job was there")
 	}
 	must(s.Tracker().Delete(jobResource, "ns", "job"))
-	eventually(t, "the pod is released", func() bool { return !holdsFinalizer(s.pod(t, "pod-2")) })
+	eventually(t, "the pod is released", func() bool { return !hasFinalizer(s.pod(t, "pod-2")) })
 }
 
 // A Job may be replaced by another one of its name before anybody has looked.
-func TestAForeignJobOfTheSameNameIsLeftAlone(t *testing.T) {
-	foreign := "example.com/other"
+func TestAnUnmanagedJobOfTheSameNameIsLeftAlone(t *testing.T) {
+	otherManager := "example.com/other"
 	s := newServer(testJob())
 	creating := applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})
 	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		must(s.Tracker().Delete(jobResource, "ns", "job"))
-		next := testJob(func(j *batchv1.Job) { j.UID, j.Spec.ManagedBy = testUID(5), &foreign })
+		next := testJob(func(j *batchv1.Job) { j.UID, j.Spec.ManagedBy = testUID(5), &otherManager })
 		s.stamp(next)
 		must(s.Tracker().Add(next))
 		return creating(req)
@@ -219,7 +219,7 @@ func TestAForeignJobOfTheSameNameIsLeftAlone(t *testing.T) {
 	eventually(t, "the first Job's last pod is created and released", func() bool {
 		pods, err := s.CoreV1().Pods("ns").List(t.Context(), metav1.ListOptions{})
 		must(err)
-		if len(pods.Items) != 1 || holdsFinalizer(&pods.Items[0]) {
+		if len(pods.Items) != 1 || hasFinalizer(&pods.Items[0]) {
 			return false
 		}
 		created = string(metav1.GetControllerOf(&pods.Items[0]).UID)
@@ -230,7 +230,7 @@ func TestAForeignJobOfTheSameNameIsLeftAlone(t *testing.T) {
 	}
 	for _, req := range decider.requests() {
 		if !bytes.Equal(req.GetJob().GetUid(), uidsOf(t, 1)[0]) {
-			t.Errorf("asked about the foreign Job: %v", req.GetJob())
+			t.Errorf("asked about the unmanaged Job: %v", req.GetJob())
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestNothingComesAfterAStepThatFails(t *testing.T) {
 			if diff := cmp.Diff(tc.want, s.done()); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
-			if !holdsFinalizer(s.pod(t, "pod-2")) {
+			if !hasFinalizer(s.pod(t, "pod-2")) {
 				t.Error("the pod lost its finalizer")
 			}
 		})
@@ -250,8 +250,8 @@ func TestRowsOfActivePodsAreSentWhenAskedFor(t *testing.T) {
 	}
 }
 
-func TestForeignJobsAndPodsAreNotTouched(t *testing.T) {
-	foreign, builtin := "example.com/other", batchv1.JobControllerName
+func TestUnmanagedJobsAndTheirPodsAreNotTouched(t *testing.T) {
+	otherManager, builtin := "example.com/other", batchv1.JobControllerName
 	// Neither the UID nor the labels of a Job make a pod its own, nor a kind that is
 	// called Job elsewhere (kubernetes#124798).
 	controlledBy := func(apiVersion, kind string) func(*corev1.Pod) {
@@ -264,9 +264,9 @@ func TestForeignJobsAndPodsAreNotTouched(t *testing.T) {
 		replace   bool
 		wantAsked bool
 	}{
-		"coexisting, a Job of another manager":         {manager: &foreign},
+		"coexisting, a Job of another manager":         {manager: &otherManager},
 		"coexisting, a Job without a manager":          {},
-		"replacing, a Job of another manager":          {manager: &foreign, replace: true},
+		"replacing, a Job of another manager":          {manager: &otherManager, replace: true},
 		"replacing, a Job without a manager":           {replace: true, wantAsked: true},
 		"replacing, a Job of the built-in controller":  {manager: &builtin, replace: true, wantAsked: true},
 		"coexisting, a Job of the built-in controller": {manager: &builtin},
@@ -317,19 +317,19 @@ func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 			cfg := testConfig(tc.server, &script{})
 			cfg.ReplaceBuiltin = tc.replace
 			start(t, cfg)
-			eventually(t, "release in spite of failures", func() bool { return !holdsFinalizer(tc.server.pod(t, "pod-2")) })
+			eventually(t, "release in spite of failures", func() bool { return !hasFinalizer(tc.server.pod(t, "pod-2")) })
 		})
 	}
 }
 
-func TestALoosePodOfAForeignJobIsReleased(t *testing.T) {
-	foreign := "example.com/other"
-	job := testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &foreign })
+func TestALoosePodOfAnUnmanagedJobIsReleased(t *testing.T) {
+	otherManager := "example.com/other"
+	job := testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &otherManager })
 	s := newServer(job, testPod(2, func(pod *corev1.Pod) { pod.OwnerReferences = nil }))
 	cfg := testConfig(s, &script{})
 	cfg.ReplaceBuiltin = true
 	start(t, cfg)
-	eventually(t, "release", func() bool { return !holdsFinalizer(s.pod(t, "pod-2")) })
+	eventually(t, "release", func() bool { return !hasFinalizer(s.pod(t, "pod-2")) })
 }
 
 func TestPodsAreClaimed(t *testing.T) {
@@ -342,13 +342,13 @@ func TestPodsAreClaimed(t *testing.T) {
 		return metav1.GetControllerOf(s.pod(t, "pod-2")) != nil && metav1.GetControllerOf(s.pod(t, "pod-3")) == nil
 	})
 	adopted := s.pod(t, "pod-2")
-	if !holdsFinalizer(adopted) {
+	if !hasFinalizer(adopted) {
 		t.Error("the adopted pod has no tracking finalizer")
 	}
 	if diff := cmp.Diff(testPod(2).OwnerReferences, adopted.OwnerReferences); diff != "" {
 		t.Errorf("owner (-want +got):\n%s", diff)
 	}
-	if holdsFinalizer(s.pod(t, "pod-3")) {
+	if hasFinalizer(s.pod(t, "pod-3")) {
 		t.Error("the pod that was let go keeps the tracking finalizer")
 	}
 	eventually(t, "a question", func() bool { return len(decider.requests()) > 0 })

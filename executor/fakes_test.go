@@ -118,7 +118,7 @@ func leanPod(n int, change ...func(*corev1.Pod)) *podcache.Pod {
 	return podcache.From(testPod(n, change...))
 }
 
-func holdsFinalizer(pod *corev1.Pod) bool { return podcache.From(pod).HasTrackingFinalizer }
+func hasFinalizer(pod *corev1.Pod) bool { return podcache.From(pod).HasTrackingFinalizer }
 
 func testConfig(client *server, decider Decider) Config {
 	return Config{

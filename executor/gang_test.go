@@ -258,7 +258,7 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 			}
 			for _, req := range decider.requests() {
 				if deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS) != nil {
-					t.Error("only creation is held back, so that the engine would let the Job begin")
+					t.Error("only creation is deferred, so that the engine would let the Job begin")
 				}
 			}
 			if n := s.Tries(write); n != 3 {
@@ -272,7 +272,7 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 }
 
 // A quota on PodGroups must not keep a Job that runs from being counted.
-func TestAGangThatCannotBeMadeAgainHoldsCreationOnly(t *testing.T) {
+func TestAGangThatCannotBeCreatedAgainDefersCreationOnly(t *testing.T) {
 	s := newServer(testJob(gangJob), aWorkload("theirs"), testPod(2, failedPhase))
 	s.failures["create podgroups"] = func(int) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "podgroups"}, "", errors.New("exceeded quota: q"))
@@ -287,7 +287,7 @@ func TestAGangThatCannotBeMadeAgainHoldsCreationOnly(t *testing.T) {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 	if deferredUntil(decider.requests()[1], jobpolicyv1.Step_STEP_CREATE_PODS) == nil {
-		t.Error("the engine is not told that creation is held back")
+		t.Error("the engine is not told to defer creation")
 	}
 }
 

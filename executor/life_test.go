@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-func TestARoundInProgressIsFinishedWhenRunIsStopped(t *testing.T) {
+func TestAReconcileInProgressIsFinishedWhenRunIsStopped(t *testing.T) {
 	s := newServer(testJob(), testPod(2, failedPhase))
 	ctx, stop := context.WithCancel(context.Background())
 	s.failures["create pods"] = func(int) error { stop(); return nil }
@@ -44,7 +45,7 @@ func TestARoundInProgressIsFinishedWhenRunIsStopped(t *testing.T) {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 	if n := len(decider.requests()); n != 1 {
-		t.Errorf("%d questions, want 1: no new round begins after the stop", n)
+		t.Errorf("%d questions, want 1: no new reconcile begins after the stop", n)
 	}
 	if err := e.Run(ctx); !errors.Is(err, controller.ErrStarted) {
 		t.Errorf("second Run: got %v, want controller.ErrStarted", err)
@@ -156,19 +157,22 @@ func TestARequeueTimeIsHonoured(t *testing.T) {
 }
 
 func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
-	cases := map[string]func(*Config){
-		"no client":         func(c *Config) { c.Client = nil },
-		"no decider":        func(c *Config) { c.Decider = nil },
-		"a negative limit":  func(c *Config) { c.MaxUncountedPods = -1 },
-		"negative writes":   func(c *Config) { c.MaxJobWrites = -1 },
-		"a negative period": func(c *Config) { c.SyncBatchPeriod = -1 },
+	cases := map[string]struct {
+		spoil func(*Config)
+		want  string
+	}{
+		"no client":         {func(c *Config) { c.Client = nil }, "no Client"},
+		"no decider":        {func(c *Config) { c.Decider = nil }, "no Decider"},
+		"a negative limit":  {func(c *Config) { c.MaxUncountedPods = -1 }, "MaxUncountedPods"},
+		"negative writes":   {func(c *Config) { c.MaxJobWrites = -1 }, "MaxJobWrites"},
+		"a negative period": {func(c *Config) { c.SyncBatchPeriod = -1 }, "SyncBatchPeriod"},
 	}
-	for name, spoil := range cases {
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(newServer(), &script{})
-			spoil(&cfg)
-			if _, err := New(cfg); !errors.Is(err, ErrConfig) {
-				t.Errorf("got %v, want ErrConfig", err)
+			tc.spoil(&cfg)
+			if _, err := New(cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("New() = %v, want ErrConfig with %q", err, tc.want)
 			}
 		})
 	}

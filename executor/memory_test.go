@@ -30,9 +30,9 @@ func runningPod(job *batchv1.Job, n int) *corev1.Pod {
 	return pod
 }
 
-// BenchmarkHeldPods says how many bytes of heap each running pod of a large Job
+// BenchmarkPodMemory says how many bytes of heap each running pod of a large Job
 // costs: the informer's store, and the Job's tracker.
-func BenchmarkHeldPods(b *testing.B) {
+func BenchmarkPodMemory(b *testing.B) {
 	const pods = 100_000
 	job := testJob(func(j *batchv1.Job) {
 		mode := batchv1.IndexedCompletion

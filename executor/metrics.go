@@ -12,7 +12,7 @@ import (
 
 const subsystem = "job_controller"
 
-// Label values of the metrics that upstream's Job controller has too.
+// Label values of the metrics that the built-in Job controller has, too.
 const (
 	resultSuccess = "success"
 	resultError   = "error"
@@ -30,7 +30,7 @@ const (
 	createRecreateFailed              = "recreate_failed"
 )
 
-// jobMetrics are upstream's Job controller metrics by their names, so that
+// jobMetrics are the metrics of the built-in Job controller, under the same names so that
 // dashboards keep working, and those of the decisions.
 type jobMetrics struct {
 	syncDuration     *prometheus.HistogramVec
@@ -41,33 +41,33 @@ type jobMetrics struct {
 	tracking         *prometheus.CounterVec
 	finishedIndexes  *prometheus.CounterVec
 	creations        *prometheus.CounterVec
-	external         *prometheus.CounterVec
+	unmanaged        *prometheus.CounterVec
 	staleSkips       *prometheus.CounterVec
 	decisionDuration *prometheus.HistogramVec
 	decisions        *prometheus.CounterVec
 	missedReconciles *prometheus.CounterVec
 }
 
-// newJobMetrics returns the metrics, registered. r may be nil.
+// newJobMetrics returns the metrics and registers them with r, which may be nil.
 func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
 	m := &jobMetrics{
 		syncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Subsystem: subsystem, Name: "job_sync_duration_seconds",
-			Help:    "The time it took to run a round of a Job.",
+			Help:    "The time it took to reconcile a Job.",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
 		}, []string{"completion_mode", "result", "action"}),
-		syncs:           metrics.Counter(subsystem, "job_syncs_total", "Rounds of Jobs.", "completion_mode", "result", "action"),
+		syncs:           metrics.Counter(subsystem, "job_syncs_total", "Reconciles of Jobs.", "completion_mode", "result", "action"),
 		jobsFinished:    metrics.Counter(subsystem, "jobs_finished_total", "Jobs that finished.", "completion_mode", "result", "reason"),
 		podsFinished:    metrics.Counter(subsystem, "job_pods_finished_total", "Finished pods that are fully accounted for.", "completion_mode", "result"),
 		failurePolicy:   metrics.Counter(subsystem, "pod_failures_handled_by_failure_policy_total", "Failed pods, by the action of the pod failure policy.", "action"),
 		tracking:        metrics.Counter(subsystem, "terminated_pods_tracking_finalizer_total", "Terminated pods that got (add) or lost (delete) the tracking finalizer, whoever owns them.", "event"),
 		finishedIndexes: metrics.Counter(subsystem, "job_finished_indexes_total", "Finished indexes.", "status", "backoffLimit"),
 		creations:       metrics.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
-		external:        metrics.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages.", "controller_name"),
-		staleSkips:      metrics.Counter(subsystem, "stale_sync_skips_total", "Rounds given up because the view was older than an own write.", "group", "resource"),
+		unmanaged:       metrics.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages.", "controller_name"),
+		staleSkips:      metrics.Counter(subsystem, "stale_sync_skips_total", "Reconciles given up because the view was older than a write of this process.", "group", "resource"),
 		decisionDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Subsystem: "jobpolicy", Name: "decision_duration_seconds",
-			Help:    "The time it took the engine to answer, as seen from here.",
+			Help:    "The time it took the engine to answer, as the executor measures it.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}, []string{"disposition"}),
 		missedReconciles: metrics.Counter("jobpolicy", "missed_reconciles_total", "Jobs that were not reconciled although there was something to do."),
@@ -75,7 +75,7 @@ func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
 	}
 	for _, c := range []**prometheus.CounterVec{
 		&m.syncs, &m.jobsFinished, &m.podsFinished, &m.failurePolicy, &m.tracking, &m.finishedIndexes,
-		&m.creations, &m.external, &m.staleSkips, &m.decisions, &m.missedReconciles,
+		&m.creations, &m.unmanaged, &m.staleSkips, &m.decisions, &m.missedReconciles,
 	} {
 		if err := metrics.Register(r, c); err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
 			return nil, err
 		}
 	}
-	m.missedReconciles.WithLabelValues() // Shown as 0 from the beginning.
+	m.missedReconciles.WithLabelValues() // Exported as 0 before the first one.
 	return m, nil
 }
 
@@ -112,7 +112,7 @@ func dispositionLabel(d jobpolicyv1.Disposition) string {
 	}
 }
 
-// statusWritten counts what a status write has made true.
+// statusWritten counts the pods, indexes and Jobs that finished by a status write.
 func (m *jobMetrics) statusWritten(before, after *batchv1.Job) {
 	mode := completionModeLabel(after)
 	old, now := &before.Status, &after.Status
@@ -133,9 +133,9 @@ func (m *jobMetrics) statusWritten(before, after *batchv1.Job) {
 	m.jobsFinished.WithLabelValues(mode, result, c.Reason).Inc()
 }
 
-// indexesFinished counts the indexes that a status write added, and returns how
-// many of them succeeded. Indexes beyond completions do not count: a Job that
-// was scaled down loses those that it had, and a counter cannot fall.
+// indexesFinished counts the indexes that a status write added, and returns how many of
+// them succeeded. Indexes beyond completions do not count: a Job that is scaled down loses
+// them, and a counter cannot decrease.
 func (m *jobMetrics) indexesFinished(before, after *batchv1.Job) (succeeded int64) {
 	limit := "global"
 	if after.Spec.BackoffLimitPerIndex != nil {
@@ -151,7 +151,7 @@ func (m *jobMetrics) indexesFinished(before, after *batchv1.Job) (succeeded int6
 	return succeeded
 }
 
-// indexesBelow is how many indexes of a list are below end. nil is no list.
+// indexesBelow is how many indexes of a list are below end; 0 if the list is nil.
 func indexesBelow(end int32, list *string) int64 {
 	if list == nil {
 		return 0

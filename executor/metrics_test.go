@@ -158,7 +158,7 @@ func TestCreationsAreCountedByWhatTheyAreFor(t *testing.T) {
 	}
 }
 
-func TestARoundCountsItselfAndWhatItDid(t *testing.T) {
+func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 	gone := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("namespace is going away"))
 	gone.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	ignored := []*jobpolicyv1.PodFailureActionCount{{
@@ -270,7 +270,7 @@ func TestTerminatedPodsWithTheFinalizerAreCountedAsTheyComeAndGo(t *testing.T) {
 	const add, del = "terminated_pods_tracking_finalizer_total{event=add}", "terminated_pods_tracking_finalizer_total{event=delete}"
 	version := func(rv string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.ResourceVersion = rv } }
 	free := func(p *corev1.Pod) { p.Finalizers = nil }
-	foreign := func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Training" }
+	ofTraining := func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Training" }
 	cases := map[string]struct {
 		see  func(*Executor)
 		want map[string]float64
@@ -295,7 +295,7 @@ func TestTerminatedPodsWithTheFinalizerAreCountedAsTheyComeAndGo(t *testing.T) {
 			see: func(e *Executor) { e.watcher.podDeleted(leanPod(2, failedPhase)) }, want: map[string]float64{del: 1},
 		},
 		"whoever owns it": {
-			see: func(e *Executor) { e.watcher.podSeen(nil, leanPod(2, failedPhase, foreign)) }, want: map[string]float64{add: 1},
+			see: func(e *Executor) { e.watcher.podSeen(nil, leanPod(2, failedPhase, ofTraining)) }, want: map[string]float64{add: 1},
 		},
 	}
 	for name, tc := range cases {

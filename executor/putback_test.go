@@ -70,7 +70,7 @@ func (r releasing) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobReques
 }
 
 // A finalizer that is put back is removed again after a delay that doubles, 1 s to
-// 1 min: 10 tries in the first 5 minutes. Others are not held up.
+// 1 min: 10 tries in the first 5 minutes. Others are not delayed.
 func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
 	stray := func(pod *corev1.Pod) { pod.Labels = nil }
 	deleted := func(job *batchv1.Job) {
@@ -138,13 +138,13 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 	loose := func(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil }
 	released := func(pod *corev1.Pod) { pod.Finalizers = nil }
 	for name, tc := range map[string]struct {
-		is        func(*corev1.Pod)
-		wantHeld  bool
-		wantOwned bool
+		is          func(*corev1.Pod)
+		wantTracked bool
+		wantOwned   bool
 	}{
-		"nothing has happened since":         {is: loose, wantHeld: true, wantOwned: true},
-		"the pod has ended since":            {is: func(p *corev1.Pod) { loose(p); failedPhase(p) }, wantHeld: true, wantOwned: true},
-		"another executor has adopted it":    {is: func(*corev1.Pod) {}, wantHeld: true, wantOwned: true},
+		"nothing has happened since":         {is: loose, wantTracked: true, wantOwned: true},
+		"the pod has ended since":            {is: func(p *corev1.Pod) { loose(p); failedPhase(p) }, wantTracked: true, wantOwned: true},
+		"another executor has adopted it":    {is: func(*corev1.Pod) {}, wantTracked: true, wantOwned: true},
 		"another executor has counted it":    {is: released, wantOwned: true},
 		"the Job does not select it anymore": {is: func(p *corev1.Pod) { loose(p); p.Labels = nil }},
 	} {
@@ -158,10 +158,10 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 			must(e.reconciler.pods.GetIndexer().Add(leanPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
 			must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
 			pod := podcache.From(server.pod(t, "pod-3"))
-			if ref, _ := pod.ControllingJob(); pod.HasTrackingFinalizer != tc.wantHeld || (ref != nil) != tc.wantOwned {
-				t.Errorf("held %v, controlled by %v; want %v, %v", pod.HasTrackingFinalizer, ref, tc.wantHeld, tc.wantOwned)
+			if ref, _ := pod.ControllingJob(); pod.HasTrackingFinalizer != tc.wantTracked || (ref != nil) != tc.wantOwned {
+				t.Errorf("has the finalizer: %v, controlled by %v; want %v, %v", pod.HasTrackingFinalizer, ref, tc.wantTracked, tc.wantOwned)
 			}
-			if known, ok := s.Pods.Pod(pod.UID); ok != tc.wantOwned || (ok && known.HasTrackingFinalizer != tc.wantHeld) {
+			if known, ok := s.Pods.Pod(pod.UID); ok != tc.wantOwned || (ok && known.HasTrackingFinalizer != tc.wantTracked) {
 				t.Errorf("the tracker knows the pod: %v (%+v), want %v", ok, known, tc.wantOwned)
 			}
 		})
@@ -179,7 +179,7 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	s.Pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
 	must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
 	if pod := podcache.From(server.pod(t, "pod-3")); !pod.HasTrackingFinalizer || !pod.Controlled() {
-		t.Errorf("held %v, controlled %v; want both", pod.HasTrackingFinalizer, pod.Controlled())
+		t.Errorf("has the finalizer: %v, controlled: %v; want both", pod.HasTrackingFinalizer, pod.Controlled())
 	}
 }
 

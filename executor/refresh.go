@@ -12,9 +12,9 @@ import (
 	"jobpolicy.dev/executor/tracker"
 )
 
-// refresh reads from the API server what the cache does not tell for certain: the
-// outcome of own writes, and what somebody else has done. more says that there are pods
-// of which only the passage of time tells.
+// refresh reads from the API server what the cache does not know for certain: the outcome
+// of this process's writes, and changes by other clients. more says that there are pods
+// whose fate only time will show.
 func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods) (more bool, err error) {
 	err = r.decider.inSlot(ctx, func() error {
 		more, err = r.refreshed(ctx, s, calls)

@@ -16,8 +16,8 @@ import (
 func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "pod-2", errors.New("newer"))
 	cases := map[string]struct {
-		phase    corev1.PodPhase
-		wantHeld bool
+		phase         corev1.PodPhase
+		wantFinalizer bool
 	}{
 		"a pod that has ended is to be counted":   {corev1.PodSucceeded, true},
 		"another change of the pod means nothing": {corev1.PodRunning, false},
@@ -43,17 +43,17 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 			start(t, testConfig(s, decider))
 			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 			pod, err := s.CoreV1().Pods("ns").Get(context.Background(), "pod-2", metav1.GetOptions{})
-			if held := err == nil && holdsFinalizer(pod); held != tc.wantHeld {
-				t.Errorf("the pod holds its finalizer: %v, want %v (%v)", held, tc.wantHeld, err)
+			if has := err == nil && hasFinalizer(pod); has != tc.wantFinalizer {
+				t.Errorf("the pod has its finalizer: %v, want %v (%v)", has, tc.wantFinalizer, err)
 			}
-			if rows := decider.requests()[1].GetUnaccountedPods(); tc.wantHeld && len(rows) != 1 {
+			if rows := decider.requests()[1].GetUnaccountedPods(); tc.wantFinalizer && len(rows) != 1 {
 				t.Errorf("the second question lists %v, want the pod that has ended", rows)
 			}
 		})
 	}
 }
 
-func TestAJobWhoseNamespaceGoesIsJudgedAsOneThatIsDeleted(t *testing.T) {
+func TestTheEngineIsToldThatTheNamespaceIsBeingDeleted(t *testing.T) {
 	s := newServer(testJob())
 	s.failures["create pods"] = func(int) error {
 		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("namespace is being terminated"))

@@ -18,14 +18,14 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// reporter tells metrics, log and events what was done.
+// reporter reports what was done in metrics, in the log and as events.
 type reporter struct {
 	base    *controller.Controller
 	metrics *jobMetrics
 }
 
-// noAction is that of a reconcile which ends before anything is decided: there is no Job
-// to reconcile any more, or the view is stale. It is no sync.
+// noAction is the action of a reconcile that ends without a decision: the Job is gone, or
+// the view is stale. It does not count as a sync.
 const noAction = ""
 
 func actionOf(d *jobpolicyv1.DecideJobResponse) string {
@@ -54,7 +54,7 @@ func (r *reporter) reconciled(job *batchv1.Job, action string, err error, took t
 	r.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
 }
 
-// stale counts a decision to wait, by the objects of which the view is too old.
+// stale counts a decision to wait, by the kind of object of which the view is too old.
 func (r *reporter) stale(d *jobpolicyv1.DecideJobResponse) {
 	group, resource := "", "pods"
 	if slices.Contains(d.GetRequirements(), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_JOB) {
@@ -91,8 +91,8 @@ func (r *reporter) actions(actions []*jobpolicyv1.PodFailureActionCount) {
 	}
 }
 
-// creation counts a creation that was tried. One in a namespace that is being deleted
-// says nothing about the Job.
+// creation counts an attempt to create a pod. An attempt in a namespace that is being
+// deleted does not count: its failure says nothing about the Job.
 func (r *reporter) creation(reason string, err error) {
 	if errors.Is(err, api.ErrNamespaceTerminating) {
 		return
@@ -104,16 +104,16 @@ func (r *reporter) creation(reason string, err error) {
 	r.metrics.creations.WithLabelValues(reason, result).Inc()
 }
 
-// settle announces a status write that got no answer, if the newest version of the Job
-// shows that it took effect. While the Job is as it was before the write, it may still do
-// so.
+// settle announces a status write without an answer if the newest version of the Job
+// shows that the write took effect. As long as the Job has not changed, the write may
+// still take effect.
 func (r *reporter) settle(ctx context.Context, s *state.Job) {
 	if job := s.Version.Last(); job != nil {
 		r.settleBy(ctx, s, job)
 	}
 }
 
-// settleBy is settle by a certain version of the Job.
+// settleBy is settle for a given version of the Job.
 func (r *reporter) settleBy(ctx context.Context, s *state.Job, job *batchv1.Job) {
 	w := s.Unanswered.Settle(job)
 	if w == nil {

@@ -17,25 +17,25 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Reconciles follow from events and from planned requeues. A Job whose event was
-// forgotten, by a defect of this program, would stand still for ever. The safety look asks
-// about each Job at rest, once in a while, whether there is anything to do: one question,
-// no request to the API server, and nothing else as long as the answer is no. What it
-// finds is a defect; it is counted.
+// Events and planned requeues enqueue Jobs. If a defect of this program loses one of
+// them, the Job stands still. The safety look finds such Jobs: now and then it asks the
+// engine about each Job at rest whether there is something to do. It makes no request to
+// the API server. Each Job that it finds is due to a defect and is counted.
 
 const (
-	// lookPeriod is how often each Job is looked at, and lookStep how often some are.
+	// lookPeriod is how often each Job is looked at. The Jobs take turns: every lookStep,
+	// some are looked at.
 	lookPeriod = 10 * time.Minute
 	lookStep   = 10 * time.Second
-	// clockTolerance is how far wall time may stray from elapsed time within a step.
+	// clockTolerance is how far wall time and elapsed time may differ within a step.
 	clockTolerance = time.Second
 )
 
-// suspect is a Job at rest although there is something to do. An event may be on its way;
-// only if the Job is not reconciled until the next step was one missed.
+// suspect is a Job at rest although there is something to do. Its event may be on the
+// way. If the Job is not reconciled before the next step either, an event was missed.
 type suspect struct {
 	job  *state.Job
-	last time.Time // When it was reconciled last.
+	last time.Time // When the Job was reconciled last.
 }
 
 // safetyLook is the safety look.
@@ -50,7 +50,7 @@ type safetyLook struct {
 	seen    clocks
 }
 
-// newSafetyLook reads the clocks: no reconcile was planned before.
+// newSafetyLook reads the clocks, so it must be called before a reconcile is planned.
 func newSafetyLook(base *controller.Controller, cfg *Config, scope state.Scope, jobs *state.Jobs, queue jobQueue, d *decider, own *jobMetrics) *safetyLook {
 	l := &safetyLook{base: base, cfg: cfg, scope: scope, jobs: jobs, queue: queue, decider: d, metrics: own}
 	l.seen = l.readClocks()
@@ -77,7 +77,7 @@ func (l *safetyLook) run(ctx context.Context) {
 	}
 }
 
-// suspects looks at those Jobs whose turn it is.
+// suspects looks at the Jobs whose turn it is.
 func (l *safetyLook) suspects(ctx context.Context, step, steps int) []suspect {
 	var found []suspect
 	for _, s := range l.jobs.All() {
@@ -91,7 +91,7 @@ func (l *safetyLook) suspects(ctx context.Context, step, steps int) []suspect {
 	return found
 }
 
-// lookTurn spreads Jobs over the steps of a period.
+// lookTurn is the step of a period in which a Job is looked at.
 func lookTurn(uid types.UID, steps int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid)) // Never fails.
@@ -116,8 +116,9 @@ func (l *safetyLook) confirm(ctx context.Context, suspected suspect) {
 	}
 }
 
-// look says what is to be done for a Job at rest that nothing is planned to do; "" if
-// there is nothing, or that is not known. last is when the Job was reconciled last.
+// look returns why a Job at rest should be reconciled, and when it was reconciled last.
+// why is "" if there is nothing to do, if a reconcile is planned for it, or if that is
+// not known.
 func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, why string) {
 	queued := l.queue.State(s.UID)
 	if !l.atRest(s, queued) {
@@ -140,8 +141,8 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 	return queued.Last, ""
 }
 
-// atRest reports whether the Job is to be reconciled, was not lately, and is neither due
-// nor planned for soon.
+// atRest reports whether the Job is one to reconcile that was not reconciled lately, is
+// not queued, and is not planned for soon.
 func (l *safetyLook) atRest(s *state.Job, queued controller.State) bool {
 	job := s.Version.Current()
 	if !l.scope.Reconciles(job) || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {
@@ -152,13 +153,13 @@ func (l *safetyLook) atRest(s *state.Job, queued controller.State) bool {
 	return rested && (queued.Planned.IsZero() || queued.Planned.After(soon)) && !queued.BackoffUntil.After(soon)
 }
 
-// clocks are the two clocks at one moment.
+// clocks are wall time and elapsed time at one moment.
 type clocks struct{ wall, elapsed time.Time }
 
 func (l *safetyLook) readClocks() clocks { return clocks{wall: l.cfg.Now(), elapsed: time.Now()} }
 
-// clockSet enqueues the Jobs for which something is planned if the clock was set forward:
-// what a deadline or a retry delay waits for may be there by now.
+// clockSet enqueues the Jobs with a planned reconcile if wall time was set forward: a
+// deadline or a retry delay may have ended.
 func (l *safetyLook) clockSet(before clocks) clocks {
 	now := l.readClocks()
 	if now.wall.Sub(before.wall)-now.elapsed.Sub(before.elapsed) <= clockTolerance {

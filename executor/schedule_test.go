@@ -20,9 +20,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A round that was planned for a time, such as a deadline or the end of a retry
-// delay, comes then, whatever that is not pressing has come before it.
-func TestAPlannedRoundIsOnTimeAlthoughOthersAreAtWork(t *testing.T) {
+// A reconcile that is planned for a time, such as a deadline or the end of a retry delay,
+// is on time, even if low-priority events come before it and other Jobs are reconciled.
+func TestAPlannedReconcileIsOnTime(t *testing.T) {
 	var asked []time.Duration
 	server := newServer(testJob())
 	cfg := testConfig(server, nil)
@@ -92,15 +92,15 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 	})
 }
 
-// The decision says when to ask again. One that changes nothing, because what it
-// releases is kept from being released, leads to no other one at once.
+// The decision says when to ask again. If nothing of it is done, because the release of
+// its pods is backing off, no other one follows at once.
 func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 	const atOnce, whenConfirmed, none = jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED, jobpolicyv1.FollowUp_FOLLOW_UP_NONE
 	create, release := &jobpolicyv1.CreatePods{Count: 1}, uidsOf(t, 3)
-	const held = 20 * time.Second // Longer than every other wait.
+	const delay = 20 * time.Second // Longer than every other wait.
 	cases := map[string]struct {
 		decision *jobpolicyv1.DecideJobResponse
-		held     bool
+		backsOff bool
 		want     controller.Result
 	}{
 		"at once":                        {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: atOnce}, false, controller.Result{Requeue: true}},
@@ -118,9 +118,9 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 			e, err := New(cfg)
 			must(err)
 			s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
-			if tc.held {
+			if tc.backsOff {
 				s.Pods.Observe(leanPod(3), tracker.Watch)
-				s.Backoffs.ReleaseFailed(testUID(3), controller.Limits{First: held, Max: held})
+				s.Backoffs.ReleaseFailed(testUID(3), controller.Limits{First: delay, Max: delay})
 			}
 			if got := e.reconciler.followUp(s, tc.decision, 0); got != tc.want {
 				t.Errorf("asks again: %+v, want %+v", got, tc.want)

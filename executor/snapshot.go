@@ -25,23 +25,23 @@ const (
 	maxChangesDefault = 500
 )
 
-// snapshot is a request, the version of the Job it was made from, and the moment,
-// in monotonic time, that the request calls now.
+// snapshot is a request and the version of the Job that it describes. made is the
+// request's now in monotonic time.
 type snapshot struct {
 	job  *batchv1.Job
 	req  *jobpolicyv1.DecideJobRequest
 	made time.Time
 }
 
-// errOverdue: while a snapshot was made, something came up that has to be read or settled
-// before the next decision.
+// errOverdue: while the snapshot was made, something changed that has to be read or
+// settled before the next decision.
 var errOverdue = errors.New("not brought up to date")
 
 // snapshot builds a request. activeRows asks for rows of active pods.
 //
-// It says nothing of freshness, that is, vouches for its view: the answer to each
-// own write is part of the view before the write counts as done, and one without an
-// answer is looked for first (refresh), or in flight.
+// The request sets no freshness: its view is current. The view takes in the answer to
+// each write of this process before the write counts as done. A write without an answer
+// counts as in flight, or refresh reads its outcome first.
 func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 	job := s.Version.Current()
 	if job == nil {
@@ -66,8 +66,8 @@ func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 	return snapshot{job: job, req: req, made: made}, nil
 }
 
-// deferrals are the steps that the next decision is to leave for later: what has
-// just failed, and statuses that would follow each other too fast.
+// deferrals are the steps that the engine must leave for later: steps that are backing
+// off, and routine statuses that would follow each other too fast.
 func (d *decider) deferrals(s *state.Job, job *batchv1.Job, now time.Time) []*jobpolicyv1.Deferral {
 	var list []*jobpolicyv1.Deferral
 	postpone := func(step jobpolicyv1.Step, until time.Time) {
@@ -81,8 +81,8 @@ func (d *decider) deferrals(s *state.Job, job *batchv1.Job, now time.Time) []*jo
 	}
 	switch due := s.Statuses.Due(); {
 	case due.IsZero() && ptr.Deref(job.Spec.Suspend, false):
-		// Who creates a Job suspended may update it at once. With the first status in
-		// between, that is refused.
+		// A client may create a suspended Job and update it at once. A status written in
+		// between would make that update a conflict.
 		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, wallclock.Of(s.Version.FirstSeen().Add(d.cfg.StatusPeriod), now))
 	case !due.IsZero():
 		record := wallclock.Of(due, now)
@@ -138,7 +138,7 @@ func (c *Config) settings() *jobpolicyv1.Settings {
 	return m
 }
 
-// maxChanges is the most pods that a decision may create or delete.
+// maxChanges is how many pods a decision may create or delete at most.
 func (c *Config) maxChanges() int {
 	if c.MaxPodChangesPerSync == 0 {
 		return maxChangesDefault

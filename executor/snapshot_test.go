@@ -13,7 +13,7 @@ import (
 // While a pod is adopted, somebody else counts another one and releases it, and
 // the Job's new version arrives before the pod's. Decided on at once, the pod would
 // be counted a second time (I2).
-func TestNothingIsDecidedBeforeTheListThatAForeignStatusCallsFor(t *testing.T) {
+func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) {
 	ended, loose := testPod(2, failedPhase), testPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil })
 	server := newServer(testJob(), ended, loose)
 	decider := &script{}
@@ -49,7 +49,7 @@ func TestNothingIsDecidedBeforeTheListThatAForeignStatusCallsFor(t *testing.T) {
 
 // The executor vouches for its view: what it has written is part of it, although
 // the watch has yet to show that, and what the watch shows of before changes nothing.
-func TestTheViewHoldsWhatWasWritten(t *testing.T) {
+func TestTheViewContainsOwnWrites(t *testing.T) {
 	e, err := New(testConfig(newServer(), &script{}))
 	must(err)
 	version := func(rv string, active int32) *batchv1.Job {

@@ -65,13 +65,13 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		old = nil
 	}
 	if old == nil && w.scope.Unmanaged(job) {
-		w.metrics.external.WithLabelValues(*job.Spec.ManagedBy).Inc()
+		w.metrics.unmanaged.WithLabelValues(*job.Spec.ManagedBy).Inc()
 	}
 	var change state.Change
 	s := w.jobs.With(job.Namespace, job.UID, func(s *state.Job) {
 		if s.Version.Current() == nil && w.ready() == nil && !state.EmptyLedger(&job.Status) {
-			// A Job with a past that appears out of order: its pods may be known less
-			// well than its status.
+			// This Job already counts pods, and it appears after the caches have filled.
+			// What is known of its pods may be older than its status.
 			s.Version.Mark(state.StalePods)
 		}
 		change = s.Observe(job, state.Watch)

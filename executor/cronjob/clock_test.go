@@ -20,9 +20,9 @@ func settled(at time.Time) answer {
 	}
 }
 
-// TestAClockThatIsSetHoldsNoRunUpForLong has a clock that is a day ahead at the
+// TestAClockThatIsSetDelaysNoRunForLong has a clock that is a day ahead at the
 // first look, which plans the next one for a day later still.
-func TestAClockThatIsSetHoldsNoRunUpForLong(t *testing.T) {
+func TestAClockThatIsSetDelaysNoRunForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ahead atomic.Int64
 		ahead.Store(int64(24 * time.Hour))
@@ -44,9 +44,9 @@ func TestAClockThatIsSetHoldsNoRunUpForLong(t *testing.T) {
 	})
 }
 
-// TestAScheduledTimeOfTheFutureIsForTheEngineToJudge: it is told of it as it is
-// written, and the last schedule time goes back if the engine says so.
-func TestAScheduledTimeOfTheFutureIsForTheEngineToJudge(t *testing.T) {
+// The engine gets a scheduled time in the future unchanged, and the last schedule time goes
+// back if the engine decides so.
+func TestAScheduledTimeInTheFutureIsSentAsItIs(t *testing.T) {
 	future := time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
 	job := testJob(7, "odd", testUID(1))
 	job.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: future.Format(time.RFC3339)}

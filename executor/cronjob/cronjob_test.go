@@ -141,7 +141,7 @@ func TestNothingIsStartedForACronJobThatChangedSinceTheDecision(t *testing.T) {
 	}
 }
 
-func TestAFailedCreationIsHeldBackAndTold(t *testing.T) {
+func TestAFailedCreationIsDeferredAndReported(t *testing.T) {
 	s := newServer(testCron())
 	s.fail("create jobs", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil))
 	d := &script{answers: []answer{starting("cron-1")}}
@@ -325,7 +325,7 @@ func TestOnlyOurOwnAnnotationsAreEdited(t *testing.T) {
 	}
 }
 
-func TestASnapshotHoldsWhatTheCronJobAndItsJobsSay(t *testing.T) {
+func TestASnapshotContainsTheCronJobAndItsJobs(t *testing.T) {
 	zone, deadline := "Europe/Berlin", int64(30)
 	cron := testCron(func(c *batchv1.CronJob) {
 		c.Spec.TimeZone, c.Spec.StartingDeadlineSeconds = &zone, &deadline
@@ -473,7 +473,7 @@ func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
 
 // A name may be refused as taken although no Job has it, by a webhook for example, or
 // because that Job goes meanwhile. The next try waits, or it would be a hot loop.
-func TestANameThatIsTakenByNoJobHoldsCreation(t *testing.T) {
+func TestANameThatIsTakenByNoJobDefersCreation(t *testing.T) {
 	s := newServer(testCron())
 	s.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1")

@@ -99,7 +99,7 @@ func TestNamesThatOthersGaveAreAvoided(t *testing.T) {
 	})
 }
 
-func TestWhatIsRefusedIsNotTriedAgainAndHoldsNothingUp(t *testing.T) {
+func TestARefusedEventIsNotTriedAgainAndDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		tries := 0
@@ -177,8 +177,8 @@ func TestABacklogOfANamespaceIsSent(t *testing.T) {
 	})
 }
 
-// TestANamespaceThatHangsHoldsUpNoOther: a webhook there does not answer.
-func TestANamespaceThatHangsHoldsUpNoOther(t *testing.T) {
+// TestANamespaceThatHangsDelaysNoOther: a webhook there does not answer.
+func TestANamespaceThatHangsDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.before = func(ev *corev1.Event) error {

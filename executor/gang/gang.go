@@ -1,9 +1,9 @@
-// Package gang finds or makes the Workload and the PodGroup of a Job whose pods are to
+// Package gang finds or creates the Workload and the PodGroup of a Job whose pods are to
 // be scheduled together.
 //
-// The cluster refers to both by name; who owns them is told by UID. Nothing is
-// remembered: an object that was made and is not in the cache yet is found by its name,
-// which follows from the Job's UID.
+// References between these objects contain names; ownership is checked by UID. The
+// package keeps no state: the name of an object follows from the Job's UID, so an object
+// that is not in the cache yet is found by name.
 package gang
 
 import (
@@ -27,16 +27,16 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// EventWorkloadCreated is the reason of the event on a Job that got a Workload,
-// as upstream has it.
+// EventWorkloadCreated is the reason of the event on a Job whose Workload was created, as
+// in the built-in controller.
 const EventWorkloadCreated = "WorkloadCreated"
 
-// errNoGang: what there is in the cluster cannot be the Job's gang. Its pods
-// are scheduled one by one, as if there were nothing.
+// errNoGang: the objects in the cluster cannot be the Job's gang. Its pods are scheduled
+// one by one.
 var errNoGang = errors.New("no gang")
 
-// ownerIndex finds Workloads by the Job that they refer to, and PodGroups by the
-// Workload. The references hold names only; who owns an object is told by UID.
+// ownerIndex finds Workloads by the name of their Job, and PodGroups by the name of their
+// Workload.
 const ownerIndex = "gang"
 
 // Config is what Gangs are made of. All fields are required.
@@ -49,14 +49,14 @@ type Config struct {
 
 // Gangs are the Workloads and PodGroups of the cluster. A gang is one of each: the
 // Workload says how a Job's pods are to be scheduled, and the pods name the PodGroup.
-// A nil *Gangs has none and makes none.
+// A nil *Gangs has no informers. Its Ensure must not be asked for a gang.
 type Gangs struct {
 	cfg                  Config
 	workloads, podGroups cache.SharedIndexInformer
 }
 
 // New returns Gangs. Their informers need an API server that serves
-// scheduling.k8s.io/v1alpha2, and the rights to read it.
+// scheduling.k8s.io/v1alpha2, and permission to read it.
 func New(cfg Config) (*Gangs, error) {
 	g := &Gangs{
 		cfg: cfg,
@@ -105,9 +105,8 @@ func podGroupsByWorkload(obj any) ([]string, error) {
 	return []string{g.Namespace + "/" + g.Spec.PodGroupTemplateRef.Workload.WorkloadName}, nil
 }
 
-// Ensure returns the name of the PodGroup for a Job's pods, which it finds
-// or makes. It is empty if the decision asks for none, or if the pods have to be
-// scheduled one by one.
+// Ensure finds or creates the PodGroup for a Job's pods and returns its name. The name is
+// empty if the decision asks for no gang, or if the pods have to be scheduled one by one.
 func (g *Gangs) Ensure(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.Gang) (podGroup string, err error) {
 	if want == nil {
 		return "", nil
@@ -133,7 +132,7 @@ func (g *Gangs) Ensure(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.
 	return podGroup, err
 }
 
-// workload finds or makes the Job's Workload.
+// workload finds or creates the Job's Workload.
 func (g *Gangs) workload(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.Gang) (*schedulingv1alpha2.Workload, error) {
 	found, err := gangObjects[*schedulingv1alpha2.Workload](g.workloads, job, job.Name)
 	if err != nil {
@@ -163,7 +162,7 @@ func (g *Gangs) createWorkload(ctx context.Context, job *batchv1.Job, minCount i
 	return w, nil
 }
 
-// readWorkload looks for an own Workload that the cache does not show yet.
+// readWorkload reads the Job's Workload from the API server: the cache may not show it yet.
 func (g *Gangs) readWorkload(ctx context.Context, job *batchv1.Job) (*schedulingv1alpha2.Workload, error) {
 	w, err := g.cfg.Client.SchedulingV1alpha2().Workloads(job.Namespace).Get(ctx, WorkloadName(job), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -185,7 +184,7 @@ func checkWorkload(job *batchv1.Job, w *schedulingv1alpha2.Workload) (*schedulin
 	return w, nil
 }
 
-// podGroup finds or makes the PodGroup of the Workload's only template.
+// podGroup finds or creates the PodGroup of the Workload's only template.
 func (g *Gangs) podGroup(ctx context.Context, job *batchv1.Job, w *schedulingv1alpha2.Workload) (string, error) {
 	found, err := gangObjects[*schedulingv1alpha2.PodGroup](g.podGroups, job, w.Name)
 	if err != nil {
@@ -216,8 +215,8 @@ func checkPodGroup(job *batchv1.Job, group *schedulingv1alpha2.PodGroup) (string
 	return group.Name, nil
 }
 
-// gangObjects lists the objects whose reference names the owner, without those
-// that are left of an earlier Job of the same name (invariant I8).
+// gangObjects lists the objects that refer to the owner by name. It leaves out objects of
+// an earlier Job of the same name (invariant I8).
 func gangObjects[T metav1.Object](informer cache.SharedIndexInformer, job *batchv1.Job, owner string) ([]T, error) {
 	objects, err := informer.GetIndexer().ByIndex(ownerIndex, job.Namespace+"/"+owner)
 	if err != nil {

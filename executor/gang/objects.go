@@ -36,9 +36,8 @@ func NewWorkload(job *batchv1.Job, minCount int32) *schedulingv1alpha2.Workload 
 	}
 }
 
-// NewPodGroup is the PodGroup of a Workload's first template. The Job controls
-// it. That the Workload is an owner, too, does not keep the Workload from being
-// deleted.
+// NewPodGroup is the PodGroup of a Workload's first template. The Job controls it. The
+// Workload is an owner, too; that does not delay the Workload's deletion.
 func NewPodGroup(job *batchv1.Job, w *schedulingv1alpha2.Workload) *schedulingv1alpha2.PodGroup {
 	template := &w.Spec.PodGroupTemplates[0]
 	return &schedulingv1alpha2.PodGroup{
@@ -61,8 +60,8 @@ func NewPodGroup(job *batchv1.Job, w *schedulingv1alpha2.Workload) *schedulingv1
 	}
 }
 
-// WorkloadName is <job>-<hash of the Job's UID>: another Job of the same name
-// has another one (invariant I8).
+// WorkloadName is <job>-<hash of the Job's UID>: a later Job of the same name gets another
+// name (invariant I8).
 func WorkloadName(job *batchv1.Job) string {
 	return hashedName(string(job.UID), job.Name)
 }
@@ -72,15 +71,15 @@ func PodGroupName(workload, template string) string {
 	return hashedName(workload+"/"+template, workload, template)
 }
 
-// templateName is <job>-pgt-0. It must be a DNS label. The built-in controller
-// (v1.36) does not cut it, and cannot start gangs with names above 57 bytes.
+// templateName is <job>-pgt-0, cut to a DNS label. The built-in controller (v1.36) does
+// not cut it, so it cannot create gangs for Jobs with names of more than 57 bytes.
 func templateName(job *batchv1.Job) string {
 	const suffix = "-pgt-0"
 	return cutName(job.Name, validation.DNS1123LabelMaxLength-len(suffix)) + suffix
 }
 
-// hashedName joins the parts, cut to equal shares of the longest name there may
-// be, and the hash of a text.
+// hashedName joins the parts and the hash of a text. It cuts each part to an equal share
+// of the longest allowed name.
 func hashedName(text string, parts ...string) string {
 	sum := sha256.Sum256([]byte(text))
 	hash := hex.EncodeToString(sum[:5])
@@ -92,14 +91,15 @@ func hashedName(text string, parts ...string) string {
 	return b.String() + hash
 }
 
-// cutName keeps what a hyphen may follow.
+// cutName cuts a name to the length, and removes hyphens and dots at its end, so that a
+// hyphen may follow.
 func cutName(name string, length int) string {
 	return strings.TrimRight(name[:min(len(name), length)], "-.")
 }
 
-// InPodGroup returns the Job with a template whose pods name the PodGroup; an
-// empty name changes nothing. The PodGroup does not become an owner of the pods:
-// it is kept until they have ended, and would keep them from being collected.
+// InPodGroup returns the Job with a template whose pods name the PodGroup; an empty name
+// changes nothing. The PodGroup does not become an owner of the pods: it exists until
+// they have ended, and so the garbage collector would not collect them.
 func InPodGroup(job *batchv1.Job, podGroup string) *batchv1.Job {
 	if podGroup == "" {
 		return job

@@ -6,17 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxHistory bounds the memory of Jobs that were managed. A pod of one that is forgotten
-// counts as unknown.
+// maxHistory bounds how many Jobs are remembered. A pod of a forgotten Job counts as a pod
+// of an unknown Job.
 const maxHistory = 10_000
 
-// history is the newest managed Jobs that have finished or are gone. A pod may show up
-// after nothing else is remembered of its Job.
+// history remembers the newest managed Jobs that have finished or are gone. A pod may
+// appear after all other state of its Job is dropped.
 type history struct {
 	mu    sync.Mutex
 	known map[types.UID]bool
 	ring  []types.UID
-	next  int // where ring is overwritten once it is full
+	next  int // Where ring is overwritten once it is full.
 }
 
 func newHistory() *history { return &history{known: map[types.UID]bool{}} }

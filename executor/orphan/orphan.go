@@ -1,4 +1,4 @@
-// Package orphan releases pods that have the tracking finalizer and nobody to remove
+// Package orphan releases pods with the tracking finalizer from which nobody else removes
 // it: their Job is gone or has finished, or nothing controls them.
 //
 // Read orphan.go (which pods are queued, and how one is released), then verdict.go
@@ -24,8 +24,8 @@ import (
 
 const (
 	workers = 4
-	// retryUnsure is when a pod is looked at again whose Job is not known: its Job's own
-	// event may be under way.
+	// retryUnsure is when a pod with an unknown Job is looked at again: the event about
+	// the Job may be on the way.
 	retryUnsure = time.Second
 )
 
@@ -39,7 +39,7 @@ type Config struct {
 	Jobs   *state.Jobs
 	Pods   podcache.Informer
 	Writes *limit.Pool
-	// Calls returns what makes calls about a Job's pods.
+	// Calls returns the client for calls about a Job's pods.
 	Calls func(*state.Job) *api.Pods
 }
 
@@ -62,7 +62,7 @@ func (k podKey) describe() []slog.Attr {
 	return []slog.Attr{slog.String("namespace", k.namespace), slog.String("pod", k.name)}
 }
 
-// New returns a Releaser that works as part of the Controller.
+// New returns a Releaser. The Controller runs it.
 func New(base *controller.Controller, cfg Config) *Releaser {
 	r := &Releaser{cfg: cfg, history: newHistory()}
 	r.queue = controller.NewQueue(base, controller.Options[podKey]{
@@ -74,16 +74,16 @@ func New(base *controller.Controller, cfg Config) *Releaser {
 // Enqueue queues a pod of a Job that is not reconciled.
 func (r *Releaser) Enqueue(pod *podcache.Pod) { r.enqueue(pod, false) }
 
-// EnqueueUncontrolled queues a pod that nothing controls. old is how it was seen before,
-// if it was.
+// EnqueueUncontrolled queues a pod that nothing controls. old is its version before; nil
+// if there was none.
 func (r *Releaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
 	r.enqueue(pod, old != nil && r.wasManaged(old))
 }
 
-// EnqueueLeftovers queues the pods of a Job that will not be reconciled any more: it is
-// gone, or has finished. Pods that nothing controls were left to a Job of another
-// manager as long as it selected them; those that managed Jobs select are in the queue
-// until they are adopted or released.
+// EnqueueLeftovers queues the pods of a Job that is gone or has finished, so that it is not
+// reconciled any more. If the Job was unmanaged, it also queues the pods that nothing
+// controls, because pods that the Job selected were left to it. (If a managed Job selects
+// such pods, they stay in the queue until they are adopted or released.)
 func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
 	own := r.cfg.Scope.Manages(job)
 	if own {
@@ -155,9 +155,9 @@ func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
 	return r.cfg.API.ReleaseUnowned(ctx, pod)
 }
 
-// endLate deletes a pod that runs although its Job has finished: an executor that did
-// not know that yet has created it, before it lost its lease or beside this one. Nobody
-// else would end it as long as the Job is there.
+// endLate deletes a pod that runs although its Job has finished. Another executor created
+// it, before it lost its lease or beside this one, and did not know yet that the Job had
+// finished. Nobody else deletes the pod as long as the Job exists.
 func (r *Releaser) endLate(ctx context.Context, pod *podcache.Pod) error {
 	ref, _ := pod.ControllingJob()
 	if ref == nil || pod.Ended() || pod.Deleting {
@@ -169,7 +169,7 @@ func (r *Releaser) endLate(ctx context.Context, pod *podcache.Pod) error {
 	}
 	job := s.Version.Current()
 	if job == nil || job.DeletionTimestamp != nil || !r.cfg.Scope.Manages(job) || !finished(job) {
-		return nil // Whoever deletes a Job says what becomes of its pods.
+		return nil // The deletion of the Job says what becomes of its pods.
 	}
 	if matches := state.PodPolicy(job).Matches; matches != nil && !matches(pod) {
 		return nil // The Job does not select it any more. It is released and runs on.

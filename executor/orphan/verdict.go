@@ -19,18 +19,18 @@ type verdict int
 const (
 	notOrphan verdict = iota
 	isOrphan
-	// unsure: the Job exists and is not in the cache yet; or a Job that is in the cache
-	// may adopt the pod. Time will tell.
+	// unsure: the Job exists and is not in the cache yet, or a Job may adopt the pod. The
+	// pod is looked at again later.
 	unsure
 )
 
 func finished(job *batchv1.Job) bool { return wire.FinishedCondition(job) != nil }
 
-// verdict works out whether a pod that has the finalizer has nobody to remove it. Pods
-// of other controllers, and of unmanaged Jobs, are left alone (invariant I9), and beside
-// the built-in controller also those of which it is not known that they were managed: it
-// releases the pods of every Job that is gone and those that nothing controls, so none is
-// stuck.
+// verdict decides whether nobody else removes the finalizer of a pod. Pods of other
+// controllers and of unmanaged Jobs are left alone (invariant I9). Beside the built-in
+// controller, so are pods that are not known to have belonged to a managed Job: the
+// built-in controller releases the pods of every Job that is gone and the pods that
+// nothing controls, so no pod is stuck.
 func (r *Releaser) verdict(ctx context.Context, pod *podcache.Pod, own bool) (verdict, error) {
 	ref, other := pod.ControllingJob()
 	switch {
@@ -54,10 +54,10 @@ func (r *Releaser) verdict(ctx context.Context, pod *podcache.Pod, own bool) (ve
 	}
 }
 
-// uncontrolled works out the verdict on a pod that nothing controls; own says that a
-// managed Job did. A Job that selects it may adopt it. An unmanaged one may have plans of
-// its own, unless the executor stands in for the built-in controller, which lets such a
-// pod go.
+// uncontrolled is verdict for a pod that nothing controls; own says that a managed Job
+// controlled it before. A managed Job that selects the pod may adopt it. If an unmanaged
+// Job selects the pod, its manager may still need the finalizer; but if the executor
+// replaces the built-in controller, it releases the pod, as the built-in controller does.
 func (r *Releaser) uncontrolled(pod *podcache.Pod, own bool) verdict {
 	for _, s := range r.cfg.Jobs.Selecting(pod) {
 		job := s.Version.Current()
@@ -70,8 +70,8 @@ func (r *Releaser) uncontrolled(pod *podcache.Pod, own bool) verdict {
 		case finished(job):
 			own = true
 		case job.DeletionTimestamp == nil && !pod.Deleting:
-			// The cache may not show yet that the Job is being deleted, and has left its
-			// pods behind.
+			// The Job may adopt the pod. But the cache may not show yet that the Job is
+			// being deleted and that its pods are not.
 			return unsure
 		default:
 			own = true
@@ -83,7 +83,7 @@ func (r *Releaser) uncontrolled(pod *podcache.Pod, own bool) verdict {
 	return notOrphan
 }
 
-// askForJob asks the API server whether a Job exists that the cache does not hold.
+// askForJob asks the API server whether a Job exists that is not in the cache.
 func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcache.Owner, s *state.Job) (verdict, error) {
 	job, err := r.cfg.API.Job(ctx, pod.Namespace(), ref.Name, ref.UID)
 	switch {
@@ -105,9 +105,9 @@ func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcac
 	}
 }
 
-// releasesPodsOf reports whether it is on this executor to release the pods of a Job that
-// is gone. Beside the built-in controller only if the Job was seen to be managed: the
-// built-in one releases them whoever managed the Job. In its place, always.
+// releasesPodsOf reports whether this executor releases the pods of a Job that is gone. In
+// place of the built-in controller, it always does. Beside it, only if the Job is known to
+// have been managed: the built-in controller releases the pods of all Jobs that are gone.
 func (r *Releaser) releasesPodsOf(gone types.UID) bool {
 	return r.cfg.Scope.ReplaceBuiltin || r.history.has(gone)
 }

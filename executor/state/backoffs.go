@@ -11,8 +11,8 @@ import (
 	"jobpolicy.dev/executor/tracker"
 )
 
-// Step is a step of a decision that backs off by itself: finished pods are counted and
-// released however long a quota stays exhausted or a webhook refuses.
+// Step is a step of a decision that has a backoff of its own: finished pods are counted
+// and released even while a quota is exhausted or a webhook refuses new pods.
 type Step int
 
 const (
@@ -23,36 +23,36 @@ const (
 	steps
 )
 
-// Backoffs are the backoffs of a Job's steps, and of the releases of single pods.
+// Backoffs are the backoffs of a Job's steps and of the releases of single pods.
 type Backoffs struct {
 	mu       sync.Mutex
 	steps    [steps]controller.Backoff
 	releases map[types.UID]*controller.Backoff
 }
 
-// Failed begins the next delay of a step, and returns how long it is.
+// Failed starts the next delay of a step and returns it.
 func (b *Backoffs) Failed(step Step, limits controller.Limits) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.steps[step].Failed(limits)
 }
 
-// Reset ends the delay of a step: some of it was done after all, or, of creation, a pod
-// has ended and made room for another.
+// Reset ends the delay of a step: part of the step has succeeded, or a pod has ended and
+// made room for a new one.
 func (b *Backoffs) Reset(step Step) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.steps[step].Reset()
 }
 
-// Until is when the delay of a step ends or has ended; zero: there was none.
+// Until is when the last delay of a step ends or has ended; zero if there was none.
 func (b *Backoffs) Until(step Step) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.steps[step].Until()
 }
 
-// ReleaseFailed begins the next delay of a pod's release, and returns how long it is.
+// ReleaseFailed starts the next delay of a pod's release and returns it.
 func (b *Backoffs) ReleaseFailed(pod types.UID, limits controller.Limits) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,8 +72,8 @@ func (b *Backoffs) Releasing(pod types.UID) bool {
 	return b.releases[pod] == nil || !b.releases[pod].Active()
 }
 
-// NextRelease is how long until the first delay of a release ends; 0: none is under way.
-// The delays of pods without the tracking finalizer are forgotten.
+// NextRelease is how long until the first delay of a release ends; 0 if there is none. It
+// forgets the delays of pods that do not have the tracking finalizer any more.
 func (b *Backoffs) NextRelease(pods *tracker.Tracker) (next time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,19 +7,18 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Decision is the last decision on a Job. The explanations are encoded, because every
-// finished Job has them and hardly anybody reads them.
+// Decision is the last decision on a Job. The explanations are kept encoded, to save
+// memory: every finished Job has one, and few are ever read.
 type Decision struct {
 	Time        time.Time
 	Explanation []byte
-	// Verdict is the explanation that says how the Job ends, and why; nil: it does not
-	// end yet.
+	// Verdict is the explanation of how and why the Job ends; nil if it does not end yet.
 	Verdict []byte
 }
 
-// after makes the record of a decision. verdict says how the Job ends; nil if it does
-// not end yet. Once a verdict is announced, a decision only repeats it; what led to it is
-// said by an earlier one, which nobody knows any more after a restart.
+// after returns the record of the decision that follows d. verdict says how the Job ends;
+// nil if it does not end yet. A decision that only repeats a verdict does not explain it,
+// so the record keeps the explanation of the first one. A restart loses that.
 func (d *Decision) after(at time.Time, verdict *jobpolicyv1.Verdict, explanation []byte) *Decision {
 	r := &Decision{Time: at, Explanation: explanation}
 	switch {
@@ -51,7 +50,7 @@ func (d *Decisions) Request() uint64 {
 }
 
 // Rejected records that the engine rejects a generation of the Job, and reports whether
-// that is news.
+// that was not known before.
 func (d *Decisions) Rejected(generation int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +75,7 @@ func (d *Decisions) Last() *Decision {
 	return d.last
 }
 
-// close forgets the last decision for good: the Job is gone.
+// close forgets the last decision and records no more of them: the Job is gone.
 func (d *Decisions) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,34 +8,34 @@ import (
 	"jobpolicy.dev/executor/tracker"
 )
 
-// Job is everything that is remembered about one Job UID.
+// Job is what the executor remembers of one Job UID.
 type Job struct {
 	UID       types.UID
 	Namespace string
 	// Pods are the Job's pods.
 	Pods *tracker.Tracker
-	// Version is the newest version of the Job that was seen.
+	// Version is the newest version of the Job.
 	Version Version
-	// Unanswered are status writes of which it is not known whether they took effect.
+	// Unanswered are status writes whose outcome is unknown.
 	Unanswered Unanswered
-	// Backoffs are those of single steps; the rest of the Job goes on.
+	// Backoffs delay single steps while the other steps go on.
 	Backoffs Backoffs
-	// Statuses spaces routine status writes.
+	// Statuses sets the time between routine status writes.
 	Statuses Statuses
 	// Rows limits how many pods a request lists.
 	Rows Rows
 	// Decisions is what is known of the engine's decisions.
 	Decisions Decisions
-	// Writes bound the writes in flight about the Job's pods.
+	// Writes bound how many writes about the Job's pods are in flight.
 	Writes Writes
-	// PodEvents are the events about pods that there may still be.
+	// PodEvents limits the events about the Job's pods.
 	PodEvents events.Allowance
 }
 
 // Writes are a Job's limiters, one for each kind of write.
 type Writes struct{ Create, Patch, Delete *limit.Limiter }
 
-// New returns the state of a Job of which nothing is known.
+// New returns the state of a Job about which nothing is known.
 func New(namespace string, uid types.UID, writes *limit.Pool) *Job {
 	return &Job{
 		UID: uid, Namespace: namespace, Pods: tracker.New(),

@@ -9,7 +9,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 )
 
-// Jobs are the Jobs known, by UID (invariant I8). Names are for look-ups only.
+// Jobs are the known Jobs by UID (invariant I8).
 type Jobs struct {
 	writes      *limit.Pool
 	mu          sync.RWMutex
@@ -22,7 +22,7 @@ func NewJobs(writes *limit.Pool) *Jobs {
 	return &Jobs{writes: writes, byUID: map[types.UID]*Job{}, byNamespace: map[string]map[types.UID]*Job{}}
 }
 
-// Find returns a Job that is known.
+// Find returns a known Job.
 func (j *Jobs) Find(uid types.UID) (*Job, bool) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
@@ -30,7 +30,7 @@ func (j *Jobs) Find(uid types.UID) (*Job, bool) {
 	return s, ok
 }
 
-// Namespace is that of a known Job.
+// Namespace is the namespace of a known Job; "" if the Job is not known.
 func (j *Jobs) Namespace(uid types.UID) string {
 	if s, ok := j.Find(uid); ok {
 		return s.Namespace
@@ -38,8 +38,8 @@ func (j *Jobs) Namespace(uid types.UID) string {
 	return ""
 }
 
-// With calls f with the Job of the UID, made if need be, such that the Job is not
-// dropped meanwhile.
+// With calls f with the Job of the UID. It adds the Job if it is not known. The Job is not
+// dropped before f returns.
 func (j *Jobs) With(namespace string, uid types.UID, f func(*Job)) *Job {
 	if s, ok := j.withKnown(uid, f); ok {
 		return s
@@ -59,8 +59,8 @@ func (j *Jobs) With(namespace string, uid types.UID, f func(*Job)) *Job {
 	return s
 }
 
-// withKnown is With for a Job that is known. Other Jobs' events do not wait for this
-// one's.
+// withKnown is With for a known Job. It takes only the read lock, so that events of other
+// Jobs do not wait.
 func (j *Jobs) withKnown(uid types.UID, f func(*Job)) (*Job, bool) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()

@@ -6,22 +6,24 @@ import (
 )
 
 const (
-	// RegrowAfter is how long a list that was cut stays so. An engine that refused it for
-	// its size is asked in vain that often; one that had too much to do, once.
+	// RegrowAfter is how long a list stays short after a refusal. An engine that cannot
+	// take a longer list refuses one request in that time. An engine that was only
+	// overloaded has recovered by then.
 	RegrowAfter = 30 * time.Second
-	// regrowStep is when the longer list follows.
+	// regrowStep is the least time before the request with the longer list.
 	regrowStep = time.Second
 )
 
-// Rows limits how many pods a request lists, after the engine has refused a request.
+// Rows limits how many pods a request lists after the engine has refused a request for its
+// size.
 type Rows struct {
 	mu sync.Mutex
-	// max is the limit since cutAt; 0: there is none.
+	// max is the limit since cutAt; 0: there is no limit.
 	max   int
 	cutAt time.Time
 }
 
-// Max is how many pods a request lists, of at most most.
+// Max is how many pods a request may list: most, or less while there is a limit.
 func (r *Rows) Max(most int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,17 +38,17 @@ func (r *Rows) limit(most int) int {
 	return most
 }
 
-// Refused halves how many pods are listed, but not to fewer than least, because a
-// message with n of them was too large.
+// Refused records that a request with n pods was too large. The limit becomes half of n,
+// but not less than least.
 func (r *Rows) Refused(n, least int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.max, r.cutAt = max(least, n/2), time.Now()
 }
 
-// Accepted records that a message with n pods was not too large. If there are no more
-// to list, the limit goes; else it doubles with each such message up to most, once the
-// refusal is some time ago.
+// Accepted records that a request with n pods was not too large. If it listed all pods,
+// the limit ends. Otherwise, once the refusal is RegrowAfter ago, each such request doubles
+// the limit, until it reaches most and ends.
 func (r *Rows) Accepted(n, most int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,8 +63,8 @@ func (r *Rows) Accepted(n, most int) {
 	}
 }
 
-// Regrowth is when a request may list more pods than the n of one that left some out;
-// 0: no limit has cut it.
+// Regrowth is how long until a request may list more than n pods, after one with n pods
+// that left some out; 0 if there was no limit.
 func (r *Rows) Regrowth(n, most int) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 type Scope struct {
 	// ManagedBy is the value of spec.managedBy that makes a Job managed.
 	ManagedBy string
-	// ReplaceBuiltin: Jobs that name no manager, or the built-in controller, are
-	// managed, too.
+	// ReplaceBuiltin: the executor also manages Jobs that name no manager or the
+	// built-in controller.
 	ReplaceBuiltin bool
 }
 

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// Statuses says when the next routine status may be written: one that only counts, or
-// that records pods while others are active.
+// Statuses says when the next routine status may be written: a status that only counts,
+// or one that records pods while others are active.
 type Statuses struct {
 	mu sync.Mutex
-	// due is when the next one may be written that records finished pods. One that only
-	// counts waits half a period more: the next pod to finish may bring its own.
+	// due is when the next status that records finished pods may be written. A status
+	// that only counts waits half a period more, because the next finished pod may make
+	// it unnecessary.
 	due time.Time
 }
 
@@ -21,9 +22,9 @@ func (s *Statuses) Due() time.Time {
 	return s.due
 }
 
-// Written records that a status was written. Routine ones are a period apart on
-// average; of a Job that was quiet, two may follow each other. However many that are
-// not routine were written, the next one is due within a period.
+// Written records that a status was written. Routine statuses are a period apart on
+// average. After a quiet time, two may follow each other at once. The next one is due
+// within a period, however many other statuses were written.
 func (s *Statuses) Written(period time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,9 +32,9 @@ func (s *Statuses) Written(period time.Duration) {
 	s.due = earliest(latest(s.due, now.Add(-period)).Add(period), now.Add(period))
 }
 
-// Postpone makes the next routine status later by what the releases after the last one
-// have taken: while many pods were released, others have ended, and one status is to
-// record as many as it may.
+// Postpone delays the next routine status by the time that the releases after the last
+// one took. Meanwhile more pods have ended, and one status should record as many as
+// possible.
 func (s *Statuses) Postpone(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// StatusWrite is a status write, and what is announced of it in metrics, log and
-// events. It is announced exactly once, when the write is known to have taken effect.
-// If no answer comes, the next version of the Job tells.
+// StatusWrite is a status write and what to announce about it in metrics, log and events.
+// It is announced exactly once, when the write is known to have taken effect. Without an
+// answer, the next version of the Job shows that.
 type StatusWrite struct {
 	Job     *batchv1.Job // The version that the write replaces.
 	Status  batchv1.JobStatus
@@ -21,17 +21,16 @@ type StatusWrite struct {
 	Actions []*jobpolicyv1.PodFailureActionCount
 }
 
-// Written is the Job as the write makes it.
+// Written is the Job with the new status.
 func (w *StatusWrite) Written() *batchv1.Job {
 	job := w.Job.DeepCopy()
 	job.Status = w.Status
 	return job
 }
 
-// tookEffect reports whether a version of the Job that came after the replaced one
-// came from this write. Others may have changed the status since: the conditions that
-// the write has set bear its time, and nobody takes them away. Of a write without any,
-// the ledger tells.
+// tookEffect reports whether a later version of the Job contains this write. Other clients
+// may have changed the status since, but they keep the conditions that the write set,
+// which have its time. For a write that set no conditions, the accounting of pods decides.
 func (w *StatusWrite) tookEffect(job *batchv1.Job) bool {
 	set := 0
 	for i := range w.Status.Conditions {
@@ -54,23 +53,23 @@ func hasCondition(status *batchv1.JobStatus, wanted batchv1.JobCondition) bool {
 	})
 }
 
-// Unanswered are the status writes of a Job without an answer.
+// Unanswered are the status writes of a Job that got no answer.
 type Unanswered struct {
 	mu     sync.Mutex
 	writes []*StatusWrite
-	// announced is the last version of which a replacement was announced.
+	// announced is the version that the last announced write replaced.
 	announced uint64
 }
 
-// Add adds a write, until it is known what became of it.
+// Add adds a write whose outcome is unknown.
 func (u *Unanswered) Add(w *StatusWrite) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.writes = append(u.writes, w)
 }
 
-// Answered records that a write has replaced a version: others that wanted to replace
-// it never take effect.
+// Answered records that a write has replaced a version. Other writes that would replace
+// the same version never take effect, so it removes them.
 func (u *Unanswered) Answered(w *StatusWrite) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -79,9 +78,9 @@ func (u *Unanswered) Answered(w *StatusWrite) {
 	})
 }
 
-// Settle returns the write that led to a version of the Job, if one did and is not
-// announced yet. Of several that wanted to replace the same version, at most one took
-// effect, and none of them does any more once that version is replaced.
+// Settle returns the write that led to this version of the Job, if there is one and it is
+// not announced yet. It removes all writes that would replace an older version: at most
+// one of them took effect, and none can take effect any more.
 func (u *Unanswered) Settle(job *batchv1.Job) *StatusWrite {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -105,7 +104,7 @@ func (u *Unanswered) Announce(w *StatusWrite) bool {
 	return u.announce(w)
 }
 
-// announce is Announce with u.mu held. A version of the Job is replaced once.
+// announce is Announce; u.mu must be held. Each version of the Job is replaced once.
 func (u *Unanswered) announce(w *StatusWrite) bool {
 	base := tracker.ResourceVersion(w.Job.ResourceVersion)
 	if base != 0 && base == u.announced {

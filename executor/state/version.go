@@ -21,7 +21,7 @@ type Lifecycle int
 const (
 	// Unseen: only pods that refer to the Job are known.
 	Unseen Lifecycle = iota
-	// Exists: the Job was seen, and its deletion was not.
+	// Exists: the Job was seen and its deletion was not.
 	Exists
 	// Gone: the Job does not exist any more, and the executor releases its pods.
 	Gone
@@ -30,13 +30,14 @@ const (
 	GoneUnmanaged
 )
 
-// Stale is what has to be read or settled before the next decision, as a set.
+// Stale is the set of things that have to be read or settled before the next decision.
 type Stale uint8
 
 const (
-	// StaleJob: the cached Job may be old. Read it.
+	// StaleJob: the cached Job may be old. It has to be read.
 	StaleJob Stale = 1 << iota
-	// StalePods: what is known of the pods may be older than the Job's status. List them.
+	// StalePods: what is known of the pods may be older than the Job's status. They have
+	// to be listed.
 	StalePods
 	// StaleClaims: there may be pods to adopt.
 	StaleClaims
@@ -45,14 +46,14 @@ const (
 // Version is the newest version of a Job that was seen.
 type Version struct {
 	mu sync.Mutex
-	// job is never changed in place. nil unless lifecycle is Exists.
+	// job is never changed in place. It is nil unless lifecycle is Exists.
 	job       *batchv1.Job
 	lifecycle Lifecycle
 	selector  labels.Selector
 	stale     Stale
 	firstSeen time.Time
-	// expected is the status of a write under way, to tell its echo from a write by
-	// somebody else.
+	// expected is the status of the write under way, to tell its effect from a write by
+	// another client.
 	expected *batchv1.JobStatus
 	// final is the last version of a Job that was deleted while a write was under way.
 	final *batchv1.Job
@@ -74,12 +75,11 @@ const (
 	Watch Source = iota
 	// Read is a read from the API server.
 	Read
-	// Written is the answer to an own status write.
+	// Written is the answer to a status write of this process.
 	Written
 )
 
-// Observe records a version of the Job. Versions that are not newer than what is known
-// change nothing.
+// Observe records a version of the Job, unless a newer one is known.
 func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	v := &s.Version
 	v.mu.Lock()
@@ -97,14 +97,14 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 		v.first(job)
 		s.Pods.SetPolicy(PodPolicy(job))
 	} else {
-		if countsOtherwise(job, v.job) {
+		if policyChanged(job, v.job) {
 			s.Pods.SetPolicy(PodPolicy(job))
 		}
 		c.Spec = job.Generation != v.job.Generation
 		own := source == Written || sameLedger(&job.Status, &v.job.Status) || (v.expected != nil && sameLedger(&job.Status, v.expected))
 		if !own {
-			// Somebody else writes this Job's status, too. What is known of its pods may be
-			// older than what they have counted already.
+			// Another client writes this Job's status, too. It may have counted pods
+			// that are not known here.
 			v.stale |= StalePods
 		}
 	}
@@ -115,12 +115,12 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 // gone needs v.mu.
 func (v *Version) gone() bool { return v.lifecycle == Gone || v.lifecycle == GoneUnmanaged }
 
-// isExpected reports whether the version is what a status write under way makes.
+// isExpected reports whether the version is the result of the status write under way.
 func (v *Version) isExpected(job *batchv1.Job) bool {
 	return v.expected != nil && v.job != nil && job.Generation == v.job.Generation && wire.SameStatus(&job.Status, v.expected)
 }
 
-// first sets what a Job's first version tells. Its selector never changes.
+// first records the first version of a Job. The selector never changes after that.
 func (v *Version) first(job *batchv1.Job) {
 	v.lifecycle, v.firstSeen = Exists, time.Now()
 	v.selector, _ = selectorOf(job)
@@ -141,8 +141,8 @@ func (v *Version) Lifecycle() Lifecycle {
 	return v.lifecycle
 }
 
-// Last returns the newest version, also that of a Job that was deleted while a write
-// was under way; nil if there is none.
+// Last returns the newest version; nil if there is none. Unlike Current, it also returns
+// the last version of a Job that was deleted while a write was under way.
 func (v *Version) Last() *batchv1.Job {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -159,8 +159,8 @@ func (v *Version) FirstSeen() time.Time {
 	return v.firstSeen
 }
 
-// Deleted records that the Job does not exist any more. final is its last version, nil
-// if it is not known.
+// Deleted records that the Job does not exist any more. final is its last version; nil if
+// that is not known.
 func (s *Job) Deleted(final *batchv1.Job, managed bool) {
 	v := &s.Version
 	v.mu.Lock()
@@ -182,21 +182,21 @@ func (v *Version) Matches(pod *podcache.Pod) bool {
 	return v.job != nil && v.selector.Matches(pod.Labels)
 }
 
-// Expect sets the status of the write that is under way; nil: none is.
+// Expect sets the status of the write under way; nil: no write is under way.
 func (v *Version) Expect(status *batchv1.JobStatus) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.expected = status
 }
 
-// Mark adds what is stale.
+// Mark adds to what is stale.
 func (v *Version) Mark(stale Stale) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.stale |= stale
 }
 
-// Clear removes what is not stale any more, and reports whether any of it was.
+// Clear removes from what is stale, and reports whether any of it was stale.
 func (v *Version) Clear(stale Stale) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -221,8 +221,8 @@ func (v *Version) Overdue() bool {
 	return claims || v.stale&(StaleJob|StalePods) != 0
 }
 
-// NamespaceTerminates records that the Job's namespace is being deleted. The Job goes
-// with it, but only when its pods are gone.
+// NamespaceTerminates records that the Job's namespace is being deleted. The Job is
+// deleted with it, but only after its pods.
 func (v *Version) NamespaceTerminates() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -236,8 +236,8 @@ func (v *Version) NamespaceTerminating() bool {
 	return v.namespaceTerminating
 }
 
-// selectorOf returns the Job's selector. ok is false if there is none to speak of; the
-// one returned then selects nothing.
+// selectorOf returns the Job's selector. ok is false if the Job has none or an invalid
+// one; the returned selector then selects nothing.
 func selectorOf(job *batchv1.Job) (selector labels.Selector, ok bool) {
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {
@@ -246,10 +246,10 @@ func selectorOf(job *batchv1.Job) (selector labels.Selector, ok bool) {
 	return selector, job.Spec.Selector != nil
 }
 
-// countsOtherwise reports whether PodPolicy differs between two versions of a Job. Of
-// what it is made of, the API server lets podReplacementPolicy be changed, and
-// completions of an Indexed Job.
-func countsOtherwise(a, b *batchv1.Job) bool {
+// policyChanged reports whether PodPolicy differs between two versions of a Job. Of the
+// fields that it reads, the API server allows changes of podReplacementPolicy and, for an
+// Indexed Job, of completions.
+func policyChanged(a, b *batchv1.Job) bool {
 	return wire.ReplacesFailedOnly(a) != wire.ReplacesFailedOnly(b) || ptr.Deref(a.Spec.Completions, 0) != ptr.Deref(b.Spec.Completions, 0)
 }
 

@@ -8,26 +8,25 @@ import (
 	"jobpolicy.dev/executor/podcache"
 )
 
-// forEver is a resource version after all others: a pod that does not exist any
-// more never comes back under its UID.
+// forEver is a resource version after all others: a pod that is gone never comes back
+// under its UID.
 const forEver = math.MaxUint64
 
 // absence is what is known of a pod that is not the Job's any more.
 type absence struct {
-	// until is the resource version up to which that is certain.
+	// until is the resource version up to which the absence is certain.
 	until uint64
-	// settled: the watch has shown the end, so only responses under way can be
-	// older than it.
+	// settled: the watch has shown the end, so only a response under way can still
+	// show the pod.
 	settled bool
 }
 
-// missing reports whether a list that was made after this version of the pod did
-// not hold it: the pod is gone, or had other labels or another owner by then.
+// missing reports whether a list that is newer than this version of the pod did not
+// contain the pod: it is gone, or has other labels or another owner.
 func (r *record) missing() bool { return r.unlisted > 0 && r.rv <= r.unlisted }
 
-// miss takes in that a list of this version did not hold the pod. What became of
-// it, the watch will show; until then it counts nowhere, and a finalizer that it
-// held is not known to be gone.
+// miss records that the pod was missing in a list of this version. Until the watch shows
+// what became of the pod, it counts nowhere, and its finalizer is not known to be gone.
 func (t *Tracker) miss(r *record, at uint64) {
 	t.unsettle(r)
 	r.unlisted = at
@@ -35,7 +34,7 @@ func (t *Tracker) miss(r *record, at uint64) {
 	t.await(r)
 }
 
-// await notes whether the watch has yet to show what there is of the pod.
+// await updates whether the watch is behind about the pod.
 func (t *Tracker) await(r *record) {
 	if r.seen && !r.missing() {
 		delete(t.awaited, r.pod.UID)
@@ -44,15 +43,14 @@ func (t *Tracker) await(r *record) {
 	t.awaited[r.pod.UID] = r
 }
 
-// Gone takes in that the pod does not exist any more.
+// Gone records that the pod does not exist any more.
 func (t *Tracker) Gone(uid types.UID, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.drop(uid, forEver, source == Watch)
 }
 
-// Left takes in that the pod, seen at this version, is not controlled by the
-// Job any more.
+// Left records that the Job does not control this version of the pod any more.
 func (t *Tracker) Left(pod *podcache.Pod, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +61,7 @@ func (t *Tracker) Left(pod *podcache.Pod, source Source) bool {
 	return t.drop(pod.UID, rv, source == Watch)
 }
 
-// drop removes a pod. settled says that the watch has shown it.
+// drop removes a pod. settled says that the watch has shown its end.
 func (t *Tracker) drop(uid types.UID, until uint64, settled bool) bool {
 	r, known := t.pods[uid]
 	a, marked := t.gone[uid]
@@ -83,15 +81,14 @@ func (t *Tracker) drop(uid types.UID, until uint64, settled bool) bool {
 	return true
 }
 
-// Sweep drops pods that only own responses have shown, or that a list did not
-// hold, if the watch has passed them over: they are gone. watched is the version
-// up to which the informer's store is complete; stored reports whether the store
-// holds the pod. The handler may be behind the store, so it may still show such a
-// pod; its absence is certain until the handler has shown its end, or for as long
-// as the Job is there if the watch never saw the pod.
+// Sweep drops the awaited pods that are certainly gone: the informer's store is complete
+// up to a version after theirs (watched) and does not contain them (stored). The event
+// handler may be behind the store and still show such a pod. The tracker ignores that
+// until the handler has shown the pod's end. If the watch never saw the pod, the tracker
+// ignores it as long as the Job exists.
 //
-// It returns whether the watch has yet to show something. If the watch missed
-// what became of that, no event will tell, but another Sweep.
+// more says that pods are still awaited. Their end may have been between two versions
+// that the watch has shown: then there is no event, and only another Sweep drops them.
 func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) bool) (more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,7 +17,7 @@ var selecting = Policy{Matches: func(pod *podcache.Pod) bool { return !pod.Label
 
 // A list by selector does not hold a pod that was relabelled or given to another
 // owner before it, although the pod exists and may hold the finalizer.
-func TestAPodThatAListDoesNotHoldIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
+func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 	succeeded := inPhase(corev1.PodSucceeded)
 	notStored, isStored := func(*podcache.Pod) bool { return false }, func(*podcache.Pod) bool { return true }
 	cases := map[string]struct {
@@ -35,44 +35,44 @@ func TestAPodThatAListDoesNotHoldIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 			then: func(tr *Tracker) { tr.Gone(uidOf(1), Watch) }, wantConfirmed: true,
 		},
 		"the watch shows what it was before": {
-			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, held, succeeded), Watch) }, wantKnown: true,
+			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, tracked, succeeded), Watch) }, wantKnown: true,
 		},
 		"it was relabelled": {
-			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, held, stray), Watch) }, wantStrays: 1, wantKnown: true,
+			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, tracked, stray), Watch) }, wantStrays: 1, wantKnown: true,
 		},
 		"it was relabelled twice, and deleted later": {
 			then: func(tr *Tracker) {
-				tr.Observe(podOf(1, 20, held, stray), Watch)
-				tr.Observe(podOf(1, 30, held), Watch)
+				tr.Observe(podOf(1, 20, tracked, stray), Watch)
+				tr.Observe(podOf(1, 30, tracked), Watch)
 			},
 			wantKnown: true,
 		},
 		"it was relabelled, and is back since": {
 			then: func(tr *Tracker) {
-				tr.Observe(podOf(1, 20, held, stray), Watch)
-				tr.Observe(podOf(1, 60, held), Watch)
+				tr.Observe(podOf(1, 20, tracked, stray), Watch)
+				tr.Observe(podOf(1, 60, tracked), Watch)
 			},
 			wantActive: 1, wantKnown: true,
 		},
 		"it is back since, and what was between was missed": {
-			then: func(tr *Tracker) { tr.Observe(podOf(1, 60, held, succeeded), Watch) }, wantRows: 1, wantKnown: true,
+			then: func(tr *Tracker) { tr.Observe(podOf(1, 60, tracked, succeeded), Watch) }, wantRows: 1, wantKnown: true,
 		},
 		"it had another owner, and is back since": {
 			then: func(tr *Tracker) {
-				tr.Left(podOf(1, 20, held), Watch)
-				tr.Observe(podOf(1, 60, held), Watch)
+				tr.Left(podOf(1, 20, tracked), Watch)
+				tr.Observe(podOf(1, 60, tracked), Watch)
 			},
 			wantActive: 1, wantKnown: true,
 		},
 		"it had another owner and was adopted again, which the answer shows before the watch": {
 			then: func(tr *Tracker) {
-				tr.Observe(podOf(1, 60, held), Response)
-				tr.Observe(podOf(1, 20, held, succeeded), Watch)
+				tr.Observe(podOf(1, 60, tracked), Response)
+				tr.Observe(podOf(1, 20, tracked, succeeded), Watch)
 			},
 			wantActive: 1, wantKnown: true,
 		},
 		"a later list holds it": {
-			then:       func(tr *Tracker) { tr.BeginList().End([]*podcache.Pod{podOf(1, 60, held)}, "70") },
+			then:       func(tr *Tracker) { tr.BeginList().End([]*podcache.Pod{podOf(1, 60, tracked)}, "70") },
 			wantActive: 1, wantKnown: true,
 		},
 		"the watch has passed the list and does not hold it": {
@@ -89,7 +89,7 @@ func TestAPodThatAListDoesNotHoldIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := New()
 			tr.SetPolicy(selecting)
-			tr.Observe(podOf(1, 10, held), Watch)
+			tr.Observe(podOf(1, 10, tracked), Watch)
 			tr.BeginList().End(nil, "50")
 			tc.then(tr)
 			// The UID is recorded unless the pod is back.
@@ -116,10 +116,10 @@ func TestAPodThatAListDoesNotHoldIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 // more, the handler may show all the same, with its end behind it.
 func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 	tr := New()
-	tr.Observe(podOf(1, 5, held, inPhase(corev1.PodSucceeded)), Response)
+	tr.Observe(podOf(1, 5, tracked, inPhase(corev1.PodSucceeded)), Response)
 	tr.Sweep(7, func(*podcache.Pod) bool { return false })
-	tr.Observe(podOf(1, 5, held, inPhase(corev1.PodSucceeded)), Watch)
-	tr.Observe(podOf(1, 6, held, inPhase(corev1.PodSucceeded)), Watch)
+	tr.Observe(podOf(1, 5, tracked, inPhase(corev1.PodSucceeded)), Watch)
+	tr.Observe(podOf(1, 6, tracked, inPhase(corev1.PodSucceeded)), Watch)
 	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 {
 		t.Errorf("a pod that is gone is a row again: %v", v.Unaccounted)
 	}
@@ -133,16 +133,16 @@ func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 func TestSweepSaysWhetherTheWatchHasYetToShowSomething(t *testing.T) {
 	never := func(*podcache.Pod) bool { return false }
 	tr := New()
-	tr.Observe(podOf(1, 5, held), Watch)
+	tr.Observe(podOf(1, 5, tracked), Watch)
 	if tr.Sweep(5, never) {
 		t.Error("a pod that the watch has shown is waited for")
 	}
-	tr.Observe(podOf(2, 6, held), Response)
+	tr.Observe(podOf(2, 6, tracked), Response)
 	if !tr.Sweep(5, never) {
 		t.Error("a pod that the watch has yet to reach is not waited for")
 	}
-	tr.Observe(podOf(2, 6, held), Watch)
-	tr.BeginList().End([]*podcache.Pod{podOf(2, 6, held)}, "8")
+	tr.Observe(podOf(2, 6, tracked), Watch)
+	tr.BeginList().End([]*podcache.Pod{podOf(2, 6, tracked)}, "8")
 	if !tr.Sweep(7, never) {
 		t.Error("a pod that the list did not hold is not waited for")
 	}

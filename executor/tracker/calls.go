@@ -6,17 +6,17 @@ import (
 	"jobpolicy.dev/executor/podcache"
 )
 
-// Creation is a pod creation whose outcome is not known yet. It counts as in
-// flight until one of its methods is called; each of them may be called once.
+// Creation is a pod creation whose outcome is not known yet. It counts as in flight until
+// Created or Refused is called, or a list follows Unknown.
 type Creation struct {
 	t     *Tracker
 	index int32
-	// unsettled: the call is over and did not tell its outcome.
+	// unsettled: the call is over and its outcome is unknown.
 	unsettled bool
 }
 
-// BeginCall says that a response about the Job's pods is under way. Every call
-// must be followed by one EndCall, after the response is observed.
+// BeginCall records that a response about the Job's pods is under way. Call EndCall once
+// after the response is observed.
 func (t *Tracker) BeginCall() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -30,7 +30,7 @@ func (t *Tracker) EndCall() {
 	t.callEnded()
 }
 
-// callEnded forgets the absences that only a response under way could undo.
+// callEnded forgets the absences that only a response under way could contradict.
 func (t *Tracker) callEnded() {
 	t.calls--
 	if t.calls > 0 {
@@ -43,8 +43,8 @@ func (t *Tracker) callEnded() {
 	}
 }
 
-// BeginCreate says that a pod is about to be created. index is NoIndex unless
-// the Job is Indexed.
+// BeginCreate records that a pod is about to be created. index is NoIndex unless the Job
+// is Indexed.
 func (t *Tracker) BeginCreate(index int32) *Creation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +54,7 @@ func (t *Tracker) BeginCreate(index int32) *Creation {
 	return c
 }
 
-// Created ends the creation with the pod that it made.
+// Created ends the creation with the pod that was created.
 func (c *Creation) Created(pod *podcache.Pod) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
@@ -71,8 +71,8 @@ func (c *Creation) Refused() {
 	c.t.callEnded()
 }
 
-// Unknown says that the call is over and that there may be a pod or not. The
-// creation stays in flight until EndList.
+// Unknown records that the call is over and that the pod may exist or not. The creation
+// stays in flight until a list that begins after this call has ended (List.End).
 func (c *Creation) Unknown() {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
@@ -80,13 +80,13 @@ func (c *Creation) Unknown() {
 	c.t.callEnded()
 }
 
-// List is a live list of the Job's pods under way.
+// List is a list call for the Job's pods that is under way.
 type List struct {
 	t       *Tracker
 	settles []*Creation
 }
 
-// Unsettled reports whether a creation's outcome can only be told by a list.
+// Unsettled reports whether a list is needed to know the outcome of a creation.
 func (t *Tracker) Unsettled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,8 +98,8 @@ func (t *Tracker) Unsettled() bool {
 	return false
 }
 
-// BeginList must be called before a live list is sent: the list settles the
-// creations that ended before it, and no others.
+// BeginList must be called before the list call: the list settles only creations that
+// ended before it.
 func (t *Tracker) BeginList() *List {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,9 +116,9 @@ func (t *Tracker) BeginList() *List {
 // Cancel ends a list that failed.
 func (l *List) Cancel() { l.t.EndCall() }
 
-// End takes in the list's pods that are controlled by the Job. A pod that is not
-// among them, and was last seen at or before the list's version, counts nowhere
-// until the watch shows what became of it.
+// End records the pods of the list that the Job controls. A known pod that is missing in
+// the list, and is not newer than the list, counts nowhere until the watch shows what
+// became of it.
 func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()

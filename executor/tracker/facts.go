@@ -10,8 +10,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// maxFailures is how many recent failures the contract takes. The retry delay
-// reaches its maximum long before.
+// maxFailures is how many recent failures the contract allows. Fewer are enough for the
+// retry delay to reach its maximum.
 const maxFailures = 64
 
 // failure is a pod that failed.
@@ -22,13 +22,13 @@ type failure struct {
 	details  *jobpolicyv1.PodFailure
 }
 
-// retryFacts are what the retry delay is computed from. They outlive the pod
-// objects as long as this process does, and are rebuilt from the pods that are
-// left when it starts again (invariant I10).
+// retryFacts are the facts from which the engine computes the retry delay. They outlive
+// the pod objects. After a restart they are rebuilt from the pods that are left
+// (invariant I10).
 type retryFacts struct {
 	lastSuccess, successSeen time.Time
-	// In ascending order of finished; at most maxFailures. Those before lastSuccess
-	// are kept, too: that may be the word of a node whose clock is fast.
+	// failures are sorted by finished; at most maxFailures. Those before lastSuccess are
+	// kept, too, because lastSuccess may come from a node whose clock is fast.
 	failures []failure
 }
 
@@ -38,8 +38,8 @@ func (f *retryFacts) succeeded(at, seen time.Time) {
 	}
 }
 
-// failed records a failure. The same pod may fail again with better knowledge
-// of when it ended; the later word counts.
+// failed records a failure. It replaces an earlier record of the same pod, which may have
+// had a less exact time.
 func (f *retryFacts) failed(fact failure) {
 	f.failures = slices.DeleteFunc(f.failures, func(old failure) bool { return old.uid == fact.uid })
 	at, _ := slices.BinarySearchFunc(f.failures, fact, func(a, b failure) int {
@@ -63,11 +63,11 @@ func (f *retryFacts) message(now time.Time) *jobpolicyv1.RetryFacts {
 	}
 	m := &jobpolicyv1.RetryFacts{}
 	if !f.lastSuccess.IsZero() {
-		m.LastSuccessTime = wire.Timestamp(byThen(f.lastSuccess, f.successSeen, now))
+		m.LastSuccessTime = wire.Timestamp(notAfter(f.lastSuccess, f.successSeen, now))
 	}
 	for _, fact := range f.failures {
 		m.RecentFailures = append(m.RecentFailures, &jobpolicyv1.PodFailureFact{
-			FinishedTime: wire.Timestamp(byThen(fact.finished, fact.seen, now)), Failure: fact.details,
+			FinishedTime: wire.Timestamp(notAfter(fact.finished, fact.seen, now)), Failure: fact.details,
 		})
 	}
 	return m

@@ -84,7 +84,7 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := New()
 			tr.SetPolicy(Policy{Failures: &batchv1.PodFailurePolicy{Rules: tc.rules}})
-			tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed), func(pod *corev1.Pod) {
+			tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed), func(pod *corev1.Pod) {
 				pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = tc.containers, tc.inits
 				pod.Status.Conditions = tc.conditions
 			}), Watch)

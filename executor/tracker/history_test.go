@@ -13,8 +13,8 @@ import (
 
 // moment is what is true of a pod from a version on.
 type moment struct {
-	rv                                int
-	exists, ours, matches, held, ends bool
+	rv                                   int
+	exists, ours, matches, tracked, ends bool
 }
 
 func (m moment) pod() *podcache.Pod {
@@ -22,8 +22,8 @@ func (m moment) pod() *podcache.Pod {
 	if m.ends {
 		options = append(options, inPhase(corev1.PodSucceeded))
 	}
-	if m.held {
-		options = append(options, held)
+	if m.tracked {
+		options = append(options, tracked)
 	}
 	if !m.matches {
 		options = append(options, stray)
@@ -58,9 +58,9 @@ func (p *past) change() {
 	case "ends":
 		m.ends = true
 	case "released":
-		m.held = false
+		m.tracked = false
 	case "deleted":
-		m.exists = m.held // It goes once it is released.
+		m.exists = m.tracked // It goes once it is released.
 	}
 	p.moments = append(p.moments, m)
 }
@@ -128,7 +128,7 @@ func (p *past) read() {
 // everything, the tracker knows what is true.
 func TestWhateverIsShownWhenThePodIsKnownInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := &past{T: t, tr: New(), moments: []moment{{rv: 1, exists: true, ours: true, matches: true, held: true}}}
+		p := &past{T: t, tr: New(), moments: []moment{{rv: 1, exists: true, ours: true, matches: true, tracked: true}}}
 		p.tr.SetPolicy(selecting)
 		p.tr.Observe(p.now().pod(), rapid.SampledFrom([]Source{Watch, Response}).Draw(t, "first seen by"))
 		recorded := Question{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}
@@ -149,7 +149,7 @@ func TestWhateverIsShownWhenThePodIsKnownInTheEnd(t *testing.T) {
 				p.read()
 			}
 			m, v := p.now(), mustView(t, p.tr, recorded)
-			if len(v.Confirmed) > 0 && m.exists && m.ours && m.held && !p.reowned {
+			if len(v.Confirmed) > 0 && m.exists && m.ours && m.tracked && !p.reowned {
 				t.Fatalf("the release is confirmed of a pod that holds the finalizer: %+v", m)
 			}
 			counted = counted || len(v.Confirmed) > 0

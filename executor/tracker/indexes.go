@@ -20,10 +20,9 @@ type page struct {
 	n     int
 }
 
-// indexes is a multiset of completion indexes: one bit an index, and a count
-// beside it for the few that are held more than once. Its memory grows with the
-// members, not with the highest of them, because an index comes from an
-// annotation that anybody may have written.
+// indexes is a multiset of completion indexes: one bit for each index, and a count for the
+// few indexes that occur more than once. Its memory grows with the number of members, not
+// with the highest one, because an index comes from an annotation that anybody may write.
 type indexes struct {
 	pages map[int32]*page
 	extra map[int32]int32
@@ -50,7 +49,7 @@ func (s *indexes) add(ix int32) {
 	s.extra[ix]++
 }
 
-// remove takes one occurrence of ix away; ix must be a member.
+// remove removes one occurrence of ix, which must be a member.
 func (s *indexes) remove(ix int32) {
 	if n := s.extra[ix]; n > 0 {
 		s.extra[ix] = n - 1
@@ -84,8 +83,8 @@ func (s *indexes) set() *jobpolicyv1.IndexSet {
 	return &out
 }
 
-// appendWord appends the members of one word, which begins at index base, and
-// joins them with the last range where they touch.
+// appendWord appends the members of one word, whose first index is base. Adjacent members
+// extend the last range.
 func appendWord(out *jobpolicyv1.IndexSet, base int32, word uint64) {
 	for word != 0 {
 		from := bits.TrailingZeros64(word)

@@ -21,11 +21,11 @@ func ResourceVersion(s string) uint64 {
 	return rv
 }
 
-// finishedTime is UnaccountedPod.finished_time. It is never before the pod was
-// created: a node whose clock is slow must not make the retry delay seem over.
-// deletedAt is when this process asked for the pod's deletion; zero if it did not.
+// finishedTime is UnaccountedPod.finished_time. It is never before the pod was created: a
+// node whose clock is slow must not make the retry delay seem over. deletedAt is when this
+// process deleted the pod; zero if it did not.
 func finishedTime(pod *podcache.Pod, deletedAt time.Time) time.Time {
-	if at := toldEnd(pod, deletedAt); at.After(pod.Created) {
+	if at := reportedEnd(pod, deletedAt); at.After(pod.Created) {
 		return at
 	}
 	if pod.Created.IsZero() {
@@ -34,10 +34,10 @@ func finishedTime(pod *podcache.Pod, deletedAt time.Time) time.Time {
 	return pod.Created
 }
 
-// byThen is a time at which something ended, and that it ended by the moment in
-// which it was seen, on a clock that shows now: one that was set back, or that of a
-// node which is fast, must not make a retry delay longer. Zero now: as it is.
-func byThen(ended, seen, now time.Time) time.Time {
+// notAfter returns ended, but no later than the moment seen on a clock that shows now. A
+// clock that was set back, or a node whose clock is fast, must not make a retry delay
+// longer. If now or seen is zero, it returns ended.
+func notAfter(ended, seen, now time.Time) time.Time {
 	if now.IsZero() || seen.IsZero() {
 		return ended
 	}
@@ -47,8 +47,8 @@ func byThen(ended, seen, now time.Time) time.Time {
 	return ended
 }
 
-// toldEnd is what is known of when a pod ended; zero if nothing is.
-func toldEnd(pod *podcache.Pod, deletedAt time.Time) time.Time {
+// reportedEnd is when a pod ended as far as the pod says, or else deletedAt.
+func reportedEnd(pod *podcache.Pod, deletedAt time.Time) time.Time {
 	switch {
 	case !pod.ContainersEnded.IsZero():
 		return pod.ContainersEnded

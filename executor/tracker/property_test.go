@@ -107,8 +107,8 @@ func drawPod(t *rapid.T, n, rv int) *podcache.Pod {
 		withIndex(rapid.SampledFrom([]string{"0", "1", "63", "64", "4096", "no"}).Draw(t, "index")),
 		restarted(rapid.Int32Range(0, 3).Draw(t, "restarts")),
 	}
-	if rapid.Bool().Draw(t, "held") {
-		options = append(options, held)
+	if rapid.Bool().Draw(t, "tracked") {
+		options = append(options, tracked)
 	}
 	if rapid.Bool().Draw(t, "ready") {
 		options = append(options, isReady)

@@ -2,10 +2,10 @@ package tracker
 
 import "slices"
 
-// staleQueue is how much of the queue may be stale however short it is.
+// staleQueue is how many stale records the queue may always have.
 const staleQueue = 16
 
-// enqueue puts a record at the end of the queue, unless it has a place.
+// enqueue adds a record to the end of the queue, unless it is in the queue.
 func (t *Tracker) enqueue(r *record) {
 	if r.queued {
 		return
@@ -14,8 +14,8 @@ func (t *Tracker) enqueue(r *record) {
 	t.queue = append(t.queue, r)
 }
 
-// tidyQueue drops what is not pending any more: what stands in front, and all of it
-// once that is most of the queue.
+// tidyQueue removes records that are not pending any more: those at the front, and all
+// others once they are more than half of the queue.
 func (t *Tracker) tidyQueue() {
 	for len(t.queue) > 0 && !t.isPending(t.queue[0]) {
 		t.queue[0].queued = false

@@ -13,10 +13,10 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// rows lists unaccounted pods, at most limit and all that the status has
-// recorded: those are counted there already, and their release frees room. Of
-// the others, those that have waited longest are listed, and those that have not
-// ended and so cannot be recorded yet after all that can.
+// rows lists unaccounted pods. First come all pods that the status has recorded, because
+// their release makes room for others. Then come pods that can be recorded now, and last
+// those that cannot, because they have not ended; within each group those that have waited
+// longest come first. The pods of the last two groups fill the list up to limit.
 func (t *Tracker) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
 	var listed []*record
 	for uid := range recorded {
@@ -48,10 +48,10 @@ func (t *Tracker) rows(recorded map[types.UID]bool, limit int, now time.Time) ([
 	return rows, t.unlisted(listed), nil
 }
 
-// withSiblings adds the pods that share an index with a listed one, where failures
-// are limited by index: the last of them is kept until it is replaced, and which
-// one that is can only be told of all of them. There are few, as each pod of an
-// index but the first replaces another.
+// withSiblings adds the pods that share an index with a listed pod if failures are limited
+// per index. The engine keeps the last failed pod of an index until it is replaced, and
+// needs all of them to know which is the last. They are few: each pod of an index but the
+// first replaces another one.
 func (t *Tracker) withSiblings(listed []*record) []*record {
 	if !t.policy.LimitedPerIndex || len(listed) == len(t.pending) {
 		return listed
@@ -69,8 +69,8 @@ func (t *Tracker) withSiblings(listed []*record) []*record {
 	return listed
 }
 
-// countable reports whether a pending pod can be recorded: it has ended, or being
-// deleted is as good.
+// countable reports whether a pending pod can be recorded: it has ended, or the policy
+// already counts a pod that is being deleted.
 func (t *Tracker) countable(r *record) bool {
 	return r.pod.Ended() || !t.policy.ReplaceFailedOnly
 }
@@ -85,7 +85,7 @@ func (t *Tracker) row(r *record, now time.Time) (*jobpolicyv1.UnaccountedPod, er
 		Phase:                    wire.PodPhase(r.pod),
 		Deleting:                 r.deleting(),
 		Index:                    indexField(r.share.index),
-		FinishedTime:             wire.Timestamp(byThen(finishedTime(r.pod, r.deletedAt), r.endSeen, now)),
+		FinishedTime:             wire.Timestamp(notAfter(finishedTime(r.pod, r.deletedAt), r.endSeen, now)),
 		IndexFailureCount:        r.pod.IndexFailures,
 		IndexIgnoredFailureCount: r.pod.IndexIgnoredFailures,
 	}
@@ -102,7 +102,7 @@ func indexField(ix int32) *int32 {
 	return &ix
 }
 
-// unlisted is what the pending pods add up to without the listed ones.
+// unlisted sums up the pending pods that are not listed.
 func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
 	if len(listed) == len(t.pending) {
 		return nil
@@ -127,9 +127,9 @@ func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
 	return m
 }
 
-// activeRows lists active pods, at most limit, without those whose release is
-// confirmed: they are accounted for, however they go on (I3). From the next round on
-// they are active pods like others.
+// activeRows lists active pods, at most limit. It leaves out pods whose release is
+// confirmed: they are accounted for, whatever becomes of them (I3). Once the status does
+// not list them any more, they are active pods like others.
 func (t *Tracker) activeRows(recorded map[types.UID]bool, limit int) (*jobpolicyv1.ActivePods, error) {
 	m := &jobpolicyv1.ActivePods{}
 	for uid, r := range t.pods {

@@ -10,23 +10,22 @@ import (
 	"jobpolicy.dev/executor/wire"
 )
 
-// Policy is what the tracker must know of the Job's spec.
+// Policy is the part of the Job's spec that the tracker needs.
 type Policy struct {
 	// Indexed: pods have a completion index.
 	Indexed bool
-	// Completions is how many indexes an Indexed Job asks for. A pod of another
-	// index says nothing about when to try again.
+	// Completions is how many indexes an Indexed Job has. Pods of higher indexes do not
+	// count for the retry delay.
 	Completions int32
-	// LimitedPerIndex: failures are limited by index.
+	// LimitedPerIndex: failures are limited per index.
 	LimitedPerIndex bool
-	// ReplaceFailedOnly: a pod that is being deleted has not failed before it
-	// ends.
+	// ReplaceFailedOnly: a pod that is being deleted counts as failed only when it has
+	// ended.
 	ReplaceFailedOnly bool
-	// Failures is the Job's pod failure policy, which reads how a pod failed; nil
-	// if it has none.
+	// Failures is the Job's pod failure policy; nil if it has none.
 	Failures *batchv1.PodFailurePolicy
-	// Matches is the Job's selector; nil matches every pod. A pod of the Job
-	// that it does not match is a stray: it is to be released and counts nowhere.
+	// Matches is the Job's selector; nil matches every pod. A pod of the Job that does
+	// not match is a stray: it counts nowhere and is disowned.
 	Matches func(*podcache.Pod) bool
 }
 
@@ -38,15 +37,15 @@ type share struct {
 	restarts int64
 }
 
-// actsAs reports whether nothing but the number of ready pods follows from the
-// difference. Of a pod that is unaccounted for, every detail counts.
+// actsAs reports whether the difference changes at most the number of ready pods. For an
+// unaccounted pod every detail matters.
 func (s share) actsAs(before share) bool {
 	before.ready = s.ready
 	return s == before && !s.unaccounted
 }
 
-// settle works out a record's share and adds it. first says that nothing was
-// known of the pod before.
+// settle computes a record's share and adds it to the counts. first says that the pod was
+// not known before.
 func (t *Tracker) settle(r *record, first bool) {
 	r.share = t.shareOf(r)
 	t.count(&r.share, 1)
@@ -68,6 +67,7 @@ func (t *Tracker) settle(r *record, first bool) {
 	t.learn(r, first)
 }
 
+// unsettle subtracts a record's share from the counts.
 func (t *Tracker) unsettle(r *record) {
 	t.count(&r.share, -1)
 	if _, pending := t.pending[r.pod.UID]; pending {
@@ -84,16 +84,16 @@ func (t *Tracker) shareOf(r *record) share {
 	if r.missing() {
 		return share{index: NoIndex}
 	}
-	ended, deleting, held := r.pod.Ended(), r.deleting(), r.pod.HasTrackingFinalizer
+	ended, deleting, tracked := r.pod.Ended(), r.deleting(), r.pod.HasTrackingFinalizer
 	s := share{
 		active:      !ended && !deleting,
 		terminating: !ended && deleting,
-		unaccounted: held && (ended || deleting),
+		unaccounted: tracked && (ended || deleting),
 		index:       NoIndex,
 		restarts:    r.pod.Restarts,
 	}
 	s.ready = s.active && r.pod.Ready
-	s.trackedActive = s.active && held
+	s.trackedActive = s.active && tracked
 	if t.policy.Indexed {
 		s.index = r.pod.Index
 	}
@@ -143,10 +143,9 @@ func (s *indexes) change(ix, sign int32) {
 	s.remove(ix)
 }
 
-// learn takes a finished pod into the retry facts. A pod counts if it ended
-// while it held the finalizer; a pod without it counts if it failed by itself, or
-// had succeeded before this process knew it. A deletion that releases the pod
-// first is no failure.
+// learn adds a finished pod to the retry facts. A pod with the finalizer counts. A pod
+// without it counts if it failed by itself, or if it had succeeded before this process saw
+// it. A pod that was released and then deleted has not failed.
 func (t *Tracker) learn(r *record, first bool) {
 	byItself := r.pod.Ended() && !r.deleting() && (first || r.pod.Phase() == corev1.PodFailed)
 	if !r.pod.HasTrackingFinalizer && !byItself {

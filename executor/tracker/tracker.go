@@ -15,7 +15,7 @@ type Source int
 const (
 	// Watch is the informer.
 	Watch Source = iota
-	// Response is the answer to a write of this process, or a live read.
+	// Response is the answer to a write of this process or to a read from the API server.
 	Response
 )
 
@@ -23,12 +23,12 @@ const (
 type News int
 
 const (
-	// Nothing new: the echo of an own write, or older than what is known.
+	// Nothing new: the echo of a write of this process, or older than what is known.
 	Nothing News = iota
-	// Detail is how many pods are ready, something of an active pod that is read
-	// only if there is another reason to act, or what a call under way was to do.
+	// Detail: the number of ready pods, a detail of an active pod that alone is no reason
+	// to act, or the expected effect of a call under way.
 	Detail
-	// AllReady: the last active pod has become ready.
+	// AllReady: the last active pod that was not ready has become ready.
 	AllReady
 	// Change is anything else.
 	Change
@@ -39,18 +39,18 @@ type record struct {
 	pod   *podcache.Pod
 	rv    uint64
 	share share
-	// seen: the watch has shown the pod, so the watch will also show its end.
+	// seen: the watch has shown the pod, so it will also show its end.
 	seen bool
-	// unlisted is the version of the last list if that did not hold the pod; 0: it did.
+	// unlisted is the version of the last list if the pod was not in it; 0: it was.
 	unlisted uint64
 	// queued: the record is in the tracker's queue.
 	queued bool
-	// deletedAt is set when this process has deleted the pod: from then on it
-	// counts as being deleted, although no observation may say so yet.
+	// deletedAt is when this process deleted the pod. From then on the pod counts as
+	// being deleted, even before an observation says so.
 	deletedAt time.Time
-	// endSeen is when, in elapsed time, this process first knew that the pod has ended,
-	// or, before that, that it is being deleted. It ended no later, whatever the clocks
-	// of nodes say. ended: it was the former.
+	// endSeen is when, in elapsed time, this process first saw that the pod has ended
+	// (ended is true) or is being deleted (ended is false). The pod ended no later,
+	// whatever the clocks of nodes say.
 	endSeen time.Time
 	ended   bool
 }
@@ -64,22 +64,21 @@ type Tracker struct {
 	policy Policy
 	told   bool // SetPolicy was called.
 	pods   map[types.UID]*record
-	// awaited holds the pods of which the watch has yet to show something: those
-	// that only responses have shown, and those that a list did not hold.
+	// awaited are the pods about which the watch is behind: those that only responses
+	// have shown, and those that were missing in a list.
 	awaited map[types.UID]*record
 	strays  map[types.UID]*record
-	pending map[types.UID]*record // Unaccounted: finished or being deleted, and holding the finalizer.
-	// queue holds the pending records in the order in which they became so, and
+	pending map[types.UID]*record // Unaccounted: finished or being deleted, with the finalizer.
+	// queue holds the pending records in the order in which they became pending, and
 	// some that are not pending any more.
 	queue []*record
-	// gone holds pods that are not the Job's any more and that an older
-	// observation could still bring back: a late response, or a watch that lags
-	// behind what was learned otherwise. A pod counted a second time because of
-	// that would break I2.
+	// gone are pods that are not the Job's any more. An older observation could still
+	// bring them back: a late response, or a watch that lags behind a response. A pod
+	// that comes back would count a second time and break I2.
 	gone map[types.UID]absence
 
-	// What the pending pods add up to, so that those which a view does not list
-	// need not be looked at one by one.
+	// Sums over the pending pods, so that a view need not go through the pods that it
+	// does not list.
 	pendingSucceeded        int32
 	pendingNotEnded         int32
 	pendingSucceededIndexes indexes
@@ -91,7 +90,7 @@ type Tracker struct {
 
 	facts   retryFacts
 	creates map[*Creation]struct{}
-	calls   int // API calls whose response may still arrive.
+	calls   int // The number of API calls whose response may still arrive.
 }
 
 // New returns a tracker of a Job without pods.
@@ -106,8 +105,8 @@ func New() *Tracker {
 	}
 }
 
-// SetPolicy says how pods count. It goes through all pods once, because pods may
-// be seen before their Job. What was learned without a policy is learned anew.
+// SetPolicy sets how pods count, and counts all pods again, because pods may be seen
+// before their Job. Retry facts that were learned without a policy are learned again.
 func (t *Tracker) SetPolicy(p Policy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,7 +120,7 @@ func (t *Tracker) SetPolicy(p Policy) {
 	}
 }
 
-// Observe takes in a pod that is controlled by the Job, and says what changed.
+// Observe records an observation of a pod that the Job controls, and returns what changed.
 func (t *Tracker) Observe(pod *podcache.Pod, source Source) News {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,14 +161,14 @@ func (t *Tracker) observe(pod *podcache.Pod, source Source) News {
 		}
 		return Detail
 	}
-	if t.ownDoing(known, before, r.share) {
+	if t.isExpected(known, before, r.share) {
 		return Detail
 	}
 	return Change
 }
 
-// Keep makes the tracker hold this copy of a version that it knows: the one that
-// the informer keeps in any case.
+// Keep replaces the tracker's copy of a version by this copy, which the informer keeps in
+// any case. So there is only one copy in memory.
 func (t *Tracker) Keep(pod *podcache.Pod) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,10 +181,9 @@ func (t *Tracker) keep(pod *podcache.Pod) {
 	}
 }
 
-// ownDoing reports whether the change is likely to be what a call under way has
-// done: the watch may be faster than the answer. Whoever made the call looks at
-// the Job when it is over.
-func (t *Tracker) ownDoing(known bool, before, after share) bool {
+// isExpected reports whether the change is likely the effect of a call under way: the
+// watch may be faster than the answer. The caller looks at the Job after the call.
+func (t *Tracker) isExpected(known bool, before, after share) bool {
 	if !known {
 		return len(t.creates) > 0 && after.active
 	}
@@ -194,7 +192,7 @@ func (t *Tracker) ownDoing(known bool, before, after share) bool {
 	return t.calls > 0 && released && after == before
 }
 
-// Deleted takes in that this process's deletion of the pod was accepted at the
+// Deleted records that the API server accepted this process's deletion of the pod at the
 // given time.
 func (t *Tracker) Deleted(uid types.UID, at time.Time) {
 	t.mu.Lock()

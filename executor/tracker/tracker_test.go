@@ -49,7 +49,7 @@ func podOf(n, rv int, options ...option) *podcache.Pod {
 	return podcache.From(pod)
 }
 
-func held(pod *corev1.Pod) { pod.Finalizers = []string{batchv1.JobTrackingFinalizer} }
+func tracked(pod *corev1.Pod) { pod.Finalizers = []string{batchv1.JobTrackingFinalizer} }
 
 func inPhase(p corev1.PodPhase) option { return func(pod *corev1.Pod) { pod.Status.Phase = p } }
 
@@ -114,7 +114,7 @@ func TestPodsCountByTheirState(t *testing.T) {
 		recorded     []types.UID
 	}{
 		"a pending pod with the finalizer is active and tracked": {
-			pods: []*podcache.Pod{podOf(1, 1, held)},
+			pods: []*podcache.Pod{podOf(1, 1, tracked)},
 			want: &jobpolicyv1.PodSummary{Active: 1, TrackedActive: 1},
 		},
 		"a running ready pod without the finalizer is active and ready": {
@@ -122,12 +122,12 @@ func TestPodsCountByTheirState(t *testing.T) {
 			want: &jobpolicyv1.PodSummary{Active: 1, Ready: 1},
 		},
 		"a running pod that is being deleted is terminating, not ready, and to be accounted for": {
-			pods:     []*podcache.Pod{podOf(1, 1, held, inPhase(corev1.PodRunning), isReady, deletedAt(epoch, 30))},
+			pods:     []*podcache.Pod{podOf(1, 1, tracked, inPhase(corev1.PodRunning), isReady, deletedAt(epoch, 30))},
 			want:     &jobpolicyv1.PodSummary{Terminating: 1},
 			wantRows: 1,
 		},
 		"a finished pod is a row only while it holds the finalizer": {
-			pods:     []*podcache.Pod{podOf(1, 1, held, inPhase(corev1.PodSucceeded)), podOf(2, 1, inPhase(corev1.PodFailed))},
+			pods:     []*podcache.Pod{podOf(1, 1, tracked, inPhase(corev1.PodSucceeded)), podOf(2, 1, inPhase(corev1.PodFailed))},
 			want:     &jobpolicyv1.PodSummary{},
 			wantRows: 1,
 		},
@@ -152,15 +152,15 @@ func TestPodsCountByTheirState(t *testing.T) {
 		},
 		"a pod that the selector does not match counts nowhere": {
 			policy: Policy{Matches: func(pod *podcache.Pod) bool { return pod.Name != "p1" }},
-			pods:   []*podcache.Pod{podOf(1, 1, held, inPhase(corev1.PodFailed)), podOf(2, 1)},
+			pods:   []*podcache.Pod{podOf(1, 1, tracked, inPhase(corev1.PodFailed)), podOf(2, 1)},
 			want:   &jobpolicyv1.PodSummary{Active: 1},
 		},
 		"rows beyond the limit are counted instead": {
 			policy:  Policy{Indexed: true},
 			maxRows: 1,
 			pods: []*podcache.Pod{
-				podOf(1, 1, held, inPhase(corev1.PodSucceeded), withIndex("5")), podOf(2, 1, held, inPhase(corev1.PodFailed), withIndex("0")),
-				podOf(3, 1, held, deletedAt(epoch, 0), withIndex("6")),
+				podOf(1, 1, tracked, inPhase(corev1.PodSucceeded), withIndex("5")), podOf(2, 1, tracked, inPhase(corev1.PodFailed), withIndex("0")),
+				podOf(3, 1, tracked, deletedAt(epoch, 0), withIndex("6")),
 			},
 			recorded: []types.UID{uidOf(2)},
 			want:     &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}},
@@ -173,14 +173,14 @@ func TestPodsCountByTheirState(t *testing.T) {
 	}
 	siblings := cases["rows beyond the limit are counted instead"]
 	siblings.policy.LimitedPerIndex = true
-	siblings.pods = append(siblings.pods, podOf(5, 1, held, inPhase(corev1.PodFailed), withIndex("0")))
+	siblings.pods = append(siblings.pods, podOf(5, 1, tracked, inPhase(corev1.PodFailed), withIndex("0")))
 	siblings.wantRows = 2
 	siblings.wantUnlisted = proto.CloneOf(siblings.wantUnlisted)
 	siblings.wantUnlisted.FailedIndexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}
 	cases["of the pods of an index that is limited, all are listed or none"] = siblings
 	ending := cases["rows beyond the limit are counted instead"]
 	ending.policy.ReplaceFailedOnly, ending.maxRows = true, 2
-	ending.pods = append(ending.pods, podOf(4, 1, held, inPhase(corev1.PodFailed), deletedAt(epoch, 0), withIndex("7")))
+	ending.pods = append(ending.pods, podOf(4, 1, tracked, inPhase(corev1.PodFailed), deletedAt(epoch, 0), withIndex("7")))
 	ending.want = &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}}
 	ending.wantRows = 2
 	ending.wantUnlisted = &jobpolicyv1.UnlistedPods{Failed: 2, Ending: 1}
@@ -253,67 +253,67 @@ func TestObservationsAreOrderedByVersion(t *testing.T) {
 		"an older event after a newer response changes nothing": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 5, inPhase(corev1.PodFailed)), Response)
-				tr.Observe(podOf(1, 4, held, inPhase(corev1.PodFailed)), Watch)
+				tr.Observe(podOf(1, 4, tracked, inPhase(corev1.PodFailed)), Watch)
 			},
 		},
 		"a late response does not bring a pod back that is gone": {
 			do: func(tr *Tracker) {
 				tr.BeginCall()
-				tr.Observe(podOf(1, 4, held), Watch)
+				tr.Observe(podOf(1, 4, tracked), Watch)
 				tr.Gone(uidOf(1), Watch)
 				mustView(fataler{}, tr, Question{})
-				tr.Observe(podOf(1, 5, held), Response)
+				tr.Observe(podOf(1, 5, tracked), Response)
 			},
 		},
 		"a watch that lags does not bring a pod back that a list has shown to be gone": {
 			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 10, held), Watch)
+				tr.Observe(podOf(1, 10, tracked), Watch)
 				tr.BeginList().End(nil, "50")
 				mustView(fataler{}, tr, Question{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}})
 				mustView(fataler{}, tr, Question{})
-				tr.Observe(podOf(1, 20, held, inPhase(corev1.PodSucceeded)), Watch)
+				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
 		"nor one that the answer to a write has shown to be gone": {
 			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 10, held), Watch)
+				tr.Observe(podOf(1, 10, tracked), Watch)
 				tr.Gone(uidOf(1), Response)
 				mustView(fataler{}, tr, Question{})
-				tr.Observe(podOf(1, 20, held, inPhase(corev1.PodSucceeded)), Watch)
+				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
 		"versions compare as numbers": {
 			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 10, held), Watch)
-				tr.Observe(podOf(1, 9, held, inPhase(corev1.PodFailed)), Watch)
+				tr.Observe(podOf(1, 10, tracked), Watch)
+				tr.Observe(podOf(1, 9, tracked, inPhase(corev1.PodFailed)), Watch)
 			},
 			wantActive: 1,
 		},
 		"a pod that left and is adopted again is back": {
 			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, held), Watch)
+				tr.Observe(podOf(1, 1, tracked), Watch)
 				tr.Left(podOf(1, 2), Watch)
-				tr.Observe(podOf(1, 3, held), Response)
+				tr.Observe(podOf(1, 3, tracked), Response)
 			},
 			wantActive: 1,
 		},
 		"an own deletion counts before the watch shows it, and an older event does not undo it": {
 			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, held), Watch)
+				tr.Observe(podOf(1, 1, tracked), Watch)
 				tr.Deleted(uidOf(1), epoch)
-				tr.Observe(podOf(1, 2, held, inPhase(corev1.PodRunning)), Watch)
+				tr.Observe(podOf(1, 2, tracked, inPhase(corev1.PodRunning)), Watch)
 			},
 			wantRows: 1,
 		},
 		"a pod that only a response has shown is gone when the watch has passed it over": {
 			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 5, held), Response)
+				tr.Observe(podOf(1, 5, tracked), Response)
 				tr.Sweep(5, func(*podcache.Pod) bool { return false })
 			},
 		},
 		"a pod that the watch has yet to reach stays": {
 			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 5, held), Response)
+				tr.Observe(podOf(1, 5, tracked), Response)
 				tr.Sweep(4, func(*podcache.Pod) bool { return false })
 			},
 			wantActive: 1,
@@ -338,9 +338,9 @@ func (fataler) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
 
 func TestReleasesAreConfirmedOnlyWhenTheFinalizerIsKnownToBeGone(t *testing.T) {
 	tr := New()
-	tr.Observe(podOf(1, 1, held, inPhase(corev1.PodFailed)), Watch)
+	tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch)
 	tr.Observe(podOf(2, 1, inPhase(corev1.PodFailed)), Watch)
-	tr.Observe(podOf(3, 1, held, inPhase(corev1.PodFailed)), Watch)
+	tr.Observe(podOf(3, 1, tracked, inPhase(corev1.PodFailed)), Watch)
 	tr.Gone(uidOf(3), Watch)
 	tr.Observe(podOf(4, 1, inPhase(corev1.PodFailed)), Watch)
 	q := Question{Uncounted: &batchv1.UncountedTerminatedPods{
@@ -381,11 +381,11 @@ func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
 	}
 }
 
-func TestPodsThatAListDoesNotHoldCountNowhere(t *testing.T) {
+func TestPodsMissingInAListCountNowhere(t *testing.T) {
 	tr := New()
-	tr.Observe(podOf(1, 10, held), Response)
+	tr.Observe(podOf(1, 10, tracked), Response)
 	list := tr.BeginList()
-	tr.Observe(podOf(2, 30, held), Response) // Created while the list was under way.
+	tr.Observe(podOf(2, 30, tracked), Response) // Created while the list was under way.
 	list.End(nil, "20")
 	if active := mustView(t, tr, Question{}).Pods.Active; active != 1 {
 		t.Errorf("%d pods are active, want the one that is newer than the list", active)
@@ -402,7 +402,7 @@ func TestPodsThatAListDoesNotHoldCountNowhere(t *testing.T) {
 func TestRetryFacts(t *testing.T) {
 	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
 	fails := func(n, rv, s int, more ...option) *podcache.Pod {
-		return podOf(n, rv, append([]option{held, inPhase(corev1.PodFailed), endedAt(at(s), 1)}, more...)...)
+		return podOf(n, rv, append([]option{tracked, inPhase(corev1.PodFailed), endedAt(at(s), 1)}, more...)...)
 	}
 	cases := map[string]struct {
 		policy       Policy
@@ -432,13 +432,13 @@ func TestRetryFacts(t *testing.T) {
 		"a success is told beside failures, whatever order they are seen in": {
 			do: func(tr *Tracker) {
 				tr.Observe(fails(1, 1, 9), Watch)
-				tr.Observe(podOf(2, 1, held, inPhase(corev1.PodSucceeded), endedAt(at(5), 0)), Watch)
+				tr.Observe(podOf(2, 1, tracked, inPhase(corev1.PodSucceeded), endedAt(at(5), 0)), Watch)
 				tr.Observe(fails(3, 1, 4), Watch)
 				tr.Observe(fails(4, 1, 7), Watch)
 			},
 			wantFailures: []int{4, 7, 9}, wantSuccess: 5,
 		},
-		"a pod that never held the finalizer and fails by itself is a failure": {
+		"a pod that never had the finalizer and fails by itself is a failure": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 1, inPhase(corev1.PodRunning)), Watch)
 				tr.Observe(podOf(1, 2, inPhase(corev1.PodFailed), endedAt(at(3), 1)), Watch)
@@ -451,18 +451,18 @@ func TestRetryFacts(t *testing.T) {
 		},
 		"a pod being deleted is a failure, and its real end replaces the guess": {
 			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, held, deletedAt(at(2), 0)), Watch)
+				tr.Observe(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch)
 				tr.Observe(fails(1, 2, 6, deletedAt(at(2), 0)), Watch)
 			},
 			wantFailures: []int{6},
 		},
 		"with replacement policy Failed, a pod being deleted is no failure yet": {
 			policy: Policy{ReplaceFailedOnly: true},
-			do:     func(tr *Tracker) { tr.Observe(podOf(1, 1, held, deletedAt(at(2), 0)), Watch) },
+			do:     func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch) },
 		},
 		"a pod that is released and then deleted is no failure, even if it ends as Failed": {
 			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, held, inPhase(corev1.PodRunning)), Watch)
+				tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodRunning)), Watch)
 				tr.Observe(podOf(1, 2, inPhase(corev1.PodRunning)), Response)
 				tr.Deleted(uidOf(1), at(3))
 				tr.Observe(podOf(1, 3, inPhase(corev1.PodFailed), endedAt(at(4), 143), deletedAt(at(3), 0)), Watch)
@@ -474,7 +474,7 @@ func TestRetryFacts(t *testing.T) {
 				tr.Observe(fails(1, 1, 3, withIndex("1")), Watch)
 				tr.Observe(fails(2, 1, 4, withIndex("2")), Watch)
 				tr.Observe(fails(3, 1, 5), Watch)
-				tr.Observe(podOf(4, 1, held, inPhase(corev1.PodSucceeded), endedAt(at(6), 0), withIndex("2")), Watch)
+				tr.Observe(podOf(4, 1, tracked, inPhase(corev1.PodSucceeded), endedAt(at(6), 0), withIndex("2")), Watch)
 			},
 			wantFailures: []int{3},
 		},
@@ -489,7 +489,7 @@ func TestRetryFacts(t *testing.T) {
 		"pods that are seen before their Job count as the Job says": {
 			policy: Policy{ReplaceFailedOnly: true},
 			early: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, held, deletedAt(at(2), 0)), Watch)
+				tr.Observe(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch)
 				tr.Observe(fails(2, 1, 4), Watch)
 			},
 			wantFailures: []int{4},
@@ -529,7 +529,7 @@ func TestRetryFacts(t *testing.T) {
 func TestRetryFactsKeepTheLatestFailures(t *testing.T) {
 	tr := New()
 	for n := range 100 {
-		tr.Observe(podOf(n, 1, held, inPhase(corev1.PodFailed), endedAt(epoch.Add(time.Duration(n)*time.Second), 1)), Watch)
+		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodFailed), endedAt(epoch.Add(time.Duration(n)*time.Second), 1)), Watch)
 	}
 	got := mustView(t, tr, Question{}).Retry.GetRecentFailures()
 	if len(got) != maxFailures {
@@ -543,7 +543,7 @@ func TestRetryFactsKeepTheLatestFailures(t *testing.T) {
 func TestActiveRowsAreCutAndSaySo(t *testing.T) {
 	tr := New()
 	for n := range 3 {
-		tr.Observe(podOf(n, 1, held, inPhase(corev1.PodRunning), isReady, restarted(int32(n))), Watch)
+		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodRunning), isReady, restarted(int32(n))), Watch)
 	}
 	got := mustView(t, tr, Question{ActiveRows: 2}).Active
 	if len(got.Pods) != 2 || !got.Truncated {
@@ -562,7 +562,7 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 	tr := New()
 	succeeded := inPhase(corev1.PodSucceeded)
 	for _, n := range []int{7, 2, 9, 4, 1} {
-		tr.Observe(podOf(n, 1, held, succeeded), Watch)
+		tr.Observe(podOf(n, 1, tracked, succeeded), Watch)
 	}
 	listed := func(q Question) []string {
 		v := mustView(t, tr, q)
@@ -583,7 +583,7 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 		{ask: Question{MaxRows: 3}, want: []string{"2", "7", "9"}},
 		{ask: Question{MaxRows: 2, Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}, want: []string{"1", "7"}},
 		// A newer version of a pod keeps its place; a released or deleted pod has none.
-		{change: func() { tr.Observe(podOf(7, 2, held, succeeded, isReady), Watch) }, ask: Question{MaxRows: 1}, want: []string{"7"}},
+		{change: func() { tr.Observe(podOf(7, 2, tracked, succeeded, isReady), Watch) }, ask: Question{MaxRows: 1}, want: []string{"7"}},
 		{change: func() { tr.Observe(podOf(7, 3, succeeded), Watch); tr.Gone(uidOf(2), Watch) }, ask: Question{MaxRows: 2}, want: []string{"4", "9"}},
 		{change: func() { tr.SetPolicy(Policy{}) }, ask: Question{MaxRows: 1}, want: []string{"9"}},
 	} {
@@ -599,7 +599,7 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 func TestTheQueueDropsWhatIsNotPending(t *testing.T) {
 	tr := New()
 	for n := range 1000 {
-		tr.Observe(podOf(n, 1, held, inPhase(corev1.PodFailed)), Watch)
+		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodFailed)), Watch)
 	}
 	for n := range 495 {
 		tr.Gone(uidOf(n), Watch)
@@ -625,8 +625,8 @@ func TestPodsThatCanBeCountedAreListedFirst(t *testing.T) {
 	for replaceFailedOnly, want := range map[bool]string{false: "1", true: "2"} {
 		tr := New()
 		tr.SetPolicy(Policy{ReplaceFailedOnly: replaceFailedOnly})
-		tr.Observe(podOf(1, 1, held, inPhase(corev1.PodRunning), deletedAt(epoch, 3600)), Watch)
-		tr.Observe(podOf(2, 1, held, inPhase(corev1.PodSucceeded)), Watch)
+		tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodRunning), deletedAt(epoch, 3600)), Watch)
+		tr.Observe(podOf(2, 1, tracked, inPhase(corev1.PodSucceeded)), Watch)
 		rows := mustView(t, tr, Question{MaxRows: 1}).Unaccounted
 		if len(rows) != 1 || strconv.Itoa(int(rows[0].Uid[15])) != want {
 			t.Errorf("replacing failed pods only: %v: rows %v, want pod %s", replaceFailedOnly, rows, want)
@@ -647,7 +647,7 @@ func TestUncountedUIDsThatNoPodCanHaveAreNotConfirmed(t *testing.T) {
 func TestAbsencesAreForgotten(t *testing.T) {
 	tr := New()
 	for i := range 50 {
-		tr.Observe(podOf(i, 1, held), Watch)
+		tr.Observe(podOf(i, 1, tracked), Watch)
 	}
 	tr.BeginCall()
 	for i := range 25 {
@@ -670,8 +670,8 @@ func TestAbsencesAreForgotten(t *testing.T) {
 // The API server takes any number of restarts.
 func TestRestartsBelowZeroDoNotCount(t *testing.T) {
 	tr := New()
-	tr.Observe(podOf(1, 1, held, inPhase(corev1.PodRunning), restarted(-5)), Watch)
-	tr.Observe(podOf(2, 1, held, inPhase(corev1.PodRunning), restarted(2)), Watch)
+	tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodRunning), restarted(-5)), Watch)
+	tr.Observe(podOf(2, 1, tracked, inPhase(corev1.PodRunning), restarted(2)), Watch)
 	if got := mustView(t, tr, Question{}).Pods.Restarts; got != 2 {
 		t.Errorf("%d restarts, want 2", got)
 	}

@@ -13,20 +13,20 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Question says what a View is to hold.
+// Question says what a View should contain.
 type Question struct {
 	// Uncounted are the UIDs in the status's uncountedTerminatedPods.
 	Uncounted *batchv1.UncountedTerminatedPods
-	// Now is what the clock shows that times of pods are compared with.
+	// Now is wall time. Times of pods in the View are not after it.
 	Now time.Time
-	// MaxRows is how many rows of unaccounted pods to list at most; a few more
-	// where failures are limited by index.
+	// MaxRows is how many unaccounted pods to list at most. There may be more if the
+	// status has recorded more, or if failures are limited per index.
 	MaxRows int
-	// ActiveRows asks for rows of active pods, at most so many. 0: none.
+	// ActiveRows is how many active pods to list at most.
 	ActiveRows int
 }
 
-// View is what a request says about pods.
+// View is the part of a request that is about pods.
 type View struct {
 	Pods        *jobpolicyv1.PodSummary
 	Unaccounted []*jobpolicyv1.UnaccountedPod
@@ -37,9 +37,8 @@ type View struct {
 	Retry       *jobpolicyv1.RetryFacts
 }
 
-// View returns the facts as they are now. Its cost grows with the rows that it
-// lists and with the number of index ranges, and with pods only where more are
-// unaccounted for than it lists. err is an ErrUID.
+// View returns the current facts. The package comment says what it costs. err is an
+// ErrUID.
 func (t *Tracker) View(q Question) (View, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,9 +80,9 @@ func (q Question) uncounted() map[types.UID]bool {
 	return set
 }
 
-// confirmed returns the UIDs whose pod is seen without the finalizer, or is not
-// there. Pods are known in full from before the first View on, so a pod that is
-// not known is not there. A UID that no pod can have is not told of.
+// confirmed returns the UIDs of pods that have no finalizer or do not exist. All pods are
+// known before the first View, so a pod that is not known does not exist. UIDs that are
+// not valid are left out.
 func (t *Tracker) confirmed(uncounted map[types.UID]bool) [][]byte {
 	var out [][]byte
 	for uid := range uncounted {
@@ -146,8 +145,8 @@ func (t *Tracker) WithTrackingFinalizer() []*podcache.Pod {
 	return out
 }
 
-// Idle reports whether nothing runs, is ending, or is being created, so that
-// the Job may be able to finish.
+// Idle reports whether no pod is active, terminating or being created, so that the Job may
+// be able to finish.
 func (t *Tracker) Idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

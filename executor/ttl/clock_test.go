@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// TestAClockThatIsSetHoldsNothingUpForLong has a clock that is a day behind at the
+// TestAClockThatIsSetDelaysNothingForLong has a clock that is a day behind at the
 // first look, and is set right after it.
-func TestAClockThatIsSetHoldsNothingUpForLong(t *testing.T) {
+func TestAClockThatIsSetDelaysNothingForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var behind atomic.Int64
 		behind.Store(int64(24 * time.Hour))

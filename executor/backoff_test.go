@@ -23,30 +23,30 @@ import (
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
 
-// A quota that lets one pod at a time through must not slow a Job down more and
-// more: only attempts in a row that create nothing lengthen the delay.
-func TestCreationIsHeldBackLongerOnlyWhileNothingIsCreated(t *testing.T) {
+// A quota may admit one pod at a time. Only attempts in a row that create nothing lengthen
+// the delay.
+func TestCreationBackoffGrowsOnlyWhileNothingIsCreated(t *testing.T) {
 	var b state.Backoffs
 	limits := controller.Limits{First: time.Second, Max: time.Minute}
-	hold := func() time.Duration { return b.Failed(state.Create, limits) }
+	fail := func() time.Duration { return b.Failed(state.Create, limits) }
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
-		if got := hold(); got != want {
-			t.Errorf("held back for %v, want %v", got, want)
+		if got := fail(); got != want {
+			t.Errorf("the delay is %v, want %v", got, want)
 		}
 	}
 	b.Reset(state.Create)
 	if !b.Until(state.Create).IsZero() {
-		t.Error("creation is still held back after a pod was created or has ended")
+		t.Error("creation still backs off after a pod was created or has ended")
 	}
-	if got := hold(); got != time.Second {
-		t.Errorf("held back for %v after progress, want %v", got, time.Second)
+	if got := fail(); got != time.Second {
+		t.Errorf("the delay is %v after progress, want %v", got, time.Second)
 	}
 }
 
-// One release of a round fails, the other succeeds: the Job is not held up longer
-// with each round. Where nothing succeeds, it is.
-func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
-	const rounds = 4
+// If one of two releases succeeds, the Job's backoff does not grow. If none succeeds, it
+// grows.
+func TestAReconcileThatMadeProgressIsRetriedSoon(t *testing.T) {
+	const reconciles = 4
 	refused := apierrors.NewTooManyRequests("later", 1)
 	release := func(k int) *jobpolicyv1.DecideJobResponse {
 		return &jobpolicyv1.DecideJobResponse{Release: uidsOf(t, 2*k+2, 2*k+3)}
@@ -81,7 +81,7 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			objects := []runtime.Object{testJob()}
-			for n := range 2 * rounds {
+			for n := range 2 * reconciles {
 				objects = append(objects, testPod(n+2))
 			}
 			s := newServer(objects...)
@@ -93,7 +93,7 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 			}
 			decider := &script{}
 			var asked []time.Time
-			for k := range rounds {
+			for k := range reconciles {
 				decider.answers = append(decider.answers, func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 					asked = append(asked, time.Now())
 					return applying(tc.decision(k))(req)
@@ -103,7 +103,7 @@ func TestARoundThatMadeProgressIsTriedAgainSoon(t *testing.T) {
 			cfg.APIBackoff, cfg.MaxAPIBackoff = time.Second, time.Minute
 			inBubble(t, cfg, nil, func(*testing.T, *Executor) { time.Sleep(time.Minute) })
 			var got []time.Duration
-			for k := range rounds - 1 {
+			for k := range reconciles - 1 {
 				got = append(got, asked[k+1].Sub(asked[k]).Round(time.Second))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -164,9 +164,9 @@ func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 	}
 }
 
-// A pod that a webhook keeps from being deleted holds up no other: what is
+// A pod that a webhook keeps from being deleted delays no other: what is
 // finished is counted and released, and deletion is tried again later.
-func TestAPodThatCannotBeDeletedHoldsUpNothingElse(t *testing.T) {
+func TestAPodThatCannotBeDeletedDelaysNothingElse(t *testing.T) {
 	s := newServer(testJob(), testPod(2), testPod(3), testPod(4, failedPhase))
 	s.failures["delete pods"] = func(n int) error {
 		if n == 1 {
@@ -187,7 +187,7 @@ func TestAPodThatCannotBeDeletedHoldsUpNothingElse(t *testing.T) {
 	eventually(t, "third question", func() bool { return len(decider.requests()) >= 3 })
 	requests := decider.requests()
 	if deferredUntil(requests[0], jobpolicyv1.Step_STEP_DELETE_PODS) != nil {
-		t.Error("deletion is held back before any failed")
+		t.Error("deletion is deferred before any failed")
 	}
 	if at := deferredUntil(requests[1], jobpolicyv1.Step_STEP_DELETE_PODS); at == nil || !at.AsTime().After(requests[0].GetNow().AsTime()) {
 		t.Errorf("after a failed deletion, deletions are left until %v", at)
@@ -230,7 +230,7 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 				t.Errorf("the Job goes with its namespace: %t, want %t", got, tc.want)
 			}
 			if deferredUntil(second, jobpolicyv1.Step_STEP_CREATE_PODS) == nil {
-				t.Error("creation is not held back")
+				t.Error("creation is not deferred")
 			}
 		})
 	}
@@ -238,7 +238,7 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 
 // An engine older than the field would have the same pods deleted at once, over
 // and over.
-func TestWhatIsHeldBackIsNotDoneHoweverTheEngineAnswers(t *testing.T) {
+func TestADeferredStepIsNotDoneWhateverTheEngineAnswers(t *testing.T) {
 	e, err := New(testConfig(newServer(), &script{}))
 	if err != nil {
 		t.Fatal(err)
@@ -247,15 +247,15 @@ func TestWhatIsHeldBackIsNotDoneHoweverTheEngineAnswers(t *testing.T) {
 	apply := jobpolicyv1.Disposition_DISPOSITION_APPLY
 	deletes := &jobpolicyv1.DecideJobResponse{Disposition: apply, Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0]}}}
 	creates := &jobpolicyv1.DecideJobResponse{Disposition: apply, Create: &jobpolicyv1.CreatePods{Count: 1}}
-	for held, refused := range map[time.Duration]bool{time.Second: true, 0: false, -time.Second: false} {
-		until := timestamppb.New(now.Add(held))
+	for delay, refused := range map[time.Duration]bool{time.Second: true, 0: false, -time.Second: false} {
+		until := timestamppb.New(now.Add(delay))
 		req := &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), Deferrals: []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_DELETE_PODS, Until: until}}}
 		if err := e.decider.check(req, deletes); errors.Is(err, controller.ErrBadAnswer) != refused {
-			t.Errorf("deletions %v before they may: %v", held, err)
+			t.Errorf("deletions %v before they may: %v", delay, err)
 		}
 		req = &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), Deferrals: []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: until}}}
 		if err := e.decider.check(req, creates); errors.Is(err, controller.ErrBadAnswer) != refused {
-			t.Errorf("creations %v before they may: %v", held, err)
+			t.Errorf("creations %v before they may: %v", delay, err)
 		}
 	}
 	if err := e.decider.check(&jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now)}, deletes); err != nil {
