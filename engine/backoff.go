@@ -7,13 +7,13 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// conditionDisruptionTarget is what Kubernetes sets on a pod that it is about to
-// end for reasons of its own: eviction, preemption, a lost node.
+// conditionDisruptionTarget is the condition of a pod that Kubernetes ends for a
+// reason outside of the pod: eviction, preemption, a lost node.
 const conditionDisruptionTarget = "DisruptionTarget"
 
-// skipsDelay reports whether the next pod need not wait because of a failure: of
-// a disruption that the pod failure policy ignores, and of no other (invariant
-// I12). Upstream waits for these, too (kubernetes/kubernetes#130881).
+// skipsDelay reports whether a failure does not delay the next pod. That is so only
+// for a disruption that the pod failure policy ignores (invariant I12). Upstream
+// delays the next pod after these too (kubernetes/kubernetes#130881).
 func skipsDelay(m policyMatch, f *jobpolicyv1.PodFailure) bool {
 	return !m.counts() && slices.ContainsFunc(f.GetConditions(), func(c *jobpolicyv1.PodConditionPattern) bool {
 		return c.GetType() == conditionDisruptionTarget && c.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
@@ -56,15 +56,14 @@ func (b backoff) delay(n int32) time.Duration {
 	return min(delay, b.limit)
 }
 
-// nextPod is when pods may be created again after failures; ok is false if that
-// time has come. It depends on facts in the cluster only, so no restart forgets
-// it (invariant I10).
+// nextPod is when pods may be created again after failures; ok is false if that time
+// has come. It is computed from facts in the cluster only, so a restart loses nothing
+// (invariant I10).
 func (b backoff) nextPod(now time.Time, r retryState) (at time.Time, ok bool) {
 	delay := b.delay(r.consecutive)
 	at = r.last.Add(delay)
-	// A pod may claim to have ended in the future, because clocks differ. It holds
-	// creation back until then, as upstream has it, but is looked at again after
-	// one delay.
+	// Because clocks differ, a pod may have ended in the future. It delays creation
+	// until then, as upstream does, but the Job is decided on again after one delay.
 	if latest := now.Add(delay); at.After(latest) {
 		at = latest
 	}
@@ -77,7 +76,7 @@ func (b backoff) nextPod(now time.Time, r retryState) (at time.Time, ok bool) {
 	return at, true
 }
 
-// retryState is what the retry delay grows with.
+// retryState is what the retry delay is computed from.
 type retryState struct {
 	// consecutive counts failed pods since the last success.
 	consecutive int32
@@ -95,9 +94,8 @@ func (r *retryState) add(failed time.Time) {
 	}
 }
 
-// readRetry counts the failures after the last success, but not those of pods
-// with an index that the Job does not ask for (upstream getValidPodsWithFilter,
-// v1.36).
+// readRetry counts the failures after the last success, but not those of pods whose
+// index is out of the Job's range (upstream getValidPodsWithFilter, v1.36).
 func readRetry(s *snapshot, rows []podRow) retryState {
 	successes := readSuccesses(s.now, s.req.GetRetry())
 	for _, r := range rows {
@@ -112,7 +110,7 @@ func readRetry(s *snapshot, rows []podRow) retryState {
 			fromRows.add(at)
 		}
 	}
-	// The two overlap as a rule, but neither need hold all of the other.
+	// Normally the two overlap, but each may have failures that the other lacks.
 	fromFacts.consecutive = max(fromRows.consecutive, fromFacts.consecutive)
 	if fromRows.last.After(fromFacts.last) {
 		fromFacts.last = fromRows.last
@@ -131,9 +129,9 @@ func readFailures(facts *jobpolicyv1.RetryFacts, policy failurePolicy, successes
 	return r
 }
 
-// successTimes are the last success, and the next one that lies in the future
-// because clocks differ; zero if there is none. That one does not count yet:
-// every failure until then would seem to lie before it, and delay nothing.
+// successTimes are the last success, and the next one that lies in the future because
+// clocks differ; each is zero if there is none. A success in the future does not
+// count yet. If it did, no failure before that time would delay the next pod.
 type successTimes struct{ last, next time.Time }
 
 func readSuccesses(now time.Time, facts *jobpolicyv1.RetryFacts) successTimes {
@@ -156,8 +154,8 @@ func (t *successTimes) add(now, at time.Time) {
 // before reports whether every success that counts came before a failure.
 func (t successTimes) before(failed time.Time) bool { return t.last.IsZero() || failed.After(t.last) }
 
-// after adds failures in a row before those of r, of which only the number is
-// known. They delay nothing by themselves.
+// after adds earlier failures in a row, of which only the number is known. They cause
+// no delay by themselves.
 func (r retryState) after(earlier int64) retryState {
 	if r.consecutive > 0 {
 		r.consecutive = clamp32(int64(r.consecutive) + earlier)

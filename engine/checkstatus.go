@@ -5,12 +5,12 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// CheckJobStatus says whether an API server accepts an update of a Job's status,
-// and which rules a bad one breaks. The rules are those of package jobstatus,
-// which callers in the same process may also ask directly.
+// CheckJobStatus says whether an API server accepts an update of a Job's status, and
+// which rules the update breaks. The rules are those of package jobstatus, which
+// callers in the same process can also use directly.
 //
-// Errors are those of DecideJob: *InvalidRequestError and *UnsupportedError. A
-// status that the API server refuses is none.
+// Errors are those of DecideJob: *InvalidRequestError and *UnsupportedError. A status
+// that the API server refuses is not an error.
 func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJobStatusResponse, error) {
 	if err := CheckKnown(req); err != nil {
 		return nil, err
@@ -31,8 +31,8 @@ func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJ
 	return resp, nil
 }
 
-// validateCheck refuses only what the API has no words for, and what would make
-// the answer meaningless. What is wrong with a status is for the rules to say.
+// validateCheck refuses only what the API cannot express, and what would make the
+// answer meaningless. The rules say what is wrong with a status.
 func validateCheck(req *jobpolicyv1.CheckJobStatusRequest) error {
 	c := &checker{}
 	c.apiServer(req)

@@ -3,9 +3,9 @@ package engine
 import "fmt"
 
 // completionsReached: as many pods (for INDEXED: indexes) succeeded as
-// spec.completions asks for, and none is left running. A work queue, which has
-// no completions, needs one success. Creations in flight hold it back: their
-// pods have to be seen first (kubernetes/kubernetes#109429).
+// spec.completions requires, and no pod is active. A work queue, which has no
+// completions, needs one success. The rule waits while creations are in flight,
+// because their pods have to be seen first (kubernetes/kubernetes#109429).
 func completionsReached(f facts) answer {
 	wanted := wantedSuccesses(f.snapshot)
 	detail := fmt.Sprintf("%d of %d succeeded, %d active", f.tally.succeeded, wanted, f.pods.GetActive())

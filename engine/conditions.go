@@ -43,9 +43,9 @@ func ownCondition(conditionType string) bool {
 	return false
 }
 
-// withCondition returns conditions with the given one set, and whether that
-// changed anything. Other conditions keep their place, because readers depend
-// on the order. A condition that never was is not added as false.
+// withCondition returns conditions with the given one set, and whether that changed
+// anything. Other conditions keep their place, because readers depend on the order.
+// If there is no condition of that type, none with the status false is added.
 func withCondition(conditions []*jobpolicyv1.JobCondition, next *jobpolicyv1.JobCondition) ([]*jobpolicyv1.JobCondition, bool) {
 	for i, have := range conditions {
 		if have.GetType() != next.GetType() {

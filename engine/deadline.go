@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// deadlinePassed: the Job has been active for spec.activeDeadlineSeconds since
-// its start time. A suspended Job is not active; its start time is set anew
-// when it resumes. A deadline of 0, which the API server takes, passes as soon as
-// the Job starts.
+// deadlinePassed: the Job has been active for spec.activeDeadlineSeconds since its
+// start time. A suspended Job is not active; it gets a new start time when it
+// resumes. A deadline of 0, which the API server accepts, passes as soon as the Job
+// starts.
 func deadlinePassed(f facts) answer {
 	_, started := f.activeSince()
 	switch {
@@ -27,8 +27,8 @@ func deadlinePassed(f facts) answer {
 	return no(detail)
 }
 
-// overDeadline is how many seconds the Job has been active, and whether that is
-// as long as it may be. The Job must have a deadline and not be suspended.
+// overDeadline is how many seconds the Job has been active, and whether its deadline
+// has passed. The Job must have a deadline and not be suspended.
 func (l lifetime) overDeadline() (elapsed int64, over bool) {
 	start, _ := l.activeSince()
 	elapsed = l.now.Unix() - start.Unix() // A Duration holds 292 years only.
@@ -38,12 +38,12 @@ func (l lifetime) overDeadline() (elapsed int64, over bool) {
 	return elapsed, elapsed >= l.spec.GetActiveDeadlineSeconds()
 }
 
-// maxDeadline is the longest deadline that is looked at again: nobody waits
-// longer, and later times do not fit a timestamp.
+// maxDeadline is the longest deadline that gets a requeue time. Nobody waits longer,
+// and later times may not fit a timestamp.
 const maxDeadline = 100 * 365 * 24 * time.Hour
 
-// activeDeadline is when the deadline passes; ok is false if none is running. A
-// Job that starts in this round counts from now.
+// activeDeadline is when the deadline passes; ok is false if no deadline is running.
+// For a Job that starts with this decision the time runs from now.
 func (l lifetime) activeDeadline() (at time.Time, ok bool) {
 	seconds := l.spec.GetActiveDeadlineSeconds()
 	if l.spec.ActiveDeadlineSeconds == nil || l.spec.GetSuspend() || seconds > int64(maxDeadline/time.Second) {
@@ -53,8 +53,8 @@ func (l lifetime) activeDeadline() (at time.Time, ok bool) {
 	return start.Add(time.Duration(seconds) * time.Second), true
 }
 
-// deadlineTime is activeDeadline for a Job that it can still end: not for one that
-// is being deleted, by itself or with its namespace.
+// deadlineTime is activeDeadline, but ok is false for a Job that is being deleted, by
+// itself or with its namespace: the deadline has no effect on it.
 func deadlineTime(s *snapshot) (at time.Time, ok bool) {
 	if s.deleting() {
 		return time.Time{}, false

@@ -6,12 +6,12 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// DecideJob says what is to become of one Job. It reads nothing but req, does
-// not change it, and gives the same answer to the same request.
+// DecideJob decides what to do about one Job. It reads only req, does not change it,
+// and gives the same answer to the same request.
 //
 // Errors are *InvalidRequestError, for a request that breaks the contract, and
 // *UnsupportedError, for one with fields or values that this engine does not know.
-// What a Job deserves is never an error.
+// How a Job ends is never an error.
 func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	if err := CheckKnown(req); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	return assemble(s, v, p, l, d, explain(s, t, v, answers, p))
 }
 
-// assemble puts the parts together and works out what kind of answer they are.
+// assemble builds the response from the parts and sets its disposition.
 func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicyv1.Explanation) *jobpolicyv1.DecideJobResponse {
 	e.Waits = append(append(p.waits, d.waits...), furtherWaits(s, v, l)...)
 	resp := &jobpolicyv1.DecideJobResponse{
@@ -80,7 +80,7 @@ func verdictMessage(s *snapshot, v verdict) *jobpolicyv1.Verdict {
 	return &jobpolicyv1.Verdict{Rule: v.rule, Repeated: interimWritten(s, v), PolicyRuleIndex: v.policyRule}
 }
 
-// furtherWaits are what neither the plan nor the delivery waits for.
+// furtherWaits are the waits that come neither from the plan nor from the delivery.
 func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 	var waits []*jobpolicyv1.Wait
 	if l.full {
@@ -115,7 +115,7 @@ func failureActions(actions map[jobpolicyv1.PodFailurePolicyAction]int32) []*job
 	return counts
 }
 
-// holdStill is the answer to a stale view.
+// holdStill is the answer when the caller's view is stale.
 func holdStill(s *snapshot, stale *jobpolicyv1.Wait, need jobpolicyv1.Requirement) *jobpolicyv1.DecideJobResponse {
 	return &jobpolicyv1.DecideJobResponse{
 		Disposition:  jobpolicyv1.Disposition_DISPOSITION_WAIT,
@@ -139,7 +139,7 @@ func incomplete(noun string, e *jobpolicyv1.Explanation, needs []jobpolicyv1.Req
 }
 
 // settleFinished answers for a Job that is Complete or Failed: its status never
-// changes again, but no pod may be left with the finalizer.
+// changes again, but no pod may keep the finalizer.
 func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobResponse {
 	e := &jobpolicyv1.Explanation{
 		Summary:    fmt.Sprintf("the Job is %s; nothing to do", condition),

@@ -1,7 +1,7 @@
 package engine
 
-// successAlreadyDeclared: the condition SuccessCriteriaMet was written in an
-// earlier round. It binds: later facts do not change a verdict.
+// successAlreadyDeclared: the condition SuccessCriteriaMet was written by an earlier
+// decision. It is final: later facts do not change a verdict.
 func successAlreadyDeclared(f facts) answer {
 	condition, ok := trueCondition(f.status, conditionSuccessCriteriaMet)
 	if !ok {
@@ -10,8 +10,8 @@ func successAlreadyDeclared(f facts) answer {
 	return success(condition.GetReason(), condition.GetMessage(), condition.GetMessage())
 }
 
-// failureAlreadyDeclared: the condition FailureTarget was written in an
-// earlier round.
+// failureAlreadyDeclared: the condition FailureTarget was written by an earlier
+// decision.
 func failureAlreadyDeclared(f facts) answer {
 	condition, ok := trueCondition(f.status, conditionFailureTarget)
 	if !ok {

@@ -14,8 +14,8 @@ type FieldViolation struct {
 	Description string
 }
 
-// An InvalidRequestError says why a request cannot be decided on. Nothing was
-// decided; the same request will never be accepted.
+// An InvalidRequestError says why there is no decision on a request. The same request
+// will never be accepted.
 type InvalidRequestError struct {
 	// Violations is never empty. At most 100 are listed.
 	Violations []FieldViolation

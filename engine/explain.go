@@ -10,7 +10,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// explain writes down how the decision came about.
+// explain says how the decision came about.
 func explain(s *snapshot, t tally, v verdict, answers []asked, p plan) *jobpolicyv1.Explanation {
 	e := &jobpolicyv1.Explanation{Facts: jobFacts(s, t, p), Generation: s.req.GetJob().GetGeneration()}
 	for _, a := range answers {
@@ -83,8 +83,8 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 	return fmt.Sprintf("active: %d of %d wanted", p.active, *p.wanted)
 }
 
-// requeueTime is the earliest time at which a wait ends by itself. All of them
-// lie in the future (invariant I11), unless the calendar ends before.
+// requeueTime is the earliest time at which a wait ends by itself. It is in the
+// future (invariant I11), unless the calendar ends before.
 func requeueTime(s *snapshot, waits []*jobpolicyv1.Wait) *timestamppb.Timestamp {
 	var earliest *timestamppb.Timestamp
 	for _, w := range waits {
@@ -99,7 +99,7 @@ func requeueTime(s *snapshot, waits []*jobpolicyv1.Wait) *timestamppb.Timestamp 
 	return proto.CloneOf(earliest)
 }
 
-// dose is as much of an explanation as the caller asks for.
+// dose reduces an explanation to what the caller asked for.
 func dose(e *jobpolicyv1.Explanation, explain jobpolicyv1.Explain) *jobpolicyv1.Explanation {
 	switch explain {
 	case jobpolicyv1.Explain_EXPLAIN_NONE:

@@ -15,7 +15,8 @@ type policyMatch struct {
 	action jobpolicyv1.PodFailurePolicyAction
 	// rule is the position of the rule, where one matched.
 	rule int
-	// cause says what matched, for the message of a Job that fails for it.
+	// cause says what matched, for the condition's message if the Job fails because of
+	// it.
 	cause string
 }
 
@@ -39,14 +40,14 @@ func (m policyMatch) matched() bool {
 	return m.action != jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_UNSPECIFIED
 }
 
-// A failurePolicy is a pod failure policy that is ready to be asked. The zero
+// A failurePolicy is a pod failure policy that is prepared for matching. The zero
 // value has no rules.
 type failurePolicy struct {
 	rules []*jobpolicyv1.PodFailurePolicyRule
 	// exitCodes are the values of each rule, in ascending order: a request may
 	// hold millions of exits to look up.
 	exitCodes [][]int32
-	// namespace is that of the pods, and noun what they are called, for texts.
+	// namespace is the namespace of the pods, and noun is what texts call a pod.
 	namespace, noun string
 }
 

@@ -2,10 +2,11 @@ package engine
 
 import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 
-// followUp says when to ask again after a decision was carried out, if no event
-// comes before. Most of what a decision leads to is told by an event. What is
-// told by none comes at once: the rest of what a limit has cut, the creation that
-// was left for later while pods are recorded, and the next step of a verdict.
+// followUp says when to ask again after a decision was carried out, if no event comes
+// before. An event follows from most of what a decision does. Where none follows, the
+// caller asks again at once: for the rest if a limit has cut the decision, for a
+// creation that was left for later while pods are recorded, and for the next step of
+// a verdict.
 func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.FollowUp {
 	creates, deletes, releases := int(resp.GetCreate().GetCount()), len(resp.GetDelete()), len(resp.GetRelease())
 	switch {
@@ -13,7 +14,7 @@ func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.Foll
 		return jobpolicyv1.FollowUp_FOLLOW_UP_UNSPECIFIED
 	case creates == 0 && deletes == 0 && releases == 0 && resp.GetStatus() == nil:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_NONE
-	// Creating so many takes so long that others have ended meanwhile.
+	// Creating so many pods takes so long that other pods have ended meanwhile.
 	case creates >= max(1, s.maxPodChanges/2), deletes >= s.maxPodChanges, s.req.GetUnlistedPods() != nil:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	case creates == 0 && deletes == 0 && (releases >= s.manyPods() || announces(s, resp) || s.idle()):
@@ -25,13 +26,13 @@ func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.Foll
 	}
 }
 
-// announces reports whether the next status has a condition more: a verdict is
-// announced, and what follows from it is due.
+// announces reports whether the next status has an additional condition. Then it
+// announces a verdict, and the next step of the verdict is due.
 func announces(s *snapshot, resp *jobpolicyv1.DecideJobResponse) bool {
 	return len(resp.GetStatus().GetConditions()) > len(s.status.GetConditions())
 }
 
-// idle reports whether no pod of the Job runs, ends or is being created. Then no
+// idle reports whether no pod of the Job is running, ending or being created. Then no
 // event of a pod will come, and the Job may be able to finish.
 func (s *snapshot) idle() bool {
 	return s.pods.GetActive() == 0 && s.pods.GetTerminating() == 0 && s.creating() == 0

@@ -7,8 +7,8 @@ import (
 )
 
 // staleness says what the caller has written but not yet seen, and what it has to
-// read anew; nil if its view is current. Deciding on a stale view is how pods get
-// created twice (I6).
+// read again; nil if its view is current. A decision on a stale view could create
+// pods twice (I6).
 func staleness(f *jobpolicyv1.Freshness) (*jobpolicyv1.Wait, jobpolicyv1.Requirement) {
 	if older(f.GetJobObserved(), f.GetJobWritten()) {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_STALE_JOB,
@@ -21,9 +21,9 @@ func staleness(f *jobpolicyv1.Freshness) (*jobpolicyv1.Wait, jobpolicyv1.Require
 	return nil, 0
 }
 
-// older compares resource versions, which validation has found to be numbers.
-// With nothing written there is nothing to miss; with nothing observed, nothing
-// was seen.
+// older compares resource versions, which validation has found to be numbers. If
+// nothing was written, no view is too old. If nothing was observed, every write is
+// newer.
 func older(observed, written string) bool {
 	if written == "" {
 		return false

@@ -2,9 +2,9 @@ package engine
 
 import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 
-// planGang says whether the pods of the plan are to be scheduled together. The
-// gang of a Job that has not begun is asked for even if it creates no pods yet,
-// because it is suspended: once the status says so, the Job has begun.
+// planGang says whether the pods of the plan are to be scheduled together. A Job that
+// has not started gets its gang even if it is suspended and creates no pods yet,
+// because once the status says that it is suspended, the Job counts as started.
 func planGang(s *snapshot, v verdict, p plan) *jobpolicyv1.Gang {
 	if !s.req.GetSettings().GetGangScheduling() || v.reached() || s.deleting() || !gangShaped(s) {
 		return nil
@@ -16,18 +16,16 @@ func planGang(s *snapshot, v verdict, p plan) *jobpolicyv1.Gang {
 	return &jobpolicyv1.Gang{MinCount: s.spec.GetParallelism(), MayBegin: fresh}
 }
 
-// gangShaped reports whether a Job runs all its pods at once, one for each
-// index, and nobody else has grouped them (upstream IsGangSchedulingCandidate,
-// v1.36).
+// gangShaped reports whether a Job runs all its pods at once, one for each index, and
+// no one else has grouped them (upstream IsGangSchedulingCandidate, v1.36).
 func gangShaped(s *snapshot) bool {
 	return s.indexed && s.spec.GetParallelism() > 1 && s.spec.GetCompletions() == s.spec.GetParallelism() &&
 		!s.spec.GetHasSchedulingGroup()
 }
 
-// neverBegun reports whether nothing was ever done for the Job. Each of the
-// traces alone has gaps: pods may have been collected, a suspended Job has no
-// start time, and what was suspended early has no counts (upstream isNewJob,
-// v1.36).
+// neverBegun reports whether nothing was ever done for the Job. No single fact shows
+// this: pods may have been garbage-collected, a suspended Job has no start time, and
+// a Job that was suspended early has no counts (upstream isNewJob, v1.36).
 func neverBegun(s *snapshot) bool {
 	st := s.status
 	if st.GetStartTime() != nil || st.GetSucceeded() > 0 || !s.completed.Empty() || st.GetFailed() > 0 || hasCondition(st, conditionSuspended) {

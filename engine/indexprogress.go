@@ -2,9 +2,9 @@ package engine
 
 import "jobpolicy.dev/engine/indexset"
 
-// An indexProgress says which indexes are done. An index is never both: whichever
-// was recorded first stays, and of what is new at the same time success wins, so
-// that the API server takes the status (invariant I5).
+// An indexProgress says which indexes are done. An index is never both succeeded and
+// failed: the result that was recorded first stays, and if both are new at the same
+// time, success wins. So the API server accepts the status (invariant I5).
 type indexProgress struct{ succeededIndexes, failedIndexes indexset.Set }
 
 // and adds indexes that are new: succeeded, and failed for good.

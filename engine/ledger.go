@@ -8,34 +8,33 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// The ledger counts finished pods so that each is counted exactly once, for
-// ever, wherever the process is stopped:
+// The ledger counts each finished pod exactly once, wherever the process is stopped:
 //
 //	record the UID in the status → release the finalizer → see it confirmed →
 //	move it into the counters
 //
-// One round does both halves in one status write: it counts what was confirmed
-// since the last round, and records what this round releases.
+// One status write does both halves: it counts the pods whose release was confirmed
+// since the last decision, and records the pods that this decision releases.
 //
 // A caller whose status and releases take effect together (Settings.atomic_release)
-// needs no record in between: what a round releases, it counts.
+// needs no record in between: the same decision releases pods and counts them.
 
-// A ledger is one round's entries.
+// A ledger holds the entries of one decision.
 type ledger struct {
-	// uncounted is status.uncounted after the round.
+	// uncounted is status.uncounted after this decision.
 	uncounted *jobpolicyv1.UncountedTerminatedPods
-	// succeeded and failed are the counters after the round.
+	// succeeded and failed are the counters after this decision.
 	succeeded, failed int32
 	// release holds the UIDs whose finalizer may go once the status is written.
 	release [][]byte
 	// actions counts the recorded failures by failure policy action.
 	actions map[jobpolicyv1.PodFailurePolicyAction]int32
-	// full is true when the round took all it may take.
+	// full is true when the decision recorded as many pods as it may.
 	full bool
-	// newIndexes counts succeeded pods that need no UID in the status, because
-	// their index stands there.
+	// newIndexes counts succeeded pods that need no UID in the status, because their
+	// index is recorded there.
 	newIndexes int
-	// counted is how many pods went into the counters at once, because the caller
+	// counted is how many pods went directly into the counters, because the caller
 	// releases them together with the status.
 	counted int
 }
@@ -55,8 +54,8 @@ func keepLedger(s *snapshot, t tally, v verdict, p plan) ledger {
 	return l
 }
 
-// oldestFirst orders rows by when the pods finished if they may be more than the
-// status may record, so that none waits for ever behind later ones.
+// oldestFirst orders rows by the time when the pods finished, if there may be more
+// pods than the status may record. So no pod waits forever behind later ones.
 func oldestFirst(s *snapshot, rows []podRow) []podRow {
 	if len(rows) <= s.maxUncountedPods {
 		return rows
@@ -83,10 +82,10 @@ func countConfirmed(s *snapshot) ledger {
 	return l
 }
 
-// succeededIndexes is status.succeeded of an INDEXED Job. It falls when the Job
-// is scaled down, but the API server takes that only while completions equals
-// parallelism. A user may change parallelism again before the status is
-// written; the count then stays as it is, or no status would ever be accepted.
+// succeededIndexes is status.succeeded of an INDEXED Job. It falls when the Job is
+// scaled down, but the API server accepts that only while completions equals
+// parallelism. If a user changes parallelism again before the status is written, the
+// count stays as it is, because otherwise no status would ever be accepted.
 func succeededIndexes(s *snapshot, t tally) int32 {
 	n := clamp32(t.succeeded)
 	if s.spec.GetCompletions() == s.spec.GetParallelism() {
@@ -115,7 +114,7 @@ func heldForReplacement(t tally, r podRow) bool {
 	return ok && bytes.Equal(held.pod.GetUid(), r.pod.GetUid())
 }
 
-// leaving returns the active pods whose finalizers go in this round: those
+// leaving returns the active pods whose finalizers this decision releases: those
 // deleted because of a verdict, and all pods of a Job that is being deleted.
 func leaving(s *snapshot, v verdict, p plan) []*jobpolicyv1.ActivePod {
 	var pods []*jobpolicyv1.ActivePod
@@ -146,7 +145,7 @@ func leavingRow(s *snapshot, pod *jobpolicyv1.ActivePod) podRow {
 	}
 }
 
-// enter records one pod, as far as it must be recorded, and releases it.
+// enter records one pod, if it must be recorded, and releases it.
 func (l *ledger) enter(s *snapshot, v verdict, r podRow, held bool) {
 	final := v.reached() || s.deleting()
 	if !final && (held || (!r.succeeded && !r.failed)) {
@@ -192,8 +191,9 @@ func (l *ledger) record(s *snapshot, v verdict, r podRow) {
 	}
 }
 
-// count enters a pod into its list, to be counted once its release is confirmed; or
-// into the counter, if the status and the release take effect together.
+// count adds a pod to its list, from which it is counted once its release is
+// confirmed. If the status and the release take effect together, it adds the pod to
+// the counter directly.
 func (l *ledger) count(s *snapshot, list *[][]byte, counter *int32, r podRow) {
 	if !s.atomicRelease() {
 		*list = append(*list, r.pod.GetUid())

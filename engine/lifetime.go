@@ -8,17 +8,17 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A lifetime is what the deadlines of a Job follow from. It is made by
-// newLifetime only; its messages are present.
+// A lifetime holds what the deadlines of a Job are computed from. Only newLifetime
+// makes one; its messages are never nil.
 type lifetime struct {
 	spec   *jobpolicyv1.JobSpec
 	status *jobpolicyv1.JobStatus
-	// namespace are the annotations of the Job\'s namespace.
+	// namespace holds the annotations of the Job's namespace.
 	namespace map[string]string
 	now       time.Time
 }
 
-// newLifetime takes a status that was never written for an empty one.
+// newLifetime treats a status that was never written as an empty one.
 func newLifetime(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, namespace map[string]string, now *timestamppb.Timestamp) lifetime {
 	if status == nil {
 		status = &jobpolicyv1.JobStatus{}
@@ -26,17 +26,16 @@ func newLifetime(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, names
 	return lifetime{spec, status, namespace, now.AsTime()}
 }
 
-// resuming reports whether the Job was suspended and no longer is. A condition
-// Suspended that is false already, in whatever words, is no resume: the API
+// resuming reports whether the Job was suspended and no longer is. If the condition
+// Suspended is false already, whatever its reason, the Job does not resume: the API
 // server refuses to change the start time of a Job that was not suspended.
 func (l lifetime) resuming() bool {
 	_, suspended := trueCondition(l.status, conditionSuspended)
 	return suspended && !l.spec.GetSuspend()
 }
 
-// activeSince is when the Job was last set going. started is false for a Job
-// that starts or resumes in this round; whatever start time an earlier life
-// left behind does not count then.
+// activeSince is when the Job last started or resumed. started is false for a Job
+// that starts or resumes with this decision; an older start time does not count then.
 func (l lifetime) activeSince() (start time.Time, started bool) {
 	if l.status.GetStartTime() == nil || l.resuming() {
 		return l.now.Truncate(time.Second), false

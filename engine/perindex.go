@@ -33,8 +33,8 @@ func awaitingReplacement(s *snapshot, t *tally) map[int32]podRow {
 	return awaiting
 }
 
-// laterFailure reports whether a failed after b on the same index: by what the
-// two have counted, else by time, else by UID, so that the choice does not
+// laterFailure reports whether a failed after b on the same index. It compares their
+// failure counts, then their times, then their UIDs, so that the result does not
 // depend on the order of rows.
 func laterFailure(a, b *jobpolicyv1.UnaccountedPod) bool {
 	if pastFailures(a) != pastFailures(b) {
@@ -53,7 +53,7 @@ func pastFailures(pod *jobpolicyv1.UnaccountedPod) int64 {
 	return int64(pod.GetIndexFailureCount()) + int64(pod.GetIndexIgnoredFailureCount())
 }
 
-// retry is what the delay of the pod that replaces a failed one grows with.
+// retry is what the delay of the failed pod's replacement is computed from.
 func (r podRow) retry() retryState {
 	var state retryState
 	if !r.skipsDelay() {
@@ -62,7 +62,7 @@ func (r podRow) retry() retryState {
 	return state.after(pastFailures(r.pod))
 }
 
-// inheritedCounts is what the replacement of a failed pod carries on.
+// inheritedCounts are the failure counts that the replacement of a failed pod gets.
 func inheritedCounts(r podRow) *jobpolicyv1.IndexFailureCount {
 	failures, ignored := int64(r.pod.GetIndexFailureCount()), int64(r.pod.GetIndexIgnoredFailureCount())
 	if r.match.counts() {

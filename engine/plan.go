@@ -19,13 +19,13 @@ type plan struct {
 	releaseFirst bool
 	// active, ready and terminating are the counts after the plan.
 	active, ready, terminating int32
-	// wanted is how many pods ought to be active; nil if that is not the question.
+	// wanted is how many pods should be active; nil if the plan does not depend on that.
 	wanted *int32
 	waits  []*jobpolicyv1.Wait
 	// needs is not empty if the plan cannot be made without more data.
 	needs []jobpolicyv1.Requirement
-	// mayCreate says that the Job runs, and that none of its pods is to be deleted:
-	// one decision never deletes and creates.
+	// mayCreate says that the Job runs and that the plan deletes no pod: one decision
+	// never both deletes and creates pods.
 	mayCreate bool
 }
 
@@ -56,8 +56,8 @@ func unchanged(s *snapshot) plan {
 	return plan{active: s.pods.GetActive(), ready: s.pods.GetReady(), terminating: s.pods.GetTerminating()}
 }
 
-// wantedActive is how many pods ought to run now. A work queue in which a pod
-// succeeded starts no more, but leaves the others to finish.
+// wantedActive is how many pods should be active now. A work queue starts no more
+// pods once one has succeeded, but lets the others finish.
 func wantedActive(s *snapshot, t tally) int32 {
 	if s.spec.Completions == nil {
 		if t.succeeded > 0 {
@@ -68,8 +68,8 @@ func wantedActive(s *snapshot, t tally) int32 {
 	return clamp32(min(int64(s.spec.GetParallelism()), int64(s.spec.GetCompletions())-t.succeeded))
 }
 
-// badIndexes is how many active pods of an INDEXED Job share an index or have
-// none in range.
+// badIndexes is how many active pods of an INDEXED Job must go because they share an
+// index or have none in range.
 func (s *snapshot) badIndexes() int64 {
 	if !s.indexed {
 		return 0
@@ -77,8 +77,8 @@ func (s *snapshot) badIndexes() int64 {
 	return int64(s.pods.GetActive()) - s.active.Len()
 }
 
-// needRowsOf asks for the rows of active pods if there are any to act on and
-// they were not sent.
+// needRowsOf asks for the rows of active pods if the plan has to act on n of them and
+// the caller did not send them.
 func (p plan) needRowsOf(s *snapshot, n int32) plan {
 	if n > 0 && s.req.GetActivePods() == nil {
 		p.needs = append(p.needs, jobpolicyv1.Requirement_REQUIREMENT_ACTIVE_PODS)
@@ -99,8 +99,8 @@ func (p plan) remove(s *snapshot, excess int, reason jobpolicyv1.DeleteReason) p
 	return p.limited(s)
 }
 
-// limited cuts the removals to what one round may do, nothing while the caller
-// holds off, and adjusts the counts.
+// limited reduces the removals to what one decision may delete, or to none while the
+// caller defers deletions, and adjusts the counts.
 func (p plan) limited(s *snapshot) plan {
 	if later := s.deferred(jobpolicyv1.Step_STEP_DELETE_PODS, "to be deleted: %d; %ss could not be deleted, the caller tries again later",
 		len(p.removals), s.noun); len(p.removals) > 0 && later != nil {
@@ -126,8 +126,8 @@ func (p plan) limited(s *snapshot) plan {
 }
 
 // planCreations adds the pods to create: at most wanted − active − in flight
-// (invariant I6), and none before the retry delay has passed. Many are left to a
-// later decision if the ledger records many (recordsFirst).
+// (invariant I6), and none before the retry delay has passed. If there are many to
+// create and the ledger records many, a later decision creates them (recordsFirst).
 func planCreations(s *snapshot, t tally, p plan, l ledger) plan {
 	if !p.mayCreate {
 		return p
@@ -164,8 +164,8 @@ func planCreations(s *snapshot, t tally, p plan, l ledger) plan {
 	return p
 }
 
-// newPods are at most n pods to create, nil if there are none, and what others wait
-// for.
+// newPods are at most n pods to create, nil if there are none, and the waits of pods
+// that cannot be created yet.
 func newPods(s *snapshot, t tally, n int32) (*jobpolicyv1.CreatePods, []*jobpolicyv1.Wait) {
 	if s.indexed {
 		return newIndexes(s, t, n)
@@ -181,7 +181,7 @@ func (p plan) explainNoRoom(s *snapshot) plan {
 	return p
 }
 
-// holdCreation says why no pod may be created now, if so.
+// holdCreation says why no pod may be created now; nil if pods may be.
 func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 	if later := s.deferred(jobpolicyv1.Step_STEP_CREATE_PODS, "%ss could not be created; the caller tries again later", s.noun); later != nil {
 		return later
@@ -202,10 +202,10 @@ func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
 		s.backoff.delay(t.retry.consecutive))
 }
 
-// newIndexes are pods for the lowest n indexes that are neither done nor
-// taken. With limits per index, those whose own retry delay has not passed are
-// left out, but keep their place among the n, as upstream has it. Those with an
-// unlisted failure lose it: the listed ones may have to be replaced, and so
+// newIndexes are pods for the lowest n indexes that are neither done nor taken. With
+// limits per index, indexes whose retry delay has not passed get no pod, but count
+// among the n, as upstream does. Indexes with an unlisted failure get no pod and do
+// not count among the n: listed failures may have to be replaced, and thereby
 // released, before others can be listed.
 func newIndexes(s *snapshot, t tally, n int32) (*jobpolicyv1.CreatePods, []*jobpolicyv1.Wait) {
 	var waits []*jobpolicyv1.Wait
@@ -245,8 +245,8 @@ func newIndexes(s *snapshot, t tally, n int32) (*jobpolicyv1.CreatePods, []*jobp
 	return create, waits
 }
 
-// holdIndex says why an index may not be retried yet, if so. The delay grows with
-// every failure of the index, also with those that the pod failure policy
+// holdIndex says why an index may not be retried yet; nil if it may be. The delay
+// grows with every failure of the index, including those that the pod failure policy
 // ignores (upstream getRemainingTimePerIndex, v1.36).
 func holdIndex(s *snapshot, last podRow, retried bool) *jobpolicyv1.Wait {
 	if !retried {
@@ -262,12 +262,12 @@ func holdIndex(s *snapshot, last podRow, retried bool) *jobpolicyv1.Wait {
 		s.backoff.delay(retry.consecutive))
 }
 
-// planEnding is the plan for a Job with a verdict: once the interim condition
-// is written, every active pod goes. Their finalizers stay until the ledger has
+// planEnding is the plan for a Job with a verdict: once the interim condition is
+// written, every active pod is deleted. Their finalizers stay until the ledger has
 // recorded them.
 //
-// The pods of a Job that is being deleted are let go, not deleted: they are the
-// business of whoever deletes the Job.
+// The pods of a Job that is being deleted are released but not deleted: deleting them
+// is up to whoever deletes the Job.
 func planEnding(s *snapshot, v verdict) plan {
 	p := unchanged(s)
 	if !interimWritten(s, v) {

@@ -8,7 +8,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A publication is the next status and what is said with it.
+// A publication is the next status, with its events and waits.
 type publication struct {
 	status *jobpolicyv1.JobStatus
 	events []*jobpolicyv1.JobEvent
@@ -62,16 +62,15 @@ func (pub *publication) countPods(s *snapshot, t tally, p plan, l ledger) {
 	}
 }
 
-// aboutToComplete reports whether all that is missing to the Job's success is
-// that its pods, which are deleted now, are gone. Such a Job is not suspended
-// any more: it completes.
+// aboutToComplete reports whether the Job succeeds as soon as its pods, which are
+// deleted now, are gone. Such a Job is no longer suspended: it completes.
 func aboutToComplete(s *snapshot, t tally, p plan) bool {
 	return p.active == 0 && s.creating() == 0 && t.succeeded >= wantedSuccesses(s)
 }
 
-// suspension keeps the condition Suspended in step with spec.suspend. Start
-// time is when the Job was last set going: it goes when the Job is suspended,
-// and begins anew when it resumes, so that the deadline counts active time only.
+// suspension keeps the condition Suspended in step with spec.suspend. The start time
+// is when the Job last started or resumed. It is removed when the Job is suspended
+// and set again when it resumes, so that the deadline counts active time only.
 func (pub *publication) suspension(s *snapshot) {
 	if s.deleting() {
 		return
@@ -92,7 +91,8 @@ func (pub *publication) suspension(s *snapshot) {
 	}
 }
 
-// holdTerminal says why a verdict's terminal condition may not be set yet.
+// holdTerminal says why a verdict's terminal condition may not be set yet; nil if it
+// may be.
 func holdTerminal(s *snapshot, p plan, l ledger) *jobpolicyv1.Wait {
 	remaining := int64(s.pods.GetActive()) + int64(s.pods.GetTerminating()) + int64(s.creating())
 	unlisted := int64(s.req.GetUnlistedPods().GetSucceeded()) + int64(s.req.GetUnlistedPods().GetFailed())
@@ -119,8 +119,8 @@ func holdTerminal(s *snapshot, p plan, l ledger) *jobpolicyv1.Wait {
 func (pub *publication) finish(s *snapshot, v verdict) {
 	next := pub.status
 	pub.setCondition(s, terminalCondition(v), v.reason, v.message, true)
-	// The API server wants a start time on a finished Job, except for one that
-	// was suspended with nothing to complete.
+	// The API server requires a start time on a finished Job, except on a suspended one
+	// with nothing to complete.
 	emptyAndSuspended := s.spec.GetSuspend() && s.spec.Completions != nil && s.spec.GetCompletions() == 0
 	if next.StartTime == nil && !emptyAndSuspended {
 		next.StartTime = s.second()

@@ -9,20 +9,21 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A busy Job's pods end all the time, and each status write costs the API server
-// as much as a pod. The caller may therefore ask for a pause between routine
-// writes. What waits is not lost: the pods keep their finalizers, so the next
-// snapshot shows them again, to whoever asks.
+// A busy Job's pods end all the time, and each status write costs the API server as
+// much as a pod. The caller may therefore ask for a pause between routine writes.
+// Nothing is lost meanwhile: the pods keep their finalizers, so the next snapshot of
+// any caller includes them.
 
-// A delivery is what of the ledger and the publication goes out with this decision.
+// A delivery is the part of the ledger and the publication that this decision
+// returns.
 type delivery struct {
 	publication
 	release [][]byte
 	actions map[jobpolicyv1.PodFailurePolicyAction]int32
 }
 
-// deliver sends out everything, or leaves a routine status for later. Then only pods
-// that the status of now records are released (invariant I1).
+// deliver returns everything, or leaves a routine status for later. In that case it
+// releases only pods that the current status already records (invariant I1).
 func deliver(s *snapshot, v verdict, p plan, l ledger, pub publication) delivery {
 	if !mayWait(s, v, p, l, pub) {
 		return delivery{publication: pub, release: l.release, actions: l.actions}
@@ -33,9 +34,8 @@ func deliver(s *snapshot, v verdict, p plan, l ledger, pub publication) delivery
 	return delivery{publication: publication{status: s.status, waits: []*jobpolicyv1.Wait{w}}, release: recorded(s, l)}
 }
 
-// mayWait reports whether the next status is routine, and the caller wants no
-// such write yet. It is routine if it decides nothing and most pods are still
-// active.
+// mayWait reports whether the next status is routine and the caller has deferred such
+// a write. A status is routine if it declares nothing and most pods are still active.
 func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 	if !nextStatus(s, l).After(s.now) || sameStatus(pub.status, s.status) {
 		return false
@@ -46,20 +46,20 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 	if s.spec.GetSuspend() {
 		return neverRan(s)
 	}
-	// Towards its end, what has ended outweighs what is left, and the Job's end is
-	// what people wait for.
+	// Near the end of a Job more pods have ended than are left, and people wait for the
+	// Job's end.
 	if int(p.active) <= len(l.release) {
 		return false
 	}
-	// A ledger that takes no more, or that has not seen all, holds others up.
+	// A full ledger, and pods that are not listed yet, delay other pods.
 	if l.full || s.req.GetUnlistedPods().GetSucceeded() > 0 || s.unlistedFailures() > 0 {
 		return false
 	}
-	// Indexes that were given up go with the spec of now; see succeededIndexes.
+	// The count may fall only with the current spec; see succeededIndexes.
 	if pub.status.GetSucceeded() < s.status.GetSucceeded() {
 		return false
 	}
-	// That all pods are up is what others wait for to go on.
+	// Clients wait for the status that says that all pods are ready.
 	if allUp(pub.status) && !allUp(s.status) {
 		return false
 	}
@@ -67,9 +67,11 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 		slices.EqualFunc(pub.status.GetConditions(), s.status.GetConditions(), func(a, b *jobpolicyv1.JobCondition) bool { return proto.Equal(a, b) })
 }
 
-// neverRan reports whether the Job has no past: no status of consequence, and no
-// pods. That such a Job is suspended is no news to who made it so, and may update
-// it at once, as queue controllers do: a status would be in its way.
+// neverRan reports whether the Job never ran: its status has no condition of the
+// engine's, no start time and no counts, and it has no pods. The client that created
+// such a Job as suspended needs no status to know that it is suspended. It may update
+// the Job at once, as queue controllers do, and a status write in between would make
+// its update conflict.
 func neverRan(s *snapshot) bool {
 	for _, c := range s.status.GetConditions() {
 		if ownCondition(c.GetType()) {
@@ -95,7 +97,7 @@ func nextStatus(s *snapshot, l ledger) time.Time {
 	return at
 }
 
-// recorded is what may be released without another status.
+// recorded are the pods that may be released without another status.
 func recorded(s *snapshot, l ledger) (release [][]byte) {
 	for _, uid := range l.release {
 		if s.recordedSucceeded[string(uid)] || s.recordedFailed[string(uid)] {

@@ -9,8 +9,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// maxQuestions is how many failures, histories or Jobs a question may be about; it
-// stands in the proto files beside these fields.
+// maxQuestions is how many failures, histories or Jobs a question may be about; the
+// proto files have it at these fields.
 const maxQuestions = 10_000
 
 // MatchPodFailurePolicy says how a pod failure policy handles failed pods, as
@@ -188,7 +188,7 @@ func (l lifetime) deadlines() *jobpolicyv1.JobDeadlines {
 	return d
 }
 
-// lifetime checks the fields that the deadlines of a Job follow from.
+// lifetime checks the fields that the deadlines of a Job are computed from.
 func (c *checker) lifetime(job *jobpolicyv1.JobLifetime) {
 	c.require(job.GetSpec() != nil, "spec", "is required")
 	c.notNegative("spec.active_deadline_seconds", job.GetSpec().GetActiveDeadlineSeconds())
@@ -199,7 +199,7 @@ func (c *checker) lifetime(job *jobpolicyv1.JobLifetime) {
 	c.conditions(job.GetStatus().GetConditions())
 }
 
-// checkQuestion is the gateway of partial questions.
+// checkQuestion validates partial questions.
 func checkQuestion(req proto.Message, check func(*checker)) error {
 	if err := CheckKnown(req); err != nil {
 		return err
@@ -212,14 +212,14 @@ func checkQuestion(req proto.Message, check func(*checker)) error {
 	return nil
 }
 
-// askedPolicy checks a pod failure policy that comes without its Job.
+// askedPolicy checks a pod failure policy that is sent without its Job.
 func (c *checker) askedPolicy(policy *jobpolicyv1.PodFailurePolicy) {
 	c.within("policy")
 	c.failurePolicy(policy, true)
 	c.leave()
 }
 
-// each checks a list of at most so many items.
+// each checks the items of a list, and that there are no more than most.
 func each[T any](c *checker, list string, most int, items []T, check func(T)) {
 	if !c.length(list, len(items), most) {
 		return

@@ -10,10 +10,10 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// compareForRemoval orders active pods so that those which lose least by being
-// deleted come first: unassigned, pending, not ready, ready for a shorter time,
-// restarted more often, newer (upstream ActivePods, v1.36). UIDs settle ties,
-// so that the order of rows does not matter (invariant I7).
+// compareForRemoval orders active pods so that those whose deletion loses the least
+// work come first: unassigned, pending, not ready, ready for a shorter time,
+// restarted more often, newer (upstream ActivePods, v1.36). UIDs settle ties, so that
+// the order of rows does not matter (invariant I7).
 func compareForRemoval(a, b *jobpolicyv1.ActivePod) int {
 	return cmp.Or(
 		falseFirst(a.GetScheduled(), b.GetScheduled()),
@@ -74,10 +74,10 @@ func (r removal) message(releaseFirst bool) *jobpolicyv1.DeletePod {
 	return &jobpolicyv1.DeletePod{Uid: r.pod.GetUid(), ReleaseFirst: releaseFirst && r.pod.GetTracked(), Reason: r.reason}
 }
 
-// chooseRemovals picks pods to delete: every pod of an INDEXED Job whose index
-// is not below completions, all but the best of those that share an index, and
-// then enough of the rest to delete excess pods in all. completions is nil for
-// pods without indexes.
+// chooseRemovals picks pods to delete: every pod of an INDEXED Job whose index is not
+// below completions, all pods that share an index except the one that would be
+// deleted last, and then enough of the rest to delete excess pods in all. completions
+// is nil for pods without indexes.
 func chooseRemovals(pods []*jobpolicyv1.ActivePod, excess int, completions *int32) []removal {
 	rest := slices.SortedFunc(slices.Values(pods), compareForRemoval)
 	var chosen []removal
@@ -93,8 +93,8 @@ func chooseRemovals(pods []*jobpolicyv1.ActivePod, excess int, completions *int3
 	return chosen
 }
 
-// chooseBadIndexes splits pods, which are in order of removal, into those that
-// have no business being there and the one pod that each index keeps.
+// chooseBadIndexes splits pods, which are in order of removal, into those with a bad
+// or duplicate index and the one pod that each index keeps.
 func chooseBadIndexes(pods []*jobpolicyv1.ActivePod, completions int32) (bad []removal, rest []*jobpolicyv1.ActivePod) {
 	keeper := map[int32]int{}
 	for i, pod := range pods {

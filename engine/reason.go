@@ -34,8 +34,8 @@ const (
 	eventResumed   = "Resumed"
 	// Event: the Job is complete.
 	eventCompleted = "Completed"
-	// Event: more pods succeeded than the Job asked for.
+	// Event: more pods succeeded than the Job requires.
 	eventTooManySucceededPods = "TooManySucceededPods"
-	// Event: an annotation of ours cannot be read.
+	// Event: one of our annotations cannot be read.
 	eventInvalidAnnotation = "InvalidAnnotation"
 )

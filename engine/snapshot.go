@@ -19,23 +19,23 @@ const (
 	defaultPodNoun              = "pod"
 )
 
-// A snapshot is a request that passed validation, with its defaults filled in
-// and its index sets and times parsed. It is made by newSnapshot only, and
-// never changed. Code behind it may rely on this:
+// A snapshot is a request that passed validation, with its defaults filled in and its
+// index sets and times parsed. It is made by newSnapshot only, and never changed.
+// Later code may rely on this:
 //
-//  1. every message it dereferences is present;
+//  1. every message that it reads is present;
 //  2. counts and indexes are not negative, enums have known values;
 //  3. no two rows share a UID;
 //  4. an INDEXED job has completions;
-//  5. ready and trackedActive are not above active.
+//  5. ready and trackedActive are not more than active.
 type snapshot struct {
 	req *jobpolicyv1.DecideJobRequest
 	lifetime
 	pods    *jobpolicyv1.PodSummary
 	indexed bool
 
-	// Index sets as the request holds them; those of the status are cut to
-	// what spec.completions allows, because a Job may have been scaled down.
+	// Index sets as the request holds them; those of the status hold only indexes below
+	// spec.completions, because a Job may have been scaled down.
 	completed, failedIndexes      indexset.Set
 	active, terminating, inFlight indexset.Set
 	// Indexes of pods without a row. Those of failed ones matter only with limits
@@ -80,7 +80,7 @@ func (s *snapshot) readSettings(settings *jobpolicyv1.Settings) {
 	}
 }
 
-// podNoun is what texts call a pod, if the caller says nothing else.
+// podNoun is what texts call a pod: what the caller said, or the default.
 func podNoun(said string) string {
 	if said == "" {
 		return defaultPodNoun
@@ -105,19 +105,18 @@ func (s *snapshot) readSets() {
 	s.unlistedFailed = readSet(s.req.GetUnlistedPods().GetFailedIndexes()).Below(completions)
 }
 
-// perIndex reports whether failures are limited index by index.
+// perIndex reports whether failures are limited per index.
 func (s *snapshot) perIndex() bool { return s.spec.BackoffLimitPerIndex != nil }
 
-// replaceFailedOnly reports whether a pod that is being deleted is neither
-// failed nor replaceable before it ends. A pod failure policy implies it,
-// because the policy can only judge how a pod ended (upstream
-// onlyReplaceFailedPods, v1.36).
+// replaceFailedOnly reports whether a pod that is being deleted counts as failed and
+// may be replaced only after it has ended. A pod failure policy implies this, because
+// the policy looks at how a pod ended (upstream onlyReplaceFailedPods, v1.36).
 func (s *snapshot) replaceFailedOnly() bool {
 	return s.spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
 		s.spec.GetPodFailurePolicy() != nil
 }
 
-// inRange reports whether a pod's index is one the Job asks for. Pods of a
+// inRange reports whether a pod's index is one of the Job's indexes. Pods of a
 // NON_INDEXED Job have no index and are always in range.
 func (s *snapshot) inRange(index *int32) bool {
 	return !s.indexed || hasIndexBelow(index, s.spec.GetCompletions())
@@ -133,18 +132,17 @@ func (s *snapshot) second() *timestamppb.Timestamp {
 	return timestamppb.New(s.now.Truncate(time.Second))
 }
 
-// deleting reports whether the Job, or its namespace with all that is in it, is
-// being deleted.
+// deleting reports whether the Job or its namespace is being deleted.
 func (s *snapshot) deleting() bool { return s.spec.GetDeleting() || s.req.GetNamespaceDeleting() }
 
-// deferredUntil returns the time before which the caller does not want a step
-// taken. asked is false if the caller does not ask to leave it for later.
+// deferredUntil returns the earliest time at which the caller wants a step. asked is
+// false if the caller did not defer the step.
 func (s *snapshot) deferredUntil(step jobpolicyv1.Step) (until time.Time, asked bool) {
 	return deferral.Until(s.req.GetDeferrals(), step)
 }
 
-// deferred says that a step is left for later because the caller asks for it; nil
-// if it is not.
+// deferred says that a step is left for later because the caller asked for that; nil
+// if the step may be taken now.
 func (s *snapshot) deferred(step jobpolicyv1.Step, format string, args ...any) *jobpolicyv1.Wait {
 	until, asked := s.deferredUntil(step)
 	if !asked || !until.After(s.now) {
@@ -162,7 +160,7 @@ func (s *snapshot) spacesStatuses() bool {
 }
 
 // atomicRelease reports whether the caller releases pods together with the status
-// that counts them, so that they need no record in between.
+// that counts them, so that the status need not record them in between.
 func (s *snapshot) atomicRelease() bool { return s.req.GetSettings().GetAtomicRelease() }
 
 func uidSet(uids [][]byte) map[string]bool {

@@ -9,10 +9,10 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// The lists of a status may be long: 100000 indexes, 500 UIDs. They are built
-// once and compared as what they mean, never copied message by message.
+// The lists of a status may be long: 100000 indexes, 500 UIDs. They are built once
+// and compared by their meaning, and never copied message by message.
 
-// withoutLists copies a status but for its index sets and UIDs.
+// withoutLists copies a status without its index sets and UIDs.
 func withoutLists(status *jobpolicyv1.JobStatus) *jobpolicyv1.JobStatus {
 	c := &jobpolicyv1.JobStatus{
 		StartTime:      proto.CloneOf(status.GetStartTime()),
@@ -30,8 +30,8 @@ func withoutLists(status *jobpolicyv1.JobStatus) *jobpolicyv1.JobStatus {
 	return c
 }
 
-// sameStatus reports whether two statuses say the same. Sets may be written in
-// other ranges, and where absence means empty, absent and empty are alike.
+// sameStatus reports whether two statuses mean the same. Equal sets may be written in
+// different ranges, and where absence means empty, absent and empty are equal.
 func sameStatus(a, b *jobpolicyv1.JobStatus) bool {
 	return sameSet(a.GetCompletedIndexes(), b.GetCompletedIndexes()) &&
 		(a.FailedIndexes == nil) == (b.FailedIndexes == nil) &&

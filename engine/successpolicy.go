@@ -25,8 +25,8 @@ func successPolicyMet(f facts) answer {
 	return no(fmt.Sprintf("rules met: none of %d; succeeded indexes: %d", len(rules), f.tally.succeeded))
 }
 
-// metSuccessRule finds the first rule that is met by succeeded indexes, which
-// are below completions. Without a success none is.
+// metSuccessRule finds the first rule that is met by succeeded indexes, which are
+// below completions. If no index succeeded, no rule is met.
 func metSuccessRule(policy *jobpolicyv1.SuccessPolicy, succeeded indexset.Set, completions int32) (i int, met bool) {
 	if succeeded.Empty() {
 		return 0, false
@@ -49,5 +49,5 @@ func successRuleMet(rule *jobpolicyv1.SuccessPolicyRule, succeeded indexset.Set,
 	return have == wanted.Len() || (rule.SucceededCount != nil && have >= int64(rule.GetSucceededCount()))
 }
 
-// metRuleText is upstream's (matchSuccessPolicy, v1.36).
+// metRuleText is upstream's text (matchSuccessPolicy, v1.36).
 func metRuleText(i int) string { return fmt.Sprintf("Matched rules at index %d", i) }

@@ -13,26 +13,26 @@ import (
 // A podRow is an unaccounted pod with what the tally found about it.
 type podRow struct {
 	pod *jobpolicyv1.UnaccountedPod
-	// inRange is false for a pod of an INDEXED Job without an index that the
-	// Job asks for. Such a pod is released but never counted.
+	// inRange is false for a pod of an INDEXED Job whose index is not one of the Job's.
+	// Such a pod is released but never counted.
 	inRange bool
-	// recorded is true when the UID stands in status.uncounted: its verdict
-	// was reached in an earlier round and stays (invariant I3).
+	// recorded is true when the UID is in status.uncounted: an earlier decision reached
+	// the verdict on this pod, and it stays (invariant I3).
 	recorded bool
 	// succeeded and failed are the verdict on the pod, recorded or new. At most
 	// one is true; both are false for a pod that is being deleted and may yet
 	// end either way.
 	succeeded, failed bool
-	// match is what the pod failure policy says of a pod that did not succeed.
-	// For one that has not ended it matters only when the Job has failed.
+	// match is what the pod failure policy says about a pod that did not succeed. For a
+	// pod that has not ended it matters only when the Job has failed.
 	match policyMatch
 }
 
-// isNew reports whether the pod's end is seen for the first time.
+// isNew reports whether the pod's end is not recorded yet.
 func (r podRow) isNew() bool { return !r.recorded && r.inRange }
 
-// A tally is what the pods add up to, once everything that was seen is
-// included: what is accounted for, what is recorded, and what is new.
+// A tally holds the totals over all pods: those accounted for, those recorded, and
+// those that are new.
 type tally struct {
 	// rows are in order of index, then UID.
 	rows []podRow
@@ -83,8 +83,8 @@ func (t *tally) tallyIndexes(s *snapshot) {
 		if r.succeeded {
 			succeeded = append(succeeded, r.pod.GetIndex())
 		}
-		// A recorded pod has failed its index when it was recorded, or not at
-		// all: it may have been deleted for a verdict.
+		// A recorded pod failed its index when it was recorded, or it never does: it may
+		// have been deleted because of a verdict.
 		if s.perIndex() && r.failed && !r.recorded && exhaustsIndex(s, r) {
 			failed = append(failed, r.pod.GetIndex())
 		}

@@ -13,7 +13,7 @@ import (
 
 const maxTTLSeconds = 1<<31 - 1
 
-// A ttl is how long a finished Job is kept, and who says so.
+// A ttl is how long a finished Job is kept, and where that was set.
 type ttl struct {
 	seconds int64
 	source  string
@@ -23,8 +23,8 @@ type ttl struct {
 // An expiration is when a finished Job is to be deleted.
 type expiration struct {
 	ttl
-	// limited says that the Job has a time to live; known, that it says when it
-	// finished.
+	// limited says that the Job has a time to live; known says that its finish time is
+	// known.
 	limited, known bool
 	// at is when the time to live is over, if it is limited and known.
 	at time.Time
@@ -33,9 +33,9 @@ type expiration struct {
 // over reports whether the Job is to be deleted now.
 func (e expiration) over(now time.Time) bool { return e.limited && e.known && !e.at.After(now) }
 
-// expiration is that of a Job with a terminal condition. The time to live begins
-// when the Job finished, by the transition of that condition; one in the future
-// (clocks differ) only makes it end later.
+// expiration returns the expiration of a Job with a terminal condition. The time to
+// live begins at the last transition of that condition. If clocks differ and the
+// transition is in the future, the time to live only ends later.
 func (l lifetime) expiration(condition string) expiration {
 	var e expiration
 	e.ttl, e.limited = l.timeToLive(condition)
@@ -45,8 +45,8 @@ func (l lifetime) expiration(condition string) expiration {
 	return e
 }
 
-// expire deletes a finished Job when its time to live is over, and says until
-// when it is kept otherwise.
+// expire asks to delete a finished Job when its time to live is over, and otherwise
+// says until when it is kept.
 func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) {
 	e := resp.GetExplanation()
 	switch {
@@ -97,8 +97,8 @@ func (l lifetime) timeToLive(condition string) (t ttl, limited bool) {
 	return t, t.read(l.namespace, annotation.DefaultTTL)
 }
 
-// read takes the time to live from an annotation; false if there is none that can be
-// read.
+// read takes the time to live from an annotation; false if the annotation is absent
+// or cannot be read.
 func (t *ttl) read(annotations map[string]string, name string) bool {
 	r := annotation.Reader{Annotations: annotations}
 	seconds, ok := r.Number(name, "a whole number of seconds", 0, maxTTLSeconds)

@@ -3,8 +3,8 @@ package engine
 // kubernetesUIDBytes is the length of the UIDs that Kubernetes gives out.
 const kubernetesUIDBytes = 16
 
-// uids is a set of UIDs. Those of Kubernetes need no memory of their own: a request
-// may hold 100000.
+// uids is a set of UIDs. UIDs of Kubernetes need no allocation each, because a
+// request may hold 100000.
 type uids struct {
 	kubernetes map[[kubernetesUIDBytes]byte]bool
 	others     map[string]bool

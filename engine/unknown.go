@@ -11,7 +11,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Field numbers that the contract sets aside, in every message of a request, for
+// The contract reserves these field numbers, in every message of a request, for
 // fields that an engine may ignore if it does not know them.
 const (
 	firstIgnorable = 1000
@@ -30,11 +30,11 @@ var ignoredValues = map[protoreflect.FullName]bool{
 	"jobpolicy.v1.Deferral.step": true, // The caller refuses a decision that takes the step all the same.
 }
 
-// CheckKnown returns an *UnsupportedError if a request has a field or an enum
-// value, at any depth, that this engine does not know and must not ignore. What
-// is only half understood would be decided wrongly. It looks in the order of the
-// fields' declaration, so that the same request is always refused for the same
-// reason. It allocates nothing for a row, but for a list in it.
+// CheckKnown returns an *UnsupportedError if a request has a field or an enum value,
+// at any depth, that this engine does not know and must not ignore. A decision on a
+// request that is only partly understood would be wrong. It checks the fields in the
+// order of their declaration, so that the same request is always refused for the same
+// reason. It allocates nothing for a row, except for a list in it.
 func CheckKnown(req proto.Message) error {
 	m := req.ProtoReflect()
 	if found := planOf(m.Descriptor()).check(m); found != nil {
@@ -56,7 +56,7 @@ func Unsupported(path string, number protowire.Number) *UnsupportedError {
 // that are messages or enums.
 type lookPlan []look
 
-// A look is one such field. Exactly one of message and values is set.
+// A look is one field of a lookPlan. Exactly one of message and values is set.
 type look struct {
 	field   protoreflect.FieldDescriptor
 	message *lookPlan
@@ -159,7 +159,7 @@ func (l *look) check(value protoreflect.Value) *UnsupportedError {
 	return nil
 }
 
-// at puts the path of the message before the field; of nothing it makes nothing.
+// at puts the path of the message before the field. For nil it returns nil.
 func (e *UnsupportedError) at(path string) *UnsupportedError {
 	if e != nil {
 		e.Field = join(path, e.Field)

@@ -6,35 +6,35 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A request may leave finished pods out and only count them (unlisted_pods).
-// They are listed in a later round: every round records and releases listed
-// ones, which makes room. Until then:
+// A request may leave finished pods out and only count them (unlisted_pods). A later
+// request lists them: every decision records and releases listed pods, which makes
+// room. Until then:
 //
-//   - Unlisted successes count. It is known how many succeeded, and of an INDEXED
-//     Job which indexes.
-//   - Unlisted failures count towards backoffLimit where it is certain that they
-//     do (unlistedFailuresCount).
-//   - A rule by which the Job fails looks at what is listed or certain. More
-//     pods can only add to that, so its verdict stands. Which of these rules is
-//     named may depend on what was listed first.
-//   - A rule by which the Job succeeds waits while unlisted failures may fail the
-//     Job (unlistedMayFail), because rules of failure go before it.
-//   - No pod is created that an unlisted failure may make superfluous: none at
-//     all, or with limits per index none for the indexes of unlisted failures.
+//   - Unlisted successes count. The request says how many pods succeeded, and of an
+//     INDEXED Job which indexes.
+//   - Unlisted failures count towards backoffLimit if it is certain that they count
+//     (unlistedFailuresCount).
+//   - A rule by which the Job fails uses only what is listed or certain. More pods
+//     can only add failures, so its verdict is right. Which of these rules decides
+//     may depend on what was listed first.
+//   - A rule by which the Job succeeds waits while unlisted failures may fail the Job
+//     (unlistedMayFail), because the failure rules come before it.
+//   - No pod is created that an unlisted failure may make unnecessary: with limits
+//     per index, none for the indexes of unlisted failures; otherwise none at all.
 //   - No terminal condition is set.
 //
-// Unlisted pods that are being deleted, and will be judged by how they end, hold
-// up nothing but the terminal condition.
+// Unlisted pods that are being deleted, and that count only after they have ended,
+// delay nothing but the terminal condition.
 
-// unlistedFailuresCount reports whether every unlisted pod that did not succeed
-// is known to count as failed. It is not where such a pod may yet succeed, be
-// ignored by the failure policy, or have an index that the Job does not ask for.
+// unlistedFailuresCount reports whether every unlisted pod that did not succeed is
+// known to count as failed. That is not known if such a pod may still succeed, may be
+// ignored by the failure policy, or may have an index that is out of range.
 func (s *snapshot) unlistedFailuresCount() bool {
 	return !s.indexed && !s.replaceFailedOnly()
 }
 
-// unlistedFailures is how many unlisted pods have failed already. Those that are
-// being deleted and have not ended say nothing before they do.
+// unlistedFailures is how many unlisted pods have failed already. If pods count only
+// after they have ended, those that are still ending are not included.
 func (s *snapshot) unlistedFailures() int32 {
 	u := s.req.GetUnlistedPods()
 	if !s.replaceFailedOnly() {
@@ -43,8 +43,8 @@ func (s *snapshot) unlistedFailures() int32 {
 	return u.GetFailed() - u.GetEnding()
 }
 
-// uncertainFailures is how many unlisted pods have failed of which it is not
-// known whether and how they count.
+// uncertainFailures is how many unlisted pods have failed without it being known
+// whether and how they count.
 func (s *snapshot) uncertainFailures() int32 {
 	if s.unlistedFailuresCount() {
 		return 0
@@ -80,7 +80,7 @@ func (s *snapshot) hasFailJobRule() bool {
 	return false
 }
 
-// succeedIfSeen is success, unless failures have to be looked at first.
+// succeedIfSeen is success, unless unlisted failures have to be listed first.
 func succeedIfSeen(f facts, reason, message, detail string) answer {
 	if f.unlistedMayFail() {
 		return no(fmt.Sprintf("%s, failed %ss that have to be looked at first: %d", detail, f.noun, f.uncertainFailures()))

@@ -13,7 +13,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Limits of the contract; each stands in the proto file beside its field.
+// Limits of the contract; the proto files have each one at its field.
 const (
 	maxRequestIDBytes   = 128
 	maxNameBytes        = 253
@@ -35,13 +35,13 @@ const (
 	maxListedViolations = 100
 )
 
-// A checker collects violations. It goes on after the first one, so that a
-// caller can mend its request in one go. A request may hold 100000 rows, nearly
-// always right ones: texts are made only of what is wrong.
+// A checker collects violations. It continues after the first one, so that a caller
+// can correct all of them at once. A request may hold 100000 rows, nearly always
+// valid ones, so texts are made only for violations.
 type checker struct {
 	violations []FieldViolation
-	// items are the list elements and messages that are being looked at, outermost
-	// first. The fields that checks name are relative to the last one.
+	// items are the list elements and messages that are being checked, outermost first.
+	// Field names in checks are relative to the last one.
 	items []item
 }
 
@@ -51,10 +51,10 @@ type item struct {
 	index int
 }
 
-// noIndex is the index of a message that stands in no list.
+// noIndex is the index of a message that is not in a list.
 const noIndex = -1
 
-// enter makes an element of a list the one that fields are relative to.
+// enter makes field names relative to an element of a list.
 func (c *checker) enter(list string, index int) {
 	c.items = append(c.items, item{list, index})
 }
@@ -62,7 +62,7 @@ func (c *checker) enter(list string, index int) {
 // leave undoes the last enter.
 func (c *checker) leave() { c.items = c.items[:len(c.items)-1] }
 
-// within makes a message the one that fields are relative to, until leave.
+// within makes field names relative to a message, until leave.
 func (c *checker) within(message string) { c.enter(message, noIndex) }
 
 // path is the full name of a field of the current element; of the element
@@ -95,8 +95,8 @@ func (c *checker) require(ok bool, field, format string, args ...any) bool {
 	return ok
 }
 
-// full reports that no further violation would be listed: the rest of a long
-// list need not be looked at.
+// full reports that no further violation would be listed, so that the rest of a long
+// list need not be checked.
 func (c *checker) full() bool { return len(c.violations) >= maxListedViolations }
 
 // validate is the only way into the engine. It checks everything that later

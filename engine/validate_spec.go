@@ -118,7 +118,8 @@ func (c *checker) conditions(conditions []*jobpolicyv1.JobCondition) {
 			foreign++
 		}
 	}
-	// The engine's own do not count: a status that it wrote must be accepted.
+	// The engine's own conditions do not count, because a status that it wrote must be
+	// accepted.
 	if !c.require(foreign <= maxConditions, "status.conditions",
 		"must have at most %d entries of types that the engine does not write, has %d", maxConditions, foreign) {
 		return

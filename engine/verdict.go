@@ -2,15 +2,14 @@ package engine
 
 import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 
-// A verdict is how a Job ends. Whether it may be declared yet is a different
-// question: see publish.go.
+// A verdict is how a Job ends. publish.go decides whether it may be declared yet.
 type verdict struct {
 	kind            verdictKind
 	reason, message string
 	// rule is the rule that reached it.
 	rule jobpolicyv1.Rule
-	// policyRule is the position of the rule in the Job's pod failure policy or
-	// success policy, if it is one of these by which the Job ends.
+	// policyRule is the position of the rule in the Job's pod failure policy or success
+	// policy, if the Job ends by such a rule.
 	policyRule *int32
 }
 
@@ -24,13 +23,13 @@ const (
 
 func (v verdict) reached() bool { return v.kind != undecided }
 
-// facts are what the rules look at.
+// facts are what the rules read.
 type facts struct {
 	*snapshot
 	tally tally
 }
 
-// An answer is what one rule says: a verdict, or why not.
+// An answer is the answer of one rule: a verdict, or why there is none.
 type answer struct {
 	verdict verdict
 	detail  string
@@ -48,7 +47,8 @@ func success(reason, message, detail string) answer {
 	return answer{verdict{kind: succeeds, reason: reason, message: message}, detail}
 }
 
-// byPolicyRule says by which rule of a policy a verdict was reached, if it was.
+// byPolicyRule adds the rule of a policy by which the verdict was reached, if there
+// is a verdict.
 func (a answer) byPolicyRule(i int) answer {
 	if a.verdict.reached() {
 		index := int32(i)
@@ -63,10 +63,10 @@ type rule struct {
 	ask  func(facts) answer
 }
 
-// verdictRules returns the rules in the order in which they are asked; the
-// first verdict stands. This order is the specification. It is upstream's
-// (syncJob, v1.36): what was declared before, then failure, then success. What a
-// rule makes of pods that the request does not list stands in unlisted.go.
+// verdictRules returns the rules in the order in which they are asked; the first
+// verdict wins. This order is the specification. It is upstream's (syncJob, v1.36):
+// what was declared before, then failure, then success. unlisted.go says how rules
+// treat pods that the request does not list.
 func verdictRules() []rule {
 	return []rule{
 		{jobpolicyv1.Rule_RULE_SUCCESS_ALREADY_DECLARED, successAlreadyDeclared},
@@ -92,7 +92,7 @@ func RuleNames() []string {
 	return names
 }
 
-// An asked rule is one that was asked, with its answer.
+// asked is a rule that was asked, with its answer.
 type asked struct {
 	rule   jobpolicyv1.Rule
 	answer answer

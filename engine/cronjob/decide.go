@@ -11,8 +11,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Decide says what is to become of one CronJob. It reads nothing but req, does
-// not change it, and gives the same answer to the same request.
+// Decide decides what to do about one CronJob. It reads only req, does not change it,
+// and gives the same answer to the same request.
 //
 // Errors are *engine.InvalidRequestError, for a request that breaks the contract,
 // and *engine.UnsupportedError, for one with fields or values that this engine
@@ -53,7 +53,7 @@ func decide(s *snapshot) *jobpolicyv1.DecideCronJobResponse {
 	return assemble(f, judge(f), takeHistory(s, f.runs))
 }
 
-// assemble makes a decision of the first kind of step that is due.
+// assemble builds the decision: the first kind of step that is due.
 func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobResponse {
 	last := answers[len(answers)-1].answer
 	resp := &jobpolicyv1.DecideCronJobResponse{
@@ -85,14 +85,15 @@ func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobRes
 	return resp
 }
 
-// onlyJobsKnow reports whether Jobs are to be deleted that alone know when the
-// last run was scheduled. The status has to know first.
+// onlyJobsKnow reports whether the Jobs to be replaced are the only record of when
+// the last run was scheduled. Then the status must be written before they are
+// deleted.
 func onlyJobsKnow(f facts, last answer) bool {
 	return len(last.replaces) > 0 && !proto.Equal(f.runs.lastScheduled, f.status.GetLastScheduleTime())
 }
 
-// furtherEvents are those of the rules, and of what was written but makes no
-// sense. What a rule that edits has to tell is told with the edits.
+// furtherEvents are the events of the rules, and those about invalid fields and
+// annotations. The events of a rule that edits the CronJob come with the edits.
 func furtherEvents(f facts, answers []asked, h history, edited bool) []*jobpolicyv1.JobEvent {
 	var events []*jobpolicyv1.JobEvent
 	for _, a := range answers {
@@ -110,8 +111,8 @@ func furtherEvents(f facts, answers []asked, h history, edited bool) []*jobpolic
 	return events
 }
 
-// nextStatus is the status that follows from the Jobs. The run that alreadyStarted
-// found is the last one.
+// nextStatus is the status that follows from the Jobs. If alreadyStarted found the
+// Job of the due run, that run is the last one.
 func nextStatus(f facts, last answer) *jobpolicyv1.CronJobStatus {
 	next := f.runs.nextStatus()
 	if last.processed {
@@ -120,7 +121,7 @@ func nextStatus(f facts, last answer) *jobpolicyv1.CronJobStatus {
 	return canonical(next)
 }
 
-// canonical is the status with one form for each meaning.
+// canonical returns the status in a form that is equal for equal meanings.
 func canonical(status *jobpolicyv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
 	c := proto.CloneOf(status)
 	if c == nil {
@@ -129,7 +130,7 @@ func canonical(status *jobpolicyv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
 	return c
 }
 
-// combinedEdits are the edits that every rule asks for, and what is to be kept of
+// combinedEdits are the edits that the rules ask for, and the annotation that records
 // an edit of the schedule; nil if there are none.
 func combinedEdits(f facts, answers []asked) *jobpolicyv1.CronJobEdits {
 	edits := &jobpolicyv1.CronJobEdits{}
@@ -164,7 +165,7 @@ func deletionEvents(deletes []*jobpolicyv1.DeleteJob) []*jobpolicyv1.JobEvent {
 }
 
 // staleness says what the caller has written but not yet seen, and what it has to
-// read anew; nil if its view is current.
+// read again; nil if its view is current.
 func staleness(f *jobpolicyv1.CronJobFreshness) (*jobpolicyv1.Wait, jobpolicyv1.Requirement) {
 	if older(f.GetCronJobObserved(), f.GetCronJobWritten()) {
 		return &jobpolicyv1.Wait{

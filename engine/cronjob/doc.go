@@ -1,4 +1,4 @@
-// Package cronjob decides what is to become of Kubernetes CronJobs.
+// Package cronjob decides what a controller does about Kubernetes CronJobs.
 //
 // Decide is a pure function from a snapshot of one CronJob, and the Jobs that it
 // controls, to a decision. It has no clock, no time zone and no memory: all three
@@ -8,49 +8,50 @@
 //
 // # What a caller does
 //
-//  1. Read the CronJob and every Job whose controller reference names it, by UID.
-//     Say in CronJobFreshness what of your own writes you may not see yet.
+//  1. Read the CronJob and every Job whose controller reference names it, by UID. Say
+//     in CronJobFreshness which of your own writes you may not see yet.
 //  2. Call Decide. On DISPOSITION_INCOMPLETE, look up past every cache the Jobs in
 //     status.active that have no row, and call again with a row for each that is
 //     there and with absent_jobs for the others.
-//  3. Carry the decision out in the order of DecideCronJobResponse. It is one kind
-//     of step: a creation with the deletions that make room for it, or a status, or
-//     edits, or deletions by the history limits. What else is due follows in the
-//     next decisions, so that a step that keeps failing holds up none before it.
+//  3. Carry the decision out in the order of DecideCronJobResponse. It is one kind of
+//     step: a creation with the deletions that make room for it, or a status, or
+//     edits, or deletions by the history limits. If more is due, the next decisions
+//     follow in this order, so that a step that keeps failing does not hold up the
+//     steps before it.
 //  4. Ask again when the CronJob or one of its Jobs changes, at requeue_time, and
-//     when follow_up says so. When a creation finds that its name is taken: if the CronJob controls that
-//     Job, it was created; if not, ask again with name_taken. When it fails
-//     otherwise, ask in deferrals to leave STEP_CREATE_JOB for later.
+//     when follow_up says so. If the name of a Job to create is taken: if the CronJob
+//     controls the Job of that name, it counts as created; if not, ask again with
+//     name_taken. If a creation fails for another reason, defer STEP_CREATE_JOB.
 //
 // # How a decision is made
 //
 //	validate → read → rules → status, edits, history → explain
 //
-// The rules (see RuleNames) are asked in order whether a run is to be started;
-// the first that decides is listed as the deciding one. Of the times that are due
-// since the last run, or since the CronJob was created, only the latest is
-// started, however many there are.
+// The rules (see RuleNames) decide whether a run is started. They are asked in order,
+// and the first that decides is the deciding rule. Of all times that have come since
+// the last run, or since the CronJob was created, only the latest is started.
 //
 // # What keeps a run from being started twice
 //
-// A Job's name follows from its scheduled time, so a second creation finds the
-// first Job. Once the Job is seen, its scheduled time counts as the last one,
-// whether or not a status says so. The status comes after the Job and is made
-// from the Jobs that are there: status.active lists the UIDs of the unfinished
-// runs, and nothing else.
+// A Job's name follows from its scheduled time, so a second creation finds the first
+// Job. Once the Job is seen, its scheduled time counts as the last one, whether or
+// not a status says so. The status is written after the Job is created, and is made
+// from the Jobs that exist: status.active lists the UIDs of the unfinished runs, and
+// nothing else.
 //
 // # Events
 //
-// Types, reasons and words are those of the built-in controller (v1.36). What
-// stays true for long is not told again at each look: that a run is held back by
-// the concurrency policy, was missed, or that a Job is unexpected, is news for a
-// minute; that times were missed, or that TZ= stands in the schedule, is told when
-// a Job is created. Reasons of our own are FailedCreate for a name that is taken,
-// InvalidSpec, InvalidAnnotation and SuspendedAfterFailures.
+// Types, reasons and messages are those of the built-in controller (v1.36). An event
+// about something that stays true is not repeated with every decision. That the
+// concurrency policy holds a run back, that a run was missed, or that a Job is
+// unexpected, is reported for one minute. That times were missed, or that the
+// schedule contains TZ=, is reported when a Job is created. Our own reasons are
+// FailedCreate for a name that is taken, InvalidSpec, InvalidAnnotation and
+// SuspendedAfterFailures.
 //
 // # When a schedule is due
 //
-// ListScheduledRuns says when schedules are due next and what they missed, by the
-// same functions that Decide asks: for dashboards, and for controllers that start
-// something else than Jobs.
+// ListScheduledRuns says when schedules are due next and what they missed, with the
+// same functions that Decide uses. It is for dashboards, and for controllers that
+// start something other than Jobs.
 package cronjob

@@ -16,22 +16,24 @@ import (
 
 // A due says what the schedule asks for at the decision's time.
 type due struct {
-	// after is what the schedule is asked from: the last run, or the creation of
-	// the CronJob, or the last edit of its schedule.
+	// after is the time after which runs are due: that of the last run, or the creation
+	// of the CronJob, or the last edit of its schedule.
 	after time.Time
-	// at is the latest time since then, unless it is zero.
+	// at is the latest due time since then; zero if there is none.
 	at time.Time
 	// start is at with its jitter.
 	start time.Time
-	// times is how many there are since then, at included.
+	// times is how many due times there are since then, including at.
 	times int64
-	// next is the one after at, or after after; zero if there is none.
+	// next is the schedule's next time after at or, if at is zero, after after; zero if
+	// there is none.
 	next time.Time
-	// observed is what is to be kept of the schedule's edit; empty if nothing is.
+	// observed is the value of the annotation that records the schedule's edit; empty if
+	// nothing new has to be recorded.
 	observed string
 }
 
-// takeDue asks the schedule, which must have been read.
+// takeDue asks the schedule, which must be readable.
 func takeDue(s *snapshot, r runs) due {
 	after, observed := s.spec.GetCreationTime().AsTime(), ""
 	if r.lastScheduled != nil {
@@ -48,13 +50,14 @@ func takeDue(s *snapshot, r runs) due {
 	return d
 }
 
-// skipBeforeEdit begins anew at the last edit of the schedule. The edit itself
-// cannot be seen, but that the schedule is another than before, at the first
-// look. Where no schedule was observed yet, a CronJob that is new has not been
-// edited. What is to be kept of the edit is empty if nothing is.
+// skipBeforeEdit skips the times before the last edit of the schedule. The engine
+// cannot see the edit itself, only that the schedule differs from the observed one;
+// the first decision that sees this counts as the time of the edit. A new CronJob
+// without an observed schedule has not been edited. observed is empty if nothing new
+// has to be recorded.
 func skipBeforeEdit(s *snapshot, r runs, after time.Time) (from time.Time, observed string) {
 	edited := s.opts.observed.since
-	// An edit that is yet to come was seen while the clock was ahead.
+	// An edit in the future was seen while the clock was ahead.
 	if s.opts.observed.schedule != s.scheduleSeen() || edited.IsZero() || edited.After(s.now) {
 		isNew := s.opts.observed.since.IsZero() && r.lastScheduled == nil && s.isNews(after)
 		edited = s.now.Truncate(time.Second)
@@ -69,9 +72,9 @@ func skipBeforeEdit(s *snapshot, r runs, after time.Time) (from time.Time, obser
 	return after, observed
 }
 
-// jitter is how much later than scheduled a run starts: anything up to what the
-// CronJob asks for, always the same for the same run, and never so much that the
-// next run is due before, nor the calendar ends.
+// jitter is how much later than scheduled a run starts: at most what the CronJob asks
+// for, always the same for the same run, and never so much that the next run is due
+// or the calendar ends before the start.
 func jitter(s *snapshot, d due) time.Duration {
 	most := min(s.opts.startJitter, timestamp.Last.Unix()-d.at.Unix())
 	if !d.next.IsZero() {
@@ -108,8 +111,8 @@ func (s *snapshot) lastChance(d due) (time.Time, bool) {
 	return time.Unix(d.start.Unix()+seconds+1, 0).UTC(), true
 }
 
-// manyMissed reports whether more times were missed than a CronJob misses when
-// all is well. Those that could not start any more do not count.
+// manyMissed reports whether more times were missed than is normal for a CronJob.
+// Times whose starting deadline has passed do not count.
 func (s *snapshot) manyMissed(d due) bool {
 	if d.times <= schedule.CountLimit {
 		return false
@@ -122,10 +125,10 @@ func (s *snapshot) manyMissed(d due) bool {
 	return s.schedule.Count(after, s.now) > schedule.CountLimit
 }
 
-// A run is one that is to be started.
+// A run is a run to be started.
 type run struct {
 	name string
-	// scheduled is absent for a run that was asked for.
+	// scheduled is nil for a run that someone asked for.
 	scheduled   *timestamppb.Timestamp
 	annotations map[string]string
 }
@@ -142,8 +145,8 @@ func (s *snapshot) scheduledRun(at time.Time) run {
 	}
 }
 
-// scheduledName is upstream's (getJobName, v1.36), so that a run that either
-// controller started is never started by the other one.
+// scheduledName is upstream's name (getJobName, v1.36), so that neither controller
+// starts a run that the other has started.
 func (s *snapshot) scheduledName(at time.Time) string {
 	return fmt.Sprintf("%s-%d", s.req.GetCronJob().GetName(), at.Unix()/60)
 }
@@ -156,8 +159,8 @@ func (s *snapshot) askedRun() run {
 	}
 }
 
-// shortHash has 6 characters, so that with the longest name of a CronJob a Job's
-// name keeps to 63. It has no vowels and spells no words.
+// shortHash has 6 characters, so that even with the longest name of a CronJob the
+// Job's name has at most 63. It has no vowels, so it spells no words.
 func shortHash(text string) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	h := fnv.New64a()

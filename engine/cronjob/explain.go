@@ -14,7 +14,7 @@ import (
 // maxListedSkipped is how many skipped runs an explanation lists.
 const maxListedSkipped = 10
 
-// explain writes down how the decision came about.
+// explain says how the decision came about.
 func explain(f facts, answers []asked, h history, resp *jobpolicyv1.DecideCronJobResponse) *jobpolicyv1.CronJobExplanation {
 	e := &jobpolicyv1.CronJobExplanation{Kept: explainKept(f.snapshot, f.runs, h, resp.GetDelete())}
 	for _, a := range answers {
@@ -40,9 +40,9 @@ func explain(f facts, answers []asked, h history, resp *jobpolicyv1.DecideCronJo
 	return e
 }
 
-// earlyRun waits for the first scheduled time that a Job names and that is yet to
-// come: then the Job is like others, for status.lastScheduleTime and for the
-// history limits. nil if there is none.
+// earlyRun waits for the earliest scheduled time of a Job that is in the future. From
+// then on the Job counts like others for status.lastScheduleTime and for the history
+// limits. nil if there is none.
 func earlyRun(s *snapshot) *jobpolicyv1.Wait {
 	var first *jobpolicyv1.OwnedJob
 	for _, job := range s.jobs {
@@ -103,8 +103,8 @@ func summarize(last answer, resp *jobpolicyv1.DecideCronJobResponse) string {
 	return strings.Join(parts, "; ")
 }
 
-// requeueTime is the earliest time at which a wait ends by itself (invariant I11:
-// none that has passed).
+// requeueTime is the earliest future time at which a wait ends by itself (invariant
+// I11).
 func requeueTime(waits []*jobpolicyv1.Wait, now time.Time) *timestamppb.Timestamp {
 	var earliest *timestamppb.Timestamp
 	for _, w := range waits {
@@ -119,7 +119,7 @@ func requeueTime(waits []*jobpolicyv1.Wait, now time.Time) *timestamppb.Timestam
 	return proto.CloneOf(earliest)
 }
 
-// dose is as much of an explanation as the caller asks for.
+// dose reduces an explanation to what the caller asked for.
 func dose(e *jobpolicyv1.CronJobExplanation, explain jobpolicyv1.Explain) *jobpolicyv1.CronJobExplanation {
 	switch explain {
 	case jobpolicyv1.Explain_EXPLAIN_NONE:

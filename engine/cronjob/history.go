@@ -8,28 +8,28 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// maxListedKept is how many Jobs an explanation says why they are kept.
+// maxListedKept is how many kept Jobs an explanation lists.
 const maxListedKept = 100
 
-// A history says which Jobs go by the history limits, and why the others stay.
+// A history says which Jobs the history limits delete, and why the others are kept.
 type history struct {
 	deletes []*jobpolicyv1.OwnedJob
-	// kept is why, by UID, for the finished Jobs.
+	// kept holds, by UID, why a finished Job is kept.
 	kept   map[string]kept
 	events []*jobpolicyv1.JobEvent
 }
 
-// A kept is why a Job is kept, and in words.
+// A kept is the reason why a Job is kept, as a value and as text.
 type kept struct {
 	reason jobpolicyv1.KeepReason
 	detail string
 }
 
 // takeHistory applies the history limits, each to its own kind of finished Jobs,
-// whoever made them: the oldest go first (upstream removeOldestJobs, v1.36).
-// Failed runs that count for suspend_after_failures stay, up to as many as are
-// counted. So do runs that were started before their time, because the clock was
-// ahead: but for their Jobs, they would start once more.
+// whoever created them. The oldest are deleted first (upstream removeOldestJobs,
+// v1.36). Failed runs that count for suspend_after_failures are kept, as many as that
+// option counts. Runs that were started before their time, because the clock was
+// ahead, are kept too: without their Jobs they would start again.
 func takeHistory(s *snapshot, r runs) history {
 	h := history{kept: map[string]kept{}}
 	counted := make(map[string]bool)
@@ -71,8 +71,8 @@ func (h *history) limit(s *snapshot, field string, outcome jobpolicyv1.JobOutcom
 	h.keep(jobpolicyv1.KeepReason_KEEP_REASON_WITHIN_LIMIT, finished[over:], "one of the newest %d (%s)", *limit, field)
 }
 
-// isScheduled tells a run of the schedule, which is known by its name, from a Job
-// that somebody annotated.
+// isScheduled reports whether a Job is a run of the schedule, by its name, and not
+// just a Job to which someone added the annotation.
 func (s *snapshot) isScheduled(job *jobpolicyv1.OwnedJob) bool {
 	return job.GetScheduledTime() != nil && job.GetName() == s.scheduledName(job.GetScheduledTime().AsTime())
 }
@@ -84,7 +84,7 @@ func (h *history) keep(reason jobpolicyv1.KeepReason, jobs []*jobpolicyv1.OwnedJ
 	}
 }
 
-// byStart orders Jobs by when they started; those that did not come last.
+// byStart orders Jobs by their start time; Jobs that have not started come last.
 func byStart(a, b *jobpolicyv1.OwnedJob) int {
 	switch {
 	case a.GetStartTime() == nil && b.GetStartTime() == nil:
@@ -101,8 +101,8 @@ func notDeleting(jobs []*jobpolicyv1.OwnedJob) []*jobpolicyv1.OwnedJob {
 	return slices.DeleteFunc(slices.Clone(jobs), (*jobpolicyv1.OwnedJob).GetDeleting)
 }
 
-// explainKept says of every Job that is not deleted why it is kept, as far as the
-// list goes.
+// explainKept says why each Job that is not deleted is kept, up to the limit of the
+// list.
 func explainKept(s *snapshot, r runs, h history, deleted []*jobpolicyv1.DeleteJob) []*jobpolicyv1.KeptJob {
 	gone := make(map[string]bool, len(deleted))
 	for _, d := range deleted {

@@ -8,7 +8,7 @@ import (
 	"jobpolicy.dev/engine/schedule"
 )
 
-// Annotations that are upstream's, and their values.
+// Upstream's annotations, and their values.
 const (
 	annotationScheduledTime = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 	annotationInstantiate   = "cronjob.kubernetes.io/instantiate"
@@ -20,8 +20,8 @@ const (
 	maxSuspendAfterFailures = 100
 )
 
-// options are what a CronJob asks for by annotation, read. The zero value asks
-// for nothing.
+// options are the options that a CronJob sets in annotations. The zero value sets
+// none.
 type options struct {
 	startJitter          int64 // seconds
 	clock                schedule.Options
@@ -33,7 +33,7 @@ type options struct {
 	invalid              []string // what is wrong with those that are left aside
 }
 
-// An observation says which schedule was seen, and since when.
+// An observation says which schedule the engine saw, and since when.
 type observation struct {
 	schedule string
 	since    time.Time

@@ -7,16 +7,17 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Limits of the contract for ListScheduledRuns; each stands in the proto file
-// beside its field.
+// Limits of the contract for ListScheduledRuns; the proto file has each one at its
+// field.
 const (
 	maxSchedules    = 100
 	maxNextRuns     = 100
 	maxListedMissed = maxListedSkipped
 )
 
-// ListScheduledRuns says when schedules are due next, and what they missed, as
-// Decide does. Errors are those of Decide; a schedule that cannot be read is none.
+// ListScheduledRuns says when schedules are due next, and which times they missed, as
+// Decide does. Errors are those of Decide; a schedule that cannot be read is not an
+// error.
 func ListScheduledRuns(req *jobpolicyv1.ListScheduledRunsRequest) (*jobpolicyv1.ListScheduledRunsResponse, error) {
 	if err := engine.CheckKnown(req); err != nil {
 		return nil, err

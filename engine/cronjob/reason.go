@@ -21,11 +21,11 @@ const (
 	eventUnparseableSchedule = "UnparseableSchedule"
 	eventInvalidSchedule     = "InvalidSchedule"
 	eventUnsupportedSchedule = "UnsupportedSchedule"
-	// A Job that the CronJob does not control has the name of its next one.
+	// A Job that the CronJob does not control has the name of the CronJob's next Job.
 	eventFailedCreate = "FailedCreate"
 	// A field has a value that the API server would not admit.
 	eventInvalidSpec = "InvalidSpec"
-	// An annotation of ours cannot be read.
+	// One of our annotations cannot be read.
 	eventInvalidAnnotation = "InvalidAnnotation"
 	// The CronJob is suspended because its runs fail.
 	eventSuspendedAfterFailures = "SuspendedAfterFailures"

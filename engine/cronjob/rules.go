@@ -10,15 +10,15 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// facts are what the rules look at. due is empty as long as there is no schedule
-// that can be read.
+// facts are what the rules read. due is the zero value if the schedule cannot be
+// read.
 type facts struct {
 	*snapshot
 	runs runs
 	due  due
 }
 
-// An answer is what one rule says. It decides unless it is a no.
+// An answer is the answer of one rule. It decides unless it is a no.
 type answer struct {
 	decides bool
 	detail  string
@@ -56,7 +56,7 @@ func (a answer) waiting(reason jobpolicyv1.WaitReason, until time.Time) answer {
 	return a
 }
 
-// deferred waits because the caller left the creation of Jobs for later.
+// deferred adds a wait, because the caller deferred the creation of Jobs.
 func (a answer) deferred(until time.Time) answer {
 	a = a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, until)
 	a.waits[len(a.waits)-1].Step = jobpolicyv1.Step_STEP_CREATE_JOB
@@ -69,9 +69,9 @@ type rule struct {
 	ask  func(facts) answer
 }
 
-// startRules returns the rules in the order in which they are asked; the first
-// that decides stands. This order is the specification. It is upstream's
-// (syncCronJob, v1.36), with our own options between.
+// startRules returns the rules in the order in which they are asked; the first that
+// decides wins. This order is the specification. It is upstream's (syncCronJob,
+// v1.36), with the rules of our own options added.
 func startRules() []rule {
 	return []rule{
 		{jobpolicyv1.Rule_RULE_DELETING, deleting},
@@ -103,13 +103,13 @@ func RuleNames() []string {
 	return names
 }
 
-// An asked rule is one that was asked, with its answer.
+// asked is a rule that was asked, with its answer.
 type asked struct {
 	rule   jobpolicyv1.Rule
 	answer answer
 }
 
-// judge asks the rules until one decides, as the last always does.
+// judge asks the rules until one decides. The last one always decides.
 func judge(f facts) []asked {
 	var answers []asked
 	for _, r := range startRules() {
@@ -129,9 +129,9 @@ func deleting(f facts) answer {
 	return no("the CronJob is not being deleted")
 }
 
-// runNowAsked starts the run that somebody asks for by annotation, once for each
-// text. It comes before the schedule, so that a CronJob that is always busy gets
-// to it.
+// runNowAsked starts the run that someone asked for by annotation, once for each
+// text. It comes before the rules of the schedule, so that the run also starts in a
+// CronJob that always has scheduled runs.
 func runNowAsked(f facts) answer {
 	if f.opts.runNow == "" {
 		return no("nobody asks for a run")
@@ -161,7 +161,7 @@ func runNowAsked(f facts) answer {
 	return a
 }
 
-// startedFor finds the Job of a run that was asked for.
+// startedFor finds the Job of a run that someone asked for.
 func (s *snapshot) startedFor(text, name string) (*jobpolicyv1.OwnedJob, bool) {
 	for _, job := range s.jobs {
 		if job.GetAnnotations()[annotation.RunNow] == text {
@@ -189,8 +189,8 @@ func suspended(f facts) answer {
 	return no("the CronJob is not suspended")
 }
 
-// tooManyFailures suspends the CronJob, and keeps until when it has counted, so
-// that it gets as many new chances once somebody resumes it.
+// tooManyFailures suspends the CronJob, and records up to which time it has counted
+// failures. So the count begins at zero when someone resumes the CronJob.
 func tooManyFailures(f facts) answer {
 	n := len(f.runs.failures)
 	if f.opts.suspendAfter == 0 || n < f.opts.suspendAfter {
@@ -219,8 +219,8 @@ func unparsableSchedule(f facts) answer {
 		with(warning(eventUnparseableSchedule, "unparseable schedule: %q : %v", f.spec.GetSchedule(), f.scheduleErr))
 }
 
-// unsupportedZone warns of a zone in the schedule, which the API server does not
-// admit any more.
+// unsupportedZone warns about a time zone in the schedule, which the API server no
+// longer accepts.
 func (s *snapshot) unsupportedZone() []*jobpolicyv1.JobEvent {
 	if !s.zoneInSchedule {
 		return nil
@@ -261,8 +261,9 @@ func startingDeadlinePassed(f facts) answer {
 	return a
 }
 
-// alreadyStarted finds the Job that has the run's name, but not the annotation
-// by which runs are known: otherwise its time would be the last one.
+// alreadyStarted finds a Job that has the run's name but lacks the annotation that
+// marks runs. With the annotation, the Job's time would already count as that of the
+// last run.
 func alreadyStarted(f facts) answer {
 	name := f.scheduledName(f.due.at)
 	if _, started := f.named(name); started {
@@ -308,7 +309,7 @@ func concurrencyForbidden(f facts) answer {
 	return a
 }
 
-// heldUntil is until when no Jobs are to be created.
+// heldUntil is until when the caller wants no Jobs created.
 func (s *snapshot) heldUntil() (time.Time, bool) {
 	until, asked := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_JOB)
 	return until, asked && until.After(s.now)
@@ -322,7 +323,7 @@ func creationHeld(f facts) answer {
 	return decided("creating Jobs failed before").deferred(until)
 }
 
-// replaced are the Jobs that go before a run starts.
+// replaced are the Jobs to delete before a run starts.
 func (f facts) replaced() []*jobpolicyv1.OwnedJob {
 	if f.spec.GetConcurrencyPolicy() != jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE {
 		return nil

@@ -12,23 +12,22 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// runs are what the Jobs say of the CronJob's runs.
+// runs are what the Jobs say about the CronJob's runs.
 type runs struct {
 	// active are the unfinished runs, those in status.active first, in its order.
 	active []*jobpolicyv1.OwnedJob
-	// lastScheduled is the scheduled time of the last run that was started, by the
-	// status or by a Job.
+	// lastScheduled is the scheduled time of the last run that was started, as recorded
+	// in the status or in a Job.
 	lastScheduled *timestamppb.Timestamp
 	// lastSuccess is when a Job of the CronJob last completed.
 	lastSuccess *timestamppb.Timestamp
-	// failures are the failed runs since the last success, the oldest first, as
-	// far as they count.
+	// failures are the failed runs since the last success that count, the oldest first.
 	failures []*jobpolicyv1.OwnedJob
 	events   []*jobpolicyv1.JobEvent
 }
 
-// unknownActive reports whether status.active lists a Job of which nothing is
-// known.
+// unknownActive reports whether status.active lists a Job about which the request
+// says nothing.
 func unknownActive(s *snapshot) bool {
 	known := make(map[string]bool, len(s.jobs)+len(s.req.GetAbsentJobs()))
 	for _, job := range s.jobs {
@@ -40,8 +39,8 @@ func unknownActive(s *snapshot) bool {
 	return slices.ContainsFunc(s.status.GetActive(), func(a *jobpolicyv1.ActiveJob) bool { return !known[string(a.GetUid())] })
 }
 
-// takeRuns looks through the Jobs. The list of the active ones is made anew each
-// time: an entry of status.active counts only if its Job is there and unfinished.
+// takeRuns collects the runs from the Jobs. The list of active runs is rebuilt each
+// time: an entry of status.active counts only if its Job exists and is unfinished.
 func takeRuns(s *snapshot) runs {
 	r := runs{lastScheduled: s.lastRun(s.status.GetLastScheduleTime(), s.now), lastSuccess: s.status.GetLastSuccessfulTime()}
 	place := make(map[string]int, len(s.status.GetActive()))
@@ -71,19 +70,20 @@ func takeRuns(s *snapshot) runs {
 	return r
 }
 
-// early reports whether the Job's scheduled time has not come: the clock was ahead
-// when it was made, or somebody wrote the annotation. It says nothing about the
-// schedule until then.
+// early reports whether the Job's scheduled time is in the future: the clock was
+// ahead when the Job was created, or someone wrote the annotation. Until then the Job
+// says nothing about the schedule.
 func (s *snapshot) early(job *jobpolicyv1.OwnedJob) bool {
 	return job.GetScheduledTime() != nil && job.GetScheduledTime().AsTime().After(s.now)
 }
 
-// isRun tells the CronJob's runs from Jobs that somebody made of its template.
+// isRun reports whether a Job is a run of the CronJob, and not one that someone
+// created from its template.
 func isRun(job *jobpolicyv1.OwnedJob) bool {
 	return job.GetScheduledTime() != nil || job.GetAnnotations()[annotation.RunNow] != ""
 }
 
-// compareActive keeps the order of status.active; new ones follow by their
+// compareActive keeps the order of status.active. New runs follow in order of their
 // scheduled times.
 func compareActive(place map[string]int, a, b *jobpolicyv1.OwnedJob) int {
 	i, oldA := place[string(a.GetUid())]
@@ -99,7 +99,7 @@ func compareActive(place map[string]int, a, b *jobpolicyv1.OwnedJob) int {
 	return a.GetScheduledTime().AsTime().Compare(b.GetScheduledTime().AsTime())
 }
 
-// tellEnded tells of the entries of status.active that go.
+// tellEnded adds events for the entries that are removed from status.active.
 func (r *runs) tellEnded(s *snapshot, place map[string]int) {
 	rows := make(map[string]*jobpolicyv1.OwnedJob, len(s.jobs))
 	for _, job := range s.jobs {
@@ -118,8 +118,8 @@ func (r *runs) tellEnded(s *snapshot, place map[string]int) {
 	}
 }
 
-// replaced reports whether a run was started for which others had to go, and no
-// status has been written since: they are not missing.
+// replaced reports whether a run was started that replaced others, and no status has
+// been written since. Then the replaced Jobs are not missing.
 func (r *runs) replaced(s *snapshot, place map[string]int) bool {
 	return s.spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE &&
 		slices.ContainsFunc(r.active, func(job *jobpolicyv1.OwnedJob) bool {
@@ -136,9 +136,9 @@ func condition(job *jobpolicyv1.OwnedJob) string {
 	return "Failed"
 }
 
-// countFailures lists the failed runs that count for suspend_after_failures.
-// Successes before them may be gone with their Jobs; the status knows of the
-// last one.
+// countFailures lists the failed runs that count for suspend_after_failures. The Jobs
+// of earlier successes may be deleted, but the status has the time of the last
+// success.
 func (r *runs) countFailures(s *snapshot) {
 	since := s.opts.failuresCountedUntil
 	if r.lastSuccess != nil && r.lastSuccess.AsTime().After(since) {
@@ -155,10 +155,10 @@ func (r *runs) countFailures(s *snapshot) {
 	})
 }
 
-// lastFailure is when the last failure that counts happened.
+// lastFailure is the time of the last failure that counts.
 func (r *runs) lastFailure() time.Time { return r.failures[len(r.failures)-1].GetFinishTime().AsTime() }
 
-// named finds the Job of a name.
+// named finds the Job with a name.
 func (s *snapshot) named(name string) (*jobpolicyv1.OwnedJob, bool) {
 	i, found := slices.BinarySearchFunc(s.jobs, name, func(job *jobpolicyv1.OwnedJob, name string) int {
 		return strings.Compare(job.GetName(), name)

@@ -13,17 +13,18 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// newsLasts is how long after it came about something that stays true is told by
-// an event. Looks for other reasons do not repeat it.
+// newsLasts is how long events report something that stays true. Later decisions do
+// not repeat it.
 const newsLasts = time.Minute
 
-// A snapshot is a request that passed validation, with what its texts say. It is
-// made by newSnapshot only, and never changed. Code behind it may rely on this:
+// A snapshot is a request that passed validation, with its schedule, time zone and
+// options parsed. It is made by newSnapshot only, and never changed. Later code may
+// rely on this:
 //
-//  1. every message it dereferences is present;
+//  1. every message that it reads is present;
 //  2. enums have known values, and every Job an outcome;
 //  3. UIDs have 16 bytes and no two Jobs share one;
-//  4. jobs are in the order of their names, and of their UIDs if these are alike.
+//  4. jobs are in order of name, then UID.
 type snapshot struct {
 	req    *jobpolicyv1.DecideCronJobRequest
 	spec   *jobpolicyv1.CronJobSpec
@@ -53,8 +54,8 @@ func newSnapshot(req *jobpolicyv1.DecideCronJobRequest) *snapshot {
 // maxSeenBytes leaves room for the time that annotation.ObservedSchedule begins with.
 const maxSeenBytes = annotation.MaxValueBytes - len(time.RFC3339) - 1
 
-// scheduleSeen is the schedule as annotation.ObservedSchedule keeps it: one that would not
-// fit into the next request, by its digest.
+// scheduleSeen is the schedule as annotation.ObservedSchedule records it. A schedule
+// that would not fit into the next request is recorded as its digest.
 func (s *snapshot) scheduleSeen() string {
 	seen := "- " + s.spec.GetSchedule()
 	if s.spec.TimeZone != nil {
@@ -66,7 +67,7 @@ func (s *snapshot) scheduleSeen() string {
 	return seen
 }
 
-// isNews reports whether what has been true since then is still to be told.
+// isNews reports whether events still report what has been true since then.
 func (s *snapshot) isNews(since time.Time) bool { return s.now.Before(since.Add(newsLasts)) }
 
 func byName(a, b *jobpolicyv1.OwnedJob) int {

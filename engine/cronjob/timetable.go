@@ -14,20 +14,20 @@ import (
 // A timetable is a CronJob's schedule, in its time zone and with its options for
 // clock changes.
 type timetable struct {
-	// zone is what spec.time_zone names, UTC without one; it is nil where zoneErr
-	// says why.
+	// zone is the zone that spec.time_zone names, or UTC without one; nil if zoneErr is
+	// set.
 	zone    *time.Location
 	zoneErr error
-	// schedule is nil where scheduleErr says why, or zoneErr.
+	// schedule is nil if scheduleErr or zoneErr is set.
 	schedule    schedule.Schedule
 	scheduleErr error
-	// zoneInSchedule says that the schedule speaks of a TZ, which goes before
+	// zoneInSchedule says that the schedule contains a TZ, which takes precedence over
 	// spec.time_zone.
 	zoneInSchedule bool
 }
 
-// readTimetable reads the schedule in the zone that counts: the one that it names
-// itself, else spec.time_zone, else the caller's.
+// readTimetable reads the schedule in its time zone: the zone that it names itself,
+// else spec.time_zone, else the caller's.
 func readTimetable(spec *jobpolicyv1.CronJobSpec, clock schedule.Options) timetable {
 	t := timetable{zoneInSchedule: strings.Contains(spec.GetSchedule(), "TZ")}
 	local, _ := zone.Load(spec.GetLocalTimeZone())
@@ -50,11 +50,11 @@ func readTimetable(spec *jobpolicyv1.CronJobSpec, clock schedule.Options) timeta
 	return t
 }
 
-// lastRun is when the last run was scheduled, by what is recorded of it, unless
-// that would stop the schedule: it lies ahead, and the schedule has a time before
-// it. The clock was ahead when it was written, and the schedule begins anew now.
-// If it is itself the next time of the schedule it stands: that run was started,
-// perhaps by another replica whose clock is ahead by a second.
+// lastRun is the recorded scheduled time of the last run, unless that would stop the
+// schedule: it is in the future, and the schedule has a time before it. Then the
+// clock was ahead when it was written, and lastRun is now. If the recorded time is
+// the next time of the schedule, it is kept, because that run was started, perhaps by
+// another replica whose clock is ahead by a second.
 func (t timetable) lastRun(recorded *timestamppb.Timestamp, now time.Time) *timestamppb.Timestamp {
 	if recorded == nil || t.schedule == nil {
 		return recorded
@@ -65,8 +65,8 @@ func (t timetable) lastRun(recorded *timestamppb.Timestamp, now time.Time) *time
 	return timestamppb.New(now.Truncate(time.Second))
 }
 
-// dueAfter says what the schedule, which must have been read, asks for after a
-// time and until now.
+// dueAfter says what the schedule, which must be readable, asks for after a time and
+// until now.
 func (t timetable) dueAfter(after, now time.Time) due {
 	d := due{after: after}
 	from := d.after

@@ -14,7 +14,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Limits of the contract; each stands in the proto file beside its field.
+// Limits of the contract; the proto files have each one at its field.
 const (
 	maxRequestIDBytes   = 128
 	maxCronJobNameBytes = 52
@@ -26,12 +26,13 @@ const (
 	maxListedViolations = 100
 )
 
-// A checker collects violations, and goes on after the first one. Texts are made
-// only of what is wrong: a request may hold 10000 rows.
+// A checker collects violations, and continues after the first one. Texts are made
+// only for violations, because a request may hold 10000 rows.
 type checker struct {
 	violations []engine.FieldViolation
-	// list and index say which entry of a list is looked at; the fields that checks
-	// name are then that entry's, and begin with a point, or are empty for itself.
+	// list and index say which entry of a list is being checked. Field names in checks
+	// are then relative to the entry: they begin with a dot, or are empty for the entry
+	// itself.
 	list  string
 	index int
 }
@@ -46,9 +47,9 @@ func (c *checker) require(ok bool, field, format string, args ...any) bool {
 	return ok
 }
 
-// validate is the only way into this package. It checks what later code relies
-// on (the invariants of snapshot), in time linear in the request. What a person
-// wrote is not its matter, apart from its length.
+// validate is the only way into this package. It checks what later code relies on
+// (the invariants of snapshot), in time linear in the request. Of what a person wrote
+// it checks only the length.
 func validate(req *jobpolicyv1.DecideCronJobRequest) error {
 	c := &checker{}
 	c.length("request_id", req.GetRequestId(), 0, maxRequestIDBytes)
@@ -91,8 +92,8 @@ func (c *checker) annotations(field string, annotations map[string]string) {
 	c.require(problem == "", field, "%s", problem)
 }
 
-// timetable checks what a schedule is read from, of the spec whose fields begin
-// with prefix.
+// timetable checks the fields that a schedule is read from, in the spec whose field
+// names begin with prefix.
 func (c *checker) timetable(prefix string, spec *jobpolicyv1.CronJobSpec) bool {
 	if !c.require(spec != nil, strings.TrimSuffix(prefix, "."), "is required") {
 		return false
@@ -139,7 +140,7 @@ func (c *checker) jobs(req *jobpolicyv1.DecideCronJobRequest) {
 	}
 }
 
-// leave ends the look at the entries of a list.
+// leave ends the check of a list's entries.
 func (c *checker) leave() { c.list, c.index = "", 0 }
 
 func (c *checker) job(job *jobpolicyv1.OwnedJob) {

@@ -9,13 +9,12 @@ import (
 // searchYears is how far Next looks ahead, as in the built-in controller.
 const searchYears = 5
 
-// farAhead is more than all that clocks can differ by from UTC and from
-// themselves.
+// farAhead is longer than the sum of any offset from UTC and any clock change.
 const farAhead = 72 * time.Hour
 
 // A calendar is a schedule of five fields.
 type calendar struct {
-	// face is the schedule of a clock that is never changed.
+	// face is the schedule as a clock without changes shows it.
 	face  *cron.SpecSchedule
 	loc   *time.Location
 	opts  Options
@@ -31,8 +30,8 @@ func newCalendar(read [5]values, loc *time.Location, opts Options) calendar {
 			Dom:    read[dayOfMonth].bits,
 			Month:  read[month].bits,
 			Dow:    read[dayOfWeek].bits,
-			// Two restricted day fields add up, as in every cron; a field of * does
-			// not restrict.
+			// If both day fields are restricted, a day that matches either one is selected, as
+			// in every cron. A field of * is not restricted.
 			DowOrDom:       !read[dayOfMonth].every && !read[dayOfWeek].every,
 			Location:       time.UTC,
 			MaxSearchYears: searchYears,
@@ -43,11 +42,11 @@ func newCalendar(read [5]values, loc *time.Location, opts Options) calendar {
 	}
 }
 
-// Next goes from one change of the clock to the next. In between, a clock face
-// is as far from UTC all the time, so the calendar of one that is never changed
-// will do. (The library's own way through a zone runs times of a skipped hour
-// at the hour after it, and never returns from a day that was left out, as in
-// Samoa in 2011. The built-in controller does not return from there, either.)
+// Next searches from one clock change to the next. Between two changes the offset
+// from UTC is constant, so the calendar of a clock without changes is right. (The
+// library's own search in a time zone runs times of a skipped hour in the hour after
+// it, and never returns if a whole day is skipped, as in Samoa in 2011. The built-in
+// controller never returns there either.)
 func (c calendar) Next(after time.Time) (time.Time, bool) {
 	if c.never {
 		return time.Time{}, false
@@ -70,8 +69,8 @@ func (c calendar) Next(after time.Time) (time.Time, bool) {
 			at, exclude = next, 0
 			continue
 		}
-		// No clock shows anything of the schedule before shown: what a change sets
-		// back is less than a day, and lies after at. So the search may leap.
+		// The schedule has no time before shown, and a clock is set back by less than a
+		// day, and only after at. So the search may skip ahead.
 		if leap := shown.Add(-farAhead); leap.After(change) && change.After(at.Add(farAhead)) {
 			at, exclude = leap, 0
 			continue
@@ -83,9 +82,9 @@ func (c calendar) Next(after time.Time) (time.Time, bool) {
 	}
 }
 
-// nextChange is when local's zone next changes its offset, as far as is known;
-// zero if it never does. On the 31st of December of a leap year the package time
-// names a change that has already been; then the next look is an hour on.
+// nextChange is when local's zone next changes its offset, as far as is known; zero
+// if it never does. On December 31 of a leap year the package time returns a change
+// that is in the past; then the search continues an hour later.
 func nextChange(local time.Time) time.Time {
 	_, change := local.ZoneBounds()
 	if !change.IsZero() && !change.After(local) {
@@ -94,7 +93,8 @@ func nextChange(local time.Time) time.Time {
 	return change
 }
 
-// dropped reports whether a time is the one of two alike that is not wanted.
+// dropped reports whether a clock shows this time twice and this is the one that does
+// not count.
 func (c calendar) dropped(t time.Time) bool {
 	local := t.In(c.loc)
 	begin, end := local.ZoneBounds()
@@ -120,8 +120,8 @@ func offset(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Last searches by halves: before the last time of a schedule Next finds one
-// that is not later than until, and from then on it does not.
+// Last is a binary search: from any time before the schedule's last time, Next finds
+// a time that is not later than until; from the last time on, it does not.
 func (c calendar) Last(after, until time.Time) (time.Time, bool) {
 	last, ok := c.Next(after)
 	if !ok || last.After(until) {

@@ -42,8 +42,8 @@ const (
 // A values is what one field of a schedule selects.
 type values struct {
 	bits uint64
-	// every says that the field holds a * or ? without a step: such a day field
-	// leaves the choice to the other one.
+	// every says that the field holds a * or ? without a step. If a day field does, only
+	// the other day field selects days.
 	every bool
 }
 
@@ -66,7 +66,7 @@ func readFields(text string) ([5]values, error) {
 	return read, nil
 }
 
-// read reads a list. The API server admits empty items, even a list of nothing.
+// read reads a list. The API server accepts empty items, even an empty list.
 func (f field) read(list string) (values, error) {
 	var all values
 	for item := range strings.SplitSeq(list, ",") {
@@ -110,8 +110,8 @@ func (f field) readItem(item string) (values, error) {
 	return values{bits: s.bits(), every: wildcard && s.step == 1}, nil
 }
 
-// readRange reads what stands before the step. A wildcard may be followed by
-// whatever, as long as a hyphen comes between: the API server admits it.
+// readRange reads the part before the step. After a wildcard and a hyphen any text
+// may follow, because the API server accepts that.
 func (f field) readRange(text, item string) (s span, wildcard, single bool, err error) {
 	low, high, isRange := strings.Cut(text, "-")
 	if low == "*" || low == "?" {
@@ -174,7 +174,7 @@ func number(text string) (uint, error) {
 	return uint(n), nil
 }
 
-// readMacro says what a macro stands for: five fields, or else an interval.
+// readMacro returns what a macro stands for: five fields, or an interval.
 func readMacro(text string) (fields string, every time.Duration, err error) {
 	switch text {
 	case "@yearly", "@annually":

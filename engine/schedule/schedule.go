@@ -1,17 +1,17 @@
 // Package schedule says at which times a CronJob's schedule is due.
 //
-// Parse admits what the Kubernetes API server admits, with the same words where
-// it does not: five fields with names, ranges, lists and steps, ?, the macros,
-// @every, and a leading TZ= or CRON_TZ=. What is due when, is what the built-in
-// controller (v1.36, robfig/cron v3) finds; Options is for those who want clock
-// changes to be treated otherwise. The calendar itself, with its month lengths,
-// leap years and clock changes, is that of github.com/netresearch/go-cron. Its
-// reading of text is not used, because it differs from the API server's: it takes
-// 7 for Sunday (and so Sunday into 1/2), ranges that wrap around, and refuses
-// steps that leave a range, names with a capital H, and texts of 1025 bytes.
+// Parse accepts what the Kubernetes API server accepts, and refuses the rest with the
+// same messages: five fields with names, ranges, lists and steps, ?, the macros,
+// @every, and a leading TZ= or CRON_TZ=. Runs are due when the built-in controller
+// (v1.36, robfig/cron v3) starts them; Options change how clock changes are treated.
+// The calendar itself, with its month lengths, leap years and clock changes, is that
+// of github.com/netresearch/go-cron. Its reading of text is not used, because it
+// differs from the API server's: it accepts 7 for Sunday (so that 1/2 includes
+// Sunday) and ranges that wrap around, and refuses steps that leave a range, names
+// with a capital H, and texts of 1025 bytes.
 //
-// Nothing here looks at a clock, at the machine's time zone, or at its files. No
-// input makes a call take long.
+// This package does not read a clock, the machine's time zone, or its files. No input
+// makes a call take long.
 package schedule
 
 import (
@@ -26,22 +26,22 @@ import (
 
 // A Schedule says when runs are due. Times are whole seconds in UTC.
 type Schedule interface {
-	// Next is the first time after after; ok is false if there is none, or none
-	// within five years.
+	// Next is the first time after after; ok is false if there is none within five
+	// years.
 	Next(after time.Time) (next time.Time, ok bool)
-	// Last is the last time after after and not later than until; ok is false if
-	// there is none. An interval begins at after.
+	// Last is the last time after after and not later than until; ok is false if there
+	// is none. The times of an interval (@every) are counted from after.
 	Last(after, until time.Time) (last time.Time, ok bool)
-	// Count is how many times lie after after and not later than until: exactly
-	// up to CountLimit, by estimate above.
+	// Count is how many times there are after after and not later than until. It is
+	// exact up to CountLimit and an estimate above.
 	Count(after, until time.Time) int64
 }
 
-// CountLimit is up to which number Count is exact.
+// CountLimit is the number up to which Count is exact.
 const CountLimit = 100
 
-// RepeatedHour says which to take of two times that a clock shows alike because
-// it is set back in between.
+// RepeatedHour says which time counts if a clock shows the same time twice because it
+// is set back in between.
 type RepeatedHour int
 
 // The values of RepeatedHour.
@@ -54,7 +54,7 @@ const (
 	Last
 )
 
-// SkippedHour says what becomes of times that no clock shows because it is set
+// SkippedHour says what happens to times that a clock does not show because it is set
 // forward.
 type SkippedHour int
 
@@ -62,19 +62,20 @@ type SkippedHour int
 const (
 	// Skip leaves them out, as the built-in controller does.
 	Skip SkippedHour = iota
-	// RunAfter puts them where the clock is set forward, all of them in one.
+	// RunAfter replaces all of them by one run at the time when the clock is set
+	// forward.
 	RunAfter
 )
 
-// Options change what happens around changes of the clock. They do not concern
-// intervals (@every), which no clock face has a part in.
+// Options change what happens around changes of the clock. They do not affect
+// intervals (@every), which do not depend on what a clock shows.
 type Options struct {
 	RepeatedHour RepeatedHour
 	SkippedHour  SkippedHour
 }
 
-// Parse reads a schedule. Without a TZ= of its own, its times are those of clocks
-// at loc. The error says what is wrong in the words of the built-in controller.
+// Parse reads a schedule. If it has no TZ= of its own, its times are in loc. The
+// error says what is wrong in the words of the built-in controller.
 func Parse(text string, loc *time.Location, opts Options) (Schedule, error) {
 	if text == "" {
 		return nil, errors.New("empty spec string")
@@ -100,7 +101,7 @@ func Parse(text string, loc *time.Location, opts Options) (Schedule, error) {
 	return newCalendar(read, loc, opts), nil
 }
 
-// cutZone takes a leading TZ= or CRON_TZ= off a schedule.
+// cutZone removes a leading TZ= or CRON_TZ= from a schedule and returns its zone.
 func cutZone(text string, loc *time.Location) (string, *time.Location, error) {
 	prefixed, has := strings.CutPrefix(text, "TZ=")
 	if !has {
@@ -122,7 +123,7 @@ func cutZone(text string, loc *time.Location) (string, *time.Location, error) {
 	return strings.TrimSpace(rest), loc, nil
 }
 
-// An interval is a schedule of times so many seconds apart.
+// An interval is a schedule whose times are this many seconds apart.
 type interval int64
 
 func (d interval) Next(after time.Time) (time.Time, bool) { return unix(after.Unix() + int64(d)) }
