@@ -24,7 +24,7 @@ import (
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/telemetry"
+	"jobpolicy.dev/services/internal/tracecontext"
 )
 
 // maxMessageBytes is the contract's limit, either way.
@@ -119,7 +119,7 @@ func dialOptions(cfg RemoteConfig) []grpc.DialOption {
 		}),
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 			otelgrpc.WithTracerProvider(cfg.TracerProvider),
-			otelgrpc.WithPropagators(telemetry.Propagator()),
+			otelgrpc.WithPropagators(tracecontext.Propagator()),
 			otelgrpc.WithFilter(filters.Not(filters.HealthCheck())),
 		)),
 	}

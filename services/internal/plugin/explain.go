@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cluster"
@@ -27,7 +26,7 @@ is due waits for, and which Jobs are active.
 
 Everything is read with your own rights. The policy engine, which is built in, says what
 the rules of the Job API demand next; so this works whichever controller acts on the Job
-or CronJob.`
+or CronJob. With --engine another one is asked.`
 
 const explainExample = `  kubectl jobpolicy explain job/backup
   kubectl jobpolicy explain job/backup -n nightly -o wide
@@ -40,6 +39,7 @@ type explainCommand struct {
 	IO
 	cluster cluster.Flags
 	output  *output
+	engine  engineFlags
 	zone    string
 }
 
@@ -52,6 +52,7 @@ func newExplain(streams IO) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&c.zone, "zone", "", "The `zone` in which the controller reads schedules that have none, such as Europe/Berlin. Default: UTC.")
 	c.output = addOutput(cmd, "wide")
+	c.engine.addFlags(cmd.Flags())
 	c.cluster.AddFlags(cmd.Flags(), true)
 	return cmd
 }
@@ -62,18 +63,26 @@ func (c *explainCommand) run(ctx context.Context, args []string) error {
 	if err != nil && !isCron {
 		return err
 	}
+	if err := c.engine.validate(); err != nil {
+		return err
+	}
 	reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
 	if err != nil {
 		return err
 	}
+	decide, err := c.engine.ask(ctx)
+	if err != nil {
+		return err
+	}
+	defer decide.close()
 	if isCron {
-		return c.cronJob(ctx, reader, cron)
+		return c.cronJob(ctx, reader, cron, decide.cronJob)
 	}
 	facts, err := readFacts(ctx, reader, name)
 	if err != nil {
 		return err
 	}
-	report, err := explain.Explain(facts, engine.DecideJob)
+	report, err := explain.Explain(facts, decide.job)
 	if err != nil {
 		return jobcheck.InManifest(err)
 	}

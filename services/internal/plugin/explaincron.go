@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/cronruns"
@@ -25,13 +24,13 @@ func cronArgument(args []string) (name string, ok bool) {
 // cronKinds are how kubectl calls CronJobs.
 var cronKinds = []string{"cronjob", "cronjobs", "cj"}
 
-func (c *explainCommand) cronJob(ctx context.Context, reader *cluster.Reader, name string) error {
+func (c *explainCommand) cronJob(ctx context.Context, reader *cluster.Reader, name string, decide explain.DecideCronJob) error {
 	facts, err := readCronFacts(ctx, reader, name)
 	if err != nil {
 		return err
 	}
 	facts.Zone = c.zone
-	report, err := explain.ExplainCronJob(facts, cronjob.Decide)
+	report, err := explain.ExplainCronJob(facts, decide)
 	if err != nil {
 		return jobcheck.InManifest(err)
 	}

@@ -26,7 +26,7 @@ import (
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/refusal"
-	"jobpolicy.dev/services/internal/telemetry"
+	"jobpolicy.dev/services/internal/tracecontext"
 )
 
 // Transport settings that nobody needs to turn.
@@ -199,7 +199,7 @@ func unknownMethod(_ any, stream grpc.ServerStream) error {
 func tracing(p trace.TracerProvider) stats.Handler {
 	return otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(p),
-		otelgrpc.WithPropagators(telemetry.Propagator()),
+		otelgrpc.WithPropagators(tracecontext.Propagator()),
 		otelgrpc.WithFilter(filters.ServiceName(ServiceName)),
 	)
 }

@@ -13,12 +13,13 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"jobpolicy.dev/services/internal/tracecontext"
 )
 
 // Environment variables that this package reads. The SDK and the exporters read the
@@ -84,7 +85,7 @@ func StartTracing(ctx context.Context, s Service, log *slog.Logger) (*Tracing, e
 // use W3C trace context and baggage.
 func (t *Tracing) SetGlobal() {
 	otel.SetTracerProvider(t.Provider)
-	otel.SetTextMapPropagator(Propagator())
+	otel.SetTextMapPropagator(tracecontext.Propagator())
 }
 
 // Shutdown sends the remaining spans, until the context ends.
@@ -93,11 +94,6 @@ func (t *Tracing) Shutdown(ctx context.Context) error {
 		return fmt.Errorf("flush traces: %w", err)
 	}
 	return nil
-}
-
-// Propagator carries W3C trace context and baggage.
-func Propagator() propagation.TextMapPropagator {
-	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 }
 
 // newExporter returns nil when tracing is off.

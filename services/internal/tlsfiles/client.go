@@ -32,11 +32,16 @@ type Client struct {
 
 // AddFlags defines the flags.
 func (c *Client) AddFlags(fs *pflag.FlagSet) {
+	c.AddFileFlags(fs)
+	fs.StringVar(&c.Secret, "engine-tls-secret", "", "`Secret` (namespace/name) with tls.crt, tls.key and ca.crt to use instead of files. It may still be empty. Followed when it changes.")
+}
+
+// AddFileFlags defines the flags of a client that reads no Secret.
+func (c *Client) AddFileFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.CAFile, "engine-ca-file", "", "PEM `file` with the authorities that may sign the engine's certificate. Default: the system's. Followed when it changes.")
 	fs.StringVar(&c.CertFile, "engine-cert-file", "", "PEM `file` with the certificate to show to the engine. Followed when it changes.")
 	fs.StringVar(&c.KeyFile, "engine-key-file", "", "PEM `file` with the key of --engine-cert-file. Followed when it changes.")
 	fs.StringVar(&c.ServerName, "engine-server-name", "", "`Name` that the engine's certificate must have. Default: the host of --engine.")
-	fs.StringVar(&c.Secret, "engine-tls-secret", "", "`Secret` (namespace/name) with tls.crt, tls.key and ca.crt to use instead of files. It may still be empty. Followed when it changes.")
 	fs.BoolVar(&c.Insecure, "engine-insecure", false, "Talk plaintext to the engine. Only for one's own machine or a mesh that does the encryption.")
 }
 

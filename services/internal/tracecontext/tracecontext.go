@@ -1,0 +1,10 @@
+// Package tracecontext says how a trace travels with a call. It is apart from package
+// telemetry, so that a client that writes no traces does without the exporters.
+package tracecontext
+
+import "go.opentelemetry.io/otel/propagation"
+
+// Propagator carries W3C trace context and baggage.
+func Propagator() propagation.TextMapPropagator {
+	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+}
