@@ -55,8 +55,8 @@ func (b *backlog) anotherName(ev *event) int64 {
 
 // oldest returns the object's oldest event for a poster to send. It parks the object if
 // its namespace has its share of posters already. An object may be parked twice; the
-// second time it may have no events left. Then it is the next parked object's turn, and
-// unparked is that one: without this, nobody would wake the objects behind it.
+// second time it may have no events left. Then oldest returns the next parked object as
+// unparked, because nothing else would enqueue it.
 func (b *backlog) oldest(o object) (ev *event, unparked *object) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,9 +16,8 @@ var replacedControllers = []string{
 	"ttl-after-finished-controller",
 }
 
-// disabledControllers are those that have nothing to do on one node without
-// volumes, services or a cloud, and would only hold caches and keep a small
-// machine busy. What stays: garbage collection,
+// disabledControllers have nothing to do on one node without volumes, services or a
+// cloud. They would only use memory and CPU. These stay: garbage collection,
 // namespaces, service accounts and their tokens, quotas, node life cycle and
 // taints, pod garbage collection, disruption budgets, the controllers of the
 // apps group, and those whose finalizers would otherwise never go away.
@@ -50,7 +49,7 @@ var disabledControllers = []string{
 	"storage-version-migrator-controller",
 	"storageversion-garbage-collector-controller",
 	"ttl-controller",
-	// Housekeeping of objects that nobody makes here.
+	// They clean up objects that nothing creates here.
 	"legacy-serviceaccount-token-cleaner-controller",
 	"validatingadmissionpolicy-status-controller",
 }
@@ -139,8 +138,8 @@ func apiServerArgsOutside() []string {
 	}
 }
 
-// controllerManagerArgs: there is one instance, so nothing is elected; a restart
-// then takes over at once instead of waiting for a lease to run out. Each
+// controllerManagerArgs: there is one instance, so leader election is off. After a
+// restart it works at once and does not wait for its lease to expire. Each
 // controller acts as its own service account, with its own role, as in any
 // ordinary cluster. The request rate is above upstream's default (20 a second a
 // controller), with which deleting a Job of a thousand pods takes a minute.
@@ -230,8 +229,8 @@ func (l *layout) engineArgs() []string {
 	return append(args, tlsArgs(l.keys.EngineServer)...)
 }
 
-// executorArgs: no leader and the request rate, for the controller manager's
-// reasons.
+// executorArgs: leader election is off and the request rate is set for the same reasons as
+// in the controller manager.
 func (l *layout) executorArgs() []string {
 	args := []string{
 		"--kubeconfig=" + l.kubeconfig(Executor),

@@ -66,8 +66,8 @@ func newCluster(l *layout, stages [][]*component) *Cluster {
 	return &Cluster{layout: l, stages: stages, failed: make(chan struct{})}
 }
 
-// openStateDir refuses to mix runs that keep their state with runs that do not:
-// neither deletes nor continues what the other left.
+// openStateDir returns an error if an earlier run kept its state here and this one would
+// not, or the other way round.
 func openStateDir(opts Options) (*statedir.Dir, error) {
 	dir, err := statedir.Open(opts.StateDir)
 	if err != nil {
@@ -180,7 +180,7 @@ func (c *Cluster) startComponent(ctx context.Context, comp *component) error {
 	return nil
 }
 
-// watch turns an end that nobody asked for into the cluster's failure.
+// watch reports an unexpected end of a component as the cluster's failure.
 func (c *Cluster) watch(comp *component, r *run) {
 	<-r.proc.Exited()
 	if !r.told.Load() {

@@ -62,8 +62,8 @@ type component struct {
 // run is one life of a component.
 type run struct {
 	proc *supervise.Process
-	// told is set before anything is done that makes the process end; an end
-	// without it is a failure of the control plane.
+	// told is set before the process is ended on purpose. If the process ends and told is
+	// not set, the control plane has failed.
 	told atomic.Bool
 }
 
@@ -96,7 +96,7 @@ func (c *component) launch() (*run, error) {
 	return r, nil
 }
 
-// endError describes an end that nobody asked for.
+// endError describes an unexpected end.
 func (c *component) endError(r *run) error {
 	return fmt.Errorf("%s ended unexpectedly: %s%s", c.name, r.proc.ExitState(), c.logNote(r))
 }

@@ -171,8 +171,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.stopErr
 }
 
-// stopProcesses first marks every run: what a component does because another
-// one is gone is no failure any more.
+// stopProcesses marks every run before it stops the first: a component that ends because
+// another one is gone is not a failure.
 func (c *Cluster) stopProcesses(ctx context.Context) {
 	for _, stage := range c.stages {
 		for _, comp := range stage {

@@ -12,8 +12,8 @@ import (
 	"jobpolicy.dev/deploy/local/internal/pki"
 )
 
-// ExecutorRole is the executor's ClusterRole, and the name of its binding. It is
-// not the name that the manifests give theirs: both may be there.
+// ExecutorRole is the name of the executor's ClusterRole and of its binding. The manifests
+// use other names, so both may exist in one cluster.
 const ExecutorRole = "local:executor"
 
 // nodeBinding binds the node to upstream's role system:node, which the API
@@ -104,8 +104,8 @@ func dnsRules() []rbacv1.PolicyRule {
 	}
 }
 
-// grants are the roles and bindings of the components that upstream's bootstrap
-// policy does not know, or, as nodes without the Node authorizer, not bind.
+// grants are the roles and bindings of the components for which Kubernetes' bootstrap
+// policy has no role or, as for nodes without the Node authorizer, no binding.
 func (l *layout) grants() (map[string][]rbacv1.PolicyRule, []*rbacv1.ClusterRoleBinding) {
 	roles := map[string][]rbacv1.PolicyRule{ExecutorRole: executorRules()}
 	bindings := []*rbacv1.ClusterRoleBinding{bind(ExecutorRole, ExecutorRole, rbacv1.UserKind, pki.ExecutorUser)}

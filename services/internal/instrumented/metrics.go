@@ -28,7 +28,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}, []string{"disposition", "rule"}),
 		waits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobpolicy_engine_waits_total",
-			Help: "Things that decisions were held back by, by reason.",
+			Help: "Waits of decisions, by reason.",
 		}, []string{"reason"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobpolicy_engine_refusals_total",

@@ -151,7 +151,7 @@ func enableControllers(dir string) error {
 		return err
 	}
 	for _, name := range strings.Fields(string(controllers)) {
-		// One that cannot be handed down is one that the machine does without.
+		// The machine works without a controller that cannot be enabled.
 		_ = set(filepath.Join(dir, "cgroup.subtree_control"), "+"+name)
 	}
 	return nil

@@ -56,8 +56,7 @@ func removeTree(dir string) error {
 }
 
 // RemoveAbandoned removes the groups of clusters that have no process any more.
-// One that cannot be removed is left to the next who tries: it is in nobody's
-// way.
+// A group that cannot be removed does no harm, and the next call tries again.
 func RemoveAbandoned() error {
 	hierarchies, err := Hierarchies()
 	if err != nil {

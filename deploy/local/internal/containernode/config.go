@@ -76,9 +76,9 @@ func (c Config) allRegistries() string {
 	return filepath.Join(c.registries(), "_default", "hosts.toml")
 }
 
-// The components of a node start together, and each knows its own ports only when
-// it starts. So each has its files written by itself, and by nobody else: another
-// would write them with a port that is not chosen yet.
+// The components of a node start together, and the ports of each are chosen when it
+// starts. So the files of each component are written separately, after its ports are
+// chosen.
 
 // WriteRuntime writes what containerd reads, and what kubelet will.
 func (c Config) WriteRuntime() error {
@@ -98,7 +98,8 @@ func (c Config) WriteRuntime() error {
 		c.containerd(): runtime,
 		c.cniConfig():  network,
 		c.kubelet():    kubelet,
-		// A pod that asks for the node's resolver gets none: there is no way out.
+		// A pod that asks for the node's resolver gets an empty configuration: pods
+		// cannot reach a resolver outside the cluster.
 		c.podResolver(): nil,
 	})
 }

@@ -21,15 +21,15 @@ type result struct {
 	name, summary string
 	// expected and seen are the same line if all is well.
 	expected, seen string
-	// why is the engine's explanation; empty if the engine was never asked.
+	// why is the engine's explanation; empty if the engine has not decided on the Job.
 	why string
-	// problems are what is wrong besides.
+	// problems are all other differences.
 	problems []string
 }
 
 func (r result) good() bool { return r.expected == r.seen && len(r.problems) == 0 }
 
-// check looks at a Job as the API server has it now.
+// check checks the Job as the API server has it now.
 func check(ctx context.Context, client kubernetes.Interface, obs *observer, ex *example) result {
 	past := obs.past(ex.job.Name)
 	r := result{name: ex.name, summary: ex.expect.summary, why: obs.why(ex.job.Name)}
@@ -65,8 +65,8 @@ func (r *result) problem(err error) {
 	}
 }
 
-// compare writes what is expected and what is seen as two lines, which differ
-// where the two do.
+// compare writes what is expected and what is seen as two lines that are easy to
+// compare.
 func compare(want expectation, got outcome, e evidence) (expected, seen string) {
 	expects, sees := []string{want.outcome.String()}, []string{got.as(want.outcome).String()}
 	for _, t := range want.traits {
@@ -80,8 +80,8 @@ func compare(want expectation, got outcome, e evidence) (expected, seen string) 
 	return strings.Join(expects, "; "), strings.Join(sees, "; ")
 }
 
-// checkAnnounced wants the interim condition to have stood alone before the
-// terminal one came.
+// checkAnnounced wants the interim condition to have been in the status before the
+// terminal one.
 func checkAnnounced(past history) error {
 	if finished(past.job) && !past.announced {
 		return fmt.Errorf("the terminal condition of Job %s came without an interim one before it", past.job.Name)
@@ -89,7 +89,7 @@ func checkAnnounced(past history) error {
 	return nil
 }
 
-// checkFinalizers finds pods that a finished Job left with its finalizer.
+// checkFinalizers finds pods of a finished Job that still have the tracking finalizer.
 func checkFinalizers(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
 	pods, err := podsOf(ctx, client, job.UID)
 	if err != nil {
@@ -103,8 +103,8 @@ func checkFinalizers(ctx context.Context, client kubernetes.Interface, job *batc
 	return nil
 }
 
-// missingEvents names the reasons for which an object has no event. Events are
-// recorded after the fact, so it looks more than once.
+// missingEvents returns the reasons for which an object has no event. Events come late,
+// so it looks more than once.
 func missingEvents(ctx context.Context, client kubernetes.Interface, object types.UID, want []string) error {
 	var missing []string
 	for range 20 {

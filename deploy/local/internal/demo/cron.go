@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// runNow is the annotation by which a CronJob is asked for a run at once, and
-	// runText what the demo writes there: each text is good for one run.
+	// runNow is the annotation that asks a CronJob for a run at once, and runText the
+	// value that the demo writes: each value starts one run.
 	runNow  = "jobpolicy.dev/run-now"
 	runText = "demo"
 	// cronPage shows a table of CronJobs in plain text.
@@ -44,7 +44,7 @@ func createCronJob(ctx context.Context, client kubernetes.Interface, cron *batch
 	return nil
 }
 
-// askForRun has a CronJob start one run at once, besides those of its schedule.
+// askForRun makes a CronJob start one run at once, in addition to its schedule.
 func (d *director) askForRun(ctx context.Context, ex *example) error {
 	p := d.progress[ex.name]
 	if ex.cron == nil || p.asked {
@@ -65,14 +65,14 @@ func (d *director) askForRun(ctx context.Context, ex *example) error {
 	return nil
 }
 
-// cronSeen is a CronJob as the API server has it, and the row that the executor
-// shows of it, by column.
+// cronSeen is a CronJob as the API server has it, and its row in the executor's table, by
+// column.
 type cronSeen struct {
 	cron *batchv1.CronJob
 	row  map[string]string
 }
 
-// cronTraits are what has to be true of a CronJob once its run has ended.
+// cronTraits are the conditions that a CronJob has to meet once its run has ended.
 func cronTraits() []trait {
 	return []trait{
 		{"the request is cleared", func(e evidence) error {
@@ -91,8 +91,8 @@ func cronTraits() []trait {
 	}
 }
 
-// nextMinute wants the next run to be due at the first whole minute after the
-// CronJob was created or last ran: a run that is asked for changes nothing of it.
+// nextMinute wants the next run to be due at the first whole minute after the CronJob was
+// created or last ran: a run that the demo asks for does not change the schedule.
 func nextMinute(e evidence) error {
 	cron := e.cron.cron
 	since := cron.CreationTimestamp
@@ -106,9 +106,8 @@ func nextMinute(e evidence) error {
 	return nil
 }
 
-// checkCron looks at the CronJob of an example. What it and the executor say may
-// be of different moments, and both follow the end of a run, so it looks more than
-// once.
+// checkCron checks the CronJob of an example. Its status and the executor's table are
+// updated at different moments after a run has ended, so it looks more than once.
 func checkCron(ctx context.Context, client kubernetes.Interface, obs *observer, name string) (cronSeen, error) {
 	seen := cronSeen{cron: &batchv1.CronJob{}}
 	for range 20 {
@@ -131,7 +130,7 @@ func checkCron(ctx context.Context, client kubernetes.Interface, obs *observer, 
 	return seen, missingEvents(ctx, client, seen.cron.UID, []string{"SuccessfulCreate"})
 }
 
-// columnGap is what stands between two columns; within one there is but a space.
+// columnGap separates two columns; within a column there are only single spaces.
 var columnGap = regexp.MustCompile(` {2,}`)
 
 // cronRow finds the row of a CronJob in the executor's table; empty if it is not

@@ -39,7 +39,7 @@ func TestRowsOfTheTableOfCronJobsAreRead(t *testing.T) {
 	}
 }
 
-func TestCronJobAfterItsRunIsJudged(t *testing.T) {
+func TestCronJobAfterItsRunIsChecked(t *testing.T) {
 	t.Parallel()
 	created := time.Date(2026, 1, 1, 12, 0, 20, 0, time.UTC)
 	good := "the request is cleared; lastSuccessfulTime set; next run at the next whole minute"
@@ -102,7 +102,7 @@ func TestCronJobIsAskedForOneRun(t *testing.T) {
 	}
 }
 
-func TestTimeToLiveIsJudged(t *testing.T) {
+func TestTimeToLiveIsChecked(t *testing.T) {
 	t.Parallel()
 	completed := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	cases := map[string]struct {
@@ -120,7 +120,7 @@ func TestTimeToLiveIsJudged(t *testing.T) {
 			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleted}, Status: batchv1.JobStatus{CompletionTime: &done}}
 			e := evidence{past: history{job: job}}
 			if err := outlivedEnd(5 * time.Second).differs(e); (err == nil) != tc.good {
-				t.Errorf("the judgement is %v", err)
+				t.Errorf("differs() = %v", err)
 			}
 			if err := ended(batchv1.JobComplete).differs(e); err == nil {
 				t.Error("a Job without the condition counts as complete")

@@ -17,7 +17,7 @@ import (
 // namespace is where the Jobs run.
 const namespace = "default"
 
-// Options say where the demo finds its parts and where it shows itself.
+// Options say where the demo finds its parts and where it writes.
 type Options struct {
 	// BinDir holds the executables, as cluster.Options has it.
 	BinDir string
@@ -33,11 +33,11 @@ type Options struct {
 	// many columns and lines that has: the table is then redrawn in place.
 	Out  io.Writer
 	Size func() (columns, lines int)
-	// Progress is told how the control plane comes up.
+	// Progress is called for each step of the control plane's start.
 	Progress func(cluster.Progress)
 }
 
-// errUnexpected is the demo's result when a Job did not end as it should.
+// errUnexpected: a Job did not end as the documents say.
 var errUnexpected = errors.New("not every Job ended as expected")
 
 // Run starts a control plane, runs the Jobs and stops it again. The error is

@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// An example is one manifest with what is to become of it. Its name is that of
-// the manifest's file; the Job may be called otherwise.
+// An example is a manifest and its expected end. It is named after the manifest's file; the
+// Job may have another name.
 type example struct {
 	name   string
 	job    *batchv1.Job
 	expect expectation
-	// script is done to the Job while it runs.
+	// script is the list of steps that the demo takes while the Job runs.
 	script []step
-	// shares, if not empty, is a directory that the pods have to have in common.
+	// shares, if not empty, is a directory that the pods must share.
 	shares string
 	// adopts, if not empty, is the name of another Job. This one is created
 	// when that is gone, with its selector, to take over its pods.
@@ -34,14 +34,14 @@ type example struct {
 	cron *batchv1.CronJob
 }
 
-// An expectation is how a Job has to end.
+// An expectation is how a Job should end.
 type expectation struct {
-	// summary is what the example shows.
+	// summary says what the example shows.
 	summary string
 	outcome outcome
-	// traits are what else has to be true, and does not stand in the status.
+	// traits are conditions that the status does not show.
 	traits []trait
-	// events have to be there, by reason.
+	// events are the reasons of the expected events.
 	events []string
 }
 
@@ -74,8 +74,8 @@ func (ex *example) decode(manifest []byte) error {
 	return nil
 }
 
-// shareDirectories gives pods that run in containers the directories of the node
-// that they have in common where they run as its processes.
+// shareDirectories mounts the shared directories into pods that run in containers. Pods
+// that run as processes of the node share them anyway.
 func shareDirectories(examples []*example) {
 	const volume = "shared"
 	for _, ex := range examples {

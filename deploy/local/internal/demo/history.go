@@ -11,19 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A history is what the end of a Job no longer shows.
+// A history is what a finished Job does not show any more.
 type history struct {
 	// job is the Job as last seen; nil: not created yet.
 	job *batchv1.Job
-	// gone: it was there, and is deleted.
+	// gone: the Job existed and was deleted.
 	gone bool
 	// highest are the highest numbers ever seen.
 	highest peaks
-	// startTimes are those that the status had, in their order.
+	// startTimes are the start times that the status had, in order.
 	startTimes []time.Time
-	// announced: the verdict stood in the status before it was final.
+	// announced: the status had the interim condition before the terminal one.
 	announced bool
-	// pods are all that the Job ever controlled, and did not lose to another.
+	// pods are all pods that the Job ever controlled and that no other Job adopted.
 	pods []podPast
 }
 
@@ -34,7 +34,7 @@ type podPast struct {
 	job      string
 	index    int
 	restarts int32
-	// alive: it is there, and has not ended; stopped: it was deleted before.
+	// alive: the pod exists and has not ended. stopped: it was deleted before it ended.
 	alive, stopped bool
 	nodeSelector   map[string]string
 }
@@ -57,8 +57,8 @@ func finished(job *batchv1.Job) bool {
 	return conditionTrue(job, batchv1.JobComplete) || conditionTrue(job, batchv1.JobFailed)
 }
 
-// saw brings what is remembered of a pod up to date. A pod without an owner
-// stays with the one that it had.
+// saw updates what is remembered of a pod. A pod without an owner stays with its last
+// owner.
 func (p *podPast) saw(pod *corev1.Pod, exists bool) {
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		p.job = owner.Name

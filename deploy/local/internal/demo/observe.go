@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// An observer watches the Jobs and their pods, and remembers what the end of a
-// Job no longer shows.
+// An observer watches the Jobs and their pods, and remembers what a finished Job does not
+// show any more.
 type observer struct {
 	examples []*example
 	url      string
@@ -38,19 +38,19 @@ type saying struct {
 	verdict verdict
 }
 
-// A verdict is the part of an explanation that says how a Job ends, and why.
+// A verdict is the part of an explanation that says how and why a Job ends.
 type verdict struct {
 	DecidingRule string       `json:"decidingRule"`
 	Rules        []ruleAnswer `json:"rules"`
 }
 
-// A ruleAnswer is what one rule said.
+// A ruleAnswer is the answer of one rule.
 type ruleAnswer struct {
 	Rule   string `json:"rule"`
 	Detail string `json:"detail"`
 }
 
-// observe starts to watch; it returns when the watches are established.
+// observe starts the watches and returns when they are established.
 func observe(ctx context.Context, client kubernetes.Interface, executorURL string, examples []*example) (*observer, error) {
 	o := newObserver(executorURL, examples)
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
@@ -85,8 +85,8 @@ func onChange[T any](saw func(object T, exists bool)) cache.ResourceEventHandler
 	}
 }
 
-// listen asks the executor what the engine last said of each Job. A Job that it
-// no longer knows keeps what was said last.
+// listen asks the executor for the last decision on each Job. If the executor does not know
+// a Job any more, the last decision that it returned stays.
 func (o *observer) listen(ctx context.Context) {
 	page, err := o.page(ctx, "/debug/decisions")
 	if err != nil {
@@ -127,8 +127,8 @@ func (o *observer) page(ctx context.Context, path string) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// why says in a line why a Job ended so: the rule of the engine that decided,
-// and the numbers that it compared. Empty if nothing was decided.
+// why says in one line why a Job ended: the rule that decided and the numbers that it
+// compared. It is empty if no rule has decided.
 func (o *observer) why(job string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,19 +11,18 @@ import (
 
 // An outcome is what the status of a Job says at its end.
 type outcome struct {
-	// gone: there is no such Job any more.
+	// gone: the Job does not exist any more.
 	gone             bool
 	conditions       []condition
 	succeeded        int32
 	failed           int32
 	completedIndexes string
 	failedIndexes    string
-	// loose lists what the end of a Job must not leave behind; it is never
-	// expected.
+	// loose lists fields that a finished Job must not have; none is ever expected.
 	loose []string
 }
 
-// anyNumber, as an expected count, is right for every count.
+// anyNumber is an expected count that matches every count.
 const anyNumber = -1
 
 // A condition is one of a Job's, without its times.
@@ -74,8 +73,8 @@ func looseEnds(job *batchv1.Job) []string {
 	return loose
 }
 
-// as returns the outcome as far as another one cares: with the counts that it
-// leaves open, and with a star for what the other's messages leave open.
+// as returns the outcome for a comparison with another one: where that accepts any number
+// or has a star in a message, so does the result.
 func (o outcome) as(want outcome) outcome {
 	if want.succeeded == anyNumber {
 		o.succeeded = anyNumber
@@ -92,8 +91,8 @@ func (o outcome) as(want outcome) outcome {
 	return o
 }
 
-// matchesStar compares a text with a pattern, of which a star stands for some
-// characters without a space.
+// matchesStar compares a text with a pattern. A star in the pattern matches some characters
+// without a space.
 func matchesStar(pattern, text string) bool {
 	before, after, starred := strings.Cut(pattern, "*")
 	if !starred {
@@ -107,7 +106,7 @@ func matchesStar(pattern, text string) bool {
 	return ok && middle != "" && !strings.Contains(middle, " ")
 }
 
-// String is one line, in which every field of the outcome stands.
+// String returns all fields of the outcome in one line.
 func (o outcome) String() string {
 	if o.gone {
 		return "gone"

@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// A step is one thing that is done to a Job while it runs.
+// A step is an action of the demo on a Job that runs.
 type step struct {
-	// command says it as one would type it, of the Job NAME.
+	// command is the kubectl command that does the same, for the Job NAME.
 	command string
-	// due tells when.
+	// due reports whether it is time for the step.
 	due func(history) bool
 	do  func(context.Context, kubernetes.Interface, *batchv1.Job) error
 }
@@ -47,7 +47,7 @@ func patch(due func(history) bool, body string) step {
 	}
 }
 
-// orphanPods deletes the Job and leaves its pods alone.
+// orphanPods deletes the Job and not its pods.
 func orphanPods(due func(history) bool) step {
 	return step{
 		"kubectl delete job NAME --cascade=orphan", due,
@@ -98,7 +98,7 @@ func eachPod(do func(context.Context, kubernetes.Interface, corev1.Pod) error) f
 type director struct {
 	obs    *observer
 	client kubernetes.Interface
-	// say is told each step as a command.
+	// say is called with the command of each step.
 	say func(command string)
 	// progress is how far each example is, by its name.
 	progress map[string]progress
@@ -119,8 +119,8 @@ func newDirector(obs *observer, client kubernetes.Interface, say func(string)) *
 	return &director{obs: obs, client: client, say: say, progress: map[string]progress{}}
 }
 
-// direct takes at most one step of each script: the next one has to see what
-// became of it.
+// direct takes at most one step of each script: the next step depends on the effect of
+// this one.
 func (d *director) direct(ctx context.Context) error {
 	for _, ex := range d.obs.examples {
 		if err := d.createLate(ctx, ex); err != nil {

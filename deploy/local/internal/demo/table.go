@@ -186,8 +186,8 @@ const (
 	modeFormat   = "%-16s "
 	countsFormat = "%6v %5v %9v %6v  %-18s "
 	reasonWidth  = 90
-	// roomForMode is how wide a terminal has to be for the column MODE: before
-	// the engine's words are cut short, that goes.
+	// roomForMode is how wide a terminal must be for the column MODE. On a narrower one
+	// the column is left out, so that there is room for the engine's reason.
 	roomForMode = 120
 )
 
@@ -203,7 +203,7 @@ func (r row) line(width int) string {
 	return r.counts(width) + clip(r.reason, reasonWidth)
 }
 
-// columns aligns a name, a mode and what follows.
+// columns aligns a name, a mode and the rest of the line.
 func columns(width int, name, mode string, counts ...any) string {
 	line := fmt.Sprintf(nameFormat, name)
 	if width >= roomForMode {

@@ -11,16 +11,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A trait is something that has to be true of a Job and does not stand in its
-// status.
+// A trait is a condition that a Job has to meet and that its status does not
+// show.
 type trait struct {
-	// text says it, in a few words.
+	// text describes it in a few words.
 	text string
-	// differs says what is true instead; nil if the trait is there.
+	// differs returns how the Job differs; nil if it meets the condition.
 	differs func(evidence) error
 }
 
-// evidence is what traits are judged by.
+// evidence is what traits are checked against.
 type evidence struct {
 	past history
 	// logs are those of the Job's pods that are still there.
@@ -29,7 +29,7 @@ type evidence struct {
 	cron cronSeen
 }
 
-// number is a trait of a counted thing.
+// number is a trait that compares a count.
 func number(want int, text string, count func(evidence) int) trait {
 	return trait{fmt.Sprintf(text, want), func(e evidence) error {
 		if got := count(e); got != want {
@@ -76,7 +76,7 @@ func containerRuns(n int) trait {
 	})
 }
 
-// noPods wants the Job to have no pod at the end, that it controls.
+// noPods wants the Job to control no pod at the end.
 func noPods() trait {
 	return trait{"no pod of its own", func(e evidence) error {
 		if n := len(e.logs); n > 0 {
@@ -86,7 +86,7 @@ func noPods() trait {
 	}}
 }
 
-// podsByIndex wants so many pods of index 0, 1, 2 and so on.
+// podsByIndex wants these numbers of pods for the indexes 0, 1, 2 and so on.
 func podsByIndex(want ...int) trait {
 	return trait{"pods by index " + list(want), func(e evidence) error {
 		got := make([]int, len(want))
@@ -151,8 +151,8 @@ func ended(want batchv1.JobConditionType) trait {
 	}}
 }
 
-// outlivedEnd wants the Job to have been deleted, and that long after its
-// completion or later.
+// outlivedEnd wants the Job to have been deleted no earlier than this time after its
+// completion.
 func outlivedEnd(least time.Duration) trait {
 	return trait{fmt.Sprintf("deleted %v after, not sooner", least), func(e evidence) error {
 		deleted, completed := e.past.job.DeletionTimestamp, e.past.job.Status.CompletionTime
@@ -166,10 +166,10 @@ func outlivedEnd(least time.Duration) trait {
 	}}
 }
 
-// logs judges what the Job's pods wrote.
-func logs(text string, judge func([]string) error) trait {
+// logs checks the output of the Job's pods.
+func logs(text string, check func([]string) error) trait {
 	return trait{text, func(e evidence) error {
-		if err := judge(e.logs); err != nil {
+		if err := check(e.logs); err != nil {
 			return fmt.Errorf("logs: %w", err)
 		}
 		return nil

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-func TestLogsAreJudged(t *testing.T) {
+func TestLogsAreChecked(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		judge func([]string) error
+		check func([]string) error
 		logs  []string
 		good  bool
 	}{
@@ -35,14 +35,14 @@ func TestLogsAreJudged(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := logs("", tc.judge).differs(evidence{logs: tc.logs}); (err == nil) != tc.good {
-				t.Errorf("the judgement is %v", err)
+			if err := logs("", tc.check).differs(evidence{logs: tc.logs}); (err == nil) != tc.good {
+				t.Errorf("differs() = %v", err)
 			}
 		})
 	}
 }
 
-func TestTraitsAreJudged(t *testing.T) {
+func TestTraitsAreChecked(t *testing.T) {
 	t.Parallel()
 	linux := map[string]string{"kubernetes.io/os": "linux"}
 	past := history{

@@ -80,7 +80,7 @@ func (f facts) containersReady(s *corev1.PodStatus) corev1.PodCondition {
 	return c
 }
 
-// podReady is ContainersReady, further held back by the pod's readiness gates, which others set.
+// podReady is ContainersReady and all of the pod's readiness gates, which other controllers set.
 func (f facts) podReady(containersReady corev1.PodCondition) corev1.PodCondition {
 	c := containersReady
 	c.Type = corev1.PodReady
