@@ -32,20 +32,20 @@ func TestUnknownsAreUnsupported(t *testing.T) {
 		field  string
 		says   string
 	}{
-		"a field of the request":       {within(func(r *request) proto.Message { return r }), "8191", "number of a field"},
-		"a field of the spec":          {within(func(r *request) proto.Message { return r.Spec }), "spec.8191", "number of a field"},
-		"a field of a rule":            {within(func(r *request) proto.Message { return r.Spec.PodFailurePolicy.Rules[1] }), "spec.pod_failure_policy.rules[1].8191", "number of a field"},
-		"a field of a rule's range":    {within(func(r *request) proto.Message { return r.Spec.SuccessPolicy.Rules[0].SucceededIndexes.Ranges[1] }), "spec.success_policy.rules[0].succeeded_indexes.ranges[1].8191", "number of a field"},
-		"a field of the settings":      {within(func(r *request) proto.Message { return r.Settings }), "settings.8191", "number of a field"},
-		"a field of a row":             {within(func(r *request) proto.Message { return r.UnaccountedPods[1] }), "unaccounted_pods[1].8191", "number of a field"},
-		"a field of a time":            {within(func(r *request) proto.Message { return r.Now }), "now.8191", "number of a field"},
-		"a field after ignorable ones": {func(r *request) { setUnknown(r.Job, 1000); setUnknown(r.Job, 999) }, "job.999", "number of a field"},
-		"a field above ignorable ones": {func(r *request) { setUnknown(r.Job, 2000) }, "job.2000", "number of a field"},
-		"a completion mode":            {func(r *request) { r.Spec.CompletionMode = 9 }, "spec.completion_mode", "the value 9"},
-		"a negative value":             {func(r *request) { r.Spec.CompletionMode = -1 }, "spec.completion_mode", "the value -1"},
-		"a value in a rule":            {func(r *request) { r.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Operator = 7 }, "spec.pod_failure_policy.rules[0].on_exit_codes.operator", "the value 7"},
-		"a phase of a row":             {func(r *request) { r.UnaccountedPods[1].Phase = 6 }, "unaccounted_pods[1].phase", "the value 6"},
-		"a dose of the explanation":    {func(r *request) { r.Settings.Explain = 99 }, "settings.explain", "the value 99"},
+		"a field of the request":       {within(func(r *request) proto.Message { return r }), "8191", "number of an unknown field"},
+		"a field of the spec":          {within(func(r *request) proto.Message { return r.Spec }), "spec.8191", "number of an unknown field"},
+		"a field of a rule":            {within(func(r *request) proto.Message { return r.Spec.PodFailurePolicy.Rules[1] }), "spec.pod_failure_policy.rules[1].8191", "number of an unknown field"},
+		"a field of a rule's range":    {within(func(r *request) proto.Message { return r.Spec.SuccessPolicy.Rules[0].SucceededIndexes.Ranges[1] }), "spec.success_policy.rules[0].succeeded_indexes.ranges[1].8191", "number of an unknown field"},
+		"a field of the settings":      {within(func(r *request) proto.Message { return r.Settings }), "settings.8191", "number of an unknown field"},
+		"a field of a row":             {within(func(r *request) proto.Message { return r.UnaccountedPods[1] }), "unaccounted_pods[1].8191", "number of an unknown field"},
+		"a field of a time":            {within(func(r *request) proto.Message { return r.Now }), "now.8191", "number of an unknown field"},
+		"a field after ignorable ones": {func(r *request) { setUnknown(r.Job, 1000); setUnknown(r.Job, 999) }, "job.999", "number of an unknown field"},
+		"a field above ignorable ones": {func(r *request) { setUnknown(r.Job, 2000) }, "job.2000", "number of an unknown field"},
+		"a completion mode":            {func(r *request) { r.Spec.CompletionMode = 9 }, "spec.completion_mode", "the unknown value 9"},
+		"a negative value":             {func(r *request) { r.Spec.CompletionMode = -1 }, "spec.completion_mode", "the unknown value -1"},
+		"a value in a rule":            {func(r *request) { r.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Operator = 7 }, "spec.pod_failure_policy.rules[0].on_exit_codes.operator", "the unknown value 7"},
+		"a phase of a row":             {func(r *request) { r.UnaccountedPods[1].Phase = 6 }, "unaccounted_pods[1].phase", "the unknown value 6"},
+		"a dose of the explanation":    {func(r *request) { r.Settings.Explain = 99 }, "settings.explain", "the unknown value 99"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,9 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/client-go/kubernetes/fake"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -444,6 +447,56 @@ func TestAnAnswerIsChecked(t *testing.T) {
 				t.Errorf("code %v, want %v", status.Code(err), status.Code(tc.engine.err))
 			}
 		})
+	}
+}
+
+// An answer of a newer engine is refused by the path of what is unknown in it, unless
+// the contract says that it may be ignored.
+func TestUnknownsInAnAnswer(t *testing.T) {
+	type response = jobpolicyv1.DecideJobResponse
+	field := func(m proto.Message, number protowire.Number) {
+		m.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), 1))
+	}
+	refused := map[string]func(*response){
+		"999":                         func(d *response) { field(d, 999) },
+		"create.2000":                 func(d *response) { d.Create = &jobpolicyv1.CreatePods{}; field(d.Create, 2000) },
+		"delete[0].77":                func(d *response) { d.Delete = []*jobpolicyv1.DeletePod{{}}; field(d.Delete[0], 77) },
+		"status.start_time.77":        func(d *response) { d.Status.StartTime = timestamppb.Now(); field(d.Status.StartTime, 77) },
+		"status.conditions[0].status": func(d *response) { d.Status.Conditions = []*jobpolicyv1.JobCondition{{Status: 9}} },
+		"requirements[0]":             func(d *response) { d.Requirements = []jobpolicyv1.Requirement{99} },
+		"events[0].type":              func(d *response) { d.Events = []*jobpolicyv1.JobEvent{{Type: 9}} },
+		"delete_job.77":               func(d *response) { d.DeleteJob = &jobpolicyv1.DeleteJob{}; field(d.DeleteJob, 77) },
+	}
+	ask := func(t *testing.T, change func(*response)) error {
+		t.Helper()
+		c, err := New(testConfig(), Identity{Component: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		newer := &engine{answer: func(d *response) { d.Status = &jobpolicyv1.JobStatus{}; change(d) }}
+		_, err = Ask(t.Context(), c, newer.DecideJob, &jobpolicyv1.DecideJobRequest{RequestId: "1"})
+		return err
+	}
+	for path, change := range refused {
+		if err := ask(t, change); !errors.Is(err, ErrBadAnswer) || !strings.HasPrefix(err.Error(), path+" ") {
+			t.Errorf("an unknown at %s: error %v, want ErrBadAnswer that names it", path, err)
+		}
+	}
+	ignored := map[string]func(*response){
+		"fields with numbers for that": func(d *response) { field(d, 1000); field(d.Status, 1999) },
+		"all in the explanation": func(d *response) {
+			d.Explanation = &jobpolicyv1.Explanation{DecidingRule: 9999}
+			field(d.Explanation, 77)
+		},
+		"when to ask again":       func(d *response) { d.FollowUp = 99 },
+		"why a pod is deleted":    func(d *response) { d.Delete = []*jobpolicyv1.DeletePod{{Reason: 99}} },
+		"why a Job is deleted":    func(d *response) { d.DeleteJob = &jobpolicyv1.DeleteJob{Reason: 99} },
+		"the rule of the verdict": func(d *response) { d.Verdict = &jobpolicyv1.Verdict{Rule: 9999} },
+	}
+	for name, change := range ignored {
+		if err := ask(t, change); err != nil {
+			t.Errorf("%s: error %v, want it ignored", name, err)
+		}
 	}
 }
 

@@ -10,9 +10,12 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/unknown"
 )
 
 var (
@@ -28,11 +31,28 @@ var (
 // engineLogPeriod is how often it is logged that the engine still does not answer.
 const engineLogPeriod = 30 * time.Second
 
+// answers finds what is unknown in an answer, and could be a step that comes before
+// others. Not looked at is what only explains, and follow_up, of which the contract says
+// what to do with an unknown value.
+var answers = unknown.NewFinder(
+	[]protoreflect.FullName{
+		"jobpolicy.v1.DecideJobResponse.explanation",
+		"jobpolicy.v1.DecideJobResponse.follow_up",
+		"jobpolicy.v1.DecideCronJobResponse.explanation",
+		"jobpolicy.v1.DecideCronJobResponse.follow_up",
+		"jobpolicy.v1.DeletePod.reason",
+		"jobpolicy.v1.DeleteJob.reason",
+		"jobpolicy.v1.Verdict.rule",
+	},
+	&jobpolicyv1.DecideJobResponse{}, &jobpolicyv1.DecideCronJobResponse{},
+)
+
 // A Request is a message to the engine.
 type Request interface{ GetRequestId() string }
 
 // A Response is the engine's answer.
 type Response interface {
+	proto.Message
 	GetRequestId() string
 	GetDisposition() jobpolicyv1.Disposition
 }
@@ -58,6 +78,9 @@ func Ask[Q Request, A Response](ctx context.Context, c *Controller, decide func(
 		return none, fmt.Errorf("asked %q, got the answer to %q: %w", req.GetRequestId(), d.GetRequestId(), ErrBadAnswer)
 	case disposition == jobpolicyv1.Disposition_DISPOSITION_UNSPECIFIED || jobpolicyv1.Disposition_name[int32(disposition)] == "":
 		return none, fmt.Errorf("disposition %v is unknown: %w", disposition, ErrBadAnswer)
+	}
+	if found := answers.Find(d); found != nil {
+		return none, fmt.Errorf("%s %s: %w", found.Path, found.What, ErrBadAnswer)
 	}
 	return d, nil
 }

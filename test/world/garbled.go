@@ -77,7 +77,7 @@ func garble(r *request, answer *jobpolicyv1.DecideJobResponse, finished bool) {
 // specs.
 func asEarlier(req *jobpolicyv1.DecideJobRequest) error {
 	if req.GetSpec().GetSuccessPolicy() != nil {
-		return engine.Unsupported("spec", 12)
+		return &engine.UnsupportedError{Field: "spec.12", Description: "is the number of an unknown field, which needs a newer engine"}
 	}
 	req.Deferrals = slices.DeleteFunc(req.Deferrals, func(d *jobpolicyv1.Deferral) bool {
 		return d.GetStep() != jobpolicyv1.Step_STEP_CREATE_PODS

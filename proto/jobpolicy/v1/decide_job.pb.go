@@ -739,6 +739,12 @@ func (x *Settings) GetExplain() Explain {
 // When a step fails in part, the caller stops there, and asks again with a
 // snapshot that holds what did succeed. When every step succeeded, follow_up and
 // requeue_time say when to ask again.
+//
+// The engine may be newer than the caller. A field or an enum value that the caller
+// does not know may be a step that comes before others, so the caller carries out
+// nothing of such a decision. It ignores only fields with the numbers 1000 to 1999,
+// everything in explanation, and unknown values of follow_up, delete.reason,
+// delete_job.reason and verdict.rule.
 type DecideJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request's id.

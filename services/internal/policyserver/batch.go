@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/unknown"
 	"jobpolicy.dev/services/internal/refusal"
 )
 
@@ -124,8 +125,8 @@ func splitBatch(body []byte) ([][]byte, error) {
 			return nil, notABatch()
 		}
 		switch {
-		case number != batchField && !engine.Ignorable(number):
-			return nil, refusal.FromEngine(engine.Unsupported("", number))
+		case number != batchField && !unknown.Ignorable(number):
+			return nil, refusal.FromEngine(engine.Unsupported(unknown.Field(number)))
 		case number == batchField:
 			item, _ := protowire.ConsumeBytes(body[n:])
 			items = append(items, item)

@@ -33,9 +33,9 @@ type callMetrics struct {
 // method is a full method name in two parts.
 type method struct{ service, name string }
 
-// unknown stands for whatever else clients ask for: they choose those names, and
+// unknownCall stands for whatever else clients ask for: they choose those names, and
 // each name would be a time series.
-var unknown = method{service: "unknown", name: "unknown"}
+var unknownCall = method{service: "unknown", name: "unknown"}
 
 // Values of the label direction.
 const (
@@ -104,7 +104,7 @@ type methodKey struct{}
 func (m *callMetrics) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	called, ok := m.known[info.FullMethodName]
 	if !ok {
-		called = unknown
+		called = unknownCall
 	}
 	return context.WithValue(ctx, methodKey{}, called)
 }

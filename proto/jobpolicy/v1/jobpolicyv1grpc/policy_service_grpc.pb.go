@@ -93,6 +93,8 @@ const (
 //     that change no decision get such a number;
 //   - unknown values of Deferral.step (see Step);
 //   - everything in GetServerInfoRequest.
+//
+// What a caller does not know of an answer stands at DecideJobResponse.
 type PolicyServiceClient interface {
 	// DecideJob decides on one Job.
 	DecideJob(ctx context.Context, in *v1.DecideJobRequest, opts ...grpc.CallOption) (*v1.DecideJobResponse, error)
@@ -341,6 +343,8 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 //     that change no decision get such a number;
 //   - unknown values of Deferral.step (see Step);
 //   - everything in GetServerInfoRequest.
+//
+// What a caller does not know of an answer stands at DecideJobResponse.
 type PolicyServiceServer interface {
 	// DecideJob decides on one Job.
 	DecideJob(context.Context, *v1.DecideJobRequest) (*v1.DecideJobResponse, error)
