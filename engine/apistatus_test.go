@@ -99,9 +99,9 @@ func (c statusChange) conditionsOnce() bool {
 	return true
 }
 
-// TestAPIServersAcceptAnswers asks about decisions on any status that the
-// contract allows, also one that no API server would have let in. Of such a
-// status, what is wrong may stay wrong; nothing else may go wrong.
+// TestAPIServersAcceptAnswers asks about decisions on any status that the contract
+// allows, also one that no API server would have let in. What is wrong in such a
+// status may stay wrong, but a decision must not break anything else.
 func TestAPIServersAcceptAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)

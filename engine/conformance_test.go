@@ -24,8 +24,8 @@ var writeCases = flag.Bool("conformance.write", false, "write the cases of proto
 // maxCaseBytes leaves out requests that are only there to be large.
 const maxCaseBytes = 64 << 10
 
-// A caseFile collects what is asked of the engine and what it answers, for other
-// engines to be held against.
+// A caseFile collects requests to the engine and its answers, so that other engines
+// can be compared with it.
 type caseFile struct {
 	lines [][]byte
 	err   error

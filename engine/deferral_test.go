@@ -9,8 +9,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// deferUntil makes the request ask for a step to be left until then, whatever it
-// asked before; nil: not at all.
+// deferUntil makes the request defer a step until then, whatever it asked before;
+// with nil it does not defer the step.
 func deferUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step, until *timestamppb.Timestamp) {
 	req.Deferrals = slices.DeleteFunc(req.Deferrals, func(d *jobpolicyv1.Deferral) bool { return d.GetStep() == step })
 	if until != nil {
@@ -18,8 +18,8 @@ func deferUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step, until 
 	}
 }
 
-// deferredUntil is until when the request asks for a step to be left; asked is
-// false if it does not.
+// deferredUntil is until when the request defers a step; asked is false if it does
+// not defer it.
 func deferredUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) (until time.Time, asked bool) {
 	for _, d := range req.GetDeferrals() {
 		if d.GetStep() == step {
@@ -29,8 +29,7 @@ func deferredUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) (un
 	return time.Time{}, false
 }
 
-// deferred reports whether the request asks for a step to be left for later than
-// now.
+// deferred reports whether the request defers a step until later than now.
 func deferred(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) bool {
 	until, _ := deferredUntil(req, step)
 	return until.After(req.GetNow().AsTime())

@@ -11,8 +11,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// What is decided does not depend on how much of it is explained, and EXPLAIN_FACTS
-// is EXPLAIN_FULL without its texts and the answers of the rules.
+// The decision does not depend on how much of it is explained, and EXPLAIN_FACTS is
+// EXPLAIN_FULL without its texts and the answers of the rules.
 func TestExplanationsComeInDoses(t *testing.T) {
 	waits := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,7 +55,7 @@ func clearTexts(m protoreflect.Message, field protoreflect.Name) {
 	m.Clear(m.Descriptor().Fields().ByName(field))
 }
 
-// The position of the rule that a Job ends by stands in the verdict.
+// The verdict has the position of the policy rule by which a Job ends.
 func TestVerdictNamesTheRuleOfThePolicy(t *testing.T) {
 	cases := map[string]struct {
 		scene string

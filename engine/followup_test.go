@@ -8,8 +8,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// What no event tells about follows at once: the rest of what a limit has cut, the
-// creation that was left for later, and the next step of a verdict.
+// If no event follows, the caller asks again at once: for the rest if a limit has cut
+// the decision, for a creation that was left for later, and for the next step of a
+// verdict.
 func TestADecisionSaysWhenToAskAgain(t *testing.T) {
 	finished := func(n int) (rows string) {
 		for i := range n {

@@ -9,9 +9,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Requests as large as the contract allows are decided on like any other. How
-// long they take is for BenchmarkDecideJob to say; one that takes the product
-// of two limits runs into the time limit of the test.
+// Requests as large as the contract allows are decided on like any other.
+// BenchmarkDecideJob measures how long they take; a decision whose time grows with
+// the product of two limits exceeds the time limit of the test.
 func TestLargestRequests(t *testing.T) {
 	cases := map[string]func(testing.TB) *request{
 		"every exit code of every container against every rule": exitCodesGalore,

@@ -6,8 +6,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// The checks of the model know the truth, and look at what a decision would do
-// to it.
+// The checks of the model know the true state of the cluster, and check how a
+// decision would change it.
 
 func (c *cluster) checkDecision(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) {
 	if c.observed < c.known && resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_WAIT {
@@ -38,7 +38,7 @@ func (c *cluster) checkUnlisted(whole, req *jobpolicyv1.DecideJobRequest, resp *
 	}
 }
 
-// checkCreate holds I6 against the truth: no more pods run than may, and no
+// checkCreate checks I6 against the true state: no more pods run than allowed, and no
 // work is done twice.
 func (c *cluster) checkCreate(create *jobpolicyv1.CreatePods) {
 	for _, t := range []string{criteriaMet, failureTarget, complete, failed} {
@@ -218,7 +218,7 @@ func contains(list [][]byte, uid []byte) bool {
 	return slices.ContainsFunc(list, func(other []byte) bool { return string(other) == string(uid) })
 }
 
-// checkRelease holds I1: what is durably written accounts for the pod.
+// checkRelease checks I1: the written status accounts for the pod.
 func (c *cluster) checkRelease(p *modelPod) {
 	uncounted := c.status.GetUncounted()
 	recorded := contains(uncounted.GetSucceeded(), p.uid) || contains(uncounted.GetFailed(), p.uid)
@@ -235,7 +235,7 @@ func (c *cluster) checkRelease(p *modelPod) {
 	c.t.Fatalf("I1: releases pod %+v, which no status accounts for:\n%s", *p, render(c.status))
 }
 
-// checkEnd looks at a Job after the last round.
+// checkEnd checks a Job after the last decision.
 func (c *cluster) checkEnd() {
 	c.checkRetriesPerIndex()
 	if held := c.podsThat(func(p *modelPod) bool { return !p.gone && p.tracked && (p.terminal() || isFinished(c.status)) }); len(held) > 0 && c.ended() {
@@ -266,7 +266,7 @@ func (c *cluster) checkEnd() {
 	}
 }
 
-// checkRetriesPerIndex holds the limit per index against the pods there were.
+// checkRetriesPerIndex compares the limit per index with the pods that existed.
 func (c *cluster) checkRetriesPerIndex() {
 	if c.spec.BackoffLimitPerIndex == nil || !c.intact {
 		return

@@ -24,14 +24,14 @@ type cluster struct {
 	status   *jobpolicyv1.JobStatus
 	settings *jobpolicyv1.Settings
 	pods     []*modelPod
-	// ghosts are creations that failed although the executor does not know:
-	// the indexes, nil for a pod without one.
+	// ghosts are creations that failed without the executor knowing it: the indexes, nil
+	// for a pod without one.
 	ghosts []*int32
 	// notBefore is when the executor tries again to create pods.
 	notBefore time.Time
-	// quietUntil is before when the executor wants no routine status.
+	// quietUntil is until when the executor wants no routine status.
 	quietUntil time.Time
-	// recordsUntil is before when it wants no pods recorded.
+	// recordsUntil is until when the executor wants no pods recorded.
 	recordsUntil time.Time
 	// written counts the executor's writes of the Job; known is how many of
 	// them it knows to have succeeded, and observed how many its view shows.
@@ -40,7 +40,7 @@ type cluster struct {
 	previous                 *jobpolicyv1.JobStatus
 	// rowLimit is how many finished pods the executor lists; 0: all.
 	rowLimit int
-	// faulty lets things go wrong.
+	// faulty turns on faults.
 	faulty bool
 	// counted holds the UIDs that went into the counters, and the verdict.
 	counted map[string]string

@@ -11,8 +11,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// round is one turn of the executor: observe, decide, carry out. It returns
-// the decision it tried to carry out.
+// round is one reconcile of the executor: observe, decide, carry out. It returns the
+// decision that it tried to carry out.
 func (c *cluster) round() *jobpolicyv1.DecideJobResponse {
 	req := c.observe()
 	whole := proto.CloneOf(req)
@@ -55,8 +55,8 @@ func (c *cluster) ask(req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.DecideJobR
 	return resp
 }
 
-// cutRows leaves rows out of the request, as an executor with too many may. It
-// keeps those that the status lists.
+// cutRows leaves rows out of the request, as an executor with too many rows may. It
+// keeps the rows of pods that the status lists.
 func (c *cluster) cutRows(req *jobpolicyv1.DecideJobRequest, keep func(*jobpolicyv1.UnaccountedPod) bool) {
 	recorded := map[string]bool{}
 	for _, uid := range slices.Concat(req.GetStatus().GetUncounted().GetSucceeded(), req.GetStatus().GetUncounted().GetFailed()) {
@@ -102,7 +102,7 @@ func (c *cluster) cut(req *jobpolicyv1.DecideJobRequest) {
 	slices.SortStableFunc(req.UnaccountedPods, func(a, b *jobpolicyv1.UnaccountedPod) int {
 		return int(notEnded([]*jobpolicyv1.UnaccountedPod{a}) - notEnded([]*jobpolicyv1.UnaccountedPod{b}))
 	})
-	// And of the pods of an index, all or none.
+	// Of the pods of an index, it keeps all or none.
 	listed, hasIndex := 0, map[int32]bool{}
 	for _, row := range req.GetUnaccountedPods()[:c.rowLimit] {
 		if row.Index != nil {

@@ -22,7 +22,8 @@ func (c *cluster) checkRetryDelays(create *jobpolicyv1.CreatePods) {
 	}
 }
 
-// checkRetryDelay holds a Job's failures since its last success against the time.
+// checkRetryDelay checks that the retry delay after a Job's failures since its last
+// success has passed.
 func (c *cluster) checkRetryDelay() {
 	if len(c.podsThat(func(p *modelPod) bool { return p.flipped })) > 0 {
 		return
@@ -46,8 +47,9 @@ func (c *cluster) checkRetryDelay() {
 	c.checkDelay(failures, lastFailure)
 }
 
-// checkRetryDelayOf holds the last failure of an index against the time. Its pod
-// is kept until it is replaced, and carries how many there were before it.
+// checkRetryDelayOf checks that the retry delay after the last failure of an index
+// has passed. Its pod is kept until it is replaced, and carries how many there were
+// before it.
 func (c *cluster) checkRetryDelayOf(ix int32) {
 	kept := c.podsThat(func(p *modelPod) bool {
 		return p.seen && !p.gone && p.tracked && p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && p.index != nil && *p.index == ix
@@ -63,7 +65,8 @@ func (c *cluster) checkRetryDelayOf(ix int32) {
 	}
 }
 
-// checkDelay wants pods to be created no earlier than so many failures allow.
+// checkDelay checks that pods are not created before the delay after this many
+// failures has passed.
 func (c *cluster) checkDelay(failures int, last time.Time) {
 	if failures == 0 {
 		return

@@ -96,7 +96,7 @@ func drawFailurePolicy(t *rapid.T, perIndex bool) *jobpolicyv1.PodFailurePolicy 
 	return policy
 }
 
-// happen lets something happen that is not the executor's doing.
+// happen draws an event that the executor does not cause.
 func (c *cluster) happen() {
 	events := map[string]func(){
 		"time passes":        func() { c.pass(time.Duration(rapid.IntRange(1, 60_000).Draw(c.t, "ms")) * time.Millisecond) },
@@ -246,7 +246,7 @@ func (c *cluster) paused() bool {
 	return c.spec.GetSuspend() || c.spec.GetParallelism() == 0 || c.spec.GetDeleting()
 }
 
-// wind lets every pod get on, and reports whether one did.
+// wind advances every pod, and reports whether one changed.
 func (c *cluster) wind() bool {
 	moved := false
 	for _, p := range c.podsThat(func(p *modelPod) bool { return !p.gone && !p.terminal() }) {

@@ -13,8 +13,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// promises collects what a decision breaks of what the contract says of every
-// decision, whatever the request.
+// promises collects the rules of the contract that a decision breaks. These rules
+// apply to every decision, whatever the request.
 type promises struct {
 	req    *jobpolicyv1.DecideJobRequest
 	resp   *jobpolicyv1.DecideJobResponse

@@ -13,10 +13,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// The tests of questions_agree… put to the engine the question that a decision had to
-// answer on its way, and hold the answer against what the decision did. Each
-// counts the draws in which there was something to compare: a test that compares
-// nothing fails.
+// The tests of questions_agree… ask the engine a partial question that a decision had
+// to answer too, and compare the answer with the decision. Each counts the draws in
+// which there was something to compare: a test that compares nothing fails.
 
 // agreement draws requests, prepares each, and compares the decision with an
 // answer. compare returns whether there was something to compare.

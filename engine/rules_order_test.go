@@ -65,9 +65,9 @@ func (s *scene) indexesFailed(ix ...int32) {
 	s.req.Status.FailedIndexes = indexMessage(indexes(s.req.Status.FailedIndexes).Union(indexset.Of(ix...)))
 }
 
-// TestEverySetOfRules lets every set of rules hold at once that can, and expects
-// the first of them to decide, and none when none holds. The list of rules is
-// the specification: this is the test of the whole of it.
+// TestEverySetOfRules makes every possible set of rules hold at once, and expects the
+// first of them to decide, or none if none holds. The list of rules is the
+// specification, and this test checks all of it.
 func TestEverySetOfRules(t *testing.T) {
 	var names []string
 	for _, rule := range holdings() {

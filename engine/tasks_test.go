@@ -11,7 +11,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A Job of tasks that are no pods: no namespace, no restart policy, UIDs of other
+// A Job of tasks that are not pods: no namespace, no restart policy, UIDs of other
 // sizes, and a store that releases tasks in the transaction that counts them.
 func TestTasks(t *testing.T) {
 	tasks := []*jobpolicyv1.UnaccountedPod{

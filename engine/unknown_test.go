@@ -21,8 +21,8 @@ func setUnknown(m proto.Message, number protowire.Number) {
 	m.ProtoReflect().SetUnknown(append(m.ProtoReflect().GetUnknown(), field...))
 }
 
-// That every place of every request is looked at is tested over the wire, in
-// services/internal/policyserver.
+// A test in services/internal/policyserver checks over the wire that every place of
+// every request is examined.
 func TestUnknownsAreUnsupported(t *testing.T) {
 	within := func(message func(*request) proto.Message) func(*request) {
 		return func(r *request) { setUnknown(message(r), 8191) }
@@ -92,8 +92,8 @@ func TestWhatMayBeIgnoredChangesNoDecision(t *testing.T) {
 	}
 }
 
-// The next status replaces the whole of the last one, so what a newer contract
-// may have put there goes along.
+// The next status replaces the whole last one, so fields of a newer contract are
+// copied into it.
 func TestIgnorableFieldsOfTheStatusAreKept(t *testing.T) {
 	req := validRequest(t)
 	setUnknown(req.Status, 1000)

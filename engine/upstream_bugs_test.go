@@ -19,9 +19,9 @@ import (
 )
 
 // upstreamBugs are defects that users of the built-in job controller met, by the
-// number of the issue or pull request in kubernetes/kubernetes, and the one
-// scenario file that shows what this engine does instead. Those that only an
-// executor can have are not among them.
+// number of the issue or pull request in kubernetes/kubernetes, and the one scenario
+// file that shows what this engine does instead. Defects that only an executor can
+// have are not included.
 var upstreamBugs = map[string]struct{ happened, scenario string }{
 	"27997":  {"a Job created 84000 pods in one go", "creation_inflight"},
 	"78796":  {"after a creation that timed out no pod was created for hours", "creation_unknown"},

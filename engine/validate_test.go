@@ -270,8 +270,8 @@ func TestViolationsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever the API server takes, a request may hold, and a status that the
-// engine wrote above all.
+// A request may hold whatever the API server accepts, and above all a status that the
+// engine wrote.
 func TestValidRequestsAtTheLimits(t *testing.T) {
 	cases := map[string]func(*request){
 		"a deadline of 0":      func(r *request) { r.Spec.ActiveDeadlineSeconds = proto.Int64(0) },

@@ -17,7 +17,8 @@ const (
 // DefaultTTL is an annotation of a namespace.
 const DefaultTTL = "jobpolicy.dev/default-ttl-seconds-after-finished"
 
-// Annotations of a CronJob. A Job that RunNow has asked for carries it, too.
+// Annotations of a CronJob. A Job that was created because of RunNow has that
+// annotation too.
 const (
 	StartJitter      = "jobpolicy.dev/start-jitter-seconds"
 	RepeatedHour     = "jobpolicy.dev/dst-repeated-hour"
@@ -66,9 +67,9 @@ type Reader struct {
 	Problems []string
 }
 
-// Number reads a whole number from low to high; what is what people should read,
-// such as "a whole number of seconds". ok is false if there is none that can be
-// read.
+// Number reads a whole number from low to high; what describes it in messages, for
+// example "a whole number of seconds". ok is false if the annotation is absent or
+// cannot be read.
 func (r *Reader) Number(name, what string, low, high int64) (n int64, ok bool) {
 	text, has := r.Annotations[name]
 	if !has {
@@ -82,8 +83,8 @@ func (r *Reader) Number(name, what string, low, high int64) (n int64, ok bool) {
 	return n, true
 }
 
-// Choice reads one of several words as its place among them; 0 if there is none
-// that can be read.
+// Choice reads one of several words and returns its place among them; 0 if the
+// annotation is absent or cannot be read.
 func (r *Reader) Choice(name string, words ...string) int {
 	text, has := r.Annotations[name]
 	if !has {
@@ -102,7 +103,7 @@ func (r *Reader) problem(name, text, expected string) {
 	r.Problems = append(r.Problems, fmt.Sprintf("annotation %s: expected %s, found %q; it is left aside", name, expected, Shortened(text)))
 }
 
-// Shortened keeps what a person wrote readable in an event.
+// Shortened shortens what a person wrote, so that it fits an event.
 func Shortened(text string) string {
 	const most = 64
 	if len(text) <= most {

@@ -10,8 +10,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// What is decided does not depend on how much of it is explained, and EXPLAIN_FACTS
-// is EXPLAIN_FULL without its texts and the answers of the rules.
+// The decision does not depend on how much of it is explained, and EXPLAIN_FACTS is
+// EXPLAIN_FULL without its texts and the answers of the rules.
 func TestExplanationsComeInDoses(t *testing.T) {
 	skipped, kept := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

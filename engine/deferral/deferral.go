@@ -1,4 +1,4 @@
-// Package deferral reads the steps that a caller wants left for later
+// Package deferral reads the steps that a caller asks the engine to leave for later
 // (Deferral in the contract).
 package deferral
 
@@ -8,8 +8,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Until returns the time before which the caller does not want the step taken.
-// asked is false if the caller does not ask to leave it for later.
+// Until returns the earliest time at which the caller wants the step. asked is false
+// if the caller did not defer the step.
 func Until(deferrals []*jobpolicyv1.Deferral, step jobpolicyv1.Step) (until time.Time, asked bool) {
 	for _, d := range deferrals {
 		if d.GetStep() == step {

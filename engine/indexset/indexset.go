@@ -1,8 +1,8 @@
 // Package indexset holds sets of completion indexes as sorted ranges.
 //
-// A Job may have billions of indexes on paper and 100,000 in practice; what is
-// done with them is union, difference and "the first n that are missing". All
-// of it costs time and memory in the number of ranges, never of indexes.
+// The API allows a Job billions of indexes; in practice it has up to 100,000. The
+// operations are union, difference and "the first n that are missing". Their time and
+// memory grow with the number of ranges, not of indexes.
 package indexset
 
 import "slices"
@@ -25,8 +25,8 @@ type Set struct {
 	ranges []Range
 }
 
-// Of returns the set of the given indexes, which may come in any order and
-// more than once. Indexes outside of 0 to Max are left out.
+// Of returns the set of the given indexes, which may come in any order and more than
+// once. Indexes outside of 0 to Max are ignored.
 func Of(indexes ...int32) Set {
 	sorted := make([]int32, 0, len(indexes))
 	for _, ix := range indexes {
@@ -42,9 +42,9 @@ func Of(indexes ...int32) Set {
 	return b.set()
 }
 
-// FromRanges returns the union of ranges that are in ascending order of First.
-// ok is false if they are not, or if one is empty or leaves 0 to Max.
-// Ranges that touch are joined; ranges that overlap are refused.
+// FromRanges returns the union of ranges that are in ascending order of First. ok is
+// false if they are not, or if one is empty or leaves 0 to Max. Adjacent ranges are
+// joined; overlapping ranges are refused.
 func FromRanges(ranges []Range) (s Set, ok bool) {
 	b := builder{make([]Range, 0, len(ranges))}
 	previous := int32(-1)

@@ -22,27 +22,29 @@ func has(s *jobpolicyv1.JobStatus, conditionType string, status jobpolicyv1.Cond
 	return false
 }
 
-// is reports whether a condition is true; it is enough that one of its type is.
+// is reports whether a condition is true. If there are several of one type, one that
+// is true is enough.
 func is(s *jobpolicyv1.JobStatus, conditionType string) bool {
 	return has(s, conditionType, jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE)
 }
 
 func isFinished(s *jobpolicyv1.JobStatus) bool { return is(s, complete) || is(s, failed) }
 
-// flips reports whether a condition becomes true, or ceases to be.
+// flips reports whether a condition becomes true or stops being true.
 func (t Transition) flips(conditionType string) bool {
 	return is(t.Before, conditionType) != is(t.After, conditionType)
 }
 
-// finishes reports whether the Job becomes finished, or ceases to be.
+// finishes reports whether the Job becomes finished or stops being finished.
 func (t Transition) finishes() bool { return isFinished(t.Before) != isFinished(t.After) }
 
-// resumes reports whether the update takes back the condition Suspended.
+// resumes reports whether the update makes the condition Suspended no longer true.
 func (t Transition) resumes() bool {
 	return is(t.Before, suspended) && has(t.After, suspended, jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE)
 }
 
-// together reports two conditions that exclude each other.
+// together records a violation if two conditions that exclude each other are both
+// true.
 func (t Transition) together(r *report, one, other string) {
 	if is(t.After, one) && is(t.After, other) {
 		r.add(conditionsField, "%s and %s must not both be true", one, other)
@@ -79,8 +81,9 @@ func completeWithoutSuccessCriteriaMet(t Transition, r *report) {
 	}
 }
 
-// successPolicyWithoutSuccessCriteriaMet is the older rule of the two: it holds
-// for Jobs with a success policy alone, with any gate, changed or not.
+// successPolicyWithoutSuccessCriteriaMet is the older one of two rules. It applies
+// only to Jobs with a success policy, but with any gate, and whether the conditions
+// change or not.
 func successPolicyWithoutSuccessCriteriaMet(t Transition, r *report) {
 	if t.Spec.GetSuccessPolicy() != nil && is(t.After, complete) && !is(t.After, criteriaMet) {
 		r.add(conditionsField, "Complete must not be true without SuccessCriteriaMet for a Job with a success policy")

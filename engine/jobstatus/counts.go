@@ -112,9 +112,9 @@ func failedDecreased(t Transition, r *report) {
 	t.decreased(r, "failed", t.Before.GetFailed(), t.After.GetFailed())
 }
 
-// succeededDecreased does not hold for an Indexed Job whose completions and
-// parallelism are equal: it may have been scaled down, and with it the number
-// of its indexes that succeeded.
+// succeededDecreased does not apply to an Indexed Job whose completions and
+// parallelism are equal: when such a Job is scaled down, the number of its succeeded
+// indexes may fall.
 func succeededDecreased(t Transition, r *report) {
 	if t.indexed() && t.counted() && t.Spec.GetCompletions() == t.Spec.GetParallelism() {
 		return

@@ -15,7 +15,8 @@ func (t Transition) indexed() bool {
 	return t.Spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
 }
 
-// counted reports whether the Job has completions, so that indexes have a limit.
+// counted reports whether the Job has completions. Only then do its indexes have a
+// limit.
 func (t Transition) counted() bool { return t.Spec != nil && t.Spec.Completions != nil }
 
 func (t Transition) limitedPerIndex() bool {
@@ -45,7 +46,7 @@ func (t Transition) failedIndexesChange() bool {
 	return (before == nil) != (after == nil) || !sameRanges(before, after)
 }
 
-// wrongRange says what is wrong with a range by itself; nothing if it is right.
+// wrongRange says what is wrong with a range by itself; empty if it is valid.
 func wrongRange(r *jobpolicyv1.IndexRange, completions int32) string {
 	switch {
 	case r.GetFirst() < 0 || r.GetLast() < r.GetFirst():
@@ -97,8 +98,8 @@ func failedIndexesWithoutBackoffLimitPerIndex(t Transition, r *report) {
 }
 
 // indexCompletedAndFailed walks both lists as they are written, as the API server
-// does. Ranges that are wrong by themselves are left to the other rules; of
-// lists that are out of order it may miss an index that stands in both.
+// does. Other rules report ranges that are invalid by themselves. If a list is out of
+// order, an index that is in both lists may be missed.
 func indexCompletedAndFailed(t Transition, r *report) {
 	if !t.counted() || (!t.completedIndexesChange() && !t.failedIndexesChange()) {
 		return
@@ -118,7 +119,7 @@ func indexCompletedAndFailed(t Transition, r *report) {
 	}
 }
 
-// rightRanges are the ranges of a set that are right by themselves.
+// rightRanges are the ranges of a set that are valid by themselves.
 func (t Transition) rightRanges(set *jobpolicyv1.IndexSet) []*jobpolicyv1.IndexRange {
 	var right []*jobpolicyv1.IndexRange
 	for _, x := range set.GetRanges() {

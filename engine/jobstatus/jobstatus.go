@@ -22,7 +22,7 @@ const (
 	managedByLocked = 35
 )
 
-// An APIServer is what of an API server decides which rules it has.
+// An APIServer holds the properties of an API server that decide which rules it has.
 type APIServer struct {
 	// Minor is x of its version v1.x: OldestMinor to NewestMinor.
 	Minor int32
@@ -36,9 +36,9 @@ func Default(minor int32) APIServer {
 	return APIServer{Minor: minor, JobManagedBy: minor >= managedByOn}
 }
 
-// GateSettable reports whether the feature gate JobManagedBy can stand the given
-// way in a minor version: it cannot be on where it is unknown, nor off where it
-// is locked.
+// GateSettable reports whether the feature gate JobManagedBy can be on, or off, in a
+// minor version. It cannot be on if the version does not have it, nor off if it is
+// locked.
 func GateSettable(minor int32, on bool) bool {
 	if on {
 		return minor >= managedByAdded
@@ -55,9 +55,9 @@ type Transition struct {
 	// Before is the status that the API server holds; nil for one that was never
 	// written.
 	Before *jobpolicyv1.JobStatus
-	// After is the status to be written. It may hold what the contract does not
-	// allow elsewhere: negative counts, ranges in any order, UIDs of any length,
-	// several conditions of one type.
+	// After is the status to be written. It may hold values that the contract does not
+	// allow elsewhere: negative counts, ranges in any order, UIDs of any length, several
+	// conditions of one type.
 	After *jobpolicyv1.JobStatus
 }
 
@@ -77,10 +77,10 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s (%s)", v.Field, v.Description, v.Rule)
 }
 
-// Check lists the rules that a transition breaks, in the order of the table; a
-// rule stands in it once for each field or condition that breaks it. An empty
-// list means that the API server accepts the status. At most MaxViolations are
-// listed. The transition is not changed.
+// Check lists the rules that a transition breaks, in the order of the table. It lists
+// a rule once for each field or condition that breaks it. An empty list means that
+// the API server accepts the status. At most MaxViolations are listed. The transition
+// is not changed.
 func (s APIServer) Check(t Transition) []Violation {
 	var r report
 	for _, rule := range s.Rules() {
@@ -90,14 +90,14 @@ func (s APIServer) Check(t Transition) []Violation {
 	return r.violations
 }
 
-// A report collects violations of one rule after the other.
+// A report collects the violations, one rule after the other.
 type report struct {
 	rule       string
 	violations []Violation
 }
 
-// add records a violation of the rule that is being asked. Texts are made only
-// of what is listed: a status may hold 200,000 UIDs.
+// add records a violation of the rule that is being asked. Texts are made only for
+// violations that are listed, because a status may hold 200,000 UIDs.
 func (r *report) add(field, format string, args ...any) {
 	if len(r.violations) < MaxViolations {
 		r.violations = append(r.violations, Violation{Rule: r.rule, Field: "status." + field, Description: fmt.Sprintf(format, args...)})

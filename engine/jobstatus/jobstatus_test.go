@@ -123,8 +123,8 @@ func found(violations []jobstatus.Violation) []string {
 	return list
 }
 
-// ruleCases hold, for each rule of v1.36, what just breaks it and what just does
-// not.
+// ruleCases hold, for each rule of v1.36, updates that only just break it and updates
+// that only just keep it.
 func ruleCases() map[string]testCase {
 	cases := map[string]testCase{
 		"nothing was written and nothing is": {},

@@ -2,14 +2,13 @@ package jobstatus
 
 // A Rule is one row of the table of what the API server checks.
 type Rule struct {
-	// Name is stable: CamelCase, and the same in every version. A rule that was
-	// changed has a row for each of its forms, of which no API server has two.
+	// Name is stable: CamelCase, and the same in every version. A rule that was changed
+	// has a row for each of its forms. No API server has two forms of a rule.
 	Name string
-	// Since is the first minor version of Kubernetes that has this form, or
-	// OldestMinor if it is as old as what is known. Until is the last one, or
-	// NewestMinor.
+	// Since is the first minor version of Kubernetes that has this form, or OldestMinor
+	// if all known versions up to Until have it. Until is the last one, or NewestMinor.
 	Since, Until int32
-	// Gated rules are asked only with the feature gate JobManagedBy on.
+	// Gated rules apply only with the feature gate JobManagedBy on.
 	Gated bool
 
 	ask func(Transition, *report)
@@ -22,7 +21,7 @@ func Rules() []Rule {
 		always, gate = false, true
 	)
 	return []Rule{
-		// Of the status as it is.
+		// About the status as it is.
 		{"NegativeCount", first, last, always, negativeCount},
 		{"UncountedUIDEmpty", first, last, always, uncountedUIDEmpty},
 		{"UncountedUIDDuplicate", first, last, always, uncountedUIDDuplicate},
@@ -32,7 +31,7 @@ func Rules() []Rule {
 		{"SuccessCriteriaMetWithFailureTarget", 30, last, always, successCriteriaMetWithFailureTarget},
 		{"SuccessPolicyWithoutSuccessCriteriaMet", 30, last, always, successPolicyWithoutSuccessCriteriaMet},
 
-		// Of conditions, when they change.
+		// About conditions, when they change.
 		{"CompleteWithFailed", 30, last, gate, completeWithFailed},
 		{"CompleteWithFailureTarget", 30, last, gate, completeWithFailureTarget},
 		{"FailedWithoutFailureTarget", 31, last, gate, failedWithoutFailureTarget},
@@ -41,7 +40,7 @@ func Rules() []Rule {
 		{"SuccessCriteriaMetRemoved", 30, last, always, successCriteriaMetRemoved},
 		{"SuccessCriteriaMetAfterComplete", 30, last, always, successCriteriaMetAfterComplete},
 
-		// Of times, when they change.
+		// About times, when they change.
 		{"CompletionTimeWithoutComplete", 30, last, gate, completionTimeWithoutComplete},
 		{"CompleteWithoutCompletionTime", 30, last, gate, completeWithoutCompletionTime},
 		{"CompletionTimeBeforeStartTime", 30, last, gate, completionTimeBeforeStartTime},
@@ -51,7 +50,7 @@ func Rules() []Rule {
 		{"StartTimeChanged", 30, 31, gate, startTimeChanged},
 		{"StartTimeChanged", 32, last, gate, startTimeChangedUnlessResumed},
 
-		// Of counts, when they change.
+		// About counts, when they change.
 		{"FinishedWithActivePods", 30, last, gate, finishedWithActivePods},
 		{"FinishedWithTerminatingPods", 31, last, gate, finishedWithTerminatingPods},
 		{"FinishedWithUncountedPods", 30, last, gate, finishedWithUncountedPods},
@@ -59,7 +58,7 @@ func Rules() []Rule {
 		{"FailedDecreased", 30, last, gate, failedDecreased},
 		{"SucceededDecreased", 30, last, gate, succeededDecreased},
 
-		// Of indexes, when they change.
+		// About indexes, when they change.
 		{"CompletedIndexesMalformed", 30, last, gate, completedIndexesMalformed},
 		{"CompletedIndexesNonIndexed", 30, last, gate, completedIndexesNonIndexed},
 		{"FailedIndexesMalformed", 30, last, gate, failedIndexesMalformed},

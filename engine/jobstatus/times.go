@@ -7,7 +7,7 @@ const (
 	completionField = "completionTime"
 )
 
-// sameTime compares what the API keeps of times.
+// sameTime compares times as the API stores them, in whole seconds.
 func sameTime(a, b *timestamppb.Timestamp) bool {
 	return (a == nil) == (b == nil) && a.GetSeconds() == b.GetSeconds()
 }

@@ -8,8 +8,8 @@ import (
 	"jobpolicy.dev/engine/zone"
 )
 
-// FuzzSchedule reads any text in any zone and asks it for times. Nothing panics
-// or takes long, and the answers fit each other.
+// FuzzSchedule reads any text in any zone and asks it for times. Nothing panics or
+// takes long, and the answers agree with each other.
 func FuzzSchedule(f *testing.F) {
 	for _, text := range []string{"0 2 * * *", "30 6-16/4 * * 1-5", "@every 1h30m", "TZ=0", "TZ=Asia/Tokyo @daily", ",,, * * * *", "0 0 31 2 *"} {
 		f.Add(text, "Europe/Berlin", int64(1_790_000_000), uint32(3_000_000), uint8(0))

@@ -128,7 +128,7 @@ func TestNeverDue(t *testing.T) {
 	}
 }
 
-// TestLongAbsence asks for what five hundred years brought.
+// TestLongAbsence asks which times came within five hundred years.
 func TestLongAbsence(t *testing.T) {
 	cases := map[string]string{
 		"* * * * *":            "2026-06-14T15:09:00Z", // a Sunday

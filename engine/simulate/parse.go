@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// expectedScript is said of a script that cannot be read.
+// expectedScript is part of the error for a script that cannot be read.
 const expectedScript = "expected PODS:OUTCOME[@DURATION][,OUTCOME…] with an index, a range such as 0-4, or * for PODS, " +
 	"and succeed, fail, fail(EXITCODE), evict, hang or stuck for OUTCOME"
 
@@ -94,8 +94,8 @@ func parsePositive(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseRuntime reads a duration, with what it varies by if that is given:
-// 5m or 5m±1m (5m+-1m where a keyboard has no ±).
+// ParseRuntime reads a duration and, if given, its variation: 5m or 5m±1m (or 5m+-1m
+// on a keyboard without ±).
 func ParseRuntime(text string) (Runtime, error) {
 	mean, spread, varies := strings.Cut(strings.Replace(text, "+-", "±", 1), "±")
 	var r Runtime

@@ -13,11 +13,11 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// maxRounds bounds how often a Job is decided on at one moment. The engine
-// answers with nothing left to do long before: this turns a defect into an error.
+// maxRounds bounds the decisions at one moment. Normally the engine has nothing left
+// to do long before; if a defect makes it go on forever, the play ends with an error.
 const maxRounds = 10_000
 
-// player is a play under way.
+// player is the state of a play.
 type player struct {
 	sc     Scenario
 	now    time.Duration
@@ -30,7 +30,7 @@ type player struct {
 	status *jobpolicyv1.JobStatus
 	retry  *jobpolicyv1.RetryFacts
 
-	// pods are those that run or hold the finalizer, in the order of creation.
+	// pods are the pods that run or hold the finalizer, in the order of creation.
 	pods    []*simPod
 	tracked map[string]bool
 	// attempts counts the pods of an index, runs the container runs of a key.
@@ -41,12 +41,13 @@ type player struct {
 	current []*Entry
 	waits   string
 	gone    bool
-	// ended is when a condition was last written: in the end, the terminal one.
+	// ended is when a condition was last written; at the end of the play, when the
+	// terminal one was.
 	ended time.Duration
 }
 
-// Play plays a scenario to its end. The error says what is wrong with the
-// scenario, by name of the field; how a Job ends is never an error.
+// Play plays a scenario to its end. The error names the field of the scenario that is
+// wrong. How a Job ends is never an error.
 func Play(sc Scenario) (*Result, error) {
 	sc, err := sc.completed()
 	if err != nil {
@@ -85,7 +86,7 @@ func newPlayer(sc Scenario) *player {
 	return p
 }
 
-// plan lets something happen at a time, and in lets it happen after a delay.
+// plan schedules an event at a time, and in schedules it after a delay.
 func (p *player) plan(at time.Duration, do func()) {
 	p.planned++
 	heap.Push(&p.events, event{at, p.planned, do})
@@ -93,8 +94,8 @@ func (p *player) plan(at time.Duration, do func()) {
 
 func (p *player) in(delay time.Duration, do func()) { p.plan(p.now+delay, do) }
 
-// nextMoment is when something happens next. ok is false if nothing ever does, or
-// not within the scenario's span.
+// nextMoment is the time of the next event. ok is false if there is none within the
+// scenario's span.
 func (p *player) nextMoment(requeue *time.Duration) (at time.Duration, ok bool) {
 	if len(p.events) > 0 {
 		at, ok = p.events[0].at, true
@@ -115,7 +116,7 @@ func (p *player) nextMoment(requeue *time.Duration) (at time.Duration, ok bool) 
 	return at, ok
 }
 
-// advance moves to a moment and lets everything happen that is due.
+// advance moves to a moment and runs all events that are due.
 func (p *player) advance(at time.Duration) {
 	p.flush()
 	p.now = at
@@ -124,8 +125,8 @@ func (p *player) advance(at time.Duration) {
 	}
 }
 
-// settle decides and carries out until nothing is left to do at this moment. It
-// returns when the engine wants to be asked again, at the latest.
+// settle asks for decisions and carries them out until nothing is left to do at this
+// moment. It returns the requeue time of the last decision.
 func (p *player) settle() (*time.Duration, error) {
 	for range maxRounds {
 		resp, err := p.decide()
@@ -265,7 +266,7 @@ func terminalCondition(status *jobpolicyv1.JobStatus) *jobpolicyv1.JobCondition 
 	return status.GetConditions()[i]
 }
 
-// An event is something that happens at a time; those of one time happen in the
+// An event is something that happens at a time. Events at the same time happen in the
 // order in which they were planned.
 type event struct {
 	at    time.Duration
@@ -282,10 +283,10 @@ func (a agenda) Less(i, j int) bool {
 }
 func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (a *agenda) Push(x any) { *a = append(*a, x.(event)) }
 
-// Pop is for package heap.
+// Pop implements heap.Interface.
 func (a *agenda) Pop() any {
 	old := *a
 	last := old[len(old)-1]

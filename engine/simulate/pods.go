@@ -181,7 +181,7 @@ func (p *player) end(pod *simPod, phase jobpolicyv1.PodPhase, exitCode int32) {
 	}
 }
 
-// maxRecentFailures is how many the contract takes.
+// maxRecentFailures is how many recent failures the contract allows.
 const maxRecentFailures = 64
 
 // remove deletes a pod: it ends a little later, as failed.
@@ -203,7 +203,7 @@ func (p *player) release(pod *simPod) {
 	delete(p.tracked, string(pod.uid))
 }
 
-// failure is what the pod failure policy looks at.
+// failure is what the pod failure policy reads.
 func (p *player) failure(pod *simPod) *jobpolicyv1.PodFailure {
 	f := &jobpolicyv1.PodFailure{PodName: pod.life.Name}
 	if pod.exitCode != 0 {

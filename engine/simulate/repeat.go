@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Distribution is what came of many plays of one scenario with different seeds.
+// A Distribution summarizes many plays of one scenario with different seeds.
 type Distribution struct {
 	Runs     int
 	Verdicts []VerdictCount
@@ -36,7 +36,8 @@ type (
 	}
 )
 
-// Repeat plays a scenario n times, with the seeds from its own on.
+// Repeat plays a scenario n times. The first play has the scenario's seed, each
+// further one the next seed.
 func Repeat(sc Scenario, n int) (*Distribution, error) {
 	d := &Distribution{Runs: n}
 	var makespans []time.Duration
@@ -80,8 +81,8 @@ func (r *Result) failedPods() int {
 	return n
 }
 
-// quantiles sorts its argument. The q-quantile is the smallest value that at least
-// that share of all values does not exceed.
+// quantiles sorts its argument. The q-quantile is the smallest value v so that at
+// least the share q of all values is at most v.
 func quantiles[T cmp.Ordered](values []T) struct{ Min, P50, P90, P99, Max T } {
 	var q struct{ Min, P50, P90, P99, Max T }
 	if len(values) == 0 {

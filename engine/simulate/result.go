@@ -7,7 +7,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A Result is what came of a play. Times are counted from its beginning.
+// A Result is the result of a play. Times are counted from its beginning.
 type Result struct {
 	// Timeline is in order of time.
 	Timeline []*Entry
@@ -30,7 +30,7 @@ type Result struct {
 	Explanation *jobpolicyv1.Explanation
 	// Deleted is true when the Job was deleted.
 	Deleted bool
-	// Decisions and StatusWrites count what the play took.
+	// Decisions and StatusWrites are how many the play had.
 	Decisions, StatusWrites int
 }
 
@@ -42,7 +42,8 @@ type Pod struct {
 	// Number counts pods in the order of creation, from 0.
 	Number int
 	Name   string
-	// Index is that of an Indexed Job, and Attempt counts its pods from 0.
+	// Index is the pod's index in an Indexed Job, and Attempt counts the pods of that
+	// index from 0.
 	Index   *int32
 	Attempt int
 	Created time.Duration
@@ -63,7 +64,7 @@ type Event struct {
 	Reason, Message string
 }
 
-// A Kind is what an entry of the timeline tells of.
+// A Kind is the kind of an entry of the timeline.
 type Kind string
 
 // The kinds of entries.
@@ -196,8 +197,8 @@ func (p *player) sayConditions(next *jobpolicyv1.JobStatus) {
 	}
 }
 
-// bookkeeping are the waits of which a play tells nothing: they end at once, or say
-// only when the engine looks again.
+// bookkeeping are the waits that the timeline does not show: they end at once, or
+// only say when the next decision is due.
 var bookkeeping = map[jobpolicyv1.WaitReason]bool{
 	jobpolicyv1.WaitReason_WAIT_REASON_INTERIM_CONDITION: true,
 	jobpolicyv1.WaitReason_WAIT_REASON_UNCOUNTED_PODS:    true,
@@ -235,7 +236,7 @@ func (p *player) sayWaits(waits []*jobpolicyv1.Wait) {
 	}
 }
 
-// finish sums up.
+// finish builds the result.
 func (p *player) finish() *Result {
 	p.flush()
 	r := p.result

@@ -27,7 +27,7 @@ const MaxPods = 200_000
 // times in the status show it.
 var defaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// A Scenario is what is played.
+// A Scenario describes a play.
 type Scenario struct {
 	// Job names the Job. Absent: default/job.
 	Job *jobpolicyv1.JobRef
@@ -40,15 +40,16 @@ type Scenario struct {
 	// Container is the name of the container that fails. Empty: main.
 	Container string
 
-	// Scripts say how certain pods fare. The first that names a pod counts.
+	// Scripts say what happens to certain pods. The first script that names a pod
+	// counts.
 	Scripts []Script
 	// FailRate is the share of all other runs that fail, 0 to 1.
 	FailRate float64
-	// FailCode is the exit code of those. 0: 1.
+	// FailCode is the exit code of runs that fail by FailRate. 0 means 1.
 	FailCode int32
 	// Runtime is how long a run takes, if its script does not say. Zero: 1 min.
 	Runtime Runtime
-	// Seed is where everything that is drawn comes from.
+	// Seed is the seed of everything that is drawn.
 	Seed uint64
 
 	// Changes are what the Job's user does.
@@ -78,7 +79,7 @@ const (
 	// Evicted: the pod fails with the condition DisruptionTarget, whatever its
 	// restart policy.
 	Evicted
-	// Hangs: the container runs for ever.
+	// Hangs: the container runs forever.
 	Hangs
 	// NeverStarts: the pod stays Pending, as with an image that cannot be pulled.
 	NeverStarts
@@ -92,13 +93,13 @@ type Outcome struct {
 	After time.Duration
 }
 
-// A Script says how certain pods fare.
+// A Script says what happens to certain pods.
 type Script struct {
 	// Pods are indexes of an Indexed Job, or numbers of pods in the order of
 	// creation, from 0, both ends included. Last below First: all pods.
 	First, Last int32
-	// Outcomes are those of the runs of an index, or of a pod, in order. The last
-	// one stands for all further ones.
+	// Outcomes are those of the runs of an index, or of a pod, in order. The last one
+	// applies to all further runs.
 	Outcomes []Outcome
 }
 
@@ -184,7 +185,7 @@ func (sc Scenario) checkScript(s Script) error {
 	return nil
 }
 
-// maxCompletions is the most that spec.completions is at any time.
+// maxCompletions is the highest value of spec.completions at any time.
 func (sc Scenario) maxCompletions() int32 {
 	most := sc.Spec.GetCompletions()
 	for _, c := range sc.Changes {

@@ -12,12 +12,12 @@ const (
 	maxConditions     = 100
 )
 
-// disruption tells that a pod was ended for reasons that are not its own. A
-// disruption that is ignored does not delay the next pod.
+// disruption is the condition of a pod that was ended for a reason outside of the
+// pod. A disruption that the policy ignores does not delay the next pod.
 const disruption = "DisruptionTarget"
 
-// failure is how a pod failed, as far as the pod failure policy asks; nil without
-// one.
+// failure is how a pod failed, with what the pod failure policy reads; nil without a
+// policy.
 func (c *counter) failure(p *Pod) *jobpolicyv1.PodFailure {
 	policy := c.spec.GetPodFailurePolicy()
 	if policy == nil {
@@ -38,8 +38,8 @@ func (c *counter) failure(p *Pod) *jobpolicyv1.PodFailure {
 	return f
 }
 
-// exitMatters reports whether a rule may match the exit and none of those before it:
-// a rule that names no container asks for the code alone.
+// exitMatters reports whether a rule may match the exit but none of the exits before
+// it. A rule that names no container looks only at the code.
 func exitMatters(policy *jobpolicyv1.PodFailurePolicy, before []*jobpolicyv1.ContainerExit, exit *jobpolicyv1.ContainerExit) bool {
 	sameCode := func(m *jobpolicyv1.ContainerExit) bool { return m.GetExitCode() == exit.GetExitCode() }
 	byAny := false
@@ -56,7 +56,8 @@ func exitMatters(policy *jobpolicyv1.PodFailurePolicy, before []*jobpolicyv1.Con
 	return byAny && !slices.ContainsFunc(before, sameCode)
 }
 
-// conditionMatters reports whether a rule names the condition, or it is a disruption.
+// conditionMatters reports whether a rule names the condition, or whether the
+// condition is a disruption.
 func conditionMatters(policy *jobpolicyv1.PodFailurePolicy, condition *jobpolicyv1.PodConditionPattern) bool {
 	if condition.GetType() == disruption && condition.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE {
 		return true

@@ -7,20 +7,21 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Pod is what policy reads of one pod. A caller sets UID, Phase and Tracked, and of
-// the rest what it has: a time that is not known is zero.
+// Pod holds what the engine reads about one pod. A caller sets UID, Phase and
+// Tracked, and of the other fields those that it knows. A time that is not known is
+// zero.
 type Pod struct {
 	// UID has 16 bytes. Two pods never share one, not even one after the other.
 	UID []byte
-	// Name stands in the message of a Job that fails because of this pod.
+	// If the Job fails because of this pod, Name is part of the message.
 	Name string
 	// Phase: unspecified counts as pending.
 	Phase jobpolicyv1.PodPhase
-	// Tracked: the pod's end is not accounted for yet. In Kubernetes, the pod holds
-	// the finalizer batch.kubernetes.io/job-tracking. Every pod begins so, and a
-	// decision's release takes it away for good.
+	// Tracked: the pod's end is not accounted for yet. In Kubernetes, the pod holds the
+	// finalizer batch.kubernetes.io/job-tracking. Every new pod is tracked, until a
+	// decision releases it for good.
 	Tracked bool
-	// Deleting: the pod's deletion was asked for, by anybody.
+	// Deleting: someone requested the pod's deletion.
 	Deleting bool
 	// Scheduled: the pod has a place to run.
 	Scheduled bool
@@ -29,14 +30,15 @@ type Pod struct {
 	// Index is the pod's completion index; nil: none, or not a number.
 	Index *int32
 
-	// Created is when the pod was made.
+	// Created is when the pod was created.
 	Created time.Time
 	// Finished is when the last of its containers ended.
 	Finished time.Time
-	// DeletionRequested is when its deletion was asked for.
+	// DeletionRequested is when someone requested its deletion.
 	DeletionRequested time.Time
-	// ReadySince and UnreadySince are when the condition Ready became what it is. The
-	// latter stands for the end of a pod whose containers do not say when they ended.
+	// ReadySince and UnreadySince are when the condition Ready last became true, or
+	// false. If the containers do not say when they ended, UnreadySince counts as the
+	// end of the pod.
 	ReadySince, UnreadySince time.Time
 
 	// Exits are the containers that ended with a code other than 0, those of init
@@ -44,8 +46,8 @@ type Pod struct {
 	// pod failure policy.
 	Exits      []*jobpolicyv1.ContainerExit
 	Conditions []*jobpolicyv1.PodConditionPattern
-	// IndexFailures and IndexIgnoredFailures are what CreatePods.failure_counts said
-	// when the pod was made.
+	// IndexFailures and IndexIgnoredFailures are the values of CreatePods.failure_counts
+	// when the pod was created.
 	IndexFailures, IndexIgnoredFailures int32
 	// Restarts adds up the restarts of all containers, MaxRestarts is the highest
 	// among regular ones, MaxSidecarRestarts among restartable init containers.
@@ -63,7 +65,7 @@ func (p *Pod) active() bool { return !p.ended() && !p.Deleting }
 
 func (p *Pod) terminating() bool { return !p.ended() && p.Deleting }
 
-// unaccounted reports whether the pod deserves a row of the ledger.
+// unaccounted reports whether the pod needs a row of the ledger.
 func (p *Pod) unaccounted() bool { return p.Tracked && (p.ended() || p.Deleting) }
 
 func (p *Pod) phase() jobpolicyv1.PodPhase {
@@ -73,8 +75,8 @@ func (p *Pod) phase() jobpolicyv1.PodPhase {
 	return p.Phase
 }
 
-// finished is UnaccountedPod.finished_time: never before the pod was created, as a
-// node whose clock is slow must not make the retry delay seem over.
+// finished is UnaccountedPod.finished_time: never before the pod was created, because
+// otherwise a node with a slow clock would make the retry delay end too early.
 func (p *Pod) finished() time.Time {
 	at := p.toldEnd()
 	if at.Before(p.Created) {
@@ -86,7 +88,7 @@ func (p *Pod) finished() time.Time {
 	return at
 }
 
-// toldEnd is what is known of when the pod ended; zero if nothing is.
+// toldEnd is when the pod ended, as far as that is known; zero if it is not known.
 func (p *Pod) toldEnd() time.Time {
 	switch {
 	case !p.Finished.IsZero():

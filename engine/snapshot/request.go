@@ -9,25 +9,25 @@ import (
 )
 
 // maxRows is a little less than the contract's limit on unaccounted_pods, because
-// pods that share an index with a listed one may come on top.
+// pods that share an index with a listed one may be added.
 const maxRows = 99_000
 
 // maxActiveRows is the contract's limit on active_pods.
 const maxActiveRows = 100_000
 
-// Options say which rows a request is to have.
+// Options say which rows a request has.
 type Options struct {
 	// ActivePods asks for rows of active pods. Set it in answer to
 	// REQUIREMENT_ACTIVE_PODS.
 	ActivePods bool
-	// MaxUnaccounted is how many unaccounted pods are listed at most. The pods whose
-	// UID stands in the status are listed even beyond that, and so are all unaccounted
-	// pods of an index if one is, where failures are limited by index. The others are
-	// counted, and listed later. 0: 99000.
+	// MaxUnaccounted is how many unaccounted pods are listed at most. Pods whose UID is
+	// in the status are always listed. With limits per index, if one unaccounted pod of
+	// an index is listed, all of them are. The other pods are only counted, and a later
+	// request lists them. 0: 99000.
 	MaxUnaccounted int
 }
 
-// A counter holds what every part of a request is made of.
+// A counter holds what all parts of a request are made from.
 type counter struct {
 	spec *jobpolicyv1.JobSpec
 	pods []Pod
@@ -36,10 +36,10 @@ type counter struct {
 }
 
 // Request returns a request with spec and status, and with everything about pods.
-// pods are all the pods that the Job controls, finished ones included, in any
-// order. One that is not among them is known to be gone. A pod that failed delays
-// the next one for as long as it is in the list, so a caller keeps it there until
-// another pod has succeeded, also after its release.
+// pods are all the pods that the Job controls, finished ones included, in any order.
+// A pod that is not in the list is known to be gone. A failed pod delays the next one
+// only as long as it is in the list, so a caller keeps it there until another pod has
+// succeeded, even after its release.
 //
 // Nothing is checked here: an invalid pod makes the request invalid, and the engine
 // names the field.
@@ -72,18 +72,18 @@ func (c *counter) indexed() bool {
 	return c.spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
 }
 
-// perIndex reports whether failures are limited by index.
+// perIndex reports whether failures are limited per index.
 func (c *counter) perIndex() bool { return c.spec != nil && c.spec.BackoffLimitPerIndex != nil }
 
-// replaceFailedOnly reports whether a pod that is being deleted has not failed
-// before it ends. A pod failure policy implies it: it looks at how a pod ended.
+// replaceFailedOnly reports whether a pod that is being deleted counts as failed only
+// after it has ended. A pod failure policy implies this, because it looks at how a
+// pod ended.
 func (c *counter) replaceFailedOnly() bool {
 	return c.spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
 		c.spec.GetPodFailurePolicy() != nil
 }
 
-// index is the pod's completion index; nil without one, and in a Job that is not
-// Indexed.
+// index is the pod's completion index; nil if it has none or the Job is not Indexed.
 func (c *counter) index(p *Pod) *int32 {
 	if !c.indexed() {
 		return nil
@@ -119,7 +119,7 @@ func one(condition bool) int32 {
 	return 0
 }
 
-// indexSet returns the indexes of the pods that it is true of.
+// indexSet returns the indexes of the pods for which is returns true.
 func (c *counter) indexSet(is func(*Pod) bool) *jobpolicyv1.IndexSet {
 	var indexes []int32
 	for i := range c.pods {
@@ -150,7 +150,8 @@ func message(indexes []int32) *jobpolicyv1.IndexSet {
 	return m
 }
 
-// confirmed returns the recorded UIDs whose pod is not there or not tracked any more.
+// confirmed returns the recorded UIDs whose pod no longer exists or is no longer
+// tracked.
 func (c *counter) confirmed() [][]byte {
 	held := map[string]bool{}
 	for i := range c.pods {

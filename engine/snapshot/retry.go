@@ -10,13 +10,13 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// maxFailures is how many recent failures the contract takes. The retry delay
+// maxFailures is how many recent failures the contract allows. The retry delay
 // reaches its maximum long before.
 const maxFailures = 64
 
-// retry returns what the retry delay is computed from; nil if no pod has ended. A
-// pod counts if it ended while it was tracked, or by itself: one whose release came
-// before its deletion did not fail.
+// retry returns what the retry delay is computed from; nil if no pod has ended. A pod
+// counts if it ended while it was tracked, or if it ended by itself. A pod that was
+// released before it was deleted did not fail.
 func (c *counter) retry() *jobpolicyv1.RetryFacts {
 	var failed []*Pod
 	m := &jobpolicyv1.RetryFacts{}

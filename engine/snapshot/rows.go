@@ -11,9 +11,10 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// choose parts the unaccounted pods into those that get a row and the rest. Those in
-// the status come first, as their release makes room there; then those that can be
-// recorded now, in the order in which they finished; then those that have yet to end.
+// choose splits the unaccounted pods into those that get a row and the rest. Pods in
+// the status come first, because their release makes room there. Then come those that
+// can be recorded now, in the order in which they finished, and last those that have
+// not ended.
 func (c *counter) choose(limit int) (listed, rest []*Pod) {
 	var pods []*Pod
 	for i := range c.pods {
@@ -36,7 +37,7 @@ func (c *counter) choose(limit int) (listed, rest []*Pod) {
 }
 
 // turn is 0 for a pod that is in the status, 1 for one that can be recorded now, and
-// 2 for one that has yet to end.
+// 2 for one that has not ended.
 func (c *counter) turn(p *Pod) int {
 	switch {
 	case c.recorded[string(p.UID)]:
@@ -50,7 +51,7 @@ func (c *counter) turn(p *Pod) int {
 
 // withSiblings moves to listed the pods that share an index with a listed one. The
 // engine keeps the last failed pod of an index until it is replaced, and needs all of
-// them to tell which one that is.
+// them to know which one that is.
 func (c *counter) withSiblings(listed, rest []*Pod) (with, without []*Pod) {
 	is := map[int32]bool{}
 	for _, p := range listed {
@@ -86,7 +87,7 @@ func (c *counter) rows(listed []*Pod) []*jobpolicyv1.UnaccountedPod {
 	return rows
 }
 
-// unlisted is what the pods without a row add up to; nil if each has one.
+// unlisted counts the pods without a row; nil if every pod has one.
 func (c *counter) unlisted(rest []*Pod) *jobpolicyv1.UnlistedPods {
 	if len(rest) == 0 {
 		return nil
@@ -113,7 +114,7 @@ func (c *counter) unlisted(rest []*Pod) *jobpolicyv1.UnlistedPods {
 }
 
 // activePods lists active pods, without those whose release is confirmed: they are
-// accounted for, however they go on (I3).
+// accounted for, whatever happens to them next (I3).
 func (c *counter) activePods() *jobpolicyv1.ActivePods {
 	m := &jobpolicyv1.ActivePods{}
 	active := 0

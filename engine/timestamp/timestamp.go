@@ -1,5 +1,5 @@
-// Package timestamp knows where the calendar of the contract ends. A Timestamp
-// with a later time is not valid.
+// Package timestamp has the latest time that the contract's messages can hold. A
+// Timestamp with a later time is not valid.
 package timestamp
 
 import (

@@ -1,10 +1,10 @@
-// Package zone knows the world's time zones without asking the machine.
+// Package zone has the world's time zones, independently of the machine.
 //
-// time.LoadLocation looks at an environment variable and at files of the machine
-// first, so that the same request could be answered differently elsewhere. Load
-// reads nothing but the copy of the IANA time zone database that is part of this
-// package: release 2025c, packed as zoneinfo.zip by Go 1.26. To renew it, put the
-// lib/time/zoneinfo.zip of a newer Go in its place and name the release here.
+// time.LoadLocation first reads an environment variable and files of the machine, so
+// the same request could get another answer elsewhere. Load reads only the copy of
+// the IANA time zone database that is part of this package: release 2025c, packed as
+// zoneinfo.zip by Go 1.26. To update it, replace it by lib/time/zoneinfo.zip of a
+// newer Go and change the release here.
 package zone
 
 import (
@@ -21,9 +21,9 @@ var zoneinfo string
 // data holds each zone's entry of the database by its name.
 var data = unpack(zoneinfo)
 
-// Load returns the zone of an IANA name, such as Europe/Berlin; upper and lower
-// case differ. The empty name is UTC, as in the package time. There is no zone
-// named Local. The error reads like that of time.LoadLocation.
+// Load returns the zone of an IANA name, such as Europe/Berlin; upper and lower case
+// matter. The empty name is UTC, as in the package time. There is no zone named
+// Local. The error reads like that of time.LoadLocation.
 func Load(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
