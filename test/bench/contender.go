@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/freeport"
 )
 
 // Names of the contenders.
@@ -75,16 +76,8 @@ func limits(qps int) []string {
 	return []string{fmt.Sprintf("--kube-api-qps=%d", qps), fmt.Sprintf("--kube-api-burst=%d", burst)}
 }
 
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
-}
-
 func startBuiltIn(_ context.Context, p *plane, kubeconfig string, s *Scenario) (*processes, error) {
-	address, err := freeAddress()
+	address, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +117,7 @@ func startEmbedded(_ context.Context, p *plane, kubeconfig string, s *Scenario) 
 }
 
 func startExecutor(p *plane, kubeconfig string, s *Scenario, engine ...string) (*processes, error) {
-	address, err := freeAddress()
+	address, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +133,7 @@ func startFloor(_ context.Context, _ *plane, kubeconfig string, s *Scenario) (*p
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}

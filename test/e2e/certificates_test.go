@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,6 +36,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/test/executables"
+	"jobpolicy.dev/test/freeport"
 )
 
 // Names of the manifests in deploy/kubernetes/coexist.
@@ -61,7 +61,14 @@ func TestCertificatesRotateUnderLoad(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 	secrets := in.client.CoreV1().Secrets(installNamespace)
-	executorPort, engineAddress := freePort(t), "127.0.0.1:"+freePort(t)
+	executorPort, err := freeport.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engineAddress, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
 	in.startExecutor(t, engineAddress, executorPort)
 	files := in.mountSecret(t, "jobpolicy-engine-tls")
 	in.start(t, cluster.EngineBinary, "--grpc-address="+engineAddress, "--http-address=127.0.0.1:0",
@@ -406,15 +413,4 @@ func engineErrors(t *testing.T, port string) string {
 		t.Fatalf("/metrics: %d %s", code, body)
 	}
 	return strings.Join(engineErrorLine.FindAllString(body, -1), "\n")
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lis.Close()
-	_, port, _ := net.SplitHostPort(lis.Addr().String()) // it is one
-	return port
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/test/executables"
+	"jobpolicy.dev/test/freeport"
 )
 
 // A second executor in coexist mode, with the engine in its own process, runs the Jobs
@@ -100,7 +100,10 @@ func startExecutorOn(t *testing.T, plane *cluster.Cluster, args ...string) *exec
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
+	address, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
 	args = append(args, "--kubeconfig="+plane.Kubeconfig(), "--http-address="+address)
 	p := &executorProcess{url: "http://" + address, cmd: exec.Command(filepath.Join(binaries, "jobpolicy-executor"), args...)}
 	p.cmd.Stderr = testLog{t}
@@ -169,14 +172,4 @@ type testLog struct{ t *testing.T }
 func (l testLog) Write(lines []byte) (int, error) {
 	l.t.Logf("%s", bytes.TrimSpace(lines))
 	return len(lines), nil
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

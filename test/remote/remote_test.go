@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"jobpolicy.dev/test/freeport"
 	"jobpolicy.dev/test/guide"
 )
 
@@ -141,7 +142,11 @@ func newPage(t *testing.T) *page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &page{file: filepath.Join(root, "docs/remote.md"), root: root, dir: t.TempDir(), address: freeAddress(t)}
+	port, err := freeport.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &page{file: filepath.Join(root, "docs/remote.md"), root: root, dir: t.TempDir(), address: net.JoinHostPort("localhost", port)}
 	p.output = filepath.Join(p.dir, "engine.log")
 	path := os.Getenv("PATH") + ":" + filepath.Join(root, ".bin")
 	t.Setenv("PATH", path)
@@ -212,19 +217,6 @@ func (p *page) log(t *testing.T) []byte { return read(t, p.output) }
 func (p *page) traces() int {
 	data, _ := os.ReadFile(p.output) // There is no log before there is an engine.
 	return bytes.Count(data, []byte("trace_id="+traceID))
-}
-
-func freeAddress(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return net.JoinHostPort("localhost", port)
 }
 
 func exists(path string) bool {

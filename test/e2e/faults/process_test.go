@@ -3,13 +3,14 @@ package faults
 import (
 	"bytes"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
+
+	"jobpolicy.dev/test/freeport"
 )
 
 // A process is an executor behind a proxy.
@@ -28,7 +29,10 @@ func startProcess(t *testing.T, p *Proxy, flags []string) *process {
 	if err != nil {
 		t.Fatalf("kubeconfig: %v", err)
 	}
-	address := freeAddress(t)
+	address, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
 	args := append([]string{
 		"--kubeconfig=" + kubeconfig, "--http-address=" + address, "--engine=embedded", "--replace-builtin", "--leader-elect=false",
 		"--pod-failure-backoff=1s", "--kube-api-qps=1000", "--kube-api-burst=1000",
@@ -72,16 +76,6 @@ func (x *process) ready() (bool, string) {
 	defer response.Body.Close()
 	body, _ := io.ReadAll(response.Body) // only for the message
 	return response.StatusCode == http.StatusOK, string(body)
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // A lockedBuffer collects a process's log.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/test/executables"
+	"jobpolicy.dev/test/freeport"
 )
 
 // The test binary is the program, too.
@@ -126,7 +127,11 @@ func newWorkshop(t *testing.T) *workshop {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "ca.crt"), string(certificate))
-	w := &workshop{engine: freeAddress(t), certificates: dir}
+	port, err := freeport.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workshop{engine: net.JoinHostPort("localhost", port), certificates: dir}
 	engine := exec.Command(filepath.Join(bin, "jobpolicy-engine"), "--grpc-address="+w.engine, "--http-address=",
 		"--tls-cert-file=tls.crt", "--tls-private-key-file=tls.key", "--client-ca-file=ca.crt")
 	engine.Dir = dir
@@ -146,20 +151,6 @@ func (w *workshop) program(t *testing.T, dir string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "--engine=dns:///"+w.engine, "--certificates="+w.certificates)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PROCESSES_MAIN=1")
 	return cmd
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return net.JoinHostPort("localhost", port)
 }
 
 func checkStatus(t *testing.T, dir string, want map[string]int) {
