@@ -52,7 +52,7 @@ images: ## make the container images of both services in bin/images (VERSION= RE
 		-repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)'
 
 .PHONY: release
-release: verify ## make release VERSION=v0.1.0 in bin/release: images, chart, manifests, modules, checksums; prints what to push, and pushes nothing
+release: verify ## make release VERSION=v0.1.0 in bin/release: images, chart, manifests, kubectl jobpolicy, modules, checksums; prints what to push, and pushes nothing
 	@GOWORK=off go -C tools run ./cmd/release -C $(CURDIR) -repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)' '$(VERSION)'
 
 # --- tests ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // Command release makes a release in a folder, and prints what to push.
 //
-//	release [-C dir] [-o dir] [-repository host/folder] [-platforms linux/amd64,linux/arm64] v1.2.3
+//	release [-C dir] [-o dir] [-repository host/folder] [-platforms linux/amd64,linux/arm64] [-downloads URL] v1.2.3
 //
 // Exit status: 0 when it was made, 1 when something forbids it, 2 when the command
 // line is wrong.
@@ -34,6 +34,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := flags.String("o", "", "the `folder` to make; empty: bin/release/VERSION in the repository")
 	repository := flags.String("repository", "jobpolicy.dev", "the registry, and `folder` in it, that the images go to")
 	wanted := flags.String("platforms", "", "comma-separated `list` such as linux/amd64; empty: linux/amd64 and linux/arm64")
+	downloads := flags.String("downloads", "https://jobpolicy.dev/releases", "the `URL` below which the archives of kubectl jobpolicy are published, in a folder for the version")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -45,6 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	r, err := newRelease(*dir, *out, flags.Arg(0))
 	if err == nil {
 		r.Repository, r.Platforms, r.Log = *repository, platforms, stdout
+		r.PluginPlatforms, r.Downloads = release.PluginPlatforms(), *downloads
 		err = r.Make(ctx)
 	}
 	if err != nil {

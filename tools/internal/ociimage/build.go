@@ -23,7 +23,7 @@ func (s Source) Build(ctx context.Context, p Program, platforms []v1.Platform) (
 	built := &Built{Program: p, Materials: map[string][]byte{}}
 	var images, referrers []mutate.IndexAddendum
 	for _, platform := range platforms {
-		binary, err := s.compile(ctx, p, platform)
+		binary, err := s.Compile(ctx, p.Name, platform)
 		if err != nil {
 			return nil, err
 		}

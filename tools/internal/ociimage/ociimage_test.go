@@ -267,7 +267,7 @@ func TestServices(t *testing.T) {
 
 func compiled(ctx context.Context, t *testing.T, s Source, p Program, platform v1.Platform) []byte {
 	t.Helper()
-	binary, err := s.compile(ctx, p, platform)
+	binary, err := s.Compile(ctx, p.Name, platform)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,11 @@ type Release struct {
 	Repository string
 	// Platforms are those of the images.
 	Platforms []v1.Platform
+	// PluginPlatforms are those of kubectl jobpolicy.
+	PluginPlatforms []v1.Platform
+	// Downloads is the URL below which the archives of kubectl jobpolicy are
+	// published: Downloads/VERSION/FILE.
+	Downloads string
 	// Log is told what is being done.
 	Log io.Writer
 }
@@ -67,6 +72,7 @@ func (r Release) Make(ctx context.Context) error {
 		{"commit: modules, chart and manifests at " + r.Version, func() error { return r.commit(ctx, clone, proxy, state.Time) }},
 		{"build every published module from its version", func() error { return buildModules(ctx, clone, proxy) }},
 		{"images", func() error { return r.images(ctx, clone, proxy, state) }},
+		{"kubectl jobpolicy", func() error { return r.kubectlPlugin(ctx, clone, proxy, state) }},
 		{"chart, manifests and notes", func() error { return r.documents(clone, state.Time) }},
 		{"what to push", func() error { return r.instructions(ctx, clone) }},
 		{"checksums", func() error { return writeSums(r.Out) }},
@@ -82,14 +88,30 @@ func (r Release) Make(ctx context.Context) error {
 
 // images builds the images from the commit of the release.
 func (r Release) images(ctx context.Context, clone string, proxy *gomodules.Proxy, base checkout.State) error {
+	source, err := r.source(ctx, clone, proxy, base)
+	if err != nil {
+		return err
+	}
+	return source.WriteAll(ctx, filepath.Join(r.Out, "images"), r.Repository, r.Platforms, r.Log)
+}
+
+// kubectlPlugin builds the plugin from the commit of the release.
+func (r Release) kubectlPlugin(ctx context.Context, clone string, proxy *gomodules.Proxy, base checkout.State) error {
+	source, err := r.source(ctx, clone, proxy, base)
+	if err != nil {
+		return err
+	}
+	return r.plugin(ctx, source)
+}
+
+// source is the commit of the release, with its modules at their version.
+func (r Release) source(ctx context.Context, clone string, proxy *gomodules.Proxy, base checkout.State) (ociimage.Source, error) {
 	state, err := checkout.Read(ctx, clone)
 	if err != nil {
-		return err
+		return ociimage.Source{}, err
 	}
 	env, err := proxy.Env(ctx)
-	if err != nil {
-		return err
-	}
-	source := ociimage.Source{Dir: clone, Version: r.Version, Revision: state.Revision(), Time: base.Time, Env: append(env, "GOFLAGS=-mod=readonly -modcacherw")}
-	return source.WriteAll(ctx, filepath.Join(r.Out, "images"), r.Repository, r.Platforms, r.Log)
+	return ociimage.Source{
+		Dir: clone, Version: r.Version, Revision: state.Revision(), Time: base.Time, Env: append(env, "GOFLAGS=-mod=readonly -modcacherw"),
+	}, err
 }

@@ -32,6 +32,8 @@ func (r Release) instructions(ctx context.Context, clone string) error {
 	fmt.Fprint(&text, "```\n\nThe go command finds the modules if https://jobpolicy.dev answers ?go-get=1 with a go-import tag that names the\n")
 	fmt.Fprintf(&text, "repository. Afterwards `GOPROXY=direct go list -m jobpolicy.dev/proto@%s` must print the version.\n\n", r.Version)
 	fmt.Fprint(&text, "NOTES.md is the text of the release; attach to it manifests/, the chart, the images' *.spdx.json and SHA256SUMS.\n")
+	fmt.Fprintf(&text, "\nPublish plugin/*.tar.gz below %s/%s/, where plugin/jobpolicy.yaml looks for them. That file is what\n", strings.TrimSuffix(r.Downloads, "/"), r.Version)
+	fmt.Fprint(&text, "`kubectl krew install --manifest=jobpolicy.yaml` takes, and what a pull request to krew-index holds.\n")
 	fmt.Fprint(r.Log, "\n"+text.String()+"\n")
 	return os.WriteFile(filepath.Join(r.Out, "PUSH.md"), []byte(text.String()), 0o644)
 }

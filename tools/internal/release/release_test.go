@@ -92,6 +92,7 @@ func TestMake(t *testing.T) {
 	r := Release{
 		Root: root, Version: version, Out: filepath.Join(t.TempDir(), "out"), Repository: "registry.example.com/team",
 		Platforms: []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}, Log: &log,
+		PluginPlatforms: []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}, Downloads: "https://example.com/releases",
 	}
 	if err := r.Make(t.Context()); err != nil {
 		t.Fatal(err)
@@ -100,10 +101,11 @@ func TestMake(t *testing.T) {
 	t.Run("sums", func(t *testing.T) { checkSums(t, r.Out) })
 	t.Run("the commit", func(t *testing.T) { checkCommit(t, root, r.Branch()) })
 	t.Run("images", func(t *testing.T) { checkImages(t, r.Out, released) })
+	t.Run("kubectl jobpolicy", func(t *testing.T) { checkPlugin(t, r) })
 	t.Run("chart", func(t *testing.T) { checkChart(t, filepath.Join(r.Out, "jobpolicy-"+version[1:]+".tgz")) })
 	t.Run("what to push", func(t *testing.T) {
 		push := read(t, filepath.Join(r.Out, "PUSH.md"))
-		for _, want := range append(r.tags(), released, "crane push ", "helm push ") {
+		for _, want := range append(r.tags(), released, "crane push ", "helm push ", "https://example.com/releases/"+version+"/") {
 			if !strings.Contains(push, want) || !strings.Contains(log.String(), want) {
 				t.Errorf("PUSH.md or what was printed lacks %q", want)
 			}
