@@ -30,7 +30,7 @@ type options struct {
 	runNow               string
 	observed             observation
 	failuresCountedUntil time.Time
-	invalid              []string // what is wrong with those that are left aside
+	invalid              []string // what is wrong with those that are ignored
 }
 
 // An observation says which schedule the engine saw, and since when.

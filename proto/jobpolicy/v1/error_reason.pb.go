@@ -37,9 +37,9 @@ const (
 	// The request breaks a rule of this contract. google.rpc.BadRequest names the
 	// fields; if it names none, the message as a whole is wrong.
 	ErrorReason_ERROR_REASON_INVALID_REQUEST ErrorReason = 1
-	// The request has a field or a value that this engine does not know and that
-	// could change the decision. Metadata: field, the full path; a field that the
-	// engine has no name for stands by its number (spec.21).
+	// The request has a field or a value that this engine does not know and that could
+	// change the decision. Metadata: field, the full path; a field whose name the
+	// engine does not know is given by its number (spec.21).
 	ErrorReason_ERROR_REASON_UNSUPPORTED_FIELD ErrorReason = 2
 	// The service has no such method. Metadata: method.
 	ErrorReason_ERROR_REASON_UNKNOWN_METHOD ErrorReason = 3
