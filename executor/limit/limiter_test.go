@@ -259,7 +259,7 @@ func TestABatchFollowsItsLimit(t *testing.T) {
 			v.mu.Unlock()
 		}
 		if i < 30 {
-			// Not timed, so that the pace stays as it is.
+			// Without a measured latency the limit does not change.
 			return ignoreOdd(narrow.write(httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
 				GotConn: func(httptrace.GotConnInfo) {}, GotFirstResponseByte: func() {},
 			}), i))

@@ -33,7 +33,7 @@ func TestNoKeyTakesAll(t *testing.T) {
 		want  []int // by key, each of which wants 100
 	}{
 		"as many as writes":        {64, []int{48, 12, 3, 1, 0}},
-		"as many as rounds":        {256, []int{100, 100, 42, 10, 3, 1, 0}},
+		"many slots":               {256, []int{100, 100, 42, 10, 3, 1, 0}},
 		"fewer than a share":       {2, []int{1, 1, 0}},
 		"one":                      {1, []int{1, 0}},
 		"as many as one key wants": {400, []int{100, 100, 100, 75}},

@@ -66,8 +66,8 @@ func newCluster(l *layout, stages [][]*component) *Cluster {
 	return &Cluster{layout: l, stages: stages, failed: make(chan struct{})}
 }
 
-// openStateDir returns an error if an earlier run kept its state here and this one would
-// not, or the other way round.
+// openStateDir opens the state directory. It returns an error if an earlier run kept its
+// state there and this run would delete it.
 func openStateDir(opts Options) (*statedir.Dir, error) {
 	dir, err := statedir.Open(opts.StateDir)
 	if err != nil {

@@ -115,7 +115,7 @@ func unsupportedField(err error) string {
 
 // eachPlace asks every method of the contract once for each place of its request,
 // with something unknown there alone.
-func eachPlace(t *testing.T, number protowire.Number, judge func(t *testing.T, method string, p place, err error)) {
+func eachPlace(t *testing.T, number protowire.Number, check func(t *testing.T, method string, p place, err error)) {
 	conn := testengine.Start(t, testengine.Config{}).Dial(t)
 	methods := jobpolicyv1grpc.File_jobpolicy_v1_policy_service_proto.Services().ByName("PolicyService").Methods()
 	for i := range methods.Len() {
@@ -131,7 +131,7 @@ func eachPlace(t *testing.T, number protowire.Number, judge func(t *testing.T, m
 				fill(t, req, "", false, number, &places)
 				n = len(places)
 				places[at].plant()
-				judge(t, string(method.Name()), places[at], call(t, conn, method, req.Interface(), places[at].item))
+				check(t, string(method.Name()), places[at], call(t, conn, method, req.Interface(), places[at].item))
 			}
 		})
 	}

@@ -16,7 +16,7 @@ const (
 // advance starts every container that is due: init containers one after another, then the main ones together. It sets
 // w.stop when no main container will run again, or an init container has failed for good. The result is when to look
 // again; zero if only the end of a process can change anything.
-func (w *podWorker) advance(ctx context.Context, now time.Time) (wake time.Time) {
+func (w *podWorker) advance(ctx context.Context, now time.Time) (next time.Time) {
 	if !w.prepared {
 		if err := w.runner.prepare(ctx, w.pod); err != nil {
 			w.logger.Warn("pod directories were not made", "uid", w.pod.UID, "error", err)
@@ -24,27 +24,27 @@ func (w *podWorker) advance(ctx context.Context, now time.Time) (wake time.Time)
 		}
 		w.prepared = true
 	}
-	wake, ready := w.initialize(ctx, now)
+	next, ready := w.initialize(ctx, now)
 	if !ready {
-		return wake
+		return next
 	}
 	working := false
 	for _, c := range w.containers {
 		if c.role != roleMain {
 			continue
 		}
-		wake = sooner(wake, w.ensure(ctx, c, now))
+		next = sooner(next, w.ensure(ctx, c, now))
 		working = working || !c.spent(w.pod.Spec.RestartPolicy)
 	}
 	if !working {
 		w.stopFor(causeFinished, w.deadlineOf(now))
 	}
-	return wake
+	return next
 }
 
 // initialize brings up the init containers and reports whether the main ones may start. Once any of those has, only
 // sidecars are looked after.
-func (w *podWorker) initialize(ctx context.Context, now time.Time) (wake time.Time, ready bool) {
+func (w *podWorker) initialize(ctx context.Context, now time.Time) (next time.Time, ready bool) {
 	initialized := everStarted(w.containers)
 	for _, c := range w.containers {
 		if c.role == roleMain || c.role == roleInit && (initialized || c.succeeded()) {
@@ -54,12 +54,12 @@ func (w *podWorker) initialize(ctx context.Context, now time.Time) (wake time.Ti
 			w.stopFor(causeInitFailed, w.deadlineOf(now))
 			return time.Time{}, false
 		}
-		wake = sooner(wake, w.ensure(ctx, c, now))
+		next = sooner(next, w.ensure(ctx, c, now))
 		if !initialized && (c.role == roleInit || !c.alive()) {
-			return wake, false
+			return next, false
 		}
 	}
-	return wake, true
+	return next, true
 }
 
 // ensure starts a container unless it runs, will not run again, or has to wait. It returns when to come back.

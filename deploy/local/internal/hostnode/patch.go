@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// statusPatch renders a whole status as a strategic merge patch. Conditions merge by type, so foreign ones stay; the
+// statusPatch renders a whole status as a strategic merge patch. Conditions merge by type, so those of other components stay; the
 // texts that a condition lacks are nulls, because a merge would keep the old ones. The uid makes the API server refuse
 // the patch for another pod of the same name.
 func statusPatch(uid types.UID, s *corev1.PodStatus) ([]byte, error) {

@@ -135,12 +135,12 @@ func (w *podWorker) admit() {
 // first, the processes are killed and nothing is reported: the next life of the node will find out.
 func (w *podWorker) serve(ctx context.Context) {
 	for {
-		wake := w.step(ctx, time.Now())
+		next := w.step(ctx, time.Now())
 		if w.gone && w.over {
 			w.bury()
 			return
 		}
-		alarm := newAlarm(wake)
+		alarm := newAlarm(next)
 		select {
 		case <-ctx.Done():
 			w.abandon()
@@ -162,24 +162,24 @@ func newAlarm(at time.Time) <-chan time.Time {
 	return time.After(time.Until(at))
 }
 
-// step does all that is due and returns when the next thing is; zero if only news or an ended process can bring any.
-func (w *podWorker) step(ctx context.Context, now time.Time) (wake time.Time) {
+// step does all that is due. next is when more is due; zero if only an update or the end of a process can bring more.
+func (w *podWorker) step(ctx context.Context, now time.Time) (next time.Time) {
 	if !w.over {
-		wake = w.progress(ctx, now)
+		next = w.progress(ctx, now)
 	}
 	w.report(now)
-	return wake
+	return next
 }
 
-func (w *podWorker) progress(ctx context.Context, now time.Time) (wake time.Time) {
+func (w *podWorker) progress(ctx context.Context, now time.Time) (next time.Time) {
 	w.noticeStop(now)
 	if w.stop == nil {
-		wake = sooner(w.advance(ctx, now), w.deadline())
+		next = sooner(w.advance(ctx, now), w.deadline())
 	}
 	if w.stop != nil {
-		wake = w.windDown(now)
+		next = w.windDown(now)
 	}
-	return wake
+	return next
 }
 
 // report passes the pod's status on, if it or the wish to delete the object has changed.

@@ -41,8 +41,8 @@ type facts struct {
 	now   time.Time
 }
 
-// status builds the part of a pod's status that a kubelet owns. It leaves out what others own: foreign conditions, the
-// quality-of-service class, claim statuses.
+// status builds the part of a pod's status that a kubelet owns. It leaves out what other components own: their
+// conditions, the quality-of-service class, claim statuses.
 func (f facts) status() *corev1.PodStatus {
 	s := &corev1.PodStatus{
 		ObservedGeneration: f.pod.Generation,
