@@ -2,7 +2,6 @@ package limit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -81,29 +80,29 @@ func (b *batch) run() error {
 
 func (b *batch) work() {
 	for i, few, ok := b.take(); ok; i, few, ok = b.take() {
-		latency, err := b.inSlot(i)
-		if !errors.Is(err, errNotTried) {
-			b.end(latency, few, err)
-		}
+		b.inSlot(i, few)
 	}
 }
 
-// errNotTried: another write has failed while this one waited for its slot.
-var errNotTried = errors.New("not tried")
-
-func (b *batch) inSlot(i int) (time.Duration, error) {
+// inSlot waits for a slot and makes one write. The slot is released after the end is
+// recorded, so that the next write in it knows of a failure.
+func (b *batch) inSlot(i int, few bool) {
 	release, err := b.pool.Acquire(b.ctx, b.namespace)
 	if err != nil {
-		return 0, err
+		b.end(0, few, err)
+		return
 	}
 	defer release()
 	if b.stopped() {
-		return 0, errNotTried
+		return
 	}
-	if !b.large {
-		return 0, b.write(b.ctx, i)
+	var latency time.Duration
+	if b.large {
+		latency, err = timed(b.ctx, func(ctx context.Context) error { return b.write(ctx, i) })
+	} else {
+		err = b.write(b.ctx, i)
 	}
-	return timed(b.ctx, func(ctx context.Context) error { return b.write(ctx, i) })
+	b.end(latency, few, err)
 }
 
 // take gives out the next write, and says whether few are in flight. It ends the

@@ -24,6 +24,8 @@ var (
 	plane  *cluster.Cluster
 	client *kubernetes.Clientset
 	traces *collector
+	// auditLog records the requests of the executor.
+	auditLog string
 )
 
 // patience bounds the wait for anything. Machines may be slow; a test that
@@ -60,8 +62,8 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(auditDir)
-	log, auditing, err := auditArgs(auditDir, executorUser)
-	if err != nil {
+	var auditing []string
+	if auditLog, auditing, err = auditArgs(auditDir, executorUser); err != nil {
 		return 1, err
 	}
 	telemetry := []string{
@@ -101,7 +103,7 @@ func runTests(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	return 0, checkSharedAudit(log, role.Rules)
+	return 0, checkSharedAudit(auditLog, role.Rules)
 }
 
 // executorUser is the executor of the shared control plane.
