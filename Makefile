@@ -80,11 +80,16 @@ promtool: ## extract promtool, which tests the alerts, from Debian's package pro
 clients: ## install what the clients of docs/remote.md in Python and Node need: Debian packages (as root), npm packages into .bin
 	@tools/clients/install.sh $(BIN)
 
+.PHONY: browser
+browser: ## install Chromium, in which the tests of pages run: Debian's package (apt-get install --no-install-recommends chromium; as root)
+	@tools/browser.sh
+
 .PHONY: test
 test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@echo 'race detector: $(if $(RACE),on for $(LIGHT),off (it needs a C compiler))'
 	@PATH="$$PATH:$(BIN)" command -v promtool >/dev/null || echo 'tests of the alerts: NOT RUN, promtool is missing (make promtool)'
 	@[ -e $(BIN)/clients/installed ] && /usr/bin/python3 -c 'import grpc' 2>/dev/null || echo 'clients of docs/remote.md in Python or Node: NOT RUN, what they need is missing (make clients)'
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo 'tests of pages in a browser: NOT RUN, Chromium is missing (make browser)'
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
 
 .PHONY: test-cluster
