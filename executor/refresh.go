@@ -34,7 +34,7 @@ func (r *reconciler) refreshed(ctx context.Context, s *state.Job, calls *api.Pod
 			return false, err
 		}
 	}
-	if stalePods || s.Version.IsStale(state.StalePods) || s.Pods.Unsettled() {
+	if stalePods || s.Version.IsStale(state.StalePods) || s.Pods.NeedsList() {
 		// Cleared before: what happens while the list is under way may need another one.
 		s.Version.Clear(state.StalePods)
 		if err := calls.List(ctx, job); err != nil {

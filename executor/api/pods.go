@@ -145,8 +145,8 @@ func (p *Pods) List(ctx context.Context, job *batchv1.Job) (err error) {
 func (p *Pods) read(ctx context.Context, pod *podcache.Pod) (*podcache.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	p.tracker.BeginCall()
-	defer p.tracker.EndCall()
+	observed := p.tracker.BeginCall()
+	defer observed()
 	live, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading pod: %w", err)

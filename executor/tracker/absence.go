@@ -12,35 +12,27 @@ import (
 // under its UID.
 const forEver = math.MaxUint64
 
+// absences are pods that are not the Job's any more. An older observation could still
+// bring them back: a late response, or a watch that lags behind a response. A pod that
+// comes back would count a second time and break I2.
+type absences map[types.UID]absence
+
 // absence is what is known of a pod that is not the Job's any more.
 type absence struct {
 	// until is the resource version up to which the absence is certain.
 	until uint64
-	// settled: the watch has shown the end, so only a response under way can still
-	// show the pod.
-	settled bool
+	// shown: the watch has shown the end, so only a response under way can still show
+	// the pod.
+	shown bool
 }
 
-// missing reports whether a list that is newer than this version of the pod did not
-// contain the pod: it is gone, or has other labels or another owner.
-func (r *record) missing() bool { return r.unlisted > 0 && r.rv <= r.unlisted }
-
-// miss records that the pod was missing in a list of this version. Until the watch shows
-// what became of the pod, it counts nowhere, and its finalizer is not known to be gone.
-func (t *Tracker) miss(r *record, at uint64) {
-	t.unsettle(r)
-	r.unlisted = at
-	t.settle(r, false)
-	t.await(r)
-}
-
-// await updates whether the watch is behind about the pod.
-func (t *Tracker) await(r *record) {
-	if r.seen && !r.missing() {
-		delete(t.awaited, r.pod.UID)
-		return
+// forgetShown forgets the absences that only a response under way could contradict.
+func (a absences) forgetShown() {
+	for uid, absent := range a {
+		if absent.shown {
+			delete(a, uid)
+		}
 	}
-	t.awaited[r.pod.UID] = r
 }
 
 // Gone records that the pod does not exist any more.
@@ -55,30 +47,26 @@ func (t *Tracker) Left(pod *podcache.Pod, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rv := ResourceVersion(pod.ResourceVersion)
-	if r, known := t.pods[pod.UID]; known && rv != 0 && rv < r.rv {
+	if r, known := t.pods.records[pod.UID]; known && rv != 0 && rv < r.rv {
 		return false
 	}
 	return t.drop(pod.UID, rv, source == Watch)
 }
 
-// drop removes a pod. settled says that the watch has shown its end.
-func (t *Tracker) drop(uid types.UID, until uint64, settled bool) bool {
-	r, known := t.pods[uid]
+// drop removes a pod. shown says that the watch has shown its end.
+func (t *Tracker) drop(uid types.UID, until uint64, shown bool) bool {
+	r, known := t.pods.records[uid]
 	a, marked := t.gone[uid]
 	switch {
-	case settled && t.calls == 0:
+	case shown && t.calls.open == 0:
 		delete(t.gone, uid)
-	case settled || known || marked:
-		t.gone[uid] = absence{until: max(a.until, until), settled: a.settled || settled}
+	case shown || known || marked:
+		t.gone[uid] = absence{until: max(a.until, until), shown: a.shown || shown}
 	}
-	if !known {
-		return false
+	if known {
+		t.pods.forget(r)
 	}
-	t.unsettle(r)
-	t.tidyQueue()
-	delete(t.pods, uid)
-	delete(t.awaited, uid)
-	return true
+	return known
 }
 
 // Sweep drops the awaited pods that are certainly gone: the informer's store is complete
@@ -92,10 +80,10 @@ func (t *Tracker) drop(uid types.UID, until uint64, settled bool) bool {
 func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) bool) (more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for uid, r := range t.awaited {
+	for uid, r := range t.pods.awaited {
 		if at := max(r.rv, r.unlisted); at != 0 && at <= watched && !stored(r.pod) {
 			t.drop(uid, forEver, false)
 		}
 	}
-	return len(t.awaited) > 0
+	return len(t.pods.awaited) > 0
 }

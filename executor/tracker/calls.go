@@ -4,42 +4,75 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/podcache"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
+
+// calls are the API calls about the Job's pods that are under way.
+type calls struct {
+	open      int // The number of calls whose response may still arrive.
+	creations map[*Creation]struct{}
+}
+
+// explain reports whether a change of a pod is likely the effect of a call under way: the
+// watch may be faster than the answer. The caller looks at the Job after the call.
+func (c *calls) explain(known bool, before, after share) bool {
+	if !known {
+		return len(c.creations) > 0 && after.active
+	}
+	released := before.unaccounted && !after.unaccounted
+	before.unaccounted = false
+	return c.open > 0 && released && after == before
+}
+
+func (c *calls) inFlight() *jobpolicyv1.InFlight {
+	if len(c.creations) == 0 {
+		return nil
+	}
+	var set indexes
+	for creation := range c.creations {
+		if creation.index != NoIndex {
+			set.add(creation.index)
+		}
+	}
+	return &jobpolicyv1.InFlight{Creates: int32(len(c.creations)), CreateIndexes: set.set()}
+}
+
+// unknown returns the creations that are over and whose outcome is unknown.
+func (c *calls) unknown() (out []*Creation) {
+	for creation := range c.creations {
+		if creation.unknown {
+			out = append(out, creation)
+		}
+	}
+	return out
+}
 
 // Creation is a pod creation whose outcome is not known yet. It counts as in flight until
 // Created or Refused is called, or a list follows Unknown.
 type Creation struct {
 	t     *Tracker
 	index int32
-	// unsettled: the call is over and its outcome is unknown.
-	unsettled bool
+	// unknown: the call is over and its outcome is unknown.
+	unknown bool
 }
 
-// BeginCall records that a response about the Job's pods is under way. Call EndCall once
+// BeginCall records that a response about the Job's pods is under way. Call end once,
 // after the response is observed.
-func (t *Tracker) BeginCall() {
+func (t *Tracker) BeginCall() (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls++
-}
-
-// EndCall ends what BeginCall began.
-func (t *Tracker) EndCall() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.callEnded()
-}
-
-// callEnded forgets the absences that only a response under way could contradict.
-func (t *Tracker) callEnded() {
-	t.calls--
-	if t.calls > 0 {
-		return
+	t.calls.open++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.endCall()
 	}
-	for uid, a := range t.gone {
-		if a.settled {
-			delete(t.gone, uid)
-		}
+}
+
+func (t *Tracker) endCall() {
+	t.calls.open--
+	if t.calls.open == 0 {
+		t.gone.forgetShown()
 	}
 }
 
@@ -49,8 +82,8 @@ func (t *Tracker) BeginCreate(index int32) *Creation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := &Creation{t: t, index: index}
-	t.creates[c] = struct{}{}
-	t.calls++
+	t.calls.creations[c] = struct{}{}
+	t.calls.open++
 	return c
 }
 
@@ -58,17 +91,17 @@ func (t *Tracker) BeginCreate(index int32) *Creation {
 func (c *Creation) Created(pod *podcache.Pod) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
-	delete(c.t.creates, c)
+	delete(c.t.calls.creations, c)
 	c.t.observe(pod, Response)
-	c.t.callEnded()
+	c.t.endCall()
 }
 
 // Refused ends the creation: there is certainly no pod.
 func (c *Creation) Refused() {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
-	delete(c.t.creates, c)
-	c.t.callEnded()
+	delete(c.t.calls.creations, c)
+	c.t.endCall()
 }
 
 // Unknown records that the call is over and that the pod may exist or not. The creation
@@ -76,45 +109,39 @@ func (c *Creation) Refused() {
 func (c *Creation) Unknown() {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
-	c.unsettled = true
-	c.t.callEnded()
+	c.unknown = true
+	c.t.endCall()
+}
+
+// NeedsList reports whether only a list can tell the outcome of a creation.
+func (t *Tracker) NeedsList() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.calls.unknown()) > 0
 }
 
 // List is a list call for the Job's pods that is under way.
 type List struct {
-	t       *Tracker
-	settles []*Creation
+	t *Tracker
+	// resolves are the creations whose outcome the list tells.
+	resolves []*Creation
 }
 
-// Unsettled reports whether a list is needed to know the outcome of a creation.
-func (t *Tracker) Unsettled() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for c := range t.creates {
-		if c.unsettled {
-			return true
-		}
-	}
-	return false
-}
-
-// BeginList must be called before the list call: the list settles only creations that
-// ended before it.
+// BeginList must be called before the list call: the list tells the outcome only of
+// creations that ended before it.
 func (t *Tracker) BeginList() *List {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls++
-	l := &List{t: t}
-	for c := range t.creates {
-		if c.unsettled {
-			l.settles = append(l.settles, c)
-		}
-	}
-	return l
+	t.calls.open++
+	return &List{t: t, resolves: t.calls.unknown()}
 }
 
 // Cancel ends a list that failed.
-func (l *List) Cancel() { l.t.EndCall() }
+func (l *List) Cancel() {
+	l.t.mu.Lock()
+	defer l.t.mu.Unlock()
+	l.t.endCall()
+}
 
 // End records the pods of the list that the Job controls. A known pod that is missing in
 // the list, and is not newer than the list, counts nowhere until the watch shows what
@@ -123,22 +150,22 @@ func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.callEnded()
+	t.endCall()
 	listed := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
 		listed[pod.UID] = true
 		t.observe(pod, Response)
 	}
 	at := ResourceVersion(resourceVersion)
-	for uid, r := range t.pods {
+	for uid, r := range t.pods.records {
 		switch {
 		case listed[uid] && r.unlisted > 0:
-			t.miss(r, 0)
+			t.pods.miss(r, 0)
 		case at != 0 && r.rv <= at && !listed[uid] && !r.share.stray:
-			t.miss(r, at)
+			t.pods.miss(r, at)
 		}
 	}
-	for _, c := range l.settles {
-		delete(t.creates, c)
+	for _, c := range l.resolves {
+		delete(t.calls.creations, c)
 	}
 }

@@ -8,6 +8,6 @@
 // watch.
 //
 // An event costs O(1): the tracker subtracts the old share of the pod from the counts and
-// adds the new one. A View costs O(rows + index ranges). It costs O(pods) only if it lists
+// adds the new one (pods.count and uncount). A View costs O(rows + index ranges). It costs O(pods) only if it lists
 // active pods or cannot list all unaccounted pods.
 package tracker

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/wire"
@@ -30,6 +31,32 @@ type retryFacts struct {
 	// failures are sorted by finished; at most maxFailures. Those before lastSuccess are
 	// kept, too, because lastSuccess may come from a node whose clock is fast.
 	failures []failure
+}
+
+// learn adds a finished pod to the retry facts. A pod with the finalizer counts. A pod
+// without it counts if it failed by itself, or if it had succeeded before this process saw
+// it. A pod that was released and then deleted has not failed.
+func (f *retryFacts) learn(r *record, policy *Policy, first bool) {
+	byItself := r.pod.Ended() && !r.deleting() && (first || r.pod.Phase() == corev1.PodFailed)
+	if !r.pod.HasTrackingFinalizer && !byItself {
+		return
+	}
+	if policy.Indexed && (r.share.index == NoIndex || r.share.index >= policy.Completions) {
+		return
+	}
+	at := finishedTime(r.pod, r.deletedAt)
+	if r.pod.Phase() == corev1.PodSucceeded {
+		f.succeeded(at, r.endSeen)
+		return
+	}
+	if !r.pod.Ended() && (policy.ReplaceFailedOnly || !r.deleting()) {
+		return
+	}
+	fact := failure{uid: r.pod.UID, finished: at, seen: r.endSeen}
+	if policy.Failures != nil {
+		fact.details = wire.PodFailure(r.pod, policy.Failures)
+	}
+	f.failed(fact)
 }
 
 func (f *retryFacts) succeeded(at, seen time.Time) {

@@ -106,7 +106,8 @@ func (p *past) list() {
 
 // read is a live read, or the answer to a write.
 func (p *past) read() {
-	p.tr.BeginCall()
+	end := p.tr.BeginCall()
+	defer end()
 	m := p.now()
 	for range rapid.IntRange(0, 2).Draw(p.T, "meanwhile") {
 		p.handle()
@@ -119,7 +120,6 @@ func (p *past) read() {
 	default:
 		p.tr.Left(m.pod(), Response)
 	}
-	p.tr.EndCall()
 }
 
 // Whatever a pod goes through, and whoever shows which part of it when: no release

@@ -28,6 +28,15 @@ type indexes struct {
 	extra map[int32]int32
 }
 
+// change adds one occurrence of ix (sign 1) or removes one (-1).
+func (s *indexes) change(ix, sign int32) {
+	if sign > 0 {
+		s.add(ix)
+		return
+	}
+	s.remove(ix)
+}
+
 func (s *indexes) add(ix int32) {
 	p := s.pages[ix/pageBits]
 	if p == nil {

@@ -61,14 +61,14 @@ func TestOneCopyOfAPodIsKept(t *testing.T) {
 		source    Source
 	}{{answer, answer, Response}, {watched, watched, Watch}, {podOf(1, 2, tracked), watched, Response}, {podOf(1, 1, tracked), watched, Watch}} {
 		tr.Observe(v.pod, v.source)
-		if got := tr.pods[v.pod.UID].pod; got != v.want {
+		if got := tr.pods.records[v.pod.UID].pod; got != v.want {
 			t.Errorf("after version %s from %d another copy is kept than was wanted", v.pod.ResourceVersion, v.source)
 		}
 	}
 	listed := podOf(1, 2, tracked)
 	tr.Keep(listed)
 	tr.Keep(podOf(1, 1, tracked))
-	if got := tr.pods[watched.UID].pod; got != listed {
+	if got := tr.pods.records[watched.UID].pod; got != listed {
 		t.Errorf("after a new list the copy of version %s is not the list's", got.ResourceVersion)
 	}
 	tr.Keep(podOf(2, 3, tracked))

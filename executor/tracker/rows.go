@@ -17,43 +17,43 @@ import (
 // their release makes room for others. Then come pods that can be recorded now, and last
 // those that cannot, because they have not ended; within each group those that have waited
 // longest come first. The pods of the last two groups fill the list up to limit.
-func (t *Tracker) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
+func (p *pods) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
 	var listed []*record
 	for uid := range recorded {
-		if r, ok := t.pending[uid]; ok {
+		if r, ok := p.unaccounted.records[uid]; ok {
 			listed = append(listed, r)
 		}
 	}
-	t.tidyQueue()
+	p.unaccounted.tidy()
 	for _, countable := range []bool{true, false} {
-		for _, r := range t.queue {
+		for _, r := range p.unaccounted.queue {
 			if len(listed) >= limit {
 				break
 			}
-			if t.isPending(r) && t.countable(r) == countable && !recorded[r.pod.UID] {
+			if p.unaccounted.has(r) && p.policy.countable(r) == countable && !recorded[r.pod.UID] {
 				listed = append(listed, r)
 			}
 		}
 	}
-	listed = t.withSiblings(listed)
+	listed = p.withSiblings(listed)
 	rows := make([]*jobpolicyv1.UnaccountedPod, 0, len(listed))
 	for _, r := range listed {
-		row, err := t.row(r, now)
+		row, err := p.policy.row(r, now)
 		if err != nil {
 			return nil, nil, err
 		}
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b *jobpolicyv1.UnaccountedPod) int { return bytes.Compare(a.Uid, b.Uid) })
-	return rows, t.unlisted(listed), nil
+	return rows, p.unlisted(listed), nil
 }
 
 // withSiblings adds the pods that share an index with a listed pod if failures are limited
 // per index. The engine keeps the last failed pod of an index until it is replaced, and
 // needs all of them to know which is the last. They are few: each pod of an index but the
 // first replaces another one.
-func (t *Tracker) withSiblings(listed []*record) []*record {
-	if !t.policy.LimitedPerIndex || len(listed) == len(t.pending) {
+func (p *pods) withSiblings(listed []*record) []*record {
+	if !p.policy.LimitedPerIndex || len(listed) == len(p.unaccounted.records) {
 		return listed
 	}
 	is, hasIndex := map[*record]bool{}, map[int32]bool{}
@@ -61,21 +61,21 @@ func (t *Tracker) withSiblings(listed []*record) []*record {
 		is[r] = true
 		hasIndex[r.share.index] = r.share.index != NoIndex
 	}
-	for _, r := range t.queue {
-		if t.isPending(r) && !is[r] && hasIndex[r.share.index] {
+	for _, r := range p.unaccounted.queue {
+		if p.unaccounted.has(r) && !is[r] && hasIndex[r.share.index] {
 			listed = append(listed, r)
 		}
 	}
 	return listed
 }
 
-// countable reports whether a pending pod can be recorded: it has ended, or the policy
-// already counts a pod that is being deleted.
-func (t *Tracker) countable(r *record) bool {
-	return r.pod.Ended() || !t.policy.ReplaceFailedOnly
+// countable reports whether an unaccounted pod can be recorded: it has ended, or the
+// policy already counts a pod that is being deleted.
+func (p *Policy) countable(r *record) bool {
+	return r.pod.Ended() || !p.ReplaceFailedOnly
 }
 
-func (t *Tracker) row(r *record, now time.Time) (*jobpolicyv1.UnaccountedPod, error) {
+func (p *Policy) row(r *record, now time.Time) (*jobpolicyv1.UnaccountedPod, error) {
 	uid, err := wire.UIDBytes(r.pod.UID)
 	if err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func (t *Tracker) row(r *record, now time.Time) (*jobpolicyv1.UnaccountedPod, er
 		IndexFailureCount:        r.pod.IndexFailures,
 		IndexIgnoredFailureCount: r.pod.IndexIgnoredFailures,
 	}
-	if t.policy.Failures != nil && r.pod.Phase() != corev1.PodSucceeded {
-		row.Failure = wire.PodFailure(r.pod, t.policy.Failures)
+	if p.Failures != nil && r.pod.Phase() != corev1.PodSucceeded {
+		row.Failure = wire.PodFailure(r.pod, p.Failures)
 	}
 	return row, nil
 }
@@ -102,27 +102,28 @@ func indexField(ix int32) *int32 {
 	return &ix
 }
 
-// unlisted sums up the pending pods that are not listed.
-func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
-	if len(listed) == len(t.pending) {
+// unlisted sums up the unaccounted pods that are not listed.
+func (p *pods) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
+	all := &p.unaccounted
+	if len(listed) == len(all.records) {
 		return nil
 	}
 	for _, r := range listed {
-		t.countPending(r, -1)
+		all.count(r, -1)
 	}
 	m := &jobpolicyv1.UnlistedPods{
-		Succeeded:        t.pendingSucceeded,
-		Failed:           int32(len(t.pending)-len(listed)) - t.pendingSucceeded,
-		SucceededIndexes: t.pendingSucceededIndexes.set(),
+		Succeeded:        all.succeeded,
+		Failed:           int32(len(all.records)-len(listed)) - all.succeeded,
+		SucceededIndexes: all.succeededIndexes.set(),
 	}
-	if t.policy.LimitedPerIndex {
-		m.FailedIndexes = cmp.Or(t.pendingOtherIndexes.set(), &jobpolicyv1.IndexSet{})
+	if p.policy.LimitedPerIndex {
+		m.FailedIndexes = cmp.Or(all.otherIndexes.set(), &jobpolicyv1.IndexSet{})
 	}
-	if t.policy.ReplaceFailedOnly {
-		m.Ending = t.pendingNotEnded
+	if p.policy.ReplaceFailedOnly {
+		m.Ending = all.notEnded
 	}
 	for _, r := range listed {
-		t.countPending(r, 1)
+		all.count(r, 1)
 	}
 	return m
 }
@@ -130,9 +131,9 @@ func (t *Tracker) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
 // activeRows lists active pods, at most limit. It leaves out pods whose release is
 // confirmed: they are accounted for, whatever becomes of them (I3). Once the status does
 // not list them any more, they are active pods like others.
-func (t *Tracker) activeRows(recorded map[types.UID]bool, limit int) (*jobpolicyv1.ActivePods, error) {
+func (p *pods) activeRows(recorded map[types.UID]bool, limit int) (*jobpolicyv1.ActivePods, error) {
 	m := &jobpolicyv1.ActivePods{}
-	for uid, r := range t.pods {
+	for uid, r := range p.records {
 		if !r.share.active || (recorded[uid] && !r.pod.HasTrackingFinalizer) {
 			continue
 		}
@@ -144,7 +145,7 @@ func (t *Tracker) activeRows(recorded map[types.UID]bool, limit int) (*jobpolicy
 	}
 	slices.SortFunc(m.Pods, func(a, b *jobpolicyv1.ActivePod) int { return bytes.Compare(a.Uid, b.Uid) })
 	m.Pods = m.Pods[:min(len(m.Pods), limit)]
-	m.Truncated = len(m.Pods) < int(t.active)
+	m.Truncated = len(m.Pods) < int(p.totals.active)
 	return m, nil
 }
 

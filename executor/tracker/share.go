@@ -1,13 +1,10 @@
 package tracker
 
 import (
-	"time"
-
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // Policy is the part of the Job's spec that the tracker needs.
@@ -44,41 +41,9 @@ func (s share) actsAs(before share) bool {
 	return s == before && !s.unaccounted
 }
 
-// settle computes a record's share and adds it to the counts. first says that the pod was
-// not known before.
-func (t *Tracker) settle(r *record, first bool) {
-	r.share = t.shareOf(r)
-	t.count(&r.share, 1)
-	if ended := r.pod.Ended(); (ended && !r.ended) || (r.endSeen.IsZero() && r.deleting()) {
-		r.endSeen, r.ended = time.Now(), ended
-	}
-	if r.share.stray {
-		t.strays[r.pod.UID] = r
-		return
-	}
-	if r.missing() {
-		return
-	}
-	if r.share.unaccounted {
-		t.pending[r.pod.UID] = r
-		t.countPending(r, 1)
-		t.enqueue(r)
-	}
-	t.learn(r, first)
-}
-
-// unsettle subtracts a record's share from the counts.
-func (t *Tracker) unsettle(r *record) {
-	t.count(&r.share, -1)
-	if _, pending := t.pending[r.pod.UID]; pending {
-		t.countPending(r, -1)
-		delete(t.pending, r.pod.UID)
-	}
-	delete(t.strays, r.pod.UID)
-}
-
-func (t *Tracker) shareOf(r *record) share {
-	if t.policy.Matches != nil && !t.policy.Matches(r.pod) {
+// shareOf is the share of a pod.
+func (p *Policy) shareOf(r *record) share {
+	if p.Matches != nil && !p.Matches(r.pod) {
 		return share{stray: true, index: NoIndex}
 	}
 	if r.missing() {
@@ -94,13 +59,22 @@ func (t *Tracker) shareOf(r *record) share {
 	}
 	s.ready = s.active && r.pod.Ready
 	s.trackedActive = s.active && tracked
-	if t.policy.Indexed {
+	if p.Indexed {
 		s.index = r.pod.Index
 	}
 	return s
 }
 
-func (t *Tracker) count(s *share, sign int32) {
+// totals are the sums of all shares.
+type totals struct {
+	active, ready, terminating, trackedActive int32
+
+	restarts                          int64
+	activeIndexes, terminatingIndexes indexes
+}
+
+// add adds a share to the sums, sign times: 1 or -1.
+func (t *totals) add(s *share, sign int32) {
 	t.restarts += int64(sign) * s.restarts
 	countIf(&t.active, s.active, sign)
 	countIf(&t.ready, s.ready, sign)
@@ -117,54 +91,18 @@ func (t *Tracker) count(s *share, sign int32) {
 	}
 }
 
-func (t *Tracker) countPending(r *record, sign int32) {
-	countIf(&t.pendingNotEnded, !r.pod.Ended(), sign)
-	of := &t.pendingOtherIndexes
-	if r.pod.Phase() == corev1.PodSucceeded {
-		t.pendingSucceeded += sign
-		of = &t.pendingSucceededIndexes
-	}
-	if r.share.index != NoIndex {
-		of.change(r.share.index, sign)
-	}
-}
-
 func countIf(n *int32, condition bool, sign int32) {
 	if condition {
 		*n += sign
 	}
 }
 
-func (s *indexes) change(ix, sign int32) {
-	if sign > 0 {
-		s.add(ix)
-		return
-	}
-	s.remove(ix)
-}
+func (t *totals) allReady() bool { return t.ready == t.active }
 
-// learn adds a finished pod to the retry facts. A pod with the finalizer counts. A pod
-// without it counts if it failed by itself, or if it had succeeded before this process saw
-// it. A pod that was released and then deleted has not failed.
-func (t *Tracker) learn(r *record, first bool) {
-	byItself := r.pod.Ended() && !r.deleting() && (first || r.pod.Phase() == corev1.PodFailed)
-	if !r.pod.HasTrackingFinalizer && !byItself {
-		return
+func (t *totals) summary() *jobpolicyv1.PodSummary {
+	return &jobpolicyv1.PodSummary{
+		Active: t.active, Ready: t.ready, Terminating: t.terminating,
+		TrackedActive: t.trackedActive, Restarts: t.restarts,
+		ActiveIndexes: t.activeIndexes.set(), TerminatingIndexes: t.terminatingIndexes.set(),
 	}
-	if t.policy.Indexed && (r.share.index == NoIndex || r.share.index >= t.policy.Completions) {
-		return
-	}
-	at := finishedTime(r.pod, r.deletedAt)
-	if r.pod.Phase() == corev1.PodSucceeded {
-		t.facts.succeeded(at, r.endSeen)
-		return
-	}
-	if !r.pod.Ended() && (t.policy.ReplaceFailedOnly || !r.deleting()) {
-		return
-	}
-	fact := failure{uid: r.pod.UID, finished: at, seen: r.endSeen}
-	if t.policy.Failures != nil {
-		fact.details = wire.PodFailure(r.pod, t.policy.Failures)
-	}
-	t.facts.failed(fact)
 }

@@ -376,8 +376,8 @@ func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
 	if diff := cmp.Diff(want, v.InFlight, protocmp.Transform()); diff != "" {
 		t.Errorf("in flight after the list (-want +got):\n%s", diff)
 	}
-	if v.Pods.Active != 2 || !tr.Unsettled() {
-		t.Errorf("got active %d, unsettled %v; want 2, true", v.Pods.Active, tr.Unsettled())
+	if v.Pods.Active != 2 || !tr.NeedsList() {
+		t.Errorf("got active %d, needs a list %v; want 2, true", v.Pods.Active, tr.NeedsList())
 	}
 }
 
@@ -566,8 +566,8 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 	}
 	listed := func(q Question) []string {
 		v := mustView(t, tr, q)
-		if missing := v.Unlisted.GetSucceeded(); int(missing)+len(v.Unaccounted) != len(tr.pending) {
-			t.Errorf("%d listed and %d not, of %d", len(v.Unaccounted), missing, len(tr.pending))
+		if missing := v.Unlisted.GetSucceeded(); int(missing)+len(v.Unaccounted) != len(tr.pods.unaccounted.records) {
+			t.Errorf("%d listed and %d not, of %d", len(v.Unaccounted), missing, len(tr.pods.unaccounted.records))
 		}
 		var names []string
 		for _, row := range v.Unaccounted {
@@ -596,7 +596,7 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 	}
 }
 
-func TestTheQueueDropsWhatIsNotPending(t *testing.T) {
+func TestTheQueueDropsPodsThatAreAccountedFor(t *testing.T) {
 	tr := New()
 	for n := range 1000 {
 		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodFailed)), Watch)
@@ -605,8 +605,8 @@ func TestTheQueueDropsWhatIsNotPending(t *testing.T) {
 		tr.Gone(uidOf(n), Watch)
 		tr.Gone(uidOf(999-n), Watch)
 	}
-	if most := 2*10 + staleQueue; len(tr.queue) > most {
-		t.Errorf("a queue of %d for 10 pods, want at most %d", len(tr.queue), most)
+	if most := 2*10 + staleQueue; len(tr.pods.unaccounted.queue) > most {
+		t.Errorf("a queue of %d for 10 pods, want at most %d", len(tr.pods.unaccounted.queue), most)
 	}
 	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 10 {
 		t.Errorf("%d rows, want 10", len(v.Unaccounted))
@@ -614,8 +614,8 @@ func TestTheQueueDropsWhatIsNotPending(t *testing.T) {
 	for n := range 10 {
 		tr.Observe(podOf(495+n, 2, inPhase(corev1.PodFailed)), Watch)
 	}
-	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 || len(tr.queue) != 0 {
-		t.Errorf("%d rows from a queue of %d after the last release", len(v.Unaccounted), len(tr.queue))
+	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 || len(tr.pods.unaccounted.queue) != 0 {
+		t.Errorf("%d rows from a queue of %d after the last release", len(v.Unaccounted), len(tr.pods.unaccounted.queue))
 	}
 }
 
@@ -649,14 +649,14 @@ func TestAbsencesAreForgotten(t *testing.T) {
 	for i := range 50 {
 		tr.Observe(podOf(i, 1, tracked), Watch)
 	}
-	tr.BeginCall()
+	end := tr.BeginCall()
 	for i := range 25 {
 		tr.Gone(uidOf(i), Watch)
 	}
 	if len(tr.gone) != 25 {
 		t.Errorf("%d absences are kept while a response is under way, want 25", len(tr.gone))
 	}
-	tr.EndCall()
+	end()
 	for i := 25; i < 50; i++ {
 		tr.Gone(uidOf(i), Response)
 		tr.Gone(uidOf(i), Watch)

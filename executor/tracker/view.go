@@ -44,22 +44,17 @@ func (t *Tracker) View(q Question) (View, error) {
 	defer t.mu.Unlock()
 	uncounted := q.uncounted()
 	v := View{
-		Pods: &jobpolicyv1.PodSummary{
-			Active: t.active, Ready: t.ready, Terminating: t.terminating,
-			TrackedActive: t.trackedActive, Restarts: t.restarts,
-			ActiveIndexes: t.activeIndexes.set(), TerminatingIndexes: t.terminatingIndexes.set(),
-		},
-		InFlight: t.inFlight(),
-		Retry:    t.facts.message(q.Now),
-
-		Confirmed: t.confirmed(uncounted),
+		Pods:      t.pods.totals.summary(),
+		InFlight:  t.calls.inFlight(),
+		Retry:     t.pods.retry.message(q.Now),
+		Confirmed: t.pods.confirmed(uncounted),
 	}
 	var err error
-	if v.Unaccounted, v.Unlisted, err = t.rows(uncounted, q.MaxRows, q.Now); err != nil {
+	if v.Unaccounted, v.Unlisted, err = t.pods.rows(uncounted, q.MaxRows, q.Now); err != nil {
 		return View{}, err
 	}
 	if q.ActiveRows > 0 {
-		if v.Active, err = t.activeRows(uncounted, q.ActiveRows); err != nil {
+		if v.Active, err = t.pods.activeRows(uncounted, q.ActiveRows); err != nil {
 			return View{}, err
 		}
 	}
@@ -83,10 +78,10 @@ func (q Question) uncounted() map[types.UID]bool {
 // confirmed returns the UIDs of pods that have no finalizer or do not exist. All pods are
 // known before the first View, so a pod that is not known does not exist. UIDs that are
 // not valid are left out.
-func (t *Tracker) confirmed(uncounted map[types.UID]bool) [][]byte {
+func (p *pods) confirmed(uncounted map[types.UID]bool) [][]byte {
 	var out [][]byte
 	for uid := range uncounted {
-		if r, known := t.pods[uid]; known && r.pod.HasTrackingFinalizer {
+		if r, known := p.records[uid]; known && r.pod.HasTrackingFinalizer {
 			continue
 		}
 		if b, err := wire.UIDBytes(uid); err == nil {
@@ -97,24 +92,11 @@ func (t *Tracker) confirmed(uncounted map[types.UID]bool) [][]byte {
 	return out
 }
 
-func (t *Tracker) inFlight() *jobpolicyv1.InFlight {
-	if len(t.creates) == 0 {
-		return nil
-	}
-	var set indexes
-	for c := range t.creates {
-		if c.index != NoIndex {
-			set.add(c.index)
-		}
-	}
-	return &jobpolicyv1.InFlight{Creates: int32(len(t.creates)), CreateIndexes: set.set()}
-}
-
 // Pod returns what was last seen of a pod.
 func (t *Tracker) Pod(uid types.UID) (*podcache.Pod, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r, known := t.pods[uid]
+	r, known := t.pods.records[uid]
 	if !known {
 		return nil, false
 	}
@@ -125,8 +107,8 @@ func (t *Tracker) Pod(uid types.UID) (*podcache.Pod, bool) {
 func (t *Tracker) Strays() []*podcache.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make([]*podcache.Pod, 0, len(t.strays))
-	for _, r := range t.strays {
+	out := make([]*podcache.Pod, 0, len(t.pods.strays))
+	for _, r := range t.pods.strays {
 		out = append(out, r.pod)
 	}
 	return out
@@ -137,7 +119,7 @@ func (t *Tracker) WithTrackingFinalizer() []*podcache.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []*podcache.Pod
-	for _, r := range t.pods {
+	for _, r := range t.pods.records {
 		if r.pod.HasTrackingFinalizer {
 			out = append(out, r.pod)
 		}
@@ -150,12 +132,12 @@ func (t *Tracker) WithTrackingFinalizer() []*podcache.Pod {
 func (t *Tracker) Idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.active == 0 && t.terminating == 0 && len(t.creates) == 0
+	return t.pods.totals.active == 0 && t.pods.totals.terminating == 0 && len(t.calls.creations) == 0
 }
 
 // Len returns the number of pods known.
 func (t *Tracker) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.pods)
+	return len(t.pods.records)
 }

@@ -1,0 +1,126 @@
+package tracker
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/podcache"
+)
+
+// record is what is known of one pod.
+type record struct {
+	pod   *podcache.Pod
+	rv    uint64
+	share share
+	// seen: the watch has shown the pod, so it will also show its end.
+	seen bool
+	// unlisted is the version of the last list if the pod was not in it; 0: it was.
+	unlisted uint64
+	// queued: the record is in the queue of unaccounted pods.
+	queued bool
+	// deletedAt is when this process deleted the pod. From then on the pod counts as
+	// being deleted, even before an observation says so.
+	deletedAt time.Time
+	// endSeen is when, in elapsed time, this process first saw that the pod has ended
+	// (ended is true) or is being deleted (ended is false). The pod ended no later,
+	// whatever the clocks of nodes say.
+	endSeen time.Time
+	ended   bool
+}
+
+func (r *record) deleting() bool { return r.pod.Deleting || !r.deletedAt.IsZero() }
+
+// missing reports whether a list that is newer than this version of the pod did not
+// contain the pod: it is gone, or has other labels or another owner.
+func (r *record) missing() bool { return r.unlisted > 0 && r.rv <= r.unlisted }
+
+// pods are the pods of the Job, and what follows from them. The sums and sets always agree
+// with the records: whoever changes a record calls uncount before and count after.
+type pods struct {
+	policy Policy
+	told   bool // setPolicy was called.
+
+	records map[types.UID]*record
+	// awaited are the pods about which the watch is behind: those that only responses
+	// have shown, and those that were missing in a list.
+	awaited     map[types.UID]*record
+	strays      map[types.UID]*record
+	unaccounted unaccounted
+
+	totals totals
+	retry  retryFacts
+}
+
+// setPolicy sets how pods count, and counts all of them again, because pods may be seen
+// before their Job. Retry facts that were learned without a policy are learned again.
+func (p *pods) setPolicy(policy Policy) {
+	if !p.told {
+		p.retry = retryFacts{}
+	}
+	p.policy, p.told = policy, true
+	for _, r := range p.records {
+		p.uncount(r)
+		p.count(r, true)
+	}
+}
+
+// count adds a record to the sums and sets. first says that the pod was not known before.
+func (p *pods) count(r *record, first bool) {
+	r.share = p.policy.shareOf(r)
+	p.totals.add(&r.share, 1)
+	if ended := r.pod.Ended(); (ended && !r.ended) || (r.endSeen.IsZero() && r.deleting()) {
+		r.endSeen, r.ended = time.Now(), ended
+	}
+	if r.share.stray {
+		p.strays[r.pod.UID] = r
+		return
+	}
+	if r.missing() {
+		return
+	}
+	if r.share.unaccounted {
+		p.unaccounted.add(r)
+	}
+	p.retry.learn(r, &p.policy, first)
+}
+
+// uncount takes a record out of the sums and sets. Retry facts stay.
+func (p *pods) uncount(r *record) {
+	p.totals.add(&r.share, -1)
+	p.unaccounted.remove(r)
+	delete(p.strays, r.pod.UID)
+}
+
+// keep replaces the copy of a version.
+func (p *pods) keep(pod *podcache.Pod) {
+	if r, known := p.records[pod.UID]; known && pod.ResourceVersion == r.pod.ResourceVersion {
+		r.pod = pod
+	}
+}
+
+// await updates whether the watch is behind about the pod.
+func (p *pods) await(r *record) {
+	if r.seen && !r.missing() {
+		delete(p.awaited, r.pod.UID)
+		return
+	}
+	p.awaited[r.pod.UID] = r
+}
+
+// miss records that the pod was missing in a list of this version. Until the watch shows
+// what became of the pod, it counts nowhere, and its finalizer is not known to be gone.
+func (p *pods) miss(r *record, at uint64) {
+	p.uncount(r)
+	r.unlisted = at
+	p.count(r, false)
+	p.await(r)
+}
+
+// forget removes a record.
+func (p *pods) forget(r *record) {
+	p.uncount(r)
+	p.unaccounted.tidy()
+	delete(p.records, r.pod.UID)
+	delete(p.awaited, r.pod.UID)
+}
