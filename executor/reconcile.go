@@ -123,6 +123,7 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 	describeDecision(trace.SpanFromContext(ctx), d)
 	r.report.remember(ctx, s, snap, d)
 	result, err = r.apply(ctx, s, calls, snap, d)
+	controller.Applied(ctx, err)
 	if more {
 		result = sooner(result, missedEvent)
 	}

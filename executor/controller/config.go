@@ -44,6 +44,9 @@ type Config struct {
 	// Default time.Now. It is called concurrently.
 	Now func() time.Time
 
+	// DecisionLog takes every decision. nil: there is no log.
+	DecisionLog DecisionLog
+
 	Telemetry
 }
 

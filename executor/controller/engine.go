@@ -69,6 +69,7 @@ func Ask[Q Request, A Response](ctx context.Context, c *Controller, decide func(
 	defer cancel()
 	var none A
 	d, err := decide(timed, req)
+	recordExchange(ctx, c, req, d, err)
 	if err != nil {
 		return none, c.engineFailed(ctx, err)
 	}

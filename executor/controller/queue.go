@@ -233,7 +233,9 @@ func (q *Queue[K]) serve(ctx context.Context, stopping <-chan struct{}, key K) {
 	}
 	defer q.end(key)
 	for n := 1; ; n++ {
-		result, err := q.Reconcile(withTrigger(ctx, trigger), key)
+		recorded, flush := withRecording(withTrigger(ctx, trigger), q.c.DecisionLog)
+		result, err := q.Reconcile(recorded, key)
+		flush()
 		if err != nil {
 			q.failed(ctx, key, err)
 			return

@@ -10,8 +10,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// errChanged: the decision was made on an older version of the CronJob.
-var errChanged = errors.New("cron job has changed since the decision")
+// errChanged: the decision was made on an older version of the CronJob, or without
+// knowledge of a Job that has the name of the next run.
+var errChanged = errors.New("the cron job or its jobs have changed since the decision")
 
 // An applier carries decisions out.
 type applier struct {
@@ -22,7 +23,8 @@ type applier struct {
 }
 
 // apply carries a decision out in the contract's order, and stops at the first
-// step that does not succeed. again: the next reconcile is due at once.
+// step that does not succeed. errChanged: another decision is needed. again: the next
+// reconcile is due at once.
 func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again bool, err error) {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		a.base.RecordEvents(snap.cron, d.GetEvents())
@@ -33,13 +35,16 @@ func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *job
 		// A started run cannot be undone. So read from the API server, and not from
 		// the cache, whether the decision was made on the newest version.
 		if err := a.confirm(ctx, s, snap); err != nil {
-			return errors.Is(err, errChanged), ignore(err, errChanged)
+			return false, err
 		}
 	}
 	if d.GetCreate() != nil && len(d.GetDelete()) > 0 {
 		// Nothing is deleted to make room for a run that cannot start.
-		if used, err := a.nameInUse(ctx, s, snap, d.GetCreate()); err != nil || used {
-			return used, err
+		switch used, err := a.nameInUse(ctx, s, snap, d.GetCreate()); {
+		case err != nil:
+			return false, err
+		case used:
+			return false, errChanged
 		}
 	}
 	for _, del := range d.GetDelete() {
@@ -50,8 +55,11 @@ func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *job
 	events := d.GetEvents()
 	if d.GetCreate() != nil {
 		created, err := a.createJob(ctx, s, snap, d.GetCreate())
-		if err != nil || !created {
-			return !created && err == nil, err
+		switch {
+		case err != nil:
+			return false, err
+		case !created:
+			return false, errChanged
 		}
 		// The events go out now, whether or not the next writes succeed: no later
 		// decision reports this run again.
@@ -59,11 +67,11 @@ func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *job
 		events = nil
 	}
 	if err := a.edit(ctx, s, snap, d.GetEdits()); err != nil {
-		return errors.Is(err, errChanged), ignore(err, errChanged)
+		return false, err
 	}
 	written, err := a.writeStatus(ctx, s, snap, d.GetStatus())
 	if err != nil {
-		return errors.Is(err, errChanged), ignore(err, errChanged)
+		return false, err
 	}
 	if d.GetCreate() == nil {
 		s.recorded(snap.jobs)
@@ -73,13 +81,6 @@ func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *job
 	// for ever (invariant I11).
 	changed := written || d.GetStatus() == nil || d.GetEdits() != nil
 	return changed && d.GetFollowUp() == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, nil
-}
-
-func ignore(err, what error) error {
-	if errors.Is(err, what) {
-		return nil
-	}
-	return err
 }
 
 func (a *applier) confirm(ctx context.Context, s *cronState, snap snapshot) error {

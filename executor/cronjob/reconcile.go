@@ -64,10 +64,11 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 	s.mu.Unlock()
 	explain(ctx, c.cfg.Logger, snap, d)
 	again, err := c.applier.apply(ctx, s, snap, d)
+	controller.Applied(ctx, err)
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, errChanged):
 		return controller.Result{}, err
-	case again:
+	case err != nil || again:
 		return controller.Result{Requeue: true}, nil
 	case d.GetRequeueTime() != nil:
 		return controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()), nil

@@ -49,7 +49,9 @@ func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job
 	if err != nil || d.GetDeleteJob() == nil {
 		return c.later(d), err
 	}
-	return controller.Result{}, c.delete(ctx, live, d)
+	err = c.delete(ctx, live, d)
+	controller.Applied(ctx, err)
+	return controller.Result{}, err
 }
 
 func (c *Controller) later(d *jobpolicyv1.DecideJobResponse) controller.Result {

@@ -25,6 +25,9 @@ func (c *Controller) ask(ctx context.Context, job *batchv1.Job) (*jobpolicyv1.De
 		return nil, err
 	}
 	c.base.RecordEvents(job, d.GetEvents())
+	if d.GetDeleteJob() == nil {
+		controller.Applied(ctx, nil) // There is nothing to do.
+	}
 	return d, nil
 }
 
