@@ -17,7 +17,7 @@ import (
 	"jobpolicy.dev/executor/gang"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/orphan"
-	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 )
@@ -66,7 +66,7 @@ func New(cfg Config) (*Executor, error) {
 			return nil, err
 		}
 	}
-	pods, err := podcache.NewInformer(cfg.Client, api.ConsistentList)
+	pods, err := podinformer.New(cfg.Client, api.ConsistentList)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func New(cfg Config) (*Executor, error) {
 }
 
 // build makes the parts.
-func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods podcache.Informer) {
+func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods podinformer.Informer) {
 	writes := limit.NewPool(limit.Config{Total: cfg.MaxWrites, PerJob: cfg.MaxJobWrites, Alone: cfg.LoneJobWrites})
 	e.jobs = state.NewJobs(writes)
 	scope := state.Scope{ManagedBy: cfg.ManagedBy, ReplaceBuiltin: cfg.ReplaceBuiltin}
@@ -105,7 +105,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 
 // addCaches says in which order the caches are filled: the Jobs' first, so that what is
 // known of pods is never older than the statuses that were read at the start.
-func (e *Executor) addCaches(pods podcache.Informer) error {
+func (e *Executor) addCaches(pods podinformer.Informer) error {
 	jobsSeen, err := e.informer.AddEventHandler(e.watcher.jobHandler())
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)

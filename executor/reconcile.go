@@ -15,7 +15,7 @@ import (
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
@@ -34,7 +34,7 @@ type reconciler struct {
 	jobs    *state.Jobs
 	queue   jobQueue
 	api     *api.Client
-	pods    podcache.Informer
+	pods    podinformer.Informer
 	calls   func(*state.Job) *api.Pods
 	writes  *limit.Pool
 	decider *decider

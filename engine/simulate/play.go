@@ -109,8 +109,8 @@ func (p *player) nextMoment(requeue *time.Duration) (at time.Duration, ok bool) 
 	case at > p.sc.Span:
 		p.result.Stopped = fmt.Sprintf("the play may last %s", Clock(p.sc.Span))
 		return 0, false
-	case len(p.result.Pods) > MaxPods:
-		p.result.Stopped = fmt.Sprintf("more than %d pods were created", MaxPods)
+	case len(p.result.Pods) > p.sc.MaxPods:
+		p.result.Stopped = fmt.Sprintf("more than %d pods were created", p.sc.MaxPods)
 		return 0, false
 	}
 	return at, ok
@@ -128,12 +128,15 @@ func (p *player) advance(at time.Duration) {
 // settle asks for decisions and carries them out until nothing is left to do at this
 // moment. It returns the requeue time of the last decision.
 func (p *player) settle() (*time.Duration, error) {
+	moment := &Moment{At: p.now}
+	defer p.keep(moment)
 	for range maxRounds {
 		resp, err := p.decide()
 		if err != nil {
 			return nil, err
 		}
 		p.result.Decisions++
+		moment.Explanations = append(moment.Explanations, resp.GetExplanation())
 		p.carryOut(resp)
 		if p.gone || resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 			p.sayWaits(resp.GetExplanation().GetWaits())
@@ -146,6 +149,14 @@ func (p *player) settle() (*time.Duration, error) {
 		}
 	}
 	return nil, fmt.Errorf("after %s the engine still asks for changes in round %d", Clock(p.now), maxRounds)
+}
+
+// keep adds a moment to the result, if the scenario asks for them.
+func (p *player) keep(m *Moment) {
+	if p.sc.Moments {
+		m.Status, m.Spec = p.status, proto.CloneOf(p.spec)
+		p.result.Moments = append(p.result.Moments, m)
+	}
 }
 
 func (p *player) decide() (*jobpolicyv1.DecideJobResponse, error) {

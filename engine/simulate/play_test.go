@@ -32,7 +32,25 @@ func TestPlays(t *testing.T) {
 			t.Errorf("the second play differs (error %v):\n%s", err, cmp.Diff(story(r), story(again)))
 		}
 		checkResult(t, r)
+		checkMoments(t, r)
 	})
+}
+
+// Each moment is later than the one before it, and the last one has the final status.
+func checkMoments(t *rapid.T, r *simulate.Result) {
+	decisions := 0
+	for i, m := range r.Moments {
+		decisions += len(m.Explanations)
+		if i > 0 && m.At < r.Moments[i-1].At {
+			t.Errorf("the moment at %s comes after the one at %s", m.At, r.Moments[i-1].At)
+		}
+	}
+	if decisions != r.Decisions {
+		t.Errorf("the moments have %d decisions, the play %d", decisions, r.Decisions)
+	}
+	if diff := cmp.Diff(r.Status, r.Moments[len(r.Moments)-1].Status, protocmp.Transform()); diff != "" {
+		t.Errorf("the last moment's status (-final +last):\n%s", diff)
+	}
 }
 
 func drawScenario(t *rapid.T) simulate.Scenario {
@@ -53,7 +71,7 @@ func drawScenario(t *rapid.T) simulate.Scenario {
 	}
 	sc := simulate.Scenario{
 		Spec: s, Seed: rapid.Uint64().Draw(t, "seed"), FailRate: rapid.Float64Range(0, 1).Draw(t, "failRate"),
-		Runtime: simulate.Runtime{Mean: time.Minute, Spread: time.Minute}, Span: 24 * time.Hour,
+		Runtime: simulate.Runtime{Mean: time.Minute, Spread: time.Minute}, Span: 24 * time.Hour, Moments: true,
 	}
 	if rapid.Bool().Draw(t, "suspend") {
 		suspend, resume := true, false
@@ -149,5 +167,19 @@ func TestAnEndlessPlayStops(t *testing.T) {
 	})
 	if err != nil || r.Verdict != simulate.Unfinished || r.Stopped != "the play may last 1d" {
 		t.Errorf("verdict %s (%s), error %v", r.Verdict, r.Stopped, err)
+	}
+}
+
+func TestAPlayStopsAtItsPods(t *testing.T) {
+	sc := simulate.Scenario{
+		Spec:    &jobpolicyv1.JobSpec{Parallelism: 1, Completions: proto.Int32(9), BackoffLimit: 100, RestartPolicy: never},
+		MaxPods: 3,
+	}
+	r, err := simulate.Play(sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "more than 3 pods were created"; r.Stopped != want || len(r.Pods) != 4 {
+		t.Errorf("stopped %q with %d pods, want %q with 4", r.Stopped, len(r.Pods), want)
 	}
 }

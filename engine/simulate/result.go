@@ -32,6 +32,19 @@ type Result struct {
 	Deleted bool
 	// Decisions and StatusWrites are how many the play had.
 	Decisions, StatusWrites int
+	// Moments are in order of time. Only with Scenario.Moments.
+	Moments []*Moment
+}
+
+// A Moment is a time at which the engine was asked, and what it said until it had
+// nothing more to do.
+type Moment struct {
+	At time.Duration
+	// Status and Spec are the Job's after the last decision of the moment.
+	Status *jobpolicyv1.JobStatus
+	Spec   *jobpolicyv1.JobSpec
+	// Explanations are those of the decisions, in order.
+	Explanations []*jobpolicyv1.Explanation
 }
 
 // Unfinished is the verdict of a play that ended before the Job did.

@@ -61,6 +61,11 @@ type Scenario struct {
 	StopDelay time.Duration
 	// Span is how long the play may last. Zero: 30 days.
 	Span time.Duration
+	// MaxPods is how many pods the play may create before it is stopped. Zero: the
+	// constant MaxPods.
+	MaxPods int
+	// Moments asks for Result.Moments.
+	Moments bool
 }
 
 // A Runtime is a duration, or a range of them from which one is drawn.
@@ -134,6 +139,9 @@ func (sc Scenario) completed() (Scenario, error) {
 	}
 	if sc.FailCode == 0 {
 		sc.FailCode = 1
+	}
+	if sc.MaxPods == 0 {
+		sc.MaxPods = MaxPods
 	}
 	for _, d := range []struct {
 		value     *time.Duration

@@ -18,6 +18,7 @@ import (
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 )
@@ -37,7 +38,7 @@ type Config struct {
 	API    *api.Client
 	Scope  state.Scope
 	Jobs   *state.Jobs
-	Pods   podcache.Informer
+	Pods   podinformer.Informer
 	Writes *limit.Pool
 	// Calls returns the client for calls about a Job's pods.
 	Calls func(*state.Job) *api.Pods

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cluster"
@@ -139,19 +138,13 @@ func cronsOf(file string, stdin io.Reader) ([]*batchv1.CronJob, error) {
 
 // nextReport is what comes, for programs.
 type nextReport struct {
-	CronJob  string          `json:"cronJob,omitempty"`
-	Schedule string          `json:"schedule"`
-	Zone     string          `json:"zone"`
-	From     time.Time       `json:"from"`
-	Suspend  bool            `json:"suspend,omitempty"`
-	Missed   *missedRuns     `json:"missed,omitempty"`
-	Next     []cronruns.Time `json:"next"`
-}
-
-type missedRuns struct {
-	Count int64     `json:"count"`
-	Since time.Time `json:"since"`
-	Last  time.Time `json:"last"`
+	CronJob  string           `json:"cronJob,omitempty"`
+	Schedule string           `json:"schedule"`
+	Zone     string           `json:"zone"`
+	From     time.Time        `json:"from"`
+	Suspend  bool             `json:"suspend,omitempty"`
+	Missed   *cronruns.Missed `json:"missed,omitempty"`
+	Next     []cronruns.Time  `json:"next"`
 }
 
 func (c *nextCommand) show(cron *batchv1.CronJob) error {
@@ -166,30 +159,13 @@ func (c *nextCommand) show(cron *batchv1.CronJob) error {
 	}
 	report := nextReport{
 		CronJob: cron.Name, Schedule: plan.Schedule, Zone: orDefault(plan.Zone, "UTC"), From: from.UTC().Truncate(time.Second),
-		Suspend: cron.Spec.Suspend != nil && *cron.Spec.Suspend, Missed: missed(cron, reader, from),
+		Suspend: cron.Spec.Suspend != nil && *cron.Spec.Suspend, Missed: cronruns.MissedOf(cron, reader, from),
 	}
 	report.Next = reader.Next(from, c.n)
 	if done, err := c.output.machine(c.Out, report); done {
 		return err
 	}
 	return c.print(cron, reader, report)
-}
-
-// missed are the runs since the last one that was started; nil for a CronJob that is
-// not in a cluster.
-func missed(cron *batchv1.CronJob, reader *cronruns.Reader, now time.Time) *missedRuns {
-	since := cron.CreationTimestamp.Time
-	if last := cron.Status.LastScheduleTime; last != nil && last.After(since) {
-		since = last.Time
-	}
-	if since.IsZero() {
-		return nil
-	}
-	n, last := reader.Missed(since, now)
-	if n == 0 {
-		return nil
-	}
-	return &missedRuns{n, since.UTC(), last}
 }
 
 func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, report nextReport) error {
@@ -203,7 +179,7 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 		fmt.Fprintln(w, paint(w, notice, "suspended: none of these runs starts while spec.suspend is true"))
 	}
 	if m := report.Missed; m != nil {
-		fmt.Fprintln(w, paint(w, notice, missedText(cron, m, report.From)))
+		fmt.Fprintln(w, paint(w, notice, m.Text(cron, report.From)))
 	}
 	fmt.Fprintln(w)
 	printTimes(w, report.Next, report.From)
@@ -224,23 +200,6 @@ func countRuns(times []cronruns.Time) int {
 		}
 	}
 	return n
-}
-
-// missedText says what becomes of the runs that were missed.
-func missedText(cron *batchv1.CronJob, m *missedRuns, now time.Time) string {
-	about := ""
-	if m.Count > schedule.CountLimit {
-		about = "about "
-	}
-	text := fmt.Sprintf("missed since %s: %s%d, the last at %s", m.Since.Format(time.RFC3339), about, m.Count, m.Last.Format(time.RFC3339))
-	deadline := cron.Spec.StartingDeadlineSeconds
-	switch {
-	case cron.Spec.Suspend != nil && *cron.Spec.Suspend && deadline == nil:
-		return text + "; when the CronJob is resumed, that one starts at once: without startingDeadlineSeconds nothing is too late"
-	case deadline != nil && now.Sub(m.Last) > time.Duration(*deadline)*time.Second:
-		return text + fmt.Sprintf("; it does not start any more: startingDeadlineSeconds is %d", *deadline)
-	}
-	return text + "; only that one can still start, the others never do"
 }
 
 // printCalendar shows the months of the runs. A day has the number of its runs.

@@ -13,12 +13,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/engine/simulate"
-	"jobpolicy.dev/executor/wire"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/manifest"
+	"jobpolicy.dev/services/internal/play"
 )
 
 const simulateLong = `Plays a Job in virtual time against the policy engine, and shows what becomes of it.
@@ -165,7 +164,7 @@ func jobsOf(file string, stdin io.Reader) ([]*batchv1.Job, error) {
 		case o.Job != nil:
 			jobs = append(jobs, o.Job)
 		case o.CronJob != nil:
-			jobs = append(jobs, &batchv1.Job{ObjectMeta: o.CronJob.ObjectMeta, Spec: o.CronJob.Spec.JobTemplate.Spec})
+			jobs = append(jobs, play.JobOf(o.CronJob))
 		}
 	}
 	if len(jobs) == 0 {
@@ -175,18 +174,9 @@ func jobsOf(file string, stdin io.Reader) ([]*batchv1.Job, error) {
 }
 
 func (s *simulation) play(job *batchv1.Job) error {
-	sc := s.scenario
-	if text := jobcheck.RestartPolicyProblem(&job.Spec); text != "" {
-		return fmt.Errorf("%s: spec.template.spec.restartPolicy: %s", job.Name, text)
-	}
-	spec, err := wire.JobSpec(job)
+	sc, err := play.Scenario(job, s.scenario)
 	if err != nil {
-		return fmt.Errorf("%s: %w", job.Name, err)
-	}
-	sc.Spec = spec
-	sc.Job = &jobpolicyv1.JobRef{Namespace: orDefault(job.Namespace, "default"), Name: orDefault(job.Name, "job")}
-	if c := job.Spec.Template.Spec.Containers; len(c) > 0 {
-		sc.Container = c[0].Name
+		return err
 	}
 	if s.runs > 1 {
 		d, err := simulate.Repeat(sc, s.runs)

@@ -5,75 +5,14 @@ import (
 	"io"
 	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/play"
 )
 
-// playReport is a play for programs.
-type playReport struct {
-	Job             string            `json:"job"`
-	Verdict         string            `json:"verdict"`
-	Reason          string            `json:"reason,omitempty"`
-	Message         string            `json:"message,omitempty"`
-	Stopped         string            `json:"stopped,omitempty"`
-	MakespanSeconds float64           `json:"makespanSeconds"`
-	Timeline        []timelineEntry   `json:"timeline"`
-	Pods            []podLife         `json:"pods"`
-	Status          batchv1.JobStatus `json:"status"`
-}
-
-type timelineEntry struct {
-	AtSeconds float64       `json:"atSeconds"`
-	Kind      simulate.Kind `json:"kind"`
-	Pods      []int32       `json:"pods,omitempty"`
-	Text      string        `json:"text"`
-}
-
-type podLife struct {
-	Name           string   `json:"name"`
-	Index          *int32   `json:"index,omitempty"`
-	CreatedSeconds float64  `json:"createdSeconds"`
-	StartedSeconds *float64 `json:"startedSeconds,omitempty"`
-	EndedSeconds   *float64 `json:"endedSeconds,omitempty"`
-	Outcome        string   `json:"outcome,omitempty"`
-	ExitCode       int32    `json:"exitCode,omitempty"`
-	Restarts       int      `json:"restarts,omitempty"`
-}
-
-func newPlayReport(name string, r *simulate.Result) (playReport, error) {
-	status, err := wire.APIStatus(r.Status)
-	if err != nil {
-		return playReport{}, err
-	}
-	out := playReport{
-		Job: name, Verdict: r.Verdict, Reason: r.Reason, Message: r.Message, Stopped: r.Stopped,
-		MakespanSeconds: r.Makespan.Seconds(), Status: status, Timeline: []timelineEntry{}, Pods: []podLife{},
-	}
-	for _, e := range r.Timeline {
-		out.Timeline = append(out.Timeline, timelineEntry{e.At.Seconds(), e.Kind, e.Pods, e.Text})
-	}
-	for _, p := range r.Pods {
-		life := podLife{
-			Name: p.Name, Index: p.Index, CreatedSeconds: p.Created.Seconds(), Outcome: p.Outcome, ExitCode: p.ExitCode, Restarts: p.Restarts,
-		}
-		if p.Started != nil {
-			s := p.Started.Seconds()
-			life.StartedSeconds = &s
-		}
-		if p.Ended != nil {
-			s := p.Ended.Seconds()
-			life.EndedSeconds = &s
-		}
-		out.Pods = append(out.Pods, life)
-	}
-	return out, nil
-}
-
 func (s *simulation) printResult(name string, r *simulate.Result) error {
-	report, err := newPlayReport(name, r)
+	report, err := play.NewReport(name, r)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,51 @@
+package cronruns
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/engine/schedule"
+)
+
+// Missed are runs that did not start.
+type Missed struct {
+	Count int64     `json:"count"`
+	Since time.Time `json:"since"`
+	Last  time.Time `json:"last"`
+}
+
+// MissedOf are the runs since the last one that was started, up to now; nil: none, or
+// the CronJob is not in a cluster.
+func MissedOf(cron *batchv1.CronJob, reader *Reader, now time.Time) *Missed {
+	since := cron.CreationTimestamp.Time
+	if last := cron.Status.LastScheduleTime; last != nil && last.After(since) {
+		since = last.Time
+	}
+	if since.IsZero() {
+		return nil
+	}
+	n, last := reader.Missed(since, now)
+	if n == 0 {
+		return nil
+	}
+	return &Missed{n, since.UTC(), last}
+}
+
+// Text says what becomes of the runs that were missed.
+func (m *Missed) Text(cron *batchv1.CronJob, now time.Time) string {
+	about := ""
+	if m.Count > schedule.CountLimit {
+		about = "about "
+	}
+	text := fmt.Sprintf("missed since %s: %s%d, the last at %s", m.Since.Format(time.RFC3339), about, m.Count, m.Last.Format(time.RFC3339))
+	deadline := cron.Spec.StartingDeadlineSeconds
+	switch {
+	case cron.Spec.Suspend != nil && *cron.Spec.Suspend && deadline == nil:
+		return text + "; when the CronJob is resumed, that one starts at once: without startingDeadlineSeconds nothing is too late"
+	case deadline != nil && now.Sub(m.Last) > time.Duration(*deadline)*time.Second:
+		return text + fmt.Sprintf("; it does not start any more: startingDeadlineSeconds is %d", *deadline)
+	}
+	return text + "; only that one can still start, the others never do"
+}

@@ -1,0 +1,38 @@
+// Package play makes a Job of a manifest into a scenario that can be played in virtual
+// time, and the play into a report. The command kubectl jobpolicy simulate and the
+// playground share it.
+package play
+
+import (
+	"cmp"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/jobcheck"
+)
+
+// Scenario is sc with a Job: its spec, its name, and the container that fails.
+func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error) {
+	if text := jobcheck.RestartPolicyProblem(&job.Spec); text != "" {
+		return sc, fmt.Errorf("%s: spec.template.spec.restartPolicy: %s", job.Name, text)
+	}
+	spec, err := wire.JobSpec(job)
+	if err != nil {
+		return sc, fmt.Errorf("%s: %w", job.Name, err)
+	}
+	sc.Spec = spec
+	sc.Job = &jobpolicyv1.JobRef{Namespace: cmp.Or(job.Namespace, "default"), Name: cmp.Or(job.Name, "job")}
+	if c := job.Spec.Template.Spec.Containers; len(c) > 0 {
+		sc.Container = c[0].Name
+	}
+	return sc, nil
+}
+
+// JobOf is the Job that a CronJob runs.
+func JobOf(cron *batchv1.CronJob) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: cron.ObjectMeta, Spec: cron.Spec.JobTemplate.Spec}
+}
