@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -78,6 +79,10 @@ type Config struct {
 	// SafetyLookReportsOnly: the safety look, which finds Jobs that stand still although
 	// there is something to do, only counts and logs them. It does not enqueue them.
 	SafetyLookReportsOnly bool
+	// Shadow takes the differences between the engine's decisions and what the built-in
+	// controller does with the Jobs that are its own. With it, the Executor only compares: it
+	// writes nothing, and ManagedBy, ReplaceBuiltin and WorkloadWithJob do not count.
+	Shadow *shadow.Report
 }
 
 // ErrConfig says that a Config cannot be used.

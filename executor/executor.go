@@ -55,6 +55,9 @@ func New(cfg Config) (*Executor, error) {
 	}
 	cfg.Config = base.Config
 	cfg.setDefaults()
+	if cfg.Shadow != nil {
+		return newShadow(&cfg, base)
+	}
 	own, err := newJobMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, err
@@ -70,12 +73,19 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.informer = batchinformers.NewFilteredJobInformer(cfg.Client, metav1.NamespaceAll, cfg.Resync, cache.Indexers{}, api.ConsistentList)
-	if err := e.informer.SetTransform(trim); err != nil {
-		return nil, fmt.Errorf("job transform: %w", err)
+	if err := e.newJobInformer(&cfg); err != nil {
+		return nil, err
 	}
 	e.build(&cfg, own, &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer, Now: cfg.Now}, pods)
 	return e, e.addCaches(pods)
+}
+
+func (e *Executor) newJobInformer(cfg *Config) error {
+	e.informer = batchinformers.NewFilteredJobInformer(cfg.Client, metav1.NamespaceAll, cfg.Resync, cache.Indexers{}, api.ConsistentList)
+	if err := e.informer.SetTransform(trim); err != nil {
+		return fmt.Errorf("job transform: %w", err)
+	}
+	return nil
 }
 
 // build makes the parts.
@@ -103,9 +113,20 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	e.safety = newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider, own)
 }
 
-// addCaches says in which order the caches are filled: the Jobs' first, so that what is
-// known of pods is never older than the statuses that were read at the start.
 func (e *Executor) addCaches(pods podinformer.Informer) error {
+	if err := e.addWatches(pods); err != nil {
+		return err
+	}
+	for _, informer := range e.gangs.Informers() {
+		e.base.AddCache(informer.RunWithContext, informer.HasSynced)
+	}
+	e.base.AddTask(e.safety.run)
+	return nil
+}
+
+// addWatches says in which order the caches are filled: the Jobs' first, so that what is
+// known of pods is never older than the statuses that were read at the start.
+func (e *Executor) addWatches(pods podinformer.Informer) error {
 	jobsSeen, err := e.informer.AddEventHandler(e.watcher.jobHandler())
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
@@ -116,10 +137,6 @@ func (e *Executor) addCaches(pods podinformer.Informer) error {
 	}
 	e.base.AddCache(e.informer.RunWithContext, jobsSeen.HasSynced)
 	e.base.AddCache(pods.RunWithContext, podsSeen.HasSynced)
-	for _, informer := range e.gangs.Informers() {
-		e.base.AddCache(informer.RunWithContext, informer.HasSynced)
-	}
-	e.base.AddTask(e.safety.run)
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/orphan"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
@@ -22,13 +21,20 @@ type watcher struct {
 	scope   state.Scope
 	jobs    *state.Jobs
 	queue   jobQueue
-	orphans *orphan.Releaser
+	orphans orphans
 	metrics *jobMetrics
 	report  *reporter
 	// statusPeriod: see Config.
 	statusPeriod time.Duration
 	// ready is nil once the caches are filled.
 	ready func() error
+}
+
+// orphans takes pods that may be orphans; see orphan.Releaser.
+type orphans interface {
+	Enqueue(pod *podcache.Pod)
+	EnqueueUncontrolled(old, pod *podcache.Pod)
+	EnqueueLeftovers(s *state.Job, job *batchv1.Job)
 }
 
 func (w *watcher) jobHandler() cache.ResourceEventHandler {

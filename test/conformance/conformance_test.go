@@ -85,7 +85,7 @@ func again(c *Case) string {
 
 func chosenCases() ([]*Case, error) {
 	if *replayFlag == "" {
-		return allCases(), nil
+		return allCases(*casesFlag), nil
 	}
 	var cases []*Case
 	for _, name := range strings.Split(*replayFlag, ",") {
@@ -101,11 +101,11 @@ func chosenCases() ([]*Case, error) {
 	return cases, replaySteps(cases[0], *stepsFlag, *specFlag)
 }
 
-// allCases are the written and the generated cases. In one of nine generated cases the
+// allCases are the written and that many generated cases. In one of nine generated cases the
 // controllers are restarted.
-func allCases() []*Case {
+func allCases(generated int) []*Case {
 	cases := Written()
-	for i := range *casesFlag {
+	for i := range generated {
 		seed := *seedFlag + uint64(i)
 		if seed%9 == 0 {
 			cases = append(cases, GeneratedInRestarts(seed))

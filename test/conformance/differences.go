@@ -16,17 +16,23 @@ type Difference struct {
 	explain func(builtin, ours []string) []string
 }
 
+// Names of differences that more than one test looks for.
+const (
+	suspendedFinishes = "a suspended Job finishes"
+	recreatedStarts   = "a recreated Job starts at once"
+)
+
 // Differences is the whole list. Differences in time only are not on it,
 // because times are not compared.
 func Differences() []Difference {
 	return []Difference{{
-		Name: "a suspended Job finishes",
+		Name: suspendedFinishes,
 		Reason: "A Job that is suspended, and then has enough successes because it was resized, or too many failures because it adopts a failed " +
 			"pod, gets SuccessCriteriaMet or FailureTarget from both. The built-in controller never gets further: the Job has no start time, and the " +
 			"API server refuses a Complete or Failed Job without one. Here startTime is set together with the last condition.",
 		explain: explainStuck,
 	}, {
-		Name: "a recreated Job starts at once",
+		Name: recreatedStarts,
 		Reason: "The built-in controller keeps what it expects to see by the Job's name. If a Job is deleted and created again before it has " +
 			"seen all pods of the first one come or go, the second one waits for up to five minutes (kubernetes/kubernetes#142142). " +
 			"Here everything is kept by UID.",
@@ -98,15 +104,25 @@ func explainRecreated(builtin, ours []string) []string {
 	ofPods := func(line string) bool {
 		return strings.HasPrefix(line, "active=") || strings.HasPrefix(line, "pod") || strings.HasPrefix(line, "event: Normal SuccessfulCreate")
 	}
-	waits := withPrefix(builtin, "Jobs of this name so far: ") && withPrefix(builtin, "active=0 ready=0 terminating=0 succeeded=0 failed=0") &&
-		!contains(builtin, " tracked") && contains(ours, " tracked")
-	if !waits {
+	if !waitsForAnother(builtin) || !contains(ours, " tracked") {
 		return ours
 	}
 	if !slices.Equal(slices.DeleteFunc(slices.Clone(ours), ofPods), slices.DeleteFunc(slices.Clone(builtin), ofPods)) {
 		return ours
 	}
 	return slices.Clone(builtin)
+}
+
+// waitsForAnother: a recreated Job has no pods.
+func waitsForAnother(builtin []string) bool {
+	return withPrefix(builtin, "Jobs of this name so far: ") && withPrefix(builtin, "active=0 ready=0 terminating=0 succeeded=0 failed=0") &&
+		!contains(builtin, " tracked")
+}
+
+// stuck: a Job has to end and does not, because it has no start time.
+func stuck(builtin []string) bool {
+	interim := contains(builtin, ": SuccessCriteriaMet=True ") || contains(builtin, ": FailureTarget=True ")
+	return interim && !slices.ContainsFunc(builtin, terminal.MatchString) && slices.Contains(builtin, "startTime=false completionTime=false")
 }
 
 var (
@@ -116,8 +132,7 @@ var (
 
 // explainStuck: the built-in Job has its interim condition and no start time.
 func explainStuck(builtin, ours []string) []string {
-	interim := contains(builtin, ": SuccessCriteriaMet=True ") || contains(builtin, ": FailureTarget=True ")
-	if !interim || slices.ContainsFunc(builtin, terminal.MatchString) || !slices.Contains(builtin, "startTime=false completionTime=false") {
+	if !stuck(builtin) {
 		return ours
 	}
 	var taken []string

@@ -18,6 +18,7 @@ import (
 // Names of the writers.
 const (
 	byController = "job-controller"
+	byShadow     = "shadow"
 	byOthers     = "others"
 )
 
@@ -25,6 +26,8 @@ const (
 type player struct {
 	builtin bool
 	late    virtual.Latenesses
+	// shadow starts our executor in shadow mode beside it. nil: it does not run.
+	shadow func(*virtual.Engine) virtual.Program
 	// seed of what is drawn: how long messages take, when the node acts, and when
 	// controllers are killed.
 	seed uint64
@@ -90,11 +93,17 @@ func (p player) raise(ctx context.Context, c *Case) (*stage, error) {
 		return nil, err
 	}
 	st.start()
+	if p.shadow != nil {
+		st.plane.Start(byShadow, p.shadow(st.engine), nil)
+	}
 	st.running.Go(func() { st.live(ctx) })
 	return st, nil
 }
 
 func (st *stage) observe(w apiserver.Write) {
+	if w.By == byShadow {
+		st.plane.Note("the executor in shadow mode has written " + w.Key.String())
+	}
 	switch {
 	case w.Key.Namespace != namespace:
 	case w.New == nil:

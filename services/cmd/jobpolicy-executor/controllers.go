@@ -15,6 +15,7 @@ import (
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/probes"
@@ -90,10 +91,13 @@ type controllers struct {
 	pages map[string]http.Handler
 }
 
-func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, shared controller.Config) (*controllers, error) {
+func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, shared controller.Config, report *shadow.Report) (*controllers, error) {
 	c := &controllers{
 		run: []func(context.Context) error{jobs.Run}, ready: []func() error{jobs.Ready},
 		pages: map[string]http.Handler{"GET /debug/decisions": jobs.DecisionsHandler()},
+	}
+	if report != nil {
+		c.pages["GET /debug/differences"] = report.Handler()
 	}
 	certs, err := o.certs.newIssuer(client.secrets, shared.Registerer, shared.Logger)
 	if err != nil {
@@ -102,7 +106,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 	if certs != nil {
 		c.run = append(c.run, certs.Run)
 	}
-	if o.controllers.enabled(cronJobController) {
+	if o.controllers.enabled(cronJobController) && report == nil {
 		shared.Workers = o.controllers.cronWorkers
 		crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: o.controllers.timeZone})
 		if err != nil {
@@ -111,7 +115,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 		c.run, c.ready = append(c.run, crons.Run), append(c.ready, crons.Ready)
 		c.pages["GET /debug/cronjobs"] = crons.TableHandler()
 	}
-	if o.controllers.enabled(ttlController) {
+	if o.controllers.enabled(ttlController) && report == nil {
 		shared.Workers = o.controllers.ttlWorkers
 		finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: client.Clock.Now})
 		if err != nil {

@@ -37,6 +37,7 @@ const (
 
 // options are the command line.
 type options struct {
+	mode        modeOptions
 	kube        kubeclient.Options
 	engine      engineOptions
 	certs       certificateOptions
@@ -75,12 +76,14 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	o.kube.AddFlags(s.Group("Kubernetes API"))
 	o.engine.addFlags(s.Group("Policy engine"))
 	o.certs.addFlags(s.Group("Certificates of the engine and its callers"))
-	o.controllers.addFlags(s.Group("Controllers"))
+	controllers := s.Group("Controllers")
+	o.mode.addFlags(controllers)
+	o.controllers.addFlags(controllers)
 	o.jobs.addFlags(s.Group("Jobs"))
 	o.election.addFlags(s.Group("Leader election"))
 
 	serving := s.Group("Serving")
-	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions and /debug/cronjobs on, in plaintext. The last two name Jobs and CronJobs, and answer only clients on the same machine. Empty: serve nothing.")
+	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions, /debug/cronjobs and, with --mode=shadow, /debug/differences on, in plaintext. The last three name Jobs and CronJobs, and answer only clients on the same machine. Empty: serve nothing.")
 	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients on the same machine.")
 	serving.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second, "How long reconciles in progress may take to finish after a signal.")
 }
@@ -106,7 +109,7 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 
 // Validate implements program.Options.
 func (o *options) Validate() error {
-	errs := []error{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate()}
+	errs := []error{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate(), o.mode.validate(o)}
 	if o.shutdownTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("--shutdown-timeout must be above 0s, is %s", o.shutdownTimeout))
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -16,6 +17,7 @@ import (
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/leaderelection"
+	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/probes"
@@ -52,7 +54,12 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	election, err := o.election.newElection(api, registry, log)
+	seen := controller.Telemetry{Registerer: registry, Logger: log, TracerProvider: tracing.Provider}
+	report, err := o.mode.newReport(api, seen)
+	if err != nil {
+		return err
+	}
+	election, err := o.newElection(api, registry, log)
 	if err != nil {
 		return err
 	}
@@ -68,12 +75,12 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFollowing()
 	go engine.follow(following)
-	shared := o.shared(client, controller.Telemetry{Registerer: registry, Logger: log, TracerProvider: tracing.Provider})
-	jobs, err := o.newExecutor(shared, engine.decider)
+	shared := o.shared(client, seen)
+	jobs, err := o.newExecutor(shared, engine.decider, report)
 	if err != nil {
 		return err
 	}
-	all, err := o.newControllers(client, jobs, engine.decider, shared)
+	all, err := o.newControllers(client, jobs, engine.decider, shared, report)
 	if err != nil {
 		return err
 	}
@@ -86,6 +93,14 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		Debug:     all.pages,
 	})
 	return serve(ctx, o, work, web, log)
+}
+
+// newElection returns nil if there is none. A shadow does not act, so it needs no lease.
+func (o *options) newElection(api *rest.Config, r prometheus.Registerer, log *slog.Logger) (*leaderelection.Election, error) {
+	if o.mode.shadow() {
+		return nil, nil
+	}
+	return o.election.newElection(api, r, log)
 }
 
 // service is what traces and metrics are labelled with.
@@ -130,11 +145,12 @@ func (o *options) shared(client *clients, t controller.Telemetry) controller.Con
 	}
 }
 
-func (o *options) newExecutor(shared controller.Config, d executor.Decider) (*executor.Executor, error) {
+func (o *options) newExecutor(shared controller.Config, d executor.Decider, report *shadow.Report) (*executor.Executor, error) {
 	shared.Workers = o.jobs.concurrentSyncs
 	return executor.New(executor.Config{
 		Config:               shared,
 		Decider:              d,
+		Shadow:               report,
 		MaxJobWrites:         jobWrites(o.kube.QPS),
 		LoneJobWrites:        loneJobWrites(o.kube.QPS),
 		PodFailureBackoff:    o.jobs.podFailureBackoff,
@@ -213,7 +229,7 @@ func serve(ctx context.Context, o *options, work func(context.Context) error, we
 		log.Info("service stopped")
 		return nil
 	})
-	log.Info("service started", "version", service().Version, "http", httpAddress, "engine", o.engine.target,
-		"managedBy", o.jobs.managedBy, "replaceBuiltin", o.jobs.replaceBuiltin, "leaderElection", o.election.enabled)
+	log.Info("service started", "version", service().Version, "mode", o.mode.mode, "http", httpAddress, "engine", o.engine.target,
+		"managedBy", o.jobs.managedBy, "replaceBuiltin", o.jobs.replaceBuiltin, "leaderElection", o.election.enabled && !o.mode.shadow())
 	return group.Wait()
 }

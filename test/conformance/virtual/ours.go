@@ -23,6 +23,7 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/ttl"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -98,6 +99,24 @@ func OurJobs(e *Engine, log *slog.Logger) Program {
 		}
 		jobs, err := executor.New(executor.Config{
 			Config: controller.Config{Client: client, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log}}, Decider: e,
+		})
+		if err != nil {
+			return err
+		}
+		return jobs.Run(ctx)
+	}
+}
+
+// ShadowJobs is our executor of Jobs in shadow mode, beside the built-in controller. It
+// decides with the engine and tells the report.
+func ShadowJobs(e executor.Decider, report *shadow.Report, log *slog.Logger) Program {
+	return func(ctx context.Context, cfg *rest.Config) error {
+		client, err := leanClient(cfg)
+		if err != nil {
+			return err
+		}
+		jobs, err := executor.New(executor.Config{
+			Config: controller.Config{Client: client, Telemetry: controller.Telemetry{Logger: log}}, Decider: e, Shadow: report,
 		})
 		if err != nil {
 			return err

@@ -1,0 +1,124 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/podinformer"
+	"jobpolicy.dev/executor/shadow"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// An observer takes the place of the reconciler in shadow mode: it makes the same
+// snapshots and asks the same questions, and has nothing to apply an answer with.
+type observer struct {
+	scope   state.Scope
+	jobs    *state.Jobs
+	decider *decider
+	looker  *shadow.Looker
+}
+
+// newShadow makes an Executor that only observes. It has no reconciler, no applier, no
+// releaser of orphans and no gangs, and its recorder sends no events.
+func newShadow(cfg *Config, base *controller.Controller) (*Executor, error) {
+	base.Recorder = &record.FakeRecorder{}
+	cfg.WorkloadWithJob = false
+	own, err := newJobMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	e := &Executor{base: base}
+	writes := limit.NewPool(limit.Config{Total: cfg.MaxWrites, PerJob: cfg.MaxJobWrites, Alone: cfg.LoneJobWrites})
+	e.jobs = state.NewJobs(writes)
+	scope := state.Scope{ManagedBy: batchv1.JobControllerName, ReplaceBuiltin: true}
+	report := &reporter{base: base, metrics: own}
+	e.decider = &decider{base: base, cfg: cfg, settings: cfg.settings(), metrics: own, report: report, slots: make(chan struct{}, cfg.Workers)}
+	o := &observer{scope: scope, jobs: e.jobs, decider: e.decider, looker: cfg.Shadow.NewLooker()}
+	e.queue = newJobQueue(base, cfg, e.jobs, scope, writes, o.look)
+	e.watcher = &watcher{
+		scope: scope, jobs: e.jobs, queue: e.queue, orphans: ignoreOrphans{}, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: base.Ready,
+	}
+	return e, e.addShadowCaches(cfg, o)
+}
+
+func (e *Executor) addShadowCaches(cfg *Config, o *observer) error {
+	pods, err := podinformer.New(cfg.Client, api.ConsistentList)
+	if err != nil {
+		return err
+	}
+	if err := e.newJobInformer(cfg); err != nil {
+		return err
+	}
+	if _, err := e.informer.AddEventHandler(o.leavingHandler()); err != nil {
+		return fmt.Errorf("job handler: %w", err)
+	}
+	return e.addWatches(pods)
+}
+
+// leavingHandler forgets the Jobs that nobody decides on any more.
+func (o *observer) leavingHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(old, obj any) {
+			before, job := old.(*batchv1.Job), obj.(*batchv1.Job)
+			if before.UID != job.UID {
+				o.looker.Gone(before.UID)
+			}
+			if !o.scope.Reconciles(job) {
+				o.looker.Gone(job.UID)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if job, ok := controller.Deleted[*batchv1.Job](obj); ok {
+				o.looker.Gone(job.UID)
+			}
+		},
+	}
+}
+
+// look asks the engine about a Job, if it is at rest.
+func (o *observer) look(ctx context.Context, uid types.UID) (controller.Result, error) {
+	s, ok := o.jobs.Find(uid)
+	if !ok {
+		return controller.Result{}, nil
+	}
+	job := s.Version.Current()
+	if !o.scope.Reconciles(job) || !wire.KnownCompletionMode(job) {
+		return controller.Result{}, nil
+	}
+	object := shadow.Object{Type: shadow.TypeJob, Namespace: job.Namespace, Name: job.Name, UID: uid}
+	return o.looker.Look(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return o.ask(ctx, s) })
+}
+
+// ask makes a request from what is known of a Job, and says what the decision would change.
+func (o *observer) ask(ctx context.Context, s *state.Job) (answer shadow.Answer, err error) {
+	err = o.decider.inSlot(ctx, func() error {
+		snap, d, err := o.decider.answer(s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
+			return o.decider.ask(ctx, s, snap)
+		})
+		if err != nil {
+			return err
+		}
+		o.decider.report.remember(ctx, s, snap, d)
+		answer = shadow.Answer{Differences: shadow.OfJob(snap.req, d), Next: o.decider.requeueAfter(snap, d)}
+		return nil
+	})
+	return answer, err
+}
+
+// ignoreOrphans stands for the releaser of orphans, which has no part in shadow mode.
+type ignoreOrphans struct{}
+
+func (ignoreOrphans) Enqueue(*podcache.Pod)                     {}
+func (ignoreOrphans) EnqueueUncontrolled(_, _ *podcache.Pod)    {}
+func (ignoreOrphans) EnqueueLeftovers(*state.Job, *batchv1.Job) {}

@@ -1,0 +1,173 @@
+package shadow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"jobpolicy.dev/executor/controller"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Kind is what the engine would do that the other controller has not done.
+type Kind string
+
+// The kinds. They are values of a metric's label.
+const (
+	CreatePods  Kind = "create_pods"
+	DeletePods  Kind = "delete_pods"
+	ReleasePods Kind = "release_pods"
+	WriteStatus Kind = "write_status"
+	CreateJob   Kind = "create_job"
+	DeleteJob   Kind = "delete_job"
+	EditCronJob Kind = "edit_cronjob"
+	// Rejected: the engine makes no decision about the object.
+	Rejected Kind = "rejected"
+)
+
+// Difference is one step of a decision that the other controller has not taken.
+type Difference struct {
+	Kind Kind
+	// Rule is the name of the rule that decided; "none" if no rule did.
+	Rule string
+	// Detail says what would change, and Why is the summary of the decision.
+	Detail, Why string
+}
+
+// noRule is the label of a decision that no rule made.
+const noRule = "none"
+
+// maxText bounds the texts of a difference, in bytes.
+const maxText = 500
+
+// OfJob are the steps of a decision about a Job, which was made from the request.
+func OfJob(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) []Difference {
+	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
+		return nil
+	}
+	of := steps{rule: ruleOf(d.GetVerdict().GetRule(), d.GetExplanation().GetDecidingRule()), why: d.GetExplanation().GetSummary()}
+	if create := d.GetCreate(); create != nil {
+		of.add(CreatePods, "%s", text(create))
+	}
+	if n := len(d.GetDelete()); n > 0 {
+		of.add(DeletePods, "%d pods: %s", n, reasons(d.GetDelete()))
+	}
+	if changes := changed(req.GetStatus(), d.GetStatus()); d.GetStatus() != nil && changes != "" {
+		of.add(WriteStatus, "%s", changes)
+	}
+	if n := len(d.GetRelease()); n > 0 {
+		of.add(ReleasePods, "the finalizers of %d pods", n)
+	}
+	if d.GetDeleteJob() != nil {
+		of.add(DeleteJob, "%s", text(d.GetDeleteJob()))
+	}
+	return of.found
+}
+
+// OfCronJob are the steps of a decision about a CronJob, which was made from the request.
+func OfCronJob(req *jobpolicyv1.DecideCronJobRequest, d *jobpolicyv1.DecideCronJobResponse) []Difference {
+	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
+		return nil
+	}
+	of := steps{rule: ruleOf(d.GetExplanation().GetDecidingRule()), why: d.GetExplanation().GetSummary()}
+	for _, del := range d.GetDelete() {
+		of.add(DeleteJob, "%s: %s", del.GetName(), del.GetReason())
+	}
+	if create := d.GetCreate(); create != nil {
+		of.add(CreateJob, "%s, scheduled for %s", create.GetName(), create.GetScheduledTime().AsTime().Format("2006-01-02T15:04:05Z"))
+	}
+	if d.GetEdits() != nil {
+		of.add(EditCronJob, "%s", text(d.GetEdits()))
+	}
+	if changes := changed(req.GetStatus(), d.GetStatus()); d.GetStatus() != nil && changes != "" {
+		of.add(WriteStatus, "%s", changes)
+	}
+	return of.found
+}
+
+// OfRejection is the difference that the engine refuses a request; none if err is another
+// error.
+func OfRejection(err error) []Difference {
+	why := controller.Rejection(err)
+	if why == "" {
+		return nil
+	}
+	return []Difference{{Kind: Rejected, Rule: noRule, Detail: "the engine rejects the object", Why: cut(why)}}
+}
+
+// steps collects the steps of one decision.
+type steps struct {
+	rule, why string
+	found     []Difference
+}
+
+func (s *steps) add(kind Kind, format string, args ...any) {
+	s.found = append(s.found, Difference{Kind: kind, Rule: s.rule, Detail: cut(fmt.Sprintf(format, args...)), Why: cut(s.why)})
+}
+
+// ruleOf is the name of the first rule that is set.
+func ruleOf(rules ...jobpolicyv1.Rule) string { return cmp.Or(cmp.Or(rules...).Name(), noRule) }
+
+// reasons are the reasons for which pods are deleted, each once.
+func reasons(pods []*jobpolicyv1.DeletePod) string {
+	var list []string
+	for _, pod := range pods {
+		list = append(list, pod.GetReason().String())
+	}
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), ", ")
+}
+
+// changed lists the fields in which a decided status differs from the stored one, with
+// both values.
+func changed[M proto.Message](stored, decided M) string {
+	before, after := stored.ProtoReflect(), decided.ProtoReflect()
+	var list []string
+	fields := after.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		was, is := value(before, field), value(after, field)
+		if was != is {
+			list = append(list, fmt.Sprintf("%s: %s, would be %s", field.JSONName(), was, is))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// value is a field as text; fields of the same value have the same text.
+func value(m protoreflect.Message, field protoreflect.FieldDescriptor) string {
+	if field.HasPresence() && !m.Has(field) {
+		return "absent"
+	}
+	only := m.New()
+	if m.Has(field) {
+		only.Set(field, m.Get(field))
+	}
+	switch {
+	case field.Message() == nil && !field.IsList() && !field.IsMap():
+		return m.Get(field).String()
+	default:
+		return text(only.Interface())
+	}
+}
+
+// text is a message as one line of JSON. protojson varies its spaces, which are removed.
+func text(m proto.Message) string {
+	out, err := protojson.Marshal(m)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.NewReplacer(`": `, `":`, `, "`, `,"`, `, {`, `,{`).Replace(string(out))
+}
+
+func cut(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxText], "") + "…"
+}

@@ -1,0 +1,135 @@
+package shadow
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/controller"
+)
+
+// DefaultRest is the default of Config.Rest.
+const DefaultRest = 10 * time.Second
+
+// lookAgain is when the engine is asked again about an object with differences, if nothing
+// happens to it.
+const lookAgain = time.Minute
+
+// An Object is what the engine is asked about.
+type Object struct {
+	// Type is one of TypeJob, TypeCronJob and TypeFinishedJob, a value of a metric's label.
+	Type            string
+	Namespace, Name string
+	UID             types.UID
+}
+
+// Types of objects. A finished Job is one whose time to live the engine is asked about.
+const (
+	TypeJob         = "job"
+	TypeCronJob     = "cronjob"
+	TypeFinishedJob = "finished_job"
+)
+
+// An Answer is what a decision would change, and when the engine wants to be asked again;
+// 0: after an event.
+type Answer struct {
+	Differences []Difference
+	Next        time.Duration
+}
+
+// A Looker looks at the objects of one controller.
+type Looker struct {
+	report *Report
+	mu     sync.Mutex
+	rests  map[types.UID]*rest
+}
+
+// rest is what is remembered of an object that something has happened to, or that the
+// engine answers a difference about.
+type rest struct {
+	moved time.Time // When something happened to the object.
+	// found are the kinds of the differences in the last answer, and since when they are
+	// the same.
+	found []Kind
+	since time.Time
+}
+
+// NewLooker returns a Looker for one controller.
+func (r *Report) NewLooker() *Looker { return &Looker{report: r, rests: map[types.UID]*rest{}} }
+
+// Look is the reconcile of an object in shadow mode. It asks if the object is at rest, and
+// reports what the engine says twice.
+func (l *Looker) Look(ctx context.Context, o Object, ask func(context.Context) (Answer, error)) (controller.Result, error) {
+	if wait := l.untilRest(ctx, o.UID); wait > 0 {
+		return controller.Result{RequeueAfter: wait}, nil
+	}
+	answer, err := ask(ctx)
+	if rejected := OfRejection(err); rejected != nil {
+		answer, err = Answer{Differences: rejected}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	wait, exists := l.untilSure(o.UID, answer)
+	switch {
+	case !exists:
+		return controller.Result{}, nil
+	case wait > 0:
+		return controller.Result{RequeueAfter: wait}, nil
+	}
+	l.report.asked(ctx, o, answer.Differences)
+	if len(answer.Differences) > 0 {
+		return controller.Result{RequeueAfter: lookAgain}, nil
+	}
+	return controller.Result{RequeueAfter: answer.Next}, nil
+}
+
+// Gone forgets an object that exists no longer, or that nobody has to decide on any more.
+func (l *Looker) Gone(uid types.UID) {
+	l.mu.Lock()
+	delete(l.rests, uid)
+	l.mu.Unlock()
+	l.report.gone(uid)
+}
+
+// untilRest is how long until the object is at rest, if nothing happens; 0: it is.
+func (l *Looker) untilRest(ctx context.Context, uid types.UID) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.rests[uid]
+	event := !slices.Contains([]controller.Cause{controller.CauseTimer, controller.CauseRetry, controller.CauseRequeue}, controller.TriggerOf(ctx).Cause)
+	if r == nil {
+		r = &rest{}
+		l.rests[uid] = r
+	}
+	if event {
+		*r = rest{moved: time.Now()}
+	}
+	return l.report.cfg.Rest - time.Since(r.moved)
+}
+
+// untilSure is how long the same answer must still be given until it counts; 0: it counts.
+// An answer without differences counts at once. exists: Gone was not called meanwhile.
+func (l *Looker) untilSure(uid types.UID, answer Answer) (wait time.Duration, exists bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.rests[uid]
+	if r == nil {
+		return 0, false
+	}
+	var found []Kind
+	for _, d := range answer.Differences {
+		found = append(found, d.Kind)
+	}
+	if len(found) == 0 {
+		delete(l.rests, uid)
+		return 0, true
+	}
+	if !slices.Equal(r.found, found) {
+		r.found, r.since = found, time.Now()
+	}
+	return l.report.cfg.Rest - time.Since(r.since), true
+}

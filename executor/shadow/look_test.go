@@ -1,0 +1,181 @@
+package shadow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"jobpolicy.dev/executor/controller"
+)
+
+var quiet = controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()}
+
+// A stand has a Looker whose queue runs, and an engine that says what the test sets.
+type stand struct {
+	report *Report
+	looker *Looker
+	queue  *controller.Queue[types.UID]
+	asked  []float64 // When the engine was asked, in seconds.
+	answer Answer
+	err    error
+}
+
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	report, err := NewReport(Config{Rest: 10 * time.Second, Registerer: prometheus.NewRegistry(), Logger: quiet.Logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stand{report: report, looker: report.NewLooker()}
+	base, err := controller.New(controller.Config{Client: fake.NewClientset(), ManagedBy: "test", Telemetry: quiet}, controller.Identity{Component: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	s.queue = controller.NewQueue(base, controller.Options[types.UID]{Reconcile: func(ctx context.Context, uid types.UID) (controller.Result, error) {
+		return s.looker.Look(ctx, Object{Type: TypeJob, Namespace: "ns", Name: "job", UID: uid}, func(context.Context) (Answer, error) {
+			s.asked = append(s.asked, time.Since(began).Seconds())
+			return s.answer, s.err
+		})
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- base.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	synctest.Wait()
+	return s
+}
+
+func (s *stand) event() { s.queue.Enqueue("1", "event", controller.PriorityNormal) }
+
+// entries are the differences: kind, and how long they lasted.
+func (s *stand) entries() []string {
+	var list []string
+	for _, e := range s.report.Entries() {
+		lasted := "lasts"
+		if !e.Until.IsZero() {
+			lasted = e.Until.Sub(e.Since).String()
+		}
+		list = append(list, fmt.Sprintf("%s %s", e.Kind, lasted))
+	}
+	return list
+}
+
+func (s *stand) want(t *testing.T, asked []float64, entries ...string) {
+	t.Helper()
+	if diff := cmp.Diff(asked, s.asked); diff != "" {
+		t.Errorf("asked at (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(entries, s.entries()); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+}
+
+var onePod = Answer{Differences: []Difference{{Kind: CreatePods, Rule: noRule}}}
+
+func TestOnlyAnObjectAtRestIsAskedAbout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t)
+		for range 5 {
+			s.event()
+			time.Sleep(9 * time.Second)
+		}
+		time.Sleep(time.Hour)
+		s.want(t, []float64{46}) // The last event came at 36.
+	})
+}
+
+func TestADifferenceIsReportedAfterASecondRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t)
+		s.answer = onePod
+		s.event()
+		time.Sleep(19 * time.Second)
+		s.want(t, []float64{10})
+		time.Sleep(2 * time.Second)
+		s.want(t, []float64{10, 20}, "create_pods lasts")
+		s.answer = Answer{}
+		time.Sleep(60 * time.Second)
+		s.want(t, []float64{10, 20, 80}, "create_pods 1m0s")
+	})
+}
+
+// The other controller may be a little later than the engine.
+func TestAStepThatIsTakenLateIsNoDifference(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t)
+		s.answer = Answer{Next: time.Minute} // A retry delay, for example.
+		s.event()
+		time.Sleep(69 * time.Second)
+		s.answer = onePod
+		time.Sleep(5 * time.Second)
+		s.event() // The other controller creates the pod.
+		s.answer = Answer{}
+		time.Sleep(time.Hour)
+		s.want(t, []float64{10, 70, 84})
+	})
+}
+
+func TestADifferenceThatChangesIsNotReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t)
+		s.answer = onePod
+		s.event()
+		time.Sleep(15 * time.Second)
+		s.answer = Answer{Differences: []Difference{{Kind: WriteStatus, Rule: noRule}}}
+		time.Sleep(10 * time.Second)
+		s.want(t, []float64{10, 20})
+		time.Sleep(10 * time.Second)
+		s.want(t, []float64{10, 20, 30}, "write_status lasts")
+	})
+}
+
+func TestTheDifferencesOfAnObjectEndWithIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t)
+		s.answer = onePod
+		s.event()
+		time.Sleep(25 * time.Second)
+		s.looker.Gone("1")
+		s.want(t, []float64{10, 20}, "create_pods 5s")
+		if n := len(s.looker.rests) + len(s.report.current); n != 0 {
+			t.Errorf("%d things are remembered of an object that is gone", n)
+		}
+	})
+}
+
+func TestAnEngineThatIsAwayIsNoDifferenceAndARejectionIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t)
+		s.err = fmt.Errorf("%w: %w", controller.ErrEngine, errors.New("away"))
+		s.event()
+		time.Sleep(time.Hour)
+		if got := s.entries(); got != nil || len(s.asked) < 10 {
+			t.Errorf("asked %d times, differences %v; want many and none", len(s.asked), got)
+		}
+		s.err = fmt.Errorf("%w: %w", controller.ErrRejected, status.Error(codes.InvalidArgument, "spec.completions must not be negative"))
+		time.Sleep(time.Hour)
+		got := s.report.Entries()
+		if len(got) != 1 || got[0].Kind != Rejected || !strings.Contains(got[0].Why, "spec.completions") {
+			t.Errorf("differences %v, want one rejection with its reason", got)
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package shadow
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/metrics"
+)
+
+// maxListed bounds how many differences are listed. The metrics count all of them.
+const maxListed = 1000
+
+// Config is what a Report is made of. The zero value of a field stands for its default.
+type Config struct {
+	// Rest is how long nothing must happen to an object before the engine is asked about
+	// it, and how long the engine must then answer the same. Default DefaultRest.
+	Rest time.Duration
+	// Registerer takes the metrics. nil: they are kept but not exported.
+	Registerer prometheus.Registerer
+	// Logger gets a warning for each difference. Default: slog.Default().
+	Logger *slog.Logger
+	// Now returns wall time. Default time.Now.
+	Now func() time.Time
+}
+
+// A Report has the differences that were found. All methods may be called concurrently.
+type Report struct {
+	cfg   Config
+	rests *prometheus.CounterVec
+	found *prometheus.CounterVec
+	open  *prometheus.GaugeVec
+
+	mu      sync.Mutex
+	entries []*Entry // In the order in which they were found; at most maxListed.
+	current map[types.UID][]*Entry
+}
+
+// An Entry is a difference that was found.
+type Entry struct {
+	Object
+	Difference
+	// Since is when it was found. Until is when the engine and the other controller agreed
+	// again or the object was gone; the zero time while it lasts.
+	Since, Until time.Time
+}
+
+// NewReport registers the metrics.
+func NewReport(cfg Config) (*Report, error) {
+	if cfg.Rest < 0 {
+		return nil, fmt.Errorf("negative Rest %v, want 0 or more: %w", cfg.Rest, controller.ErrConfig)
+	}
+	cfg.Rest = cmp.Or(cfg.Rest, DefaultRest)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	r := &Report{
+		cfg:     cfg,
+		rests:   metrics.Counter("jobpolicy", "shadow_comparisons_total", "Rests of objects at which the engine was asked, by result: same, or different if it would act.", "object", "result"),
+		found:   metrics.Counter("jobpolicy", "shadow_differences_total", "Differences found: steps that the engine would take and the other controller has not, by the rule that decided.", "object", "kind", "rule"),
+		current: map[types.UID][]*Entry{},
+	}
+	r.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Subsystem: "jobpolicy", Name: "shadow_open_differences", Help: "Differences that last.",
+	}, []string{"object", "kind", "rule"})
+	for _, kind := range []string{TypeJob, TypeCronJob, TypeFinishedJob} {
+		r.rests.WithLabelValues(kind, same)
+		r.rests.WithLabelValues(kind, different)
+	}
+	for _, c := range []**prometheus.CounterVec{&r.rests, &r.found} {
+		if err := metrics.Register(cfg.Registerer, c); err != nil {
+			return nil, err
+		}
+	}
+	return r, metrics.Register(cfg.Registerer, &r.open)
+}
+
+// Results of a comparison.
+const (
+	same      = "same"
+	different = "different"
+)
+
+// asked takes in the differences that the engine's answer about an object at rest has.
+func (r *Report) asked(ctx context.Context, o Object, found []Difference) {
+	result := same
+	if len(found) > 0 {
+		result = different
+	}
+	r.rests.WithLabelValues(o.Type, result).Inc()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var lasting []*Entry
+	for _, e := range r.current[o.UID] {
+		i := slices.IndexFunc(found, func(d Difference) bool { return d.Kind == e.Kind && d.Rule == e.Rule })
+		if i < 0 {
+			r.end(e)
+			continue
+		}
+		e.Detail, e.Why = found[i].Detail, found[i].Why
+		found = slices.Delete(slices.Clone(found), i, i+1)
+		lasting = append(lasting, e)
+	}
+	for _, d := range found {
+		lasting = append(lasting, r.begin(ctx, o, d))
+	}
+	r.remember(o.UID, lasting)
+}
+
+// gone ends the differences of an object.
+func (r *Report) gone(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.current[uid] {
+		r.end(e)
+	}
+	r.remember(uid, nil)
+}
+
+func (r *Report) remember(uid types.UID, lasting []*Entry) {
+	if len(lasting) == 0 {
+		delete(r.current, uid)
+		return
+	}
+	r.current[uid] = lasting
+}
+
+// begin adds a difference, and drops the oldest one that has ended if the list is full, or
+// else the oldest.
+func (r *Report) begin(ctx context.Context, o Object, d Difference) *Entry {
+	e := &Entry{Object: o, Difference: d, Since: r.cfg.Now()}
+	if len(r.entries) >= maxListed {
+		i := max(0, slices.IndexFunc(r.entries, func(e *Entry) bool { return !e.Until.IsZero() }))
+		r.entries = slices.Delete(r.entries, i, i+1)
+	}
+	r.entries = append(r.entries, e)
+	r.found.WithLabelValues(o.Type, string(d.Kind), d.Rule).Inc()
+	r.open.WithLabelValues(o.Type, string(d.Kind), d.Rule).Inc()
+	r.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "difference found", slog.String("object", o.Type),
+		slog.String("namespace", o.Namespace), slog.String("name", o.Name), slog.String("uid", string(o.UID)),
+		slog.String("kind", string(d.Kind)), slog.String("rule", d.Rule), slog.String("detail", d.Detail), slog.String("why", d.Why))
+	return e
+}
+
+func (r *Report) end(e *Entry) {
+	e.Until = r.cfg.Now()
+	r.open.WithLabelValues(e.Type, string(e.Kind), e.Rule).Dec()
+}
+
+// Entries are the differences that are listed: those that last first, then the others,
+// each from the newest to the oldest.
+func (r *Report) Entries() []Entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]Entry, 0, len(r.entries))
+	for _, e := range slices.Backward(r.entries) {
+		list = append(list, *e)
+	}
+	slices.SortStableFunc(list, func(a, b Entry) int {
+		return cmp.Compare(ended(a), ended(b))
+	})
+	return list
+}
+
+func ended(e Entry) int {
+	if e.Until.IsZero() {
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/shadow"
+)
+
+// Values of --mode.
+const (
+	manageMode = "manage"
+	shadowMode = "shadow"
+)
+
+// modeOptions say whether to manage Jobs, or only to compare.
+type modeOptions struct {
+	mode string
+	rest time.Duration
+}
+
+func (o *modeOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.mode, "mode", manageMode, "manage: act on Jobs. shadow: write nothing, neither to Jobs nor events nor a lease; ask the engine about the Jobs, CronJobs and times to live of the built-in controllers whenever they are at rest, and report on /debug/differences, in metrics and in the log where it would act.")
+	fs.DurationVar(&o.rest, "shadow-rest", shadow.DefaultRest, "With --mode=shadow: how long nothing must happen to an object before the engine is asked about it, and how long the engine must then say the same before a difference is reported.")
+}
+
+func (o *modeOptions) shadow() bool { return o.mode == shadowMode }
+
+// validate checks the flags, and that the others go together with --mode=shadow.
+func (o *modeOptions) validate(all *options) error {
+	var errs []error
+	if o.mode != manageMode && o.mode != shadowMode {
+		errs = append(errs, fmt.Errorf("--mode must be %s or %s, is %q", manageMode, shadowMode, o.mode))
+	}
+	if o.rest <= 0 {
+		errs = append(errs, fmt.Errorf("--shadow-rest must be above 0s, is %s", o.rest))
+	}
+	if !o.shadow() {
+		return errors.Join(errs...)
+	}
+	if all.jobs.replaceBuiltin {
+		errs = append(errs, errors.New("--mode=shadow excludes --replace-builtin: the built-in controllers must run to be compared with"))
+	}
+	if all.certs.enabled() {
+		errs = append(errs, errors.New("--mode=shadow excludes --certificate-authority-secret: nothing is written"))
+	}
+	if all.jobs.gates.workloadWithJob {
+		errs = append(errs, errors.New("--mode=shadow excludes the feature gate WorkloadWithJob: gangs are not compared"))
+	}
+	return errors.Join(errs...)
+}
+
+// newReport returns nil if nothing is compared. Otherwise every client made of api from now
+// on only reads.
+func (o *modeOptions) newReport(api *rest.Config, t controller.Telemetry) (*shadow.Report, error) {
+	if !o.shadow() {
+		return nil, nil
+	}
+	api.Wrap(shadow.ReadOnly)
+	return shadow.NewReport(shadow.Config{Rest: o.rest, Registerer: t.Registerer, Logger: t.Logger})
+}
