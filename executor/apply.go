@@ -64,7 +64,7 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 	a.report.actions(write.Actions)
 	began := time.Now()
 	err = a.releasePods(ctx, s, calls, d.GetRelease())
-	if d.GetStatus() != nil && len(d.GetRelease()) > a.cfg.MaxJobWrites {
+	if d.GetStatus() != nil && len(d.GetRelease()) > a.cfg.Writes.PerJob {
 		s.Statuses.Postpone(time.Since(began))
 	}
 	if err != nil {

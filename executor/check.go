@@ -130,7 +130,7 @@ func (d *decider) checkGang(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1
 	switch {
 	case answer.GetGang() == nil:
 		return nil
-	case !d.cfg.WorkloadWithJob:
+	case !d.cfg.Settings.GetGangScheduling():
 		return wrong("gang", "is set, want none: gangs were not asked for")
 	case answer.GetGang().GetMinCount() < 2:
 		return wrong("gang.min_count", "is %d, want 2 or more", answer.GetGang().GetMinCount())

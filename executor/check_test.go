@@ -150,7 +150,7 @@ func newCarrier() carrier {
 		return true, nil, nil
 	})
 	cfg := testConfig(newServer(), &script{})
-	cfg.Client, cfg.MaxPodChangesPerSync = client, 5
+	cfg.Client, cfg.Settings = client, &jobpolicyv1.Settings{MaxPodChanges: 5}
 	e, err := New(cfg)
 	must(err)
 	return carrier{e}

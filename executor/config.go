@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -15,7 +18,7 @@ import (
 // otherwise.
 const ManagedBy = "jobpolicy.dev/executor"
 
-// Defaults of Config.MaxJobWrites and Config.LoneJobWrites.
+// Defaults of Config.Writes.PerJob and Config.Writes.Alone.
 const (
 	DefaultJobWrites     = 16
 	DefaultLoneJobWrites = 48
@@ -34,20 +37,17 @@ type Config struct {
 	controller.Config
 	Decider Decider
 
-	// MaxWrites is how many API writes are in flight at the same time. One namespace
-	// gets three quarters of them at most. Default 64.
-	// MaxJobWrites is how many of them one Job gets at most; it gets fewer while they
-	// slow the API server down. Default DefaultJobWrites.
-	// LoneJobWrites replaces MaxJobWrites, if it is more, while no other Job has
-	// writes. Default DefaultLoneJobWrites.
-	MaxWrites, MaxJobWrites, LoneJobWrites int
+	// Writes says how many API writes are in flight at the same time. A Job gets fewer
+	// than Writes.PerJob while its writes slow the API server down. Defaults: Total 64,
+	// PerJob DefaultJobWrites, Alone DefaultLoneJobWrites.
+	Writes limit.Config
 
-	// PodFailureBackoff and MaxPodFailureBackoff are settings of the engine.
-	// 0: the engine's defaults, 10 s and 10 min.
-	PodFailureBackoff, MaxPodFailureBackoff time.Duration
-	// MaxPodChangesPerSync and MaxUncountedPods are settings of the engine.
-	// 0: the engine's defaults, 500 each.
-	MaxPodChangesPerSync, MaxUncountedPods int
+	// Settings are sent to the engine with every request. With
+	// gang_scheduling, the executor creates a Workload and a PodGroup for each Job whose
+	// pods are of use only together; the API server must serve
+	// scheduling.k8s.io/v1alpha2: without it, the caches never fill. atomic_release must
+	// not be set: the executor releases pods one by one. Default: the engine's defaults.
+	Settings *jobpolicyv1.Settings
 	// MaxRows is how many finished pods one request lists at most. Default: enough
 	// for two statuses, and 99,000 for a Job with limits per index.
 	MaxRows int
@@ -56,15 +56,6 @@ type Config struct {
 	// until they are replaced and would hide all others; and for every Job after the
 	// engine has refused a longer list. Default 1,000.
 	LeastRows int
-
-	// KeepStartTimeOnSuspend is a setting of the engine: a Job keeps its start time
-	// when it is suspended, as in a cluster without the feature gate
-	// MutableSchedulingDirectivesForSuspendedJobs.
-	KeepStartTimeOnSuspend bool
-	// WorkloadWithJob creates a Workload and a PodGroup for each Job whose pods are of
-	// use only together, so that they are scheduled together. The API server must serve
-	// scheduling.k8s.io/v1alpha2: without it, the caches never fill.
-	WorkloadWithJob bool
 
 	// SyncBatchPeriod is the shortest time between two reconciles of a busy Job.
 	// Default 200 ms. After the first event of a quiet Job, it is reconciled at once.
@@ -81,7 +72,7 @@ type Config struct {
 	SafetyLookReportsOnly bool
 	// Shadow takes the differences between the engine's decisions and what the built-in
 	// controller does with the Jobs that are its own. With it, the Executor only compares: it
-	// writes nothing, and ManagedBy, ReplaceBuiltin and WorkloadWithJob do not count.
+	// writes nothing, and ManagedBy, ReplaceBuiltin and Settings.GangScheduling do not count.
 	Shadow *shadow.Report
 }
 
@@ -93,20 +84,25 @@ func (c *Config) validate() error {
 	switch {
 	case c.Decider == nil:
 		return fmt.Errorf("no Decider: %w", ErrConfig)
-	case c.MaxWrites < 0 || c.MaxJobWrites < 0 || c.LoneJobWrites < 0:
-		return fmt.Errorf("negative MaxWrites, MaxJobWrites or LoneJobWrites, want 0 or more: %w", ErrConfig)
-	case c.MaxPodChangesPerSync < 0 || c.MaxUncountedPods < 0 || c.MaxRows < 0 || c.LeastRows < 0:
-		return fmt.Errorf("negative MaxPodChangesPerSync, MaxUncountedPods, MaxRows or LeastRows, want 0 or more: %w", ErrConfig)
-	case c.PodFailureBackoff < 0 || c.MaxPodFailureBackoff < 0 || c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
-		return fmt.Errorf("negative PodFailureBackoff, MaxPodFailureBackoff, SyncBatchPeriod or StatusPeriod, want 0 or more: %w", ErrConfig)
+	case c.Writes.Total < 0 || c.Writes.PerJob < 0 || c.Writes.Alone < 0:
+		return fmt.Errorf("negative Writes.Total, Writes.PerJob or Writes.Alone, want 0 or more: %w", ErrConfig)
+	case c.Settings.GetMaxPodChanges() < 0 || c.Settings.GetMaxUncountedPods() < 0:
+		return fmt.Errorf("negative Settings.MaxPodChanges or Settings.MaxUncountedPods, want 0 or more: %w", ErrConfig)
+	case c.Settings.GetAtomicRelease():
+		return fmt.Errorf("Settings.AtomicRelease is set, want it unset: pods are released one by one: %w", ErrConfig)
+	case c.MaxRows < 0 || c.LeastRows < 0:
+		return fmt.Errorf("negative MaxRows or LeastRows, want 0 or more: %w", ErrConfig)
+	case c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
+		return fmt.Errorf("negative SyncBatchPeriod or StatusPeriod, want 0 or more: %w", ErrConfig)
 	}
 	return nil
 }
 
 func (c *Config) setDefaults() {
-	c.MaxWrites = cmp.Or(c.MaxWrites, 64)
-	c.MaxJobWrites = cmp.Or(c.MaxJobWrites, DefaultJobWrites)
-	c.LoneJobWrites = cmp.Or(c.LoneJobWrites, DefaultLoneJobWrites)
+	c.Writes.Total = cmp.Or(c.Writes.Total, 64)
+	c.Writes.PerJob = cmp.Or(c.Writes.PerJob, DefaultJobWrites)
+	c.Writes.Alone = cmp.Or(c.Writes.Alone, DefaultLoneJobWrites)
+	c.Settings = cmp.Or(proto.CloneOf(c.Settings), &jobpolicyv1.Settings{})
 	c.LeastRows = cmp.Or(c.LeastRows, leastRows)
 	c.SyncBatchPeriod = cmp.Or(c.SyncBatchPeriod, 200*time.Millisecond)
 	c.StatusPeriod = cmp.Or(c.StatusPeriod, time.Second)

@@ -25,12 +25,11 @@ const EventPolicyRejected = "PolicyRejected"
 
 // decider asks the engine about Jobs.
 type decider struct {
-	base     *controller.Controller
-	cfg      *Config
-	settings *jobpolicyv1.Settings
-	metrics  *jobMetrics
-	report   *reporter
-	slots    chan struct{} // Bounds the Jobs that are read and decided on at once.
+	base    *controller.Controller
+	cfg     *Config
+	metrics *decisionMetrics
+	report  *reporter
+	slots   chan struct{} // Bounds the Jobs that are read and decided on at once.
 }
 
 // inSlot calls f in one of the slots. What may hang in one namespace, as a write behind a
@@ -92,7 +91,7 @@ func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpol
 		return nil, err
 	}
 	label := dispositionLabel(answer.GetDisposition())
-	d.metrics.decisionDuration.WithLabelValues(label).Observe(time.Since(started).Seconds())
+	d.metrics.duration.WithLabelValues(label).Observe(time.Since(started).Seconds())
 	d.metrics.decisions.WithLabelValues(label, cmp.Or(answer.GetVerdict().GetRule().Name(), "none")).Inc()
 	d.base.Logger.LogAttrs(ctx, slog.LevelDebug, "decided",
 		slog.String("namespace", snap.job.Namespace), slog.String("job", snap.job.Name), slog.String("uid", string(snap.job.UID)),
@@ -167,7 +166,7 @@ const (
 // rowLimit is how many unaccounted pods a request lists: enough to fill two status
 // writes, so that the cost of a reconcile does not grow with the Job.
 func (d *decider) rowLimit(job *batchv1.Job) int {
-	limit := max(d.cfg.LeastRows, 2*int(d.settings.GetMaxUncountedPods()))
+	limit := max(d.cfg.LeastRows, 2*int(d.cfg.Settings.GetMaxUncountedPods()))
 	perIndex := job.Spec.BackoffLimitPerIndex != nil
 	if perIndex {
 		limit = maxRowsPerIndex

@@ -31,7 +31,7 @@ type Executor struct {
 	base     *controller.Controller
 	jobs     *state.Jobs
 	informer cache.SharedIndexInformer // of Jobs
-	gangs    *gang.Gangs               // nil without Config.WorkloadWithJob.
+	gangs    *gang.Gangs               // nil without Settings.GangScheduling.
 	orphans  *orphan.Releaser
 	queue    jobQueue
 
@@ -63,7 +63,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{base: base}
-	if cfg.WorkloadWithJob {
+	if cfg.Settings.GetGangScheduling() {
 		e.gangs, err = gang.New(gang.Config{Client: cfg.Client, Recorder: base.Recorder, Tracer: base.Tracer, Logger: cfg.Logger})
 		if err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func (e *Executor) newJobInformer(cfg *Config) error {
 
 // build makes the parts.
 func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods podinformer.Informer) {
-	writes := limit.NewPool(limit.Config{Total: cfg.MaxWrites, PerJob: cfg.MaxJobWrites, Alone: cfg.LoneJobWrites})
+	writes := limit.NewPool(cfg.Writes)
 	e.jobs = state.NewJobs(writes)
 	scope := state.Scope{ManagedBy: cfg.ManagedBy, ReplaceBuiltin: cfg.ReplaceBuiltin}
 	report := &reporter{base: e.base, metrics: own}
@@ -99,7 +99,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		API: client, Scope: scope, Jobs: e.jobs, Pods: pods, Writes: writes, Calls: calls,
 	})
 	e.decider = &decider{
-		base: e.base, cfg: cfg, settings: cfg.settings(), metrics: own, report: report, slots: make(chan struct{}, cfg.Workers),
+		base: e.base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers),
 	}
 	e.reconciler = &reconciler{
 		cfg: cfg, scope: scope, jobs: e.jobs, api: client, pods: pods, calls: calls, writes: writes, decider: e.decider, report: report,
@@ -110,7 +110,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	e.watcher = &watcher{
 		scope: scope, jobs: e.jobs, queue: e.queue, orphans: e.orphans, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: e.base.Ready,
 	}
-	e.safety = newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider, own)
+	e.safety = newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider)
 }
 
 func (e *Executor) addCaches(pods podinformer.Informer) error {

@@ -29,7 +29,7 @@ func gangJob(job *batchv1.Job) {
 
 func gangConfig(s *server, decider Decider) Config {
 	cfg := testConfig(s, decider)
-	cfg.WorkloadWithJob = true
+	cfg.Settings = &jobpolicyv1.Settings{GangScheduling: true}
 	return cfg
 }
 
@@ -324,15 +324,6 @@ func TestATemplateWithAGroupIsAFactOfTheSpec(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"g"}, s.podGroups(t)); diff != "" {
 		t.Errorf("groups of the pods (-want +got):\n%s", diff)
-	}
-}
-
-func TestStartTimeOnSuspendIsASetting(t *testing.T) {
-	for _, keep := range []bool{false, true} {
-		cfg := Config{KeepStartTimeOnSuspend: keep}
-		if got := cfg.settings().GetKeepStartTimeOnSuspend(); got != keep {
-			t.Errorf("keep_start_time_on_suspend = %t, want %t", got, keep)
-		}
 	}
 }
 

@@ -163,8 +163,9 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 	}{
 		"no client":         {func(c *Config) { c.Client = nil }, "no Client"},
 		"no decider":        {func(c *Config) { c.Decider = nil }, "no Decider"},
-		"a negative limit":  {func(c *Config) { c.MaxUncountedPods = -1 }, "MaxUncountedPods"},
-		"negative writes":   {func(c *Config) { c.MaxJobWrites = -1 }, "MaxJobWrites"},
+		"a negative limit":  {func(c *Config) { c.Settings = &jobpolicyv1.Settings{MaxUncountedPods: -1} }, "MaxUncountedPods"},
+		"negative writes":   {func(c *Config) { c.Writes.PerJob = -1 }, "Writes.PerJob"},
+		"atomic release":    {func(c *Config) { c.Settings = &jobpolicyv1.Settings{AtomicRelease: true} }, "Settings.AtomicRelease"},
 		"a negative period": {func(c *Config) { c.SyncBatchPeriod = -1 }, "SyncBatchPeriod"},
 	}
 	for name, tc := range cases {

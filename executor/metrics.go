@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"errors"
+
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -31,24 +33,29 @@ const (
 )
 
 // jobMetrics are the metrics of the built-in Job controller, under the same names so that
-// dashboards keep working, and those of the decisions.
+// dashboards keep working.
 type jobMetrics struct {
-	syncDuration     *prometheus.HistogramVec
-	syncs            *prometheus.CounterVec
-	jobsFinished     *prometheus.CounterVec
-	podsFinished     *prometheus.CounterVec
-	failurePolicy    *prometheus.CounterVec
-	tracking         *prometheus.CounterVec
-	finishedIndexes  *prometheus.CounterVec
-	creations        *prometheus.CounterVec
-	unmanaged        *prometheus.CounterVec
-	staleSkips       *prometheus.CounterVec
-	decisionDuration *prometheus.HistogramVec
+	syncDuration    *prometheus.HistogramVec
+	syncs           *prometheus.CounterVec
+	jobsFinished    *prometheus.CounterVec
+	podsFinished    *prometheus.CounterVec
+	failurePolicy   *prometheus.CounterVec
+	tracking        *prometheus.CounterVec
+	finishedIndexes *prometheus.CounterVec
+	creations       *prometheus.CounterVec
+	unmanaged       *prometheus.CounterVec
+	staleSkips      *prometheus.CounterVec
+	decisions       *decisionMetrics
+}
+
+// decisionMetrics are the metrics of the decisions.
+type decisionMetrics struct {
+	duration         *prometheus.HistogramVec
 	decisions        *prometheus.CounterVec
 	missedReconciles *prometheus.CounterVec
 }
 
-// newJobMetrics returns the metrics and registers them with r, which may be nil.
+// newJobMetrics returns the metrics, also those of the decisions, and registers them with r, which may be nil.
 func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
 	m := &jobMetrics{
 		syncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -65,29 +72,35 @@ func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
 		creations:       metrics.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
 		unmanaged:       metrics.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages.", "controller_name"),
 		staleSkips:      metrics.Counter(subsystem, "stale_sync_skips_total", "Reconciles given up because the view was older than a write of this process.", "group", "resource"),
-		decisionDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	}
+	var err error
+	if m.decisions, err = newDecisionMetrics(r); err != nil {
+		return nil, err
+	}
+	err = metrics.Register(r, &m.syncDuration)
+	for _, c := range []**prometheus.CounterVec{
+		&m.syncs, &m.jobsFinished, &m.podsFinished, &m.failurePolicy, &m.tracking, &m.finishedIndexes,
+		&m.creations, &m.unmanaged, &m.staleSkips,
+	} {
+		err = errors.Join(err, metrics.Register(r, c))
+	}
+	return m, err
+}
+
+// newDecisionMetrics returns the metrics and registers them with r, which may be nil.
+func newDecisionMetrics(r prometheus.Registerer) (*decisionMetrics, error) {
+	m := &decisionMetrics{
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Subsystem: "jobpolicy", Name: "decision_duration_seconds",
 			Help:    "The time it took the engine to answer, as the executor measures it.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}, []string{"disposition"}),
-		missedReconciles: metrics.Counter("jobpolicy", "missed_reconciles_total", "Jobs that were not reconciled although there was something to do."),
 		decisions:        metrics.Counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
+		missedReconciles: metrics.Counter("jobpolicy", "missed_reconciles_total", "Jobs that were not reconciled although there was something to do."),
 	}
-	for _, c := range []**prometheus.CounterVec{
-		&m.syncs, &m.jobsFinished, &m.podsFinished, &m.failurePolicy, &m.tracking, &m.finishedIndexes,
-		&m.creations, &m.unmanaged, &m.staleSkips, &m.decisions, &m.missedReconciles,
-	} {
-		if err := metrics.Register(r, c); err != nil {
-			return nil, err
-		}
-	}
-	for _, c := range []**prometheus.HistogramVec{&m.syncDuration, &m.decisionDuration} {
-		if err := metrics.Register(r, c); err != nil {
-			return nil, err
-		}
-	}
+	err := errors.Join(metrics.Register(r, &m.duration), metrics.Register(r, &m.decisions), metrics.Register(r, &m.missedReconciles))
 	m.missedReconciles.WithLabelValues() // Exported as 0 before the first one.
-	return m, nil
+	return m, err
 }
 
 func completionModeLabel(job *batchv1.Job) string {

@@ -37,7 +37,7 @@ func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, sco
 		Low: controller.LowPriority{
 			// The API server is busy: writes wait for a slot, or as many Jobs are reconciled as
 			// one Job may have writes in flight.
-			Busy:   func() bool { return writes.Waiting() > 0 || q.InProgress() > cfg.MaxJobWrites },
+			Busy:   func() bool { return writes.Waiting() > 0 || q.InProgress() > cfg.Writes.PerJob },
 			Period: cfg.StatusPeriod, Max: maxLowWait,
 		},
 	})

@@ -46,13 +46,13 @@ type safetyLook struct {
 	jobs    *state.Jobs
 	queue   jobQueue
 	decider *decider
-	metrics *jobMetrics
+	metrics *decisionMetrics
 	seen    clocks
 }
 
 // newSafetyLook reads the clocks, so it must be called before a reconcile is planned.
-func newSafetyLook(base *controller.Controller, cfg *Config, scope state.Scope, jobs *state.Jobs, queue jobQueue, d *decider, own *jobMetrics) *safetyLook {
-	l := &safetyLook{base: base, cfg: cfg, scope: scope, jobs: jobs, queue: queue, decider: d, metrics: own}
+func newSafetyLook(base *controller.Controller, cfg *Config, scope state.Scope, jobs *state.Jobs, queue jobQueue, d *decider) *safetyLook {
+	l := &safetyLook{base: base, cfg: cfg, scope: scope, jobs: jobs, queue: queue, decider: d, metrics: d.metrics}
 	l.seen = l.readClocks()
 	return l
 }

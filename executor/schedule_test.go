@@ -37,7 +37,7 @@ func TestAPlannedReconcileIsOnTime(t *testing.T) {
 		asked = append(asked, time.Since(begun))
 		return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
 	}}}}
-	cfg.MaxJobWrites = 2
+	cfg.Writes.PerJob = 2
 	inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 		time.Sleep(time.Second)
 		for n := range 3 {
@@ -151,7 +151,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 			return nil
 		}
 		cfg := testConfig(server, &script{})
-		cfg.MaxJobWrites, cfg.StatusPeriod = 3, time.Minute
+		cfg.Writes.PerJob, cfg.StatusPeriod = 3, time.Minute
 		e, err := New(cfg)
 		must(err)
 		s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })

@@ -33,17 +33,17 @@ type observer struct {
 // releaser of orphans and no gangs, and its recorder sends no events.
 func newShadow(cfg *Config, base *controller.Controller) (*Executor, error) {
 	base.Recorder = &record.FakeRecorder{}
-	cfg.WorkloadWithJob = false
+	cfg.Settings.GangScheduling = false
 	own, err := newJobMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, err
 	}
 	e := &Executor{base: base}
-	writes := limit.NewPool(limit.Config{Total: cfg.MaxWrites, PerJob: cfg.MaxJobWrites, Alone: cfg.LoneJobWrites})
+	writes := limit.NewPool(cfg.Writes)
 	e.jobs = state.NewJobs(writes)
 	scope := state.Scope{ManagedBy: batchv1.JobControllerName, ReplaceBuiltin: true}
 	report := &reporter{base: base, metrics: own}
-	e.decider = &decider{base: base, cfg: cfg, settings: cfg.settings(), metrics: own, report: report, slots: make(chan struct{}, cfg.Workers)}
+	e.decider = &decider{base: base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers)}
 	o := &observer{scope: scope, jobs: e.jobs, decider: e.decider, looker: cfg.Shadow.NewLooker()}
 	e.queue = newJobQueue(base, cfg, e.jobs, scope, writes, o.look)
 	e.watcher = &watcher{

@@ -1,12 +1,12 @@
 package executor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -117,31 +117,11 @@ func (d *decider) request(job *batchv1.Job, view tracker.View, now time.Time) (*
 		ActivePods:        view.Active,
 		InFlight:          view.InFlight,
 		Retry:             view.Retry,
-		Settings:          d.settings,
+		Settings:          d.cfg.Settings,
 	}, nil
-}
-
-func (c *Config) settings() *jobpolicyv1.Settings {
-	m := &jobpolicyv1.Settings{
-		MaxUncountedPods: int32(c.MaxUncountedPods),
-		MaxPodChanges:    int32(c.MaxPodChangesPerSync),
-
-		KeepStartTimeOnSuspend: c.KeepStartTimeOnSuspend,
-		GangScheduling:         c.WorkloadWithJob,
-	}
-	if c.PodFailureBackoff > 0 {
-		m.PodFailureBackoff = durationpb.New(c.PodFailureBackoff)
-	}
-	if c.MaxPodFailureBackoff > 0 {
-		m.MaxPodFailureBackoff = durationpb.New(c.MaxPodFailureBackoff)
-	}
-	return m
 }
 
 // maxChanges is how many pods a decision may create or delete at most.
 func (c *Config) maxChanges() int {
-	if c.MaxPodChangesPerSync == 0 {
-		return maxChangesDefault
-	}
-	return c.MaxPodChangesPerSync
+	return cmp.Or(int(c.Settings.GetMaxPodChanges()), maxChangesDefault)
 }

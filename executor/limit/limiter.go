@@ -37,8 +37,8 @@ func (p *Pool) SlowStart(namespace string, job types.UID) *Limiter {
 // Do calls f for 0 to n-1 and returns when all calls have ended. It returns one of
 // the errors, and says how many there were.
 func (l *Limiter) Do(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
-	b := &batch{Limiter: l, ctx: ctx, n: n, write: f, large: n > l.pool.cfg.PerJob}
-	b.measuring = b.large && l.vegas.baselineExpired(l.pool.cfg.Now())
+	b := &batch{Limiter: l, ctx: ctx, n: n, write: f}
+	b.measuring = b.large() && l.vegas.baselineExpired(l.pool.cfg.Now())
 	return b.run()
 }
 
@@ -50,9 +50,6 @@ type batch struct {
 	ctx   context.Context
 	n     int
 	write func(ctx context.Context, i int) error
-	// large: there are more writes than may be in flight. Only these are timed and
-	// slowed down.
-	large bool
 
 	wg        sync.WaitGroup
 	mu        sync.Mutex
@@ -63,6 +60,10 @@ type batch struct {
 	failed    int
 	firstErr  error
 }
+
+// large reports whether there are more writes than may be in flight. Only these are
+// timed and slowed down.
+func (b *batch) large() bool { return b.n > b.pool.cfg.PerJob }
 
 func (b *batch) run() error {
 	b.running = 1
@@ -97,7 +98,7 @@ func (b *batch) inSlot(i int, few bool) {
 		return
 	}
 	var latency time.Duration
-	if b.large {
+	if b.large() {
 		latency, err = timed(b.ctx, func(ctx context.Context) error { return b.write(ctx, i) })
 	} else {
 		err = b.write(b.ctx, i)
@@ -139,7 +140,7 @@ func (b *batch) limit() int {
 	switch {
 	case b.measuring && b.ended < baselineWrites:
 		limit = min(baselineInFlight, most)
-	case b.large:
+	case b.large():
 		limit = b.vegas.limit(most)
 		if b.pool.alone(b.job) {
 			limit = max(limit, b.pool.cfg.Alone)

@@ -21,7 +21,9 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/leaderelection"
+	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/ttl"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // The lease that the active executor holds.
@@ -157,9 +159,12 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	}
 	jobs, err := executor.New(executor.Config{
 		Config: shared, Decider: d,
-		MaxPodChangesPerSync: settings.maxChanges, MaxUncountedPods: settings.maxUncounted, MaxRows: settings.maxRows, MaxWrites: settings.maxWrites,
-		LeastRows:              settings.leastRows,
-		KeepStartTimeOnSuspend: settings.keepStartTime, SafetyLookReportsOnly: true,
+		Settings: &jobpolicyv1.Settings{
+			MaxPodChanges: int32(settings.maxChanges), MaxUncountedPods: int32(settings.maxUncounted),
+			KeepStartTimeOnSuspend: settings.keepStartTime,
+		},
+		Writes:  limit.Config{Total: settings.maxWrites},
+		MaxRows: settings.maxRows, LeastRows: settings.leastRows, SafetyLookReportsOnly: true,
 	})
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -17,7 +18,9 @@ import (
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/leaderelection"
+	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/shadow"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/probes"
@@ -148,19 +151,19 @@ func (o *options) shared(client *clients, t controller.Telemetry) controller.Con
 func (o *options) newExecutor(shared controller.Config, d executor.Decider, report *shadow.Report) (*executor.Executor, error) {
 	shared.Workers = o.jobs.concurrentSyncs
 	return executor.New(executor.Config{
-		Config:               shared,
-		Decider:              d,
-		Shadow:               report,
-		MaxJobWrites:         jobWrites(o.kube.QPS),
-		LoneJobWrites:        loneJobWrites(o.kube.QPS),
-		PodFailureBackoff:    o.jobs.podFailureBackoff,
-		MaxPodFailureBackoff: o.jobs.maxPodFailureBackoff,
-		MaxPodChangesPerSync: o.jobs.maxPodChanges,
-		MaxUncountedPods:     o.jobs.maxUncountedPods,
-
-		KeepStartTimeOnSuspend: o.jobs.gates.keepStartTimeOnSuspend,
-		WorkloadWithJob:        o.jobs.gates.workloadWithJob,
-		SyncBatchPeriod:        o.jobs.syncBatchPeriod,
+		Config:  shared,
+		Decider: d,
+		Shadow:  report,
+		Writes:  limit.Config{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
+		Settings: &jobpolicyv1.Settings{
+			PodFailureBackoff:      durationpb.New(o.jobs.podFailureBackoff),
+			MaxPodFailureBackoff:   durationpb.New(o.jobs.maxPodFailureBackoff),
+			MaxPodChanges:          int32(o.jobs.maxPodChanges),
+			MaxUncountedPods:       int32(o.jobs.maxUncountedPods),
+			KeepStartTimeOnSuspend: o.jobs.gates.keepStartTimeOnSuspend,
+			GangScheduling:         o.jobs.gates.workloadWithJob,
+		},
+		SyncBatchPeriod: o.jobs.syncBatchPeriod,
 	})
 }
 
