@@ -67,6 +67,12 @@ type Config struct {
 	StatusPeriod time.Duration
 	// Resync is how often every Job is reconciled even if nothing happens. 0: never.
 	Resync time.Duration
+	// FieldManager is the name that the API server records for the writes of Client: its
+	// user agent up to the first slash. By it, package secondcontroller tells writes of
+	// another controller. Empty: it does not look for any.
+	FieldManager string
+	// StandDown: leave the Jobs alone on which another controller works, until it is gone.
+	StandDown bool
 	// SafetyLookReportsOnly: the safety look, which finds Jobs that stand still although
 	// there is something to do, only counts and logs them. It does not enqueue them.
 	SafetyLookReportsOnly bool

@@ -18,6 +18,7 @@ import (
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/orphan"
 	"jobpolicy.dev/executor/podinformer"
+	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 )
@@ -39,6 +40,7 @@ type Executor struct {
 	reconciler *reconciler
 	watcher    *watcher
 	safety     *safetyLook
+	second     *secondcontroller.Detector
 }
 
 // New checks the configuration (ErrConfig) and registers the metrics. Nothing runs
@@ -63,6 +65,12 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{base: base}
+	e.second, err = secondcontroller.New(secondcontroller.Config{
+		FieldManager: cfg.FieldManager, StandDown: cfg.StandDown, Recorder: base.Recorder, Registerer: cfg.Registerer, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
 	if cfg.Settings.GetGangScheduling() {
 		e.gangs, err = gang.New(gang.Config{Client: cfg.Client, Recorder: base.Recorder, Tracer: base.Tracer, Logger: cfg.Logger})
 		if err != nil {
@@ -82,7 +90,7 @@ func New(cfg Config) (*Executor, error) {
 
 func (e *Executor) newJobInformer(cfg *Config) error {
 	e.informer = batchinformers.NewFilteredJobInformer(cfg.Client, metav1.NamespaceAll, cfg.Resync, cache.Indexers{}, api.ConsistentList)
-	if err := e.informer.SetTransform(trim); err != nil {
+	if err := e.informer.SetTransform(e.trim); err != nil {
 		return fmt.Errorf("job transform: %w", err)
 	}
 	return nil
@@ -102,15 +110,17 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		base: e.base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers),
 	}
 	e.reconciler = &reconciler{
-		cfg: cfg, scope: scope, jobs: e.jobs, api: client, pods: pods, calls: calls, writes: writes, decider: e.decider, report: report,
+		cfg: cfg, scope: scope, jobs: e.jobs, api: client, pods: pods, calls: calls, writes: writes, decider: e.decider, report: report, second: e.second,
 		applier: &applier{base: e.base, cfg: cfg, api: client, gangs: e.gangs, metrics: own, report: report},
 	}
 	e.queue = newJobQueue(e.base, cfg, e.jobs, scope, writes, e.reconciler.Reconcile)
 	e.reconciler.queue = e.queue
 	e.watcher = &watcher{
 		scope: scope, jobs: e.jobs, queue: e.queue, orphans: e.orphans, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: e.base.Ready,
+		second: e.second,
 	}
 	e.safety = newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider)
+	e.safety.second = e.second
 }
 
 func (e *Executor) addCaches(pods podinformer.Informer) error {
@@ -142,15 +152,18 @@ func (e *Executor) addWatches(pods podinformer.Informer) error {
 
 // trim is the transform of Jobs. The template is needed to create pods, so a Job is kept
 // but for its field ownership.
-func trim(obj any) (any, error) {
+func (e *Executor) trim(obj any) (any, error) {
 	if job, ok := obj.(*batchv1.Job); ok {
-		job.ManagedFields = nil
+		e.second.Trim(job)
 	}
 	return obj, nil
 }
 
 // Ready is nil once the caches are filled and controller.ErrNotReady before.
 func (e *Executor) Ready() error { return e.base.Ready() }
+
+// SecondController says in one line whether another controller works on managed Jobs.
+func (e *Executor) SecondController() string { return e.second.Note() }
 
 // Run manages Jobs until ctx ends; see controller.Controller.Run.
 func (e *Executor) Run(ctx context.Context) error { return e.base.Run(ctx) }

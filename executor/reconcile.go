@@ -16,6 +16,7 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/podinformer"
+	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
@@ -40,6 +41,7 @@ type reconciler struct {
 	decider *decider
 	applier *applier
 	report  *reporter
+	second  *secondcontroller.Detector
 }
 
 // Reconcile reconciles a Job once.
@@ -51,6 +53,9 @@ func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.R
 	job := s.Version.Current()
 	if !r.scope.Reconciles(job) {
 		return controller.Result{}, nil
+	}
+	if wait := r.second.StandDown(uid); wait > 0 {
+		return controller.Result{RequeueAfter: wait}, nil
 	}
 	if !wire.KnownCompletionMode(job) {
 		r.report.base.Recorder.Event(job, corev1.EventTypeWarning, "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
@@ -107,8 +112,8 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 		return actionReconciling, result, err
 	}
 	job := s.Version.Current()
-	if !r.scope.Reconciles(job) {
-		return noAction, result, nil
+	if wait := r.second.StandDown(s.UID); wait > 0 || !r.scope.Reconciles(job) {
+		return noAction, controller.Result{RequeueAfter: wait}, nil
 	}
 	if err := r.claim(ctx, s, calls, job); err != nil {
 		return actionReconciling, result, fmt.Errorf("claiming pods: %w", err)

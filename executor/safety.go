@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
@@ -47,6 +48,7 @@ type safetyLook struct {
 	queue   jobQueue
 	decider *decider
 	metrics *decisionMetrics
+	second  *secondcontroller.Detector
 	seen    clocks
 }
 
@@ -145,7 +147,7 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 // not queued, and is not planned for soon.
 func (l *safetyLook) atRest(s *state.Job, queued controller.State) bool {
 	job := s.Version.Current()
-	if !l.scope.Reconciles(job) || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {
+	if !l.scope.Reconciles(job) || l.second.StandDown(s.UID) > 0 || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {
 		return false
 	}
 	soon := time.Now().Add(lookStep)

@@ -9,6 +9,7 @@ import (
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -27,7 +28,8 @@ type watcher struct {
 	// statusPeriod: see Config.
 	statusPeriod time.Duration
 	// ready is nil once the caches are filled.
-	ready func() error
+	ready  func() error
+	second *secondcontroller.Detector
 }
 
 // orphans takes pods that may be orphans; see orphan.Releaser.
@@ -82,6 +84,9 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		}
 		change = s.Observe(job, state.Watch)
 	})
+	if w.scope.Manages(job) {
+		w.second.JobSeen(context.Background(), old, job)
+	}
 	w.report.settle(context.Background(), s)
 	if wire.FinishedCondition(job) != nil && (old == nil || wire.FinishedCondition(old) == nil) {
 		w.orphans.EnqueueLeftovers(s, job)
@@ -102,6 +107,7 @@ func (w *watcher) jobDeleted(job *batchv1.Job) {
 		return
 	}
 	w.report.settleBy(context.Background(), s, job)
+	w.second.Forget(s.UID)
 	s.Deleted(job, w.scope.Manages(job) || w.scope.ReplaceBuiltin)
 	w.queue.Forget(s.UID)
 	w.orphans.EnqueueLeftovers(s, job)
@@ -140,12 +146,35 @@ func (w *watcher) podSeen(old, pod *podcache.Pod) {
 		w.uncontrolledSeen(old, pod)
 	default:
 		w.ownedPodSeen(pod, ref)
+		if oldRef := controllingJob(old); oldRef == nil || oldRef.UID != ref.UID {
+			w.podGained(pod, ref)
+		}
 	}
+}
+
+// podGained looks at who gave the Job this pod. The pods that the first list shows are
+// history.
+func (w *watcher) podGained(pod *podcache.Pod, ref *podcache.Owner) {
+	s, ok := w.jobs.Find(ref.UID)
+	if !ok || w.ready() != nil {
+		return
+	}
+	if job := s.Version.Current(); job != nil && w.scope.Manages(job) {
+		w.second.PodSeen(context.Background(), job, pod)
+	}
+}
+
+func controllingJob(pod *podcache.Pod) *podcache.Owner {
+	if pod == nil {
+		return nil
+	}
+	ref, _ := pod.ControllingJob()
+	return ref
 }
 
 // leaveOldJob tells the Job that controlled the pod before.
 func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
-	oldRef, _ := old.ControllingJob()
+	oldRef := controllingJob(old)
 	if oldRef == nil || (ref != nil && ref.UID == oldRef.UID) {
 		return
 	}

@@ -102,12 +102,28 @@ func (kept message) cut(out, m []byte) (_ []byte, ok bool) {
 			out = append(append(out, tag...), value...)
 		default:
 			content, _ := protowire.ConsumeBytes(value)
+			if _, only := within[onlyFirstOwner]; only && !bytes.Contains(content, firstOwner) {
+				continue
+			}
+			if _, only := within[nothingElse]; only {
+				out = appendFirstOwner(append(out, tag...), content)
+				continue
+			}
 			if out, ok = within.cutField(append(out, tag...), content); !ok {
 				return nil, false
 			}
 		}
 	}
 	return out, true
+}
+
+// appendFirstOwner appends firstOwner as the value of a field if the value contains it, and
+// an empty value otherwise.
+func appendFirstOwner(out, value []byte) []byte {
+	if !bytes.Contains(value, firstOwner) {
+		return protowire.AppendBytes(out, nil)
+	}
+	return protowire.AppendBytes(out, firstOwner)
 }
 
 // cutField appends what is kept of m, and its length before it.

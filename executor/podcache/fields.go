@@ -8,6 +8,14 @@ type message map[protowire.Number]message
 
 var whole message
 
+// Keys of messages that are no numbers of fields.
+const (
+	// onlyFirstOwner: the message is kept only if it contains firstOwner.
+	onlyFirstOwner protowire.Number = -1
+	// nothingElse: of a field, firstOwner is kept if it contains it, and nothing else.
+	nothingElse protowire.Number = -2
+)
+
 // The kept fields of each message. Kubernetes never changes the numbers of its API.
 var (
 	podEnvelope     = message{1: whole, 2: pod, 3: whole, 4: whole}
@@ -28,6 +36,14 @@ var (
 		12: whole, // annotations
 		13: whole, // ownerReferences
 		14: whole, // finalizers
+		17: managedFields,
+	}
+	managedFields = message{
+		onlyFirstOwner: whole,
+
+		1: whole,                                   // manager
+		7: message{1: message{nothingElse: whole}}, // fieldsV1
+		8: whole,                                   // subresource
 	}
 	spec = message{
 		10: whole,         // nodeName

@@ -1,6 +1,7 @@
 package podcache
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"time"
@@ -88,6 +89,9 @@ type interned struct {
 type Owner struct {
 	APIVersion, Kind, Name string
 	UID                    types.UID
+	// SetBy is the field manager that gave the pod its owner: the client that created the
+	// pod, or that adopted it. Empty if the API server has not recorded it.
+	SetBy string
 }
 
 // Exit is a container that ended with a code other than 0.
@@ -219,7 +223,23 @@ func controller(pod *corev1.Pod) Owner {
 	if ref == nil {
 		return Owner{}
 	}
-	return Owner{ref.APIVersion, ref.Kind, ref.Name, ref.UID}
+	return Owner{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, SetBy: ownerSetBy(pod)}
+}
+
+// firstOwner is in the recorded fields of the field manager that added a pod's first owner
+// reference. Who changes an owner reference later, as the garbage collector does, owns only
+// that reference, and not the list (".").
+var firstOwner = []byte(`"f:ownerReferences":{".":{}`)
+
+// ownerSetBy returns the field manager that added the pod's first owner reference.
+func ownerSetBy(pod *corev1.Pod) string {
+	for i := range pod.ManagedFields {
+		e := &pod.ManagedFields[i]
+		if e.Subresource == "" && bytes.Contains(e.FieldsV1.GetRawBytes(), firstOwner) {
+			return e.Manager
+		}
+	}
+	return ""
 }
 
 // index reads the pod's completion index. NoIndex: there is none, or it is not valid.

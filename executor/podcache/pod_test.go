@@ -124,7 +124,7 @@ func TestFrom(t *testing.T) {
 		}},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "B", Status: "True"}, {Type: "A", Status: "Unknown", Message: "m"}}},
 	})
-	if owner, ok := pod.Controller(); !ok || owner != (Owner{"batch/v1", "Job", "j", "ju"}) {
+	if owner, ok := pod.Controller(); !ok || owner != (Owner{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "ju"}) {
 		t.Errorf("controlled by %v, %v", owner, ok)
 	}
 	var conditions []Condition

@@ -25,6 +25,7 @@ type StatusWrite struct {
 func (w *StatusWrite) Written() *batchv1.Job {
 	job := w.Job.DeepCopy()
 	job.Status = w.Status
+	job.ManagedFields = nil // What is kept of them must not replace what the API server has.
 	return job
 }
 

@@ -72,6 +72,9 @@ func TestTheStandbyTakesOver(t *testing.T) {
 	waitJob(t, namespace, "handed-over", "some pods are done", func(job *batchv1.Job) bool { return job.Status.Succeeded >= 2 })
 	leader.kill()
 	job := waitFinished(t, namespace, "handed-over")
+	if n := standby.metric(t, "jobpolicy_second_controller_writes_total"); n != 0 {
+		t.Errorf("the standby took the leader before it for another controller, %v times", n)
+	}
 	if pods := jobPods(t, job); len(pods) != 12 || job.Status.Succeeded != 12 {
 		t.Errorf("%d pods were made for 12 completions: %s", len(pods), describe(job))
 	}

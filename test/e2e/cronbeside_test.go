@@ -20,7 +20,8 @@ import (
 // the full minute, the two controllers still start its run only once.
 func TestCronJobsBesideTheBuiltinController(t *testing.T) {
 	t.Parallel()
-	w := newCronWorld(t, startBesidePlane(t))
+	_, beside := startBesidePlane(t, "--replace-builtin=false")
+	w := newCronWorld(t, beside)
 	const contested = 6
 	next := untilMinute(15 * time.Second)
 	w.create(t, handedTo(ours, cron("handed-over", everyMinute, "true")))
@@ -76,7 +77,7 @@ func TestCronJobsBesideTheBuiltinController(t *testing.T) {
 
 // startBesidePlane starts a control plane in which the built-in controllers of
 // Jobs and CronJobs run beside the executor.
-func startBesidePlane(t *testing.T) *kubernetes.Clientset {
+func startBesidePlane(t *testing.T, executorArgs ...string) (*cluster.Cluster, *kubernetes.Clientset) {
 	t.Helper()
 	binaries, err := executables.Dir()
 	if err != nil {
@@ -85,7 +86,7 @@ func startBesidePlane(t *testing.T) *kubernetes.Clientset {
 	controllers := strings.NewReplacer(",-job-controller", "", ",-cronjob-controller", "").Replace(cluster.DefaultControllers)
 	beside, err := cluster.Start(t.Context(), cluster.Options{
 		StateDir: t.TempDir(), BinDir: binaries, WithoutEngine: true, ControllerManagerControllers: controllers,
-		ExtraArgs: map[string][]string{cluster.Executor: {"--replace-builtin=false"}},
+		ExtraArgs: map[string][]string{cluster.Executor: executorArgs},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +103,7 @@ func startBesidePlane(t *testing.T) *kubernetes.Clientset {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return beside, client
 }
 
 // An executor that is killed as soon as a Job exists, before or after it has recorded

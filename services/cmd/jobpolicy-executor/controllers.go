@@ -89,12 +89,18 @@ type controllers struct {
 	run   []func(context.Context) error
 	ready []func() error
 	pages map[string]http.Handler
+	// second tells of another controller. It always passes: to restart the executor, or to
+	// let another replica act, would change nothing.
+	second probes.Check
 }
 
 func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, shared controller.Config, report *shadow.Report) (*controllers, error) {
 	c := &controllers{
 		run: []func(context.Context) error{jobs.Run}, ready: []func() error{jobs.Ready},
 		pages: map[string]http.Handler{"GET /debug/decisions": jobs.DecisionsHandler()},
+		second: probes.Check{
+			Name: "second-controller", Note: jobs.SecondController, Run: func(context.Context) error { return nil },
+		},
 	}
 	if report != nil {
 		c.pages["GET /debug/differences"] = report.Handler()

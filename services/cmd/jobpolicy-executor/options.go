@@ -28,6 +28,12 @@ const (
 	noFallback = "none"
 )
 
+// Values of --on-second-controller.
+const (
+	secondReport    = "report"
+	secondStandDown = "stand-down"
+)
+
 // Bounds that the contract sets.
 const (
 	minBackoff = time.Millisecond
@@ -68,6 +74,7 @@ type jobOptions struct {
 	syncBatchPeriod      time.Duration
 	maxPodChanges        int
 	maxUncountedPods     int
+	onSecondController   string
 	gates                featureGates
 }
 
@@ -104,6 +111,7 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.syncBatchPeriod, "sync-batch-period", 200*time.Millisecond, "The shortest time between two reconciles of a busy Job; events meanwhile are handled together. The first event of a quiet Job is handled at once.")
 	fs.IntVar(&o.maxPodChanges, "max-pod-changes-per-sync", 500, "How many pods one reconcile may create or delete. Of a busy NonIndexed Job, it creates at most half as many. 1 to 100000.")
 	fs.IntVar(&o.maxUncountedPods, "max-uncounted-pods", 500, "How many finished pods a Job's status may list at once. 1 to 100000.")
+	fs.StringVar(&o.onSecondController, "on-second-controller", secondReport, "What to do when another controller writes the status of a managed Job, or makes pods for it: report (metric, event, /readyz) or stand-down (also leave the Job alone until no managed Job was touched by another controller for 10 minutes).")
 	fs.Var(&o.gates, "feature-gates", gatesUsage())
 }
 
@@ -145,6 +153,8 @@ func (o *jobOptions) validate() error {
 		}
 	}
 	require(o.managedBy != "", "--managed-by must not be empty")
+	require(o.onSecondController == secondReport || o.onSecondController == secondStandDown,
+		"--on-second-controller must be report or stand-down, is %q", o.onSecondController)
 	require(o.concurrentSyncs >= 1, "--concurrent-job-syncs must be at least 1, is %d", o.concurrentSyncs)
 	require(o.podFailureBackoff >= minBackoff && o.podFailureBackoff <= maxBackoff,
 		"--pod-failure-backoff must be between %s and %s, is %s", minBackoff, maxBackoff, o.podFailureBackoff)

@@ -92,7 +92,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		Gatherer:  registry,
 		Logger:    log,
 		Profiling: o.profiling,
-		Ready:     []probes.Check{ready, engine.check, engine.certificate},
+		Ready:     []probes.Check{ready, engine.check, engine.certificate, all.second},
 		Debug:     all.pages,
 	})
 	return serve(ctx, o, work, web, log)
@@ -164,6 +164,8 @@ func (o *options) newExecutor(shared controller.Config, d executor.Decider, repo
 			GangScheduling:         o.jobs.gates.workloadWithJob,
 		},
 		SyncBatchPeriod: o.jobs.syncBatchPeriod,
+		FieldManager:    name, // The user agent begins with it.
+		StandDown:       o.jobs.onSecondController == secondStandDown,
 	})
 }
 

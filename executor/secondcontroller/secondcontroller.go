@@ -1,0 +1,248 @@
+// Package secondcontroller notices that another controller works on Jobs that the executor
+// manages, above all the built-in Job controller, which somebody left on or an upgrade
+// brought back. Two controllers create each pod twice and overwrite each other's status.
+//
+// The API server records under which name each client writes, its field manager. Two things
+// show another controller, both only while the executor watches: a status of a Job that
+// another field manager wrote, and a pod of a Job that another field manager created or
+// adopted. All replicas of the executor have one name, and what happened before this process
+// began to watch does not count: so neither a restart, nor a second replica, nor Jobs that
+// were moved from another controller are taken for a second one.
+package secondcontroller
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/telemetry"
+)
+
+// EventReason is the reason of the event on a Job on which another controller works, too.
+const EventReason = "SecondController"
+
+// Quiet is how long another controller must not have touched any managed Job to be taken
+// for gone.
+const Quiet = 10 * time.Minute
+
+// At most one event and one line in the log in eventPeriod, after a burst.
+const (
+	eventBurst  = 10
+	eventPeriod = 10 * time.Second
+)
+
+// What another controller did: values of the label what.
+const (
+	wroteStatus = "status"
+	tookPod     = "pod"
+)
+
+// Config is what a Detector is made of.
+type Config struct {
+	// FieldManager is the name that the API server records for writes of the executor.
+	// Empty: other controllers are not noticed.
+	FieldManager string
+	// StandDown: leave the Jobs alone on which another controller works, until it is gone.
+	StandDown bool
+
+	Recorder   record.EventRecorder
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
+}
+
+// Detector remembers on which Jobs another controller works. A nil Detector, that of shadow
+// mode, looks for none.
+type Detector struct {
+	cfg    Config
+	seen   *prometheus.CounterVec
+	stood  *prometheus.GaugeVec
+	report flowcontrol.PassiveRateLimiter
+
+	mu   sync.Mutex
+	jobs map[types.UID]struct{} // with writes by another controller
+	last sighting
+}
+
+// sighting is a write by another controller.
+type sighting struct {
+	manager, did string
+	at           time.Time // elapsed time of this process
+}
+
+// New returns a Detector. It registers the metrics.
+func New(cfg Config) (*Detector, error) {
+	d := &Detector{
+		cfg:  cfg,
+		seen: metrics.Counter("jobpolicy", "second_controller_writes_total", "Writes of another controller that the executor saw: statuses of managed Jobs (status), and pods that it created for them or adopted (pod).", "what"),
+		stood: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Subsystem: "jobpolicy", Name: "jobs_stood_down",
+			Help: "Managed Jobs that the executor leaves alone because another controller works on them.",
+		}, nil),
+		report: flowcontrol.NewTokenBucketPassiveRateLimiter(float32(1/eventPeriod.Seconds()), eventBurst),
+		jobs:   map[types.UID]struct{}{},
+	}
+	if err := metrics.Register(cfg.Registerer, &d.seen); err != nil {
+		return nil, err
+	}
+	if err := metrics.Register(cfg.Registerer, &d.stood); err != nil {
+		return nil, err
+	}
+	for _, what := range []string{wroteStatus, tookPod} {
+		d.seen.WithLabelValues(what) // Exported as 0 before the first one.
+	}
+	d.stood.WithLabelValues()
+	return d, nil
+}
+
+// counted are the fields of a status that only a Job controller writes. Others may add
+// conditions.
+var counted = [][]byte{
+	[]byte(`"f:active"`), []byte(`"f:ready"`), []byte(`"f:terminating"`), []byte(`"f:succeeded"`), []byte(`"f:failed"`),
+	[]byte(`"f:startTime"`), []byte(`"f:uncountedTerminatedPods"`),
+}
+
+// Trim removes the managed fields of a Job, but for who else wrote its status last: one
+// entry without fields. The Job must not be written with it.
+func (d *Detector) Trim(job *batchv1.Job) {
+	entries := job.ManagedFields
+	job.ManagedFields = nil
+	if d == nil || d.cfg.FieldManager == "" {
+		return
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.Subresource != "status" || e.Manager == d.cfg.FieldManager || !countsPods(e.FieldsV1) {
+			continue
+		}
+		if before := otherWriter(job); before != nil && !before.Time.Before(e.Time) {
+			continue
+		}
+		job.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource, Time: e.Time}}
+	}
+}
+
+func countsPods(fields *metav1.FieldsV1) bool {
+	if fields == nil {
+		return true // Trimmed before.
+	}
+	return slices.ContainsFunc(counted, func(f []byte) bool { return bytes.Contains(fields.GetRawBytes(), f) })
+}
+
+// otherWriter returns the entry that Trim left.
+func otherWriter(job *batchv1.Job) *metav1.ManagedFieldsEntry {
+	if job == nil || len(job.ManagedFields) == 0 {
+		return nil
+	}
+	return &job.ManagedFields[0]
+}
+
+// JobSeen compares two versions of a managed Job that the informer showed one after the
+// other. Both were trimmed.
+func (d *Detector) JobSeen(ctx context.Context, old, job *batchv1.Job) {
+	now, before := otherWriter(job), otherWriter(old)
+	if d == nil || old == nil || now == nil || (before != nil && before.Manager == now.Manager && !before.Time.Before(now.Time)) {
+		return
+	}
+	d.sighted(ctx, job, wroteStatus, sighting{manager: now.Manager, did: "it wrote the status"})
+}
+
+// PodSeen takes a pod of a managed Job that the Job got while the executor watched.
+func (d *Detector) PodSeen(ctx context.Context, job *batchv1.Job, pod *podcache.Pod) {
+	owner, _ := pod.Controller()
+	if d == nil || d.cfg.FieldManager == "" || owner.SetBy == "" || owner.SetBy == d.cfg.FieldManager {
+		return
+	}
+	d.sighted(ctx, job, tookPod, sighting{manager: owner.SetBy, did: "it created or adopted pod " + pod.Name})
+}
+
+// sighted counts what another controller did. The first time for each Job it also says so,
+// in the log and as an event on the Job.
+func (d *Detector) sighted(ctx context.Context, job *batchv1.Job, what string, s sighting) {
+	d.seen.WithLabelValues(what).Inc()
+	s.at = time.Now()
+	d.mu.Lock()
+	_, known := d.jobs[job.UID]
+	d.jobs[job.UID] = struct{}{}
+	s.did += " of " + job.Namespace + "/" + job.Name
+	d.last = s
+	d.countStoodDown()
+	d.mu.Unlock()
+	if known || !d.report.TryAccept() {
+		return
+	}
+	consequence := "both act on it, so pods may be created twice"
+	if d.cfg.StandDown {
+		consequence = "this controller leaves the Job alone"
+	}
+	d.cfg.Recorder.Eventf(job, corev1.EventTypeWarning, EventReason, "%s works on this Job, too: %s; %s", s.manager, s.did, consequence)
+	d.cfg.Logger.ErrorContext(ctx, "another controller works on a managed Job",
+		append(telemetry.JobAttrs(job), slog.String("fieldManager", s.manager), slog.String("did", s.did), slog.Bool("standDown", d.cfg.StandDown))...)
+}
+
+// countStoodDown sets the gauge. It is called with the lock held.
+func (d *Detector) countStoodDown() {
+	if d.cfg.StandDown {
+		d.stood.WithLabelValues().Set(float64(len(d.jobs)))
+	}
+}
+
+// StandDown returns how long to leave the Job alone at least, or 0. When no managed Job was
+// touched for so long, the other controller is taken for gone.
+func (d *Detector) StandDown(uid types.UID) time.Duration {
+	if !d.cfg.StandDown {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, known := d.jobs[uid]; !known {
+		return 0
+	}
+	if left := Quiet - time.Since(d.last.at); left > 0 {
+		return left
+	}
+	clear(d.jobs)
+	d.countStoodDown()
+	return 0
+}
+
+// Forget drops a Job that is gone.
+func (d *Detector) Forget(uid types.UID) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.jobs, uid)
+	d.countStoodDown()
+}
+
+// Note says in one line what was seen of other controllers.
+func (d *Detector) Note() string {
+	if d == nil {
+		return "not looked for"
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.last.manager == "" {
+		return "none seen"
+	}
+	ago := time.Since(d.last.at).Round(time.Second)
+	if ago > Quiet {
+		return fmt.Sprintf("none for %s: until then %s worked on managed Jobs", ago, d.last.manager)
+	}
+	return fmt.Sprintf("WARNING: %s works on managed Jobs, too: %s, %s ago", d.last.manager, d.last.did, ago)
+}

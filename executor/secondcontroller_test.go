@@ -1,0 +1,70 @@
+package executor
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Another controller creates a pod for a managed Job. Standing down, the executor asks and
+// writes nothing about this Job until no other controller was seen for a while.
+func TestStandsDownForAJobOfAnotherController(t *testing.T) {
+	cases := map[string]struct {
+		standDown bool
+		maker     string
+		listed    bool // The pod is there before the executor.
+		quiet     bool // The executor leaves the Job alone.
+	}{
+		"another's pod":                  {standDown: true, maker: "kube-controller-manager", quiet: true},
+		"another's pod, and only report": {maker: "kube-controller-manager"},
+		"our own pod":                    {standDown: true, maker: "us"},
+		"another's pod from before":      {standDown: true, maker: "kube-controller-manager", listed: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(testJob())
+				// The fake server records the maker as the API server does.
+				made := func() {
+					must(s.Tracker().Create(podResource, testPod(2), "ns", metav1.CreateOptions{FieldManager: tc.maker}))
+				}
+				if tc.listed {
+					made()
+				}
+				status := &jobpolicyv1.DecideJobResponse{Status: recorded(t, 2)}
+				decider := &script{answers: []answer{
+					func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+						return settled(req, 0), nil
+					},
+					applying(status),
+				}}
+				cfg := testConfig(s, decider)
+				cfg.FieldManager, cfg.StandDown = "us", tc.standDown
+				e := start(t, cfg)
+				time.Sleep(time.Second)
+				if tc.listed {
+					s.replace(podResource, testPod(2, failedPhase))
+				} else {
+					made()
+				}
+				time.Sleep(9 * time.Minute)
+				if wrote := len(s.done()) > 0; wrote == tc.quiet {
+					t.Errorf("after 9 minutes: wrote %v; want a write: %v", s.done(), !tc.quiet)
+				}
+				if warned := strings.HasPrefix(e.SecondController(), "WARNING"); warned != (!tc.listed && name != "our own pod") {
+					t.Errorf("says of a second controller: %s", e.SecondController())
+				}
+				time.Sleep(2 * time.Minute)
+				if diff := cmp.Diff([]string{"update jobs/status"}, s.done()); diff != "" {
+					t.Errorf("writes after the other was quiet (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}

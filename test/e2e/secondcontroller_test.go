@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/deploy/local/cluster"
+)
+
+// Somebody has left the built-in Job controller on, and the executor runs in replace mode.
+// It notices, says so, and leaves the Job to the other: of a Job of many pods it has
+// created the first ones at most.
+func TestStandsDownBesideTheBuiltinController(t *testing.T) {
+	t.Parallel()
+	const completions, parallelism = 12, 2
+	beside, client := startBesidePlane(t, "--replace-builtin", "--on-second-controller=stand-down")
+	ours := &executorProcess{url: beside.ExecutorURL()}
+	if n := ours.metric(t, "jobpolicy_second_controller_writes_total"); n != 0 {
+		t.Errorf("before there is a Job, %v writes of another controller", n)
+	}
+	namespace := newNamespaceOn(t, client)
+	jobs := client.BatchV1().Jobs(namespace)
+	_, err := jobs.Create(t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "contested"},
+		Spec: batchv1.JobSpec{
+			Completions: ptr[int32](completions), Parallelism: ptr[int32](parallelism), Template: shell("sleep 0.3", corev1.RestartPolicyNever),
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var job *batchv1.Job
+	eventually(t, "the built-in controller finishes the Job", func() (bool, string) {
+		job, err = jobs.Get(t.Context(), "contested", metav1.GetOptions{})
+		return err == nil && conditionReason(job, batchv1.JobComplete) != "", describe(job)
+	})
+	if job.Status.Succeeded != completions {
+		t.Errorf("the Job ended with %s", describe(job))
+	}
+	pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]int{}
+	for i := range pods.Items {
+		by[podMaker(&pods.Items[i])]++
+	}
+	if by[cluster.Executor] > parallelism || by[builtInAgent] == 0 || by[""] > 0 {
+		t.Errorf("pods by who created them: %v; want at most %d of the executor's", by, parallelism)
+	}
+	t.Logf("pods by who created them: %v", by)
+
+	eventually(t, "an event on the Job names the other", func() (bool, string) {
+		events, err := client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=SecondController"})
+		if err != nil || len(events.Items) != 1 {
+			return false, "no event"
+		}
+		message := events.Items[0].Message
+		return strings.HasPrefix(message, builtInAgent+" works on this Job, too") && strings.HasSuffix(message, "leaves the Job alone"), message
+	})
+	if n := ours.metric(t, "jobpolicy_second_controller_writes_total"); n == 0 {
+		t.Error("the metric shows no writes of another controller")
+	}
+	code, body := get(beside.ExecutorURL() + "/readyz")
+	if code != http.StatusOK || !strings.Contains(body, "[+] second-controller: ok, WARNING: "+builtInAgent+" works on managed Jobs, too") {
+		t.Errorf("/readyz: %d\n%s", code, body)
+	}
+}
+
+// podMaker is the field manager that created a pod.
+func podMaker(pod *corev1.Pod) string {
+	i := slices.IndexFunc(pod.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource == "" })
+	if i < 0 {
+		return ""
+	}
+	return pod.ManagedFields[i].Manager
+}
