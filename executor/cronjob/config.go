@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -27,6 +28,9 @@ type Config struct {
 	// TimeZone is the time zone of schedules that name none, an IANA name. Default
 	// UTC.
 	TimeZone string
+	// Shadow takes the differences from the built-in controller. With it, the Controller only
+	// compares: it writes nothing, and ManagedBy and ReplaceBuiltin do not count.
+	Shadow *shadow.Report
 }
 
 func (c *Config) validate() error {

@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/telemetry"
 )
 
@@ -38,7 +39,9 @@ type Controller struct {
 	base     *controller.Controller
 	queue    *controller.Queue[types.UID]
 	scope    scope
-	applier  *applier
+	live     live
+	applier  *applier       // nil in shadow mode.
+	looker   *shadow.Looker // nil unless in shadow mode.
 	informer cache.SharedIndexInformer
 
 	mu    sync.Mutex
@@ -63,10 +66,16 @@ func New(cfg Config) (*Controller, error) {
 	scope := scope{managedBy: cfg.ManagedBy, replaceBuiltin: cfg.ReplaceBuiltin}
 	c := &Controller{
 		cfg: cfg, base: base, scope: scope, crons: map[types.UID]*cronState{},
+		live:    live{cfg.Client},
 		applier: &applier{live: live{cfg.Client}, base: base, scope: scope, skew: skew},
 	}
+	reconcile := c.Reconcile
+	if cfg.Shadow != nil {
+		reconcile = c.look
+		c.observeOnly(cfg.Shadow)
+	}
 	c.queue = controller.NewQueue(base, controller.Options[types.UID]{
-		Name: metrics.CronJobQueue, Reconcile: c.Reconcile, Describe: c.describe,
+		Name: metrics.CronJobQueue, Reconcile: reconcile, Describe: c.describe,
 	})
 	return c, c.addCaches()
 }

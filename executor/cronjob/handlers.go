@@ -86,6 +86,9 @@ func (c *Controller) cronGone(uid types.UID) {
 	}
 	delete(c.crons, uid)
 	c.queue.Forget(uid)
+	if c.looker != nil {
+		c.looker.Gone(uid)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cron = nil

@@ -59,9 +59,7 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 	if err != nil {
 		return controller.Result{}, err
 	}
-	s.mu.Lock()
-	s.last = d.GetExplanation()
-	s.mu.Unlock()
+	s.decided(d)
 	explain(ctx, c.cfg.Logger, snap, d)
 	again, err := c.applier.apply(ctx, s, snap, d)
 	controller.Applied(ctx, err)
@@ -74,6 +72,13 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 		return controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()), nil
 	}
 	return controller.Result{}, nil
+}
+
+// decided keeps the explanation of a decision, to be shown.
+func (s *cronState) decided(d *jobpolicyv1.DecideCronJobResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = d.GetExplanation()
 }
 
 // warnNotSuspended says why a CronJob that names this controller is left alone.
@@ -138,7 +143,7 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 		if err != nil || seen[ref.UID] {
 			continue // It is not part of the question.
 		}
-		job, err := c.applier.liveJob(ctx, snap.cron.Namespace, ref.Name)
+		job, err := c.live.liveJob(ctx, snap.cron.Namespace, ref.Name)
 		if err != nil {
 			return nil, err
 		}

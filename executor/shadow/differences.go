@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -63,9 +64,16 @@ func OfJob(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) 
 	if n := len(d.GetRelease()); n > 0 {
 		of.add(ReleasePods, "the finalizers of %d pods", n)
 	}
-	if d.GetDeleteJob() != nil {
-		of.add(DeleteJob, "%s", text(d.GetDeleteJob()))
+	return of.found
+}
+
+// OfFinishedJob is the step of a decision about a Job's time to live.
+func OfFinishedJob(d *jobpolicyv1.DecideJobResponse) []Difference {
+	if d.GetDeleteJob() == nil {
+		return nil
 	}
+	of := steps{rule: noRule, why: d.GetExplanation().GetSummary()}
+	of.add(DeleteJob, "due since %s", d.GetDeleteJob().GetDueTime().AsTime().Format(time.RFC3339))
 	return of.found
 }
 
@@ -79,7 +87,7 @@ func OfCronJob(req *jobpolicyv1.DecideCronJobRequest, d *jobpolicyv1.DecideCronJ
 		of.add(DeleteJob, "%s: %s", del.GetName(), del.GetReason())
 	}
 	if create := d.GetCreate(); create != nil {
-		of.add(CreateJob, "%s, scheduled for %s", create.GetName(), create.GetScheduledTime().AsTime().Format("2006-01-02T15:04:05Z"))
+		of.add(CreateJob, "%s, scheduled for %s", create.GetName(), create.GetScheduledTime().AsTime().Format(time.RFC3339))
 	}
 	if d.GetEdits() != nil {
 		of.add(EditCronJob, "%s", text(d.GetEdits()))

@@ -33,11 +33,10 @@ func TestDifferencesOfAJob(t *testing.T) {
 		d    *jobpolicyv1.DecideJobResponse
 		want []Difference
 	}{
-		"settled":  {&jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.New(noon)}, nil},
-		"a pod":    {apply(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}}), []Difference{{CreatePods, "none", `{"count":1}`, "because"}}},
-		"deletion": {apply(&jobpolicyv1.DecideJobResponse{DeleteJob: &jobpolicyv1.DeleteJob{}}), []Difference{{DeleteJob, "none", "{}", "because"}}},
-		"release":  {apply(&jobpolicyv1.DecideJobResponse{Release: [][]byte{{1}}}), []Difference{{ReleasePods, "none", "the finalizers of 1 pods", "because"}}},
-		"events":   {apply(&jobpolicyv1.DecideJobResponse{Events: []*jobpolicyv1.JobEvent{{}}}), nil},
+		"settled": {&jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.New(noon)}, nil},
+		"a pod":   {apply(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}}), []Difference{{CreatePods, "none", `{"count":1}`, "because"}}},
+		"release": {apply(&jobpolicyv1.DecideJobResponse{Release: [][]byte{{1}}}), []Difference{{ReleasePods, "none", "the finalizers of 1 pods", "because"}}},
+		"events":  {apply(&jobpolicyv1.DecideJobResponse{Events: []*jobpolicyv1.JobEvent{{}}}), nil},
 		"the same status": {
 			apply(&jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Active: 1, Ready: &zero}}), nil,
 		},
@@ -54,6 +53,37 @@ func TestDifferencesOfAJob(t *testing.T) {
 				t.Errorf("differences (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestDifferencesOfAFinishedJob(t *testing.T) {
+	keep := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	if got := OfFinishedJob(keep); got != nil {
+		t.Errorf("differences %v of a Job that is kept, want none", got)
+	}
+	want := []Difference{{DeleteJob, "none", "due since 2026-05-04T12:00:00Z", ""}}
+	if diff := cmp.Diff(want, OfFinishedJob(&jobpolicyv1.DecideJobResponse{DeleteJob: &jobpolicyv1.DeleteJob{DueTime: timestamppb.New(noon)}})); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+}
+
+func TestDifferencesOfACronJob(t *testing.T) {
+	req := &jobpolicyv1.DecideCronJobRequest{Status: &jobpolicyv1.CronJobStatus{}}
+	got := OfCronJob(req, &jobpolicyv1.DecideCronJobResponse{
+		Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+		Delete:      []*jobpolicyv1.DeleteJob{{Name: "cron-1"}},
+		Create:      &jobpolicyv1.CreateJob{Name: "cron-2", ScheduledTime: timestamppb.New(noon)},
+		Edits:       &jobpolicyv1.CronJobEdits{Suspend: true},
+		Status:      &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(noon)},
+	})
+	want := []Difference{
+		{DeleteJob, "none", "cron-1: DELETE_JOB_REASON_UNSPECIFIED", ""},
+		{CreateJob, "none", "cron-2, scheduled for 2026-05-04T12:00:00Z", ""},
+		{EditCronJob, "none", `{"suspend":true}`, ""},
+		{WriteStatus, "none", `lastScheduleTime: absent, would be {"lastScheduleTime":"2026-05-04T12:00:00Z"}`, ""},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
 	}
 }
 

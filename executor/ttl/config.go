@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -27,6 +28,9 @@ type Config struct {
 	// ServerNow returns the API server's time as of its last answer, or the zero time
 	// before the first answer. nil: only Now counts.
 	ServerNow func() time.Time
+	// Shadow takes the differences from the built-in controller. With it, the Controller only
+	// compares: it deletes nothing, and ManagedBy and ReplaceBuiltin do not count.
+	Shadow *shadow.Report
 }
 
 func (c *Config) validate() error {

@@ -17,6 +17,7 @@ import (
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 )
@@ -39,6 +40,7 @@ type Controller struct {
 	api        *api.Client
 	delay      prometheus.Histogram // From when a Job was due to be deleted to its deletion.
 	namespaces cache.SharedIndexInformer
+	looker     *shadow.Looker // nil unless in shadow mode.
 }
 
 // jobKey names a Job. Another Job of the same name has another UID (invariant I8).
@@ -68,8 +70,15 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c := &Controller{cfg: cfg, base: base, delay: delay}
 	c.api = &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer, Now: cfg.Now}
+	reconcile := c.Reconcile
+	if cfg.Shadow != nil {
+		reconcile = c.look
+		if err := c.observeOnly(cfg.Shadow); err != nil {
+			return nil, err
+		}
+	}
 	c.queue = controller.NewQueue(base, controller.Options[jobKey]{
-		Name: metrics.TTLQueue, Reconcile: c.Reconcile, Describe: jobKey.describe,
+		Name: metrics.TTLQueue, Reconcile: reconcile, Describe: jobKey.describe,
 	})
 	return c, c.addCaches()
 }

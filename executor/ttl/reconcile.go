@@ -19,19 +19,28 @@ import (
 
 // Reconcile deletes a finished Job if its time to live is over.
 func (c *Controller) Reconcile(ctx context.Context, key jobKey) (controller.Result, error) {
-	obj, exists, err := c.cfg.Jobs.GetStore().GetByKey(key.namespace + "/" + key.name)
-	if err != nil || !exists {
+	job, err := c.finished(key)
+	if err != nil || job == nil {
 		return controller.Result{}, err
-	}
-	job := obj.(*batchv1.Job)
-	if job.UID != key.uid || !c.managed(job) || !c.limited(job) {
-		return controller.Result{}, nil
 	}
 	ctx, end := c.base.RootSpan(ctx, telemetry.SpanTTLReconciled,
 		telemetry.AttrNamespace.String(job.Namespace), telemetry.AttrJobName.String(job.Name), telemetry.AttrJobUID.String(string(job.UID)))
 	result, err := c.reconcile(ctx, key, job)
 	end(err)
 	return result, err
+}
+
+// finished is the Job if it has finished, is managed, and may have a time to live; nil if not.
+func (c *Controller) finished(key jobKey) (*batchv1.Job, error) {
+	obj, exists, err := c.cfg.Jobs.GetStore().GetByKey(key.namespace + "/" + key.name)
+	if err != nil || !exists {
+		return nil, err
+	}
+	job := obj.(*batchv1.Job)
+	if job.UID != key.uid || !c.managed(job) || !c.limited(job) {
+		return nil, nil
+	}
+	return job, nil
 }
 
 func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job) (controller.Result, error) {

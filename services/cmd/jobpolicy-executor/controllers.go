@@ -112,18 +112,18 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 	if certs != nil {
 		c.run = append(c.run, certs.Run)
 	}
-	if o.controllers.enabled(cronJobController) && report == nil {
+	if o.controllers.enabled(cronJobController) {
 		shared.Workers = o.controllers.cronWorkers
-		crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: o.controllers.timeZone})
+		crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: o.controllers.timeZone, Shadow: report})
 		if err != nil {
 			return nil, err
 		}
 		c.run, c.ready = append(c.run, crons.Run), append(c.ready, crons.Ready)
 		c.pages["GET /debug/cronjobs"] = crons.TableHandler()
 	}
-	if o.controllers.enabled(ttlController) && report == nil {
+	if o.controllers.enabled(ttlController) {
 		shared.Workers = o.controllers.ttlWorkers
-		finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: client.Clock.Now})
+		finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: client.Clock.Now, Shadow: report})
 		if err != nil {
 			return nil, err
 		}

@@ -12,11 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/test/conformance/virtual"
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-const namespace = "case"
+const (
+	namespace = "case"
+	byShadow  = "shadow"
+)
 
 // A player is one implementation, and how it plays.
 type player struct {
@@ -24,6 +28,8 @@ type player struct {
 	late    virtual.Latenesses
 	// seed decides how long messages take.
 	seed uint64
+	// shadow takes what our controllers in shadow mode report beside it. nil: they do not run.
+	shadow *shadow.Report
 }
 
 // A side is an API server in memory with one pair of controllers, in a bubble, and
@@ -35,6 +41,7 @@ type side struct {
 	engine  *virtual.Engine
 	program virtual.Program
 	process *virtual.Process
+	beside  *virtual.Process // The shadow; nil if there is none.
 
 	mu     sync.Mutex
 	cron   *batchv1.CronJob
@@ -59,14 +66,27 @@ func (p player) raise(ctx context.Context) (*side, error) {
 }
 
 // wake starts the controllers, as they are after a restart.
-func (s *side) wake() { s.process = s.plane.Start("cronjob-controller", s.program, s.late) }
+func (s *side) wake() {
+	s.process = s.plane.Start("cronjob-controller", s.program, s.late)
+	if s.shadow != nil {
+		s.beside = s.plane.Start(byShadow, virtual.ShadowCronJobs(s.engine, s.shadow, slog.New(slog.DiscardHandler)), nil)
+	}
+}
 
 // sleep ends them.
-func (s *side) sleep() { s.process.Kill() }
+func (s *side) sleep() {
+	s.process.Kill()
+	if s.beside != nil {
+		s.beside.Kill()
+	}
+}
 
 func (s *side) observe(w apiserver.Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if w.By == byShadow {
+		s.plane.Note("the shadow has written " + w.Key.String())
+	}
 	object, gone := w.New, w.New == nil
 	if gone {
 		object = w.Old

@@ -128,6 +128,16 @@ func ShadowJobs(e executor.Decider, report *shadow.Report, log *slog.Logger) Pro
 // OurCronJobs are our controllers of CronJobs and of times to live, in place of the
 // built-in ones.
 func OurCronJobs(e *Engine, log *slog.Logger) Program {
+	return e.cronJobs(log, nil)
+}
+
+// ShadowCronJobs are the same in shadow mode, beside the built-in controllers. They tell
+// the report.
+func ShadowCronJobs(e *Engine, report *shadow.Report, log *slog.Logger) Program {
+	return e.cronJobs(log, report)
+}
+
+func (e *Engine) cronJobs(log *slog.Logger, report *shadow.Report) Program {
 	return func(ctx context.Context, cfg *rest.Config) error {
 		client, err := kubernetes.NewForConfig(cfg)
 		if err != nil {
@@ -135,7 +145,7 @@ func OurCronJobs(e *Engine, log *slog.Logger) Program {
 		}
 		factory := informers.NewSharedInformerFactory(client, 0)
 		jobs := factory.Batch().V1().Jobs().Informer()
-		run, err := e.besideJobs(client, jobs, log)
+		run, err := e.besideJobs(client, jobs, log, report)
 		if err != nil {
 			return err
 		}
@@ -152,15 +162,15 @@ func OurCronJobs(e *Engine, log *slog.Logger) Program {
 	}
 }
 
-func (e *Engine) besideJobs(client kubernetes.Interface, jobs cache.SharedIndexInformer, log *slog.Logger) ([]func(context.Context) error, error) {
+func (e *Engine) besideJobs(client kubernetes.Interface, jobs cache.SharedIndexInformer, log *slog.Logger, report *shadow.Report) ([]func(context.Context) error, error) {
 	shared := controller.Config{
 		Client: client, ManagedBy: ManagedBy, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log},
 	}
-	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: e, Jobs: jobs})
+	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: e, Jobs: jobs, Shadow: report})
 	if err != nil {
 		return nil, err
 	}
-	finished, err := ttl.New(ttl.Config{Config: shared, Decider: e, Jobs: jobs})
+	finished, err := ttl.New(ttl.Config{Config: shared, Decider: e, Jobs: jobs, Shadow: report})
 	return []func(context.Context) error{crons.Run, finished.Run}, err
 }
 

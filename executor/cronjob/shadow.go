@@ -1,0 +1,55 @@
+package cronjob
+
+import (
+	"context"
+	"errors"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/shadow"
+)
+
+// observeOnly makes the Controller one that asks the same questions about the CronJobs of
+// the built-in controller, and has nothing to apply an answer with.
+func (c *Controller) observeOnly(report *shadow.Report) {
+	c.base.Recorder = &record.FakeRecorder{}
+	c.scope = scope{managedBy: batchv1.JobControllerName, replaceBuiltin: true}
+	c.applier = nil
+	c.looker = report.NewLooker()
+}
+
+// look is Reconcile in shadow mode.
+func (c *Controller) look(ctx context.Context, uid types.UID) (controller.Result, error) {
+	s, ok := c.known(uid)
+	if !ok {
+		return controller.Result{}, nil
+	}
+	cron := s.current()
+	if cron == nil || !c.scope.managed(cron) {
+		c.looker.Gone(uid)
+		return controller.Result{}, nil
+	}
+	object := shadow.Object{Type: shadow.TypeCronJob, Namespace: cron.Namespace, Name: cron.Name, UID: uid}
+	return c.looker.Look(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return c.compare(ctx, s) })
+}
+
+// compare asks, and says what the decision would change.
+func (c *Controller) compare(ctx context.Context, s *cronState) (shadow.Answer, error) {
+	snap, d, err := c.decide(ctx, s)
+	if errors.Is(err, errGone) {
+		return shadow.Answer{}, nil
+	}
+	if err != nil {
+		return shadow.Answer{}, err
+	}
+	s.decided(d)
+	s.recorded(snap.jobs) // Only until the watch has shown them do they count as seen.
+	answer := shadow.Answer{Differences: shadow.OfCronJob(snap.req, d)}
+	if d.GetRequeueTime() != nil {
+		answer.Next = controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()).RequeueAfter
+	}
+	return answer, nil
+}

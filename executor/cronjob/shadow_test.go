@@ -1,0 +1,50 @@
+package cronjob
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/executor/shadow"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// always is a Decider that gives the same answer to every question.
+type always struct{ answer answer }
+
+func (a always) DecideCronJob(_ context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	d := a.answer(req)
+	d.RequestId = req.GetRequestId()
+	return d, nil
+}
+
+func TestAShadowReportsARunThatDidNotStartAndStartsNone(t *testing.T) {
+	report, err := shadow.NewReport(shadow.Config{Rest: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handedOver := testCron(func(c *batchv1.CronJob) {
+		c.Name, c.UID = "ours", testUID(2)
+		c.Annotations = map[string]string{AnnotationManagedBy: us}
+	})
+	s := newServer(testCron(), handedOver)
+	due := always{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+		return &jobpolicyv1.DecideCronJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+			Create:      &jobpolicyv1.CreateJob{Name: "cron-1", ScheduledTime: timestamppb.New(created)},
+			Events:      []*jobpolicyv1.JobEvent{{Reason: "Started"}},
+		}
+	}}
+	start(t, s, due, func(c *Config) { c.Shadow = report })
+	eventually(t, "the difference", func() bool { return len(report.Entries()) > 0 })
+	if got := report.Entries(); len(got) != 1 || got[0].Kind != shadow.CreateJob || got[0].Name != "cron" {
+		t.Errorf("differences %+v, want one, of the built-in controller's CronJob", got)
+	}
+	if done := s.Done(); len(done) != 0 {
+		t.Errorf("writes %v, want none", done)
+	}
+}

@@ -1,0 +1,50 @@
+package ttl
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/shadow"
+)
+
+// observeOnly makes the Controller one that asks about the finished Jobs of the built-in
+// controller, which are all, and deletes none.
+func (c *Controller) observeOnly(report *shadow.Report) error {
+	c.base.Recorder = &record.FakeRecorder{}
+	c.cfg.ReplaceBuiltin = true
+	c.looker = report.NewLooker()
+	_, err := c.cfg.Jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		if job, ok := controller.Deleted[*batchv1.Job](obj); ok {
+			c.looker.Gone(job.UID)
+		}
+	}})
+	if err != nil {
+		return fmt.Errorf("job handler: %w", err)
+	}
+	return nil
+}
+
+// look is Reconcile in shadow mode.
+func (c *Controller) look(ctx context.Context, key jobKey) (controller.Result, error) {
+	job, err := c.finished(key)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if job == nil {
+		c.looker.Gone(key.uid)
+		return controller.Result{}, nil
+	}
+	object := shadow.Object{Type: shadow.TypeFinishedJob, Namespace: key.namespace, Name: key.name, UID: key.uid}
+	return c.looker.Look(ctx, object, func(ctx context.Context) (shadow.Answer, error) {
+		d, err := c.ask(ctx, job)
+		if err != nil {
+			return shadow.Answer{}, err
+		}
+		return shadow.Answer{Differences: shadow.OfFinishedJob(d), Next: c.later(d).RequeueAfter}, nil
+	})
+}
