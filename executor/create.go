@@ -10,7 +10,6 @@ import (
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/gang"
 	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -23,11 +22,11 @@ func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods,
 		return nil
 	}
 	job := gang.InPodGroup(newest(s, snap), podGroup)
-	plan := creationPlan(job, d.GetCreate())
+	pods := wire.NewPods(job, d.GetCreate())
 	reason := creationReason(job, d.GetCreate(), snap.req.GetPods().GetTerminating())
 	var some atomic.Bool
-	err := s.Writes.Create.Do(ctx, len(plan), func(ctx context.Context, i int) error {
-		err := calls.Create(ctx, job, newPod(job, plan[i].index, plan[i].failures), plan[i].index)
+	err := s.Writes.Create.Do(ctx, len(pods), func(ctx context.Context, i int) error {
+		err := calls.Create(ctx, job, pods[i].From(job), pods[i].Index)
 		switch {
 		case err == nil:
 			some.Store(true)
@@ -50,32 +49,4 @@ func newest(s *state.Job, snap snapshot) *batchv1.Job {
 		return job
 	}
 	return snap.job
-}
-
-// creation is a pod to create.
-type creation struct {
-	index    int32
-	failures *jobpolicyv1.IndexFailureCount
-}
-
-func creationPlan(job *batchv1.Job, d *jobpolicyv1.CreatePods) []creation {
-	plan := make([]creation, 0, d.GetCount())
-	if !wire.Indexed(job) {
-		for range d.GetCount() {
-			plan = append(plan, creation{index: tracker.NoIndex})
-		}
-		return plan
-	}
-	failures := map[int32]*jobpolicyv1.IndexFailureCount{}
-	for _, f := range d.GetFailureCounts() {
-		failures[f.GetIndex()] = f
-	}
-	wire.EachIndex(d.GetIndexes(), func(ix int32) {
-		c := creation{index: ix, failures: failures[ix]}
-		if c.failures == nil && job.Spec.BackoffLimitPerIndex != nil {
-			c.failures = &jobpolicyv1.IndexFailureCount{Index: ix}
-		}
-		plan = append(plan, c)
-	})
-	return plan
 }

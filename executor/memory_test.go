@@ -14,11 +14,12 @@ import (
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 )
 
 // runningPod is a pod of an Indexed Job as a kubelet reports it.
 func runningPod(job *batchv1.Job, n int) *corev1.Pod {
-	pod := newPod(job, int32(n), nil)
+	pod := wire.NewPod{Index: int32(n)}.From(job)
 	pod.Name, pod.UID, pod.ResourceVersion = fmt.Sprintf("job-%d-abcde", n), testUID(n), strconv.Itoa(1_000_000+n)
 	pod.CreationTimestamp = metav1.Now()
 	pod.Spec.NodeName = fmt.Sprintf("node-%d", n%1000)

@@ -10,12 +10,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"jobpolicy.dev/executor/telemetry"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/proto/unknown"
+	"jobpolicy.dev/proto/answer"
 )
 
 var (
@@ -31,38 +28,12 @@ var (
 // engineLogPeriod is how often it is logged that the engine still does not answer.
 const engineLogPeriod = 30 * time.Second
 
-// answers finds what is unknown in an answer, and could be a step that comes before
-// others. Not looked at is what only explains, and follow_up, of which the contract says
-// what to do with an unknown value.
-var answers = unknown.NewFinder(
-	[]protoreflect.FullName{
-		"jobpolicy.v1.DecideJobResponse.explanation",
-		"jobpolicy.v1.DecideJobResponse.follow_up",
-		"jobpolicy.v1.DecideCronJobResponse.explanation",
-		"jobpolicy.v1.DecideCronJobResponse.follow_up",
-		"jobpolicy.v1.DeletePod.reason",
-		"jobpolicy.v1.DeleteJob.reason",
-		"jobpolicy.v1.Verdict.rule",
-	},
-	&jobpolicyv1.DecideJobResponse{}, &jobpolicyv1.DecideCronJobResponse{},
-)
-
-// A Request is a message to the engine.
-type Request interface{ GetRequestId() string }
-
-// A Response is the engine's answer.
-type Response interface {
-	proto.Message
-	GetRequestId() string
-	GetDisposition() jobpolicyv1.Disposition
-}
-
 // Ask calls the engine, for at most Config.DecisionTimeout, and checks that the
 // answer belongs to the request. Its errors are ErrEngine, ErrRejected or
 // ErrBadAnswer; the gRPC status of a failed call can be read with status.Code. When
 // the engine answers again after it was away, the keys that back off because of that
 // are reconciled at once.
-func Ask[Q Request, A Response](ctx context.Context, c *Controller, decide func(context.Context, Q) (A, error), req Q) (_ A, err error) {
+func Ask[Q answer.Request, A answer.Decision](ctx context.Context, c *Controller, decide func(context.Context, Q) (A, error), req Q) (_ A, err error) {
 	ctx, end := c.Span(ctx, telemetry.SpanDecisionRequested, telemetry.AttrRequestID.String(req.GetRequestId()))
 	defer func() { end(err) }()
 	timed, cancel := context.WithTimeout(ctx, c.DecisionTimeout)
@@ -74,14 +45,8 @@ func Ask[Q Request, A Response](ctx context.Context, c *Controller, decide func(
 		return none, c.engineFailed(ctx, err)
 	}
 	c.engineAnswered(ctx)
-	switch disposition := d.GetDisposition(); {
-	case d.GetRequestId() != req.GetRequestId():
-		return none, fmt.Errorf("asked %q, got the answer to %q: %w", req.GetRequestId(), d.GetRequestId(), ErrBadAnswer)
-	case disposition == jobpolicyv1.Disposition_DISPOSITION_UNSPECIFIED || jobpolicyv1.Disposition_name[int32(disposition)] == "":
-		return none, fmt.Errorf("disposition %v is unknown: %w", disposition, ErrBadAnswer)
-	}
-	if found := answers.Find(d); found != nil {
-		return none, fmt.Errorf("%s %s: %w", found.Path, found.What, ErrBadAnswer)
+	if err := answer.Check(req, d); err != nil {
+		return none, fmt.Errorf("%w: %w", err, ErrBadAnswer)
 	}
 	return d, nil
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -53,7 +54,7 @@ func (r *recording) flush() {
 
 // recordExchange records a call of the engine. Calls of methods that decide nothing have
 // no record.
-func recordExchange[Q Request, A Response](ctx context.Context, c *Controller, req Q, answer A, err error) {
+func recordExchange[Q answer.Request, A answer.Decision](ctx context.Context, c *Controller, req Q, answer A, err error) {
 	r := recordingOf(ctx)
 	if r == nil {
 		return

@@ -5,6 +5,7 @@
 //     a Job's status of a decided one.
 //   - CronJobSpec, CronJobStatus and OwnedJob make messages of a CronJob and its Jobs.
 //   - Pod makes of a pod what policy reads of it; PodPhase and PodFailure are parts.
+//   - NewPods makes the pods that a decision creates of a Job's template.
 //   - UIDBytes, Timestamp, Text, Annotation and ParseIndexes convert single values.
 //
 // The API server stores values that the contract does not allow, such as a time in

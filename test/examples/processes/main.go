@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -11,19 +9,17 @@ import (
 	"log"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"syscall"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine/snapshot"
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
@@ -35,8 +31,9 @@ func main() {
 	flag.Parse()
 	runtime.LockOSThread() // Processes die with the thread that starts them: see start.
 	j := load(*file)
-	policy := jobpolicyv1grpc.NewPolicyServiceClient(dial(*engine, *certificates))
-	c := &controller{engine: policy, job: j, processes: map[string]*os.Process{}, ends: make(chan func())}
+	conn, err := jobpolicyv1grpc.Dial(*engine, *certificates)
+	check(err)
+	c := &controller{engine: jobpolicyv1grpc.NewPolicyServiceClient(conn), job: j, processes: map[string]*os.Process{}, ends: make(chan func())}
 	check(c.run(context.Background()))
 	fmt.Println("the Job is", j.outcome())
 }
@@ -114,11 +111,12 @@ func (c *controller) decide(ctx context.Context, active bool) (*jobpolicyv1.Deci
 	request.Job = &jobpolicyv1.JobRef{Uid: []byte("job"), Name: "job"}
 	request.Settings = &jobpolicyv1.Settings{AtomicRelease: true, PodNoun: "task"}
 	decision, err := c.engine.DecideJob(ctx, request)
+	if err == nil {
+		err = answer.Check(request, decision)
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case decision.GetRequestId() != request.GetRequestId():
-		return nil, errors.New("the answer is to another request")
 	case decision.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE && !active:
 		return c.decide(ctx, true)
 	case decision.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY, decision.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED:
@@ -249,21 +247,6 @@ func check(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-// dial connects over mutual TLS, with the contract's limit on messages.
-func dial(engine, certificates string) *grpc.ClientConn {
-	own, err := tls.LoadX509KeyPair(filepath.Join(certificates, "tls.crt"), filepath.Join(certificates, "tls.key"))
-	check(err)
-	authority, err := os.ReadFile(filepath.Join(certificates, "ca.crt"))
-	check(err)
-	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM(authority)
-	conn, err := grpc.NewClient(engine,
-		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{own}, RootCAs: trusted})),
-		grpc.WithDefaultCallOptions(grpc.WaitForReady(true), grpc.MaxCallRecvMsgSize(16<<20), grpc.MaxCallSendMsgSize(16<<20)))
-	check(err)
-	return conn
 }
 
 // load reads the file of a Job.

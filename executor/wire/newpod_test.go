@@ -1,4 +1,4 @@
-package executor
+package wire
 
 import (
 	"strings"
@@ -9,23 +9,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 func TestNewPodsAreMadeOfTheTemplate(t *testing.T) {
 	yes := true
-	owner := []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: testUID(1), Controller: &yes, BlockOwnerDeletion: &yes}}
+	owner := []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "1", Controller: &yes, BlockOwnerDeletion: &yes}}
 	index := corev1.EnvVar{Name: "JOB_COMPLETION_INDEX", ValueFrom: &corev1.EnvVarSource{
 		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['batch.kubernetes.io/job-completion-index']"},
 	}}
 	own := corev1.EnvVar{Name: "JOB_COMPLETION_INDEX", Value: "mine"}
-	job := testJob(func(j *batchv1.Job) {
-		j.Spec.Template.Annotations = map[string]string{"a": "b"}
-		j.Spec.Template.Finalizers = []string{"example.com/f"}
-		j.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "i"}}
-		j.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c"}, {Name: "own", Env: []corev1.EnvVar{own}}}
-	})
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job", UID: "1"}}
+	job.Spec.Template = corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{"job": "1"}, Annotations: map[string]string{"a": "b"}, Finalizers: []string{"example.com/f"},
+		},
+		Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{{Name: "i"}},
+			Containers:     []corev1.Container{{Name: "c"}, {Name: "own", Env: []corev1.EnvVar{own}}},
+		},
+	}
 	plain := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", GenerateName: "job-", Labels: map[string]string{"job": "1"}, Annotations: map[string]string{"a": "b"},
@@ -50,7 +54,7 @@ func TestNewPodsAreMadeOfTheTemplate(t *testing.T) {
 		failures *jobpolicyv1.IndexFailureCount
 		want     *corev1.Pod
 	}{
-		"without an index": {index: tracker.NoIndex, want: plain},
+		"without an index": {index: podcache.NoIndex, want: plain},
 		"with an index":    {index: 7, want: withIndex(nil)},
 		"the first of its index, with a limit by index": {
 			index: 7, failures: &jobpolicyv1.IndexFailureCount{}, want: withIndex(map[string]string{"job-index-failure-count": "0"}),
@@ -63,7 +67,7 @@ func TestNewPodsAreMadeOfTheTemplate(t *testing.T) {
 	before := job.DeepCopy()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, newPod(job, tc.index, tc.failures)); diff != "" {
+			if diff := cmp.Diff(tc.want, NewPod{Index: tc.index, failures: tc.failures}.From(job)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -1,4 +1,4 @@
-package executor
+package wire
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -21,11 +21,46 @@ const (
 	maxGenerateName = 58
 )
 
-// newPod makes a pod of the Job's template, to be sent and not to be changed: it
-// shares with the template what is the same in all pods. index is tracker.NoIndex unless the
-// Job is Indexed; failures is what the pod inherits from the one before it, nil
-// if the Job does not limit failures by index.
-func newPod(job *batchv1.Job, index int32, failures *jobpolicyv1.IndexFailureCount) *corev1.Pod {
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
+
+// NewPod is a pod that a decision creates.
+type NewPod struct {
+	// Index is the pod's completion index; podcache.NoIndex unless the Job is Indexed.
+	Index int32
+	// failures is what the pod inherits from the one before it; nil if the Job does
+	// not limit failures by index.
+	failures *jobpolicyv1.IndexFailureCount
+}
+
+// NewPods lists the pods that a decision creates, those of an Indexed Job in ascending
+// order.
+func NewPods(job *batchv1.Job, create *jobpolicyv1.CreatePods) []NewPod {
+	pods := make([]NewPod, 0, create.GetCount())
+	if !Indexed(job) {
+		for range create.GetCount() {
+			pods = append(pods, NewPod{Index: podcache.NoIndex})
+		}
+		return pods
+	}
+	failures := map[int32]*jobpolicyv1.IndexFailureCount{}
+	for _, f := range create.GetFailureCounts() {
+		failures[f.GetIndex()] = f
+	}
+	EachIndex(create.GetIndexes(), func(ix int32) {
+		p := NewPod{Index: ix, failures: failures[ix]}
+		if p.failures == nil && job.Spec.BackoffLimitPerIndex != nil {
+			p.failures = &jobpolicyv1.IndexFailureCount{Index: ix}
+		}
+		pods = append(pods, p)
+	})
+	return pods
+}
+
+// From makes the pod of the Job's template, with the tracking finalizer, the Job as its
+// controller, and its index in all places where programs look for it. It shares with
+// the template what is the same in all pods, so the pod is to be sent and not to be
+// changed.
+func (p NewPod) From(job *batchv1.Job) *corev1.Pod {
 	template := &job.Spec.Template
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -38,11 +73,11 @@ func newPod(job *batchv1.Job, index int32, failures *jobpolicyv1.IndexFailureCou
 		},
 		Spec: template.Spec,
 	}
-	if index != tracker.NoIndex {
-		setIndex(pod, job.Name, index)
+	if p.Index != podcache.NoIndex {
+		setIndex(pod, job.Name, p.Index)
 	}
-	if failures != nil {
-		setFailureCounts(pod, failures)
+	if p.failures != nil {
+		setFailureCounts(pod, p.failures)
 	}
 	return pod
 }

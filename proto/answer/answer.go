@@ -1,0 +1,70 @@
+// Package answer checks what every caller of the engine has to check before it carries
+// a decision out.
+package answer
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/unknown"
+)
+
+// A Request is a DecideJobRequest or a DecideCronJobRequest.
+type Request interface{ GetRequestId() string }
+
+// A Decision is a DecideJobResponse or a DecideCronJobResponse.
+type Decision interface {
+	proto.Message
+	GetRequestId() string
+	GetDisposition() jobpolicyv1.Disposition
+}
+
+// decisions finds what is unknown in a decision, and could be a step that comes before
+// others. Not looked at is what only explains, and follow_up, of which the contract says
+// what to do with an unknown value.
+var decisions = unknown.NewFinder(
+	[]protoreflect.FullName{
+		"jobpolicy.v1.DecideJobResponse.explanation",
+		"jobpolicy.v1.DecideJobResponse.follow_up",
+		"jobpolicy.v1.DecideCronJobResponse.explanation",
+		"jobpolicy.v1.DecideCronJobResponse.follow_up",
+		"jobpolicy.v1.DeletePod.reason",
+		"jobpolicy.v1.DeleteJob.reason",
+		"jobpolicy.v1.Verdict.rule",
+	},
+	&jobpolicyv1.DecideJobResponse{}, &jobpolicyv1.DecideCronJobResponse{},
+)
+
+// Check returns an error for a decision of which nothing may be carried out: it belongs
+// to another request, or has something that this version of the contract does not know.
+func Check(request Request, decision Decision) error {
+	disposition := decision.GetDisposition()
+	switch {
+	case decision.GetRequestId() != request.GetRequestId():
+		return fmt.Errorf("asked %q, got the answer to %q", request.GetRequestId(), decision.GetRequestId())
+	case disposition == jobpolicyv1.Disposition_DISPOSITION_UNSPECIFIED || jobpolicyv1.Disposition_name[int32(disposition)] == "":
+		return fmt.Errorf("disposition %v is unknown", disposition)
+	}
+	if found := decisions.Find(decision); found != nil {
+		return fmt.Errorf("%s %s", found.Path, found.What)
+	}
+	return nil
+}
+
+// Next returns when to ask again if nothing changes, after a decision of DecideJob was
+// carried out in full; the zero time: only at a change. What was released must be
+// visible to the caller by then.
+func Next(decision *jobpolicyv1.DecideJobResponse, now time.Time) time.Time {
+	switch decision.GetFollowUp() {
+	case jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED:
+		return now
+	}
+	if decision.GetRequeueTime() == nil {
+		return time.Time{}
+	}
+	return decision.GetRequeueTime().AsTime()
+}

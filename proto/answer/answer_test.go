@@ -1,0 +1,42 @@
+package answer
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+func TestCheck(t *testing.T) {
+	cases := map[string]struct {
+		change func(*jobpolicyv1.DecideJobResponse)
+		want   string
+	}{
+		"an answer to carry out":   {func(*jobpolicyv1.DecideJobResponse) {}, ""},
+		"an answer to another":     {func(d *jobpolicyv1.DecideJobResponse) { d.RequestId = "8" }, `asked "7", got the answer to "8"`},
+		"no disposition":           {func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 0 }, "disposition DISPOSITION_UNSPECIFIED is unknown"},
+		"an unknown disposition":   {func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 99 }, "disposition 99 is unknown"},
+		"an unknown field":         {func(d *jobpolicyv1.DecideJobResponse) { addField(d, 99) }, "99 is the number of an unknown field"},
+		"a field that is ignored":  {func(d *jobpolicyv1.DecideJobResponse) { addField(d, 1000) }, ""},
+		"an unknown follow-up":     {func(d *jobpolicyv1.DecideJobResponse) { d.FollowUp = 99 }, ""},
+		"an unknown delete reason": {func(d *jobpolicyv1.DecideJobResponse) { d.Delete = []*jobpolicyv1.DeletePod{{Reason: 99}} }, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			decision := &jobpolicyv1.DecideJobResponse{RequestId: "7", Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY}
+			tc.change(decision)
+			got := ""
+			if err := Check(&jobpolicyv1.DecideJobRequest{RequestId: "7"}, decision); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func addField(d *jobpolicyv1.DecideJobResponse, number protowire.Number) {
+	d.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), 1))
+}
