@@ -18,13 +18,17 @@ import (
 // kubectlJobpolicy runs the plugin of kubectl on the shared control plane.
 func kubectlJobpolicy(t *testing.T, namespace string, args ...string) (output string, err error) {
 	t.Helper()
+	return plugin(t, append(args, "--kubeconfig", plane.Kubeconfig(), "--namespace", namespace)...)
+}
+
+// plugin runs a command of kubectl jobpolicy that needs no cluster.
+func plugin(t *testing.T, args ...string) (output string, err error) {
+	t.Helper()
 	binaries, err := executables.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, "kubectl-jobpolicy"),
-		append(args, "--kubeconfig", plane.Kubeconfig(), "--namespace", namespace)...)
-	out, err := cmd.CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, "kubectl-jobpolicy"), args...).CombinedOutput()
 	return string(out), err
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ var (
 	traces *collector
 	// auditLog records the requests of the executor.
 	auditLog string
+	// decisionLog is the executor's.
+	decisionLog string
 )
 
 // patience bounds the wait for anything. Machines may be slow; a test that
@@ -66,6 +69,7 @@ func runTests(m *testing.M) (code int, err error) {
 	if auditLog, auditing, err = auditArgs(auditDir, executorUser); err != nil {
 		return 1, err
 	}
+	decisionLog = filepath.Join(auditDir, "decisions.log")
 	telemetry := []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + traces.address,
 		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
@@ -77,7 +81,7 @@ func runTests(m *testing.M) (code int, err error) {
 		Progress: func(p cluster.Progress) { fmt.Fprintln(os.Stderr, p) },
 		ExtraArgs: map[string][]string{
 			cluster.APIServer: auditing,
-			cluster.Executor:  executorArgs,
+			cluster.Executor:  append([]string{"--decision-log=" + decisionLog}, executorArgs...),
 			cluster.Node:      {"--crash-backoff-base=1s"},
 		},
 		ExtraEnv: map[string][]string{cluster.Engine: telemetry, cluster.Executor: telemetry},

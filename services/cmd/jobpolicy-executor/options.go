@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/services/internal/decisionlog"
 	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/tlsfiles"
@@ -50,6 +51,7 @@ type options struct {
 	controllers controllerOptions
 	jobs        jobOptions
 	election    electionOptions
+	log         decisionlog.Options
 
 	httpAddress     string
 	profiling       bool
@@ -88,6 +90,7 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	o.controllers.addFlags(controllers)
 	o.jobs.addFlags(s.Group("Jobs"))
 	o.election.addFlags(s.Group("Leader election"))
+	o.log.AddFlags(s.Group("Decision log"))
 
 	serving := s.Group("Serving")
 	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions, /debug/cronjobs and, with --mode=shadow, /debug/differences on, in plaintext. The last three name Jobs and CronJobs, and answer only clients on the same machine. Empty: serve nothing.")
@@ -117,7 +120,7 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 
 // Validate implements program.Options.
 func (o *options) Validate() error {
-	errs := []error{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate(), o.mode.validate(o)}
+	errs := []error{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate(), o.log.Validate(), o.mode.validate(o)}
 	if o.shutdownTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("--shutdown-timeout must be above 0s, is %s", o.shutdownTimeout))
 	}

@@ -47,7 +47,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	// Who has lost the lease must be gone before somebody else acts.
 	defer func() {
 		if !errors.Is(err, leaderelection.ErrLost) {
-			err = errors.Join(err, flush(tracing))
+			err = errors.Join(err, within(flushTimeout, tracing.Shutdown))
 		}
 	}()
 	tracing.SetGlobal()
@@ -78,7 +78,13 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFollowing()
 	go engine.follow(following)
+	decisions, closeLog, err := o.openLog(ctx, registry, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closeLog(err) }()
 	shared := o.shared(client, seen)
+	shared.DecisionLog = decisions
 	jobs, err := o.newExecutor(shared, engine.decider, report)
 	if err != nil {
 		return err
@@ -111,10 +117,11 @@ func service() telemetry.Service {
 	return telemetry.Service{Name: name, Version: buildinfo.Version()}
 }
 
-func flush(t *telemetry.Tracing) error {
-	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+// within calls what sends the rest of something, for a limited time.
+func within(limit time.Duration, end func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	return t.Shutdown(ctx)
+	return end(ctx)
 }
 
 // clients are those of the controllers.

@@ -84,6 +84,18 @@ func (f *engineFlags) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	s := status.Convert(err)
-	return fmt.Errorf("engine %s: %s: %s", f.target, s.Code(), s.Message())
+	return engineError{f.target, status.Convert(err)}
 }
+
+// An engineError is what a remote engine answered instead of a decision.
+type engineError struct {
+	target string
+	status *status.Status
+}
+
+func (e engineError) Error() string {
+	return fmt.Sprintf("engine %s: %s: %s", e.target, e.status.Code(), e.status.Message())
+}
+
+// GRPCStatus is for status.Code.
+func (e engineError) GRPCStatus() *status.Status { return e.status }

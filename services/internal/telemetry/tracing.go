@@ -126,7 +126,7 @@ func exporterName() string {
 }
 
 func newOTLPExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
-	switch protocol := otlpProtocol(); protocol {
+	switch protocol := protocolOf(envTracesProtocol); protocol {
 	case protocolGRPC:
 		return otlptracegrpc.New(ctx)
 	case protocolHTTP:
@@ -136,8 +136,9 @@ func newOTLPExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	}
 }
 
-func otlpProtocol() string {
-	for _, env := range []string{envTracesProtocol, envProtocol} {
+// protocolOf is the protocol of a signal, which has a variable of its own.
+func protocolOf(signal string) string {
+	for _, env := range []string{signal, envProtocol} {
 		if protocol := os.Getenv(env); protocol != "" {
 			return protocol
 		}
@@ -169,7 +170,7 @@ func newResource(ctx context.Context, s Service) (*resource.Resource, error) {
 	)
 	// A detector with another schema version still returns its attributes.
 	if err != nil && !errors.Is(err, resource.ErrSchemaURLConflict) && !errors.Is(err, resource.ErrPartialResource) {
-		return nil, fmt.Errorf("describe this process for traces: %w", err)
+		return nil, fmt.Errorf("describe this process: %w", err)
 	}
 	return res, nil
 }
@@ -185,7 +186,7 @@ func reportErrors(log *slog.Logger) {
 		last = err.Error()
 		mu.Unlock()
 		if !repeated {
-			log.Warn("traces cannot be exported", "error", err)
+			log.Warn("telemetry cannot be exported", "error", err)
 		}
 	}))
 	otel.SetLogger(logr.FromSlogHandler(log.Handler()))

@@ -133,7 +133,7 @@ func TestCollectorThatIsAwayIsLoggedOnce(t *testing.T) {
 		otel.Handle(io.ErrUnexpectedEOF)
 	}
 	otel.Handle(io.ErrClosedPipe)
-	if got := log.Count("traces cannot be exported"); got != 2 {
+	if got := log.Count("telemetry cannot be exported"); got != 2 {
 		t.Errorf("logged %d times, want once for each of two errors:\n%s", got, log.String())
 	}
 }

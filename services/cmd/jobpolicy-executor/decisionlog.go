@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/leaderelection"
+)
+
+// openLog opens the decision log; nil if there is none. The function that it returns
+// closes the log when run has ended with err, and adds what goes wrong then. Who has
+// lost the lease must be gone at once, so it does not wait for the log.
+func (o *options) openLog(ctx context.Context, registerer prometheus.Registerer, logger *slog.Logger) (controller.DecisionLog, func(err error) error, error) {
+	log, err := o.log.Start(ctx, service(), registerer, logger)
+	if err != nil || log == nil {
+		return nil, func(err error) error { return err }, err
+	}
+	return log, func(err error) error {
+		if errors.Is(err, leaderelection.ErrLost) {
+			return err
+		}
+		return errors.Join(err, within(flushTimeout, log.Close))
+	}, nil
+}

@@ -1,0 +1,7 @@
+// Package decisionlog writes decision logs: what the engine was asked, what it answered,
+// and what became of the answer (jobpolicy.v1.DecisionRecord). A log goes to a file, which
+// is rotated, to standard output, or to an OpenTelemetry collector.
+//
+// Writing never delays a decision. Records wait in a queue of a bounded length, and those
+// that find it full are dropped and counted.
+package decisionlog

@@ -1,0 +1,140 @@
+package decisionlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"math"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// queueLength is how many records may wait to be written.
+const queueLength = 4096
+
+// A sink is where a log goes.
+type sink interface {
+	write(ctx context.Context, record *jobpolicyv1.DecisionRecord) error
+	close(ctx context.Context) error
+}
+
+// Log is a decision log. It implements controller.DecisionLog.
+type Log struct {
+	sink   sink
+	share  uint64 // Objects whose hash is not above it are logged.
+	redact *redactor
+	logger *slog.Logger
+	count  *prometheus.CounterVec
+
+	// mu keeps Record from sending on the closed queue.
+	mu     sync.RWMutex
+	closed bool
+	queue  chan entry
+	ended  chan struct{}
+}
+
+type entry struct {
+	ctx    context.Context
+	record *jobpolicyv1.DecisionRecord
+}
+
+// Results by which records are counted.
+const (
+	resultWritten = "written"
+	resultDropped = "dropped"
+	resultFailed  = "failed"
+)
+
+// start returns a Log that writes to the sink.
+func start(to sink, o *Options, registerer prometheus.Registerer, logger *slog.Logger) (*Log, error) {
+	l := &Log{
+		sink: to, share: uint64(o.Sample * math.MaxUint32), logger: logger,
+		queue: make(chan entry, queueLength), ended: make(chan struct{}),
+		count: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobpolicy_decision_log_records_total",
+			Help: "Records of the decision log: written, dropped because too many waited, or failed to be written.",
+		}, []string{"result"}),
+	}
+	for _, result := range []string{resultWritten, resultDropped, resultFailed} {
+		l.count.WithLabelValues(result)
+	}
+	if err := registerer.Register(l.count); err != nil {
+		return nil, fmt.Errorf("metrics of the decision log: %w", err)
+	}
+	if o.Redact {
+		l.redact = newRedactor()
+	}
+	go l.run()
+	return l, nil
+}
+
+// Record implements controller.DecisionLog.
+func (l *Log) Record(ctx context.Context, record *jobpolicyv1.DecisionRecord) {
+	if hash(record) > l.share {
+		return
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.closed {
+		l.count.WithLabelValues(resultDropped).Inc()
+		return
+	}
+	select {
+	case l.queue <- entry{context.WithoutCancel(ctx), record}:
+	default:
+		l.count.WithLabelValues(resultDropped).Inc()
+	}
+}
+
+// hash draws an object: its log is whole or absent.
+func hash(record *jobpolicyv1.DecisionRecord) uint64 {
+	uid := record.GetJob().GetRequest().GetJob().GetUid()
+	if cron := record.GetCronJob(); cron != nil {
+		uid = cron.GetRequest().GetCronJob().GetUid()
+	}
+	h := fnv.New32a()
+	_, _ = h.Write(uid) // It never fails.
+	return uint64(h.Sum32())
+}
+
+func (l *Log) run() {
+	defer close(l.ended)
+	healthy := true
+	for e := range l.queue {
+		if l.redact != nil {
+			e.record = l.redact.record(e.record)
+		}
+		err := l.sink.write(e.ctx, e.record)
+		if err == nil {
+			l.count.WithLabelValues(resultWritten).Inc()
+			healthy = true
+			continue
+		}
+		l.count.WithLabelValues(resultFailed).Inc()
+		if healthy { // The same failure is told once.
+			l.logger.ErrorContext(e.ctx, "decision log cannot be written", slog.Any("error", err))
+		}
+		healthy = false
+	}
+}
+
+// Close writes what waits, until ctx ends. Records that come later are dropped.
+func (l *Log) Close(ctx context.Context) error {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		close(l.queue)
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.ended:
+		return l.sink.close(ctx)
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("decision log: %d records are lost: %w", len(l.queue), ctx.Err()), l.sink.close(ctx))
+	}
+}

@@ -1,0 +1,333 @@
+package decisionlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/telemetry"
+)
+
+// jobRecord is the nth record of a Job.
+func jobRecord(job byte, n int) *jobpolicyv1.DecisionRecord {
+	return &jobpolicyv1.DecisionRecord{
+		Time: timestamppb.New(timestamppb.Now().AsTime()),
+		Exchange: &jobpolicyv1.DecisionRecord_Job{Job: &jobpolicyv1.JobExchange{
+			Request: &jobpolicyv1.DecideJobRequest{
+				RequestId: fmt.Sprint(n), Job: &jobpolicyv1.JobRef{Uid: append(make([]byte, 15), job), Namespace: "secret-ns", Name: "secret-job"},
+				UnaccountedPods: []*jobpolicyv1.UnaccountedPod{{Failure: &jobpolicyv1.PodFailure{PodName: "secret-pod", ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "secret-main"}}}}},
+			},
+			Response: &jobpolicyv1.DecideJobResponse{RequestId: fmt.Sprint(n), Explanation: &jobpolicyv1.Explanation{Summary: "secret-job waits"}},
+		}},
+		Outcome: jobpolicyv1.ApplyOutcome_APPLY_OUTCOME_FAILED, Failure: "secret-job: quota",
+	}
+}
+
+func options(to string) *Options {
+	return &Options{To: to, Format: formatJSON, Sample: 1, MaxSize: 100, MaxFiles: 5}
+}
+
+// open starts a log, and returns what closes it.
+func open(t *testing.T, o *Options) (*Log, func()) {
+	t.Helper()
+	log, err := o.Start(t.Context(), telemetry.Service{Name: "test"}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log, func() {
+		t.Helper()
+		if err := log.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func readFile(t *testing.T, name string) (records []*jobpolicyv1.DecisionRecord) {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for record, err := range Read(file) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, record)
+	}
+	return records
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	for _, format := range []string{formatJSON, formatBinary} {
+		t.Run(format, func(t *testing.T) {
+			o := options(filepath.Join(t.TempDir(), "new folder", "decisions.log"))
+			o.Format = format
+			log, end := open(t, o)
+			var want []*jobpolicyv1.DecisionRecord
+			for n := range 300 {
+				want = append(want, jobRecord(1, n))
+				log.Record(t.Context(), want[n])
+			}
+			end()
+			if diff := cmp.Diff(want, readFile(t, o.To), protocmp.Transform()); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+			if got := testutil.ToFloat64(log.count.WithLabelValues(resultWritten)); got != 300 {
+				t.Errorf("%v are counted as written, want 300", got)
+			}
+		})
+	}
+}
+
+// A process that is killed leaves half a record. What is before it can be read.
+func TestATruncatedLogIsReadUpToItsEnd(t *testing.T) {
+	for _, format := range []string{formatJSON, formatBinary} {
+		t.Run(format, func(t *testing.T) {
+			o := options(filepath.Join(t.TempDir(), "decisions.log"))
+			o.Format = format
+			log, end := open(t, o)
+			log.Record(t.Context(), jobRecord(1, 1))
+			log.Record(t.Context(), jobRecord(1, 2))
+			end()
+			whole, err := os.ReadFile(o.To)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := 0
+			for _, err = range Read(strings.NewReader(string(whole[:len(whole)-5]))) {
+				if err == nil {
+					read++
+				}
+			}
+			if read != 1 || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "record 2") {
+				t.Errorf("%d records and %v, want 1 and that record 2 is cut off", read, err)
+			}
+		})
+	}
+}
+
+func TestFilesAreRotated(t *testing.T) {
+	dir := t.TempDir()
+	o := options(filepath.Join(dir, "decisions.log"))
+	o.MaxSize, o.MaxFiles = 1, 0
+	log, end := open(t, o)
+	const records = 500
+	for n := range records {
+		record := jobRecord(1, n)
+		record.Failure = strings.Repeat("x", 5000)
+		log.Record(t.Context(), record)
+	}
+	end()
+	files, err := filepath.Glob(filepath.Join(dir, "decisions*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, name := range files {
+		for _, record := range readFile(t, name) {
+			ids = append(ids, record.GetJob().GetRequest().GetRequestId())
+		}
+	}
+	slices.Sort(ids)
+	if got := len(slices.Compact(ids)); len(files) < 3 || got != records {
+		t.Errorf("%d files with %d different records, want several with %d", len(files), got, records)
+	}
+}
+
+// hanging is a sink that waits.
+type hanging struct{ release chan struct{} }
+
+func (h hanging) write(context.Context, *jobpolicyv1.DecisionRecord) error {
+	<-h.release
+	return errors.New("the disk is full")
+}
+func (h hanging) close(context.Context) error { return nil }
+
+func TestASlowSinkDelaysNobody(t *testing.T) {
+	to := hanging{make(chan struct{})}
+	log, err := start(to, options("x"), prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const more = 100
+	for n := range queueLength + 1 + more {
+		log.Record(t.Context(), jobRecord(1, n)) // It would hang here.
+	}
+	// The sink holds one record, if it has begun.
+	if dropped := testutil.ToFloat64(log.count.WithLabelValues(resultDropped)); dropped < more || dropped > more+1 {
+		t.Errorf("%v are dropped, want %d", dropped, more)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := log.Close(ended); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "are lost") {
+		t.Errorf("close: %v, want that records are lost", err)
+	}
+	log.Record(t.Context(), jobRecord(1, 0)) // It would panic on the closed queue.
+	close(to.release)
+	if err := log.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if failed := testutil.ToFloat64(log.count.WithLabelValues(resultFailed)); failed < queueLength {
+		t.Errorf("%v failed, want all that were written", failed)
+	}
+}
+
+func TestASampleHoldsWholeObjects(t *testing.T) {
+	o := options(filepath.Join(t.TempDir(), "decisions.log"))
+	o.Sample = 0.5
+	log, end := open(t, o)
+	for job := range 200 {
+		for n := range 5 {
+			log.Record(t.Context(), jobRecord(byte(job), n))
+		}
+	}
+	end()
+	count := map[byte]int{}
+	for _, record := range readFile(t, o.To) {
+		count[record.GetJob().GetRequest().GetJob().GetUid()[15]]++
+	}
+	for job, n := range count {
+		if n != 5 {
+			t.Errorf("job %d has %d records of 5", job, n)
+		}
+	}
+	if len(count) < 60 || len(count) > 140 {
+		t.Errorf("%d of 200 Jobs are logged, want about half", len(count))
+	}
+}
+
+func TestARedactedLogHoldsNoName(t *testing.T) {
+	o := options(filepath.Join(t.TempDir(), "decisions.log"))
+	o.Redact = true
+	log, end := open(t, o)
+	record := jobRecord(1, 7)
+	before := proto.CloneOf(record)
+	log.Record(t.Context(), record)
+	log.Record(t.Context(), &jobpolicyv1.DecisionRecord{
+		Exchange: before.Exchange,
+		Error:    &status.Status{Code: 3, Message: "secret-job is odd"},
+	})
+	end()
+	if !proto.Equal(record, before) {
+		t.Errorf("the record was changed: %v", record)
+	}
+	text, err := os.ReadFile(o.To)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "secret") {
+		t.Errorf("names stand in the log: %s", text)
+	}
+	records := readFile(t, o.To)
+	a, b := records[0].GetJob().GetRequest(), records[1].GetJob().GetRequest()
+	if name := a.GetJob().GetName(); !records[0].GetRedacted() || !strings.HasPrefix(name, redactedPrefix) || name != b.GetJob().GetName() || name == a.GetJob().GetNamespace() {
+		t.Errorf("redacted %t, names %q and %q; want the same hash for the same name", records[0].GetRedacted(), name, b.GetJob().GetName())
+	}
+	if a.GetRequestId() != "7" {
+		t.Errorf("request id %q, want 7", a.GetRequestId())
+	}
+}
+
+// plain are the texts of a record that hold no name that a user chose.
+var plain = []protoreflect.FullName{
+	"google.protobuf.Any.type_url", // Details of errors are left out.
+	"jobpolicy.v1.CreateJob.annotations", "jobpolicy.v1.CronJobEdits.remove_annotations", "jobpolicy.v1.CronJobEdits.set_annotations",
+	"jobpolicy.v1.CronJobSpec.annotations", "jobpolicy.v1.JobSpec.annotations", "jobpolicy.v1.OwnedJob.annotations",
+	"jobpolicy.v1.DecideJobRequest.namespace_annotations",
+	"jobpolicy.v1.CronJobFreshness.cron_job_observed", "jobpolicy.v1.CronJobFreshness.cron_job_written",
+	"jobpolicy.v1.CronJobFreshness.jobs_observed", "jobpolicy.v1.CronJobFreshness.jobs_written",
+	"jobpolicy.v1.Freshness.job_observed", "jobpolicy.v1.Freshness.job_written", "jobpolicy.v1.Freshness.pods_observed", "jobpolicy.v1.Freshness.pods_written",
+	"jobpolicy.v1.CronJobSpec.local_time_zone", "jobpolicy.v1.CronJobSpec.schedule", "jobpolicy.v1.CronJobSpec.time_zone",
+	"jobpolicy.v1.DecideCronJobRequest.request_id", "jobpolicy.v1.DecideCronJobResponse.request_id",
+	"jobpolicy.v1.DecideJobRequest.request_id", "jobpolicy.v1.DecideJobResponse.request_id",
+	"jobpolicy.v1.JobCondition.reason", "jobpolicy.v1.JobCondition.type", "jobpolicy.v1.JobEvent.reason", "jobpolicy.v1.PodConditionPattern.type",
+	"jobpolicy.v1.Settings.pod_noun",
+}
+
+// A new field of text must be said to hold names or not.
+func TestEveryTextIsPlainOrNamed(t *testing.T) {
+	texts := textsOf((&jobpolicyv1.DecisionRecord{}).ProtoReflect().Descriptor())
+	for name := range texts {
+		if known := slices.Contains(plain, name); known == named[name] {
+			t.Errorf("%s: expected in exactly one of the lists named and plain", name)
+		}
+	}
+	for name := range named {
+		if !texts[name] {
+			t.Errorf("%s is no text of a record", name)
+		}
+	}
+}
+
+func textsOf(root protoreflect.MessageDescriptor) map[protoreflect.FullName]bool {
+	texts, seen := map[protoreflect.FullName]bool{}, map[protoreflect.FullName]bool{}
+	var walk func(protoreflect.MessageDescriptor)
+	walk = func(d protoreflect.MessageDescriptor) {
+		if d == nil || seen[d.FullName()] {
+			return
+		}
+		seen[d.FullName()] = true
+		for i := range d.Fields().Len() {
+			switch f := d.Fields().Get(i); {
+			case f.IsMap():
+				texts[f.FullName()] = true
+			case f.Kind() == protoreflect.StringKind:
+				texts[f.FullName()] = true
+			default:
+				walk(f.Message())
+			}
+		}
+	}
+	walk(root)
+	return texts
+}
+
+func TestOptionsNameWhatIsWrong(t *testing.T) {
+	o := Options{Format: "xml", Sample: 1.5, MaxSize: 0, MaxFiles: -1}
+	err := o.Validate()
+	for _, want := range []string{`--decision-log-format must be json or protobuf, is "xml"`, "--decision-log-sample must be above 0 and at most 1, is 1.5", "--decision-log-max-size", "--decision-log-max-files"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+	for to, want := range map[string]string{"/dev/null/x": "--decision-log: ", "otlp": "--decision-log: expected OTEL_EXPORTER_OTLP_ENDPOINT"} {
+		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+		_, err := options(to).Start(t.Context(), telemetry.Service{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in it", to, err, want)
+		}
+	}
+}
+
+// BenchmarkRecord is what a record costs: in the reconcile, and in the background.
+func BenchmarkRecord(b *testing.B) {
+	for _, format := range []string{formatJSON, formatBinary} {
+		b.Run(format, func(b *testing.B) {
+			to := &fileSink{w: io.Discard, encode: encoders[format]}
+			record := jobRecord(1, 1)
+			for b.Loop() {
+				if err := to.write(b.Context(), record); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

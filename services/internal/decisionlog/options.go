@@ -1,0 +1,111 @@
+package decisionlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"gopkg.in/natefinch/lumberjack.v2"
+
+	"jobpolicy.dev/services/internal/telemetry"
+)
+
+// Destinations that are not files.
+const (
+	toStdout    = "-"
+	toCollector = "otlp"
+)
+
+// Formats of a log.
+const (
+	formatJSON   = "json"
+	formatBinary = "protobuf"
+)
+
+// Options are the flags of a decision log.
+type Options struct {
+	// To is a file, - or otlp. Empty: there is no log.
+	To     string
+	Format string
+	// Sample is the share of objects that are logged, 0 to 1.
+	Sample float64
+	Redact bool
+	// MaxSize is in MiB, of one file. MaxFiles is how many older ones are kept.
+	MaxSize, MaxFiles int
+}
+
+// AddFlags adds the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.To, "decision-log", "", "Write every decision with its request, and what became of it, to this `file`; - is standard output, and otlp the OpenTelemetry collector that the OTEL_* variables name. Empty: there is no log.")
+	fs.StringVar(&o.Format, "decision-log-format", formatJSON, "How a record is written to a file or standard output: json (a line each) or protobuf (each with its length before it).")
+	fs.Float64Var(&o.Sample, "decision-log-sample", 1, "The share of Jobs and CronJobs that are logged, above 0 up to 1. An object is logged whole or not at all.")
+	fs.BoolVar(&o.Redact, "decision-log-redact", false, "Replace names and messages by hashes. The same name has the same hash until the process ends.")
+	fs.IntVar(&o.MaxSize, "decision-log-max-size", 100, "The size in MiB at which a file is renamed and another one begun.")
+	fs.IntVar(&o.MaxFiles, "decision-log-max-files", 5, "How many older files are kept. 0: all.")
+}
+
+// Validate names each flag that cannot be used.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Format != formatJSON && o.Format != formatBinary {
+		errs = append(errs, fmt.Errorf("--decision-log-format must be json or protobuf, is %q", o.Format))
+	}
+	if !(o.Sample > 0 && o.Sample <= 1) {
+		errs = append(errs, fmt.Errorf("--decision-log-sample must be above 0 and at most 1, is %v", o.Sample))
+	}
+	if o.MaxSize < 1 {
+		errs = append(errs, fmt.Errorf("--decision-log-max-size must be at least 1, is %d", o.MaxSize))
+	}
+	if o.MaxFiles < 0 {
+		errs = append(errs, fmt.Errorf("--decision-log-max-files must be at least 0, is %d", o.MaxFiles))
+	}
+	return errors.Join(errs...)
+}
+
+// Start opens the log. It returns nil if there is none.
+func (o *Options) Start(ctx context.Context, service telemetry.Service, registerer prometheus.Registerer, logger *slog.Logger) (*Log, error) {
+	if o.To == "" {
+		return nil, nil
+	}
+	to, err := o.open(ctx, service, logger)
+	if err != nil {
+		return nil, fmt.Errorf("--decision-log: %w", err)
+	}
+	return start(to, o, registerer, logger)
+}
+
+func (o *Options) open(ctx context.Context, service telemetry.Service, logger *slog.Logger) (sink, error) {
+	switch o.To {
+	case toStdout:
+		return &fileSink{w: os.Stdout, encode: encoders[o.Format]}, nil
+	case toCollector:
+		logs, err := telemetry.StartLogs(ctx, service, logger)
+		if err != nil {
+			return nil, err
+		}
+		return newCollectorSink(logs), nil
+	}
+	// The file is opened when the first record comes. What is wrong shows now.
+	if err := writable(o.To); err != nil {
+		return nil, err
+	}
+	file := &lumberjack.Logger{Filename: o.To, MaxSize: o.MaxSize, MaxBackups: o.MaxFiles}
+	return &fileSink{w: file, encode: encoders[o.Format], closer: file}, nil
+}
+
+// writable makes the file if there is none.
+func writable(name string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}

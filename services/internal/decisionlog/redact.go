@@ -1,0 +1,86 @@
+package decisionlog
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// redactedPrefix begins what stands for a name or a text.
+const redactedPrefix = "redacted-"
+
+// named are the fields of a record that hold names which users choose, or texts that may
+// hold such a name. The test of this package names all other texts, too.
+var named = fields(
+	"JobRef.namespace", "JobRef.name", "CronJobRef.namespace", "CronJobRef.name",
+	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.name_taken",
+	"PodFailure.pod_name", "ContainerExit.container_name", "ExitCodesRequirement.container_name",
+	"JobCondition.message", "JobEvent.message",
+	"Explanation.summary", "CronJobExplanation.summary", "RuleAnswer.detail", "Wait.detail", "KeptJob.detail", "SkippedRun.detail",
+	"DecisionRecord.failure",
+)
+
+func fields(names ...protoreflect.FullName) map[protoreflect.FullName]bool {
+	set := map[protoreflect.FullName]bool{"google.rpc.Status.message": true}
+	for _, name := range names {
+		set["jobpolicy.v1."+name] = true
+	}
+	return set
+}
+
+// A redactor replaces names and texts by hashes that only this process can compute.
+type redactor struct{ key []byte }
+
+func newRedactor() *redactor {
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // It never fails.
+	return &redactor{key}
+}
+
+// record returns the record without names. The original belongs to a decision that is
+// being applied, and stays as it is.
+func (r *redactor) record(record *jobpolicyv1.DecisionRecord) *jobpolicyv1.DecisionRecord {
+	record = proto.CloneOf(record)
+	if record.GetError() != nil {
+		record.Error.Details = nil
+	}
+	replace(record.ProtoReflect(), r.hashed)
+	record.Redacted = true
+	return record
+}
+
+func (r *redactor) hashed(text string) string {
+	mac := hmac.New(sha256.New, r.key)
+	_, _ = mac.Write([]byte(text)) // It never fails.
+	return redactedPrefix + hex.EncodeToString(mac.Sum(nil)[:6])
+}
+
+// WithoutNames removes from a message what a log without names does not have, so that it
+// can be compared with one.
+func WithoutNames(message proto.Message) {
+	replace(message.ProtoReflect(), func(string) string { return "" })
+}
+
+// replace replaces every name and text in a message.
+func replace(m protoreflect.Message, with func(string) string) {
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case named[field.FullName()]:
+			m.Set(field, protoreflect.ValueOfString(with(value.String())))
+		case field.IsMap() || field.Message() == nil:
+		case field.IsList():
+			for i := range value.List().Len() {
+				replace(value.List().Get(i).Message(), with)
+			}
+		default:
+			replace(value.Message(), with)
+		}
+		return true
+	})
+}

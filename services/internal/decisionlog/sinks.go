@@ -1,0 +1,109 @@
+package decisionlog
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"go.opentelemetry.io/otel/attribute"
+	otellog "go.opentelemetry.io/otel/log"
+	"google.golang.org/protobuf/encoding/protodelim"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"jobpolicy.dev/executor/telemetry"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	services "jobpolicy.dev/services/internal/telemetry"
+)
+
+type encoder func(to *bytes.Buffer, record *jobpolicyv1.DecisionRecord) error
+
+var encoders = map[string]encoder{formatJSON: encodeLine, formatBinary: encodeDelimited}
+
+func encodeLine(to *bytes.Buffer, record *jobpolicyv1.DecisionRecord) error {
+	line, err := protojson.Marshal(record)
+	if err != nil {
+		return err
+	}
+	to.Write(line)
+	to.WriteByte('\n')
+	return nil
+}
+
+func encodeDelimited(to *bytes.Buffer, record *jobpolicyv1.DecisionRecord) error {
+	_, err := protodelim.MarshalTo(to, record)
+	return err
+}
+
+// fileSink writes each record with one call, so that no record is divided between two
+// files.
+type fileSink struct {
+	w      io.Writer
+	encode encoder
+	closer io.Closer // nil: w stays open.
+	buf    bytes.Buffer
+}
+
+func (s *fileSink) write(_ context.Context, record *jobpolicyv1.DecisionRecord) error {
+	s.buf.Reset()
+	if err := s.encode(&s.buf, record); err != nil {
+		return err
+	}
+	_, err := s.w.Write(s.buf.Bytes())
+	return err
+}
+
+func (s *fileSink) close(context.Context) error {
+	if s.closer == nil {
+		return nil
+	}
+	return s.closer.Close()
+}
+
+// eventDecision is the event name of a log record.
+const eventDecision = "jobpolicy.decision"
+
+// collectorSink sends each record as a log record, whose body is the record's JSON. The
+// context carries the span, which links the log record to the trace.
+type collectorSink struct {
+	logs   *services.Logs
+	logger otellog.Logger
+}
+
+func newCollectorSink(logs *services.Logs) *collectorSink {
+	return &collectorSink{logs, logs.Provider.Logger(telemetry.TracerName)}
+}
+
+func (s *collectorSink) write(ctx context.Context, record *jobpolicyv1.DecisionRecord) error {
+	body, err := protojson.Marshal(record)
+	if err != nil {
+		return err
+	}
+	var r otellog.Record
+	r.SetEventName(eventDecision)
+	r.SetTimestamp(record.GetTime().AsTime())
+	r.SetSeverity(otellog.SeverityInfo)
+	if record.GetError() != nil || record.GetOutcome() == jobpolicyv1.ApplyOutcome_APPLY_OUTCOME_FAILED {
+		r.SetSeverity(otellog.SeverityWarn)
+	}
+	r.SetBody(attribute.StringValue(string(body)))
+	r.AddAttributes(attributes(record)...)
+	s.logger.Emit(ctx, r)
+	return nil
+}
+
+// attributes are those of the spans, by which people search.
+func attributes(record *jobpolicyv1.DecisionRecord) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{attribute.String("jobpolicy.outcome", record.GetOutcome().String())}
+	if cron := record.GetCronJob(); cron != nil {
+		object := cron.GetRequest().GetCronJob()
+		return append(attrs,
+			telemetry.AttrNamespace.String(object.GetNamespace()),
+			telemetry.AttrCronJobName.String(object.GetName()))
+	}
+	object := record.GetJob().GetRequest().GetJob()
+	return append(attrs,
+		telemetry.AttrNamespace.String(object.GetNamespace()),
+		telemetry.AttrJobName.String(object.GetName()))
+}
+
+func (s *collectorSink) close(ctx context.Context) error { return s.logs.Shutdown(ctx) }

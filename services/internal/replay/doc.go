@@ -1,0 +1,3 @@
+// Package replay decides the requests of a decision log again, with another engine or
+// other settings, and says which answers differ.
+package replay

@@ -1,0 +1,262 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/decisionlog"
+)
+
+// An Engine decides. It is called concurrently, and its errors have a gRPC status.
+type Engine struct {
+	Job     func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+	CronJob func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
+	// Settings replace those of each request about a Job, field by field. nil: none do.
+	Settings *jobpolicyv1.Settings
+}
+
+// A Difference is a record whose request has another answer now.
+type Difference struct {
+	// Record is its number in the log, from 1.
+	Record int `json:"record"`
+	// Object names the Job or CronJob: job/NAMESPACE/NAME.
+	Object string `json:"object"`
+	// Then and Now are the rules that decided, "no verdict", or how the engine refused.
+	Then string `json:"then"`
+	Now  string `json:"now"`
+	// Fields of the response that differ, by name.
+	Fields []string `json:"fields"`
+}
+
+// Result is what a replay found.
+type Result struct {
+	// Same answers, and records that were not decided again, because they hold no
+	// answer of an engine or hide a name that decides.
+	Same, Skipped int
+	Differences   []Difference
+}
+
+// chunk is how many records are decided concurrently.
+const chunk = 1024
+
+// Run decides the requests of a log again. It returns what it has found so far with an
+// error of the log, or one of the engine that is no answer.
+func Run(log iter.Seq2[*jobpolicyv1.DecisionRecord, error], e Engine) (Result, error) {
+	var result Result
+	n := 0
+	var waiting []*jobpolicyv1.DecisionRecord
+	decide := func() error {
+		first := n - len(waiting) + 1
+		err := result.add(first, e.compare(first, waiting))
+		waiting = waiting[:0]
+		return err
+	}
+	for record, err := range log {
+		if err != nil {
+			return result, errors.Join(decide(), err)
+		}
+		n++
+		if waiting = append(waiting, record); len(waiting) == chunk {
+			if err := decide(); err != nil {
+				return result, err
+			}
+		}
+	}
+	return result, decide()
+}
+
+// An outcome is what became of one record.
+type outcome struct {
+	skipped    bool
+	difference *Difference
+	err        error
+}
+
+func (r *Result) add(first int, outcomes []outcome) error {
+	for i, o := range outcomes {
+		switch {
+		case o.err != nil:
+			return fmt.Errorf("record %d: %w", first+i, o.err)
+		case o.skipped:
+			r.Skipped++
+		case o.difference != nil:
+			r.Differences = append(r.Differences, *o.difference)
+		default:
+			r.Same++
+		}
+	}
+	return nil
+}
+
+// compare decides records concurrently.
+func (e Engine) compare(first int, records []*jobpolicyv1.DecisionRecord) []outcome {
+	outcomes := make([]outcome, len(records))
+	var workers sync.WaitGroup
+	next := make(chan int)
+	for range 4 * runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				outcomes[i] = e.again(first+i, records[i])
+			}
+		})
+	}
+	for i := range records {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return outcomes
+}
+
+// again decides a record's request again.
+func (e Engine) again(n int, record *jobpolicyv1.DecisionRecord) outcome {
+	if skipped(record) {
+		return outcome{skipped: true}
+	}
+	now, err := e.Decide(record)
+	if err != nil && !answered(status.Code(err)) {
+		return outcome{err: err}
+	}
+	fields := different(record, now, err)
+	if len(fields) == 0 {
+		return outcome{}
+	}
+	return outcome{difference: &Difference{
+		Record: n, Object: object(record), Then: ruling(response(record), record.GetError().GetCode()), Now: ruling(now, int32(status.Code(err))), Fields: fields,
+	}}
+}
+
+// Decide decides the request of a record again.
+func (e Engine) Decide(record *jobpolicyv1.DecisionRecord) (proto.Message, error) {
+	if cron := record.GetCronJob(); cron != nil {
+		answer, err := e.CronJob(cron.GetRequest())
+		return orNil(answer), err
+	}
+	req := record.GetJob().GetRequest()
+	if e.Settings != nil {
+		req = proto.CloneOf(req)
+		if req.Settings == nil {
+			req.Settings = &jobpolicyv1.Settings{}
+		}
+		proto.Merge(req.Settings, e.Settings)
+	}
+	answer, err := e.Job(req)
+	return orNil(answer), err
+}
+
+// orNil is a message, or a nil interface for a nil message.
+func orNil[M interface {
+	comparable
+	proto.Message
+}](m M) proto.Message {
+	var none M
+	if m == none {
+		return nil
+	}
+	return m
+}
+
+func response(record *jobpolicyv1.DecisionRecord) proto.Message {
+	if cron := record.GetCronJob(); cron != nil {
+		return orNil(cron.GetResponse())
+	}
+	return orNil(record.GetJob().GetResponse())
+}
+
+// skipped: there was no answer, or the answer depends on a name that is hidden.
+func skipped(record *jobpolicyv1.DecisionRecord) bool {
+	if record.GetExchange() == nil || (response(record) == nil && !answered(codes.Code(record.GetError().GetCode()))) {
+		return true
+	}
+	return record.GetRedacted() && record.GetCronJob().GetRequest().GetNameTaken() != ""
+}
+
+// answered: with these codes the engine says something about the request.
+func answered(code codes.Code) bool {
+	return code == codes.InvalidArgument || code == codes.Unimplemented
+}
+
+// different lists the fields of the response that differ. Explanations are not compared:
+// their words may change. Of refusals, the code is compared.
+func different(record *jobpolicyv1.DecisionRecord, now proto.Message, err error) []string {
+	then := response(record)
+	if then == nil || now == nil {
+		if then == nil && now == nil && codes.Code(record.GetError().GetCode()) == status.Code(err) {
+			return nil
+		}
+		return []string{"the answer"}
+	}
+	if record.GetRedacted() {
+		then, now = proto.Clone(then), proto.Clone(now)
+		decisionlog.WithoutNames(then)
+		decisionlog.WithoutNames(now)
+	}
+	var names []string
+	a, b := then.ProtoReflect(), now.ProtoReflect()
+	fields := a.Descriptor().Fields()
+	for i := range fields.Len() {
+		if f := fields.Get(i); !ignored[f.Name()] && !equal(f, a, b) {
+			names = append(names, string(f.Name()))
+		}
+	}
+	return names
+}
+
+// ignored are the fields that are no part of a decision.
+var ignored = map[protoreflect.Name]bool{"explanation": true, "request_id": true}
+
+func equal(f protoreflect.FieldDescriptor, a, b protoreflect.Message) bool {
+	return a.Has(f) == b.Has(f) && a.Get(f).Equal(b.Get(f))
+}
+
+func object(record *jobpolicyv1.DecisionRecord) string {
+	if cron := record.GetCronJob(); cron != nil {
+		ref := cron.GetRequest().GetCronJob()
+		return "cronjob/" + ref.GetNamespace() + "/" + ref.GetName()
+	}
+	ref := record.GetJob().GetRequest().GetJob()
+	return "job/" + ref.GetNamespace() + "/" + ref.GetName()
+}
+
+// ruling says in short how it was decided.
+func ruling(answer proto.Message, code int32) string {
+	switch answer := answer.(type) {
+	case *jobpolicyv1.DecideJobResponse:
+		if verdict := answer.GetVerdict(); verdict != nil {
+			return verdict.GetRule().Name()
+		}
+		return "no verdict"
+	case *jobpolicyv1.DecideCronJobResponse:
+		return steps(answer)
+	default:
+		return "refused: " + codes.Code(code).String()
+	}
+}
+
+// steps names what a decision on a CronJob does.
+func steps(answer *jobpolicyv1.DecideCronJobResponse) string {
+	var all []string
+	for name, does := range map[string]bool{
+		"create": answer.GetCreate() != nil, "delete": len(answer.GetDelete()) > 0, "edit": answer.GetEdits() != nil, "status": answer.GetStatus() != nil,
+	} {
+		if does {
+			all = append(all, name)
+		}
+	}
+	if all == nil {
+		return "nothing"
+	}
+	slices.Sort(all)
+	return strings.Join(all, " and ")
+}
