@@ -36,7 +36,7 @@ func TestNoTimeIsBehindTheEndOfTheCalendar(t *testing.T) {
 		"a time to live": {"job completions=3 ttlSecondsAfterFinished=2147483647\nstatus start=0s\ncondition Complete", func(r *request) {
 			r.Status.Conditions[0].LastTransitionTime = r.GetNow()
 		}},
-		"a hold": {"job completions=3\nstatus start=0s\nhold 0s", func(r *request) { deferUntil(r, createPods, end) }},
+		"a deferral": {"job completions=3\nstatus start=0s\ndefercreations 0s", func(r *request) { deferUntil(r, createPods, end) }},
 		"a pause of statuses": {"job completions=9 parallelism=3\nstatus start=0s active=3 ready=3 succeeded=1\npods active=3\nquiet 0s", func(r *request) {
 			deferUntil(r, writeRoutineStatus, end)
 		}},

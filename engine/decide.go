@@ -28,13 +28,13 @@ func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespons
 
 func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	if stale, need := staleness(s.req.GetFreshness()); stale != nil {
-		return holdStill(s, stale, need)
+		return answerStale(s, stale, need)
 	}
 	if condition, ok := finished(s.status); ok {
 		return settleFinished(s, condition)
 	}
 	t := takeTally(s)
-	v, answers := judge(facts{s, t})
+	v, answers := askRules(facts{s, t})
 	removals := planRemovals(s, t, v)
 	if len(removals.needs) > 0 {
 		return incomplete(s.noun, explain(s, t, v, answers, removals), removals.needs)
@@ -115,8 +115,8 @@ func failureActions(actions map[jobpolicyv1.PodFailurePolicyAction]int32) []*job
 	return counts
 }
 
-// holdStill is the answer when the caller's view is stale.
-func holdStill(s *snapshot, stale *jobpolicyv1.Wait, need jobpolicyv1.Requirement) *jobpolicyv1.DecideJobResponse {
+// answerStale is the answer when the caller's view is stale.
+func answerStale(s *snapshot, stale *jobpolicyv1.Wait, need jobpolicyv1.Requirement) *jobpolicyv1.DecideJobResponse {
 	return &jobpolicyv1.DecideJobResponse{
 		Disposition:  jobpolicyv1.Disposition_DISPOSITION_WAIT,
 		Requirements: []jobpolicyv1.Requirement{need},
@@ -150,7 +150,7 @@ func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobRespons
 		return incomplete(s.noun, e, p.needs)
 	}
 	resp := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, Explanation: e}
-	resp.Release = heldUIDs(s)
+	resp.Release = unaccountedUIDs(s)
 	if n := len(resp.Release); n > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 		e.Summary = fmt.Sprintf("the Job is %s; release %ss left with the finalizer: %d", condition, s.noun, n)

@@ -45,7 +45,7 @@ func keepLedger(s *snapshot, t tally, v verdict, p plan) ledger {
 		l.succeeded = succeededIndexes(s, t)
 	}
 	for _, r := range oldestFirst(s, t.rows) {
-		l.enter(s, v, r, heldForReplacement(t, r))
+		l.enter(s, v, r, awaitsReplacement(t, r))
 	}
 	for _, pod := range leaving(s, v, p) {
 		l.enter(s, v, leavingRow(s, pod), false)
@@ -104,14 +104,14 @@ func withoutConfirmed(s *snapshot, uids [][]byte) [][]byte {
 	return left
 }
 
-// heldForReplacement reports whether a failed pod must keep its finalizer until
+// awaitsReplacement reports whether a failed pod must keep its finalizer until
 // its replacement exists.
-func heldForReplacement(t tally, r podRow) bool {
+func awaitsReplacement(t tally, r podRow) bool {
 	if r.pod.Index == nil || !r.inRange {
 		return false
 	}
-	held, ok := t.awaiting[r.pod.GetIndex()]
-	return ok && bytes.Equal(held.pod.GetUid(), r.pod.GetUid())
+	last, ok := t.awaiting[r.pod.GetIndex()]
+	return ok && bytes.Equal(last.pod.GetUid(), r.pod.GetUid())
 }
 
 // leaving returns the active pods whose finalizers this decision releases: those
@@ -146,9 +146,9 @@ func leavingRow(s *snapshot, pod *jobpolicyv1.ActivePod) podRow {
 }
 
 // enter records one pod, if it must be recorded, and releases it.
-func (l *ledger) enter(s *snapshot, v verdict, r podRow, held bool) {
+func (l *ledger) enter(s *snapshot, v verdict, r podRow, awaitsReplacement bool) {
 	final := v.reached() || s.deleting()
-	if !final && (held || (!r.succeeded && !r.failed)) {
+	if !final && (awaitsReplacement || (!r.succeeded && !r.failed)) {
 		return
 	}
 	if r.recorded {
@@ -208,8 +208,8 @@ func (l ledger) empty() bool {
 	return len(l.uncounted.Succeeded)+len(l.uncounted.Failed) == 0
 }
 
-// heldUIDs lists every pod that is known to hold the finalizer.
-func heldUIDs(s *snapshot) [][]byte {
+// unaccountedUIDs lists every pod that is known to hold the finalizer.
+func unaccountedUIDs(s *snapshot) [][]byte {
 	var uids [][]byte
 	for _, pod := range s.req.GetUnaccountedPods() {
 		uids = append(uids, pod.GetUid())

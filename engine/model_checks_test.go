@@ -46,7 +46,7 @@ func (c *cluster) checkCreate(create *jobpolicyv1.CreatePods) {
 			c.t.Fatalf("creates pods for a Job that is %s", t)
 		}
 	}
-	if c.now.Before(c.notBefore) {
+	if c.now.Before(c.createAfter) {
 		c.t.Fatalf("creates pods before the executor wants to try again")
 	}
 	busy := len(c.podsThat((*modelPod).active)) + len(c.ghosts)

@@ -27,8 +27,8 @@ type cluster struct {
 	// ghosts are creations that failed without the executor knowing it: the indexes, nil
 	// for a pod without one.
 	ghosts []*int32
-	// notBefore is when the executor tries again to create pods.
-	notBefore time.Time
+	// createAfter is when the executor tries again to create pods.
+	createAfter time.Time
 	// quietUntil is until when the executor wants no routine status.
 	quietUntil time.Time
 	// recordsUntil is until when the executor wants no pods recorded.
@@ -170,8 +170,8 @@ func (c *cluster) observe() *jobpolicyv1.DecideJobRequest {
 		Retry:     &jobpolicyv1.RetryFacts{},
 		Settings:  proto.CloneOf(c.settings),
 	}
-	if !c.notBefore.IsZero() {
-		deferUntil(req, createPods, timestamppb.New(c.notBefore))
+	if !c.createAfter.IsZero() {
+		deferUntil(req, createPods, timestamppb.New(c.createAfter))
 	}
 	if !c.quietUntil.IsZero() {
 		deferUntil(req, writeRoutineStatus, timestamppb.New(c.quietUntil))

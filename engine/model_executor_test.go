@@ -11,9 +11,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// round is one reconcile of the executor: observe, decide, carry out. It returns the
+// reconcile is one reconcile of the executor: observe, decide, carry out. It returns the
 // decision that it tried to carry out.
-func (c *cluster) round() *jobpolicyv1.DecideJobResponse {
+func (c *cluster) reconcile() *jobpolicyv1.DecideJobResponse {
 	req := c.observe()
 	whole := proto.CloneOf(req)
 	c.cut(req)
@@ -150,7 +150,7 @@ func (c *cluster) create(create *jobpolicyv1.CreatePods) bool {
 	ok := true
 	for _, ix := range createdIndexes(create) {
 		if c.goesWrong("creation refused") {
-			c.notBefore = c.now.Add(5 * time.Second)
+			c.createAfter = c.now.Add(5 * time.Second)
 			ok = false
 			break
 		}
@@ -264,7 +264,7 @@ func (c *cluster) releaseAll(resp *jobpolicyv1.DecideJobResponse) {
 // catchUp makes the executor's view current, as a restart does: it lists
 // everything anew, and remembers nothing.
 func (c *cluster) catchUp() {
-	c.ghosts, c.notBefore = nil, time.Time{}
+	c.ghosts, c.createAfter = nil, time.Time{}
 	c.known, c.observed = c.written, c.written
 	for _, p := range c.pods {
 		p.seen = true
@@ -272,4 +272,4 @@ func (c *cluster) catchUp() {
 	}
 }
 
-func (c *cluster) pass(d time.Duration) { c.now = c.now.Add(d) }
+func (c *cluster) advance(d time.Duration) { c.now = c.now.Add(d) }

@@ -20,7 +20,7 @@ func TestJobLives(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			c.happen()
 			if rapid.IntRange(0, 3).Draw(t, "round") > 0 {
-				c.round()
+				c.reconcile()
 			}
 		}
 		c.settle()
@@ -99,8 +99,8 @@ func drawFailurePolicy(t *rapid.T, perIndex bool) *jobpolicyv1.PodFailurePolicy 
 // happen draws an event that the executor does not cause.
 func (c *cluster) happen() {
 	events := map[string]func(){
-		"time passes":        func() { c.pass(time.Duration(rapid.IntRange(1, 60_000).Draw(c.t, "ms")) * time.Millisecond) },
-		"long time passes":   func() { c.pass(time.Duration(rapid.IntRange(1, 20).Draw(c.t, "minutes")) * time.Minute) },
+		"time passes":        func() { c.advance(time.Duration(rapid.IntRange(1, 60_000).Draw(c.t, "ms")) * time.Millisecond) },
+		"long time passes":   func() { c.advance(time.Duration(rapid.IntRange(1, 20).Draw(c.t, "minutes")) * time.Minute) },
 		"pods start":         func() { c.each((*modelPod).active, "start", c.start) },
 		"pods end":           func() { c.each((*modelPod).active, "end", c.endSomehow) },
 		"deleted pods end":   func() { c.each((*modelPod).terminating, "end", c.endSomehow) },
@@ -220,7 +220,7 @@ func (c *cluster) settle() {
 	c.catchUp()
 	for range 600 {
 		before := wireBytes(c.t, c.observe())
-		resp := c.round()
+		resp := c.reconcile()
 		c.catchUp()
 		moved := c.wind()
 		if moved || string(before) != string(wireBytes(c.t, c.observe())) {
@@ -251,7 +251,7 @@ func (c *cluster) wind() bool {
 	moved := false
 	for _, p := range c.podsThat(func(p *modelPod) bool { return !p.gone && !p.terminal() }) {
 		p.lateEnd = p.lateEnd || !p.tracked || isFinished(c.status)
-		c.pass(time.Second)
+		c.advance(time.Second)
 		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
 		moved = true
 	}

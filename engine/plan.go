@@ -111,7 +111,7 @@ func (p plan) limited(s *snapshot) plan {
 	if left := len(p.removals) - s.maxPodChanges; left > 0 {
 		p.removals = p.removals[:s.maxPodChanges]
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
-			"still to be deleted: %d; one round deletes at most %d", left, s.maxPodChanges))
+			"still to be deleted: %d; one decision deletes at most %d", left, s.maxPodChanges))
 	}
 	n := int32(len(p.removals))
 	p.active -= n
@@ -143,15 +143,15 @@ func planCreations(s *snapshot, t tally, p plan, l ledger) plan {
 	if room <= 0 {
 		return p.explainNoRoom(s)
 	}
-	if hold := holdCreation(s, t); hold != nil {
-		p.waits = append(p.waits, hold)
+	if w := creationWait(s, t); w != nil {
+		p.waits = append(p.waits, w)
 		return p
 	}
 	limit := s.maxCreations()
 	n := int32(min(room, int64(limit)))
 	if room > int64(n) {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
-			"still to be created: %d; one round creates at most %d", room-int64(n), limit))
+			"still to be created: %d; one decision creates at most %d", room-int64(n), limit))
 	}
 	create, waits := newPods(s, t, n)
 	p.waits = append(p.waits, waits...)
@@ -181,8 +181,8 @@ func (p plan) explainNoRoom(s *snapshot) plan {
 	return p
 }
 
-// holdCreation says why no pod may be created now; nil if pods may be.
-func holdCreation(s *snapshot, t tally) *jobpolicyv1.Wait {
+// creationWait says why no pod may be created now; nil if pods may be.
+func creationWait(s *snapshot, t tally) *jobpolicyv1.Wait {
 	if later := s.deferred(jobpolicyv1.Step_STEP_CREATE_PODS, "%ss could not be created; the caller tries again later", s.noun); later != nil {
 		return later
 	}
@@ -223,9 +223,9 @@ func newIndexes(s *snapshot, t tally, n int32) (*jobpolicyv1.CreatePods, []*jobp
 	var earliest *jobpolicyv1.Wait
 	for ix := range t.missing(busy, n, s.spec.GetCompletions()).All {
 		last, retried := t.awaiting[ix]
-		if hold := holdIndex(s, last, retried); hold != nil {
-			if earliest == nil || hold.GetUntil().AsTime().Before(earliest.GetUntil().AsTime()) {
-				earliest = hold
+		if w := indexWait(s, last, retried); w != nil {
+			if earliest == nil || w.GetUntil().AsTime().Before(earliest.GetUntil().AsTime()) {
+				earliest = w
 			}
 			continue
 		}
@@ -245,10 +245,10 @@ func newIndexes(s *snapshot, t tally, n int32) (*jobpolicyv1.CreatePods, []*jobp
 	return create, waits
 }
 
-// holdIndex says why an index may not be retried yet; nil if it may be. The delay
+// indexWait says why an index may not be retried yet; nil if it may be. The delay
 // grows with every failure of the index, including those that the pod failure policy
 // ignores (upstream getRemainingTimePerIndex, v1.36).
-func holdIndex(s *snapshot, last podRow, retried bool) *jobpolicyv1.Wait {
+func indexWait(s *snapshot, last podRow, retried bool) *jobpolicyv1.Wait {
 	if !retried {
 		return nil
 	}

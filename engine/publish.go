@@ -35,8 +35,8 @@ func publish(s *snapshot, t tally, v verdict, p plan, l ledger) publication {
 			"condition %s is written first", interimCondition(v)))
 		return pub
 	}
-	if hold := holdTerminal(s, p, l); hold != nil {
-		pub.waits = append(pub.waits, hold)
+	if w := terminalWait(s, p, l); w != nil {
+		pub.waits = append(pub.waits, w)
 		return pub
 	}
 	pub.finish(s, v)
@@ -91,9 +91,9 @@ func (pub *publication) suspension(s *snapshot) {
 	}
 }
 
-// holdTerminal says why a verdict's terminal condition may not be set yet; nil if it
+// terminalWait says why a verdict's terminal condition may not be set yet; nil if it
 // may be.
-func holdTerminal(s *snapshot, p plan, l ledger) *jobpolicyv1.Wait {
+func terminalWait(s *snapshot, p plan, l ledger) *jobpolicyv1.Wait {
 	remaining := int64(s.pods.GetActive()) + int64(s.pods.GetTerminating()) + int64(s.creating())
 	unlisted := int64(s.req.GetUnlistedPods().GetSucceeded()) + int64(s.req.GetUnlistedPods().GetFailed())
 	held := len(s.req.GetUnaccountedPods())

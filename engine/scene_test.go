@@ -53,8 +53,8 @@ func newScene() *scene {
 //	finished a k=v…  a row of an unaccounted pod; gone a… takes rows away
 //	confirm a…       rows go, and their releases are confirmed; unconfirm forgets
 //	row a k=v…       a row of an active pod; rows: none at all; norows: not asked
-//	hold 30s         no pods are to be created before that time
-//	holddeletions 30s   none are to be deleted before that time
+//	defercreations 30s  no pods are to be created before that time
+//	deferdeletions 30s  none are to be deleted before that time
 //	quiet 30s        no routine status is to be written before that time
 //	records 10s      none that records pods before that time
 //	unlisted, inflight, fresh, retry, settings k=v…
@@ -70,7 +70,7 @@ func (s *scene) tell(line string) error {
 	lines := map[string]func([]datadriven.CmdArg) error{
 		"spec": s.spec, "ttl": s.ttl, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
-		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows, "hold": s.hold, "holddeletions": s.holdDeletions, "quiet": s.quiet, "records": s.records,
+		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows, "defercreations": s.deferCreations, "deferdeletions": s.deferDeletions, "quiet": s.quiet, "records": s.records,
 		"unlisted": s.unlisted, "inflight": s.inflight, "fresh": s.fresh, "retry": s.retry, "settings": s.settings,
 	}
 	tell, ok := lines[name]
@@ -166,13 +166,13 @@ func (s *scene) now(args []datadriven.CmdArg) error {
 	return err
 }
 
-func (s *scene) hold(args []datadriven.CmdArg) error {
+func (s *scene) deferCreations(args []datadriven.CmdArg) error {
 	d, err := time.ParseDuration(args[0].Key)
 	deferUntil(s.req, createPods, at(d))
 	return err
 }
 
-func (s *scene) holdDeletions(args []datadriven.CmdArg) error {
+func (s *scene) deferDeletions(args []datadriven.CmdArg) error {
 	d, err := time.ParseDuration(args[0].Key)
 	deferUntil(s.req, deletePods, at(d))
 	return err

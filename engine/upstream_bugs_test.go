@@ -103,7 +103,7 @@ func finishedPods(n int) []*jobpolicyv1.UnaccountedPod {
 func (s *scene) countThroughFailures(t *testing.T) {
 	t.Helper()
 	luck := rand.New(rand.NewPCG(104666, 0))
-	s.mustTell(t, "hold 1000h") // What is created meanwhile is another story.
+	s.mustTell(t, "defercreations 1000h") // What is created meanwhile is another story.
 	for range 1000 {
 		resp, err := engine.DecideJob(s.req)
 		if err != nil {

@@ -39,7 +39,7 @@ unlisted succeeded=1 failed=1 indexes=8
 inflight creates=1 indexes=7
 fresh job=7/7 pods=9/8
 retry success=10s failures=(20s,30s)
-hold 90s
+defercreations 90s
 settings backoff=1s maxBackoff=60s maxUncounted=100 maxChanges=100`)
 	s.req.RequestId = "id"
 	return s.req

@@ -98,8 +98,8 @@ type asked struct {
 	answer answer
 }
 
-// judge asks the rules until one reaches a verdict.
-func judge(f facts) (verdict, []asked) {
+// askRules asks the rules until one reaches a verdict.
+func askRules(f facts) (verdict, []asked) {
 	var answers []asked
 	for _, r := range verdictRules() {
 		a := r.ask(f)

@@ -113,8 +113,8 @@ func testPod(n int, change ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// leanPod is what is kept of testPod.
-func leanPod(n int, change ...func(*corev1.Pod)) *podcache.Pod {
+// cachedPod is what is kept of testPod.
+func cachedPod(n int, change ...func(*corev1.Pod)) *podcache.Pod {
 	return podcache.From(testPod(n, change...))
 }
 

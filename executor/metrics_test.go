@@ -276,26 +276,26 @@ func TestTerminatedPodsWithTheFinalizerAreCountedAsTheyComeAndGo(t *testing.T) {
 		want map[string]float64
 	}{
 		"a running pod does not count": {
-			see: func(e *Executor) { e.watcher.podSeen(nil, leanPod(2)) }, want: map[string]float64{},
+			see: func(e *Executor) { e.watcher.podSeen(nil, cachedPod(2)) }, want: map[string]float64{},
 		},
 		"a pod ends": {
-			see:  func(e *Executor) { e.watcher.podSeen(leanPod(2), leanPod(2, failedPhase, version("2"))) },
+			see:  func(e *Executor) { e.watcher.podSeen(cachedPod(2), cachedPod(2, failedPhase, version("2"))) },
 			want: map[string]float64{add: 1},
 		},
 		"a pod is seen when it has ended": {
-			see: func(e *Executor) { e.watcher.podSeen(nil, leanPod(2, failedPhase)) }, want: map[string]float64{add: 1},
+			see: func(e *Executor) { e.watcher.podSeen(nil, cachedPod(2, failedPhase)) }, want: map[string]float64{add: 1},
 		},
 		"an ended pod is released": {
 			see: func(e *Executor) {
-				e.watcher.podSeen(leanPod(2, failedPhase), leanPod(2, failedPhase, free, version("2")))
+				e.watcher.podSeen(cachedPod(2, failedPhase), cachedPod(2, failedPhase, free, version("2")))
 			},
 			want: map[string]float64{del: 1},
 		},
 		"an ended pod goes with its finalizer": {
-			see: func(e *Executor) { e.watcher.podDeleted(leanPod(2, failedPhase)) }, want: map[string]float64{del: 1},
+			see: func(e *Executor) { e.watcher.podDeleted(cachedPod(2, failedPhase)) }, want: map[string]float64{del: 1},
 		},
 		"whoever owns it": {
-			see: func(e *Executor) { e.watcher.podSeen(nil, leanPod(2, failedPhase, ofTraining)) }, want: map[string]float64{add: 1},
+			see: func(e *Executor) { e.watcher.podSeen(nil, cachedPod(2, failedPhase, ofTraining)) }, want: map[string]float64{add: 1},
 		},
 	}
 	for name, tc := range cases {

@@ -155,7 +155,7 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 			s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
 				s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 			})
-			must(e.reconciler.pods.GetIndexer().Add(leanPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
+			must(e.reconciler.pods.GetIndexer().Add(cachedPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
 			must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
 			pod := podcache.From(server.pod(t, "pod-3"))
 			if ref, _ := pod.ControllingJob(); pod.HasTrackingFinalizer != tc.wantTracked || (ref != nil) != tc.wantOwned {
@@ -176,7 +176,7 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 	})
-	s.Pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
+	s.Pods.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
 	must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
 	if pod := podcache.From(server.pod(t, "pod-3")); !pod.HasTrackingFinalizer || !pod.Controlled() {
 		t.Errorf("has the finalizer: %v, controlled: %v; want both", pod.HasTrackingFinalizer, pod.Controlled())
@@ -191,8 +191,8 @@ func TestAPodThatWasDisownedUnseenIsClaimed(t *testing.T) {
 	must(err)
 	defer discard(e)
 	s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
-	s.Pods.Observe(leanPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)
-	e.watcher.podSeen(nil, leanPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.ResourceVersion = nil, "6" }))
+	s.Pods.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)
+	e.watcher.podSeen(nil, cachedPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.ResourceVersion = nil, "6" }))
 	if _, known := s.Pods.Pod(testUID(3)); known {
 		t.Error("the tracker counts on the pod")
 	}

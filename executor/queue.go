@@ -55,9 +55,9 @@ func (q jobQueue) enqueueAfter(s *state.Job, cause controller.Cause, priority co
 	}
 }
 
-// priorityIf is the priority of an event that may be urgent.
-func priorityIf(urgent bool) controller.Priority {
-	if urgent {
+// priorityIf is PriorityHigh if high is true.
+func priorityIf(high bool) controller.Priority {
+	if high {
 		return controller.PriorityHigh
 	}
 	return controller.PriorityNormal

@@ -119,7 +119,7 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 			must(err)
 			s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 			if tc.backsOff {
-				s.Pods.Observe(leanPod(3), tracker.Watch)
+				s.Pods.Observe(cachedPod(3), tracker.Watch)
 				s.Backoffs.ReleaseFailed(testUID(3), controller.Limits{First: delay, Max: delay})
 			}
 			if got := e.reconciler.followUp(s, tc.decision, 0); got != tc.want {
@@ -156,7 +156,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		must(err)
 		s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 		for n := range pods {
-			s.Pods.Observe(leanPod(2+n, failedPhase), tracker.Watch)
+			s.Pods.Observe(cachedPod(2+n, failedPhase), tracker.Watch)
 		}
 		snap, err := e.decider.snapshot(s, false)
 		must(err)

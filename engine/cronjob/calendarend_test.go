@@ -22,7 +22,7 @@ func TestNoTimeIsBehindTheEndOfTheCalendar(t *testing.T) {
 			"schedule @every 90s", "zone Asia/Tokyo", "now 9999-12-31T23:59:59.999999999Z",
 		},
 		"the last moment, with a wait": {
-			"schedule @every 90s", "hold 9999-12-31T23:59:59.999999999Z", "now 9999-12-31T23:59:59.999999999Z",
+			"schedule @every 90s", "defercreations 9999-12-31T23:59:59.999999999Z", "now 9999-12-31T23:59:59.999999999Z",
 		},
 	}
 	for name, lines := range cases {

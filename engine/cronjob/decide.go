@@ -50,7 +50,7 @@ func decide(s *snapshot) *jobpolicyv1.DecideCronJobResponse {
 	if s.schedule != nil {
 		f.due = takeDue(s, f.runs)
 	}
-	return assemble(f, judge(f), takeHistory(s, f.runs))
+	return assemble(f, askRules(f), takeHistory(s, f.runs))
 }
 
 // assemble builds the decision: the first kind of step that is due.

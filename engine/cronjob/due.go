@@ -59,7 +59,7 @@ func skipBeforeEdit(s *snapshot, r runs, after time.Time) (from time.Time, obser
 	edited := s.opts.observed.since
 	// An edit in the future was seen while the clock was ahead.
 	if s.opts.observed.schedule != s.scheduleSeen() || edited.IsZero() || edited.After(s.now) {
-		isNew := s.opts.observed.since.IsZero() && r.lastScheduled == nil && s.isNews(after)
+		isNew := s.opts.observed.since.IsZero() && r.lastScheduled == nil && s.isRecent(after)
 		edited = s.now.Truncate(time.Second)
 		if isNew {
 			edited = after

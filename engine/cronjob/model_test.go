@@ -53,7 +53,7 @@ func TestLifeOfACronJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLife(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"":                func(t *rapid.T) { l.look(t) },
+			"":                func(t *rapid.T) { l.decideOnly(t) },
 			"wait":            l.wait,
 			"jump":            l.jump,
 			"a run ends":      l.runEnds,
@@ -96,14 +96,14 @@ func (l *life) edit(t *rapid.T) {
 	}
 }
 
-func (l *life) pass(d time.Duration) { l.req.Now = timestamppb.New(l.now().Add(d)) }
+func (l *life) advance(d time.Duration) { l.req.Now = timestamppb.New(l.now().Add(d)) }
 
 func (l *life) wait(t *rapid.T) {
-	l.pass(time.Duration(rapid.Int64Range(1, int64(4*time.Hour)).Draw(t, "wait")))
+	l.advance(time.Duration(rapid.Int64Range(1, int64(4*time.Hour)).Draw(t, "wait")))
 }
 
 func (l *life) jump(t *rapid.T) {
-	l.pass(time.Duration(rapid.IntRange(-72, 72).Draw(t, "hours")) * time.Hour)
+	l.advance(time.Duration(rapid.IntRange(-72, 72).Draw(t, "hours")) * time.Hour)
 	l.forget()
 }
 
@@ -171,8 +171,8 @@ func (l *life) hold(t *rapid.T) {
 	l.deferCreation(timestamppb.New(l.now().Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "hold")) * time.Second)))
 }
 
-// look decides and checks, and carries nothing out.
-func (l *life) look(t *rapid.T) *jobpolicyv1.DecideCronJobResponse {
+// decideOnly decides and checks, and carries nothing out.
+func (l *life) decideOnly(t *rapid.T) *jobpolicyv1.DecideCronJobResponse {
 	resp, err := l.decide()
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func (l *life) step(resp *jobpolicyv1.DecideCronJobResponse) {
 // settle looks until nothing is left to do, which must not take long.
 func (l *life) settle(t *rapid.T) {
 	for range 10 {
-		resp := l.look(t)
+		resp := l.decideOnly(t)
 		if resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED {
 			l.checkSettled(t, resp)
 			return
@@ -223,7 +223,7 @@ func (l *life) settle(t *rapid.T) {
 
 // crash carries out only the first part of a decision.
 func (l *life) crash(t *rapid.T) {
-	resp := l.look(t)
+	resp := l.decideOnly(t)
 	part := proto.CloneOf(resp)
 	part.Edits = nil
 	if rapid.Bool().Draw(t, "before the creation") {

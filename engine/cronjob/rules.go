@@ -87,7 +87,7 @@ func startRules() []rule {
 		{jobpolicyv1.Rule_RULE_NAME_TAKEN, nameTaken},
 		{jobpolicyv1.Rule_RULE_START_JITTER, startJitter},
 		{jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN, concurrencyForbidden},
-		{jobpolicyv1.Rule_RULE_CREATION_HELD, creationHeld},
+		{jobpolicyv1.Rule_RULE_CREATION_DEFERRED, creationDeferred},
 		{jobpolicyv1.Rule_RULE_RUN_DUE, runDue},
 	}
 }
@@ -109,8 +109,8 @@ type asked struct {
 	answer answer
 }
 
-// judge asks the rules until one decides. The last one always decides.
-func judge(f facts) []asked {
+// askRules asks the rules until one decides. The last one always decides.
+func askRules(f facts) []asked {
 	var answers []asked
 	for _, r := range startRules() {
 		a := r.ask(f)
@@ -152,9 +152,9 @@ func runNowAsked(f facts) answer {
 		a := decided("a run was asked for; runs that must end before it: %d", len(f.runs.active))
 		return a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_CONCURRENCY_POLICY, time.Time{})
 	}
-	if held, is := f.heldUntil(); is {
+	if until, is := f.createsAfter(); is {
 		a := decided("a run was asked for; creating Jobs failed before")
-		return a.deferred(held)
+		return a.deferred(until)
 	}
 	a := decided("a run was asked for by annotation")
 	a.start, a.replaces, a.edits = &asked, f.replaced(), clearIt
@@ -255,7 +255,7 @@ func startingDeadlinePassed(f facts) answer {
 	}
 	a := decided("late by %ds, allowed: %ds", late, seconds)
 	a.skipped = jobpolicyv1.SkipReason_SKIP_REASON_STARTING_DEADLINE
-	if missed, ok := f.lastChance(f.due); ok && f.isNews(missed) {
+	if missed, ok := f.lastChance(f.due); ok && f.isRecent(missed) {
 		a = a.with(warning(eventMissSchedule, "Missed scheduled time to start a job: %s", f.due.at.Format(time.RFC1123Z)))
 	}
 	return a
@@ -303,22 +303,22 @@ func concurrencyForbidden(f facts) answer {
 	missed, _ := f.lastChance(f.due)
 	a := decided("concurrency policy Forbid, active runs: %d", len(f.runs.active)).
 		waiting(jobpolicyv1.WaitReason_WAIT_REASON_CONCURRENCY_POLICY, missed)
-	if f.isNews(f.due.start) {
+	if f.isRecent(f.due.start) {
 		a = a.with(normal(eventJobAlreadyActive, "Not starting job because prior execution is running and concurrency policy is Forbid"))
 	}
 	return a
 }
 
-// heldUntil is until when the caller wants no Jobs created.
-func (s *snapshot) heldUntil() (time.Time, bool) {
+// createsAfter is until when the caller wants no Jobs created.
+func (s *snapshot) createsAfter() (time.Time, bool) {
 	until, asked := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_JOB)
 	return until, asked && until.After(s.now)
 }
 
-func creationHeld(f facts) answer {
-	until, held := f.heldUntil()
-	if !held {
-		return no("creating Jobs is not held back")
+func creationDeferred(f facts) answer {
+	until, is := f.createsAfter()
+	if !is {
+		return no("creating Jobs is not deferred")
 	}
 	return decided("creating Jobs failed before").deferred(until)
 }

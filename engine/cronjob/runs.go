@@ -60,11 +60,11 @@ func takeRuns(s *snapshot) runs {
 		case job.GetOutcome() == jobpolicyv1.JobOutcome_JOB_OUTCOME_FAILED:
 		case isRun(job) || listed:
 			r.active = append(r.active, job)
-		case job.GetStartTime() == nil || s.isNews(job.GetStartTime().AsTime()):
+		case job.GetStartTime() == nil || s.isRecent(job.GetStartTime().AsTime()):
 			r.events = append(r.events, warning(eventUnexpectedJob, "Saw a job that the controller did not create or forgot: %s", job.GetName()))
 		}
 	}
-	r.tellEnded(s, place)
+	r.reportEnded(s, place)
 	slices.SortStableFunc(r.active, func(a, b *jobpolicyv1.OwnedJob) int { return compareActive(place, a, b) })
 	r.countFailures(s)
 	return r
@@ -99,8 +99,8 @@ func compareActive(place map[string]int, a, b *jobpolicyv1.OwnedJob) int {
 	return a.GetScheduledTime().AsTime().Compare(b.GetScheduledTime().AsTime())
 }
 
-// tellEnded adds events for the entries that are removed from status.active.
-func (r *runs) tellEnded(s *snapshot, place map[string]int) {
+// reportEnded adds events for the entries that are removed from status.active.
+func (r *runs) reportEnded(s *snapshot, place map[string]int) {
 	rows := make(map[string]*jobpolicyv1.OwnedJob, len(s.jobs))
 	for _, job := range s.jobs {
 		rows[string(job.GetUid())] = job

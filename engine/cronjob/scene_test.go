@@ -144,14 +144,14 @@ func (c *cluster) decide() (*jobpolicyv1.DecideCronJobResponse, error) {
 //	job NAME k=v…     a Job; the same name again changes it; gone NAME… takes Jobs away
 //	absent NAME…      Jobs of status.active that were looked up and are not there
 //	taken NAME        a name that somebody else's Job has
-//	hold TIME         no Job is to be created before
+//	defercreations TIME  no Job is to be created before
 //	fresh k=v…        cronjob=1/2 jobs=3/4: versions observed and written
 //	runs k=v…         takes=10m, fails=true: how runs go in play
 func (c *cluster) tell(line string) error {
 	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	lines := map[string]func(string) error{
 		"": ignore, "#": ignore, "cronjob": c.another, "spec": c.spec, "schedule": c.schedule, "zone": c.zone, "option": c.option,
-		"now": c.setNow, "status": c.status, "job": c.job, "gone": c.gone, "absent": c.absent, "taken": c.taken, "hold": c.hold,
+		"now": c.setNow, "status": c.status, "job": c.job, "gone": c.gone, "absent": c.absent, "taken": c.taken, "defercreations": c.deferCreations,
 		"fresh": c.fresh, "runs": c.runs,
 	}
 	tell, ok := lines[name]
@@ -329,7 +329,7 @@ func (c *cluster) absent(rest string) error {
 
 func (c *cluster) taken(rest string) error { c.req.NameTaken = rest; return nil }
 
-func (c *cluster) hold(rest string) error {
+func (c *cluster) deferCreations(rest string) error {
 	var until *timestamppb.Timestamp
 	err := setTime(&until)(rest)
 	c.deferCreation(until)

@@ -13,9 +13,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// newsLasts is how long events report something that stays true. Later decisions do
+// eventPeriod is how long events report something that stays true. Later decisions do
 // not repeat it.
-const newsLasts = time.Minute
+const eventPeriod = time.Minute
 
 // A snapshot is a request that passed validation, with its schedule, time zone and
 // options parsed. It is made by newSnapshot only, and never changed. Later code may
@@ -67,8 +67,8 @@ func (s *snapshot) scheduleSeen() string {
 	return seen
 }
 
-// isNews reports whether events still report what has been true since then.
-func (s *snapshot) isNews(since time.Time) bool { return s.now.Before(since.Add(newsLasts)) }
+// isRecent reports whether events still report what has been true since then.
+func (s *snapshot) isRecent(since time.Time) bool { return s.now.Before(since.Add(eventPeriod)) }
 
 func byName(a, b *jobpolicyv1.OwnedJob) int {
 	if c := strings.Compare(a.GetName(), b.GetName()); c != 0 {

@@ -78,7 +78,7 @@ func (p *Pod) phase() jobpolicyv1.PodPhase {
 // finished is UnaccountedPod.finished_time: never before the pod was created, because
 // otherwise a node with a slow clock would make the retry delay end too early.
 func (p *Pod) finished() time.Time {
-	at := p.toldEnd()
+	at := p.reportedEnd()
 	if at.Before(p.Created) {
 		at = p.Created
 	}
@@ -88,8 +88,8 @@ func (p *Pod) finished() time.Time {
 	return at
 }
 
-// toldEnd is when the pod ended, as far as that is known; zero if it is not known.
-func (p *Pod) toldEnd() time.Time {
+// reportedEnd is when the pod ended, as far as that is known; zero if it is not known.
+func (p *Pod) reportedEnd() time.Time {
 	switch {
 	case !p.Finished.IsZero():
 		return p.Finished

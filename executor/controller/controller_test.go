@@ -104,7 +104,7 @@ func TestEventsOfAKeyAreOneReconcile(t *testing.T) {
 	})
 }
 
-func TestABusyKeyIsReconciledAtIntervalsUnlessItIsUrgent(t *testing.T) {
+func TestABusyKeyIsReconciledAtIntervalsUnlessItHasHighPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		_, q := start(t, testConfig(), Options[string]{MinInterval: time.Second, Reconcile: func(ctx context.Context, key string) (Result, error) {

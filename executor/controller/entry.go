@@ -66,9 +66,9 @@ func (e *entry) wait(now time.Time, minInterval time.Duration, eventsWait bool) 
 	return max(0, at.Sub(now))
 }
 
-// giveWay is how long a key of low priority leaves a busy API server to others: not
+// lowPriorityWait is how long a key of low priority leaves a busy API server to others: not
 // longer than LowPriority.Max, and not beyond the time for which it was planned.
-func (e *entry) giveWay(now time.Time, low LowPriority) time.Duration {
+func (e *entry) lowPriorityWait(now time.Time, low LowPriority) time.Duration {
 	switch {
 	case !e.pending() || e.priority > PriorityLow || now.Sub(e.since) >= low.Max:
 		return 0

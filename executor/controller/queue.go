@@ -271,7 +271,7 @@ func (q *Queue[K]) begin(key K) (t Trigger, wait time.Duration, due bool) {
 	}
 	wait = e.wait(now, q.MinInterval, q.EventsWait)
 	if busy {
-		wait = max(wait, e.giveWay(now, q.Low))
+		wait = max(wait, e.lowPriorityWait(now, q.Low))
 	}
 	if wait > 0 {
 		return Trigger{}, wait, false

@@ -26,7 +26,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 	jobs := s.jobs(c.cfg.Jobs)
 	s.mu.Lock()
 	s.sequence++
-	cron, sequence, taken, notBefore := s.cron, s.sequence, s.nameTaken, s.creation.Until()
+	cron, sequence, taken, createAfter := s.cron, s.sequence, s.nameTaken, s.creation.Until()
 	s.mu.Unlock()
 	if cron == nil {
 		return snapshot{}, errGone
@@ -46,8 +46,8 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		Status:    wire.CronJobStatus(&cron.Status),
 		NameTaken: taken,
 	}
-	if !notBefore.IsZero() {
-		until := timestamppb.New(wallclock.Of(notBefore, now))
+	if !createAfter.IsZero() {
+		until := timestamppb.New(wallclock.Of(createAfter, now))
 		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: until}}
 	}
 	for _, job := range jobs {

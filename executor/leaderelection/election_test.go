@@ -125,9 +125,9 @@ func TestLostLeaseIsReportedHoweverFastLeadingEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = election.Run(t.Context(), func(leading context.Context) error {
+			err = election.Run(t.Context(), func(lease context.Context) error {
 				api.setAway(true)
-				<-leading.Done()
+				<-lease.Done()
 				return nil
 			})
 			if !errors.Is(err, ErrLost) {

@@ -127,9 +127,9 @@ func start(t *testing.T, cfg Config) *replica {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.outcome <- r.Run(ctx, func(leading context.Context) error {
+		r.outcome <- r.Run(ctx, func(lease context.Context) error {
 			close(r.began)
-			<-leading.Done()
+			<-lease.Done()
 			close(r.asked)
 			return <-r.end
 		})

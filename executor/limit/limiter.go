@@ -80,17 +80,17 @@ func (b *batch) run() error {
 }
 
 func (b *batch) work() {
-	for i, few, ok := b.take(); ok; i, few, ok = b.take() {
-		b.inSlot(i, few)
+	for i, measures, ok := b.take(); ok; i, measures, ok = b.take() {
+		b.inSlot(i, measures)
 	}
 }
 
 // inSlot waits for a slot and makes one write. The slot is released after the end is
 // recorded, so that the next write in it knows of a failure.
-func (b *batch) inSlot(i int, few bool) {
+func (b *batch) inSlot(i int, measures bool) {
 	release, err := b.pool.Acquire(b.ctx, b.namespace)
 	if err != nil {
-		b.end(0, few, err)
+		b.end(0, measures, err)
 		return
 	}
 	defer release()
@@ -103,12 +103,13 @@ func (b *batch) inSlot(i int, few bool) {
 	} else {
 		err = b.write(b.ctx, i)
 	}
-	b.end(latency, few, err)
+	b.end(latency, measures, err)
 }
 
-// take gives out the next write, and says whether few are in flight. It ends the
+// take gives out the next write, and says whether it may measure the baseline because
+// few are in flight. It ends the
 // goroutine that asks when more run than may, and starts others when fewer run.
-func (b *batch) take() (i int, few, ok bool) {
+func (b *batch) take() (i int, measures, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	limit := b.limit()
@@ -154,12 +155,12 @@ func (b *batch) limit() int {
 
 // end records how a write ended. It measures the baseline if few were in flight from
 // its beginning to its end.
-func (b *batch) end(latency time.Duration, few bool, err error) {
+func (b *batch) end(latency time.Duration, measures bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended++
 	if latency > 0 {
-		b.vegas.observe(latency, few && b.running <= baselineInFlight, b.pool.cfg.PerJob, b.pool.cfg.Now())
+		b.vegas.observe(latency, measures && b.running <= baselineInFlight, b.pool.cfg.PerJob, b.pool.cfg.Now())
 	}
 	if err == nil {
 		return

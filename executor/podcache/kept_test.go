@@ -70,7 +70,7 @@ func fillWhatAJobReads(t *rapid.T, pod *corev1.Pod) {
 }
 
 // What From keeps of a pod, Serializer decodes.
-func TestLeanPodsKeepWhatIsKeptOfPods(t *testing.T) {
+func TestCachedPodsKeepTheFactsOfPods(t *testing.T) {
 	plain, lean := serializer(t, scheme.Codecs, runtime.ContentTypeProtobuf), serializer(t, Serializer(scheme.Codecs), runtime.ContentTypeProtobuf)
 	rapid.Check(t, func(t *rapid.T) {
 		filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(rapid.Int64().Draw(t, "seed")), scheme.Codecs)

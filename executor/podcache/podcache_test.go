@@ -43,8 +43,8 @@ func testPod() *corev1.Pod {
 	}
 }
 
-// leanPod is what is decoded of testPod.
-func leanPod() *corev1.Pod {
+// cachedPod is what is decoded of testPod.
+func cachedPod() *corev1.Pod {
 	p := testPod()
 	p.GenerateName, p.ManagedFields = "", nil
 	p.Spec.Volumes, p.Spec.Containers, p.Spec.InitContainers[0].Image = nil, nil, ""
@@ -82,8 +82,8 @@ func TestDecode(t *testing.T) {
 		mediaType string
 		obj, want runtime.Object
 	}{
-		"of a pod, what is kept":                 {runtime.ContentTypeProtobuf, testPod(), leanPod()},
-		"of a list, what is kept of its pods":    {runtime.ContentTypeProtobuf, &corev1.PodList{Items: []corev1.Pod{*testPod()}}, &corev1.PodList{Items: []corev1.Pod{*leanPod()}}},
+		"of a pod, what is kept":                 {runtime.ContentTypeProtobuf, testPod(), cachedPod()},
+		"of a list, what is kept of its pods":    {runtime.ContentTypeProtobuf, &corev1.PodList{Items: []corev1.Pod{*testPod()}}, &corev1.PodList{Items: []corev1.Pod{*cachedPod()}}},
 		"a pod without anything":                 {runtime.ContentTypeProtobuf, &corev1.Pod{}, &corev1.Pod{}},
 		"of a Job, everything":                   {runtime.ContentTypeProtobuf, job, job},
 		"of another object, everything":          {runtime.ContentTypeProtobuf, event, event},

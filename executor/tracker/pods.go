@@ -38,8 +38,8 @@ func (r *record) missing() bool { return r.unlisted > 0 && r.rv <= r.unlisted }
 // pods are the pods of the Job, and what follows from them. The sums and sets always agree
 // with the records: whoever changes a record calls uncount before and count after.
 type pods struct {
-	policy Policy
-	told   bool // setPolicy was called.
+	policy      Policy
+	policyKnown bool // setPolicy was called.
 
 	records map[types.UID]*record
 	// awaited are the pods about which the watch is behind: those that only responses
@@ -55,10 +55,10 @@ type pods struct {
 // setPolicy sets how pods count, and counts all of them again, because pods may be seen
 // before their Job. Retry facts that were learned without a policy are learned again.
 func (p *pods) setPolicy(policy Policy) {
-	if !p.told {
+	if !p.policyKnown {
 		p.retry = retryFacts{}
 	}
-	p.policy, p.told = policy, true
+	p.policy, p.policyKnown = policy, true
 	for _, r := range p.records {
 		p.uncount(r)
 		p.count(r, true)

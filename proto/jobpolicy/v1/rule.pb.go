@@ -75,7 +75,7 @@ const (
 	// An earlier run has not ended, and the concurrency policy is FORBID.
 	Rule_RULE_CONCURRENCY_FORBIDDEN Rule = 113
 	// The caller asked not to create the Job yet.
-	Rule_RULE_CREATION_HELD Rule = 114
+	Rule_RULE_CREATION_DEFERRED Rule = 114
 	// The run is started.
 	Rule_RULE_RUN_DUE Rule = 115
 )
@@ -106,7 +106,7 @@ var (
 		111: "RULE_NAME_TAKEN",
 		112: "RULE_START_JITTER",
 		113: "RULE_CONCURRENCY_FORBIDDEN",
-		114: "RULE_CREATION_HELD",
+		114: "RULE_CREATION_DEFERRED",
 		115: "RULE_RUN_DUE",
 	}
 	Rule_value = map[string]int32{
@@ -133,7 +133,7 @@ var (
 		"RULE_NAME_TAKEN":                       111,
 		"RULE_START_JITTER":                     112,
 		"RULE_CONCURRENCY_FORBIDDEN":            113,
-		"RULE_CREATION_HELD":                    114,
+		"RULE_CREATION_DEFERRED":                114,
 		"RULE_RUN_DUE":                          115,
 	}
 )
@@ -169,7 +169,7 @@ var File_jobpolicy_v1_rule_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\n" +
-	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xbc\x05\n" +
+	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xc0\x05\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dRULE_SUCCESS_ALREADY_DECLARED\x10\x01\x12!\n" +
@@ -193,8 +193,8 @@ const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\x14RULE_ALREADY_STARTED\x10n\x12\x13\n" +
 	"\x0fRULE_NAME_TAKEN\x10o\x12\x15\n" +
 	"\x11RULE_START_JITTER\x10p\x12\x1e\n" +
-	"\x1aRULE_CONCURRENCY_FORBIDDEN\x10q\x12\x16\n" +
-	"\x12RULE_CREATION_HELD\x10r\x12\x10\n" +
+	"\x1aRULE_CONCURRENCY_FORBIDDEN\x10q\x12\x1a\n" +
+	"\x16RULE_CREATION_DEFERRED\x10r\x12\x10\n" +
 	"\fRULE_RUN_DUE\x10sB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
