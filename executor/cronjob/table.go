@@ -44,21 +44,8 @@ func (c *Controller) table() []byte {
 }
 
 func (c *Controller) rows() [][]string {
-	c.mu.Lock()
-	states := make([]*cronState, 0, len(c.crons))
-	for _, s := range c.crons {
-		states = append(states, s)
-	}
-	c.mu.Unlock()
 	var rows [][]string
-	for _, s := range states {
-		s.mu.Lock()
-		cron, last := s.cron, s.last
-		s.mu.Unlock()
-		if cron != nil && c.scope.managed(cron) {
-			rows = append(rows, row(cron, c.scope.suspended(cron), c.cfg.TimeZone, last))
-		}
-	}
+	c.EachCronJob(func(o Observation) { rows = append(rows, row(o.CronJob, o.Suspended, o.Zone, o.Explanation)) })
 	slices.SortFunc(rows, func(a, b []string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	return rows
 }

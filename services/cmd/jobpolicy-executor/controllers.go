@@ -18,6 +18,7 @@ import (
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/services/internal/decider"
+	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
 )
 
@@ -92,6 +93,7 @@ type controllers struct {
 	// second tells of another controller. It always passes: to restart the executor, or to
 	// let another replica act, would change nothing.
 	second probes.Check
+	crons  page.CronJobs // nil without that controller
 }
 
 func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, shared controller.Config, report *shadow.Report) (*controllers, error) {
@@ -120,6 +122,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 		}
 		c.run, c.ready = append(c.run, crons.Run), append(c.ready, crons.Ready)
 		c.pages["GET /debug/cronjobs"] = crons.TableHandler()
+		c.crons = crons
 	}
 	if o.controllers.enabled(ttlController) {
 		shared.Workers = o.controllers.ttlWorkers

@@ -23,6 +23,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/kubeclient"
+	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
 )
@@ -94,11 +95,13 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		return err
 	}
 	work, ready := lead(election, all)
+	checks := []probes.Check{ready, engine.check, engine.certificate, all.second}
+	all.pages["GET "+page.Path] = page.New(page.Config{Jobs: jobs, CronJobs: all.crons, Gatherer: registry, Checks: checks})
 	web := probes.New(probes.Config{
 		Gatherer:  registry,
 		Logger:    log,
 		Profiling: o.profiling,
-		Ready:     []probes.Check{ready, engine.check, engine.certificate, all.second},
+		Ready:     checks,
 		Debug:     all.pages,
 	})
 	return serve(ctx, o, work, web, log)

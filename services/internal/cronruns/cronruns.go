@@ -3,6 +3,7 @@
 package cronruns
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -182,4 +183,28 @@ func (r *Reader) skips(at time.Time) bool {
 	}
 	run, ok := r.runs.Next(at.Add(-time.Second))
 	return !ok || !run.Equal(at)
+}
+
+// Clock is the zone in which the plan's times are told.
+func (p Plan) Clock() string { return cmp.Or(clockOf(p), "UTC") }
+
+// Day counts the runs of a day on the schedule's clock that come after a time, and lists
+// the first n of them with the changes of the clock before and among them.
+func (r *Reader) Day(year int, month time.Month, day int, after time.Time, n int) (runs int64, first []Time) {
+	begin, end := time.Date(year, month, day, 0, 0, 0, 0, r.loc), time.Date(year, month, day+1, 0, 0, 0, 0, r.loc)
+	// A run at the begin of the day is of the day.
+	if from := begin.Add(-time.Nanosecond); after.Before(from) {
+		after = from
+	}
+	last := end.Add(-time.Nanosecond)
+	if !after.Before(last) {
+		return 0, nil
+	}
+	runs = r.runs.Count(after, last)
+	for _, t := range r.Next(after, n) {
+		if t.At.Before(end) {
+			first = append(first, t)
+		}
+	}
+	return runs, first
 }

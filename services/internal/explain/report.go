@@ -96,6 +96,8 @@ type work struct {
 	resp *jobpolicyv1.DecideJobResponse
 	// notStarted counts the pods that are there and cannot start.
 	notStarted int
+	// recorded: the decision was made by a controller that acts on the Job.
+	recorded bool
 }
 
 // Explain explains. The error is the engine's: it does not take the Job.
@@ -105,18 +107,38 @@ func Explain(f Facts, decide Decide) (*Report, error) {
 		return nil, err
 	}
 	w := &work{Facts: f, resp: resp}
-	w.Namespace, w.Name, w.Report.Unread = f.Job.Namespace, f.Job.Name, f.Unread
 	w.count()
+	w.explain()
+	return &w.Report, nil
+}
+
+// Recorded explains a decision that a controller has made and carries out. pods counts the
+// active, ready and terminating pods. The facts may lack the pods themselves: then the
+// report names none of them.
+func Recorded(f Facts, e *jobpolicyv1.Explanation, pods Counts) *Report {
+	resp := &jobpolicyv1.DecideJobResponse{Explanation: e}
+	if missing := e.GetFacts().GetWantedActive() - pods.Active; missing > 0 {
+		resp.Create = &jobpolicyv1.CreatePods{Count: missing}
+	}
+	w := &work{Facts: f, resp: resp, recorded: true}
+	w.count()
+	w.Counts.Active, w.Counts.Ready, w.Counts.Terminating = pods.Active, pods.Ready, pods.Terminating
+	w.explain()
+	return &w.Report
+}
+
+// explain writes the report; the pods are counted.
+func (w *work) explain() {
+	w.Namespace, w.Name, w.Report.Unread = w.Job.Namespace, w.Job.Name, w.Facts.Unread
 	w.lookAtPods()
 	w.situation()
 	w.waits()
 	w.retries()
 	w.endings()
 	w.notes()
-	for _, r := range resp.GetExplanation().GetRules() {
+	for _, r := range w.resp.GetExplanation().GetRules() {
 		w.Rules = append(w.Rules, Rule{r.GetRule().Name(), r.GetDecided(), r.GetDetail()})
 	}
-	return &w.Report, nil
 }
 
 func (w *work) count() {

@@ -106,7 +106,7 @@ func (w *work) unmanaged() bool {
 	if w.Job.Status.StartTime != nil || len(w.Job.Status.Conditions) > 0 || len(w.Facts.Pods) > 0 || age < patience {
 		return false
 	}
-	if len(w.Events) > 0 { // somebody tried
+	if len(w.Events) > 0 || w.recorded { // somebody tried
 		return false
 	}
 	w.advise("spec.managedBy cannot be changed. If it is wrong, create the Job anew with another value.")
@@ -249,7 +249,7 @@ func (w *work) starting() bool {
 		return false
 	}
 	n := w.resp.GetCreate().GetCount()
-	if age := w.Now.Sub(w.Job.CreationTimestamp.Time); age < patience || w.recentChange() {
+	if age := w.Now.Sub(w.Job.CreationTimestamp.Time); age < patience || w.recorded || w.recentChange() {
 		return w.say(Starting, "The Job starts: %d pods are to be created.", n)
 	}
 	w.advise("See whether %s runs, and what it logs.", manager(w.Job))

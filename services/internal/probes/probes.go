@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,7 +50,7 @@ type Config struct {
 	// Profiling also serves /debug/pprof/.
 	Profiling bool
 	// Debug has more handlers, by pattern of http.ServeMux. They answer only clients on
-	// the same machine.
+	// the same machine, and no page of another site.
 	Debug map[string]http.Handler
 }
 
@@ -89,20 +88,6 @@ func New(cfg Config) *Server {
 		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 	}
 	return s
-}
-
-// local serves only clients on the loopback interface. Not everybody who can reach
-// probes and metrics may read these pages. kubectl port-forward to a pod comes over the
-// loopback interface, too.
-func local(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		from, err := netip.ParseAddrPort(r.RemoteAddr)
-		if err != nil || !from.Addr().Unmap().IsLoopback() {
-			http.Error(w, "only for clients on the same machine: use kubectl port-forward", http.StatusForbidden)
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
 }
 
 // Handler returns the handler of all endpoints.

@@ -127,7 +127,7 @@ func TestDebugPagesAreForTheSameMachine(t *testing.T) {
 		{"10.0.0.7:1234", "/metrics", http.StatusOK},
 	} {
 		request := httptest.NewRequest(http.MethodGet, tc.path, nil)
-		request.RemoteAddr = tc.from
+		request.RemoteAddr, request.Host = tc.from, "localhost:9080"
 		answer := httptest.NewRecorder()
 		server.Handler().ServeHTTP(answer, request)
 		if answer.Code != tc.want {

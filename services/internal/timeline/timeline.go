@@ -154,23 +154,42 @@ i.succeeded { background: var(--succeeded); } i.failed { background: var(--faile
 {{end}}</tbody></table></body></html>
 `))
 
-type (
-	pageData struct {
-		Title, From, Took string
-		Bars              []pageBar
-		Marks             []pageMark
-	}
-	pageBar struct {
-		Name, Text string
-		Parts      []pagePart
-	}
-	pagePart struct{ Class, Left, Width string }
-	pageMark struct{ At, Text string }
-)
+// A Picture is a chart with everything in its place, for who draws it.
+type Picture struct {
+	Title string        `json:"title"`
+	From  string        `json:"from"`
+	Took  string        `json:"took"`
+	Bars  []PictureBar  `json:"bars"`
+	Marks []PictureMark `json:"marks"`
+}
+
+// A PictureBar is a pod: what is drawn, and what it says.
+type PictureBar struct {
+	Name  string        `json:"name"`
+	Text  string        `json:"text"`
+	Parts []PicturePart `json:"parts"`
+}
+
+// A PicturePart is a piece of a bar. Class is wait, run, succeeded or failed; Left and
+// Width are percentages.
+type PicturePart struct {
+	Class string `json:"class"`
+	Left  string `json:"left"`
+	Width string `json:"width"`
+}
+
+// A PictureMark is something that happened to the Job, some time after the begin.
+type PictureMark struct {
+	At   string `json:"at"`
+	Text string `json:"text"`
+}
 
 // WriteHTML draws the chart as one page without scripts.
-func (c *Chart) WriteHTML(w io.Writer) error {
-	data := pageData{
+func (c *Chart) WriteHTML(w io.Writer) error { return page.Execute(w, c.Picture()) }
+
+// Picture puts everything in its place.
+func (c *Chart) Picture() Picture {
+	data := Picture{
 		Title: c.Title, From: c.Begin.UTC().Format(time.RFC3339), Took: simulate.Clock(c.End.Sub(c.Begin).Round(time.Second)),
 	}
 	for _, b := range c.Bars {
@@ -178,21 +197,21 @@ func (c *Chart) WriteHTML(w io.Writer) error {
 		if running == "" {
 			running = "run"
 		}
-		bar := pageBar{Name: b.Name, Text: b.Text}
+		bar := PictureBar{Name: b.Name, Text: b.Text}
 		if b.Started.IsZero() {
-			bar.Parts = []pagePart{c.part("wait", b.Created, b.Ended)}
+			bar.Parts = []PicturePart{c.part("wait", b.Created, b.Ended)}
 		} else {
-			bar.Parts = []pagePart{c.part("wait", b.Created, b.Started), c.part(running, b.Started, b.Ended)}
+			bar.Parts = []PicturePart{c.part("wait", b.Created, b.Started), c.part(running, b.Started, b.Ended)}
 		}
 		data.Bars = append(data.Bars, bar)
 	}
 	for _, m := range c.Marks {
-		data.Marks = append(data.Marks, pageMark{c.clock(m.At), m.Text})
+		data.Marks = append(data.Marks, PictureMark{c.clock(m.At), m.Text})
 	}
-	return page.Execute(w, data)
+	return data
 }
 
-func (c *Chart) part(class string, from, to time.Time) pagePart {
+func (c *Chart) part(class string, from, to time.Time) PicturePart {
 	left := c.share(from)
-	return pagePart{class, fmt.Sprintf("%.2f", 100*left), fmt.Sprintf("%.2f", 100*(c.share(to)-left))}
+	return PicturePart{class, fmt.Sprintf("%.2f", 100*left), fmt.Sprintf("%.2f", 100*(c.share(to)-left))}
 }

@@ -1,0 +1,36 @@
+package cronjob
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// An Observation is a managed CronJob with the explanation of the last decision on it;
+// nil: there is none yet. Neither may be changed: they are the controller's own.
+type Observation struct {
+	CronJob     *batchv1.CronJob
+	Explanation *jobpolicyv1.CronJobExplanation
+	// Suspended: no run is started by schedule.
+	Suspended bool
+	// Zone is that of a schedule that names none. Empty: UTC.
+	Zone string
+}
+
+// EachCronJob calls f with each managed CronJob, in no order.
+func (c *Controller) EachCronJob(f func(Observation)) {
+	c.mu.Lock()
+	states := make([]*cronState, 0, len(c.crons))
+	for _, s := range c.crons {
+		states = append(states, s)
+	}
+	c.mu.Unlock()
+	for _, s := range states {
+		s.mu.Lock()
+		cron, last := s.cron, s.last
+		s.mu.Unlock()
+		if cron != nil && c.scope.managed(cron) {
+			f(Observation{CronJob: cron, Explanation: last, Suspended: c.scope.suspended(cron), Zone: c.cfg.TimeZone})
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package executor
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
+)
+
+// An Observation is a Job with the last decision on it; nil: there is none, as for Jobs that
+// had finished when the executor started. Neither may be changed: they are the executor's
+// own. As long as both pointers stay the same, nothing is new.
+type Observation struct {
+	Job      *batchv1.Job
+	Decision *state.Decision
+}
+
+// EachJob calls f with each managed Job that exists, in no order.
+func (e *Executor) EachJob(f func(Observation)) {
+	for _, s := range e.jobs.All() {
+		if o, ok := e.observation(s); ok {
+			f(o)
+		}
+	}
+}
+
+// Job returns one of these Jobs, and what is known of its pods. If it has more pods than
+// mostPods, they are only counted.
+func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker.Census, ok bool) {
+	s, known := e.jobs.Find(uid)
+	if !known {
+		return Observation{}, tracker.Census{}, false
+	}
+	if o, ok = e.observation(s); ok {
+		pods = s.Pods.Census(mostPods)
+	}
+	return o, pods, ok
+}
+
+func (e *Executor) observation(s *state.Job) (o Observation, ok bool) {
+	o = Observation{s.Version.Current(), s.Decisions.Last()}
+	return o, o.Job != nil && e.watcher.scope.Manages(o.Job)
+}

@@ -1,0 +1,89 @@
+package page
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/explain"
+)
+
+// jobJSON is one row of the list of Jobs.
+type jobJSON struct {
+	UID       types.UID     `json:"uid"`
+	Namespace string        `json:"ns"`
+	Name      string        `json:"name"`
+	State     explain.State `json:"state"`
+	// Reason is the engine's summary; of a finished Job, why it ended.
+	Reason string   `json:"reason"`
+	Rule   string   `json:"rule,omitempty"`
+	Waits  []string `json:"waits,omitempty"`
+	// Until is when the first of the waits ends by itself.
+	Until   *time.Time `json:"until,omitempty"`
+	Created time.Time  `json:"created"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	explain.Counts
+}
+
+func jobRow(o executor.Observation, now time.Time) json.RawMessage {
+	decision := decided(o)
+	e := explanation(decision.Explanation)
+	report := recorded(o, e, nil, now, statusCounts(o.Job))
+	row := jobJSON{
+		UID: o.Job.UID, Namespace: o.Job.Namespace, Name: o.Job.Name, State: report.State,
+		Reason: e.GetSummary(), Rule: e.GetDecidingRule().Name(), Created: o.Job.CreationTimestamp.Time, Counts: report.Counts,
+	}
+	if c := wire.FinishedCondition(o.Job); c != nil {
+		row.Ended = &c.LastTransitionTime.Time
+		row.Reason = strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+	}
+	for _, wait := range e.GetWaits() {
+		if word := waitWord(wait.GetReason()); !slices.Contains(row.Waits, word) {
+			row.Waits = append(row.Waits, word)
+		}
+		if wait.GetUntil() == nil {
+			continue
+		}
+		if at := wait.GetUntil().AsTime(); row.Until == nil || at.Before(*row.Until) {
+			row.Until = &at
+		}
+	}
+	return encoded(row)
+}
+
+// decided is the last decision; an empty one if there is none.
+func decided(o executor.Observation) *state.Decision {
+	if o.Decision == nil {
+		return &state.Decision{}
+	}
+	return o.Decision
+}
+
+// waitWord is a reason to wait as a person reads it.
+func waitWord(r jobpolicyv1.WaitReason) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(r.String(), "WAIT_REASON_"), "_", " "))
+}
+
+func statusCounts(job *batchv1.Job) explain.Counts {
+	s := &job.Status
+	return explain.Counts{Active: s.Active, Ready: ptr.Deref(s.Ready, 0), Terminating: ptr.Deref(s.Terminating, 0)}
+}
+
+// explanation decodes a recorded one. Nil is an empty explanation.
+func explanation(encoded []byte) *jobpolicyv1.Explanation {
+	e := &jobpolicyv1.Explanation{}
+	if err := proto.Unmarshal(encoded, e); err != nil {
+		return nil
+	}
+	return e
+}

@@ -1,0 +1,99 @@
+package page
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/explain"
+	"jobpolicy.dev/services/internal/timeline"
+)
+
+// maxBars is how many pods are drawn one by one. Of a Job with more, only sums and ranges
+// of indexes are drawn.
+const maxBars = 300
+
+// lifeJSON is all that is shown of one Job.
+type lifeJSON struct {
+	// Gone: there is no such Job any more, and nothing else is set.
+	Gone   bool            `json:"gone,omitempty"`
+	Report *explain.Report `json:"report,omitempty"`
+	// Ended is the rule that decided how the Job ends.
+	Ended *explain.Rule `json:"ended,omitempty"`
+	// Life has a bar for each pod that is still there, unless there are too many.
+	Life  timeline.Picture `json:"life"`
+	Pods  int              `json:"pods"`
+	Cells []cell           `json:"cells,omitempty"`
+}
+
+func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
+	o, pods, ok := h.cfg.Jobs.Job(uid, maxBars)
+	if !ok {
+		return lifeJSON{Gone: true}
+	}
+	var ended []corev1.Pod
+	all := explain.Facts{Job: o.Job, Now: now}
+	for _, p := range pods.Pods {
+		pod := podOf(p)
+		all.Pods = append(all.Pods, pod)
+		if p.Ended() {
+			ended = append(ended, pod)
+		}
+	}
+	chart := timeline.Of(all)
+	sum := pods.Summary
+	counts := explain.Counts{Active: sum.GetActive(), Ready: sum.GetReady(), Terminating: sum.GetTerminating()}
+	life := lifeJSON{
+		Report: recorded(o, explanation(decided(o).Explanation), ended, now, counts),
+		Life:   chart.Picture(), Pods: pods.Known, Cells: cells(o.Job, pods),
+	}
+	verdict := explanation(decided(o).Verdict)
+	for _, r := range verdict.GetRules() {
+		if r.GetDecided() {
+			life.Ended = &explain.Rule{Name: r.GetRule().Name(), Decides: true, Answer: r.GetDetail()}
+		}
+	}
+	return life
+}
+
+// recorded explains the last decision. Only pods that have ended are told of: the cache
+// does not hold why others do not start.
+func recorded(o executor.Observation, e *jobpolicyv1.Explanation, ended []corev1.Pod, now time.Time, counts explain.Counts) *explain.Report {
+	r := explain.Recorded(explain.Facts{Job: o.Job, Pods: ended, Now: now}, e, counts)
+	if o.Decision == nil && wire.FinishedCondition(o.Job) == nil {
+		r.State, r.Headline = explain.Waiting, "The Job waits for its first decision since the executor started."
+	}
+	return r
+}
+
+// podOf is a pod with what the cache holds of it.
+func podOf(p *podcache.Pod) corev1.Pod {
+	pod := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace(), UID: p.UID, CreationTimestamp: metav1.NewTime(p.Created)},
+		Status:     corev1.PodStatus{Phase: p.Phase()},
+	}
+	p.EachCondition(func(c podcache.Condition) {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
+	})
+	status := corev1.ContainerStatus{RestartCount: p.MaxRestarts}
+	switch {
+	case p.Ended():
+		// When the container started is not in the cache; the bar begins with the pod.
+		ended := &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(p.Created), FinishedAt: metav1.NewTime(p.ContainersEnded)}
+		for _, exit := range p.Exits {
+			status.Name, ended.ExitCode = exit.Container, exit.Code
+			break
+		}
+		status.State.Terminated = ended
+	case p.Ready:
+		status.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.ReadyChanged)}
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+	return pod
+}

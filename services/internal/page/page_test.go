@@ -1,0 +1,325 @@
+package page_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/page"
+)
+
+// A cluster is what the executor would know.
+type cluster struct {
+	mu    sync.Mutex
+	jobs  map[types.UID]executor.Observation
+	pods  map[types.UID]tracker.Census
+	crons []cronjob.Observation
+	asked int
+}
+
+func (c *cluster) EachJob(f func(executor.Observation)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked++
+	for _, o := range c.jobs {
+		f(o)
+	}
+}
+
+func (c *cluster) Job(uid types.UID, _ int) (executor.Observation, tracker.Census, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, ok := c.jobs[uid]
+	return o, c.pods[uid], ok
+}
+
+func (c *cluster) EachCronJob(f func(cronjob.Observation)) {
+	for _, o := range c.crons {
+		f(o)
+	}
+}
+
+func (c *cluster) put(job *batchv1.Job, e *jobpolicyv1.Explanation) {
+	text, err := proto.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.jobs[job.UID] = executor.Observation{Job: job, Decision: &state.Decision{Time: time.Now(), Explanation: text}}
+}
+
+func (c *cluster) drop(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.jobs, uid)
+}
+
+func (c *cluster) snapshots() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked
+}
+
+func newCluster() *cluster {
+	return &cluster{jobs: map[types.UID]executor.Observation{}, pods: map[types.UID]tracker.Census{}}
+}
+
+// serve serves the page with a snapshot every few milliseconds.
+func serve(t *testing.T, c *cluster) string {
+	t.Helper()
+	server := httptest.NewServer(page.New(page.Config{Jobs: c, CronJobs: c, Gatherer: prometheus.NewRegistry(), Interval: 5 * time.Millisecond}))
+	t.Cleanup(server.Close)
+	return server.URL + page.Path
+}
+
+func job(name string) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.Now()},
+		Spec:       batchv1.JobSpec{Parallelism: new(int32(2)), Completions: new(int32(2)), BackoffLimit: new(int32(6))},
+	}
+}
+
+// An event is what a page gets: one of the whole, or of one Job.
+type event struct {
+	All      bool
+	Jobs     []struct{ UID, Name, State, Reason string }
+	JobsGone []string
+	Crons    []struct {
+		Name, Zone string
+		Suspended  bool
+		Days       []struct {
+			Runs  int64
+			First []struct{ At string }
+		}
+	}
+	Days   []string
+	Gone   bool
+	Report struct{ State, Headline string }
+	Life   struct {
+		Bars []struct{ Name, Text string }
+	}
+	Pods  int
+	Cells []struct{ First, Last, Succeeded, Failed, Active int }
+}
+
+// watch reads a stream until an event is as wanted.
+func watch(t *testing.T, url string, steps ...func(event) bool) {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("%s: %s, %s", url, answer.Status, answer.Header.Get("Content-Type"))
+	}
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		text, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var e event
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		if steps[0](e) {
+			if steps = steps[1:]; len(steps) == 0 {
+				return
+			}
+		}
+	}
+	t.Fatalf("the stream ended before step %d from the end: %v", len(steps), lines.Err())
+}
+
+func TestAReaderGetsEverythingFirstAndThenWhatChanges(t *testing.T) {
+	c := newCluster()
+	running := &jobpolicyv1.Explanation{Summary: "active: 2 of 2 wanted", Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(2))}}
+	for _, name := range []string{"a", "b"} {
+		j := job(name)
+		j.Status.Active = 2
+		c.put(j, running)
+	}
+	watch(t, serve(t, c)+"events",
+		func(e event) bool {
+			if !e.All || len(e.Jobs) != 2 || e.Jobs[0].State != "Running" || e.Jobs[0].Reason != "active: 2 of 2 wanted" {
+				t.Fatalf("the first event is %+v, want both Jobs, running", e)
+			}
+			done := job("a")
+			done.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+			c.put(done, &jobpolicyv1.Explanation{Summary: "done"})
+			return true
+		},
+		func(e event) bool {
+			if len(e.Jobs) == 0 {
+				return false
+			}
+			if e.All || len(e.Jobs) != 1 || e.Jobs[0].Name != "a" || e.Jobs[0].State != "Complete" {
+				t.Fatalf("after a change: %+v, want only Job a, complete", e)
+			}
+			c.drop("uid-b")
+			return true
+		},
+		func(e event) bool {
+			return slices.Equal(e.JobsGone, []string{"uid-b"})
+		})
+}
+
+func TestWithoutReadersNothingIsDone(t *testing.T) {
+	c := newCluster()
+	url := serve(t, c)
+	if _, err := http.Get(url); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.snapshots(); n != 0 {
+		t.Errorf("snapshots before anybody reads the stream: %d", n)
+	}
+	for range 2 { // the second reader finds the snapshots stopped
+		watch(t, url+"events", func(e event) bool { return e.All })
+	}
+	deadline := time.Now().Add(time.Minute)
+	for last := -1; last != c.snapshots(); {
+		if time.Now().After(deadline) {
+			t.Fatal("snapshots go on after the last reader is gone")
+		}
+		last = c.snapshots()
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func TestALifeOfFewPodsHasABarForEach(t *testing.T) {
+	c := newCluster()
+	c.put(job("a"), &jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(2)), Failed: 1, RetriesLeft: 5}})
+	began := time.Now().Add(-time.Minute)
+	c.pods["uid-a"] = tracker.Census{Summary: &jobpolicyv1.PodSummary{Active: 1}, Known: 2, Pods: []*podcache.Pod{
+		podcache.From(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "a-1", Namespace: "ns", CreationTimestamp: metav1.NewTime(began)},
+			Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
+				Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 42, FinishedAt: metav1.NewTime(began.Add(10 * time.Second))}},
+			}}},
+		}),
+		podcache.From(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "a-2", Namespace: "ns", CreationTimestamp: metav1.NewTime(began.Add(20 * time.Second))},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+		}),
+	}}
+	watch(t, serve(t, c)+"job?uid=uid-a", func(e event) bool {
+		if e.Pods != 2 || len(e.Life.Bars) != 2 || e.Life.Bars[0].Text != "failed, exit code 42" || e.Life.Bars[1].Name != "a-2" {
+			t.Errorf("life %+v, want a bar of the failed pod and one of the active pod", e.Life)
+		}
+		if e.Report.State != "Starting" || !strings.Contains(e.Report.Headline, "1 pods are to be created") {
+			t.Errorf("report %+v", e.Report)
+		}
+		return true
+	}, func(e event) bool {
+		c.drop("uid-a")
+		return e.Gone
+	})
+}
+
+func TestALifeOfManyPodsHasRangesOfIndexes(t *testing.T) {
+	c := newCluster()
+	j := job("big")
+	j.Spec.Completions, j.Spec.CompletionMode = new(int32(100_001)), new(batchv1.IndexedCompletion)
+	j.Status.CompletedIndexes, j.Status.FailedIndexes = "0-999,100000", new("1000,1002")
+	c.put(j, &jobpolicyv1.Explanation{})
+	c.pods[j.UID] = tracker.Census{Known: 50_000, Summary: &jobpolicyv1.PodSummary{ActiveIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 50_000, Last: 99_999}}}}}
+	watch(t, serve(t, c)+"job?uid=uid-big", func(e event) bool {
+		n := len(e.Cells)
+		if n != 200 || e.Life.Bars != nil {
+			t.Fatalf("%d cells and %d bars, want 200 and none", n, len(e.Life.Bars))
+		}
+		var sum struct{ succeeded, failed, active, indexes int }
+		for i, cell := range e.Cells {
+			sum.succeeded, sum.failed, sum.active = sum.succeeded+cell.Succeeded, sum.failed+cell.Failed, sum.active+cell.Active
+			sum.indexes += cell.Last - cell.First + 1
+			if i > 0 && cell.First != e.Cells[i-1].Last+1 {
+				t.Errorf("cell %d begins at %d, after %d", i, cell.First, e.Cells[i-1].Last)
+			}
+		}
+		if sum.succeeded != 1001 || sum.failed != 2 || sum.active != 50_000 || sum.indexes != 100_001 {
+			t.Errorf("all cells: %+v", sum)
+		}
+		if last := e.Cells[n-1]; last.Last != 100_000 || last.Succeeded != 1 {
+			t.Errorf("last cell %+v, want index 100000 to have succeeded", last)
+		}
+		return true
+	})
+}
+
+func TestCalendar(t *testing.T) {
+	c := newCluster()
+	cron := func(name, schedule string) *batchv1.CronJob {
+		return &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}, Spec: batchv1.CronJobSpec{Schedule: schedule}}
+	}
+	c.crons = []cronjob.Observation{
+		{CronJob: cron("minutely", "* * * * *"), Zone: "Europe/Berlin"},
+		{CronJob: cron("held", "@daily"), Suspended: true},
+		{CronJob: cron("wrong", "never"), Explanation: &jobpolicyv1.CronJobExplanation{Summary: "unreadable"}},
+	}
+	watch(t, serve(t, c)+"events", func(e event) bool {
+		if len(e.Crons) != 3 || len(e.Days) != 7 {
+			t.Fatalf("%+v, want 3 CronJobs and 7 days", e)
+		}
+		for _, row := range e.Crons {
+			switch row.Name {
+			case "minutely":
+				// The days between two changes of the clock have 1440 minutes.
+				if len(row.Days) != 7 || row.Zone != "Europe/Berlin" || row.Days[3].Runs < 1380 || len(row.Days[3].First) != 3 || row.Days[3].First[1].At != "00:01" {
+					t.Errorf("%+v, want a run every minute, from 00:00 on", row)
+				}
+			default:
+				if len(row.Days) != 0 || row.Suspended != (row.Name == "held") {
+					t.Errorf("%+v, want no runs", row)
+				}
+			}
+		}
+		return true
+	})
+}
+
+func TestThePageIsGuarded(t *testing.T) {
+	url := serve(t, newCluster())
+	for path, want := range map[string]int{
+		"": http.StatusOK, "page.js": http.StatusOK, "page.css": http.StatusOK, "missing": http.StatusNotFound, "job": http.StatusBadRequest,
+	} {
+		answer, err := http.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		policy := answer.Header.Get("Content-Security-Policy")
+		if answer.StatusCode != want || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || answer.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%q: %s, policy %q", path, answer.Status, policy)
+		}
+	}
+	answer, err := http.Post(url+"events", "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %s, want 405", answer.Status)
+	}
+}

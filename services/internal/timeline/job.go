@@ -1,0 +1,81 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/services/internal/explain"
+)
+
+// Of is the chart of a Job: its pods, conditions and warnings.
+func Of(f explain.Facts) Chart {
+	var bars []Bar
+	for i := range f.Pods {
+		bars = append(bars, barOf(&f.Pods[i]))
+	}
+	return New("Job "+f.Job.Namespace+"/"+f.Job.Name, f.Now, bars, marksOf(f))
+}
+
+func barOf(p *corev1.Pod) Bar {
+	b := Bar{Name: p.Name, Created: p.CreationTimestamp.Time, Text: string(p.Status.Phase)}
+	restarts, exit := int32(0), ""
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		restarts += s.RestartCount
+		if running := s.State.Running; running != nil && (b.Started.IsZero() || running.StartedAt.Time.Before(b.Started)) {
+			b.Started = running.StartedAt.Time
+		}
+		t := s.State.Terminated
+		if t == nil {
+			continue
+		}
+		if b.Started.IsZero() || t.StartedAt.Time.Before(b.Started) {
+			b.Started = t.StartedAt.Time
+		}
+		if t.FinishedAt.After(b.Ended) {
+			b.Ended = t.FinishedAt.Time
+		}
+		if t.ExitCode != 0 {
+			exit = fmt.Sprintf(", exit code %d", t.ExitCode)
+		}
+	}
+	switch p.Status.Phase {
+	case corev1.PodSucceeded:
+		b.Outcome, b.Text = "succeeded", "succeeded"
+	case corev1.PodFailed:
+		b.Outcome, b.Text = "failed", "failed"+exit
+	default:
+		b.Ended = time.Time{} // one container may have ended, the pod has not
+	}
+	if b.Outcome != "" && b.Ended.IsZero() {
+		b.Ended = b.Created
+	}
+	if restarts > 0 {
+		b.Text += fmt.Sprintf(", restarts %d", restarts)
+	}
+	return b
+}
+
+// marksOf are the Job's start, conditions and events.
+func marksOf(f explain.Facts) []Mark {
+	marks := []Mark{{At: f.Job.CreationTimestamp.Time, Text: "created"}}
+	if start := f.Job.Status.StartTime; start != nil {
+		marks = append(marks, Mark{At: start.Time, Text: "started"})
+	}
+	for _, condition := range f.Job.Status.Conditions {
+		text := fmt.Sprintf("%s (%s)", condition.Type, condition.Reason)
+		if condition.Status != corev1.ConditionTrue {
+			text = fmt.Sprintf("%s=%s (%s)", condition.Type, condition.Status, condition.Reason)
+		}
+		marks = append(marks, Mark{At: condition.LastTransitionTime.Time, Text: strings.TrimSuffix(text+": "+condition.Message, ": ")})
+	}
+	for i := range f.Events {
+		if e := &f.Events[i]; e.Type == corev1.EventTypeWarning {
+			marks = append(marks, Mark{At: explain.Seen(e), Text: e.Reason + ": " + e.Message})
+		}
+	}
+	return marks
+}

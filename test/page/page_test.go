@@ -1,0 +1,92 @@
+// Package page opens the executor's page in a real browser, and
+// checks what a person sees.
+package page
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chromedp/chromedp"
+
+	"jobpolicy.dev/test/browser"
+)
+
+const hostile = `<img src=x onerror=alert(1)>"'><script>alert(2)</script>`
+
+// cast are Jobs and CronJobs in many situations.
+func cast() objects {
+	var o objects
+	small := newJob(1, "batch", "resize-images", 40*time.Second)
+	small.Spec.Parallelism, small.Spec.Completions = new(int32(3)), new(int32(8))
+	small.Status.StartTime, small.Status.Active, small.Status.Ready = &small.CreationTimestamp, 3, new(int32(3))
+	for i := range 3 {
+		o.pods = append(o.pods, podOf(small, i, -1, corev1.PodRunning))
+	}
+	failed := podOf(small, 7, -1, corev1.PodFailed)
+	failed.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, FinishedAt: metav1.NewTime(small.CreationTimestamp.Add(8 * time.Second))},
+	}}}
+	small.Status.Failed = 1
+	o.pods = append(o.pods, failed)
+
+	broken := newJob(2, "batch", "nightly-report", time.Hour)
+	end(broken, batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit "+hostile, 9*time.Minute)
+	held := newJob(3, "research", "train", 2*time.Hour)
+	held.Spec.Suspend = new(true)
+	o.jobs = append(o.jobs, small, broken, held)
+	for i := range 20 {
+		done := newJob(10+i, []string{"batch", "research", "web"}[i%3], fmt.Sprintf("import-%02d", i), time.Duration(i)*time.Hour)
+		end(done, batchv1.JobComplete, "CompletionsReached", "Reached expected number of succeeded pods", 3*time.Minute)
+		o.jobs = append(o.jobs, done)
+	}
+	for i, schedule := range []string{"30 2 * * *", "*/5 * * * *", "0 9 * * 1-5"} {
+		o.crons = append(o.crons, &batchv1.CronJob{
+			TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJob"},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "batch", Name: []string{"backup", "poll", "mail"}[i], UID: uid(500 + i), ResourceVersion: "1", Generation: 1,
+				CreationTimestamp: metav1.Now(), Annotations: map[string]string{"jobpolicy.dev/managed-by": "jobpolicy.dev/executor", "note": hostile},
+			},
+			Spec: batchv1.CronJobSpec{Schedule: schedule, TimeZone: new("Europe/Berlin"), Suspend: new(true), ConcurrencyPolicy: batchv1.AllowConcurrent, JobTemplate: batchv1.JobTemplateSpec{Spec: small.Spec}},
+		})
+	}
+	return o
+}
+
+func TestWhatAPersonSees(t *testing.T) {
+	url := startExecutor(t, cast())
+	ctx := browser.New(t)
+	browser.Do(ctx, t, chromedp.Navigate(url))
+	browser.Await(ctx, t, `document.querySelectorAll('tr.row').length === 23`)
+	browser.Screenshot(ctx, t, "page-jobs-light")
+	browser.Dark(ctx, t, true)
+	browser.Screenshot(ctx, t, "page-jobs-dark")
+
+	browser.Do(ctx, t, chromedp.Navigate(url+"#job/"+string(uid(1))))
+	browser.Await(ctx, t, `document.querySelectorAll('.bars tbody tr').length === 4`)
+	browser.Screenshot(ctx, t, "page-job-dark")
+	browser.Dark(ctx, t, false)
+	browser.Screenshot(ctx, t, "page-job-light")
+
+	browser.Do(ctx, t, chromedp.Navigate(url+"#job/"+string(uid(2))))
+	browser.Await(ctx, t, `document.querySelector('.headline')?.textContent.includes('<script>alert(2)')`)
+	browser.Screenshot(ctx, t, "page-job-failed")
+
+	browser.Do(ctx, t, chromedp.Navigate(url+"#cronjobs"))
+	browser.Await(ctx, t, `document.querySelectorAll('.calendar tbody tr').length === 3`)
+	browser.Screenshot(ctx, t, "page-cronjobs-light")
+	if text := browser.Text(ctx, t, ".calendar"); !strings.Contains(text, "02:30") || !strings.Contains(text, "more") {
+		t.Errorf("the calendar lacks the run at 02:30, or how many more there are:\n%s", text)
+	}
+
+	browser.Do(ctx, t, chromedp.Navigate(url+"#engine"))
+	browser.Await(ctx, t, `document.querySelectorAll('.engine table').length >= 3`)
+	browser.Screenshot(ctx, t, "page-engine-light")
+	browser.Dark(ctx, t, true)
+	browser.Screenshot(ctx, t, "page-engine-dark")
+}
