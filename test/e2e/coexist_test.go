@@ -99,6 +99,12 @@ func startExecutor(t *testing.T, args ...string) *executorProcess {
 // startExecutorOn is startExecutor for the test's own control plane.
 func startExecutorOn(t *testing.T, plane *cluster.Cluster, args ...string) *executorProcess {
 	t.Helper()
+	return startExecutorAs(t, plane.Kubeconfig(), args...)
+}
+
+// startExecutorAs is startExecutor for the user of a kubeconfig.
+func startExecutorAs(t *testing.T, kubeconfig string, args ...string) *executorProcess {
+	t.Helper()
 	binaries, err := executables.Dir()
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +113,7 @@ func startExecutorOn(t *testing.T, plane *cluster.Cluster, args ...string) *exec
 	if err != nil {
 		t.Fatal(err)
 	}
-	args = append(args, "--kubeconfig="+plane.Kubeconfig(), "--http-address="+address)
+	args = append(args, "--kubeconfig="+kubeconfig, "--http-address="+address)
 	p := &executorProcess{url: "http://" + address, cmd: exec.Command(filepath.Join(binaries, "jobpolicy-executor"), args...)}
 	p.cmd.Stderr = testLog{t}
 	if err := p.cmd.Start(); err != nil {

@@ -25,7 +25,7 @@ func TestManifestsAreAccepted(t *testing.T) {
 	t.Parallel()
 	objects := dynamic.NewForConfigOrDie(plane.RESTConfig())
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
-	for _, variant := range []string{"coexist", "replace", "embedded", "embedded-replace"} {
+	for _, variant := range []string{"coexist", "replace", "embedded", "embedded-replace", "shadow"} {
 		for _, object := range kustomize(t, "../../deploy/kubernetes/"+variant) {
 			kind := object.GroupVersionKind()
 			if kind.Group == "cert-manager.io" {

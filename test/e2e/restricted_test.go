@@ -30,7 +30,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	pods := kubernetes.NewForConfigOrDie(config).CoreV1().Pods(namespace)
 	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	tried := 0
-	for _, variant := range []string{"coexist", "replace", "embedded", "embedded-replace", "coexist-cert-manager", "replace-cert-manager"} {
+	for _, variant := range []string{"coexist", "replace", "embedded", "embedded-replace", "shadow", "coexist-cert-manager", "replace-cert-manager"} {
 		for _, object := range kustomize(t, "../../deploy/kubernetes/"+variant) {
 			if object.GetKind() != "Deployment" {
 				continue
@@ -47,8 +47,8 @@ func TestPodsAreRestricted(t *testing.T) {
 			tried++
 		}
 	}
-	if tried != 10 {
-		t.Errorf("%d pods were tried, want 10", tried)
+	if tried != 11 {
+		t.Errorf("%d pods were tried, want 11", tried)
 	}
 	bad := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bad"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	if _, err := client.CoreV1().Pods(namespace).Create(t.Context(), bad, dry); err == nil {

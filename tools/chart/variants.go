@@ -37,6 +37,7 @@ func Variants() []Variant {
 		{Dir: "replace", Values: mode("replace", "selfManaged")},
 		{Dir: "embedded", Values: mode("embedded", "selfManaged")},
 		{Dir: "embedded-replace", Values: mode("embedded-replace", "selfManaged")},
+		{Dir: "shadow", Values: mode("shadow", "selfManaged")},
 		{Dir: "coexist-cert-manager", Values: mode("coexist", "certManager")},
 		{Dir: "replace-cert-manager", Values: mode("replace", "certManager")},
 		{Dir: "components/network-policy", Values: on("networkPolicy", map[string]any{"enabled": true}), Without: base},

@@ -13,7 +13,7 @@ import (
 )
 
 // modes are the folders of deploy/kubernetes that each make one manifest.
-var modes = []string{"coexist", "replace", "embedded", "embedded-replace"}
+var modes = []string{"coexist", "replace", "embedded", "embedded-replace", "shadow"}
 
 // documents writes the chart, the manifests and the notes.
 func (r Release) documents(clone string, when time.Time) error {

@@ -27,7 +27,12 @@ app.kubernetes.io/version: {{ include "jobpolicy.tag" (index . 0) | trunc 63 | q
 
 {{/* "true" where the engine has pods of its own. */}}
 {{- define "jobpolicy.remote" -}}
-{{- if not (hasPrefix "embedded" .Values.mode) -}}true{{- end -}}
+{{- if not (or (hasPrefix "embedded" .Values.mode) (include "jobpolicy.shadow" .)) -}}true{{- end -}}
+{{- end }}
+
+{{/* "true" where nothing is written. */}}
+{{- define "jobpolicy.shadow" -}}
+{{- if eq .Values.mode "shadow" -}}true{{- end -}}
 {{- end }}
 
 {{- define "jobpolicy.replace" -}}
