@@ -18,9 +18,9 @@ type protoEnum interface {
 	Descriptor() protoreflect.EnumDescriptor
 }
 
-// apply carries a decision out as a faultless executor in a quick cluster
-// would, and says what it did. Created pods are seen at once; deleted ones are
-// terminating until the story says more; releases are confirmed at once.
+// apply carries a decision out without faults, and returns what it did. Created pods are
+// visible at once, releases are confirmed at once, and deleted pods are terminating until
+// the scenario changes that.
 func (s *scene) apply(resp *jobpolicyv1.DecideJobResponse) string {
 	var did []string
 	if resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {

@@ -10,8 +10,8 @@ import (
 	"jobpolicy.dev/engine/timestamp"
 )
 
-// No decision names a time that a Timestamp cannot hold, or looks again at one
-// that has come (I11).
+// No decision contains a time beyond what a Timestamp can express, and its requeue time is
+// in the future (I11).
 func TestNoTimeIsBehindTheEndOfTheCalendar(t *testing.T) {
 	end := timestamppb.New(timestamp.Last)
 	cases := map[string]struct {

@@ -17,7 +17,7 @@ func deadlinePassed(f facts) answer {
 	case f.spec.GetSuspend():
 		return no("a suspended Job's deadline does not run")
 	case !started && f.spec.GetActiveDeadlineSeconds() > 0:
-		return no("the Job starts in this round")
+		return no("the Job starts with this decision")
 	}
 	elapsed, over := f.overDeadline()
 	detail := fmt.Sprintf("active for %ds of %ds", elapsed, f.spec.GetActiveDeadlineSeconds())

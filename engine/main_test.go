@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestMain makes properties run more often than rapid does by itself: a Job's
-// life is cheap to simulate, and rare faults must meet. -rapid.checks or
-// RAPID_CHECKS says otherwise.
+// TestMain raises the number of checks of each property: a Job's life is cheap to simulate,
+// and some defects need several rare faults at once. -rapid.checks and RAPID_CHECKS
+// override it.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	_, given := os.LookupEnv("RAPID_CHECKS")

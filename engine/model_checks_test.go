@@ -284,8 +284,8 @@ func (c *cluster) checkRetriesPerIndex() {
 	}
 }
 
-// ended reports whether nothing may keep a finalizer any more: the Job is
-// finished or deleted. A Job that pauses may hold failed pods for replacement.
+// ended reports whether the Job is finished or deleted. Then no pod may have the finalizer.
+// Before, failed pods may keep it until they are replaced.
 func (c *cluster) ended() bool {
 	return isFinished(c.status) || c.spec.GetDeleting() || c.spec.BackoffLimitPerIndex == nil
 }

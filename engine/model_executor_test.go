@@ -133,7 +133,7 @@ func (c *cluster) carryOut(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.
 	c.release(resp)
 }
 
-// goesWrong draws a fault.
+// goesWrong draws whether the next call fails.
 func (c *cluster) goesWrong(what string) bool {
 	wrong := c.faulty && rapid.IntRange(0, 5).Draw(c.t, what) == 0
 	if wrong {

@@ -19,7 +19,7 @@ func TestJobLives(t *testing.T) {
 		c := newCluster(t)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			c.happen()
-			if rapid.IntRange(0, 3).Draw(t, "round") > 0 {
+			if rapid.IntRange(0, 3).Draw(t, "reconcile") > 0 {
 				c.reconcile()
 			}
 		}
@@ -185,7 +185,7 @@ func (c *cluster) user() {
 	if c.spec.GetDeleting() {
 		return
 	}
-	// Who sees the change sees every status that was written before it.
+	// A view that contains the change also contains every status written before it.
 	c.observed = c.written
 	switch rapid.SampledFrom([]string{"suspend", "resume", "scale", "resize", "delete"}).Draw(c.t, "wish") {
 	case "suspend":
@@ -213,8 +213,8 @@ func (c *cluster) forgetOutOfRange() {
 	}
 }
 
-// settle ends the faults and lets every pod end well. The Job must come to its
-// end, or to rest if it is paused, in a bounded number of rounds.
+// settle ends the faults and lets every pod succeed. The Job must finish, or have nothing to
+// do if it is paused, within a bounded number of reconciles.
 func (c *cluster) settle() {
 	c.faulty = false
 	c.catchUp()
@@ -238,10 +238,10 @@ func (c *cluster) settle() {
 		}
 		return
 	}
-	c.t.Fatalf("no end after 600 rounds; status:\n%s", render(c.status))
+	c.t.Fatalf("no end after 600 reconciles; status:\n%s", render(c.status))
 }
 
-// paused reports whether the Job is right to do nothing.
+// paused reports whether the Job has nothing to do before it is finished.
 func (c *cluster) paused() bool {
 	return c.spec.GetSuspend() || c.spec.GetParallelism() == 0 || c.spec.GetDeleting()
 }

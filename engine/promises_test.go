@@ -90,7 +90,7 @@ func (p *promises) creation() {
 	if spaced && p.req.GetSpec().GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
 		most = max(1, most/2)
 	}
-	p.expect(int(c.GetCount()) <= most, "creates %d pods in a round", c.GetCount())
+	p.expect(int(c.GetCount()) <= most, "creates %d pods", c.GetCount())
 	p.expect(len(p.resp.GetDelete()) == 0, "creates and deletes")
 	p.expect(!deferred(p.req, createPods), "creates before it may")
 	spec := p.req.GetSpec()
@@ -136,7 +136,7 @@ func (p *promises) deletion() {
 	for _, pod := range p.req.GetActivePods().GetPods() {
 		rows[string(pod.GetUid())] = pod
 	}
-	p.expect(len(p.resp.GetDelete()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes %d pods in a round", len(p.resp.GetDelete()))
+	p.expect(len(p.resp.GetDelete()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes %d pods", len(p.resp.GetDelete()))
 	p.expect(len(p.resp.GetDelete()) == 0 || !p.deleting(), "deletes pods of a Job that is being deleted")
 	p.expect(len(p.resp.GetDelete()) == 0 || !deferred(p.req, deletePods), "deletes before it may")
 	for _, d := range p.resp.GetDelete() {

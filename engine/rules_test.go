@@ -28,9 +28,9 @@ func TestRuleNames(t *testing.T) {
 	}
 }
 
-// contested is a Job on which every rule but the first two reaches a verdict:
-// index 0 succeeded, index 1 failed for good with an exit code that fails the
-// Job, and the deadline is past.
+// contested is a Job for which every rule but the first two reaches a verdict: index 0 has
+// succeeded, index 1 has failed and may not be retried, its exit code fails the Job, and the
+// deadline has passed.
 const contested = `job completions=2 parallelism=2 mode=Indexed backoffLimit=0 backoffLimitPerIndex=0 maxFailedIndexes=0 activeDeadlineSeconds=5
 failureRule action=FailJob in=42
 successRule indexes=0

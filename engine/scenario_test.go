@@ -13,14 +13,13 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// TestScenarios replays testdata. A file tells the story of one or more Jobs:
-// the lines of a directive's input say what is seen (see scene.tell), and the
-// output is the engine's whole answer. After a change of the engine, run with
-// -rewrite and read the diff.
+// TestScenarios replays testdata. A file describes the life of one or more Jobs: the input
+// of a directive changes the snapshot (see scene.tell), and the output is the engine's
+// whole answer. After a change of the engine, run with -rewrite and read the diff.
 //
 //	decide          tell the input, decide, print the decision
 //	decide apply    the same, then carry the decision out
-//	run rounds=n    decide and carry out until nothing is left to do; a line a round
+//	run             decide and carry out until nothing is left to do; a line a decision
 func TestScenarios(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -45,9 +44,7 @@ func (s *scene) directive(t *testing.T, d *datadriven.TestData) string {
 	case "decide":
 		return s.decide(d.HasArg("apply"))
 	case "run":
-		rounds := 20
-		d.MaybeScanArgs(t, "rounds", &rounds)
-		return s.run(rounds)
+		return s.run()
 	}
 	d.Fatalf(t, "unknown directive %s", d.Cmd)
 	return ""
@@ -68,15 +65,16 @@ func (s *scene) decide(apply bool) string {
 	return text
 }
 
-// run tells a story: a line a round, until a decision asks for nothing.
-func (s *scene) run(rounds int) string {
+// run carries decisions out until one asks for nothing, and prints a line for each.
+func (s *scene) run() string {
+	const most = 20
 	var b strings.Builder
-	for round := 1; round <= rounds; round++ {
+	for n := 1; n <= most; n++ {
 		resp, err := s.ask()
 		if err != nil {
 			return b.String() + renderError(err)
 		}
-		fmt.Fprintf(&b, "%d %s: %s\n", round, strings.TrimPrefix(resp.GetDisposition().String(), "DISPOSITION_"),
+		fmt.Fprintf(&b, "%d %s: %s\n", n, strings.TrimPrefix(resp.GetDisposition().String(), "DISPOSITION_"),
 			resp.GetExplanation().GetSummary())
 		for _, e := range resp.GetEvents() {
 			fmt.Fprintf(&b, "    event %s\n", inlineMessage(e.ProtoReflect()))

@@ -11,8 +11,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A Job of tasks that are not pods: no namespace, no restart policy, UIDs of other
-// sizes, and a store that releases tasks in the transaction that counts them.
+// The engine also decides about tasks that are not pods. They have no namespace and no
+// restart policy, their UIDs have other sizes, and a transaction releases and counts them.
 func TestTasks(t *testing.T) {
 	tasks := []*jobpolicyv1.UnaccountedPod{
 		{Uid: []byte("1"), Phase: jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, FinishedTime: timestamppb.New(epoch)},
@@ -43,7 +43,7 @@ func TestTasks(t *testing.T) {
 	req.UnaccountedPods, req.Status = nil, announced.GetStatus()
 	finished := decide(t, req)
 	if !is(finished.GetStatus(), failed) {
-		t.Errorf("the Job does not end in the next round: %v", finished)
+		t.Errorf("the Job does not end with the next decision: %v", finished)
 	}
 }
 

@@ -106,7 +106,7 @@ func TestIgnorableFieldsOfTheStatusAreKept(t *testing.T) {
 	}
 }
 
-// Rows are looked at without allocating anything for each of them.
+// The check of rows allocates nothing for each row.
 func TestLookingForUnknownsAllocatesNothingPerRow(t *testing.T) {
 	allocations := func(rows int) float64 {
 		req := withFinished(steady(t, 10), rows)

@@ -98,8 +98,8 @@ func finishedPods(n int) []*jobpolicyv1.UnaccountedPod {
 	return withFinished(&request{}, n).GetUnaccountedPods()
 }
 
-// countThroughFailures runs rounds in which seven of eight releases fail, until no
-// pod holds the finalizer and none is uncounted.
+// countThroughFailures decides and releases, with seven of eight releases failing, until no
+// pod has the finalizer and none is uncounted.
 func (s *scene) countThroughFailures(t *testing.T) {
 	t.Helper()
 	luck := rand.New(rand.NewPCG(104666, 0))

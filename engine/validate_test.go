@@ -224,7 +224,7 @@ func TestInvalidRequests(t *testing.T) {
 		"a duration that is none":       {func(r *request) { r.Settings.PodFailureBackoff = &durationpb.Duration{Nanos: -1, Seconds: 1} }, "settings.pod_failure_backoff", "not a valid duration"},
 		"a negative ledger":             {func(r *request) { r.Settings.MaxUncountedPods = -1 }, "settings.max_uncounted_pods", "between 0 and 100000, is -1"},
 		"a ledger that is too large":    {func(r *request) { r.Settings.MaxUncountedPods = 100_001 }, "settings.max_uncounted_pods", "is 100001"},
-		"too many changes a round":      {func(r *request) { r.Settings.MaxPodChanges = 100_001 }, "settings.max_pod_changes", "is 100001"},
+		"too many changes a decision":   {func(r *request) { r.Settings.MaxPodChanges = 100_001 }, "settings.max_pod_changes", "is 100001"},
 	}
 	var refused caseFile
 	defer func() { refused.check(t, "invalid_requests.txt") }()

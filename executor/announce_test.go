@@ -63,7 +63,7 @@ func byAnother(job *batchv1.Job) *batchv1.Job {
 	return job
 }
 
-// A Job's end is told once, whatever becomes of the write that says so.
+// A Job's end is announced once, whatever happens to the status write.
 func TestTheEndIsToldOnceWhateverBecomesOfTheAnswer(t *testing.T) {
 	lost := errors.New("connection reset by peer")
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "job", errors.New("changed"))

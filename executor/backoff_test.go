@@ -113,8 +113,8 @@ func TestAReconcileThatMadeProgressIsRetriedSoon(t *testing.T) {
 	}
 }
 
-// An engine with too much to do gives the code of one that a message is too large
-// for, and another reason. The client and proxies give no reason.
+// An overloaded engine answers with the same code as one for which the message is too large,
+// but with another reason. The client and proxies give no reason.
 func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 	ask := func(reason string) *state.Job {
 		st := status.New(codes.ResourceExhausted, "refused")
@@ -164,8 +164,8 @@ func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 	}
 }
 
-// A pod that a webhook keeps from being deleted delays no other: what is
-// finished is counted and released, and deletion is tried again later.
+// If a webhook refuses the deletion of a pod, other pods are not delayed: finished ones are
+// counted and released, and the deletion is tried again later.
 func TestAPodThatCannotBeDeletedDelaysNothingElse(t *testing.T) {
 	s := newServer(testJob(), testPod(2), testPod(3), testPod(4, failedPhase))
 	s.failures["delete pods"] = func(n int) error {
@@ -236,8 +236,8 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 	}
 }
 
-// An engine older than the field would have the same pods deleted at once, over
-// and over.
+// An engine that does not know the field would delete the same pods again at once, again
+// and again.
 func TestADeferredStepIsNotDoneWhateverTheEngineAnswers(t *testing.T) {
 	e, err := New(testConfig(newServer(), &script{}))
 	if err != nil {

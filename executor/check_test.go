@@ -222,8 +222,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// drawAnswer draws an answer that says something of everything. All of its values
-// but one at most are within reason.
+// drawAnswer draws an answer with any of its fields. At most one value is out of range.
 func drawAnswer(t *rapid.T, job *batchv1.Job) *jobpolicyv1.DecideJobResponse {
 	a := &answerDrawer{T: t, odd: rapid.IntRange(0, 60).Draw(t, "odd one")}
 	d := &jobpolicyv1.DecideJobResponse{
@@ -255,7 +254,7 @@ func drawAnswer(t *rapid.T, job *batchv1.Job) *jobpolicyv1.DecideJobResponse {
 	return d
 }
 
-// answerDrawer draws values of which number odd is without reason.
+// answerDrawer draws values. The value with the number odd is out of range.
 type answerDrawer struct {
 	*rapid.T
 	drawn, odd int

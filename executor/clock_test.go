@@ -51,8 +51,7 @@ func discard(e *Executor) {
 	must(e.Run(ended))
 }
 
-// What waits for a pause after a status or after a failure waits for as long as it
-// would have, however the clock is set meanwhile.
+// Setting the clock does not change how long a status or a retry is deferred.
 func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour, "not": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -86,9 +85,8 @@ func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 	}
 }
 
-// A look that was planned comes no later than it was planned for, although the
-// clock was set between the question and the plan. That it was set forward is
-// noticed before.
+// A planned reconcile is not late if the clock is set between the request and the plan. A
+// clock that is set forward is noticed before.
 func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 	for name, tc := range map[string]struct{ step, want time.Duration }{
 		"back": {-time.Hour, time.Minute}, "a little forward": {clockTolerance, time.Minute}, "forward": {time.Hour, lookStep},
@@ -119,8 +117,8 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 	}
 }
 
-// A quota that is exhausted once holds creation back for the API back-off, also
-// when the clock is set back by an hour right then.
+// After an exhausted quota, creation is deferred for the API backoff, even if the clock is
+// set back by an hour at that moment.
 func TestAClockSetBackDelaysNoCreation(t *testing.T) {
 	clock := &wallClock{}
 	var created time.Time
@@ -145,7 +143,7 @@ func TestAClockSetBackDelaysNoCreation(t *testing.T) {
 	})
 }
 
-// creatingOnce wants one pod, and creates none while that is left for later.
+// creatingOnce is a Decider that creates one pod, unless creation is deferred.
 type creatingOnce struct{}
 
 func (creatingOnce) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {

@@ -9,9 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Beside the built-in controller, what becomes of pods whose Job is gone must not
-// depend on whether the executor was there to see it: those of unmanaged Jobs and of
-// nobody are left alone (invariant I9).
+// Beside the built-in controller, the executor leaves alone the pods of unmanaged Jobs and
+// pods without an owner, whether or not it saw their Job's deletion (invariant I9).
 func TestBesideTheBuiltinControllerOnlyOwnOrphansAreReleased(t *testing.T) {
 	otherManager := "example.com/other"
 	unmanaged := func(j *batchv1.Job) { j.Spec.ManagedBy = &otherManager }

@@ -25,9 +25,9 @@ var (
 	jobResource = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 )
 
-// bookkeeper is a Decider that does the ledger's steps one by one: it records
-// failed pods and releases them, and counts those whose release is confirmed.
-// The pods of a Job that is being deleted are released.
+// bookkeeper is a Decider that does one step of the ledger in each decision: it records
+// and releases failed pods, and counts those whose release is confirmed. It releases the
+// pods of a Job that is being deleted.
 type bookkeeper struct{ onFirst func() }
 
 func (b *bookkeeper) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
@@ -146,8 +146,8 @@ func TestPodsAreReleasedHoweverAndWheneverTheirJobIsDeleted(t *testing.T) {
 	}
 }
 
-// A pod whose labels do not match any more would hold up the deletion of its
-// Job in the foreground for ever.
+// Foreground deletion of a Job waits for its pods. A pod whose labels do not match any
+// more must be released, too, or the deletion never ends.
 func TestAJobBeingDeletedReleasesPodsItDoesNotSelect(t *testing.T) {
 	stray := func(p *corev1.Pod) { p.Labels = map[string]string{"job": "2"} }
 	s := newServer(beingDeleted(testJob()), beingDeleted(testPod(2, stray)))
@@ -158,8 +158,8 @@ func TestAJobBeingDeletedReleasesPodsItDoesNotSelect(t *testing.T) {
 	}
 }
 
-// The cache may not show yet that a Job is going away. The pods that it selects
-// would go with it.
+// The cache may not show yet that a Job is being deleted. The Job must not adopt pods then,
+// because they would be deleted with it.
 func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	loose := func(p *corev1.Pod) { p.OwnerReferences, p.Finalizers = nil, nil }
 	s := newServer(beingDeleted(testJob()), testPod(2, loose))
@@ -181,12 +181,12 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	}
 }
 
-// In replace mode nobody else releases what the Jobs of other managers leave
-// behind. While they exist, their pods are theirs.
+// In replace mode the executor releases the pods of deleted Jobs, whoever managed them,
+// because no other controller does. It leaves the pods of existing unmanaged Jobs alone.
 func TestPodsOfADeletedUnmanagedJobAreReleasedInReplaceMode(t *testing.T) {
 	otherManager := "example.com/other"
 	job := testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &otherManager })
-	// The orphan shows when the other pod must have been looked at.
+	// When the orphan is released, the executor has also handled the other pod.
 	orphan := testPod(3, func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, nil })
 	s := newServer(job, testPod(2), orphan)
 	cfg := testConfig(s, &script{})
@@ -200,7 +200,8 @@ func TestPodsOfADeletedUnmanagedJobAreReleasedInReplaceMode(t *testing.T) {
 	eventually(t, "the pod is released", func() bool { return !hasFinalizer(s.pod(t, "pod-2")) })
 }
 
-// A Job may be replaced by another one of its name before anybody has looked.
+// A Job may be deleted and created again under its name before the executor has seen the
+// deletion.
 func TestAnUnmanagedJobOfTheSameNameIsLeftAlone(t *testing.T) {
 	otherManager := "example.com/other"
 	s := newServer(testJob())

@@ -18,8 +18,8 @@ import (
 	"jobpolicy.dev/executor/events"
 )
 
-// TestPodEvents holds the events that reach the API server against those of a
-// pipeline that is given all of them.
+// TestPodEvents compares the events that reach the API server with those of a pipeline that
+// gets all of them.
 func TestPodEvents(t *testing.T) {
 	const burst = 25 // of events.LimitByReason
 	type send func(a *events.Allowance, job *batchv1.Job, kind, reason, format string, arg any)

@@ -367,8 +367,7 @@ func TestTheEngineBeingAwayLosesNothing(t *testing.T) {
 	eventually(t, "creation once the engine is back", func() bool { return slices.Contains(s.done(), "create pods") })
 }
 
-// about is a Decider that answers about one Job as if it were never settled, and
-// never about another one.
+// about is a Decider that answers only about one Job, and never settles it.
 type about struct {
 	mu    sync.Mutex
 	asked map[string]int // By the Job's name.
@@ -392,8 +391,8 @@ func (a *about) times(name string) int {
 	return a.asked[name]
 }
 
-// An answer about another Job is no sign that a Job which the engine cannot cope
-// with may be asked about again: with each of them, it would be.
+// If the engine fails for one Job, its answer about another Job must not end the first
+// Job's backoff: otherwise every answer would.
 func TestAJobThatTheEngineNeverAnswersAboutBacksOff(t *testing.T) {
 	s := newServer(testJob(), testJob(func(j *batchv1.Job) { j.Name, j.UID = "poison", testUID(9) }))
 	decider := &about{asked: map[string]int{}}

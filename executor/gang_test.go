@@ -271,7 +271,7 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 	}
 }
 
-// A quota on PodGroups must not keep a Job that runs from being counted.
+// If a quota refuses a PodGroup, finished pods of a running Job are still counted.
 func TestAGangThatCannotBeCreatedAgainDefersCreationOnly(t *testing.T) {
 	s := newServer(testJob(gangJob), aWorkload("theirs"), testPod(2, failedPhase))
 	s.failures["create podgroups"] = func(int) error {
@@ -327,8 +327,8 @@ func TestATemplateWithAGroupIsAFactOfTheSpec(t *testing.T) {
 	}
 }
 
-// A context that ends says nothing about the cluster: the Job must not go on
-// without its gang.
+// If the context ends while the gang is read, nothing is known about the gang. The Job must
+// not continue without it.
 func TestAGangThatCannotBeReadIsNoGangless(t *testing.T) {
 	s := newServer()
 	s.PrependReactor("get", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -39,7 +39,7 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 }
 
 // The API server lets completions of an Indexed Job be changed together with
-// parallelism. A pod beyond them delays no retry, one within does.
+// parallelism. Only failed pods with an index below completions delay a retry.
 func TestChangedCompletionsAreFollowed(t *testing.T) {
 	s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 	mode := batchv1.IndexedCompletion
@@ -61,8 +61,8 @@ func TestChangedCompletionsAreFollowed(t *testing.T) {
 	}
 }
 
-// Of a version that an answer has shown before the watch, only the watch's copy is
-// kept: the informer keeps that one in any case.
+// If a response shows a version before the watch does, the executor replaces its copy by
+// the watch's, which the informer keeps in any case.
 func TestOneCopyOfAJobIsKept(t *testing.T) {
 	s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 	version := func(rv string) *batchv1.Job {

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A pod that comes when its Job is finished was created by an executor that did not
-// know that. It ends; what somebody else has taken from the Job runs on.
+// A pod that appears after its Job has finished was created by an executor with an old view.
+// It is deleted. A pod that another controller has taken over meanwhile runs on.
 func TestAPodThatComesAfterTheEndOfItsJobEnds(t *testing.T) {
 	finished := func(j *batchv1.Job) {
 		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}

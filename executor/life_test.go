@@ -82,7 +82,7 @@ func TestTheJobIsReadBeforeDecidingAgainWhenTheOutcomeOfAWriteIsOpen(t *testing.
 	}
 }
 
-// What a status makes true is told although nobody said that it was written.
+// A status write that took effect is announced even if its answer is lost.
 func TestAStatusWithoutAnAnswerIsNotForgotten(t *testing.T) {
 	s := newServer(testJob())
 	s.failures["update jobs/status"] = func(n int) error {

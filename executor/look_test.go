@@ -41,8 +41,8 @@ func settled(req *jobpolicyv1.DecideJobRequest, requeue time.Duration) *jobpolic
 	return d
 }
 
-// Something is to be done for a Job, and nobody has said so: the safety look finds
-// it within two periods, counts it, says so in the log, and helps if it may.
+// There is something to do for a Job, and no event has said so. Within two periods the
+// safety look finds the Job, counts it, logs it, and enqueues it if it is allowed to.
 func TestAMissedReconcileIsFound(t *testing.T) {
 	due := func(req *jobpolicyv1.DecideJobRequest) bool { return req.GetNow().AsTime().Minute() >= 3 }
 	cases := map[string]func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error){
@@ -87,8 +87,9 @@ func TestAMissedReconcileIsFound(t *testing.T) {
 	}
 }
 
-// A Job that rests rightly, waits for a time, backs off or is at work is no find.
-// What it costs is one question in a period, and no request to the API server.
+// The safety look does not report a Job with nothing to do, nor one that waits for a time,
+// backs off or is being reconciled. It costs one question to the engine in a period, and no
+// request to the API server.
 func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
 	cases := map[string]struct {
 		decide   func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
@@ -171,7 +172,8 @@ func TestLooksAreSpread(t *testing.T) {
 	}
 }
 
-// A deadline that has passed because the clock was set forward is not waited for.
+// If the clock is set forward beyond the time for which a reconcile is planned, the Job is
+// reconciled without waiting.
 func TestAClockSetForwardIsNoticed(t *testing.T) {
 	clock := &wallClock{}
 	var asked []time.Duration

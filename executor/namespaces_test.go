@@ -16,8 +16,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// hanging is a client whose creations of pods hang in one namespace, until they
-// are given up.
+// hanging is a client whose creations of pods in one namespace hang until their context
+// ends.
 type hanging struct {
 	kubernetes.Interface
 	namespace string
@@ -59,8 +59,8 @@ func (p hangingPods) Create(ctx context.Context, pod *corev1.Pod, options metav1
 	return p.PodInterface.Create(ctx, pod, options)
 }
 
-// A webhook hangs on the pods of one namespace, in which there are many Jobs. The
-// Jobs of another one do not notice.
+// If a webhook hangs for the pods of one namespace with many Jobs, the Jobs of another
+// namespace are not delayed.
 func TestANamespaceThatHangsKeepsNoOtherWaiting(t *testing.T) {
 	const hung, others = 300, 40
 	job := func(namespace string, n int) *batchv1.Job {

@@ -41,7 +41,7 @@ func (j slowJobs) List(ctx context.Context, opts metav1.ListOptions) (*batchv1.J
 	return j.JobInterface.List(ctx, opts)
 }
 
-// Pods are never older than the statuses that count them.
+// Pods are listed after Jobs, so that they are never older than a status that counts them.
 func TestJobsAreReadBeforePods(t *testing.T) {
 	s := newServer(testJob(), testPod(2))
 	podsAsked := func() bool {

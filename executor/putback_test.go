@@ -45,7 +45,7 @@ func (s *server) putsBack(names ...string) func(name string) int {
 	}
 }
 
-// releasing releases what has ended and is held, or deletes what is active.
+// releasing releases the ended pods that have the finalizer, or deletes active pods.
 type releasing struct{ deletes bool }
 
 func (r releasing) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
@@ -109,7 +109,8 @@ func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
 	}
 }
 
-// Nobody else looks at such a pod again: it is released once the webhook lets it be.
+// No event asks for another try, so the executor must release the pod once the webhook stops
+// interfering.
 func TestAnOrphanWhoseFinalizerIsPutBackIsTriedAgain(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Pod){
 		"its Job is gone":     func(*corev1.Pod) {},
@@ -168,7 +169,7 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 	}
 }
 
-// A pod that the Job's selector matches again is not let go for what it was.
+// A pod is not disowned if the Job's selector matches it again in the meantime.
 func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	server := newServer(testJob(), testPod(3))
 	e, err := New(testConfig(server, &script{}))
@@ -183,9 +184,9 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	}
 }
 
-// The answer to its creation has shown a pod as the Job's. While a watch was
-// interrupted, somebody took it away: the first version that the watch shows has no
-// owner. The Job must claim it, and not count on it for ever.
+// The answer to its creation has shown a pod with the Job as its owner. While the watch was
+// interrupted, somebody removed the owner: the watch's first version has none. The Job must
+// adopt the pod, and not count it as its own for ever.
 func TestAPodThatWasDisownedUnseenIsClaimed(t *testing.T) {
 	e, err := New(testConfig(newServer(testJob()), &script{}))
 	must(err)

@@ -19,8 +19,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// narrow is a Decider that refuses messages above a size, the first so many of
-// them; it wants nothing.
+// narrow is a Decider that refuses a number of messages, or all above a size. It decides
+// that there is nothing to do.
 type narrow struct {
 	most, refusals int
 	rows           []int // Of each message that was not refused.
@@ -36,8 +36,8 @@ func (n *narrow) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest)
 	return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
 }
 
-// waitingFailures makes an Indexed Job with limits per index known, n failed pods
-// of which wait to be replaced.
+// waitingFailures adds an Indexed Job with limits per index. It has n failed pods that wait
+// for a replacement.
 func waitingFailures(e *Executor, n int) {
 	mode := batchv1.IndexedCompletion
 	job := testJob(func(j *batchv1.Job) {
@@ -55,10 +55,10 @@ func waitingFailures(e *Executor, n int) {
 	}
 }
 
-// One refusal, by an engine that had too much to do, must not shorten the list of
-// a Job's pods for ever: 32,000 failed pods wait for as many replacements, and an
-// index that is not listed gets none. Nor must an engine that takes no more than a
-// certain size be asked in vain all the time.
+// The engine may refuse one request because it is overloaded. That must not shorten the
+// list of a Job's pods for ever: a failed pod that is not listed is not replaced. If the
+// engine always refuses messages above a size, the executor must not try longer ones all
+// the time.
 func TestAListThatWasCutGrowsAgain(t *testing.T) {
 	const pods = 32000
 	cases := map[string]struct {

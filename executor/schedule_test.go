@@ -72,8 +72,8 @@ func (h *hangingFor) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRe
 	return h.next.DecideJob(ctx, req)
 }
 
-// A status that records finished pods may go sooner than one that only counts:
-// half a period, in which the next pod may finish.
+// A status that only counts waits half a period longer than one that records finished pods,
+// because the next pod may finish meanwhile.
 func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(newServer(), &script{})
@@ -129,8 +129,8 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 	}
 }
 
-// While many pods are released, others end: one status is to record as many as it
-// may. Few are released at once, and nothing waits for that.
+// While many pods are released, others end, and one status should record as many as
+// possible. If few pods are released, no status is postponed.
 func TestAStatusWaitsForLongReleases(t *testing.T) {
 	for pods, waits := range map[int]bool{2: false, 5: true} {
 		var objects []runtime.Object
@@ -161,7 +161,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		snap, err := e.decider.snapshot(s, false)
 		must(err)
 		must(e.reconciler.applier.apply(t.Context(), s, e.reconciler.calls(s), snap, d))
-		// Of a Job that was quiet, the next status is due when one was written.
+		// After a quiet time, the next status is due at once, unless it was postponed.
 		if got := s.Statuses.Due().After(released); got != waits {
 			t.Errorf("with %d releases the next status is due %v after the first of them; waits: want %v", pods, s.Statuses.Due().Sub(released), waits)
 		}

@@ -12,8 +12,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// suspending is what an engine answers about a Job that never ran: while it is
-// suspended, what says so is left for later.
+// suspending is an engine's answer about a suspended Job that never ran: the status that
+// announces the suspension is deferred.
 func suspending(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d := settled(req, 0)
 	switch {

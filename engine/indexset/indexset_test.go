@@ -10,7 +10,7 @@ import (
 	"jobpolicy.dev/engine/indexset"
 )
 
-// model is a set in the plainest form.
+// model is a simple set to compare with.
 type model map[int32]bool
 
 func (m model) sorted() []int32 {

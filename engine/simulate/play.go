@@ -13,9 +13,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// maxRounds bounds the decisions at one moment. Normally the engine has nothing left
+// maxDecisions bounds the decisions at one moment. Normally the engine has nothing left
 // to do long before; if a defect makes it go on forever, the play ends with an error.
-const maxRounds = 10_000
+const maxDecisions = 10_000
 
 // player is the state of a play.
 type player struct {
@@ -130,7 +130,7 @@ func (p *player) advance(at time.Duration) {
 func (p *player) settle() (*time.Duration, error) {
 	moment := &Moment{At: p.now}
 	defer p.keep(moment)
-	for range maxRounds {
+	for range maxDecisions {
 		resp, err := p.decide()
 		if err != nil {
 			return nil, err
@@ -148,7 +148,7 @@ func (p *player) settle() (*time.Duration, error) {
 			return &at, nil
 		}
 	}
-	return nil, fmt.Errorf("after %s the engine still asks for changes in round %d", Clock(p.now), maxRounds)
+	return nil, fmt.Errorf("after %s the engine still asks for changes in decision %d", Clock(p.now), maxDecisions)
 }
 
 // keep adds a moment to the result, if the scenario asks for them.

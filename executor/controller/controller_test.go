@@ -217,8 +217,8 @@ func TestNoResultMakesAHotLoop(t *testing.T) {
 	})
 }
 
-// The object may be deleted long before; what is planned for it must not be kept that
-// long, and a clock that was wrong must not delay it that long.
+// A planned reconcile in the far future is shortened: the object may be deleted before, and
+// the time may come from a wrong clock.
 func TestNoReconcileIsPlannedFarAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -264,7 +264,7 @@ func TestNothingIsRememberedOfAKeyAtRest(t *testing.T) {
 	})
 }
 
-// A webhook that hangs on the objects of one namespace must not take all workers.
+// A webhook that hangs for the objects of one namespace must not occupy all workers.
 func TestNoNamespaceTakesAllWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, hang := newLog(), make(chan struct{})
@@ -289,7 +289,7 @@ func TestNoNamespaceTakesAllWorkers(t *testing.T) {
 	})
 }
 
-// At its end a Controller begins nothing more, and gives up what takes too long.
+// A Controller that ends starts no reconcile, and cancels those that take too long.
 func TestABacklogDoesNotDelayTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -500,7 +500,7 @@ func TestUnknownsInAnAnswer(t *testing.T) {
 	}
 }
 
-// When the engine is back, nobody waits for a backoff of which it was the cause.
+// When the engine answers again, keys whose backoff it caused are reconciled at once.
 func TestKeysAreReconciledAtOnceWhenTheEngineIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()

@@ -312,7 +312,7 @@ const (
 	runNow      = "jobpolicy.dev/run-now"
 )
 
-// An engine has no business with the annotations of others.
+// An engine may not change annotations outside its own domain.
 func TestOnlyOurOwnAnnotationsAreEdited(t *testing.T) {
 	a := &applier{}
 	for name, edits := range map[string]*jobpolicyv1.CronJobEdits{
@@ -395,8 +395,8 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 	}
 }
 
-// An answer that the contract does not allow is not taken for one that there is
-// nothing to do: the question is asked again.
+// An answer that the contract does not allow does not mean that there is nothing to do: the
+// controller asks again.
 func TestAnUnknownDispositionIsRefused(t *testing.T) {
 	for _, disposition := range []jobpolicyv1.Disposition{0, 99} {
 		t.Run(disposition.String(), func(t *testing.T) {
@@ -442,8 +442,8 @@ func TestAReferenceIsTheJobsByUIDAndName(t *testing.T) {
 	}
 }
 
-// A user may delete a run before the status says that it was started. It is part of
-// the question until the status does, or it would be started again.
+// A user may delete a run before the status lists it. The request contains it until then, or
+// the engine would start it again.
 func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
 	s := newServer(testCron())
 	var jobs cache.SharedIndexInformer
@@ -471,8 +471,8 @@ func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
 	}
 }
 
-// A name may be refused as taken although no Job has it, by a webhook for example, or
-// because that Job goes meanwhile. The next try waits, or it would be a hot loop.
+// The API server may answer that a name is taken although no Job has it: a webhook answers
+// so, or the Job is deleted meanwhile. The next try waits, or it would be a hot loop.
 func TestANameThatIsTakenByNoJobDefersCreation(t *testing.T) {
 	s := newServer(testCron())
 	s.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -486,8 +486,8 @@ func TestANameThatIsTakenByNoJobDefersCreation(t *testing.T) {
 	}
 }
 
-// A conflict does not say that the Job is gone: a webhook may have refused its
-// deletion. It is part of the question until it is gone.
+// A conflict does not mean that the Job is gone: a webhook may have refused its deletion.
+// The request contains the Job until it is gone.
 func TestADeletionThatMetAConflictIsTriedAgain(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-1", testUID(1)))
 	refused := false
@@ -511,8 +511,8 @@ func TestADeletionThatMetAConflictIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A finalizer may keep a deleted Job for long. Once the watch shows that it is
-// being deleted, it is part of the question again.
+// A finalizer may keep a deleted Job for a long time. Once the watch shows that the Job is
+// being deleted, the request contains it again.
 func TestADeletedJobThatStaysIsShownAsDeleting(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-1", testUID(1)))
 	s.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {

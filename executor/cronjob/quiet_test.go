@@ -15,11 +15,11 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Tests of what must not come (invariant I11). They run in virtual time, in which
-// nothing is left that might still come when they look.
+// These tests check that no further request follows (invariant I11). They run in virtual
+// time: when a test looks, all work has been done.
 
-// A conflict with nobody, as an admission webhook may answer it, is no reason to try
-// again at once, or it would be a hot loop.
+// A webhook may answer a write with a conflict although nobody else writes. Trying again at
+// once would be a hot loop.
 func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
 	edits := map[string]*jobpolicyv1.CronJobEdits{"update cronjobs/status": nil, "patch cronjobs": {RemoveAnnotations: []string{runNow}}}
 	for write := range edits {
@@ -49,8 +49,8 @@ func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
 	}
 }
 
-// What the API keeps of a status may be what it has: then there is nothing to do
-// at once.
+// A decision's status may be the one that the API server already has, because it keeps whole
+// seconds. Then nothing is written, and no question follows at once.
 func TestAStatusThatIsTheSameIsNotDecidedOnForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := testJob(7, "cron-1", testUID(1))

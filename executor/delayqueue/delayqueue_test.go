@@ -76,8 +76,8 @@ func TestAddAfter(t *testing.T) {
 	}
 }
 
-// TestLikeClientGo holds the queue against client-go's: the same items come at the
-// same times.
+// TestLikeClientGo compares the queue with client-go's: the same items come at the same
+// times.
 func TestLikeClientGo(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type add struct {

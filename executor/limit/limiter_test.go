@@ -171,8 +171,8 @@ func TestASlowStartStopsWritesThatWaitForASlot(t *testing.T) {
 	}
 }
 
-// Nobody waits behind a Job that is alone. Once another Job is active, no write begins
-// until fewer are in flight.
+// A Job that is alone may have more writes in flight, because no other Job waits. Once
+// another Job is active, no write begins until fewer are in flight.
 func TestAJobThatIsAloneHasMoreWritesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, lone = 8, 20
@@ -336,8 +336,7 @@ func TestWhatAWriteTakes(t *testing.T) {
 	}
 }
 
-// A write that was sent again, or that takes two requests, took what the last one
-// took.
+// If a write takes several requests, its latency is that of the last one.
 func TestTheLastRequestIsTimed(t *testing.T) {
 	var s stopwatch
 	s.sent()

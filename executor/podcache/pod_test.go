@@ -166,7 +166,7 @@ func TestLabelsAreMatchedAsThePodsOwn(t *testing.T) {
 	}
 }
 
-// Whoever adds a field decides that every pod of a cluster is to have it.
+// A new field costs memory for every pod of a cluster, so the size is checked.
 func TestAPodStaysSmall(t *testing.T) {
 	if size := unsafe.Sizeof(Pod{}); size > 288 {
 		t.Errorf("a Pod takes %d bytes, want at most 288, a size class of the allocator", size)

@@ -26,7 +26,7 @@ func hold(s *Semaphore, key string, tries int, until <-chan struct{}) int {
 	return int(n.Load())
 }
 
-// However many keys hang, the next one gets a slot.
+// Even if many keys never release their slots, a new key gets one.
 func TestNoKeyTakesAll(t *testing.T) {
 	cases := map[string]struct {
 		slots int
@@ -84,7 +84,7 @@ func TestKeysTakeTurns(t *testing.T) {
 	})
 }
 
-// Who does not wait any more takes no slot from others.
+// A waiter that has given up gets no slot.
 func TestAWaiterMayGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(1)

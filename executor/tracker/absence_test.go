@@ -15,8 +15,8 @@ func stray(pod *corev1.Pod) { pod.Labels = map[string]string{"stray": "yes"} }
 // selecting is a policy whose selector does not match strays.
 var selecting = Policy{Matches: func(pod *podcache.Pod) bool { return !pod.Labels.Has("stray") }}
 
-// A list by selector does not hold a pod that was relabelled or given to another
-// owner before it, although the pod exists and may hold the finalizer.
+// A list by selector leaves out a pod whose labels or owner changed before, although the
+// pod exists and may have the finalizer.
 func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 	succeeded := inPhase(corev1.PodSucceeded)
 	notStored, isStored := func(*podcache.Pod) bool { return false }, func(*podcache.Pod) bool { return true }
@@ -112,8 +112,8 @@ func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 	}
 }
 
-// The informer's store is ahead of its handlers: what the store does not hold any
-// more, the handler may show all the same, with its end behind it.
+// The informer's store is ahead of its handlers. A handler may still show a pod that is not
+// in the store any more; it shows the pod's end later.
 func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 	tr := New()
 	tr.Observe(podOf(1, 5, tracked, inPhase(corev1.PodSucceeded)), Response)
@@ -129,7 +129,7 @@ func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 	}
 }
 
-// Whoever looks is to look again while something may have been missed.
+// Sweep asks for another Sweep as long as an event may have been missed.
 func TestSweepSaysWhetherTheWatchHasYetToShowSomething(t *testing.T) {
 	never := func(*podcache.Pod) bool { return false }
 	tr := New()

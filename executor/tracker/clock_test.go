@@ -8,9 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A pod ended no later than it was seen to have ended: on a clock that was set
-// back, or beside a node whose clock is fast, it must not seem to end in the
-// future, which would hold back the next pod until then.
+// A pod ended no later than this process saw its end. If the clock was set back, or a node's
+// clock is fast, its end must not lie in the future, which would delay the next pod.
 func TestAPodEndedWhenItWasSeenAtTheLatest(t *testing.T) {
 	cases := map[string]struct{ fast, set, want time.Duration }{ // want: how long ago
 		"clocks agree":           {0, 0, 10 * time.Second},

@@ -43,7 +43,7 @@ type past struct {
 
 func (p *past) now() moment { return p.moments[len(p.moments)-1] }
 
-// change makes something of the pod different. A finalizer that is gone stays so.
+// change changes one property of the pod. A removed finalizer does not come back.
 func (p *past) change() {
 	m := p.now()
 	if !m.exists {
@@ -122,10 +122,9 @@ func (p *past) read() {
 	}
 }
 
-// Whatever a pod goes through, and whoever shows which part of it when: no release
-// is confirmed of a pod that holds its finalizer, none that was counted is to be
-// counted again (I2), and when the watch has shown
-// everything, the tracker knows what is true.
+// Whatever happens to a pod, and in whatever order watch, lists and responses show it: the
+// tracker confirms no release while the pod has its finalizer, no pod is counted twice (I2),
+// and once the watch has shown everything, the tracker knows the truth.
 func TestWhateverIsShownWhenThePodIsKnownInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &past{T: t, tr: New(), moments: []moment{{rv: 1, exists: true, ours: true, matches: true, tracked: true}}}

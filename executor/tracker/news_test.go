@@ -51,8 +51,8 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// Of a version that an answer has shown before the watch, only the watch's copy is
-// kept: the informer keeps that one in any case.
+// If a response shows a version before the watch does, the tracker replaces its copy by the
+// watch's, which the informer keeps in any case.
 func TestOneCopyOfAPodIsKept(t *testing.T) {
 	tr := New()
 	answer, watched := podOf(1, 2, tracked), podOf(1, 2, tracked)

@@ -12,8 +12,8 @@ import (
 	"jobpolicy.dev/executor/podcache"
 )
 
-// Any order of any subset of observations, with the last one of each pod among
-// them, ends in the state that the last ones alone give.
+// The order of observations does not matter, nor whether some are missing: if the last one
+// of each pod is among them, the state is the same as after the last ones alone.
 func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := Policy{Indexed: rapid.Bool().Draw(t, "indexed"), Matches: func(pod *podcache.Pod) bool { return !pod.Labels.Has("stray") }}
@@ -67,8 +67,8 @@ func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 	})
 }
 
-// The contract lets no pod be both a row and confirmed, and wants as many active
-// rows as there are active pods, unless it is told otherwise.
+// By the contract no pod is both a row and confirmed, and there is a row for each active
+// pod unless the list is marked as truncated.
 func TestAPodIsToldOfOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := New()

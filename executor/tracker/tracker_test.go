@@ -619,8 +619,8 @@ func TestTheQueueDropsPodsThatAreAccountedFor(t *testing.T) {
 	}
 }
 
-// A pod that is being deleted may take long to end; it does not keep those from
-// being listed that can be counted.
+// A pod that is being deleted may take a long time to end. Pods that can be counted are
+// listed before it.
 func TestPodsThatCanBeCountedAreListedFirst(t *testing.T) {
 	for replaceFailedOnly, want := range map[bool]string{false: "1", true: "2"} {
 		tr := New()

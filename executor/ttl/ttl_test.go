@@ -212,7 +212,7 @@ const (
 )
 
 func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
-	// What is longer than the contract takes, nobody is to take for a number.
+	// A text that is longer than the contract allows is cut, and must not become a number.
 	long := strings.Repeat("0", 5000)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{namespaceDefault: long}}}
 	job := testJob(func(j *batchv1.Job) {

@@ -15,7 +15,7 @@ func TestWallTimeHasNoMonotonicReading(t *testing.T) {
 	}
 }
 
-// A wait is as long as it was made, however the clock is set meanwhile.
+// Setting the clock does not change the length of a wait.
 func TestAWaitIsNoLongerOnAClockThatWasSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := time.Now().Add(10 * time.Second)

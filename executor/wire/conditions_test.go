@@ -18,8 +18,8 @@ func condition(kind batchv1.JobConditionType, status corev1.ConditionStatus, mes
 	return batchv1.JobCondition{Type: kind, Status: status, Message: message}
 }
 
-// Anybody who may write a Job's status may put conditions there: what the engine
-// does not write is not its business, and is not lost.
+// Others may add conditions to a Job's status. Conditions that the engine does not write are
+// not sent to it and stay in the status.
 func TestConditionsOfOthersAreNotSentAndNotLost(t *testing.T) {
 	var many []batchv1.JobCondition
 	for n := range 200 {

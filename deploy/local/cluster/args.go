@@ -16,11 +16,10 @@ var replacedControllers = []string{
 	"ttl-after-finished-controller",
 }
 
-// disabledControllers have nothing to do on one node without volumes, services or a
-// cloud. They would only use memory and CPU. These stay: garbage collection,
-// namespaces, service accounts and their tokens, quotas, node life cycle and
-// taints, pod garbage collection, disruption budgets, the controllers of the
-// apps group, and those whose finalizers would otherwise never go away.
+// disabledControllers have nothing to do on one node without volumes, services or a cloud,
+// and would only use memory and CPU. Enabled are garbage collection, namespaces, service
+// accounts and their tokens, quotas, node life cycle and taints, pod garbage collection,
+// disruption budgets, the controllers of the apps group, and those that remove finalizers.
 var disabledControllers = []string{
 	// No network for services.
 	"endpoints-controller",
@@ -54,9 +53,8 @@ var disabledControllers = []string{
 	"validatingadmissionpolicy-status-controller",
 }
 
-// DefaultControllers is the value of the controller manager's --controllers
-// flag: all, without those that this project replaces and those that have
-// nothing to do here.
+// DefaultControllers is the value of the controller manager's --controllers flag: all but
+// those that this project replaces and those that have nothing to do here.
 var DefaultControllers = without(slices.Concat(replacedControllers, disabledControllers))
 
 // DefaultNodeControllers is the same for a cluster with a node that runs

@@ -112,7 +112,7 @@ func (l *layout) enter(first int) error {
 // firstFile is the file of the state directory that holds enclosure.first.
 const firstFile = "node/first.pid"
 
-// remove removes what the kernel leaves when the namespaces have ended.
+// remove ends the forwarder and the thread, and removes the control group.
 func (e *enclosure) remove() error {
 	if e == nil || e.thread == nil {
 		return nil
@@ -122,8 +122,8 @@ func (e *enclosure) remove() error {
 	return e.config.Cgroup.Remove()
 }
 
-// removeLeftovers removes what a cluster left that was killed: the one that had
-// this state directory, and others.
+// removeLeftovers removes what killed clusters left: the one with this state directory, and
+// others.
 func removeLeftovers(dir *statedir.Dir) error {
 	// Its processes may be about to end.
 	if err := cgroups.For(dir.Path()).Remove(); err != nil {

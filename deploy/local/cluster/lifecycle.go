@@ -47,8 +47,8 @@ func endsProcesses(sig syscall.Signal) bool {
 	return false
 }
 
-// PID returns the process id of a component that is running: what it uses can
-// then be read where the operating system says so.
+// PID returns the process id of a running component, for example to measure its memory and
+// CPU time.
 func (c *Cluster) PID(name string) (int, error) {
 	r, err := c.runOf(name)
 	if err != nil {

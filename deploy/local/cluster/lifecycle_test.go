@@ -73,7 +73,7 @@ func TestEndThatNobodyAskedForIsAFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Behind the cluster's back, as the kernel does when memory is short.
+	// The process is killed from outside, as the kernel does when memory is short.
 	if err := syscall.Kill(comp.current.Load().proc.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,8 @@ func TestPortTakenBetweenChoosingAndListening(t *testing.T) {
 		thieves = append(thieves, thief)
 		return err
 	}
-	// The thief answers too, so readiness must come from the component's own port.
+	// The process that took the port also answers, so only the component's own port shows that
+	// it is ready.
 	comp.ready = func(context.Context) error {
 		if strings.Contains(comp.current.Load().proc.Tail(1), "serving") {
 			return nil

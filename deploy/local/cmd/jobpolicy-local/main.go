@@ -1,6 +1,6 @@
-// Command jobpolicy-local is a Kubernetes control plane for one's own machine,
-// in one executable: it starts the whole (up), and it is itself most of the
-// processes that it starts (node, etcd, kube-apiserver, …).
+// Command jobpolicy-local is a Kubernetes control plane for a developer's machine in one
+// executable. Its command up starts all processes; most of them are the same executable with
+// another command (node, etcd, kube-apiserver, …).
 package main
 
 import (

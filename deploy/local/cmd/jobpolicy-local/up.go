@@ -146,8 +146,8 @@ func (f upFlags) chooseStateDir() (string, error) {
 	return os.MkdirTemp("", "jobpolicy-local-")
 }
 
-// dropEmptyStateDir deletes a directory that was made for this run only and
-// never used. One with content holds the logs of what went wrong.
+// dropEmptyStateDir deletes a directory that was made for this run and is still empty. If
+// it has content, that is the logs of a failure.
 func (f upFlags) dropEmptyStateDir(path string) {
 	if f.stateDir == "" && !f.keep {
 		_ = os.Remove(path)
@@ -178,8 +178,8 @@ func signalContext() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), signals...)
 }
 
-// echoDelay is how long the signals that follow the first are taken for echoes
-// of it: timeout(1), for one, signals its child and then its child's group.
+// echoDelay is how long further signals count as copies of the first one. For example,
+// timeout(1) signals its child and then the child's process group.
 const echoDelay = time.Second
 
 // stopContext bounds an orderly stop: a second Ctrl-C ends it, and what has not

@@ -1,6 +1,6 @@
-// Command pause is the process that holds a pod's namespaces open while its
-// containers come and go. As the first process of a pod whose containers share
-// their processes, it reaps those that nobody waits for.
+// Command pause is the process that keeps a pod's namespaces while its containers start and
+// end. If the containers share a process namespace, it is the first process there and reaps
+// orphaned processes.
 package main
 
 import (

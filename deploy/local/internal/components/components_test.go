@@ -27,8 +27,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// A name that upstream does not know would be ignored by the controller
-// manager, and the built-in controller would run beside ours.
+// The controller manager ignores names that it does not know. A misspelt name would leave
+// the built-in controller running beside ours.
 func TestDefaultControllersAreUpstreamsNames(t *testing.T) {
 	known := app.KnownControllers()
 	var disabled []string

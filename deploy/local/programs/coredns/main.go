@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with the plugins that a cluster's names need, and
-// without the others, most of which bring the client of some cloud.
+// Command coredns is CoreDNS with only the plugins that resolve a cluster's names. Most of
+// the others depend on the client library of a cloud.
 package main
 
 import (

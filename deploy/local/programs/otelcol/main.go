@@ -1,5 +1,5 @@
-// Command otelcol is the OpenTelemetry collector with what a test needs of it: it
-// receives OTLP and prints what it receives.
+// Command otelcol is the OpenTelemetry collector with only the parts that a test needs: it
+// receives OTLP and prints it.
 package main
 
 import (
