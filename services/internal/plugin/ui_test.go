@@ -1,0 +1,87 @@
+package plugin_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jobpolicy.dev/services/internal/page"
+	"jobpolicy.dev/services/internal/plugin"
+)
+
+// kubectl stands for the real one: it answers for the Lease, forwards nothing, and writes
+// down how it was called.
+const kubectl = `#!/bin/sh
+echo "$@" >> "$CALLS"
+case $1 in
+get) echo "$HOLDER" ;;
+port-forward)
+	echo 'Forwarding from 127.0.0.1:43210 -> 8082'
+	echo 'Forwarding from [::1]:43210 -> 8082' ;;
+esac
+`
+
+func runUI(t *testing.T, holder string, args ...string) (code int, out, calls string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(dir, "calls")
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("CALLS", log)
+	t.Setenv("HOLDER", holder)
+	var printed, errors bytes.Buffer // kubectl writes to the latter by itself
+	code = plugin.Run(t.Context(), append([]string{"ui", "--no-browser"}, args...), plugin.IO{In: strings.NewReader(""), Out: &printed, Err: &errors})
+	text, err := os.ReadFile(log)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return code, printed.String() + errors.String(), string(text)
+}
+
+func TestUIForwardsToTheLeader(t *testing.T) {
+	code, out, calls := runUI(t, "jobpolicy-executor-abc_1234", "--context=there", "--executor-namespace=batch-system", "--port=8000")
+	if want := "http://127.0.0.1:43210" + page.Path + " (pod jobpolicy-executor-abc; Ctrl-C ends it)\n"; code != plugin.ExitOK || out != want {
+		t.Errorf("exit code %d, output %q, want %q", code, out, want)
+	}
+	want := `get lease jobpolicy-executor --output=jsonpath={.spec.holderIdentity} --namespace=batch-system --context=there
+port-forward --address=127.0.0.1 pod/jobpolicy-executor-abc 8000:8082 --namespace=batch-system --context=there
+`
+	if calls != want {
+		t.Errorf("kubectl was called with\n%swant\n%s", calls, want)
+	}
+}
+
+func TestUIWithAPodAsksForNoLease(t *testing.T) {
+	if _, _, calls := runUI(t, "", "--pod=mine"); calls != "port-forward --address=127.0.0.1 pod/mine :8082 --namespace=jobpolicy-system\n" {
+		t.Errorf("kubectl was called with %q", calls)
+	}
+}
+
+func TestUISaysWhatIsWrong(t *testing.T) {
+	cases := map[string]struct {
+		args     []string
+		wantCode int
+		want     string
+	}{
+		"nobody leads":   {nil, plugin.ExitFailed, "nobody holds Lease jobpolicy-executor in namespace jobpolicy-system"},
+		"an argument":    {[]string{"job/a"}, plugin.ExitUsage, `expected no argument, got "job/a"`},
+		"no port at all": {[]string{"--port=70000"}, plugin.ExitUsage, "--port must be a port, up to 65535, is 70000"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if code, out, _ := runUI(t, "", tc.args...); code != tc.wantCode || !strings.Contains(out, tc.want) {
+				t.Errorf("exit code %d, output %q, want %d and %q", code, out, tc.wantCode, tc.want)
+			}
+		})
+	}
+}
+
+func TestUIOpensWhereThePageIs(t *testing.T) {
+	if plugin.PagePath != page.Path {
+		t.Errorf("the plugin opens %s, the executor serves %s", plugin.PagePath, page.Path)
+	}
+}
