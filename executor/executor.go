@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/tools/cache"
@@ -15,6 +14,7 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/gang"
+	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/orphan"
 	"jobpolicy.dev/executor/podinformer"
@@ -31,8 +31,8 @@ const eventComponent = "job-controller"
 type Executor struct {
 	base     *controller.Controller
 	jobs     *state.Jobs
-	informer cache.SharedIndexInformer // of Jobs
-	gangs    *gang.Gangs               // nil without Settings.GangScheduling.
+	informer *informer.Set // of Jobs
+	gangs    *gang.Gangs   // nil without Settings.GangScheduling.
 	orphans  *orphan.Releaser
 	queue    jobQueue
 
@@ -72,12 +72,12 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	if cfg.Settings.GetGangScheduling() {
-		e.gangs, err = gang.New(gang.Config{Client: cfg.Client, Recorder: base.Recorder, Tracer: base.Tracer, Logger: cfg.Logger})
+		e.gangs, err = gang.New(gang.Config{Client: cfg.Client, Namespaces: cfg.Namespaces, Recorder: base.Recorder, Tracer: base.Tracer, Logger: cfg.Logger})
 		if err != nil {
 			return nil, err
 		}
 	}
-	pods, err := podinformer.New(cfg.Client, api.ConsistentList)
+	pods, err := podinformer.New(cfg.Client, cfg.Namespaces, api.ConsistentList)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,9 @@ func New(cfg Config) (*Executor, error) {
 }
 
 func (e *Executor) newJobInformer(cfg *Config) error {
-	e.informer = batchinformers.NewFilteredJobInformer(cfg.Client, metav1.NamespaceAll, cfg.Resync, cache.Indexers{}, api.ConsistentList)
+	e.informer = informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+		return batchinformers.NewFilteredJobInformer(cfg.Client, namespace, cfg.Resync, cache.Indexers{}, api.ConsistentList)
+	})
 	if err := e.informer.SetTransform(e.trim); err != nil {
 		return fmt.Errorf("job transform: %w", err)
 	}
@@ -128,7 +130,7 @@ func (e *Executor) addCaches(pods podinformer.Informer) error {
 		return err
 	}
 	for _, informer := range e.gangs.Informers() {
-		e.base.AddCache(informer.RunWithContext, informer.HasSynced)
+		e.base.AddCache(informer.Run, informer.HasSynced)
 	}
 	e.base.AddTask(e.safety.run)
 	return nil
@@ -145,8 +147,8 @@ func (e *Executor) addWatches(pods podinformer.Informer) error {
 	if err != nil {
 		return fmt.Errorf("pod handler: %w", err)
 	}
-	e.base.AddCache(e.informer.RunWithContext, jobsSeen.HasSynced)
-	e.base.AddCache(pods.RunWithContext, podsSeen.HasSynced)
+	e.base.AddCache(e.informer.Run, jobsSeen)
+	e.base.AddCache(pods.Run, podsSeen)
 	return nil
 }
 
@@ -168,9 +170,9 @@ func (e *Executor) SecondController() string { return e.second.Note() }
 // Run manages Jobs until ctx ends; see controller.Controller.Run.
 func (e *Executor) Run(ctx context.Context) error { return e.base.Run(ctx) }
 
-// Jobs is the informer of all Jobs, which Run runs. Others may attach themselves to it
+// Jobs is the informer of the Jobs, which Run runs. Others may attach themselves to it
 // before; they must not change what they get from it.
-func (e *Executor) Jobs() cache.SharedIndexInformer { return e.informer }
+func (e *Executor) Jobs() *informer.Set { return e.informer }
 
 // describe names a Job in the log.
 func describe(jobs *state.Jobs) func(types.UID) []slog.Attr {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -105,5 +106,34 @@ func TestANamespaceThatHangsKeepsNoOtherWaiting(t *testing.T) {
 		client.mu.Unlock()
 		cancel()
 		must(<-ended)
+	})
+}
+
+// With Namespaces, an executor asks about the Jobs in these only, and reads and writes
+// nothing beyond them.
+func TestOnlyTheNamespacesThatAreNamedAreWatched(t *testing.T) {
+	job := func(namespace string, n int) *batchv1.Job {
+		return testJob(func(j *batchv1.Job) { j.Namespace, j.UID = namespace, testUID(n) })
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(job("one", 1), job("two", 2), job("three", 3))
+		decider := &script{}
+		cfg := testConfig(s, decider)
+		cfg.Namespaces = []string{"one", "two"}
+		e := start(t, cfg)
+		time.Sleep(time.Minute)
+		must(e.Ready())
+		asked := map[string]bool{}
+		for _, req := range decider.requests() {
+			asked[req.GetJob().GetNamespace()] = true
+		}
+		if want := map[string]bool{"one": true, "two": true}; !maps.Equal(asked, want) {
+			t.Errorf("asked about Jobs in %v, want %v", asked, want)
+		}
+		for _, a := range s.Actions() {
+			if a.GetNamespace() != "one" && a.GetNamespace() != "two" {
+				t.Errorf("%s %s in namespace %q", a.GetVerb(), a.GetResource().Resource, a.GetNamespace())
+			}
+		}
 	})
 }

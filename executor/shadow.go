@@ -53,7 +53,7 @@ func newShadow(cfg *Config, base *controller.Controller) (*Executor, error) {
 }
 
 func (e *Executor) addShadowCaches(cfg *Config, o *observer) error {
-	pods, err := podinformer.New(cfg.Client, api.ConsistentList)
+	pods, err := podinformer.New(cfg.Client, cfg.Namespaces, api.ConsistentList)
 	if err != nil {
 		return err
 	}

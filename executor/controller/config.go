@@ -30,6 +30,11 @@ type Config struct {
 	// no manager are managed here.
 	ReplaceBuiltin bool
 
+	// Namespaces are the namespaces whose objects are watched. None: all. With them the
+	// client needs no rights beyond these namespaces, and the annotations of namespaces are
+	// not read.
+	Namespaces []string
+
 	// Workers is how many keys are reconciled at the same time. Default 5.
 	Workers int
 	// APIBackoff is the delay after a first failure. It doubles with each failure in a

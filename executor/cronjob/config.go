@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/client-go/tools/cache"
-
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -22,9 +21,9 @@ type Decider interface {
 type Config struct {
 	controller.Config
 	Decider Decider
-	// Jobs is an informer of the Jobs of all namespaces. The caller runs it, after
-	// New: New adds an index.
-	Jobs cache.SharedIndexInformer
+	// Jobs is an informer of the Jobs, in all namespaces or in Namespaces. The caller runs
+	// it, after New: New adds an index.
+	Jobs *informer.Set
 	// TimeZone is the time zone of schedules that name none, an IANA name. Default
 	// UTC.
 	TimeZone string

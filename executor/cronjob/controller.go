@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/telemetry"
@@ -42,7 +43,7 @@ type Controller struct {
 	live     live
 	applier  *applier       // nil in shadow mode.
 	looker   *shadow.Looker // nil unless in shadow mode.
-	informer cache.SharedIndexInformer
+	informer *informer.Set
 
 	mu    sync.Mutex
 	crons map[types.UID]*cronState
@@ -81,7 +82,9 @@ func New(cfg Config) (*Controller, error) {
 }
 
 func (c *Controller) addCaches() error {
-	c.informer = batchinformers.NewCronJobInformer(c.cfg.Client, metav1.NamespaceAll, 0, cache.Indexers{})
+	c.informer = informer.New(c.cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+		return batchinformers.NewCronJobInformer(c.cfg.Client, namespace, 0, cache.Indexers{})
+	})
 	if err := c.informer.SetTransform(trim); err != nil {
 		return fmt.Errorf("cron job transform: %w", err)
 	}
@@ -96,7 +99,7 @@ func (c *Controller) addCaches() error {
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
-	c.base.AddCache(c.informer.RunWithContext, crons.HasSynced, jobs.HasSynced)
+	c.base.AddCache(c.informer.Run, crons, jobs)
 	return nil
 }
 

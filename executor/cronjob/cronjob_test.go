@@ -462,7 +462,7 @@ func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
 	})
 	recording := applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))}})
 	d := &script{answers: []answer{starting("cron-1"), recording}}
-	start(t, s, d, func(cfg *Config) { jobs = cfg.Jobs })
+	start(t, s, d, func(cfg *Config) { jobs = cfg.Jobs.In("ns") })
 	if second := d.await(t, 2); len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
 		t.Fatalf("second question has jobs %v, want cron-1", second.GetJobs())
 	}

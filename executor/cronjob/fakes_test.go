@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -141,7 +142,7 @@ func start(t *testing.T, s *server, d Decider, change ...func(*Config)) *Control
 			APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
 			Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
 		},
-		Decider: d, Jobs: jobs,
+		Decider: d, Jobs: informer.All(jobs),
 	}
 	for _, f := range change {
 		f(&cfg)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -39,12 +40,14 @@ var errNoGang = errors.New("no gang")
 // Workload.
 const ownerIndex = "gang"
 
-// Config is what Gangs are made of. All fields are required.
+// Config is what Gangs are made of. All fields but Namespaces are required.
 type Config struct {
-	Client   kubernetes.Interface
-	Recorder record.EventRecorder
-	Tracer   telemetry.Tracer
-	Logger   *slog.Logger
+	Client kubernetes.Interface
+	// Namespaces: see controller.Config.
+	Namespaces []string
+	Recorder   record.EventRecorder
+	Tracer     telemetry.Tracer
+	Logger     *slog.Logger
 }
 
 // Gangs are the Workloads and PodGroups of the cluster. A gang is one of each: the
@@ -52,7 +55,7 @@ type Config struct {
 // A nil *Gangs has no informers. Its Ensure must not be asked for a gang.
 type Gangs struct {
 	cfg                  Config
-	workloads, podGroups cache.SharedIndexInformer
+	workloads, podGroups *informer.Set
 }
 
 // New returns Gangs. Their informers need an API server that serves
@@ -60,10 +63,14 @@ type Gangs struct {
 func New(cfg Config) (*Gangs, error) {
 	g := &Gangs{
 		cfg: cfg,
-		workloads: schedulinginformers.NewFilteredWorkloadInformer(cfg.Client, metav1.NamespaceAll, 0,
-			cache.Indexers{ownerIndex: workloadsByJob}, api.ConsistentList),
-		podGroups: schedulinginformers.NewFilteredPodGroupInformer(cfg.Client, metav1.NamespaceAll, 0,
-			cache.Indexers{ownerIndex: podGroupsByWorkload}, api.ConsistentList),
+		workloads: informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+			return schedulinginformers.NewFilteredWorkloadInformer(cfg.Client, namespace, 0,
+				cache.Indexers{ownerIndex: workloadsByJob}, api.ConsistentList)
+		}),
+		podGroups: informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+			return schedulinginformers.NewFilteredPodGroupInformer(cfg.Client, namespace, 0,
+				cache.Indexers{ownerIndex: podGroupsByWorkload}, api.ConsistentList)
+		}),
 	}
 	for _, informer := range g.Informers() {
 		if err := informer.SetTransform(withoutManagedFields); err != nil {
@@ -82,11 +89,11 @@ func withoutManagedFields(obj any) (any, error) {
 }
 
 // Informers are the informers to run.
-func (g *Gangs) Informers() []cache.SharedIndexInformer {
+func (g *Gangs) Informers() []*informer.Set {
 	if g == nil {
 		return nil
 	}
-	return []cache.SharedIndexInformer{g.workloads, g.podGroups}
+	return []*informer.Set{g.workloads, g.podGroups}
 }
 
 func workloadsByJob(obj any) ([]string, error) {
@@ -217,8 +224,8 @@ func checkPodGroup(job *batchv1.Job, group *schedulingv1alpha2.PodGroup) (string
 
 // gangObjects lists the objects that refer to the owner by name. It leaves out objects of
 // an earlier Job of the same name (invariant I8).
-func gangObjects[T metav1.Object](informer cache.SharedIndexInformer, job *batchv1.Job, owner string) ([]T, error) {
-	objects, err := informer.GetIndexer().ByIndex(ownerIndex, job.Namespace+"/"+owner)
+func gangObjects[T metav1.Object](informers *informer.Set, job *batchv1.Job, owner string) ([]T, error) {
+	objects, err := informers.In(job.Namespace).GetIndexer().ByIndex(ownerIndex, job.Namespace+"/"+owner)
 	if err != nil {
 		return nil, err
 	}

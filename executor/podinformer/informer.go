@@ -12,22 +12,26 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/podcache"
 )
 
 // uncontrolledIndex finds pods that nothing controls by namespace.
 const uncontrolledIndex = "uncontrolled"
 
-// Informer is an informer of all pods of the cluster. Its objects are *podcache.Pod.
-type Informer struct{ cache.SharedIndexInformer }
+// Informer is an informer of the pods of the cluster, or of some namespaces. Its objects are *podcache.Pod.
+type Informer struct{ *informer.Set }
 
-// New returns an Informer. tweak changes the options of its lists and watches.
-func New(client kubernetes.Interface, tweak func(*metav1.ListOptions)) (Informer, error) {
-	informer := coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{uncontrolledIndex: indexUncontrolled}, tweak)
-	if err := informer.SetTransform(transform); err != nil {
+// New returns an Informer of the namespaces, or of all if none is named. tweak changes the
+// options of its lists and watches.
+func New(client kubernetes.Interface, namespaces []string, tweak func(*metav1.ListOptions)) (Informer, error) {
+	pods := informer.New(namespaces, func(namespace string) cache.SharedIndexInformer {
+		return coreinformers.NewFilteredPodInformer(client, namespace, 0, cache.Indexers{uncontrolledIndex: indexUncontrolled}, tweak)
+	})
+	if err := pods.SetTransform(transform); err != nil {
 		return Informer{}, fmt.Errorf("pod transform: %w", err)
 	}
-	return Informer{informer}, nil
+	return Informer{pods}, nil
 }
 
 // transform keeps of a pod what is kept. What is no API object (a tombstone, what was
@@ -49,7 +53,7 @@ func indexUncontrolled(obj any) ([]string, error) {
 
 // Pod returns a pod by its name, as far as the cache shows it.
 func (i Informer) Pod(namespace, name string) (*podcache.Pod, bool) {
-	obj, ok, err := i.GetStore().GetByKey(namespace + "/" + name)
+	obj, ok, err := i.Get(namespace, name)
 	if err != nil || !ok {
 		return nil, false
 	}
@@ -60,7 +64,7 @@ func (i Informer) Pod(namespace, name string) (*podcache.Pod, bool) {
 // Uncontrolled returns the pods of the namespace that nothing controls, as far as the
 // cache shows them.
 func (i Informer) Uncontrolled(namespace string) []*podcache.Pod {
-	found, err := i.GetIndexer().ByIndex(uncontrolledIndex, namespace)
+	found, err := i.In(namespace).GetIndexer().ByIndex(uncontrolledIndex, namespace)
 	if err != nil {
 		panic(fmt.Sprintf("the informer lacks the index it was made with: %v", err))
 	}

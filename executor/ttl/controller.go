@@ -38,9 +38,9 @@ type Controller struct {
 	base       *controller.Controller
 	queue      *controller.Queue[jobKey]
 	api        *api.Client
-	delay      prometheus.Histogram // From when a Job was due to be deleted to its deletion.
-	namespaces cache.SharedIndexInformer
-	looker     *shadow.Looker // nil unless in shadow mode.
+	delay      prometheus.Histogram      // From when a Job was due to be deleted to its deletion.
+	namespaces cache.SharedIndexInformer // nil with Config.Namespaces
+	looker     *shadow.Looker            // nil unless in shadow mode.
 }
 
 // jobKey names a Job. Another Job of the same name has another UID (invariant I8).
@@ -84,10 +84,6 @@ func New(cfg Config) (*Controller, error) {
 }
 
 func (c *Controller) addCaches() error {
-	c.namespaces = coreinformers.NewNamespaceInformer(c.cfg.Client, 0, cache.Indexers{})
-	if err := c.namespaces.SetTransform(trim); err != nil {
-		return fmt.Errorf("namespace transform: %w", err)
-	}
 	if err := c.cfg.Jobs.AddIndexers(cache.Indexers{namespaceIndex: indexFinished}); err != nil {
 		return fmt.Errorf("index of jobs: %w", err)
 	}
@@ -98,6 +94,19 @@ func (c *Controller) addCaches() error {
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
+	if len(c.cfg.Namespaces) > 0 {
+		c.base.AddCache(nil, jobs) // Who may watch a namespace's objects may not watch it itself.
+		return nil
+	}
+	return c.addNamespaces(jobs)
+}
+
+// addNamespaces watches namespaces, for the times to live that their annotations set.
+func (c *Controller) addNamespaces(jobs cache.InformerSynced) error {
+	c.namespaces = coreinformers.NewNamespaceInformer(c.cfg.Client, 0, cache.Indexers{})
+	if err := c.namespaces.SetTransform(trim); err != nil {
+		return fmt.Errorf("namespace transform: %w", err)
+	}
 	namespaces, err := c.namespaces.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		// A namespace may be seen only after its Jobs have finished.
 		AddFunc:    func(obj any) { c.namespaceChanged(&corev1.Namespace{}, obj.(*corev1.Namespace)) },
@@ -106,7 +115,7 @@ func (c *Controller) addCaches() error {
 	if err != nil {
 		return fmt.Errorf("namespace handler: %w", err)
 	}
-	c.base.AddCache(c.namespaces.RunWithContext, jobs.HasSynced, namespaces.HasSynced)
+	c.base.AddCache(c.namespaces.RunWithContext, jobs, namespaces.HasSynced)
 	return nil
 }
 
@@ -156,7 +165,7 @@ func (c *Controller) namespaceChanged(old, ns *corev1.Namespace) {
 	if maps.Equal(wire.Annotations(old.Annotations), wire.Annotations(ns.Annotations)) {
 		return
 	}
-	objects, err := c.cfg.Jobs.GetIndexer().ByIndex(namespaceIndex, ns.Name)
+	objects, err := c.cfg.Jobs.In(ns.Name).GetIndexer().ByIndex(namespaceIndex, ns.Name)
 	if err != nil {
 		panic("the index of finished Jobs was added in New: " + err.Error())
 	}

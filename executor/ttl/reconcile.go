@@ -32,7 +32,7 @@ func (c *Controller) Reconcile(ctx context.Context, key jobKey) (controller.Resu
 
 // finished is the Job if it has finished, is managed, and may have a time to live; nil if not.
 func (c *Controller) finished(key jobKey) (*batchv1.Job, error) {
-	obj, exists, err := c.cfg.Jobs.GetStore().GetByKey(key.namespace + "/" + key.name)
+	obj, exists, err := c.cfg.Jobs.Get(key.namespace, key.name)
 	if err != nil || !exists {
 		return nil, err
 	}

@@ -57,6 +57,9 @@ func (c *Controller) request(job *batchv1.Job) (*jobpolicyv1.DecideJobRequest, e
 
 // namespaceAnnotations are those of the Job's namespace that the engine may read.
 func (c *Controller) namespaceAnnotations(job *batchv1.Job) map[string]string {
+	if c.namespaces == nil {
+		return nil
+	}
 	obj, ok, err := c.namespaces.GetStore().GetByKey(job.Namespace)
 	if err != nil || !ok {
 		return nil

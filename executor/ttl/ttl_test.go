@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -86,7 +87,7 @@ func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Conf
 			Now:       func() time.Time { return ended.Add(2 * time.Minute) },
 			Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
 		},
-		Decider: d, Jobs: jobs,
+		Decider: d, Jobs: informer.All(jobs),
 	}
 	for _, f := range change {
 		f(&cfg)

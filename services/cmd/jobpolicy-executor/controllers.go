@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor"
@@ -35,6 +36,7 @@ var knownControllers = []string{jobController, cronJobController, ttlController}
 // controllerOptions say which controllers to run beside that of Jobs.
 type controllerOptions struct {
 	names       []string
+	namespaces  []string
 	cronWorkers int
 	ttlWorkers  int
 	timeZone    string
@@ -42,6 +44,7 @@ type controllerOptions struct {
 
 func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.names, "controllers", []string{everyController}, "Controllers to run: * for all, a name to run that one, -name not to run it. Names: "+strings.Join(knownControllers, ", ")+". The first one always runs.")
+	fs.StringSliceVar(&o.namespaces, "namespaces", nil, "Watch only these namespaces, separated by commas, so that Roles in them suffice. Everything in others is left alone, and annotations of namespaces are not read. Empty: all.")
 	fs.IntVar(&o.cronWorkers, "concurrent-cron-job-syncs", 5, "How many CronJobs are reconciled at the same time.")
 	fs.IntVar(&o.ttlWorkers, "concurrent-ttl-after-finished-syncs", 5, "How many finished Jobs are reconciled at the same time.")
 	fs.StringVar(&o.timeZone, "cron-job-time-zone", "UTC", "Time zone (an IANA name) of CronJobs without spec.timeZone.")
@@ -57,6 +60,11 @@ func (o *controllerOptions) validate() error {
 	}
 	if !o.enabled(jobController) {
 		errs = append(errs, fmt.Errorf("--controllers: %s cannot be left out", jobController))
+	}
+	for _, namespace := range o.namespaces {
+		if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 {
+			errs = append(errs, fmt.Errorf("--namespaces must be names of namespaces, has %q: %s", namespace, strings.Join(wrong, "; ")))
+		}
 	}
 	if o.cronWorkers < 1 {
 		errs = append(errs, fmt.Errorf("--concurrent-cron-job-syncs must be at least 1, is %d", o.cronWorkers))

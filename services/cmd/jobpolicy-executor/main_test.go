@@ -49,6 +49,7 @@ func TestCommandLine(t *testing.T) {
 		"no manager":                       {[]string{"--engine=e:1", "--managed-by="}, program.ExitUsage, []string{"--managed-by"}},
 		"times of election that do not go": {[]string{"--engine=e:1", "--leader-elect-renew-deadline=20s"}, program.ExitUsage, []string{"--leader-elect-renew-deadline"}},
 		"a kubeconfig that is not there":   {[]string{"--engine=embedded", "--kubeconfig", missing}, program.ExitFailed, []string{"--kubeconfig", missing}},
+		"a namespace that cannot be":       {[]string{"--engine=e:1", "--namespaces=team-a,Team_B"}, program.ExitUsage, []string{`--namespaces must be names of namespaces, has "Team_B"`}},
 		"an unknown reaction":              {[]string{"--engine=e:1", "--on-second-controller=ignore"}, program.ExitUsage, []string{`--on-second-controller must be report or stand-down, is "ignore"`}},
 		"an unknown mode":                  {[]string{"--engine=e:1", "--mode=watch", "--shadow-rest=0s"}, program.ExitUsage, []string{`--mode must be manage or shadow, is "watch"`, "--shadow-rest must be above 0s, is 0s"}},
 		"a shadow that would write": {

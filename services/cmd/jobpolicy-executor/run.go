@@ -154,6 +154,7 @@ func newClients(api *rest.Config) (*clients, error) {
 func (o *options) shared(client *clients, t controller.Telemetry) controller.Config {
 	return controller.Config{
 		Client: client, Events: client.events, ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
+		Namespaces:      o.controllers.namespaces,
 		DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout, Telemetry: t,
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/engine"
 	cronpolicy "jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/ttl"
@@ -145,7 +145,7 @@ func (e *Engine) cronJobs(log *slog.Logger, report *shadow.Report) Program {
 		}
 		factory := informers.NewSharedInformerFactory(client, 0)
 		jobs := factory.Batch().V1().Jobs().Informer()
-		run, err := e.besideJobs(client, jobs, log, report)
+		run, err := e.besideJobs(client, informer.All(jobs), log, report)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (e *Engine) cronJobs(log *slog.Logger, report *shadow.Report) Program {
 	}
 }
 
-func (e *Engine) besideJobs(client kubernetes.Interface, jobs cache.SharedIndexInformer, log *slog.Logger, report *shadow.Report) ([]func(context.Context) error, error) {
+func (e *Engine) besideJobs(client kubernetes.Interface, jobs *informer.Set, log *slog.Logger, report *shadow.Report) ([]func(context.Context) error, error) {
 	shared := controller.Config{
 		Client: client, ManagedBy: ManagedBy, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log},
 	}

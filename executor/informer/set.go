@@ -1,0 +1,118 @@
+// Package informer watches objects of one kind: in all namespaces, or in some, each by an
+// informer of its own. So what is known of a namespace has one resource version, and the
+// client needs no rights in any other namespace.
+package informer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Set is the informers of one kind of objects, by namespace. That of all namespaces is
+// metav1.NamespaceAll.
+type Set struct {
+	by map[string]cache.SharedIndexInformer
+}
+
+// New returns the informers that in makes: one for each namespace, or one for all if none is
+// named.
+func New(namespaces []string, in func(namespace string) cache.SharedIndexInformer) *Set {
+	if len(namespaces) == 0 {
+		return All(in(metav1.NamespaceAll))
+	}
+	s := &Set{by: map[string]cache.SharedIndexInformer{}}
+	for _, namespace := range namespaces {
+		if s.by[namespace] == nil {
+			s.by[namespace] = in(namespace)
+		}
+	}
+	return s
+}
+
+// All returns a Set of one informer of all namespaces.
+func All(informer cache.SharedIndexInformer) *Set {
+	return &Set{by: map[string]cache.SharedIndexInformer{metav1.NamespaceAll: informer}}
+}
+
+// In returns the informer that has the objects of the namespace, which must be one of those
+// that are watched.
+func (s *Set) In(namespace string) cache.SharedIndexInformer {
+	if all, ok := s.by[metav1.NamespaceAll]; ok {
+		return all
+	}
+	one, ok := s.by[namespace]
+	if !ok {
+		panic(fmt.Sprintf("namespace %q is not watched, so no object of it can be known", namespace))
+	}
+	return one
+}
+
+// Get returns an object by its name, as far as the informer shows it.
+func (s *Set) Get(namespace, name string) (obj any, exists bool, err error) {
+	return s.In(namespace).GetStore().GetByKey(namespace + "/" + name)
+}
+
+// SetTransform sets the transform of all, before Run.
+func (s *Set) SetTransform(transform cache.TransformFunc) error {
+	return s.each(func(i cache.SharedIndexInformer) error { return i.SetTransform(transform) })
+}
+
+// AddIndexers adds indexers to all, before Run.
+func (s *Set) AddIndexers(indexers cache.Indexers) error {
+	return s.each(func(i cache.SharedIndexInformer) error { return i.AddIndexers(indexers) })
+}
+
+// AddEventHandler adds a handler to all. Events of different namespaces may come at the same
+// time. seen reports whether the handler has got all objects of the first lists.
+func (s *Set) AddEventHandler(handler cache.ResourceEventHandler) (seen cache.InformerSynced, err error) {
+	var synced []cache.InformerSynced
+	err = s.each(func(i cache.SharedIndexInformer) error {
+		registration, err := i.AddEventHandler(handler)
+		if err == nil {
+			synced = append(synced, registration.HasSynced)
+		}
+		return err
+	})
+	return func() bool { return every(synced) }, err
+}
+
+// HasSynced reports whether the first lists are in the stores.
+func (s *Set) HasSynced() bool {
+	for _, i := range s.by {
+		if !i.HasSynced() {
+			return false
+		}
+	}
+	return true
+}
+
+// Run fills the stores and keeps them up to date until ctx ends.
+func (s *Set) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, i := range s.by {
+		running.Go(func() { i.RunWithContext(ctx) })
+	}
+	running.Wait()
+}
+
+func (s *Set) each(f func(cache.SharedIndexInformer) error) error {
+	for _, i := range s.by {
+		if err := f(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func every(synced []cache.InformerSynced) bool {
+	for _, s := range synced {
+		if !s() {
+			return false
+		}
+	}
+	return true
+}
