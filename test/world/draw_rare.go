@@ -25,6 +25,8 @@ func (d *drawer) rare() {
 		{5, true, d.hung},
 		{5, true, func() { d.strange(engineGarbled) }},
 		{4, true, func() { d.strange(engineEarlier) }},
+		{8, false, d.crashLoop},
+		{6, true, d.unseenWrites},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {
@@ -151,6 +153,42 @@ func (d *drawer) strange(kind faultKind) {
 		f.from, f.to = 0, d.p.calm
 	}
 	d.p.faults = append([]*fault{f}, d.p.faults...)
+}
+
+// crashLoop lets containers of a Job restart again and again, in pods that never end.
+func (d *drawer) crashLoop() {
+	if len(d.p.jobs) == 0 {
+		return
+	}
+	j := pick(d, d.p.jobs...)
+	if j.spec.PodFailurePolicy != nil {
+		return // It allows no restarts.
+	}
+	j.spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	for i := range j.fates {
+		if f := &j.fates[i]; d.chance(40) {
+			f.end, f.restarts = restless, int32(d.among(1, 7))
+		}
+	}
+}
+
+// unseenWrites hides pods and the answers to writes of pods at the same time, so that an
+// executor knows for long not what became of its own writes.
+func (d *drawer) unseenWrites() {
+	from, to := d.window()
+	d.p.faults = append(d.p.faults,
+		&fault{
+			kind: pick(d, lostAnswer, timedOutDone), percent: pick(d, 30, 60, 100), verb: pick(d, "POST", "POST", "PATCH", "DELETE"),
+			resource: "pods", from: from, to: to, delay: span{time.Millisecond, d.within(10*time.Millisecond, 2*time.Second)},
+		},
+		&fault{kind: watchLag, percent: 100, resource: "pods", from: from, to: to, delay: span{5 * time.Second, d.within(6*time.Second, 20*time.Second)}},
+	)
+	if d.chance(50) {
+		d.p.faults = append(d.p.faults, &fault{kind: staleList, percent: pick(d, 30, 100), from: from, to: to})
+		for range d.among(1, 3) {
+			d.add(step{at: from + time.Duration(d.Int64N(int64(to-from)+1)), who: "server", verb: "break watches"})
+		}
+	}
 }
 
 // lateSuccess deletes pods, so that they are recorded as failed, and lets them succeed

@@ -212,6 +212,9 @@ func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod
 	} else {
 		ignored++
 	}
+	if limit := valueOr(r.job.Spec.BackoffLimitPerIndex, 0); r.fails(last) && failures > limit {
+		j.breach("verdict", r.key, r.uid, "%s created pod %s of index %d, which has failed %d times, and it may fail %d times", w.By, w.Key.Name, ix, failures, limit)
+	}
 	if got, gotIgnored := countOf(pod, batchv1.JobIndexFailureCountAnnotation), countOf(pod, batchv1.JobIndexIgnoredFailureCountAnnotation); got != failures || gotIgnored != ignored {
 		j.breach("I10", r.key, r.uid, "%s created pod %s of index %d with %d failures and %d ignored ones, and its predecessor leaves it %d and %d",
 			w.By, w.Key.Name, ix, got, gotIgnored, failures, ignored)

@@ -94,6 +94,9 @@ func (j *judge) deadlineMissing(r *jobRecord) string {
 	if shortest == nil {
 		return "the Job has no deadline"
 	}
+	if j.always(r, suspended) {
+		return "the Job is suspended"
+	}
 	start := r.job.Status.StartTime
 	if start == nil {
 		if *shortest == 0 {

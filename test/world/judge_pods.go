@@ -66,6 +66,7 @@ type podRecord struct {
 	revivedAt time.Time
 
 	restarts           int64
+	restartedAt        time.Time
 	ourWrites, foreign int
 }
 
@@ -162,7 +163,9 @@ func (p *podRecord) observeEnd(w apiserver.Write, ours bool, old, next *corev1.P
 	if next == nil {
 		return
 	}
-	p.restarts = max(p.restarts, restarts(next))
+	if n := restarts(next); n > p.restarts {
+		p.restarts, p.restartedAt = n, w.Time
+	}
 	if p.first == nil && ended(next) {
 		p.first, p.endedAt = next, w.Time
 	}

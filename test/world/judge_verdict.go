@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/test/world/apiserver"
 )
@@ -33,6 +34,30 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	}
 	j.judgeLedger(w, r, next)
 	j.judgeConditions(w, r, next)
+	if decided(next) == "" {
+		j.judgeRestarts(w, r)
+	}
+}
+
+// judgeRestarts: a Job fails when the containers of its running pods have restarted as
+// often as its back-off limit allows. This cannot wait for the end, when the pods may
+// have succeeded.
+func (j *judge) judgeRestarts(w apiserver.Write, r *jobRecord) {
+	if j.lately(r, suspended) || r.job.DeletionTimestamp != nil || j.namespaceGoes(r) {
+		return
+	}
+	var known, limit int64
+	for _, p := range r.live {
+		if p.active() && p.pod.Status.Phase != corev1.PodUnknown && r.selects(p.pod) && j.shown(p, w.By) && j.old(p.restartedAt) && j.old(p.strayAt) {
+			known += restarts(p.pod)
+		}
+	}
+	for _, job := range j.recent(r) {
+		limit = max(limit, int64(valueOr(job.Spec.BackoffLimit, 6)), 1)
+	}
+	if r.job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && known >= limit {
+		j.breach("verdict", r.key, r.uid, "%s wrote a status that lets the Job go on, although the containers of running pods have restarted %d times of %d that they may", w.By, known, limit)
+	}
 }
 
 // judgeConditions checks I4: the interim condition comes first, the terminal one last,
