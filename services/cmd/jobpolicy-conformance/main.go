@@ -1,10 +1,13 @@
-// Jobpolicy-conformance holds an engine of the contract jobpolicy.v1 against the
-// answers that it must give.
+// Jobpolicy-conformance holds an engine of the contract jobpolicy.v1, or a caller of
+// one, against what it must do.
 //
 //	jobpolicy-conformance engine --address dns:///localhost:8443 [TLS flags] [--junit FILE]
+//	jobpolicy-conformance caller --listen localhost:8443 --jobs 4 [TLS flags] [--junit FILE]
 //
-// It asks every question of proto/conformance, prints a table, and ends with status 1
-// if an answer is wrong.
+// Of an engine it asks every question of proto/conformance. For a caller it is the
+// engine: it answers, spoils some answers on purpose, and compares each snapshot with
+// what the caller was told to do. It prints a table, and ends with status 1 if
+// something is wrong.
 package main
 
 import (
@@ -34,8 +37,12 @@ func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stder
 
 // options are the command line.
 type options struct {
+	what    string // engine or caller
 	address string
 	tls     tlsfiles.Client
+	listen  string
+	server  tlsfiles.Server
+	jobs    int
 	timeout time.Duration
 	junit   string
 	version bool
@@ -43,17 +50,11 @@ type options struct {
 
 // run is the program without its process: it returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var o options
-	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(stderr, "usage: %s engine --address ADDRESS [flags]\n\n%s", name, flags.FlagUsages())
+	o := options{}
+	if len(args) > 0 {
+		o.what = args[0]
 	}
-	flags.StringVar(&o.address, "address", "", "gRPC `target` of the engine, such as dns:///localhost:8443.")
-	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "How long the engine may take for one answer.")
-	flags.StringVar(&o.junit, "junit", "", "`File` to write the results to as JUnit XML.")
-	flags.BoolVar(&o.version, "version", false, "Print the version and end.")
-	o.tls.AddFlags(flags)
+	flags := o.flags(stderr)
 	switch err := flags.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		return program.ExitOK
@@ -68,7 +69,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return program.ExitUsage
 	}
-	passed, err := o.engine(ctx, stdout)
+	check := o.engine
+	if o.what == "caller" {
+		check = o.caller
+	}
+	passed, err := check(ctx, stdout)
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 	}
@@ -78,14 +83,43 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return program.ExitOK
 }
 
+// flags are those of an engine or of a caller.
+func (o *options) flags(stderr io.Writer) *pflag.FlagSet {
+	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintf(stderr, "usage: %[1]s engine --address ADDRESS [flags]\n       %[1]s caller --listen ADDRESS [flags]\n\n%[2]s", name, flags.FlagUsages())
+	}
+	flags.StringVar(&o.junit, "junit", "", "`File` to write the results to as JUnit XML.")
+	flags.BoolVar(&o.version, "version", false, "Print the version and end.")
+	if o.what == "caller" {
+		flags.StringVar(&o.listen, "listen", "localhost:8443", "`Address` to serve the engine on.")
+		flags.IntVar(&o.jobs, "jobs", 1, "How many Jobs the caller brings to their end.")
+		flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the caller may take for all of them.")
+		o.server.AddFlags(flags)
+		return flags
+	}
+	flags.StringVar(&o.address, "address", "", "gRPC `target` of the engine, such as dns:///localhost:8443.")
+	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "How long the engine may take for one answer.")
+	o.tls.AddFlags(flags)
+	return flags
+}
+
 func (o *options) validate(args []string) error {
 	switch {
-	case len(args) != 1 || args[0] != "engine":
-		return fmt.Errorf(`what to check must be "engine", is %q`, args)
-	case o.address == "":
+	case len(args) != 1 || args[0] != "engine" && args[0] != "caller":
+		return fmt.Errorf(`what to check must be "engine" or "caller", is %q`, args)
+	case args[0] != o.what:
+		return fmt.Errorf("%q must come before the flags", args[0])
+	case o.what == "caller" && o.jobs < 1:
+		return fmt.Errorf("--jobs must be 1 or more, is %d", o.jobs)
+	case o.what == "engine" && o.address == "":
 		return errors.New("--address is required")
 	case o.timeout <= 0:
 		return fmt.Errorf("--timeout must be above 0, is %s", o.timeout)
+	}
+	if o.what == "caller" {
+		return o.server.Validate()
 	}
 	return o.tls.Validate()
 }
@@ -106,13 +140,17 @@ func (o *options) engine(ctx context.Context, stdout io.Writer) (passed bool, er
 	if err != nil {
 		return false, err
 	}
+	return failures(results) == 0, o.report(stdout, results)
+}
+
+func (o *options) report(stdout io.Writer, results []result) error {
 	if err := writeTable(stdout, results); err != nil {
-		return false, err
+		return err
 	}
 	if o.junit != "" {
 		if err := writeJUnit(o.junit, results); err != nil {
-			return false, fmt.Errorf("--junit: %w", err)
+			return fmt.Errorf("--junit: %w", err)
 		}
 	}
-	return failures(results) == 0, nil
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"jobpolicy.dev/test/conformancekit"
 	"jobpolicy.dev/test/executables"
 	"jobpolicy.dev/test/freeport"
 )
@@ -105,6 +106,18 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// The kit finds nothing wrong with this caller.
+func TestConformance(t *testing.T) {
+	kit := conformancekit.Start(t, 1)
+	w := &workshop{engine: kit.Address, certificates: kit.Certificates}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "job.json"), `{"command": ["true"], "spec": {"parallelism": 2, "completions": 12}}`)
+	if out, err := w.program(t, dir).CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "the Job is Complete\n") {
+		t.Fatalf("%v, printed:\n%s", err, out)
+	}
+	kit.Check(t)
+}
+
 // A workshop has an engine, and certificates for its callers.
 type workshop struct{ engine, certificates string }
 
@@ -114,19 +127,7 @@ func newWorkshop(t *testing.T) *workshop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	// One self-signed certificate is the authority, the engine and its caller.
-	sh := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
-		"-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "tls.key", "-out", "tls.crt")
-	sh.Dir = dir
-	if out, err := sh.CombinedOutput(); err != nil {
-		t.Fatalf("openssl: %v\n%s", err, out)
-	}
-	certificate, err := os.ReadFile(filepath.Join(dir, "tls.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "ca.crt"), string(certificate))
+	dir := conformancekit.Certificates(t)
 	port, err := freeport.Take()
 	if err != nil {
 		t.Fatal(err)

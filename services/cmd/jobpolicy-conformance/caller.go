@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// What is checked of a caller, in the order of the table.
+const (
+	checkRequests    = "its requests are valid"
+	checkStatus      = "writes the status that was decided"
+	checkCreate      = "creates no more than was decided"
+	checkRelease     = "releases only what was decided"
+	checkOrder       = "releases only after the status is written"
+	checkLost        = "asks again after a lost answer"
+	checkForeign     = "refuses the answer to another request"
+	checkField       = "refuses an unknown field"
+	checkDisposition = "refuses an unknown disposition"
+	checkEnd         = "confirms releases, and brings every Job to its end"
+)
+
+var callerChecks = []string{
+	checkRequests, checkStatus, checkCreate, checkRelease, checkOrder, checkLost, checkForeign, checkField, checkDisposition, checkEnd,
+}
+
+// faults are what every second answer with a status suffers, in turn.
+var faults = []string{checkLost, checkForeign, checkField, checkDisposition}
+
+// A watcher sees what a caller asks and what it is answered, and compares each snapshot
+// with what the caller was told to do before. It sees nothing of the cluster: what a
+// caller does and undoes between two requests stays hidden.
+type watcher struct {
+	mu      sync.Mutex
+	jobs    map[string]*watchedJob
+	right   map[string]int
+	wrong   map[string][]string
+	answers int // With a status.
+}
+
+func newWatcher() *watcher {
+	return &watcher{jobs: map[string]*watchedJob{}, right: map[string]int{}, wrong: map[string][]string{}}
+}
+
+// A watchedJob is what the caller may do until its next request about the Job.
+type watchedJob struct {
+	name      string
+	status    []byte            // Of the last request.
+	decided   [][]byte          // Statuses that may be written.
+	refused   map[string][]byte // Statuses that may not be written, by what is wrong with their answer.
+	fewest    int64             // How many pods are active, and will be active or ended.
+	most      int64             // The same with those that may be created.
+	tracked   map[string]bool   // Pods that have ended and are not released.
+	released  map[string][]byte // Pods that may be released, with the status before that.
+	uncounted bool              // The last request has pods whose release is not confirmed.
+	ended     bool
+}
+
+// request takes in a request, before it is answered.
+func (w *watcher) request(req *jobpolicyv1.DecideJobRequest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	uid := string(req.GetJob().GetUid())
+	now := &watchedJob{
+		name: req.GetJob().GetNamespace() + "/" + req.GetJob().GetName(), status: essence(req.GetStatus()), refused: map[string][]byte{},
+		fewest: int64(req.GetPods().GetActive()), most: int64(req.GetPods().GetActive()) + int64(req.GetInFlight().GetCreates()), tracked: map[string]bool{}, released: map[string][]byte{},
+		uncounted: len(req.GetStatus().GetUncounted().GetSucceeded())+len(req.GetStatus().GetUncounted().GetFailed()) > 0,
+		ended:     ended(req.GetStatus()),
+	}
+	for _, row := range req.GetUnaccountedPods() {
+		now.tracked[string(row.GetUid())] = true
+	}
+	before := w.jobs[uid]
+	w.jobs[uid] = now
+	if before == nil {
+		return
+	}
+	w.compare(before, now, req)
+	now.decided, now.released = before.decided, before.released
+	for id := range now.released {
+		switch {
+		case !now.tracked[id]:
+			delete(now.released, id)
+		case !bytes.Equal(before.status, now.status):
+			now.released[id] = nil
+		}
+	}
+}
+
+// compare compares a snapshot with what might be done since the last one.
+func (w *watcher) compare(before, now *watchedJob, req *jobpolicyv1.DecideJobRequest) {
+	written := !bytes.Equal(before.status, now.status)
+	for fault, status := range before.refused {
+		w.note(fault, !bytes.Equal(status, now.status), now, "the status of the answer that had to be refused was written")
+	}
+	isDecided := slices.ContainsFunc(before.decided, func(s []byte) bool { return bytes.Equal(s, now.status) })
+	isRefused := false
+	for _, status := range before.refused {
+		isRefused = isRefused || bytes.Equal(status, now.status)
+	}
+	if written && !isRefused {
+		w.note(checkStatus, isDecided, now, fmt.Sprintf("the status is %s, and no answer decided it", text(req.GetStatus())))
+	}
+	if req.GetUnlistedPods() != nil { // It is not known which pods were released.
+		return
+	}
+	var left int64 // Pods that are not active any more.
+	for id := range now.tracked {
+		if !before.tracked[id] {
+			left++
+		}
+	}
+	w.note(checkCreate, now.most+left <= before.most, now, fmt.Sprintf("%d pods are active or have ended since, want %d at most", now.most+left, before.most))
+	w.note(checkRelease, now.fewest+left >= before.fewest, now, fmt.Sprintf("%d pods are active or have ended since, and %d were active: one was released before it was listed", now.fewest+left, before.fewest))
+	for id := range before.tracked {
+		if now.tracked[id] {
+			continue
+		}
+		first, decided := before.released[id]
+		w.note(checkRelease, decided, now, fmt.Sprintf("the pod %x was released, and no answer decided it", id))
+		if decided && first != nil {
+			w.note(checkOrder, written || bytes.Equal(first, now.status), now, fmt.Sprintf("the pod %x was released, and the status before it was not written", id))
+		}
+	}
+}
+
+// note notes how a check has gone.
+func (w *watcher) note(check string, ok bool, job *watchedJob, problem string) {
+	if ok {
+		w.right[check]++
+		return
+	}
+	w.wrong[check] = append(w.wrong[check], "Job "+job.name+": "+problem)
+}
+
+// answer takes in the engine's answer, and spoils some. It returns nil for an answer that is to be
+// lost.
+func (w *watcher) answer(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse, err error) *jobpolicyv1.DecideJobResponse {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	job := w.jobs[string(req.GetJob().GetUid())]
+	if err != nil {
+		w.note(checkRequests, false, job, err.Error())
+		return nil
+	}
+	w.note(checkRequests, true, job, "")
+	if d.GetStatus() != nil && !bytes.Equal(essence(d.GetStatus()), job.status) {
+		if w.answers++; w.answers%2 == 0 {
+			return w.spoil(job, d, faults[w.answers/2%len(faults)])
+		}
+		job.decided = append(job.decided, essence(d.GetStatus()))
+		if ended(d.GetStatus()) {
+			job.ended, job.uncounted = true, false
+		}
+	}
+	job.most += int64(d.GetCreate().GetCount())
+	for _, id := range d.GetRelease() {
+		job.released[string(id)] = nil
+		if d.GetStatus() != nil {
+			job.released[string(id)] = essence(d.GetStatus())
+		}
+	}
+	for _, pod := range d.GetDelete() {
+		if pod.GetReleaseFirst() {
+			job.released[string(pod.GetUid())] = nil
+			job.fewest--
+		}
+	}
+	return d
+}
+
+// spoil makes an answer one of which nothing may be carried out.
+func (w *watcher) spoil(job *watchedJob, d *jobpolicyv1.DecideJobResponse, fault string) *jobpolicyv1.DecideJobResponse {
+	job.refused[fault] = essence(d.GetStatus())
+	d = proto.CloneOf(d)
+	switch fault {
+	case checkLost:
+		return nil
+	case checkForeign:
+		d.RequestId += "-of-another"
+	case checkField:
+		d.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1))
+	case checkDisposition:
+		d.Disposition = 999
+	}
+	return d
+}
+
+// done is the number of Jobs that are at their end.
+func (w *watcher) done() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, job := range w.jobs {
+		if job.ended && !job.uncounted {
+			n++
+		}
+	}
+	return n
+}
+
+// results are one case for each check. A check that never came up has failed.
+func (w *watcher) results() []result {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, job := range w.jobs {
+		for fault := range job.refused {
+			w.note(fault, job.ended, job, "it did not ask again")
+		}
+		w.note(checkEnd, job.ended && !job.uncounted, job, fmt.Sprintf("it has ended: %t; it has pods whose release is not confirmed: %t", job.ended, job.uncounted))
+	}
+	var results []result
+	for _, check := range callerChecks {
+		r := result{suite: "caller", name: check}
+		switch wrong := w.wrong[check]; {
+		case len(wrong) > 0:
+			slices.Sort(wrong)
+			r.problem = fmt.Sprintf("%d of %d times; the first: %s", len(wrong), len(wrong)+w.right[check], wrong[0])
+		case w.right[check] == 0:
+			r.problem = "never came up: let the caller run more Jobs, with pods that fail"
+		}
+		results = append(results, r)
+	}
+	return results
+}
+
+func ended(s *jobpolicyv1.JobStatus) bool {
+	return slices.ContainsFunc(s.GetConditions(), func(c *jobpolicyv1.JobCondition) bool {
+		return (c.GetType() == "Complete" || c.GetType() == "Failed") && c.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
+	})
+}
+
+// essence is what a caller may not change of a status: all but its times, which a store
+// may keep in whole seconds.
+func essence(s *jobpolicyv1.JobStatus) []byte {
+	c := proto.CloneOf(s)
+	if c == nil {
+		c = &jobpolicyv1.JobStatus{}
+	}
+	c.StartTime, c.CompletionTime = nil, nil
+	for _, condition := range c.Conditions {
+		condition.LastProbeTime, condition.LastTransitionTime = nil, nil
+	}
+	if u := c.GetUncounted(); u != nil {
+		slices.SortFunc(u.Succeeded, bytes.Compare)
+		slices.SortFunc(u.Failed, bytes.Compare)
+		if len(u.Succeeded)+len(u.Failed) == 0 {
+			c.Uncounted = nil
+		}
+	}
+	if len(c.GetCompletedIndexes().GetRanges()) == 0 {
+		c.CompletedIndexes = nil
+	}
+	out, err := proto.MarshalOptions{Deterministic: true}.Marshal(c)
+	if err != nil {
+		return nil
+	}
+	return out
+}
