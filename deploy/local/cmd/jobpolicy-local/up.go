@@ -59,7 +59,7 @@ func runUp(args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "\nexport KUBECONFIG=%s\n\n", c.Kubeconfig())
 	if !f.withoutExecutor {
-		fmt.Fprintf(stderr, "why each Job is where it is: %s/debug/decisions\n", c.ExecutorURL())
+		fmt.Fprintf(stderr, "why each Job is where it is: %s/debug/page/ (for programs: /debug/decisions)\n", c.ExecutorURL())
 	}
 	fmt.Fprintf(stderr, "logs in %s; Ctrl-C stops it\n", c.StateDir()+"/logs")
 

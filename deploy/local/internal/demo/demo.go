@@ -105,7 +105,7 @@ func runJobs(ctx context.Context, opts Options, c *cluster.Cluster, examples []*
 	default:
 		return err
 	}
-	return report(ctx, opts, client, obs, time.Since(started))
+	return report(ctx, opts, c, client, obs, time.Since(started))
 }
 
 // follow redraws the table until every Job has ended, or the time is up.
@@ -135,8 +135,8 @@ func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubern
 }
 
 // report shows the digits of pi, says how each Job ended, shows when the CronJobs
-// run next, and sums up.
-func report(ctx context.Context, opts Options, client kubernetes.Interface, obs *observer, took time.Duration) error {
+// run next, explains one Job, and sums up.
+func report(ctx context.Context, opts Options, c *cluster.Cluster, client kubernetes.Interface, obs *observer, took time.Duration) error {
 	obs.listen(ctx) // once more: the last Job has only just ended
 	if pi := obs.past("pi"); pi.job != nil {
 		if logs, err := jobLogs(ctx, client, pi.job.UID); err == nil && len(logs) > 0 {
@@ -153,7 +153,11 @@ func report(ctx context.Context, opts Options, client kubernetes.Interface, obs 
 		}
 	}
 	showCronJobs(ctx, opts.Out, obs)
+	for _, command := range []string{"explain", "timeline"} {
+		showCommand(ctx, opts, c, command, explained)
+	}
 	fmt.Fprintf(opts.Out, "\n%d of %d Jobs ended as expected, after %v.\n", good, len(obs.examples), took.Round(time.Second))
+	fmt.Fprintf(opts.Out, "The executor's page was at %s/debug/page/ meanwhile; jobpolicy-local up runs it until Ctrl-C.\n", c.ExecutorURL())
 	if good < len(obs.examples) {
 		return errUnexpected
 	}

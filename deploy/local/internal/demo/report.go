@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os/exec"
+	"path/filepath"
 	"strings"
+
+	"jobpolicy.dev/deploy/local/cluster"
 )
 
 // print writes how a Job ended, in a few lines.
@@ -39,6 +43,21 @@ func showCronJobs(ctx context.Context, w io.Writer, obs *observer) {
 		return
 	}
 	fmt.Fprintf(w, "\n$ curl %s%s\n%s", obs.url, cronPage, table)
+}
+
+// explained is the example that kubectl jobpolicy tells of: pods fail in it and are
+// tried again.
+const explained = "backoff-per-index"
+
+// showCommand runs kubectl jobpolicy about a Job.
+func showCommand(ctx context.Context, opts Options, c *cluster.Cluster, command, job string) {
+	fmt.Fprintf(opts.Out, "\n$ kubectl jobpolicy %s job/%s\n", command, job)
+	program := filepath.Join(opts.BinDir, "kubectl-jobpolicy")
+	out, err := exec.CommandContext(ctx, program, command, "job/"+job, "--kubeconfig", c.Kubeconfig(), "--namespace", namespace).CombinedOutput()
+	fmt.Fprintf(opts.Out, "%s", out)
+	if err != nil {
+		fmt.Fprintf(opts.Out, "%s: %v\n", command, err)
+	}
 }
 
 // wrap breaks text into lines of width characters.
