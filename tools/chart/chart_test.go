@@ -180,13 +180,14 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		values map[string]any
 		want   string
 	}{
-		"an unknown mode":         {map[string]any{"mode": "takeover"}, "at '/mode': value must be one of 'coexist', 'replace', 'embedded', 'embedded-replace'"},
-		"an unknown value":        {map[string]any{"replicas": 2}, "additional properties 'replicas' not allowed"},
-		"text for a number":       {map[string]any{"engine": map[string]any{"replicas": "two"}}, "at '/engine/replicas': got string, want integer"},
-		"a flag without dashes":   {map[string]any{"executor": map[string]any{"extraArgs": []any{"kube-api-qps=100"}}}, "at '/executor/extraArgs/0'"},
-		"a gate that is no truth": {map[string]any{"executor": map[string]any{"featureGates": map[string]any{"WorkloadWithJob": "yes"}}}, "at '/executor/featureGates/WorkloadWithJob': got string, want boolean"},
-		"no certificates":         {map[string]any{"certificates": map[string]any{"mode": "none"}}, "at '/certificates/mode': value must be one of"},
-		"a client without a name": {map[string]any{"certificates": map[string]any{"clients": []any{map[string]any{"namespace": "x"}}}}, "missing property 'name'"},
+		"an unknown mode":            {map[string]any{"mode": "takeover"}, "at '/mode': value must be one of 'coexist', 'replace', 'embedded', 'embedded-replace'"},
+		"an unknown value":           {map[string]any{"replicas": 2}, "additional properties 'replicas' not allowed"},
+		"a namespace that cannot be": {map[string]any{"executor": map[string]any{"namespaces": []any{"Team_A"}}}, "at '/executor/namespaces/0'"},
+		"text for a number":          {map[string]any{"engine": map[string]any{"replicas": "two"}}, "at '/engine/replicas': got string, want integer"},
+		"a flag without dashes":      {map[string]any{"executor": map[string]any{"extraArgs": []any{"kube-api-qps=100"}}}, "at '/executor/extraArgs/0'"},
+		"a gate that is no truth":    {map[string]any{"executor": map[string]any{"featureGates": map[string]any{"WorkloadWithJob": "yes"}}}, "at '/executor/featureGates/WorkloadWithJob': got string, want boolean"},
+		"no certificates":            {map[string]any{"certificates": map[string]any{"mode": "none"}}, "at '/certificates/mode': value must be one of"},
+		"a client without a name":    {map[string]any{"certificates": map[string]any{"clients": []any{map[string]any{"namespace": "x"}}}}, "missing property 'name'"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -237,5 +238,35 @@ func TestVersionsAgree(t *testing.T) {
 	}
 	if chart.AppVersion != "v"+chart.Version {
 		t.Errorf("Chart.yaml: appVersion %s, want v and version %s", chart.AppVersion, chart.Version)
+	}
+}
+
+// With executor.namespaces the executor gets in each of them the rights that it otherwise has
+// in the cluster, but to list and watch namespaces, and none in the cluster.
+func TestRolesOfNamespaces(t *testing.T) {
+	pilot := map[string]any{"executor": map[string]any{"namespaces": []any{"team-a", "team-b"}}}
+	rendered := byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace, Values: pilot}))
+	whole := byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace}))
+	want := whole["ClusterRole /jobpolicy-executor"]["rules"].([]any)
+	for _, rule := range want {
+		if rule := rule.(map[string]any); fmt.Sprint(rule["resources"]) == "[namespaces]" {
+			rule["verbs"] = []any{"get"}
+		}
+	}
+	for _, namespace := range []string{"team-a", "team-b"} {
+		if diff := cmp.Diff(want, rendered["Role "+namespace+"/jobpolicy-executor-jobs"]["rules"]); diff != "" {
+			t.Errorf("rights in %s (-want +got):\n%s", namespace, diff)
+		}
+		if rendered["RoleBinding "+namespace+"/jobpolicy-executor-jobs"] == nil {
+			t.Errorf("no binding in %s", namespace)
+		}
+	}
+	for key, object := range rendered {
+		if strings.HasPrefix(key, "ClusterRole") {
+			t.Errorf("there is %s", key)
+		}
+		if key == "Deployment jobpolicy-system/jobpolicy-executor" && !strings.Contains(fmt.Sprint(object), "--namespaces=team-a,team-b") {
+			t.Errorf("the executor watches all namespaces: %v", object)
+		}
 	}
 }
