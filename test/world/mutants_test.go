@@ -105,7 +105,7 @@ func (m mutant) search(t *testing.T) string {
 	}
 	total, rule := newTally(), ""
 	seeds := &seedRange{next: *fromFlag, end: *fromFlag + *mutantSeedsFlag}
-	c := workerPool{binary: binary, workers: *workersFlag, seeds: seeds, args: []string{"-world.until-broken"}, tell: func(r report) {
+	c := workerPool{binary: binary, workers: *workersFlag, seeds: seeds, args: append(workerArgs(), "-world.until-broken"), tell: func(r report) {
 		total.add(r)
 		if len(r.Breaches) > 0 && rule == "" {
 			rule = r.Rule + ": " + firstLines(r.Breaches[0])
