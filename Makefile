@@ -51,6 +51,10 @@ images: ## make the container images of both services in bin/images (VERSION= RE
 	@GOWORK=off go -C tools run ./cmd/images -C $(CURDIR) -o $(CURDIR)/bin/images -version '$(VERSION)' \
 		-repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)'
 
+.PHONY: playground
+playground: ## build the playground, a page that plays Jobs in a browser without a server, into bin/playground (docs/playground.md)
+	@tools/playground.sh $(JOBPOLICY_BIN_DIR)/playground
+
 .PHONY: release
 release: verify ## make release VERSION=v0.1.0 in bin/release: images, chart, manifests, kubectl jobpolicy, modules, checksums; prints what to push, and pushes nothing
 	@GOWORK=off go -C tools run ./cmd/release -C $(CURDIR) -repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)' '$(VERSION)'

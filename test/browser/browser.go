@@ -26,7 +26,7 @@ import (
 )
 
 // timeout is how long one test may use its page. No test that passes waits for it.
-const timeout = 3 * time.Minute
+const timeout = 5 * time.Minute
 
 // names are those of Chromium's program in Debian and elsewhere.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}

@@ -99,7 +99,7 @@ func (r *Reader) Next(after time.Time, n int) []Time {
 		if !ok {
 			break
 		}
-		out = append(out, r.changes(last, at)...)
+		out = append(out, r.Changes(last, at)...)
 		out = append(out, r.run(at))
 		last = at
 	}
@@ -129,8 +129,11 @@ func (r *Reader) run(at time.Time) Time {
 	return t
 }
 
-// changes are those of the clock after one time and up to another.
-func (r *Reader) changes(after, until time.Time) []Time {
+// Zone is that in which times are told.
+func (r *Reader) Zone() *time.Location { return r.loc }
+
+// Changes are those of the clock after one time and up to another.
+func (r *Reader) Changes(after, until time.Time) []Time {
 	var out []Time
 	for at := after.In(r.loc); ; {
 		_, end := at.ZoneBounds()

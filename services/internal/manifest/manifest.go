@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -175,5 +176,15 @@ func defaultJobSpec(spec *batchv1.JobSpec) {
 	if spec.BackoffLimit == nil && spec.BackoffLimitPerIndex != nil {
 		unlimited := int32(1<<31 - 1)
 		spec.BackoffLimit = &unlimited
+	}
+	if spec.PodFailurePolicy == nil {
+		return
+	}
+	for _, rule := range spec.PodFailurePolicy.Rules {
+		for i := range rule.OnPodConditions {
+			if c := &rule.OnPodConditions[i]; c.Status == "" {
+				c.Status = corev1.ConditionTrue
+			}
+		}
 	}
 }

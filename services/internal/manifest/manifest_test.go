@@ -132,3 +132,18 @@ func TestReadTakesEveryExample(t *testing.T) {
 		}
 	}
 }
+
+// The status of a condition in a pod failure policy is True unless the manifest says
+// otherwise, as the API server has it.
+func TestConditionStatusDefault(t *testing.T) {
+	const text = `{"apiVersion": "batch/v1", "kind": "Job", "spec": {"podFailurePolicy": {"rules": [
+		{"action": "Ignore", "onPodConditions": [{"type": "A"}, {"type": "B", "status": "False"}]}]}}}`
+	objects, err := manifest.Read("-", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	patterns := objects[0].Job.Spec.PodFailurePolicy.Rules[0].OnPodConditions
+	if patterns[0].Status != "True" || patterns[1].Status != "False" {
+		t.Errorf("statuses %q and %q, want True and False", patterns[0].Status, patterns[1].Status)
+	}
+}

@@ -71,3 +71,19 @@ func seconds(d *time.Duration) *float64 {
 	s := d.Seconds()
 	return &s
 }
+
+// Unfinished says why a play ended before the Job did.
+func Unfinished(r *simulate.Result) string {
+	nothing := r.Stopped == "nothing more happens"
+	switch {
+	case r.Deleted:
+		return "the Job was deleted"
+	case r.Spec.GetSuspend():
+		return "the Job is suspended, and nothing resumes it"
+	case nothing && r.Status.GetActive() > 0:
+		return "pods that neither end nor fail keep the Job open, and it has no activeDeadlineSeconds"
+	case nothing:
+		return "nothing more happens; " + r.Explanation.GetSummary()
+	}
+	return r.Stopped
+}

@@ -58,18 +58,11 @@ func verdictLine(w io.Writer, r *simulate.Result) string {
 	case "Failed":
 		return paint(w, bad, "Failed") + " (" + r.Reason + ")" + after + ": " + r.Message
 	}
-	line := paint(w, notice, r.Verdict) + after
-	switch {
-	case r.Deleted:
-		return line + ": the Job was deleted"
-	case r.Spec.GetSuspend():
-		return line + ": the Job is suspended, and nothing resumes it (--resume-at)"
-	case r.Status.GetActive() > 0 && r.Stopped == "nothing more happens":
-		return line + ": pods that neither end nor fail keep the Job open, and it has no activeDeadlineSeconds"
-	case r.Stopped == "nothing more happens":
-		return line + ": nothing more happens; " + r.Explanation.GetSummary()
+	line := paint(w, notice, r.Verdict) + after + ": " + play.Unfinished(r)
+	if r.Spec.GetSuspend() && !r.Deleted {
+		line += " (--resume-at)"
 	}
-	return line + ": " + r.Stopped
+	return line
 }
 
 func podsLine(r *simulate.Result) string {

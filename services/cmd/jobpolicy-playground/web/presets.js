@@ -1,0 +1,45 @@
+'use strict';
+
+// The examples of the page. Those with a file are manifests of deploy/examples, which
+// manifests.js holds; the rest of each says what happens to its pods.
+const presets = [
+  { title: 'Retries for each index', file: 'backoff-per-index.yaml', runtime: '40s', script: 'pod 0:fail@20s\npod 2:fail@20s\npod 4:fail@20s,succeed\npod 6:fail@20s' },
+  { title: 'Exit code 42 fails the Job', file: 'pod-failure-policy.yaml', runtime: '50s±20s', script: 'pod 4:evict@20s\npod 7:fail(42)@30s' },
+  { title: 'Too many failed indexes', file: 'max-failed-indexes.yaml', runtime: '10m', script: 'pod 0:fail(13)@30s\npod 2:fail(13)@1m' },
+  { title: 'Success of some indexes is enough', file: 'success-policy.yaml', runtime: '1m', script: 'pod 2:fail@20s,succeed@20s\npod *:fail@20s' },
+  { title: 'Success of the leader', file: 'success-leader.yaml', runtime: '10m', script: 'pod 0:succeed@1m' },
+  { title: 'Retries of a Job: Never', file: 'retry-never.yaml', runtime: '20s', script: 'pod *:fail@20s' },
+  { title: 'Retries of a Job: OnFailure', file: 'retry-on-failure.yaml', runtime: '20s', script: 'pod *:fail@20s' },
+  { title: 'An eviction does not count', file: 'disruption-ignored.yaml', script: 'pod 0:evict@20s' },
+  { title: 'Replaced only when gone', file: 'pod-replacement.yaml', script: 'pod 1:evict@20s' },
+  { title: 'Suspended and resumed', file: 'suspend-resume.yaml', script: 'suspend-at 20s\nresume-at 50s' },
+  { title: 'Created suspended, for a queue', file: 'queued.yaml', script: 'resume-at 30s' },
+  { title: 'Elastic: grows and shrinks', file: 'elastic.yaml', script: 'scale parallelism=4,completions=4@20s\nscale parallelism=3,completions=3@40s' },
+  { title: 'A deadline', file: 'pi-with-timeout.yaml', runtime: '1h' },
+  { title: 'A time to live', file: 'pi-with-ttl.yaml', runtime: '10s' },
+  { title: 'Indexed', file: 'indexed.yaml', runtime: '30s±15s' },
+  { title: 'Two at a time', file: 'pi-parallel.yaml', runtime: '30s±15s' },
+  { title: 'A work queue', file: 'work-queue.yaml', runtime: '2m±1m' },
+  { title: 'The smallest Job', file: 'hello.yaml' },
+  {
+    title: 'CronJob: every night, over clock changes', now: '2026-03-26', lastRun: '2026-03-20T01:30:00Z', runtime: '10m',
+    manifest: `apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: nightly
+spec:
+  schedule: "30 2 * * *"
+  timeZone: Europe/Berlin
+  startingDeadlineSeconds: 3600
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: OnFailure
+          containers:
+          - name: backup
+            image: backup
+`,
+  },
+  { title: 'CronJob: every minute', file: 'cronjob.yaml', runtime: '5s' },
+];

@@ -1,0 +1,141 @@
+package playground
+
+import (
+	"cmp"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/services/internal/cronruns"
+)
+
+const (
+	// months is how many the calendar has: every clock change of a year is in it.
+	months = 12
+	// past is how many of them may come before the present one, for missed runs.
+	past = 2
+	// listed is how many runs are listed one by one.
+	listed = 12
+)
+
+// A Calendar is when a CronJob runs.
+type Calendar struct {
+	Schedule string          `json:"schedule"`
+	Zone     string          `json:"zone"`
+	Suspend  bool            `json:"suspend"`
+	Next     []cronruns.Time `json:"next"`
+	// Missed says what became of missed runs. Empty: there are none.
+	Missed string  `json:"missed,omitempty"`
+	Months []Month `json:"months"`
+	// NextChange is a day before the next change of the clock. Absent: there is none
+	// within two years.
+	NextChange string `json:"nextChange,omitempty"`
+}
+
+// A Month has its days in order.
+type Month struct {
+	Title string `json:"title"`
+	// First is the weekday of the first day; 0 is Monday.
+	First int   `json:"first"`
+	Days  []Day `json:"days"`
+}
+
+// A Day has the numbers of its runs to come, and of those missed. Above
+// schedule.CountLimit, which is 100, they are estimates.
+type Day struct {
+	Runs   int64 `json:"runs"`
+	Missed int64 `json:"missed"`
+	// Change is what happens to the clock.
+	Change string `json:"change,omitempty"`
+	Today  bool   `json:"today,omitempty"`
+}
+
+func (s State) calendar(cron *batchv1.CronJob) (*Calendar, *Problem) {
+	now, lastRun, bad := s.times()
+	if bad != nil {
+		return nil, bad
+	}
+	plan := cronruns.PlanOf(cron, s.Zone)
+	reader, err := cronruns.Read(plan)
+	if err != nil {
+		if cron.Spec.TimeZone == nil && s.Zone != "" {
+			return nil, problem("zone", err.Error())
+		}
+		return nil, problem("manifest", err.Error())
+	}
+	c := &Calendar{
+		Schedule: plan.Schedule, Zone: cmp.Or(reader.Zone().String(), "UTC"),
+		Suspend: cron.Spec.Suspend != nil && *cron.Spec.Suspend, Next: reader.Next(now, listed),
+	}
+	seen := cron.DeepCopy()
+	seen.CreationTimestamp, seen.Status = metav1.Time{}, batchv1.CronJobStatus{}
+	if !lastRun.IsZero() {
+		seen.Status.LastScheduleTime = &metav1.Time{Time: lastRun}
+	}
+	if m := cronruns.MissedOf(seen, reader, now); m != nil {
+		c.Missed = m.Text(seen, now)
+	}
+	c.Months = calendarMonths(reader, lastRun, now)
+	if changes := reader.Changes(now.AddDate(0, 0, 2), now.AddDate(2, 0, 0)); len(changes) > 0 {
+		c.NextChange = changes[0].At.AddDate(0, 0, -1).Format(time.DateOnly)
+	}
+	return c, nil
+}
+
+// calendarMonths are the months from now on, and those before it that have missed
+// runs. Without a last run, nothing is missed.
+func calendarMonths(reader *cronruns.Reader, lastRun, now time.Time) []Month {
+	now = now.In(reader.Zone())
+	if lastRun.IsZero() {
+		lastRun = now
+	}
+	first := monthOf(now.AddDate(0, -past, 0))
+	if begin := monthOf(lastRun.In(reader.Zone())); begin.After(first) {
+		first = begin
+	}
+	changes := map[string]string{}
+	for _, c := range reader.Changes(first, first.AddDate(0, months, 0)) {
+		changes[c.At.Format(time.DateOnly)] = c.Change
+	}
+	var out []Month
+	for i := range months {
+		begin := first.AddDate(0, i, 0)
+		m := Month{Title: begin.Format("January 2006"), First: (int(begin.Weekday()) + 6) % 7}
+		for day := begin; day.Month() == begin.Month(); day = day.AddDate(0, 0, 1) {
+			from, until := day.Add(-time.Second), day.AddDate(0, 0, 1).Add(-time.Second)
+			m.Days = append(m.Days, Day{
+				Runs: runs(reader, later(from, now), until), Missed: runs(reader, later(from, lastRun), earlier(until, now)),
+				Change: changes[day.Format(time.DateOnly)], Today: now.After(from) && !now.After(until),
+			})
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func monthOf(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, t.Location())
+}
+
+func runs(reader *cronruns.Reader, after, until time.Time) int64 {
+	if !after.Before(until) {
+		return 0
+	}
+	n, _ := reader.Missed(after, until)
+	return n
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

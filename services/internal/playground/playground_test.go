@@ -1,0 +1,163 @@
+package playground
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jobpolicy.dev/engine/schedule"
+)
+
+const job = `apiVersion: batch/v1
+kind: Job
+metadata:
+  name: small
+spec:
+  completions: 2
+  completionMode: Indexed
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - {name: main, image: x}
+`
+
+const cron = `apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: nightly
+spec:
+  schedule: "30 2 * * *"
+  timeZone: Europe/Berlin
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          containers:
+          - {name: main, image: x}
+`
+
+// Every manifest of the documents can be opened.
+func TestDocumentsManifests(t *testing.T) {
+	files, err := filepath.Glob("../../../deploy/examples/*.yaml")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d manifests, error %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Playground
+		a := p.Open(State{Manifest: string(data), Now: "2026-01-01"})
+		if a.Problem != nil || a.Play == nil {
+			t.Errorf("%s: problem %v", filepath.Base(file), a.Problem)
+		}
+	}
+}
+
+func TestMoments(t *testing.T) {
+	var p Playground
+	if m := p.Moment(0); m != nil {
+		t.Errorf("a moment before any play: %v", m)
+	}
+	a := p.Open(State{Manifest: job, Script: "pod 1:fail(42)@30s"})
+	if a.Problem != nil {
+		t.Fatal(a.Problem)
+	}
+	if a.Play.Verdict != "Failed" || a.Play.Reason != "BackoffLimitExceeded" || !a.Play.Indexed {
+		t.Errorf("verdict %s (%s), indexed %v", a.Play.Verdict, a.Play.Reason, a.Play.Indexed)
+	}
+	m := p.Moment(len(a.Play.Moments) - 1)
+	if m == nil || m.Clock != "1m32s" {
+		t.Fatalf("the last of the moments %v: %v", a.Play.Moments, m)
+	}
+	var decides string
+	for _, d := range m.Decisions {
+		for _, r := range d.Rules {
+			if r.Decided && decides == "" {
+				decides = r.Name
+			}
+		}
+	}
+	if decides != "backoffLimitExceeded" {
+		t.Errorf("%q decides, want backoffLimitExceeded: %+v", decides, m.Decisions)
+	}
+	if p.Moment(-1) != nil || p.Moment(len(a.Play.Moments)) != nil {
+		t.Error("there are moments outside of the play")
+	}
+}
+
+func TestCalendar(t *testing.T) {
+	var p Playground
+	a := p.Open(State{Manifest: cron, Now: "2026-03-26", LastRun: "2026-03-20T01:30:00Z"})
+	if a.Problem != nil {
+		t.Fatal(a.Problem)
+	}
+	c := a.Calendar
+	if len(c.Months) != months || c.Months[0].Title != "March 2026" || c.Months[0].First != 6 {
+		t.Errorf("months %d, the first %q begins on day %d", len(c.Months), c.Months[0].Title, c.Months[0].First)
+	}
+	day := func(n int) Day { return c.Months[0].Days[n-1] }
+	for n, want := range map[int]Day{20: {}, 21: {Missed: 1}, 25: {Missed: 1}, 26: {Runs: 1, Today: true}, 28: {Runs: 1}} {
+		if got := day(n); got != want {
+			t.Errorf("March %d: %+v, want %+v", n, got, want)
+		}
+	}
+	if got := day(29); got.Runs != 0 || !strings.Contains(got.Change, "set forward") {
+		t.Errorf("March 29: %+v", got)
+	}
+	if c.NextChange != "2026-03-28" || !strings.HasPrefix(c.Missed, "missed since 2026-03-20T01:30:00Z: 5") {
+		t.Errorf("next change %q, missed %q", c.NextChange, c.Missed)
+	}
+}
+
+// Every answer of the page to what is wrong names the field of the page.
+func TestProblems(t *testing.T) {
+	cases := map[string]struct {
+		state State
+		want  string
+	}{
+		"a large manifest":     {State{Manifest: strings.Repeat("#", maxManifest+1)}, "manifest: expected at most 256 KiB, got 256"},
+		"an unknown field":     {State{Manifest: job + "  x: 1\n"}, "manifest: unknown field"},
+		"too much parallelism": {State{Manifest: strings.Replace(job, "completions: 2\n  completionMode: Indexed", "parallelism: 2000000000", 1)}, "manifest: expected at most 1000 on this page"},
+		"a large scale":        {State{Manifest: job, Script: "scale 20000@1s"}, "script: expected at most 1000 pods"},
+		"a scale":              {State{Manifest: job, Script: "scale x"}, "script: "},
+		"a time of suspension": {State{Manifest: job, Script: "suspend-at"}, `script: expected a duration above 0, such as 30s or 1h30m, got ""`},
+		"no time":              {State{Manifest: cron}, "now: is required"},
+		"a last run to come":   {State{Manifest: cron, Now: "2026-01-01", LastRun: "2026-01-02"}, "lastRun: expected a time that is not after now"},
+		"a far time":           {State{Manifest: cron, Now: "9999-01-01"}, "now: expected a time such as"},
+		"a zone":               {State{Manifest: strings.Replace(cron, "  timeZone: Europe/Berlin\n", "", 1), Now: "2026-01-01", Zone: "Mars"}, "zone: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var p Playground
+			a := p.Open(tc.state)
+			if a.Problem == nil || !strings.HasPrefix(a.Problem.Error(), tc.want) || a.Play != nil {
+				t.Errorf("problem %v, want %q", a.Problem, tc.want)
+			}
+		})
+	}
+}
+
+// A day of many runs is counted, and an endless play stops.
+func TestLargeAnswers(t *testing.T) {
+	var p Playground
+	a := p.Open(State{Manifest: strings.Replace(cron, "30 2 * * *", "* * * * *", 1), Now: "2026-03-26"})
+	if a.Problem != nil || a.Calendar.Months[1].Days[0].Runs <= schedule.CountLimit {
+		t.Errorf("problem %v, %d runs on a day, want many", a.Problem, a.Calendar.Months[1].Days[0].Runs)
+	}
+	endless := strings.Replace(job, "backoffLimit: 0", "backoffLimit: 2147483647", 1) + `  podFailurePolicy:
+    rules:
+    - action: Ignore
+      onPodConditions:
+      - type: DisruptionTarget
+`
+	a = p.Open(State{Manifest: endless, Script: "pod *:evict@1s"})
+	if a.Problem != nil || a.Play.Verdict != "Unfinished" || a.Play.Ending != "more than 1000 pods were created" {
+		t.Errorf("problem %v, play %s: %s", a.Problem, a.Play.Verdict, a.Play.Ending)
+	}
+}
