@@ -37,6 +37,7 @@ func cast() objects {
 
 	broken := newJob(2, "batch", "nightly-report", time.Hour)
 	end(broken, batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit "+hostile, 9*time.Minute)
+	o.jobs = append(o.jobs, newJob(4, "batch", hostile, time.Minute)) // no API server would take the name
 	held := newJob(3, "research", "train", 2*time.Hour)
 	held.Spec.Suspend = new(true)
 	o.jobs = append(o.jobs, small, broken, held)
@@ -62,13 +63,21 @@ func TestWhatAPersonSees(t *testing.T) {
 	url := startExecutor(t, cast())
 	ctx := browser.New(t)
 	browser.Do(ctx, t, chromedp.Navigate(url))
-	browser.Await(ctx, t, `document.querySelectorAll('tr.row').length === 23`)
+	browser.Await(ctx, t, `document.querySelectorAll('tr.row').length === 24`)
+	if text := browser.Text(ctx, t, ".virtual"); !strings.Contains(text, hostile) {
+		t.Errorf("a Job's name is not shown as it is:\n%s", text)
+	}
 	browser.Screenshot(ctx, t, "page-jobs-light")
 	browser.Dark(ctx, t, true)
 	browser.Screenshot(ctx, t, "page-jobs-dark")
 
 	browser.Do(ctx, t, chromedp.Navigate(url+"#job/"+string(uid(1))))
 	browser.Await(ctx, t, `document.querySelectorAll('.bars tbody tr').length === 4`)
+	for _, want := range []string{"The Job runs: 3 of 3 wanted pods are active, 3 of them ready; 0 of 8 completions.", "failed, exit code 3", "5 of 6 left"} {
+		if text := browser.Text(ctx, t, ".life"); !strings.Contains(text, want) {
+			t.Errorf("the life of the Job lacks %q:\n%s", want, text)
+		}
+	}
 	browser.Screenshot(ctx, t, "page-job-dark")
 	browser.Dark(ctx, t, false)
 	browser.Screenshot(ctx, t, "page-job-light")
@@ -86,6 +95,11 @@ func TestWhatAPersonSees(t *testing.T) {
 
 	browser.Do(ctx, t, chromedp.Navigate(url+"#engine"))
 	browser.Await(ctx, t, `document.querySelectorAll('.engine table').length >= 3`)
+	for _, want := range []string{"not needed: the engine is in this process", "job_orphan_pod", "none: the Job goes on"} {
+		if text := browser.Text(ctx, t, ".engine"); !strings.Contains(text, want) {
+			t.Errorf("the health lacks %q:\n%s", want, text)
+		}
+	}
 	browser.Screenshot(ctx, t, "page-engine-light")
 	browser.Dark(ctx, t, true)
 	browser.Screenshot(ctx, t, "page-engine-dark")

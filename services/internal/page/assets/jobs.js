@@ -61,7 +61,8 @@ export function jobsView(main, model, at) {
     const query = new URLSearchParams();
     for (const [k, v] of Object.entries(filter)) if (v && !(k === 'sort' && v === 'name')) query.set(k, v);
     const text = query.toString();
-    history.replaceState(null, '', '#jobs' + (text ? '?' + text : ''));
+    model.list = '#jobs' + (text ? '?' + text : '');
+    history.replaceState(null, '', model.list);
     select();
   }
 
@@ -69,6 +70,7 @@ export function jobsView(main, model, at) {
     for (const key of Object.keys(filter)) filter[key] = query.get(key) || '';
     if (!orders[filter.sort]) filter.sort = 'name';
     search.value = filter.q;
+    model.list = location.hash; // the way back from a Job
     if (model.known) select();
   }
 

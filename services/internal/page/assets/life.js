@@ -3,19 +3,11 @@ import { el, setText, stateClass, tile } from './dom.js';
 // lifeView is one Job: what goes on, what it waits for, and its pods over time.
 export function lifeView(main, model, at) {
   const root = el('article', { class: 'life' }, el('p', { class: 'soft' }, 'Loading…'));
-  main.append(el('p', {}, el('a', { href: '#jobs', onclick: back }, '← Jobs')), root);
+  main.append(el('p', {}, el('a', { href: model.list || '#jobs' }, '← Jobs')), root);
   let parts = null;
   const view = { title: 'Job', update: () => {}, close: () => events.close() };
   const events = new EventSource('job?uid=' + encodeURIComponent(at.argument));
   events.onmessage = (event) => take(JSON.parse(event.data));
-
-  // back keeps the filter of the list that one came from.
-  function back(event) {
-    if (history.length > 1 && document.referrer === '') {
-      event.preventDefault();
-      history.back();
-    }
-  }
 
   function take(life) {
     if (life.gone) {
