@@ -93,32 +93,15 @@ func (d *decider) deferrals(s *state.Job, job *batchv1.Job, now time.Time) []*jo
 }
 
 func (d *decider) request(job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {
-	uid, err := wire.UIDBytes(job.UID)
+	req, err := wire.JobRequest(job)
 	if err != nil {
-		return nil, fmt.Errorf("job uid: %w", err)
+		return nil, err
 	}
-	spec, err := wire.JobSpec(job)
-	if err != nil {
-		return nil, fmt.Errorf("spec: %w", err)
-	}
-	status, err := wire.JobStatus(&job.Status)
-	if err != nil {
-		return nil, fmt.Errorf("status: %w", err)
-	}
-	return &jobpolicyv1.DecideJobRequest{
-		Now:               timestamppb.New(now),
-		Job:               &jobpolicyv1.JobRef{Uid: uid, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation},
-		Spec:              spec,
-		Status:            status,
-		Pods:              view.Pods,
-		UnaccountedPods:   view.Unaccounted,
-		UnlistedPods:      view.Unlisted,
-		ConfirmedReleases: view.Confirmed,
-		ActivePods:        view.Active,
-		InFlight:          view.InFlight,
-		Retry:             view.Retry,
-		Settings:          d.cfg.Settings,
-	}, nil
+	req.Now, req.Settings = timestamppb.New(now), d.cfg.Settings
+	req.Pods, req.ActivePods = view.Pods, view.Active
+	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = view.Unaccounted, view.Unlisted, view.Confirmed
+	req.InFlight, req.Retry = view.InFlight, view.Retry
+	return req, nil
 }
 
 // maxChanges is how many pods a decision may create or delete at most.

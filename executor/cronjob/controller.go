@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,7 +61,8 @@ func New(cfg Config) (*Controller, error) {
 		return nil, fmt.Errorf("cron jobs: %w", err)
 	}
 	cfg.Config = base.Config
-	skew, err := newSkew(cfg.Registerer)
+	skew, err := metrics.Histogram(cfg.Registerer, "cronjob_controller", "job_creation_skew_duration_seconds",
+		"The time from when a run of a CronJob was due to when its Job was created.", prometheus.ExponentialBuckets(1, 2, 10))
 	if err != nil {
 		return nil, err
 	}

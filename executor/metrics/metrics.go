@@ -15,6 +15,13 @@ func Counter(subsystem, name, help string, labels ...string) *prometheus.Counter
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
 }
 
+// Histogram returns a registered histogram without labels. r may be nil.
+func Histogram(r prometheus.Registerer, subsystem, name, help string, buckets []float64) (prometheus.Histogram, error) {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: subsystem, Name: name, Help: help, Buckets: buckets})
+	err := Register(r, &h)
+	return h, err
+}
+
 // Register registers a metric. If it is registered already, by another controller, *c
 // becomes that one. Without a Registerer (nil), the metric is kept but not exported.
 func Register[C prometheus.Collector](r prometheus.Registerer, c *C) error {

@@ -64,7 +64,8 @@ func New(cfg Config) (*Controller, error) {
 		return nil, fmt.Errorf("TTL after finished: %w", err)
 	}
 	cfg.Config = base.Config
-	delay, err := newDelay(cfg.Registerer)
+	delay, err := metrics.Histogram(cfg.Registerer, "ttl_after_finished_controller", "job_deletion_duration_seconds",
+		"The time from when a finished Job was due to be deleted to when it was.", prometheus.ExponentialBuckets(0.1, 2, 14))
 	if err != nil {
 		return nil, err
 	}

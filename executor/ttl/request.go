@@ -2,7 +2,6 @@ package ttl
 
 import (
 	"context"
-	"fmt"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
@@ -32,27 +31,14 @@ func (c *Controller) ask(ctx context.Context, job *batchv1.Job) (*jobpolicyv1.De
 }
 
 func (c *Controller) request(job *batchv1.Job) (*jobpolicyv1.DecideJobRequest, error) {
-	uid, err := wire.UIDBytes(job.UID)
+	req, err := wire.JobRequest(job)
 	if err != nil {
-		return nil, fmt.Errorf("uid: %w", err)
+		return nil, err
 	}
-	spec, err := wire.JobSpec(job)
-	if err != nil {
-		return nil, fmt.Errorf("spec: %w", err)
-	}
-	status, err := wire.JobStatus(&job.Status)
-	if err != nil {
-		return nil, fmt.Errorf("status: %w", err)
-	}
-	return &jobpolicyv1.DecideJobRequest{
-		RequestId: string(job.UID) + "-ttl-" + job.ResourceVersion,
-		Now:       timestamppb.New(c.now()),
-		Job:       &jobpolicyv1.JobRef{Uid: uid, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation},
-		Spec:      spec,
-		Status:    status,
-
-		NamespaceAnnotations: c.namespaceAnnotations(job),
-	}, nil
+	req.RequestId = string(job.UID) + "-ttl-" + job.ResourceVersion
+	req.Now = timestamppb.New(c.now())
+	req.NamespaceAnnotations = c.namespaceAnnotations(job)
+	return req, nil
 }
 
 // namespaceAnnotations are those of the Job's namespace that the engine may read.

@@ -1,8 +1,8 @@
 // Package wire converts between the types of Kubernetes and the messages of the
 // contract (jobpolicy.v1), in both directions.
 //
-//   - JobSpec and JobStatus make messages of a Job; APIStatus and KeepUndecided make
-//     a Job's status of a decided one.
+//   - JobRequest makes a request about a Job, of which JobSpec and JobStatus are parts;
+//     APIStatus and KeepUndecided make a Job's status of a decided one.
 //   - CronJobSpec, CronJobStatus and OwnedJob make messages of a CronJob and its Jobs.
 //   - Pod makes of a pod what policy reads of it; PodPhase and PodFailure are parts.
 //   - NewPods makes the pods that a decision creates of a Job's template.

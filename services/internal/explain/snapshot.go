@@ -46,15 +46,7 @@ func ask(f Facts, decide Decide) (*jobpolicyv1.DecideJobResponse, error) {
 
 // Request is the snapshot of a Job as the engine takes it.
 func Request(f Facts, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
-	spec, err := wire.JobSpec(f.Job)
-	if err != nil {
-		return nil, err
-	}
-	status, err := wire.JobStatus(&f.Job.Status)
-	if err != nil {
-		return nil, err
-	}
-	uid, err := wire.UIDBytes(f.Job.UID)
+	job, err := wire.JobRequest(f.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +58,8 @@ func Request(f Facts, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 		}
 		pods = append(pods, snapshot.Pod(pod))
 	}
-	req := snapshot.Request(spec, status, pods, snapshot.Options{ActivePods: activePods})
+	req := snapshot.Request(job.GetSpec(), job.GetStatus(), pods, snapshot.Options{ActivePods: activePods})
 	req.Now = timestamppb.New(f.Now)
-	req.Job = &jobpolicyv1.JobRef{Uid: uid, Namespace: f.Job.Namespace, Name: f.Job.Name, Generation: f.Job.Generation}
+	req.Job = job.GetJob()
 	return req, nil
 }
