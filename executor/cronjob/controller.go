@@ -74,8 +74,7 @@ func New(cfg Config) (*Controller, error) {
 	}
 	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
-		reconcile = c.look
-		c.observeOnly(cfg.Shadow)
+		reconcile = newObserver(c, cfg.Shadow).look
 	}
 	c.queue = controller.NewQueue(base, controller.Options[types.UID]{
 		Name: metrics.CronJobQueue, Reconcile: reconcile, Describe: c.describe,

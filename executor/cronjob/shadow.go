@@ -12,17 +12,21 @@ import (
 	"jobpolicy.dev/executor/shadow"
 )
 
-// observeOnly makes the Controller one that asks the same questions about the CronJobs of
-// the built-in controller, and has nothing to apply an answer with.
-func (c *Controller) observeOnly(report *shadow.Report) {
+// An observer takes the place of the reconciler in shadow mode: it asks the same questions,
+// and has nothing to apply an answer with.
+type observer struct{ *Controller }
+
+// newObserver makes the Controller observe the CronJobs of the built-in controller only.
+func newObserver(c *Controller, report *shadow.Report) observer {
 	c.base.Recorder = &record.FakeRecorder{}
 	c.scope = scope{managedBy: batchv1.JobControllerName, replaceBuiltin: true}
 	c.applier = nil
 	c.looker = report.NewLooker()
+	return observer{c}
 }
 
 // look is Reconcile in shadow mode.
-func (c *Controller) look(ctx context.Context, uid types.UID) (controller.Result, error) {
+func (c observer) look(ctx context.Context, uid types.UID) (controller.Result, error) {
 	s, ok := c.known(uid)
 	if !ok {
 		return controller.Result{}, nil
@@ -37,7 +41,7 @@ func (c *Controller) look(ctx context.Context, uid types.UID) (controller.Result
 }
 
 // compare asks, and says what the decision would change.
-func (c *Controller) compare(ctx context.Context, s *cronState) (shadow.Answer, error) {
+func (c observer) compare(ctx context.Context, s *cronState) (shadow.Answer, error) {
 	snap, d, err := c.decide(ctx, s)
 	if errors.Is(err, errGone) {
 		return shadow.Answer{}, nil

@@ -26,24 +26,24 @@ func (c *Controller) TableHandler() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		if _, err := w.Write(c.table()); err != nil {
+		if _, err := w.Write(table(c)); err != nil {
 			c.cfg.Logger.DebugContext(r.Context(), "reader of the table went away", "error", err)
 		}
 	})
 }
 
-func (c *Controller) table() []byte {
+func table(c *Controller) []byte {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "NAMESPACE\tNAME\tSCHEDULE\tTIMEZONE\tSUSPEND\tACTIVE\tLAST SCHEDULE\tNEXT SCHEDULE\tWHY")
-	for _, r := range c.rows() {
+	for _, r := range rows(c) {
 		fmt.Fprintln(w, strings.Join(r, "\t"))
 	}
 	w.Flush() // a buffer takes everything
 	return out.Bytes()
 }
 
-func (c *Controller) rows() [][]string {
+func rows(c *Controller) [][]string {
 	var rows [][]string
 	c.EachCronJob(func(o Observation) { rows = append(rows, row(o.CronJob, o.Suspended, o.Zone, o.Explanation)) })
 	slices.SortFunc(rows, func(a, b []string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })

@@ -65,14 +65,15 @@ func (t *Tracker) BeginCall() (end func()) {
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.endCall()
+		t.calls.end(t.gone)
 	}
 }
 
-func (t *Tracker) endCall() {
-	t.calls.open--
-	if t.calls.open == 0 {
-		t.gone.forgetShown()
+// end ends a call. After the last one, no response can contradict an absence any more.
+func (c *calls) end(gone absences) {
+	c.open--
+	if c.open == 0 {
+		gone.forgetShown()
 	}
 }
 
@@ -93,7 +94,7 @@ func (c *Creation) Created(pod *podcache.Pod) {
 	defer c.t.mu.Unlock()
 	delete(c.t.calls.creations, c)
 	c.t.observe(pod, Response)
-	c.t.endCall()
+	c.t.calls.end(c.t.gone)
 }
 
 // Refused ends the creation: there is certainly no pod.
@@ -101,7 +102,7 @@ func (c *Creation) Refused() {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	delete(c.t.calls.creations, c)
-	c.t.endCall()
+	c.t.calls.end(c.t.gone)
 }
 
 // Unknown records that the call is over and that the pod may exist or not. The creation
@@ -110,7 +111,7 @@ func (c *Creation) Unknown() {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	c.unknown = true
-	c.t.endCall()
+	c.t.calls.end(c.t.gone)
 }
 
 // NeedsList reports whether only a list can tell the outcome of a creation.
@@ -140,7 +141,7 @@ func (t *Tracker) BeginList() *List {
 func (l *List) Cancel() {
 	l.t.mu.Lock()
 	defer l.t.mu.Unlock()
-	l.t.endCall()
+	l.t.calls.end(l.t.gone)
 }
 
 // End records the pods of the list that the Job controls. A known pod that is missing in
@@ -150,7 +151,7 @@ func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.endCall()
+	t.calls.end(t.gone)
 	listed := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
 		listed[pod.UID] = true
