@@ -48,14 +48,8 @@ type Config struct {
 	// scheduling.k8s.io/v1alpha2: without it, the caches never fill. atomic_release must
 	// not be set: the executor releases pods one by one. Default: the engine's defaults.
 	Settings *jobpolicyv1.Settings
-	// MaxRows is how many finished pods one request lists at most. Default: enough
-	// for two statuses, and 99,000 for a Job with limits per index.
-	MaxRows int
-	// LeastRows is how many finished pods a request may list in any case: for a Job with
-	// limits per index even if MaxRows is less, because its failed pods stay in the list
-	// until they are replaced and would hide all others; and for every Job after the
-	// engine has refused a longer list. Default 1,000.
-	LeastRows int
+	// Rows says how many finished pods a request lists.
+	Rows RowLimits
 
 	// SyncBatchPeriod is the shortest time between two reconciles of a busy Job.
 	// Default 200 ms. After the first event of a quiet Job, it is reconciled at once.
@@ -82,6 +76,18 @@ type Config struct {
 	Shadow *shadow.Report
 }
 
+// RowLimits bound the list of finished pods in a request.
+type RowLimits struct {
+	// Max is how many finished pods one request lists at most. Default: enough for two
+	// statuses, and 99,000 for a Job with limits per index.
+	Max int
+	// Least is how many finished pods a request may list in any case: for a Job with
+	// limits per index even if Max is less, because its failed pods stay in the list
+	// until they are replaced and would hide all others; and for every Job after the
+	// engine has refused a longer list. Default 1,000.
+	Least int
+}
+
 // ErrConfig says that a Config cannot be used.
 var ErrConfig = controller.ErrConfig
 
@@ -96,8 +102,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("negative Settings.MaxPodChanges or Settings.MaxUncountedPods, want 0 or more: %w", ErrConfig)
 	case c.Settings.GetAtomicRelease():
 		return fmt.Errorf("Settings.AtomicRelease is set, want it unset: pods are released one by one: %w", ErrConfig)
-	case c.MaxRows < 0 || c.LeastRows < 0:
-		return fmt.Errorf("negative MaxRows or LeastRows, want 0 or more: %w", ErrConfig)
+	case c.Rows.Max < 0 || c.Rows.Least < 0:
+		return fmt.Errorf("negative Rows.Max or Rows.Least, want 0 or more: %w", ErrConfig)
 	case c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
 		return fmt.Errorf("negative SyncBatchPeriod or StatusPeriod, want 0 or more: %w", ErrConfig)
 	}
@@ -109,7 +115,7 @@ func (c *Config) setDefaults() {
 	c.Writes.PerJob = cmp.Or(c.Writes.PerJob, DefaultJobWrites)
 	c.Writes.Alone = cmp.Or(c.Writes.Alone, DefaultLoneJobWrites)
 	c.Settings = cmp.Or(proto.CloneOf(c.Settings), &jobpolicyv1.Settings{})
-	c.LeastRows = cmp.Or(c.LeastRows, leastRows)
+	c.Rows.Least = cmp.Or(c.Rows.Least, leastRows)
 	c.SyncBatchPeriod = cmp.Or(c.SyncBatchPeriod, 200*time.Millisecond)
 	c.StatusPeriod = cmp.Or(c.StatusPeriod, time.Second)
 }

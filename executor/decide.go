@@ -108,7 +108,7 @@ func (d *decider) askFailed(s *state.Job, snap snapshot, err error) {
 			d.base.Recorder.Event(snap.job, corev1.EventTypeWarning, EventPolicyRejected, controller.Rejection(err))
 		}
 	case status.Code(err) == codes.ResourceExhausted && tooLarge(err):
-		s.Rows.Refused(len(snap.req.GetUnaccountedPods()), d.cfg.LeastRows)
+		s.Rows.Refused(len(snap.req.GetUnaccountedPods()), d.cfg.Rows.Least)
 	}
 }
 
@@ -155,7 +155,7 @@ func (d *decider) requeueAfter(snap snapshot, answer *jobpolicyv1.DecideJobRespo
 }
 
 const (
-	// leastRows is the default of Config.LeastRows.
+	// leastRows is the default of Config.Rows.Least.
 	leastRows = 1000
 	// maxRowsPerIndex is a little less than the contract's limit, as the tracker may list
 	// some more. With limits per index, failed pods stay unaccounted until they are
@@ -166,14 +166,14 @@ const (
 // rowLimit is how many unaccounted pods a request lists: enough to fill two status
 // writes, so that the cost of a reconcile does not grow with the Job.
 func (d *decider) rowLimit(job *batchv1.Job) int {
-	limit := max(d.cfg.LeastRows, 2*int(d.cfg.Settings.GetMaxUncountedPods()))
+	limit := max(d.cfg.Rows.Least, 2*int(d.cfg.Settings.GetMaxUncountedPods()))
 	perIndex := job.Spec.BackoffLimitPerIndex != nil
 	if perIndex {
 		limit = maxRowsPerIndex
 	}
-	switch most := d.cfg.MaxRows; {
+	switch most := d.cfg.Rows.Max; {
 	case most > 0 && perIndex:
-		limit = min(limit, max(d.cfg.LeastRows, most))
+		limit = min(limit, max(d.cfg.Rows.Least, most))
 	case most > 0:
 		limit = min(limit, most)
 	}

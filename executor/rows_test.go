@@ -78,7 +78,7 @@ func TestAListThatWasCutGrowsAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			engine := &narrow{most: tc.most, refusals: tc.refusals}
 			cfg := testConfig(newServer(), engine)
-			cfg.MaxRows, cfg.APIBackoff, cfg.MaxAPIBackoff = tc.maxRows, time.Second, time.Minute
+			cfg.Rows.Max, cfg.APIBackoff, cfg.MaxAPIBackoff = tc.maxRows, time.Second, time.Minute
 			inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 				synctest.Wait()
 				waitingFailures(e, pods)

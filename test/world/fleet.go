@@ -163,8 +163,8 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 			MaxPodChanges: int32(settings.maxChanges), MaxUncountedPods: int32(settings.maxUncounted),
 			KeepStartTimeOnSuspend: settings.keepStartTime,
 		},
-		Writes:  limit.Config{Total: settings.maxWrites},
-		MaxRows: settings.maxRows, LeastRows: settings.leastRows, SafetyLookReportsOnly: true,
+		Writes: limit.Config{Total: settings.maxWrites},
+		Rows:   executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, SafetyLookReportsOnly: true,
 	})
 	if err != nil {
 		return nil, err
