@@ -425,7 +425,7 @@ ns          another   * * * * *   UTC        false     0        -               
 ns          cron      * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for cron
 `
 	eventually(t, "both are decided", func() bool { return !strings.Contains(string(table(c)), "not decided yet") && len(rows(c)) == 2 })
-	if diff := cmp.Diff(want, string(c.table())); diff != "" {
+	if diff := cmp.Diff(want, string(table(c))); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 }
