@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/conformancekit"
 	"jobpolicy.dev/test/executables"
 )
 
@@ -222,6 +223,17 @@ func TestKilled(t *testing.T) {
 	})
 }
 
+// The kit finds nothing wrong with this caller.
+func TestConformance(t *testing.T) {
+	kit := conformancekit.Start(t, 2)
+	startWith(t, kit.Address, kit.Certificates)
+	dir := t.TempDir()
+	create(t, "watched", "  groups:\n"+group("leader", 6, once, "sleep 0.$JOB_COMPLETION_INDEX")+
+		group("workers", 2, "backoffLimit: 1", "test $JOB_COMPLETION_INDEX = 0 || test -e "+dir+"/again || { touch "+dir+"/again; exit 1; }"))
+	await(t, "watched", "Complete", func(got *Training) bool { return got.Status.Phase == "Complete" })
+	kit.Check(t)
+}
+
 // start starts the program, and stops it when the test ends.
 func start(t *testing.T) *exec.Cmd {
 	t.Helper()
@@ -232,7 +244,13 @@ func start(t *testing.T) *exec.Cmd {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(os.Args[0], "--kubeconfig="+plane.Kubeconfig(), "--engine=dns:///"+plane.EngineAddress(), "--certificates="+dir, "--retry-delay=1s")
+	return startWith(t, plane.EngineAddress(), dir)
+}
+
+// startWith starts it with another engine.
+func startWith(t *testing.T, engine, certificates string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "--kubeconfig="+plane.Kubeconfig(), "--engine=dns:///"+engine, "--certificates="+certificates, "--retry-delay=1s")
 	cmd.Env, cmd.Stderr = append(os.Environ(), "TRAINING_MAIN=1"), t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

@@ -1,0 +1,34 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/test/conformancekit"
+)
+
+// The conformance kit finds nothing wrong with an executor.
+func TestTheConformanceKitPassesTheExecutor(t *testing.T) {
+	t.Parallel()
+	const manager, jobs = "example.com/watched", 4
+	kit := conformancekit.Start(t, jobs)
+	file := func(name string) string { return filepath.Join(kit.Certificates, name) }
+	executor := startExecutor(t, "--engine=dns:///"+kit.Address, "--engine-ca-file="+file("ca.crt"), "--engine-cert-file="+file("tls.crt"),
+		"--engine-key-file="+file("tls.key"), "--managed-by="+manager, "--leader-elect=false", "--pod-failure-backoff=1s")
+	eventually(t, "the executor is ready", executor.ready)
+	namespace := newNamespace(t)
+	for i := range jobs {
+		createJob(t, namespace, fmt.Sprint("watched-", i), batchv1.JobSpec{
+			ManagedBy: ptr(manager), Completions: ptr[int32](5), Parallelism: ptr[int32](2), CompletionMode: ptr(batchv1.IndexedCompletion),
+			BackoffLimitPerIndex: ptr[int32](1), Template: shell(`test "$JOB_COMPLETION_INDEX" != 3`, corev1.RestartPolicyNever),
+		})
+	}
+	for i := range jobs {
+		waitFinished(t, namespace, fmt.Sprint("watched-", i))
+	}
+	kit.Check(t)
+}
