@@ -153,8 +153,9 @@ func report(ctx context.Context, opts Options, c *cluster.Cluster, client kubern
 		}
 	}
 	showCronJobs(ctx, opts.Out, obs)
-	for _, command := range []string{"explain", "timeline"} {
-		showCommand(ctx, opts, c, command, explained)
+	if past := obs.past(explained); past.job != nil {
+		showCommand(ctx, opts, c, "explain", past.job.Name)
+		showCommand(ctx, opts, c, "timeline", past.job.Name)
 	}
 	fmt.Fprintf(opts.Out, "\n%d of %d Jobs ended as expected, after %v.\n", good, len(obs.examples), took.Round(time.Second))
 	fmt.Fprintf(opts.Out, "The executor's page was at %s/debug/page/ meanwhile; jobpolicy-local up runs it until Ctrl-C.\n", c.ExecutorURL())
