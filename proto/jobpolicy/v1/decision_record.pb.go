@@ -99,10 +99,10 @@ type DecisionRecord struct {
 	Outcome ApplyOutcome `protobuf:"varint,5,opt,name=outcome,proto3,enum=jobpolicy.v1.ApplyOutcome" json:"outcome,omitempty"`
 	// Why it was not applied in full. Set with APPLY_OUTCOME_FAILED only.
 	Failure string `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
-	// The trace that the call belongs to, and its span: 16 and 8 bytes. Empty: the call
-	// was not traced.
+	// The trace that the call belongs to, 16 bytes. Empty: the call was not traced.
 	TraceId []byte `protobuf:"bytes,7,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	SpanId  []byte `protobuf:"bytes,8,opt,name=span_id,json=spanId,proto3" json:"span_id,omitempty"`
+	// The span of the call, 8 bytes. Empty: the call was not traced.
+	SpanId []byte `protobuf:"bytes,8,opt,name=span_id,json=spanId,proto3" json:"span_id,omitempty"`
 	// The writer of the log has replaced names, and texts that may hold names, by
 	// hashes. The same name has the same hash everywhere in a log.
 	Redacted      bool `protobuf:"varint,9,opt,name=redacted,proto3" json:"redacted,omitempty"`
@@ -219,10 +219,12 @@ type isDecisionRecord_Exchange interface {
 }
 
 type DecisionRecord_Job struct {
+	// About a Job.
 	Job *JobExchange `protobuf:"bytes,2,opt,name=job,proto3,oneof"`
 }
 
 type DecisionRecord_CronJob struct {
+	// About a CronJob.
 	CronJob *CronJobExchange `protobuf:"bytes,3,opt,name=cron_job,json=cronJob,proto3,oneof"`
 }
 
@@ -232,8 +234,9 @@ func (*DecisionRecord_CronJob) isDecisionRecord_Exchange() {}
 
 // JobExchange is a call of DecideJob.
 type JobExchange struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Request *DecideJobRequest      `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Always set.
+	Request *DecideJobRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
 	// Absent: the call has failed.
 	Response      *DecideJobResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -286,8 +289,9 @@ func (x *JobExchange) GetResponse() *DecideJobResponse {
 
 // CronJobExchange is a call of DecideCronJob.
 type CronJobExchange struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Request *DecideCronJobRequest  `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Always set.
+	Request *DecideCronJobRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
 	// Absent: the call has failed.
 	Response      *DecideCronJobResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
