@@ -45,9 +45,9 @@ func showCronJobs(ctx context.Context, w io.Writer, obs *observer) {
 	fmt.Fprintf(w, "\n$ curl %s%s\n%s", obs.url, cronPage, table)
 }
 
-// explained is the example that kubectl jobpolicy tells of: pods fail in it and are
-// tried again.
-const explained = "backoff-per-index"
+// explained is the Job of the example backoff-per-index, of which kubectl jobpolicy tells:
+// pods fail in it and are tried again.
+const explained = "job-backoff-limit-per-index-example"
 
 // showCommand runs kubectl jobpolicy about a Job.
 func showCommand(ctx context.Context, opts Options, c *cluster.Cluster, command, job string) {
