@@ -32,9 +32,14 @@ type facts struct {
 }
 
 // checkDocs compares every version that a Markdown file names with the go.mod files,
-// the chart and the changelog. The changelog tells what was, and is left alone.
+// the chart and the changelog, and looks for the files, headings and tests that it refers to.
+// The changelog tells what was, and is left alone.
 func checkDocs(ws *workspace) ([]violation, error) {
 	known, err := readFacts(ws)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := readReferences(ws.root)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +60,7 @@ func checkDocs(ws *workspace) ([]violation, error) {
 		}
 		name, err := filepath.Rel(ws.root, path)
 		for i, line := range strings.Split(string(data), "\n") {
-			for _, text := range known.objections(line) {
+			for _, text := range append(known.objections(line), refs.dead(path, line)...) {
 				found = append(found, violation{filepath.ToSlash(name), i + 1, "docs", text})
 			}
 		}
