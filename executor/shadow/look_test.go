@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,9 +30,24 @@ type stand struct {
 	report *Report
 	looker *Looker
 	queue  *controller.Queue[types.UID]
+
+	mu     sync.Mutex
 	asked  []float64 // When the engine was asked, in seconds.
 	answer Answer
 	err    error
+}
+
+// says sets what the engine answers from now on.
+func (s *stand) says(answer Answer, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer, s.err = answer, err
+}
+
+func (s *stand) askedAt() []float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
 }
 
 func newStand(t *testing.T) *stand {
@@ -47,6 +64,8 @@ func newStand(t *testing.T) *stand {
 	began := time.Now()
 	s.queue = controller.NewQueue(base, controller.Options[types.UID]{Reconcile: func(ctx context.Context, uid types.UID) (controller.Result, error) {
 		return s.looker.Look(ctx, Object{Type: TypeJob, Namespace: "ns", Name: "job", UID: uid}, func(context.Context) (Answer, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.asked = append(s.asked, time.Since(began).Seconds())
 			return s.answer, s.err
 		})
@@ -81,7 +100,7 @@ func (s *stand) entries() []string {
 
 func (s *stand) want(t *testing.T, asked []float64, entries ...string) {
 	t.Helper()
-	if diff := cmp.Diff(asked, s.asked); diff != "" {
+	if diff := cmp.Diff(asked, s.askedAt()); diff != "" {
 		t.Errorf("asked at (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(entries, s.entries()); diff != "" {
@@ -106,13 +125,13 @@ func TestOnlyAnObjectAtRestIsAskedAbout(t *testing.T) {
 func TestADifferenceIsReportedAfterASecondRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t)
-		s.answer = onePod
+		s.says(onePod, nil)
 		s.event()
 		time.Sleep(19 * time.Second)
 		s.want(t, []float64{10})
 		time.Sleep(2 * time.Second)
 		s.want(t, []float64{10, 20}, "create_pods lasts")
-		s.answer = Answer{}
+		s.says(Answer{}, nil)
 		time.Sleep(60 * time.Second)
 		s.want(t, []float64{10, 20, 80}, "create_pods 1m0s")
 	})
@@ -122,13 +141,13 @@ func TestADifferenceIsReportedAfterASecondRest(t *testing.T) {
 func TestAStepThatIsTakenLateIsNoDifference(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t)
-		s.answer = Answer{Next: time.Minute} // A retry delay, for example.
+		s.says(Answer{Next: time.Minute}, nil) // A retry delay, for example.
 		s.event()
 		time.Sleep(69 * time.Second)
-		s.answer = onePod
+		s.says(onePod, nil)
 		time.Sleep(5 * time.Second)
 		s.event() // The other controller creates the pod.
-		s.answer = Answer{}
+		s.says(Answer{}, nil)
 		time.Sleep(time.Hour)
 		s.want(t, []float64{10, 70, 84})
 	})
@@ -137,10 +156,10 @@ func TestAStepThatIsTakenLateIsNoDifference(t *testing.T) {
 func TestADifferenceThatChangesIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t)
-		s.answer = onePod
+		s.says(onePod, nil)
 		s.event()
 		time.Sleep(15 * time.Second)
-		s.answer = Answer{Differences: []Difference{{Kind: WriteStatus, Rule: noRule}}}
+		s.says(Answer{Differences: []Difference{{Kind: WriteStatus, Rule: noRule}}}, nil)
 		time.Sleep(10 * time.Second)
 		s.want(t, []float64{10, 20})
 		time.Sleep(10 * time.Second)
@@ -151,7 +170,7 @@ func TestADifferenceThatChangesIsNotReported(t *testing.T) {
 func TestTheDifferencesOfAnObjectEndWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t)
-		s.answer = onePod
+		s.says(onePod, nil)
 		s.event()
 		time.Sleep(25 * time.Second)
 		s.looker.Gone("1")
@@ -165,13 +184,13 @@ func TestTheDifferencesOfAnObjectEndWithIt(t *testing.T) {
 func TestAnEngineThatIsAwayIsNoDifferenceAndARejectionIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t)
-		s.err = fmt.Errorf("%w: %w", controller.ErrEngine, errors.New("away"))
+		s.says(Answer{}, fmt.Errorf("%w: %w", controller.ErrEngine, errors.New("away")))
 		s.event()
 		time.Sleep(time.Hour)
-		if got := s.entries(); got != nil || len(s.asked) < 10 {
-			t.Errorf("asked %d times, differences %v; want many and none", len(s.asked), got)
+		if got := s.entries(); got != nil || len(s.askedAt()) < 10 {
+			t.Errorf("asked %d times, differences %v; want many and none", len(s.askedAt()), got)
 		}
-		s.err = fmt.Errorf("%w: %w", controller.ErrRejected, status.Error(codes.InvalidArgument, "spec.completions must not be negative"))
+		s.says(Answer{}, fmt.Errorf("%w: %w", controller.ErrRejected, status.Error(codes.InvalidArgument, "spec.completions must not be negative")))
 		time.Sleep(time.Hour)
 		got := s.report.Entries()
 		if len(got) != 1 || got[0].Kind != Rejected || !strings.Contains(got[0].Why, "spec.completions") {
