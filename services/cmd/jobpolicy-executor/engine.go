@@ -36,8 +36,8 @@ type engine struct {
 }
 
 // newEngine makes what --engine and --engine-fallback ask for. Secrets are read by
-// the client.
-func (o *engineOptions) newEngine(client kubernetes.Interface, tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) (*engine, error) {
+// the client. needs are what the engine must support.
+func (o *engineOptions) newEngine(needs []need, client kubernetes.Interface, tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) (*engine, error) {
 	if o.target == embedded {
 		local, err := instrumented.New(instrumented.Config{TracerProvider: tracing, Registerer: r, Logger: log})
 		return &engine{decider: local, check: alwaysThere(), certificate: noCertificate(), close: func() {}, follow: func(context.Context) {}}, err
@@ -58,7 +58,7 @@ func (o *engineOptions) newEngine(client kubernetes.Interface, tracing trace.Tra
 	}
 	e := &engine{
 		decider:     remote,
-		check:       probes.Cached(probes.Check{Name: "engine", Run: remote.Check}, engineCheckTTL, engineCheckTimeout),
+		check:       probes.Cached(probes.Check{Name: "engine", Run: answersAndSupports(remote, newServerInfo(remote.ServerInfo, needs, log))}, engineCheckTTL, engineCheckTimeout),
 		certificate: certificate,
 		close:       func() { _ = remote.Close() }, // only fails when closed twice
 		follow:      follow,
@@ -67,6 +67,17 @@ func (o *engineOptions) newEngine(client kubernetes.Interface, tracing trace.Tra
 		return e, e.fallBack(tracing, r, log)
 	}
 	return e, nil
+}
+
+// answersAndSupports checks that the engine answers, and then that it supports what is
+// needed.
+func answersAndSupports(remote *decider.Remote, info *serverInfo) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := remote.Check(ctx); err != nil {
+			return err
+		}
+		return info.check(ctx)
+	}
 }
 
 // credentials are of a Secret or of files, and what keeps them up to date.

@@ -71,7 +71,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	engine, err := o.engine.newEngine(client.secrets, tracing.Provider, registry, log)
+	engine, err := o.engine.newEngine(o.needs(), client.secrets, tracing.Provider, registry, log)
 	if err != nil {
 		return err
 	}

@@ -152,6 +152,11 @@ func (r *Remote) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJ
 	return resp, nil
 }
 
+// ServerInfo asks the engine what it supports.
+func (r *Remote) ServerInfo(ctx context.Context) (*jobpolicyv1.GetServerInfoResponse, error) {
+	return r.policy.GetServerInfo(ctx, &jobpolicyv1.GetServerInfoRequest{}, grpc.WaitForReady(true))
+}
+
 // explain tells an engine that is away from one that is slow. To the transport
 // both are a deadline that passed.
 func (r *Remote) explain(ctx context.Context, err error) error {

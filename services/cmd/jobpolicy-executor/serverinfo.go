@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// contractVersion is the version of the contract that this program speaks.
+const contractVersion = "jobpolicy.v1"
+
+// A need is what this executor asks of an engine, and for what.
+type need struct {
+	capability jobpolicyv1.Capability
+	purpose    string
+}
+
+// needs are those of the controllers and gates that are switched on.
+func (o *options) needs() []need {
+	var all []need
+	for _, capability := range []jobpolicyv1.Capability{
+		jobpolicyv1.Capability_CAPABILITY_NON_INDEXED, jobpolicyv1.Capability_CAPABILITY_INDEXED, jobpolicyv1.Capability_CAPABILITY_BACKOFF_LIMIT,
+		jobpolicyv1.Capability_CAPABILITY_ACTIVE_DEADLINE, jobpolicyv1.Capability_CAPABILITY_SUSPEND,
+		jobpolicyv1.Capability_CAPABILITY_BACKOFF_LIMIT_PER_INDEX, jobpolicyv1.Capability_CAPABILITY_POD_FAILURE_POLICY,
+		jobpolicyv1.Capability_CAPABILITY_SUCCESS_POLICY, jobpolicyv1.Capability_CAPABILITY_POD_REPLACEMENT_POLICY,
+	} {
+		all = append(all, need{capability, "--controllers=" + jobController})
+	}
+	if o.controllers.enabled(cronJobController) {
+		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_CRON_JOB, "--controllers=" + cronJobController})
+	}
+	if o.controllers.enabled(ttlController) {
+		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_TTL_AFTER_FINISHED, "--controllers=" + ttlController})
+	}
+	if o.jobs.gates.workloadWithJob {
+		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_GANG_SCHEDULING, "--feature-gates=WorkloadWithJob=true"})
+	}
+	return all
+}
+
+// A serverInfo reads what engines say of themselves, and says in the log which versions
+// it has met.
+type serverInfo struct {
+	read  func(context.Context) (*jobpolicyv1.GetServerInfoResponse, error)
+	needs []need
+	log   *slog.Logger
+
+	mu  sync.Mutex
+	met map[string]bool
+}
+
+func newServerInfo(read func(context.Context) (*jobpolicyv1.GetServerInfoResponse, error), needs []need, log *slog.Logger) *serverInfo {
+	return &serverInfo{read: read, needs: needs, log: log, met: map[string]bool{}}
+}
+
+// check returns an error if the engine lacks what this executor needs. The executor is
+// not ready then, so that no rollout goes on; objects that the engine can decide on are
+// decided on all the same. An engine that does not say what it supports is no error: it
+// refuses what it does not know (UNIMPLEMENTED).
+func (s *serverInfo) check(ctx context.Context) error {
+	info, err := s.read(ctx)
+	switch status.Code(err) {
+	case codes.OK:
+	case codes.Unimplemented, codes.PermissionDenied:
+		s.say(slog.LevelWarn, "the policy engine does not say what it supports", slog.Any("error", err))
+		return nil
+	default:
+		return fmt.Errorf("asking the engine what it supports: %w", err)
+	}
+	if missing := s.missing(info); missing != nil {
+		err := fmt.Errorf("engine %s lacks %s: upgrade the engine first", info.GetVersion(), strings.Join(missing, ", "))
+		s.say(slog.LevelError, "the policy engine is too old for this executor", slog.Any("error", err))
+		return err
+	}
+	s.say(slog.LevelInfo, "policy engine met", slog.String("engineVersion", info.GetVersion()), slog.Int64("maxRequestBytes", info.GetMaxRequestBytes()))
+	return nil
+}
+
+// missing names what the engine lacks.
+func (s *serverInfo) missing(info *jobpolicyv1.GetServerInfoResponse) []string {
+	if !slices.Contains(info.GetContractVersions(), contractVersion) {
+		return []string{fmt.Sprintf("the contract %s (it has %q)", contractVersion, info.GetContractVersions())}
+	}
+	if !slices.Contains(info.GetCapabilities(), jobpolicyv1.Capability_CAPABILITY_CAPABILITIES) {
+		return nil // It is too old to say.
+	}
+	var missing []string
+	for _, n := range s.needs {
+		if !slices.Contains(info.GetCapabilities(), n.capability) {
+			missing = append(missing, fmt.Sprintf("%s, which %s needs", n.capability, n.purpose))
+		}
+	}
+	return missing
+}
+
+// say writes a line to the log, each once: calls are spread over replicas, which may have
+// two versions during an upgrade.
+func (s *serverInfo) say(level slog.Level, message string, attrs ...slog.Attr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := fmt.Sprint(message, attrs)
+	if s.met[line] {
+		return
+	}
+	s.met[line] = true
+	s.log.LogAttrs(context.Background(), level, message, attrs...)
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	policy "jobpolicy.dev/engine"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/flaggroup"
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+func without(capability jobpolicyv1.Capability) []jobpolicyv1.Capability {
+	return slices.DeleteFunc(policy.Capabilities(), func(c jobpolicyv1.Capability) bool { return c == capability })
+}
+
+// parsed are the options of a command line.
+func parsed(t *testing.T, args ...string) *options {
+	t.Helper()
+	o, flags := &options{}, flaggroup.New(name, summary)
+	o.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// An engine that is too old is found before it is asked about an object of the kind that
+// it does not know.
+func TestAnEngineThatLacksSomething(t *testing.T) {
+	v1 := []string{"jobpolicy.v1"}
+	cases := map[string]struct {
+		info      *jobpolicyv1.GetServerInfoResponse
+		err       error
+		flags     []string
+		wantError string
+		wantLog   string
+	}{
+		"has all": {
+			info:    &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: policy.Capabilities()},
+			wantLog: "policy engine met",
+		},
+		"no CronJobs": {
+			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CRON_JOB)},
+			wantError: "engine v9 lacks CAPABILITY_CRON_JOB, which --controllers=cronjob-controller needs: upgrade the engine first",
+			wantLog:   "too old",
+		},
+		"no CronJobs, and none are needed": {
+			info:    &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CRON_JOB)},
+			flags:   []string{"--controllers=*,-cronjob-controller"},
+			wantLog: "policy engine met",
+		},
+		"no gangs": {
+			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_GANG_SCHEDULING)},
+			flags:     []string{"--feature-gates=WorkloadWithJob=true"},
+			wantError: "CAPABILITY_GANG_SCHEDULING, which --feature-gates=WorkloadWithJob=true needs",
+			wantLog:   "too old",
+		},
+		"another contract": {
+			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: []string{"jobpolicy.v2"}},
+			wantError: `the contract jobpolicy.v1 (it has ["jobpolicy.v2"])`,
+			wantLog:   "too old",
+		},
+		"too old to say":   {info: &jobpolicyv1.GetServerInfoResponse{Version: "v0", ContractVersions: v1}, wantLog: "policy engine met"},
+		"has no such call": {err: status.Error(codes.Unimplemented, "unknown"), wantLog: "does not say"},
+		"does not tell us": {err: status.Error(codes.PermissionDenied, "no"), wantLog: "does not say"},
+		"goes away":        {err: status.Error(codes.Unavailable, "away"), wantError: "asking the engine what it supports"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o, log := parsed(t, append([]string{"--engine=localhost:1", "--engine-insecure"}, tc.flags...)...), &testenv.Log{}
+			s := newServerInfo(func(context.Context) (*jobpolicyv1.GetServerInfoResponse, error) { return tc.info, tc.err }, o.needs(), log.Logger())
+			for range 3 {
+				if err := s.check(t.Context()); (err == nil) != (tc.wantError == "") || (err != nil && !strings.Contains(err.Error(), tc.wantError)) {
+					t.Errorf("error %v, want %q", err, tc.wantError)
+				}
+			}
+			if tc.wantLog != "" && log.Count(tc.wantLog) != 1 {
+				t.Errorf("the log has %d lines with %q, want 1", log.Count(tc.wantLog), tc.wantLog)
+			}
+		})
+	}
+}
