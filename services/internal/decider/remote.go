@@ -120,7 +120,8 @@ func dialOptions(cfg RemoteConfig) []grpc.DialOption {
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 			otelgrpc.WithTracerProvider(cfg.TracerProvider),
 			otelgrpc.WithPropagators(tracecontext.Propagator()),
-			otelgrpc.WithFilter(filters.Not(filters.HealthCheck())),
+			// Readiness asks these again and again.
+			otelgrpc.WithFilter(filters.None(filters.HealthCheck(), filters.MethodName("GetServerInfo"))),
 		)),
 	}
 	if cfg.FailFast {

@@ -200,7 +200,8 @@ func tracing(p trace.TracerProvider) stats.Handler {
 	return otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(p),
 		otelgrpc.WithPropagators(tracecontext.Propagator()),
-		otelgrpc.WithFilter(filters.ServiceName(ServiceName)),
+		// Callers ask for the server's information whenever their readiness is checked.
+		otelgrpc.WithFilter(filters.All(filters.ServiceName(ServiceName), filters.Not(filters.MethodName("GetServerInfo")))),
 	)
 }
 
