@@ -27,6 +27,8 @@ func (d *drawer) rare() {
 		{4, true, func() { d.strange(engineEarlier) }},
 		{8, false, d.crashLoop},
 		{6, true, d.unseenWrites},
+		{3, true, d.deadlineWhileSuspended},
+		{4, true, d.failuresAtTheEndOfTheList},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {
@@ -170,6 +172,63 @@ func (d *drawer) crashLoop() {
 			f.end, f.restarts = restless, int32(d.among(1, 7))
 		}
 	}
+}
+
+// deadlineWhileSuspended suspends a Job, whose pods never end, until after its deadline. The
+// Job keeps its start time.
+func (d *drawer) deadlineWhileSuspended() {
+	p := d.p
+	if len(p.jobs) == 0 || p.calm > longestTrouble {
+		return
+	}
+	p.executor.keepStartTime = true
+	j := pick(d, p.jobs...)
+	deadline := p.calm + 5*time.Second
+	j.spec.ActiveDeadlineSeconds = new(int64(deadline / time.Second))
+	for i := range j.fates {
+		j.fates[i].end = restless
+	}
+	on, at := j.namespace+"/"+j.name, p.calm/2+d.within(time.Second, p.calm/2)
+	until := at + deadline + d.within(time.Second, deadline)
+	d.add(step{at: at, who: "user", verb: "suspend", on: on})
+	d.add(step{at: at + deadline, who: "user", verb: "label", on: on, text: "seen=late"}) // The executor looks at the Job again.
+	d.add(step{at: until, who: "user", verb: "resume", on: on})
+	p.calm = until + time.Minute
+}
+
+// failuresAtTheEndOfTheList lets many pods of a work queue end almost at once, those that
+// fail the Job last, while no finalizer can be released: a truncated list shows successes
+// only, until long after the last pod has succeeded.
+func (d *drawer) failuresAtTheEndOfTheList() {
+	if len(d.p.jobs) == 0 {
+		return
+	}
+	j, e, n := d.p.jobs[0], &d.p.executor, d.among(8, 20)
+	j.spec = batchv1.JobSpec{
+		Parallelism: new(int32(n)), ManagedBy: new(executor.ManagedBy), PodReplacementPolicy: new(batchv1.Failed),
+		PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+			Action:      batchv1.PodFailurePolicyActionFailJob,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}},
+		}}},
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
+		}},
+	}
+	j.fates = nil
+	for i := range n {
+		f := fate{start: time.Millisecond, ready: time.Millisecond, run: 3*time.Second + d.within(time.Millisecond, 100*time.Millisecond), end: endsWell, linger: time.Second}
+		switch i {
+		case 0:
+			f.run = d.within(3*time.Minute, 5*time.Minute)
+		case 1, 2:
+			f.run, f.end, f.exit = f.run+200*time.Millisecond, endsBadly, 42
+		}
+		j.fates = append(j.fates, f)
+	}
+	e.leastRows, e.maxRows = d.among(2, 4), d.among(2, 4)
+	until := d.p.calm + 6*time.Minute
+	d.p.faults = append([]*fault{{kind: unavailable, percent: 100, verb: "PATCH", resource: "pods", to: until}}, d.p.faults...)
+	d.p.calm = until
 }
 
 // unseenWrites hides pods and the answers to writes of pods at the same time, so that an

@@ -164,12 +164,14 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 }
 
 // judgeOverlooked: a writer that saw the successes behind a declared success has also
-// seen the failures before them, and failures have precedence.
+// seen the failures before them, and those that every view shows by now. Failures have
+// precedence.
 func (j *judge) judgeOverlooked(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	seen := r.successesSeen(next)
 	var failures int64
 	for _, p := range r.ends {
-		if p.dueOrder > seen || !p.failed() || p.flipped || p.excuse != "" || !r.selects(p.pod) || !p.strayAt.IsZero() {
+		known := p.dueOrder <= seen || (j.mustKnowEnd(r, p, w.By) && !j.lost(r, p, w.By))
+		if !known || !p.failed() || p.flipped || p.excuse != "" || !r.selects(p.pod) || !p.strayAt.IsZero() {
 			continue
 		}
 		if policyAction(r.job, p.first) == batchv1.PodFailurePolicyActionFailJob {
