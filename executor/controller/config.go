@@ -49,16 +49,15 @@ type Config struct {
 	// Default time.Now. It is called concurrently.
 	Now func() time.Time
 
-	// DecisionLog takes every decision. nil: there is no log.
-	DecisionLog DecisionLog
-
 	Telemetry
 }
 
-// Telemetry says where metrics, logs and spans go.
+// Telemetry says where metrics, logs, decisions and spans go.
 type Telemetry struct {
 	// Registerer takes the metrics. nil: they are kept but not exported.
 	Registerer prometheus.Registerer
+	// DecisionLog takes every decision. nil: there is no log.
+	DecisionLog DecisionLog
 	// Logger is used with its Context methods only. Default: slog.Default().
 	Logger *slog.Logger
 	// TracerProvider makes the spans. Default: the global one.
