@@ -225,6 +225,7 @@ func TestKilled(t *testing.T) {
 
 // The kit finds nothing wrong with this caller.
 func TestConformance(t *testing.T) {
+	deleteAll(t) // The kit ends when two Jobs are at rest, whichever they are.
 	kit := conformancekit.Start(t, 2)
 	startWith(t, kit.Address, kit.Certificates)
 	dir := t.TempDir()
@@ -273,6 +274,21 @@ func create(t *testing.T, name, spec string) {
 	if _, err := trainings.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// deleteAll deletes the Trainings of earlier tests.
+func deleteAll(t *testing.T) {
+	t.Helper()
+	if err := trainings.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "no Training is left", func() (bool, string) {
+		all, err := trainings.List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		return len(all.Items) == 0, fmt.Sprint(len(all.Items), " are left")
+	})
 }
 
 // await waits until a Training is as wanted.
