@@ -104,17 +104,19 @@ func (p *player) nextMoment(requeue *time.Duration) (at time.Duration, ok bool) 
 		at, ok = *requeue, true
 	}
 	switch {
+	case p.tooManyPods():
+		p.result.Stopped = fmt.Sprintf("more than %d pods were created", p.sc.MaxPods)
+		return 0, false
 	case !ok:
 		p.result.Stopped = "nothing more happens"
 	case at > p.sc.Span:
 		p.result.Stopped = fmt.Sprintf("the play may last %s", Clock(p.sc.Span))
 		return 0, false
-	case len(p.result.Pods) > p.sc.MaxPods:
-		p.result.Stopped = fmt.Sprintf("more than %d pods were created", p.sc.MaxPods)
-		return 0, false
 	}
 	return at, ok
 }
+
+func (p *player) tooManyPods() bool { return len(p.result.Pods) > p.sc.MaxPods }
 
 // advance moves to a moment and runs all events that are due.
 func (p *player) advance(at time.Duration) {
@@ -138,6 +140,9 @@ func (p *player) settle() (*time.Duration, error) {
 		p.result.Decisions++
 		moment.Explanations = append(moment.Explanations, resp.GetExplanation())
 		p.carryOut(resp)
+		if p.tooManyPods() {
+			return nil, nil // nextMoment stops the play.
+		}
 		if p.gone || resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 			p.sayWaits(resp.GetExplanation().GetWaits())
 			p.result.Explanation = resp.GetExplanation()

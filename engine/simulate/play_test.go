@@ -182,4 +182,9 @@ func TestAPlayStopsAtItsPods(t *testing.T) {
 	if want := "more than 3 pods were created"; r.Stopped != want || len(r.Pods) != 4 {
 		t.Errorf("stopped %q with %d pods, want %q with 4", r.Stopped, len(r.Pods), want)
 	}
+	// A huge Job is stopped in its first moment, after the decision that creates too many.
+	r, err = simulate.Play(simulate.Scenario{Spec: &jobpolicyv1.JobSpec{Parallelism: 1<<31 - 1, BackoffLimit: 100, RestartPolicy: never}, MaxPods: 3})
+	if err != nil || len(r.Pods) > 1000 || r.Stopped != "more than 3 pods were created" {
+		t.Errorf("error %v, stopped %q with %d pods, want one decision's pods", err, r.Stopped, len(r.Pods))
+	}
 }
