@@ -54,7 +54,7 @@ func (r *recording) flush() {
 
 // recordExchange records a call of the engine. Calls of methods that decide nothing have
 // no record.
-func recordExchange[Q answer.Request, A answer.Decision](ctx context.Context, c *Controller, req Q, answer A, err error) {
+func recordExchange[Q answer.Request, A answer.Decision](ctx context.Context, c *Controller, req Q, decision A, err error) {
 	r := recordingOf(ctx)
 	if r == nil {
 		return
@@ -63,15 +63,15 @@ func recordExchange[Q answer.Request, A answer.Decision](ctx context.Context, c 
 	record := &jobpolicyv1.DecisionRecord{Time: timestamppb.New(c.Now())}
 	if err != nil {
 		var none A
-		answer, record.Error = none, status.Convert(err).Proto()
+		decision, record.Error = none, status.Convert(err).Proto()
 	}
 	switch req := any(req).(type) {
 	case *jobpolicyv1.DecideJobRequest:
-		answer, _ := any(answer).(*jobpolicyv1.DecideJobResponse)
-		record.Exchange = &jobpolicyv1.DecisionRecord_Job{Job: &jobpolicyv1.JobExchange{Request: req, Response: answer}}
+		response, _ := any(decision).(*jobpolicyv1.DecideJobResponse)
+		record.Exchange = &jobpolicyv1.DecisionRecord_Job{Job: &jobpolicyv1.JobExchange{Request: req, Response: response}}
 	case *jobpolicyv1.DecideCronJobRequest:
-		answer, _ := any(answer).(*jobpolicyv1.DecideCronJobResponse)
-		record.Exchange = &jobpolicyv1.DecisionRecord_CronJob{CronJob: &jobpolicyv1.CronJobExchange{Request: req, Response: answer}}
+		response, _ := any(decision).(*jobpolicyv1.DecideCronJobResponse)
+		record.Exchange = &jobpolicyv1.DecisionRecord_CronJob{CronJob: &jobpolicyv1.CronJobExchange{Request: req, Response: response}}
 	default:
 		return
 	}

@@ -11,7 +11,6 @@ import (
 // is right, its pods are released, and everything that it wants is done except what a
 // retry delay holds back. It is twice the longest backoff after failed reconciles, and
 // slack for late views.
-// rounds, twice, and slack for late views.
 const settles = 2*time.Minute + defaultLag
 
 // look compares the objects that should be at rest with what happened to them. It asks
