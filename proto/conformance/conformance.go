@@ -17,14 +17,39 @@
 package conformance
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"io/fs"
 )
 
 // Files are the cases, by folder of their method.
 //
 //go:embed decide_job
 var Files embed.FS
+
+// digestBytes is how much of a digest tells sets of rules apart.
+const digestBytes = 8
+
+// Digest is a digest of all cases: of what the engine of this version answers to them.
+func Digest() string {
+	sum := sha256.New()
+	err := fs.WalkDir(Files, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := Files.ReadFile(file)
+		fmt.Fprintln(sum, file, len(data))
+		sum.Write(data)
+		return err
+	})
+	if err != nil {
+		panic(err) // Cannot be: the files are part of the program.
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:digestBytes])
+}
 
 // Case is one line of a file.
 type Case struct {

@@ -166,8 +166,11 @@ type GetServerInfoResponse struct {
 	Capabilities []Capability `protobuf:"varint,3,rep,packed,name=capabilities,proto3,enum=jobpolicy.v1.Capability" json:"capabilities,omitempty"`
 	// The largest request accepted, in bytes.
 	MaxRequestBytes int64 `protobuf:"varint,4,opt,name=max_request_bytes,json=maxRequestBytes,proto3" json:"max_request_bytes,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// A digest of the engine's rules, as in the header jobpolicy-rules-digest: see
+	// PolicyService. Empty: the server does not say.
+	RulesDigest   string `protobuf:"bytes,5,opt,name=rules_digest,json=rulesDigest,proto3" json:"rules_digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetServerInfoResponse) Reset() {
@@ -228,17 +231,25 @@ func (x *GetServerInfoResponse) GetMaxRequestBytes() int64 {
 	return 0
 }
 
+func (x *GetServerInfoResponse) GetRulesDigest() string {
+	if x != nil {
+		return x.RulesDigest
+	}
+	return ""
+}
+
 var File_jobpolicy_v1_server_info_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\n" +
 	"\x1ejobpolicy/v1/server_info.proto\x12\fjobpolicy.v1\"\x16\n" +
-	"\x14GetServerInfoRequest\"\xc8\x01\n" +
+	"\x14GetServerInfoRequest\"\xeb\x01\n" +
 	"\x15GetServerInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12+\n" +
 	"\x11contract_versions\x18\x02 \x03(\tR\x10contractVersions\x12<\n" +
 	"\fcapabilities\x18\x03 \x03(\x0e2\x18.jobpolicy.v1.CapabilityR\fcapabilities\x12*\n" +
-	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes*\xff\x03\n" +
+	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes\x12!\n" +
+	"\frules_digest\x18\x05 \x01(\tR\vrulesDigest*\xff\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +

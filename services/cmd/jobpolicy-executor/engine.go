@@ -50,15 +50,18 @@ func (o *engineOptions) newEngine(needs []need, client kubernetes.Interface, tra
 	if err != nil {
 		return nil, err
 	}
+	info := newServerInfo(needs, log)
 	remote, err := decider.NewRemote(decider.RemoteConfig{
 		Target: o.target, Credentials: creds, TracerProvider: tracing, Timeout: o.timeout, FailFast: o.fallback == embedded,
+		Met: info.answered,
 	})
 	if err != nil {
 		return nil, err
 	}
+	info.read = remote.ServerInfo
 	e := &engine{
 		decider:     remote,
-		check:       probes.Cached(probes.Check{Name: "engine", Run: answersAndSupports(remote, newServerInfo(remote.ServerInfo, needs, log))}, engineCheckTTL, engineCheckTimeout),
+		check:       probes.Cached(probes.Check{Name: "engine", Run: answersAndSupports(remote, info)}, engineCheckTTL, engineCheckTimeout),
 		certificate: certificate,
 		close:       func() { _ = remote.Close() }, // only fails when closed twice
 		follow:      follow,

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
 
 // contractVersion is the version of the contract that this program speaks.
@@ -47,18 +48,20 @@ func (o *options) needs() []need {
 }
 
 // A serverInfo reads what engines say of themselves, and says in the log which versions
-// it has met.
+// it has met, and which of them have decided.
 type serverInfo struct {
 	read  func(context.Context) (*jobpolicyv1.GetServerInfoResponse, error)
 	needs []need
 	log   *slog.Logger
 
-	mu  sync.Mutex
-	met map[string]bool
+	mu     sync.Mutex
+	met    map[string]bool
+	builds map[jobpolicyv1grpc.Build]bool
 }
 
-func newServerInfo(read func(context.Context) (*jobpolicyv1.GetServerInfoResponse, error), needs []need, log *slog.Logger) *serverInfo {
-	return &serverInfo{read: read, needs: needs, log: log, met: map[string]bool{}}
+// newServerInfo returns a serverInfo that asks nothing before read is set.
+func newServerInfo(needs []need, log *slog.Logger) *serverInfo {
+	return &serverInfo{needs: needs, log: log, met: map[string]bool{}, builds: map[jobpolicyv1grpc.Build]bool{}}
 }
 
 // check returns an error if the engine lacks what this executor needs. The executor is
@@ -82,6 +85,20 @@ func (s *serverInfo) check(ctx context.Context) error {
 	}
 	s.say(slog.LevelInfo, "policy engine met", slog.String("engineVersion", info.GetVersion()), slog.Int64("maxRequestBytes", info.GetMaxRequestBytes()))
 	return nil
+}
+
+// answered takes in which engine has decided. It logs each once.
+func (s *serverInfo) answered(b jobpolicyv1grpc.Build) {
+	if b == (jobpolicyv1grpc.Build{}) {
+		return // It is too old to say.
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.builds[b] {
+		return
+	}
+	s.builds[b] = true
+	s.log.Info("first decision of this policy engine", slog.String("engineVersion", b.Version), slog.String("rulesDigest", b.RulesDigest))
 }
 
 // missing names what the engine lacks.

@@ -11,6 +11,7 @@ import (
 
 	policy "jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/testenv"
 )
@@ -74,7 +75,8 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o, log := parsed(t, append([]string{"--engine=localhost:1", "--engine-insecure"}, tc.flags...)...), &testenv.Log{}
-			s := newServerInfo(func(context.Context) (*jobpolicyv1.GetServerInfoResponse, error) { return tc.info, tc.err }, o.needs(), log.Logger())
+			s := newServerInfo(o.needs(), log.Logger())
+			s.read = func(context.Context) (*jobpolicyv1.GetServerInfoResponse, error) { return tc.info, tc.err }
 			for range 3 {
 				if err := s.check(t.Context()); (err == nil) != (tc.wantError == "") || (err != nil && !strings.Contains(err.Error(), tc.wantError)) {
 					t.Errorf("error %v, want %q", err, tc.wantError)
@@ -84,5 +86,20 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 				t.Errorf("the log has %d lines with %q, want 1", log.Count(tc.wantLog), tc.wantLog)
 			}
 		})
+	}
+}
+
+// Two engines answer in turn, as in an upgrade, and one that is too old to say which it is.
+func TestEachEngineThatDecidesIsLoggedOnce(t *testing.T) {
+	log := &testenv.Log{}
+	s := newServerInfo(nil, log.Logger())
+	for range 3 {
+		s.answered(jobpolicyv1grpc.Build{Version: "v1", RulesDigest: "aaaa"})
+		s.answered(jobpolicyv1grpc.Build{Version: "v2", RulesDigest: "aaaa"})
+		s.answered(jobpolicyv1grpc.Build{Version: "v2", RulesDigest: "bbbb"})
+		s.answered(jobpolicyv1grpc.Build{})
+	}
+	if n := log.Count("first decision of this policy engine"); n != 3 {
+		t.Errorf("%d lines, want 3:\n%s", n, log.String())
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/testengine"
@@ -404,5 +405,19 @@ func TestFallbackDoesNotWaitForAnEngineKnownToBeAway(t *testing.T) {
 		if _, err := f.DecideJob(ctx, testenv.Snapshot()); err != nil {
 			t.Fatalf("DecideJob() = %v, want the embedded engine's answer", err)
 		}
+	}
+}
+
+func TestRemoteTellsWhichEngineDecided(t *testing.T) {
+	e := testengine.Start(t, testengine.Config{})
+	var met []jobpolicyv1grpc.Build
+	remote := newRemote(t, e.Address, func(cfg *decider.RemoteConfig) {
+		cfg.Met = func(b jobpolicyv1grpc.Build) { met = append(met, b) }
+	})
+	if _, err := remote.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	if len(met) != 1 || met[0].Version != "v0-test" || met[0].RulesDigest == "" {
+		t.Errorf("met %+v, want v0-test with a digest", met)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	_ "google.golang.org/grpc/health" // lets the client heed the server's health
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -63,7 +64,8 @@ const serviceConfig = `{
   }]
 }`
 
-// RemoteConfig is what a Remote needs. Every field but FailFast is required.
+// RemoteConfig is what a Remote needs. Every field but FailFast and Met is
+// required.
 type RemoteConfig struct {
 	// Target is a gRPC target: host:port, dns:///host:port, unix:///path.
 	Target         string
@@ -75,6 +77,8 @@ type RemoteConfig struct {
 	// FailFast fails a call at once when the engine is known to be away, or goes
 	// away, instead of waiting for it and repeating the call.
 	FailFast bool
+	// Met is told which engine gave each answer.
+	Met func(jobpolicyv1grpc.Build)
 }
 
 // Remote asks an engine over gRPC.
@@ -85,6 +89,7 @@ type Remote struct {
 	target   string
 	timeout  time.Duration
 	failFast bool
+	met      func(jobpolicyv1grpc.Build)
 }
 
 // NewRemote returns a Remote. It connects at the first call.
@@ -100,6 +105,7 @@ func NewRemote(cfg RemoteConfig) (*Remote, error) {
 		target:   cfg.Target,
 		timeout:  cfg.Timeout,
 		failFast: cfg.FailFast,
+		met:      cfg.Met,
 	}, nil
 }
 
@@ -133,22 +139,25 @@ func dialOptions(cfg RemoteConfig) []grpc.DialOption {
 // DecideJob asks the engine. Errors have a gRPC status; UNAVAILABLE says that the
 // engine could not be reached in time, DEADLINE_EXCEEDED that it did not answer.
 func (r *Remote) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	bounded, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	resp, err := r.policy.DecideJob(bounded, req, grpc.WaitForReady(!r.failFast))
-	if err != nil {
-		return nil, r.explain(ctx, err)
-	}
-	return resp, nil
+	return ask(ctx, r, r.policy.DecideJob, req)
 }
 
 // DecideCronJob is DecideJob for CronJobs.
 func (r *Remote) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	return ask(ctx, r, r.policy.DecideCronJob, req)
+}
+
+// ask makes one call.
+func ask[Req, Resp any](ctx context.Context, r *Remote, call func(context.Context, *Req, ...grpc.CallOption) (*Resp, error), req *Req) (*Resp, error) {
 	bounded, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	resp, err := r.policy.DecideCronJob(bounded, req, grpc.WaitForReady(!r.failFast))
+	var header metadata.MD
+	resp, err := call(bounded, req, grpc.WaitForReady(!r.failFast), grpc.Header(&header))
 	if err != nil {
 		return nil, r.explain(ctx, err)
+	}
+	if r.met != nil {
+		r.met(jobpolicyv1grpc.BuildOf(header))
 	}
 	return resp, nil
 }

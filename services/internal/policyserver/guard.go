@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -33,6 +34,8 @@ const largeRequest = 256 << 10
 // call's message when there is room for it, encodes the answer, and turns panics
 // into INTERNAL.
 type guard struct {
+	// build is the headers that say which engine answers.
+	build   metadata.MD
 	log     *slog.Logger
 	metrics *callMetrics
 	// sendTimeout is the time that an answer has to be written to the connection.
@@ -63,6 +66,9 @@ func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
 		}
 		if c.refused != nil {
 			return nil, c.refused
+		}
+		if err := grpc.SetHeader(ctx, g.build); err != nil {
+			return nil, err
 		}
 		if err := c.conn.caller.readsAnswers(); err != nil {
 			return nil, err

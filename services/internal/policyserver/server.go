@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/stats"
 
+	"jobpolicy.dev/proto/conformance"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/instrumented"
@@ -74,7 +75,7 @@ type Config struct {
 	TracerProvider trace.TracerProvider
 	Registerer     prometheus.Registerer
 	Logger         *slog.Logger
-	// Version is told by GetServerInfo.
+	// Version is told by GetServerInfo, and by the headers of each answer.
 	Version string
 	// MaxConcurrentCalls is how many calls are decoded and decided on at a time;
 	// fewer if they are large. One caller gets half of them. 1 or more.
@@ -123,7 +124,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("register the server's metrics: %w", err)
 	}
 	s := &Server{health: health.NewServer()}
-	guard := &guard{log: cfg.Logger, metrics: calls, sendTimeout: cfg.SendTimeout}
+	build := jobpolicyv1grpc.Build{Version: cfg.Version, RulesDigest: conformance.Digest()}
+	guard := &guard{build: build.Header(), log: cfg.Logger, metrics: calls, sendTimeout: cfg.SendTimeout}
 	admission := &admission{authorizer: authorizer, receiveTimeout: cfg.ReceiveTimeout}
 	gate := newGate(cfg.Credentials, newCallers(p, cfg.MaxConnections), authorizer, calls)
 	s.grpc = grpc.NewServer(append(transportOptions(cfg),
@@ -136,7 +138,7 @@ func New(cfg Config) (*Server, error) {
 		grpc.UnknownServiceHandler(unknownMethod),
 	)...)
 	s.grpc.RegisterService(guard.wrap(&jobpolicyv1grpc.PolicyService_ServiceDesc),
-		&service{engine: cfg.Engine, version: cfg.Version})
+		&service{engine: cfg.Engine, build: build})
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	calls.know(s.grpc.GetServiceInfo())

@@ -14,12 +14,14 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/proto/conformance"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/policyserver"
@@ -122,10 +124,44 @@ func TestServerInfo(t *testing.T) {
 	}
 	want := &jobpolicyv1.GetServerInfoResponse{
 		Version: "v0-test", ContractVersions: []string{"jobpolicy.v1"},
-		Capabilities: engine.Capabilities(), MaxRequestBytes: 16 << 20,
+		Capabilities: engine.Capabilities(), MaxRequestBytes: 16 << 20, RulesDigest: conformance.Digest(),
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("server info (-want +got):\n%s", diff)
+	}
+}
+
+// Decisions, batches and refusals alike have the headers.
+func TestEachAnswerSaysWhichEngineGaveIt(t *testing.T) {
+	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
+	want := jobpolicyv1grpc.Build{Version: "v0-test", RulesDigest: conformance.Digest()}
+	calls := map[string]func(grpc.CallOption) error{
+		"a decision": func(o grpc.CallOption) error {
+			_, err := client.DecideJob(patient(t), testenv.Snapshot(), o)
+			return err
+		},
+		"a batch": func(o grpc.CallOption) error {
+			_, err := client.DecideJobs(patient(t), &jobpolicyv1.DecideJobsRequest{}, o)
+			return err
+		},
+		"a refusal": func(o grpc.CallOption) error {
+			_, err := client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{}, o)
+			if status.Code(err) != codes.InvalidArgument {
+				t.Errorf("got %v, want INVALID_ARGUMENT", err)
+			}
+			return nil
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			var header metadata.MD
+			if err := call(grpc.Header(&header)); err != nil {
+				t.Fatal(err)
+			}
+			if got := jobpolicyv1grpc.BuildOf(header); got != want {
+				t.Errorf("headers say %+v, want %+v", got, want)
+			}
+		})
 	}
 }
 

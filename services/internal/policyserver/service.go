@@ -25,8 +25,8 @@ const contractVersion = "jobpolicy.v1"
 // service implements the RPCs.
 type service struct {
 	jobpolicyv1grpc.UnimplementedPolicyServiceServer
-	engine  *instrumented.Engine
-	version string
+	engine *instrumented.Engine
+	build  jobpolicyv1grpc.Build
 }
 
 // DecideJob implements jobpolicyv1grpc.PolicyServiceServer.
@@ -42,9 +42,10 @@ func (s *service) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCron
 // GetServerInfo implements jobpolicyv1grpc.PolicyServiceServer.
 func (s *service) GetServerInfo(context.Context, *jobpolicyv1.GetServerInfoRequest) (*jobpolicyv1.GetServerInfoResponse, error) {
 	return &jobpolicyv1.GetServerInfoResponse{
-		Version:          s.version,
+		Version:          s.build.Version,
 		ContractVersions: []string{contractVersion},
 		Capabilities:     engine.Capabilities(),
 		MaxRequestBytes:  MaxMessageBytes,
+		RulesDigest:      s.build.RulesDigest,
 	}, nil
 }

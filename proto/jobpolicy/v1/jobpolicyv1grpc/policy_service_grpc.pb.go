@@ -95,6 +95,15 @@ const (
 //   - everything in GetServerInfoRequest.
 //
 // What a caller does not know of an answer stands at DecideJobResponse.
+//
+// The headers of each answer say which engine gave it:
+//
+//	jobpolicy-engine-version   the server's version, as in GetServerInfoResponse
+//	jobpolicy-rules-digest     a digest of the engine's rules: of the answers that it
+//	                           gives to the cases of the conformance kit. Two engines
+//	                           with the same digest decide these cases alike
+//
+// They are for people who want to know why a decision changed. No caller acts on them.
 type PolicyServiceClient interface {
 	// DecideJob decides on one Job.
 	DecideJob(ctx context.Context, in *v1.DecideJobRequest, opts ...grpc.CallOption) (*v1.DecideJobResponse, error)
@@ -344,6 +353,15 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 //   - everything in GetServerInfoRequest.
 //
 // What a caller does not know of an answer stands at DecideJobResponse.
+//
+// The headers of each answer say which engine gave it:
+//
+//	jobpolicy-engine-version   the server's version, as in GetServerInfoResponse
+//	jobpolicy-rules-digest     a digest of the engine's rules: of the answers that it
+//	                           gives to the cases of the conformance kit. Two engines
+//	                           with the same digest decide these cases alike
+//
+// They are for people who want to know why a decision changed. No caller acts on them.
 type PolicyServiceServer interface {
 	// DecideJob decides on one Job.
 	DecideJob(context.Context, *v1.DecideJobRequest) (*v1.DecideJobResponse, error)
