@@ -117,7 +117,9 @@ func New(cfg Config) (*Broadcaster, error) {
 		backlog: newBacklog(),
 	}
 	err := metrics.Register(cfg.Registerer, &b.dropped)
-	b.dropped.WithLabelValues(cfg.Component, dropFull) // Exported as 0 before the first one.
+	for _, reason := range []string{dropFull, dropRefused, dropTries, dropStopped, dropInvalid} {
+		b.dropped.WithLabelValues(cfg.Component, reason) // Exported as 0 before the first one.
+	}
 	return b, err
 }
 

@@ -66,7 +66,9 @@ func NewShared(r prometheus.Registerer) (*Shared, error) {
 		engineErrors: Counter("jobpolicy", "engine_errors_total", "Calls of the engine that failed, by gRPC code.", "code"),
 	}
 	err := errors.Join(m.Queues.register(r), Register(r, &m.engineErrors))
-	m.engineErrors.WithLabelValues(codes.Unavailable.String()) // Exported as 0 before the first error.
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		m.engineErrors.WithLabelValues(code.String()) // Exported as 0 before the first error.
+	}
 	return m, err
 }
 

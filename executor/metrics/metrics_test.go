@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -37,6 +38,17 @@ func TestControllersShareTheirMetrics(t *testing.T) {
 		if got[series] != want {
 			t.Errorf("%s = %v, want %v; there are %v", series, got[series], want, got)
 		}
+	}
+}
+
+// An alert sees a code's first error only if the series was there before, at 0.
+func TestEveryCodeIsExportedBeforeTheFirstError(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	if _, err := NewShared(registry); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := testutil.GatherAndCount(registry, "jobpolicy_engine_errors_total"); err != nil || n != 16 {
+		t.Errorf("%d series (%v), want one for each of the 16 codes of an error", n, err)
 	}
 }
 

@@ -72,16 +72,29 @@ func NewReport(cfg Config) (*Report, error) {
 	r.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Subsystem: "jobpolicy", Name: "shadow_open_differences", Help: "Differences that last.",
 	}, []string{"object", "kind", "rule"})
-	for _, kind := range []string{TypeJob, TypeCronJob, TypeFinishedJob} {
-		r.rests.WithLabelValues(kind, same)
-		r.rests.WithLabelValues(kind, different)
-	}
+	r.exportZeros()
 	for _, c := range []**prometheus.CounterVec{&r.rests, &r.found} {
 		if err := metrics.Register(cfg.Registerer, c); err != nil {
 			return nil, err
 		}
 	}
 	return r, metrics.Register(cfg.Registerer, &r.open)
+}
+
+// exportZeros exports the series that can be foreseen before there is a difference.
+func (r *Report) exportZeros() {
+	for object, kinds := range map[string][]Kind{
+		TypeJob:         {CreatePods, DeletePods, ReleasePods, WriteStatus, Rejected},
+		TypeCronJob:     {CreateJob, DeleteJob, EditCronJob, WriteStatus, Rejected},
+		TypeFinishedJob: {DeleteJob, Rejected},
+	} {
+		r.rests.WithLabelValues(object, same)
+		r.rests.WithLabelValues(object, different)
+		for _, kind := range kinds {
+			r.found.WithLabelValues(object, string(kind), noRule)
+			r.open.WithLabelValues(object, string(kind), noRule)
+		}
+	}
 }
 
 // Results of a comparison.

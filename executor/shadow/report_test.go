@@ -117,10 +117,32 @@ jobpolicy_shadow_comparisons_total{object="job",result="different"} 3
 jobpolicy_shadow_comparisons_total{object="job",result="same"} 1
 # HELP jobpolicy_shadow_differences_total Differences found: steps that the engine would take and the other controller has not, by the rule that decided.
 # TYPE jobpolicy_shadow_differences_total counter
+jobpolicy_shadow_differences_total{kind="create_job",object="cronjob",rule="none"} 0
 jobpolicy_shadow_differences_total{kind="create_pods",object="job",rule="none"} 2
+jobpolicy_shadow_differences_total{kind="delete_job",object="cronjob",rule="none"} 0
+jobpolicy_shadow_differences_total{kind="delete_job",object="finished_job",rule="none"} 0
+jobpolicy_shadow_differences_total{kind="delete_pods",object="job",rule="none"} 0
+jobpolicy_shadow_differences_total{kind="edit_cronjob",object="cronjob",rule="none"} 0
+jobpolicy_shadow_differences_total{kind="rejected",object="cronjob",rule="none"} 0
+jobpolicy_shadow_differences_total{kind="rejected",object="finished_job",rule="none"} 0
+jobpolicy_shadow_differences_total{kind="rejected",object="job",rule="none"} 0
+jobpolicy_shadow_differences_total{kind="release_pods",object="job",rule="none"} 0
+jobpolicy_shadow_differences_total{kind="write_status",object="cronjob",rule="none"} 0
+jobpolicy_shadow_differences_total{kind="write_status",object="job",rule="none"} 0
 # HELP jobpolicy_shadow_open_differences Differences that last.
 # TYPE jobpolicy_shadow_open_differences gauge
+jobpolicy_shadow_open_differences{kind="create_job",object="cronjob",rule="none"} 0
 jobpolicy_shadow_open_differences{kind="create_pods",object="job",rule="none"} 1
+jobpolicy_shadow_open_differences{kind="delete_job",object="cronjob",rule="none"} 0
+jobpolicy_shadow_open_differences{kind="delete_job",object="finished_job",rule="none"} 0
+jobpolicy_shadow_open_differences{kind="delete_pods",object="job",rule="none"} 0
+jobpolicy_shadow_open_differences{kind="edit_cronjob",object="cronjob",rule="none"} 0
+jobpolicy_shadow_open_differences{kind="rejected",object="cronjob",rule="none"} 0
+jobpolicy_shadow_open_differences{kind="rejected",object="finished_job",rule="none"} 0
+jobpolicy_shadow_open_differences{kind="rejected",object="job",rule="none"} 0
+jobpolicy_shadow_open_differences{kind="release_pods",object="job",rule="none"} 0
+jobpolicy_shadow_open_differences{kind="write_status",object="cronjob",rule="none"} 0
+jobpolicy_shadow_open_differences{kind="write_status",object="job",rule="none"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)

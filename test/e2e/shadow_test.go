@@ -62,6 +62,9 @@ func TestAShadowBesideTheBuiltinControllers(t *testing.T) {
 		_, body := get(shadow.url + "/metrics")
 		return counts(body, `jobpolicy_shadow_comparisons_total{object="job",result="same"`, 3) && counts(body, `jobpolicy_shadow_comparisons_total{object="cronjob",result="same"`, 1), body
 	})
+	if missing := missingMetrics(t, shadowOnly, shadow.url); len(missing) > 0 {
+		t.Errorf("an alert asks for %v, which the shadow does not have", missing)
+	}
 	if n := shadow.metric(t, "jobpolicy_shadow_differences_total"); n != 0 {
 		_, page := get(shadow.url + "/debug/differences")
 		t.Errorf("%v differences while the built-in controllers run:\n%s", n, page)

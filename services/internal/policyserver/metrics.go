@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
@@ -94,7 +95,18 @@ func (m *callMetrics) know(services map[string]grpc.ServiceInfo) {
 	for service, info := range services {
 		for _, rpc := range info.Methods {
 			m.known["/"+service+"/"+rpc.Name] = method{service: service, name: rpc.Name}
+			if service == jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName {
+				m.zero(method{service: service, name: rpc.Name})
+			}
 		}
+	}
+}
+
+// zero exports a series for each code before the first call that ends with it: an alert
+// about the growth of a series does not see the call that begins it.
+func (m *callMetrics) zero(called method) {
+	for code := codes.OK; code <= codes.Unauthenticated; code++ {
+		m.handled.WithLabelValues(called.service, called.name, code.String())
 	}
 }
 

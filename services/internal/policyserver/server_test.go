@@ -3,6 +3,7 @@ package policyserver_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -316,19 +317,49 @@ func TestCallsAreCountedByMethodAndCode(t *testing.T) {
 	_ = sendRaw(patient(t), conn, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, make([]byte, 17<<20))
 	_ = sendRaw(patient(t), conn, "/jobpolicy.v1.PolicyService/NoSuchMethod", nil)
 
-	const want = `
-# HELP grpc_server_handled_total Calls completed, by method and gRPC code.
-# TYPE grpc_server_handled_total counter
-grpc_server_handled_total{grpc_code="InvalidArgument",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 2
-grpc_server_handled_total{grpc_code="OK",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 2
-grpc_server_handled_total{grpc_code="ResourceExhausted",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 1
-grpc_server_handled_total{grpc_code="Unimplemented",grpc_method="unknown",grpc_service="unknown"} 1
-`
+	want := map[string]float64{
+		"DecideJob InvalidArgument": 2, "DecideJob OK": 2, "DecideJob ResourceExhausted": 1, "unknown Unimplemented": 1,
+	}
 	testenv.Eventually(t, func() error {
-		return testutil.GatherAndCompare(srv.Registry, strings.NewReader(want), "grpc_server_handled_total")
+		got := handled(t, srv.Registry)
+		maps.DeleteFunc(got, func(_ string, n float64) bool { return n == 0 })
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("calls by method and code (-want +got):\n%s", diff)
+		}
+		return nil
 	})
 	if problems, err := testutil.GatherAndLint(srv.Registry); err != nil || len(problems) > 0 {
 		t.Errorf("metrics lint: %v, %v", problems, err)
+	}
+}
+
+// handled is grpc_server_handled_total by method and code.
+func handled(t *testing.T, r prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "grpc_server_handled_total" { // labels are sorted: code, method, service
+				got[m.GetLabel()[1].GetValue()+" "+m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return got
+}
+
+// An alert sees a code's first call only if the series was there before, at 0.
+func TestEveryMethodAndCodeIsExportedBeforeTheFirstCall(t *testing.T) {
+	got := handled(t, testengine.Start(t, testengine.Config{}).Registry)
+	for _, method := range jobpolicyv1grpc.PolicyService_ServiceDesc.Methods {
+		for code := codes.OK; code <= codes.Unauthenticated; code++ {
+			if n, there := got[method.MethodName+" "+code.String()]; !there || n != 0 {
+				t.Errorf("%s %s: exported %v as %v, want 0", method.MethodName, code, there, n)
+			}
+		}
 	}
 }
 
