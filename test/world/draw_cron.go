@@ -12,42 +12,43 @@ import (
 	"jobpolicy.dev/executor/cronjob"
 )
 
-// A rhythm is a schedule, and about how long thirty of its runs take.
+// A rhythm is a schedule, and how long a world of it lasts: for eight to fifteen runs,
+// or some days.
 type rhythm struct {
 	schedule string
 	lasts    time.Duration
 }
 
 var rhythms = []rhythm{
-	{"* * * * *", 20 * time.Minute},
-	{"* * * * *", 30 * time.Minute},
-	{"*/5 * * * *", 2 * time.Hour},
-	{"@every 90s", 40 * time.Minute},
-	{"@every 25s", 8 * time.Minute},
+	{"* * * * *", 10 * time.Minute},
+	{"* * * * *", 15 * time.Minute},
+	{"*/5 * * * *", time.Hour},
+	{"@every 90s", 20 * time.Minute},
+	{"@every 25s", 4 * time.Minute},
 	{"*/10 1-2 * * *", 4 * time.Hour},
-	{"0 * * * *", 12 * time.Hour},
+	{"0 * * * *", 8 * time.Hour},
 }
 
-// longRhythms take days and weeks of virtual time, and as many seconds of real time.
+// longRhythms take days and weeks of virtual time.
 var longRhythms = []rhythm{
-	{"15 2 * * *", 20 * 24 * time.Hour},
+	{"15 2 * * *", 12 * 24 * time.Hour},
 	{"*/30 1-3 * * *", 50 * time.Hour},
-	{"0 * * * *", 30 * time.Hour},
+	{"0 * * * *", 26 * time.Hour},
 	{"30 6-16/4 * * 1-5", 8 * 24 * time.Hour},
-	{"10,40 8-18 * JAN-DEC MON-FRI", 40 * time.Hour},
+	{"10,40 8-18 * JAN-DEC MON-FRI", 30 * time.Hour},
 }
 
-// clockChanges are times one day before clocks change somewhere.
+// clockChanges are times at which clocks change somewhere, and the end of a month.
 var clockChanges = []struct {
 	zone string
-	eve  time.Time
+	at   time.Time
 }{
-	{"Europe/Berlin", time.Date(2026, 3, 28, 22, 0, 0, 0, time.UTC)},
-	{"Europe/Berlin", time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC)},
-	{"America/New_York", time.Date(2026, 3, 8, 3, 0, 0, 0, time.UTC)},
-	{"America/New_York", time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC)},
-	{"Australia/Lord_Howe", time.Date(2026, 4, 4, 12, 0, 0, 0, time.UTC)},
-	{"Etc/UTC", time.Date(2026, 2, 27, 22, 0, 0, 0, time.UTC)},
+	{"Europe/Berlin", time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC)},
+	{"Europe/Berlin", time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC)},
+	{"America/New_York", time.Date(2026, 3, 8, 7, 0, 0, 0, time.UTC)},
+	{"America/New_York", time.Date(2026, 11, 1, 6, 0, 0, 0, time.UTC)},
+	{"Australia/Lord_Howe", time.Date(2026, 4, 4, 15, 0, 0, 0, time.UTC)},
+	{"Etc/UTC", time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)},
 }
 
 // crons draws one or two CronJobs in a zone whose clocks are about to change, and what
@@ -57,7 +58,8 @@ func (d *drawer) crons() {
 	if d.chance(8) {
 		rhythm = pick(d, longRhythms...)
 	}
-	d.p.begins = change.eve.Add(time.Duration(d.Int64N(int64(3 * time.Hour))))
+	// The clocks change before the end in at least half of the worlds.
+	d.p.begins = change.at.Add(-time.Duration(d.Int64N(int64(min(2*rhythm.lasts, 3*time.Hour)))))
 	d.p.calm = rhythm.lasts
 	d.p.network.longWatches = rhythm.lasts > 4*time.Hour
 	d.p.executor.zone = change.zone

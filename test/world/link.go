@@ -95,7 +95,7 @@ func (l *link) RoundTrip(hr *http.Request) (*http.Response, error) {
 
 // exchange delivers a request and brings back the answer.
 func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error) {
-	resp, err := r.deliver(l.to, l.plan.network.longWatches)
+	resp, err := r.deliver(l.to, l.plan.network.longWatches || l.isCalm())
 	if err != nil {
 		return nil, err
 	}

@@ -69,6 +69,13 @@ func (n *network) end() {
 	n.calm = true
 }
 
+// isCalm reports whether all faults have stopped.
+func (n *network) isCalm() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.calm
+}
+
 // fault is the fault that applies to the request, or nil.
 func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 	n.mu.Lock()
