@@ -98,7 +98,7 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 
 .PHONY: test-cluster
 test-cluster: build build-node build-specs build-telemetry test-images helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
-	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout 30m ./cluster/...
+	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout $(if $(ALL),90m,30m) ./cluster/...
 
 # The images of this machine's architecture: those that the chart names, and the same as the next version's.
 NEXT := v0.0.1-dev

@@ -26,7 +26,7 @@ var long = os.Getenv("JOBPOLICY_TEST_CLUSTER") == "all"
 var top string
 
 // patience bounds the wait for anything.
-const patience = 4 * time.Minute
+const patience = 10 * time.Minute
 
 func TestMain(m *testing.M) {
 	images, err := images()

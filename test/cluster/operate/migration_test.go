@@ -99,7 +99,7 @@ func scaleToNone(ctx context.Context) error {
 }
 
 func executorsGone(ctx context.Context) error {
-	return kubectl(ctx, "-n "+release+" wait --for=delete pod -l app.kubernetes.io/component=executor --timeout=90s")
+	return kubectl(ctx, "-n "+release+" wait --for=delete pod -l app.kubernetes.io/component=executor --timeout=9m")
 }
 
 // killAll stops every executor with SIGKILL: none can prepare for its end, and none is

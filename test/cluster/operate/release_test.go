@@ -177,7 +177,7 @@ func drain(t *testing.T) {
 	defer cancel()
 	drained := make(chan error, 1)
 	go func() {
-		drained <- kubectl(ctx, "drain local --ignore-daemonsets --force --pod-selector=app.kubernetes.io/instance=jobpolicy --timeout=200s")
+		drained <- kubectl(ctx, "drain local --ignore-daemonsets --force --pod-selector=app.kubernetes.io/instance=jobpolicy --timeout=9m")
 	}()
 	uncordon := time.NewTicker(2 * time.Second)
 	defer uncordon.Stop()

@@ -47,7 +47,7 @@ func createCronJob(ctx context.Context, client kubernetes.Interface, cron *batch
 // askForRun makes a CronJob start one run at once, in addition to its schedule.
 func (d *director) askForRun(ctx context.Context, ex *example) error {
 	p := d.progress[ex.name]
-	if ex.cron == nil || p.asked {
+	if ex.cron == nil || !p.created || p.asked {
 		return nil
 	}
 	p.asked = true

@@ -82,7 +82,7 @@ func TestCronJobIsAskedForOneRun(t *testing.T) {
 	t.Parallel()
 	cron := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "hello", Namespace: namespace}}
 	ex := &example{name: "cronjob", run: "hello-run", cron: cron, job: runOf(cron, "hello-run")}
-	client := fake.NewClientset(cron)
+	client := fake.NewClientset()
 	var said []string
 	d := newDirector(newObserver("", []*example{ex}), client, func(command string) { said = append(said, command) })
 	for range 2 {

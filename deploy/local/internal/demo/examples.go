@@ -97,21 +97,12 @@ func shareDirectories(examples []*example) {
 	}
 }
 
-// apply creates the CronJobs, and the Jobs that wait for no other.
-func apply(ctx context.Context, client kubernetes.Interface, examples []*example) error {
-	for _, ex := range examples {
-		var err error
-		switch {
-		case ex.cron != nil:
-			err = createCronJob(ctx, client, ex.cron)
-		case ex.adopts == "":
-			err = createJob(ctx, client, ex.job)
-		}
-		if err != nil {
-			return err
-		}
+// create creates the example's CronJob or Job.
+func (ex *example) create(ctx context.Context, client kubernetes.Interface) error {
+	if ex.cron != nil {
+		return createCronJob(ctx, client, ex.cron)
 	}
-	return nil
+	return createJob(ctx, client, ex.job)
 }
 
 func createJob(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {

@@ -100,12 +100,14 @@ type director struct {
 	client kubernetes.Interface
 	// say is called with the command of each step.
 	say func(command string)
+	// atOnce is how many Jobs may run at once; 0: all. Those that wait are created in order.
+	atOnce int
 	// progress is how far each example is, by its name.
 	progress map[string]progress
 }
 
 type progress struct {
-	// created: the Job that had to wait for another one is created.
+	// created: the Job or CronJob is created.
 	created bool
 	// asked: the CronJob was asked for a run.
 	asked bool
@@ -122,6 +124,9 @@ func newDirector(obs *observer, client kubernetes.Interface, say func(string)) *
 // direct takes at most one step of each script: the next step depends on the effect of
 // this one.
 func (d *director) direct(ctx context.Context) error {
+	if err := d.createNext(ctx); err != nil {
+		return err
+	}
 	for _, ex := range d.obs.examples {
 		if err := d.createLate(ctx, ex); err != nil {
 			return err
@@ -132,6 +137,32 @@ func (d *director) direct(ctx context.Context) error {
 		if err := d.step(ctx, ex); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// createNext creates the Jobs that wait for no other one, as many as may run at once.
+func (d *director) createNext(ctx context.Context) error {
+	running := 0
+	for i, row := range d.obs.rows() {
+		if d.progress[d.obs.examples[i].name].created && !row.ended {
+			running++
+		}
+	}
+	for _, ex := range d.obs.examples {
+		p := d.progress[ex.name]
+		if ex.adopts != "" || p.created {
+			continue
+		}
+		if d.atOnce > 0 && running >= d.atOnce {
+			return nil
+		}
+		if err := ex.create(ctx, d.client); err != nil {
+			return err
+		}
+		p.created = true
+		d.progress[ex.name] = p
+		running++
 	}
 	return nil
 }

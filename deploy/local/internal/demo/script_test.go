@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -29,7 +30,7 @@ func TestStepsAreTakenOneByOne(t *testing.T) {
 	}}
 	o := newObserver("", []*example{ex})
 	var said []string
-	d := newDirector(o, fake.NewClientset(readyJob(1, 2, 2)), func(command string) { said = append(said, command) })
+	d := newDirector(o, fake.NewClientset(), func(command string) { said = append(said, command) })
 	steps := []struct {
 		seen *batchv1.Job
 		want []int // the parallelism of the patches so far
@@ -53,6 +54,59 @@ func TestStepsAreTakenOneByOne(t *testing.T) {
 		if diff := cmp.Diff(want, said); diff != "" {
 			t.Errorf("steps after %d (-want +got):\n%s", i, diff)
 		}
+	}
+}
+
+// A Job that waits is created when one that runs has ended, in the order of the examples.
+func TestSoManyJobsRunAtOnce(t *testing.T) {
+	t.Parallel()
+	named := func(name string) *batchv1.Job {
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+	}
+	var examples []*example
+	for _, name := range []string{"a", "b", "c", "d"} {
+		examples = append(examples, &example{name: name, job: named(name)})
+	}
+	cases := map[string]struct {
+		atOnce      int
+		first, then []string
+	}{
+		"all":           {0, []string{"a", "b", "c", "d"}, []string{"a", "b", "c", "d"}},
+		"two":           {2, []string{"a", "b"}, []string{"a", "b", "c"}},
+		"one at a time": {1, []string{"a"}, []string{"a", "b"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, client := newObserver("", examples), fake.NewClientset()
+			d := newDirector(o, client, func(string) {})
+			d.atOnce = tc.atOnce
+			created := func() (names []string) {
+				t.Helper()
+				for range 2 { // the second time changes nothing
+					if err := d.direct(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				list, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range list.Items {
+					names = append(names, list.Items[i].Name)
+				}
+				return names
+			}
+			if diff := cmp.Diff(tc.first, created()); diff != "" {
+				t.Errorf("Jobs at first (-want +got):\n%s", diff)
+			}
+			ended := named(tc.first[len(tc.first)-1])
+			ended.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+			o.sawJob(ended, true)
+			if diff := cmp.Diff(tc.then, created()); diff != "" {
+				t.Errorf("Jobs when %s has ended (-want +got):\n%s", ended.Name, diff)
+			}
+		})
 	}
 }
 

@@ -30,12 +30,8 @@ func (o *observer) rows() []row {
 
 func rowOf(ex *example, past history, said string) row {
 	r := row{name: ex.name, mode: ex.mode(ex.job), condition: "-", reason: said}
-	if past.job == nil && ex.cron != nil {
-		r.reason = "(comes when it is asked for)"
-		return r
-	}
 	if past.job == nil {
-		r.reason = "(comes when " + ex.adopts + " is gone)"
+		r.reason = ex.waitsFor()
 		return r
 	}
 	if past.gone {
@@ -51,6 +47,17 @@ func rowOf(ex *example, past history, said string) row {
 		r.ended, r.reason = true, "(not asked: managed by "+*by+")"
 	}
 	return r
+}
+
+// waitsFor says why the Job is not there yet.
+func (ex *example) waitsFor() string {
+	switch {
+	case ex.cron != nil:
+		return "(comes when it is asked for)"
+	case ex.adopts != "":
+		return "(comes when " + ex.adopts + " is gone)"
+	}
+	return "(comes when others have ended)"
 }
 
 // mode describes the kind of Job, and for a run of a CronJob when that is due.
