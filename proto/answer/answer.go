@@ -1,8 +1,12 @@
-// Package answer checks what every caller of the engine has to check before it carries
-// a decision out.
+// Package answer is what every caller of the engine needs around an answer.
+//
+// Decide asks about a Job, with the active pods if need be, and checks the answer.
+// Check is the check alone. NewPods lists the pods to create, Next says when to ask
+// again, and Finished whether a Job is over.
 package answer
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,7 +44,8 @@ var decisions = unknown.NewFinder(
 )
 
 // Check returns an error for a decision of which nothing may be carried out: it belongs
-// to another request, or has something that this version of the contract does not know.
+// to another request, has something that this version of the contract does not know, or
+// creates or deletes pods although the request leaves that for later.
 func Check(request Request, decision Decision) error {
 	disposition := decision.GetDisposition()
 	switch {
@@ -52,7 +57,28 @@ func Check(request Request, decision Decision) error {
 	if found := decisions.Find(decision); found != nil {
 		return fmt.Errorf("%s %s", found.Path, found.What)
 	}
+	req, isJob := request.(*jobpolicyv1.DecideJobRequest)
+	d, _ := any(decision).(*jobpolicyv1.DecideJobResponse)
+	switch {
+	case !isJob:
+		return nil
+	case d.GetCreate() != nil && deferred(req, jobpolicyv1.Step_STEP_CREATE_PODS):
+		return errors.New("create is set, although the request leaves the creation of pods for later")
+	case len(d.GetDelete()) > 0 && deferred(req, jobpolicyv1.Step_STEP_DELETE_PODS):
+		return errors.New("delete is set, although the request leaves the deletion of pods for later")
+	}
 	return nil
+}
+
+// deferred reports whether a request leaves a step for later. An engine that is older
+// than the step ignores that.
+func deferred(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) bool {
+	for _, d := range req.GetDeferrals() {
+		if d.GetStep() == step && d.GetUntil().AsTime().After(req.GetNow().AsTime()) {
+			return true
+		}
+	}
+	return false
 }
 
 // Next returns when to ask again if nothing changes, after a decision of DecideJob was
@@ -67,4 +93,12 @@ func Next(decision *jobpolicyv1.DecideJobResponse, now time.Time) time.Time {
 		return time.Time{}
 	}
 	return decision.GetRequeueTime().AsTime()
+}
+
+// Earlier returns the earlier of two times of Next.
+func Earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -10,13 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine/snapshot"
 	"jobpolicy.dev/proto/answer"
@@ -33,7 +32,8 @@ func main() {
 	j := load(*file)
 	conn, err := jobpolicyv1grpc.Dial(*engine, *certificates)
 	check(err)
-	c := &controller{engine: jobpolicyv1grpc.NewPolicyServiceClient(conn), job: j, processes: map[string]*os.Process{}, ends: make(chan func())}
+	engineClient := jobpolicyv1grpc.NewPolicyServiceClient(conn)
+	c := &controller{ask: jobpolicyv1grpc.Asker(engineClient), job: j, processes: map[string]*os.Process{}, ends: make(chan func())}
 	check(c.run(context.Background()))
 	fmt.Println("the Job is", j.outcome())
 }
@@ -51,6 +51,7 @@ const (
 // a transaction.
 type job struct {
 	file    string
+	UID     string // No other Job ever has it.
 	Command []string
 	Spec    message[*jobpolicyv1.JobSpec]
 	Status  message[*jobpolicyv1.JobStatus]
@@ -69,11 +70,10 @@ type task struct {
 
 // A controller runs one Job.
 type controller struct {
-	engine    jobpolicyv1grpc.PolicyServiceClient
+	ask       answer.Ask
 	job       *job
 	processes map[string]*os.Process
 	ends      chan func() // Each takes in that a process has ended.
-	asked     int
 }
 
 // run runs the Job to its end: count, ask, carry out, wait.
@@ -84,7 +84,7 @@ func (c *controller) run(ctx context.Context) error {
 		}
 	}
 	for c.job.outcome() == "" {
-		decision, err := c.decide(ctx, false)
+		decision, err := answer.Decide(ctx, c.ask, c.request)
 		if err != nil { // Nothing is lost: the processes run on.
 			fmt.Println("ask again:", err)
 			c.wait(time.Now().Add(time.Second))
@@ -94,35 +94,19 @@ func (c *controller) run(ctx context.Context) error {
 		if err := c.carryOut(decision); err != nil {
 			return err
 		}
-		if c.job.outcome() == "" && decision.GetFollowUp() != jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE {
-			c.wait(decision.GetRequeueTime().AsTime())
+		if next := answer.Next(decision, time.Now()); c.job.outcome() == "" {
+			c.wait(next)
 		}
 	}
 	return nil
 }
 
-// decide asks the engine; once more if it has to know the running tasks.
-func (c *controller) decide(ctx context.Context, active bool) (*jobpolicyv1.DecideJobResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	c.asked++
+// request counts the tasks. active: the running ones are listed, too.
+func (c *controller) request(active bool) (*jobpolicyv1.DecideJobRequest, error) {
 	request := snapshot.Request(c.job.Spec.m, c.job.Status.m, c.job.pods(), snapshot.Options{ActivePods: active})
-	request.RequestId, request.Now = strconv.Itoa(c.asked), timestamppb.Now()
-	request.Job = &jobpolicyv1.JobRef{Uid: []byte("job"), Name: "job"}
+	request.Job = &jobpolicyv1.JobRef{Uid: []byte(c.job.UID), Name: "job"}
 	request.Settings = &jobpolicyv1.Settings{AtomicRelease: true, PodNoun: "task"}
-	decision, err := c.engine.DecideJob(ctx, request)
-	if err == nil {
-		err = answer.Check(request, decision)
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case decision.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE && !active:
-		return c.decide(ctx, true)
-	case decision.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY, decision.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED:
-		return decision, nil
-	}
-	return nil, fmt.Errorf("no way to carry out %s", decision.GetDisposition())
+	return request, nil
 }
 
 // carryOut writes what is decided in one transaction, and then makes it so.
@@ -156,25 +140,11 @@ func (c *controller) carryOut(decision *jobpolicyv1.DecideJobResponse) error {
 
 // create adds tasks, to be started once the file says that they are there.
 func (j *job) create(create *jobpolicyv1.CreatePods) {
-	add := func(index *int32) *task {
-		t := &task{Phase: pending, Tracked: true, Created: time.Now(), Index: index}
-		j.Tasks[fmt.Sprintf("task-%d", len(j.Tasks))] = t
-		return t
-	}
-	if create.GetIndexes() == nil {
-		for range create.GetCount() {
-			add(nil)
+	for _, p := range answer.NewPods(create) {
+		j.Tasks[fmt.Sprintf("task-%d", len(j.Tasks))] = &task{
+			Phase: pending, Tracked: true, Created: time.Now(),
+			Index: p.Index, Failures: p.Failures, Ignored: p.IgnoredFailures,
 		}
-	}
-	byIndex := map[int32]*task{}
-	for _, r := range create.GetIndexes().GetRanges() {
-		for index := r.GetFirst(); index <= r.GetLast(); index++ {
-			byIndex[index] = add(&index)
-		}
-	}
-	for _, counts := range create.GetFailureCounts() {
-		t := byIndex[counts.GetIndex()]
-		t.Failures, t.Ignored = counts.GetFailures(), counts.GetIgnoredFailures()
 	}
 }
 
@@ -198,16 +168,16 @@ func (c *controller) start(name string, t *task) {
 	}()
 }
 
-// wait waits for the end of a process, or until a time in the future.
+// wait waits for the end of a process, or until a time; zero: never.
 func (c *controller) wait(until time.Time) {
-	var timer <-chan time.Time
-	if until.After(time.Unix(0, 0)) {
-		timer = time.After(time.Until(until))
+	var due <-chan time.Time
+	if !until.IsZero() {
+		due = time.After(time.Until(until))
 	}
 	select {
 	case takeIn := <-c.ends:
 		takeIn()
-	case <-timer:
+	case <-due:
 	}
 }
 
@@ -234,14 +204,7 @@ func (j *job) pods() (pods []snapshot.Pod) {
 }
 
 // outcome is Complete or Failed, or nothing before the Job has ended.
-func (j *job) outcome() string {
-	for _, c := range j.Status.m.GetConditions() {
-		if c.GetType() == "Complete" || c.GetType() == "Failed" {
-			return c.GetType()
-		}
-	}
-	return ""
-}
+func (j *job) outcome() string { return answer.Finished(j.Status.m).GetType() }
 
 func check(err error) {
 	if err != nil {
@@ -258,6 +221,9 @@ func load(file string) *job {
 	check(json.Unmarshal(data, j))
 	if len(j.Command) == 0 {
 		check(errors.New("the file of the Job has no command"))
+	}
+	if j.UID == "" { // The Job is new. The first transaction writes it.
+		j.UID = rand.Text()
 	}
 	return j
 }

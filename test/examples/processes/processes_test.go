@@ -84,12 +84,19 @@ func TestKilled(t *testing.T) {
 	}
 	_ = first.Process.Kill()
 	_ = first.Wait()
+	var before, file struct {
+		UID   string
+		Tasks map[string]task
+	}
+	read(t, filepath.Join(dir, "job.json"), &before)
 	write(t, filepath.Join(dir, "go"), "")
 	if out, err := w.program(t, dir).CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "the Job is Complete\n") {
 		t.Fatalf("%v, printed:\n%s", err, out)
 	}
-	var file struct{ Tasks map[string]task }
 	read(t, filepath.Join(dir, "job.json"), &file)
+	if len(file.UID) < 20 || file.UID != before.UID {
+		t.Errorf("the UID is %q, was %q; want the same long one", file.UID, before.UID)
+	}
 	var ended, lost int
 	for name, task := range file.Tasks {
 		if task.Tracked {

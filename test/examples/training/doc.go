@@ -19,7 +19,6 @@
 //	  failurePolicy: {maxRestarts: 3, failReasons: [PodFailurePolicy]}
 //	  successPolicy: {groups: [leader]}
 //
-// The program is a loop: read, ask, carry out, wait. It reads everything anew each
-// time and keeps nothing that it needs, so it may be killed at any time. Only one may
-// run.
+// The program reads everything anew each time, so it may be killed at any time.
+// Package podjob asks the engine and carries decisions out. Only one program may run.
 package main

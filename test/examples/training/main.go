@@ -1,33 +1,26 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"slices"
-	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"jobpolicy.dev/engine/snapshot"
-	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/podjob"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
@@ -44,56 +37,23 @@ func main() {
 	config.QPS, config.Burst = 50, 100
 	conn, err := jobpolicyv1grpc.Dial(*engine, *certificates)
 	check(err)
-	objects := dynamic.NewForConfigOrDie(config)
+	objects, pods := dynamic.NewForConfigOrDie(config), kubernetes.NewForConfigOrDie(config).CoreV1()
+	policy := jobpolicyv1grpc.NewPolicyServiceClient(conn)
+	settings := &jobpolicyv1.Settings{PodFailureBackoff: durationpb.New(*retryDelay)}
 	c := &controller{
-		engine:      jobpolicyv1grpc.NewPolicyServiceClient(conn),
-		settings:    &jobpolicyv1.Settings{PodFailureBackoff: durationpb.New(*retryDelay)},
-		trainings:   objects.Resource(resource),
-		client:      kubernetes.NewForConfigOrDie(config),
-		createAfter: map[types.UID]time.Time{},
+		trainings: objects.Resource(resource),
+		pods:      pods,
+		policy:    policy,
+		groups:    &podjob.Controller{Ask: jobpolicyv1grpc.Asker(policy), Pods: pods, Settings: settings, Event: logEvent},
 	}
-	changes := watch(objects)
-	for {
-		next, err := c.reconcile(context.Background())
-		if err != nil {
-			log.Println(err)
-			next = time.Now().Add(time.Second)
-		}
-		select {
-		case <-changes:
-		case <-time.After(time.Until(next)):
-		}
-	}
-}
-
-// watch returns a channel that has something in it after any Training or pod changed.
-func watch(objects dynamic.Interface) <-chan struct{} {
-	changes := make(chan struct{}, 1)
-	changed := func() {
-		select {
-		case changes <- struct{}{}:
-		default:
-		}
-	}
-	informers := dynamicinformer.NewDynamicSharedInformerFactory(objects, 0)
-	for _, r := range []schema.GroupVersionResource{resource, corev1.SchemeGroupVersion.WithResource("pods")} {
-		_, err := informers.ForResource(r).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }, DeleteFunc: func(any) { changed() },
-		})
-		check(err)
-	}
-	informers.Start(nil)
-	return changes
+	check(podjob.Run(context.Background(), objects, c.reconcile, resource))
 }
 
 type controller struct {
-	engine    jobpolicyv1grpc.PolicyServiceClient
-	settings  *jobpolicyv1.Settings
 	trainings dynamic.NamespaceableResourceInterface
-	client    kubernetes.Interface
-	// createAfter is when pods may be created again of a Training of which one was refused.
-	createAfter map[types.UID]time.Time
-	asked       int
+	pods      corev1client.PodsGetter
+	policy    jobpolicyv1grpc.PolicyServiceClient
+	groups    *podjob.Controller
 }
 
 // reconcile brings every Training one step forward, and returns when to do so again if
@@ -105,17 +65,11 @@ func (c *controller) reconcile(ctx context.Context) (next time.Time, err error) 
 	if err != nil {
 		return next, err
 	}
-	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: labelAttempt})
+	pods, err := c.pods.Pods("").List(ctx, metav1.ListOptions{LabelSelector: labelAttempt})
 	if err != nil {
 		return next, err
 	}
-	next = time.Now().Add(time.Minute)
-	owned := map[types.UID][]corev1.Pod{}
-	for _, pod := range pods.Items {
-		if owner := metav1.GetControllerOf(&pod); owner != nil && owner.Kind == kind.Kind {
-			owned[owner.UID] = append(owned[owner.UID], pod)
-		}
-	}
+	owned := podjob.ByOwner(pods.Items, kind)
 	for _, object := range trainings.Items {
 		t := &Training{}
 		check(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, t))
@@ -127,13 +81,11 @@ func (c *controller) reconcile(ctx context.Context) (next time.Time, err error) 
 			log.Println(t.Namespace, t.Name, err)
 			again = time.Now().Add(time.Second)
 		}
-		if !again.IsZero() && again.Before(next) {
-			next = again
-		}
+		next = answer.Earlier(next, again)
 		delete(owned, t.UID)
 	}
 	for _, pods := range owned { // Their Training is gone.
-		err = cmp.Or(c.remove(ctx, pods), err)
+		err = cmp.Or(c.groups.Remove(ctx, pods), err)
 	}
 	return next, err
 }
@@ -149,19 +101,23 @@ func (c *controller) advance(ctx context.Context, t *Training, pods []corev1.Pod
 		groups[pod.Labels[labelGroup]] = append(groups[pod.Labels[labelGroup]], pod)
 	}
 	if len(stale) > 0 { // The next attempt begins when the pods of the last one are gone.
-		return next, c.remove(ctx, stale)
+		return next, c.groups.Remove(ctx, stale)
 	}
 	if over, err := c.judge(ctx, t); err != nil || over {
 		return next, err
 	}
 	for i, g := range t.Spec.Groups {
-		again, err := c.step(ctx, t, g.Name, t.job(i), groups[g.Name])
+		again, err := c.groups.Step(ctx, podjob.Group{
+			Owner: *metav1.NewControllerRef(t, kind), Job: t.job(i), Pods: groups[g.Name],
+			WriteStatus: func(ctx context.Context, status batchv1.JobStatus) error {
+				t.Status.Groups[g.Name] = status
+				return c.write(ctx, t)
+			},
+		})
 		if err != nil {
 			return next, fmt.Errorf("group %s: %w", g.Name, err)
 		}
-		if next.IsZero() || !again.IsZero() && again.Before(next) {
-			next = again
-		}
+		next = answer.Earlier(next, again)
 	}
 	return next, nil
 }
@@ -176,8 +132,8 @@ func (c *controller) judge(ctx context.Context, t *Training) (over bool, err err
 		t.fail(group, failure)
 		return true, c.write(ctx, t)
 	}
-	match, err := c.engine.MatchSuccessPolicy(ctx, &jobpolicyv1.MatchSuccessPolicyRequest{
-		Policy: t.successPolicy(), Completions: int32(len(t.Spec.Groups)), SucceededIndexes: succeeded,
+	match, err := c.policy.MatchSuccessPolicy(ctx, &jobpolicyv1.MatchSuccessPolicyRequest{
+		Policy: t.successPolicy(), Completions: int32(len(t.Spec.Groups)), SucceededIndexes: answer.Indexes(succeeded...),
 	})
 	if err != nil || match.RuleIndex == nil {
 		return false, err
@@ -186,89 +142,21 @@ func (c *controller) judge(ctx context.Context, t *Training) (over bool, err err
 	return true, c.write(ctx, t)
 }
 
-// step asks the engine about a group, and carries the decision out in the contract's
-// order. It stops at the first error: the next one begins with what is true then.
-func (c *controller) step(ctx context.Context, t *Training, group string, job *batchv1.Job, pods []corev1.Pod) (again time.Time, err error) {
-	status, err := wire.JobStatus(&job.Status)
+// write writes the status, unless somebody else has written the Training meanwhile.
+func (c *controller) write(ctx context.Context, t *Training) error {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
 	if err != nil {
-		return again, err
+		return err
 	}
-	decision, err := c.decide(ctx, job, status, pods, false)
-	if err != nil {
-		return again, err
+	written, err := c.trainings.Namespace(t.Namespace).UpdateStatus(ctx, &unstructured.Unstructured{Object: object}, metav1.UpdateOptions{})
+	if err == nil {
+		t.ResourceVersion = written.GetResourceVersion()
 	}
-	for _, p := range wire.NewPods(job, decision.GetCreate()) {
-		if err := c.create(ctx, t, p.From(job), cmp.Or(decision.GetStatus(), status)); err != nil {
-			return again, err
-		}
-	}
-	for _, d := range decision.GetDelete() {
-		if err := c.delete(ctx, find(pods, d.GetUid()), d.GetReleaseFirst()); err != nil {
-			return again, err
-		}
-	}
-	if decision.GetStatus() != nil {
-		if t.Status.Groups[group], err = wire.APIStatus(decision.GetStatus()); err != nil {
-			return again, err
-		}
-		if err := c.write(ctx, t); err != nil {
-			return again, err
-		}
-	}
-	for _, uid := range decision.GetRelease() {
-		if err := c.release(ctx, find(pods, uid)); err != nil {
-			return again, err
-		}
-	}
-	for _, event := range decision.GetEvents() {
-		log.Println(job.Namespace, job.Name, event.GetReason(), event.GetMessage())
-	}
-	return answer.Next(decision, time.Now()), nil
+	return err
 }
 
-// decide asks the engine; once more if it has to know which pods are active.
-func (c *controller) decide(ctx context.Context, job *batchv1.Job, status *jobpolicyv1.JobStatus, pods []corev1.Pod, active bool) (*jobpolicyv1.DecideJobResponse, error) {
-	spec, err := wire.JobSpec(job)
-	if err != nil {
-		return nil, err
-	}
-	facts := make([]snapshot.Pod, len(pods))
-	for i := range pods {
-		pod, err := wire.Pod(&pods[i])
-		if err != nil {
-			return nil, err
-		}
-		facts[i] = snapshot.Pod(pod)
-	}
-	c.asked++
-	request := snapshot.Request(spec, status, facts, snapshot.Options{ActivePods: active})
-	request.RequestId, request.Now, request.Settings = strconv.Itoa(c.asked), timestamppb.Now(), c.settings
-	request.Job = &jobpolicyv1.JobRef{Uid: []byte(string(job.UID) + job.Spec.Template.Labels[labelGroup]), Namespace: job.Namespace, Name: job.Name}
-	request.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(c.createAfter[job.UID])}}
-	decision, err := c.engine.DecideJob(ctx, request)
-	if err != nil {
-		return nil, err
-	}
-	if err := answer.Check(request, decision); err != nil {
-		return nil, err
-	}
-	switch decision.GetDisposition() {
-	case jobpolicyv1.Disposition_DISPOSITION_APPLY, jobpolicyv1.Disposition_DISPOSITION_SETTLED:
-		return decision, nil
-	case jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE:
-		if !active {
-			return c.decide(ctx, job, status, pods, true)
-		}
-	}
-	return nil, fmt.Errorf("no way to carry out %s", decision.GetDisposition())
-}
-
-// find finds a pod by its UID. The engine names only pods that it was told of.
-func find(pods []corev1.Pod, uid []byte) *corev1.Pod {
-	return &pods[slices.IndexFunc(pods, func(pod corev1.Pod) bool {
-		its, err := wire.UIDBytes(pod.UID)
-		return err == nil && bytes.Equal(its, uid)
-	})]
+func logEvent(group *batchv1.Job, event *jobpolicyv1.JobEvent) {
+	log.Println(group.Namespace, group.Name, event.GetReason(), event.GetMessage())
 }
 
 func check(err error) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -59,9 +60,8 @@ func (t *Training) attempt() string { return strconv.Itoa(int(t.Status.Restarts)
 func (t *Training) job(i int) *batchv1.Job {
 	g := t.Spec.Groups[i]
 	job := &batchv1.Job{ObjectMeta: t.ObjectMeta, Spec: *g.Job.DeepCopy(), Status: t.Status.Groups[g.Name]}
-	job.Name = t.Name + "-" + g.Name
+	job.Name = t.Name + "-" + g.Name + "-" + t.attempt()
 	job.Spec.Suspend = new(t.Status.Phase != "")
-	job.Spec.TTLSecondsAfterFinished = nil // The group stays as long as the Training.
 	labels := map[string]string{labelGroup: g.Name, labelAttempt: t.attempt()}
 	maps.Copy(labels, job.Spec.Template.Labels)
 	job.Spec.Template.Labels = labels
@@ -70,15 +70,14 @@ func (t *Training) job(i int) *batchv1.Job {
 
 // ends returns how the groups have ended so far: the positions of those that have
 // succeeded, and the first that has failed, if any.
-func (t *Training) ends() (succeeded *jobpolicyv1.IndexSet, failed string, end *batchv1.JobCondition) {
-	succeeded = &jobpolicyv1.IndexSet{}
+func (t *Training) ends() (succeeded []int32, failed string, end *batchv1.JobCondition) {
 	for i, g := range t.Spec.Groups {
 		switch end := wire.FinishedCondition(t.job(i)); {
 		case end == nil:
 		case end.Type == batchv1.JobFailed:
 			return nil, g.Name, end
 		default:
-			succeeded.Ranges = append(succeeded.Ranges, &jobpolicyv1.IndexRange{First: int32(i), Last: int32(i)})
+			succeeded = append(succeeded, int32(i))
 		}
 	}
 	return succeeded, "", nil
@@ -99,11 +98,13 @@ func (t *Training) fail(group string, end *batchv1.JobCondition) {
 
 // successPolicy is the Training's own, with the positions of groups as indexes.
 func (t *Training) successPolicy() *jobpolicyv1.SuccessPolicy {
-	rule := &jobpolicyv1.SuccessPolicyRule{SucceededIndexes: &jobpolicyv1.IndexSet{}, SucceededCount: t.Spec.SuccessPolicy.Count}
+	var matter []int32
 	for i, g := range t.Spec.Groups {
 		if names := t.Spec.SuccessPolicy.Groups; names == nil || slices.Contains(names, g.Name) {
-			rule.SucceededIndexes.Ranges = append(rule.SucceededIndexes.Ranges, &jobpolicyv1.IndexRange{First: int32(i), Last: int32(i)})
+			matter = append(matter, int32(i))
 		}
 	}
-	return &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{rule}}
+	return &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{
+		{SucceededIndexes: answer.Indexes(matter...), SucceededCount: t.Spec.SuccessPolicy.Count},
+	}}
 }

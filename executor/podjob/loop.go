@@ -1,0 +1,70 @@
+package podjob
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+// retryAfter is how long Run waits after an error.
+const retryAfter = time.Second
+
+// Run calls reconcile whenever an object of one of the resources or a pod has changed,
+// and at the time that the last call returned, until ctx is done. It is for small
+// controllers, which look at everything each time. reconcile never runs twice at once.
+func Run(ctx context.Context, client dynamic.Interface, reconcile func(context.Context) (next time.Time, err error), resources ...schema.GroupVersionResource) error {
+	changes := make(chan struct{}, 1)
+	changed := func() {
+		select {
+		case changes <- struct{}{}:
+		default:
+		}
+	}
+	informers := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+	for _, resource := range append(resources, corev1.SchemeGroupVersion.WithResource("pods")) {
+		_, err := informers.ForResource(resource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }, DeleteFunc: func(any) { changed() },
+		})
+		if err != nil {
+			return err
+		}
+	}
+	informers.Start(ctx.Done())
+	for ctx.Err() == nil {
+		next, err := reconcile(ctx)
+		if err != nil {
+			slog.Error("reconcile", slog.Any("error", err), slog.Duration("retryAfter", retryAfter))
+			next = time.Now().Add(retryAfter)
+		}
+		var due <-chan time.Time // Never, if next is zero.
+		if !next.IsZero() {
+			due = time.After(time.Until(next))
+		}
+		select {
+		case <-changes:
+		case <-due:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// ByOwner sorts pods by the UID of their controller, and leaves out those that no object
+// of the kind controls.
+func ByOwner(pods []corev1.Pod, kind schema.GroupVersionKind) map[types.UID][]corev1.Pod {
+	owned := map[types.UID][]corev1.Pod{}
+	for _, pod := range pods {
+		if owner := metav1.GetControllerOf(&pod); owner != nil && owner.Kind == kind.Kind && owner.APIVersion == kind.GroupVersion().String() {
+			owned[owner.UID] = append(owned[owner.UID], pod)
+		}
+	}
+	return owned
+}

@@ -1,0 +1,194 @@
+package podjob
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/answer"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const (
+	// createBackoff is how long no pod of a group is created after a creation failed.
+	createBackoff = 10 * time.Second
+	// maxRows is a little less than the contract's limit, as the tracker may list more.
+	maxRows = 99_000
+)
+
+// A Controller carries out what an engine decides about groups. It is safe for
+// concurrent use, for different groups.
+type Controller struct {
+	Ask  answer.Ask
+	Pods corev1client.PodsGetter
+	// Settings of all requests; nil: every default.
+	Settings *jobpolicyv1.Settings
+	// Event gets the events on a group; nil: nobody does.
+	Event func(group *batchv1.Job, event *jobpolicyv1.JobEvent)
+
+	createAfter sync.Map // Times, by the UID of a group of which a pod was not created.
+}
+
+// A Group is a group of pods that run as a Job.
+type Group struct {
+	// Owner is the reference of each pod to its controller.
+	Owner metav1.OwnerReference
+	// Job has the group's namespace, name and spec, and its status as last written. The
+	// owner has no other group of that name, and never has one again. Its time to live
+	// is not heeded: the owner decides how long the group stays.
+	Job *batchv1.Job
+	// Pods are all pods of the group, finished ones included.
+	Pods []corev1.Pod
+	// WriteStatus writes the group's next status durably. It fails if somebody else has
+	// changed the object since Job was read.
+	WriteStatus func(context.Context, batchv1.JobStatus) error
+}
+
+// Step brings a group one step forward. next is when to call it again if neither a pod
+// nor the object changes; zero: only then.
+func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err error) {
+	decision, err := answer.Decide(ctx, c.Ask, func(activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
+		return c.request(g, activePods)
+	})
+	if err != nil {
+		return next, err
+	}
+	if err := c.create(ctx, g, decision.GetCreate()); err != nil {
+		return next, err
+	}
+	for _, d := range decision.GetDelete() {
+		if err := c.each(g, d.GetUid(), func(pod *corev1.Pod) error { return c.delete(ctx, pod, d.GetReleaseFirst()) }); err != nil {
+			return next, err
+		}
+	}
+	written, err := g.write(ctx, decision.GetStatus())
+	if err != nil {
+		return next, err
+	}
+	for _, uid := range decision.GetRelease() {
+		if err := c.each(g, uid, func(pod *corev1.Pod) error { return c.release(ctx, pod) }); err != nil {
+			return next, err
+		}
+	}
+	for _, event := range decision.GetEvents() {
+		if c.Event != nil {
+			c.Event(g.Job, event)
+		}
+	}
+	if !written && decision.GetCreate() == nil && len(decision.GetDelete())+len(decision.GetRelease()) == 0 {
+		decision.FollowUp = jobpolicyv1.FollowUp_FOLLOW_UP_NONE // The next decision would be the same.
+	}
+	return answer.Next(decision, time.Now()), nil
+}
+
+// write writes a status that differs from the group's, and reports whether it did.
+func (g *Group) write(ctx context.Context, decided *jobpolicyv1.JobStatus) (written bool, err error) {
+	if decided == nil {
+		return false, nil
+	}
+	status, err := wire.APIStatus(decided)
+	if err != nil {
+		return false, err
+	}
+	wire.KeepUndecided(&status, &g.Job.Status)
+	if wire.SameStatus(&status, &g.Job.Status) {
+		return false, nil
+	}
+	return true, g.WriteStatus(ctx, status)
+}
+
+// uid identifies the group: those of one owner differ by their names.
+func (g *Group) uid() [16]byte {
+	sum := sha256.Sum256([]byte(string(g.Owner.UID) + "/" + g.Job.Name))
+	return [16]byte(sum[:16])
+}
+
+func (c *Controller) request(g Group, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
+	spec, err := wire.JobSpec(g.Job)
+	if err != nil {
+		return nil, err
+	}
+	spec.TtlSecondsAfterFinished = nil
+	status, err := wire.JobStatus(&g.Job.Status)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	question := tracker.Question{Uncounted: g.Job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows}
+	if activePods {
+		question.ActiveRows = maxRows
+	}
+	view, err := g.tracker().View(question)
+	if err != nil {
+		return nil, err
+	}
+	uid := g.uid()
+	req := &jobpolicyv1.DecideJobRequest{
+		Now: timestamppb.New(now), Settings: c.Settings, Spec: spec, Status: status,
+		Job:  &jobpolicyv1.JobRef{Uid: uid[:], Namespace: g.Job.Namespace, Name: g.Job.Name, Generation: g.Job.Generation},
+		Pods: view.Pods, ActivePods: view.Active, UnaccountedPods: view.Unaccounted, UnlistedPods: view.Unlisted,
+		ConfirmedReleases: view.Confirmed, Retry: view.Retry,
+	}
+	if at, found := c.createAfter.Load(uid); found {
+		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(at.(time.Time))}}
+	}
+	return req, nil
+}
+
+// tracker counts the pods. It is told of them in the order in which they ended: a
+// failure before the last success does not delay a retry.
+func (g *Group) tracker() *tracker.Tracker {
+	t := tracker.New()
+	t.SetPolicy(state.PodPolicy(g.Job))
+	pods := make([]*podcache.Pod, len(g.Pods))
+	for i := range g.Pods {
+		pods[i] = podcache.From(&g.Pods[i])
+	}
+	slices.SortFunc(pods, func(a, b *podcache.Pod) int {
+		return cmp.Or(ended(a).Compare(ended(b)), cmp.Compare(a.UID, b.UID))
+	})
+	for _, pod := range pods {
+		t.Observe(pod, tracker.Watch)
+	}
+	return t
+}
+
+// ended is when a pod ended, as far as it says so.
+func ended(pod *podcache.Pod) time.Time {
+	switch {
+	case !pod.ContainersEnded.IsZero():
+		return pod.ContainersEnded
+	case pod.Unready:
+		return pod.ReadyChanged
+	case pod.Deleting:
+		return pod.DeletionAsked
+	}
+	return pod.Created
+}
+
+// each calls f with the pod of a UID.
+func (c *Controller) each(g Group, uid []byte, f func(*corev1.Pod) error) error {
+	want, err := wire.UIDString(uid)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(g.Pods, func(pod corev1.Pod) bool { return pod.UID == want })
+	if i < 0 {
+		return fmt.Errorf("the decision names pod %s, and the request did not", want)
+	}
+	return f(&g.Pods[i])
+}

@@ -1,0 +1,304 @@
+package podjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A stand has one group, whose engine answers what a test says.
+type stand struct {
+	*testing.T
+	*Controller
+	client *fake.Clientset
+	group  Group
+	asked  []*jobpolicyv1.DecideJobRequest
+	answer *jobpolicyv1.DecideJobResponse
+	steps  []string // What was done, in order.
+	fails  string   // The step that fails.
+}
+
+func newStand(t *testing.T, pods ...corev1.Pod) *stand {
+	s := &stand{T: t, client: fake.NewClientset(), answer: &jobpolicyv1.DecideJobResponse{}}
+	for i := range pods {
+		if err := s.client.Tracker().Add(&pods[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.client.PrependReactor("*", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		return s.did(action.GetVerb()), nil, apierrors.NewInternalError(errors.New("on purpose"))
+	})
+	s.Controller = &Controller{Pods: s.client.CoreV1(), Ask: s.ask, Event: func(*batchv1.Job, *jobpolicyv1.JobEvent) { s.did("event") }}
+	s.group = Group{
+		Owner: metav1.OwnerReference{Kind: "Training", Name: "train", UID: uid(100)},
+		Job: &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "train-workers"},
+			Spec:       batchv1.JobSpec{Completions: new(int32(3)), Parallelism: new(int32(3)), TTLSecondsAfterFinished: new(int32(1))},
+		},
+		Pods: pods,
+		WriteStatus: func(_ context.Context, status batchv1.JobStatus) error {
+			if s.did("status") {
+				return errors.New("on purpose")
+			}
+			s.group.Job.Status = status
+			return nil
+		},
+	}
+	return s
+}
+
+// did notes a step, and reports whether it is to fail.
+func (s *stand) did(step string) bool {
+	s.steps = append(s.steps, step)
+	return step == s.fails
+}
+
+func (s *stand) ask(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	s.asked = append(s.asked, req)
+	s.answer.RequestId, s.answer.Disposition = req.GetRequestId(), jobpolicyv1.Disposition_DISPOSITION_APPLY
+	return s.answer, nil
+}
+
+func (s *stand) step() (time.Time, error) {
+	s.Helper()
+	s.steps = nil
+	return s.Step(s.Context(), s.group)
+}
+
+func uid(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n)) }
+
+func uidBytes(n int) []byte {
+	b, err := wire.UIDBytes(uid(n))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func pod(n int, phase corev1.PodPhase) corev1.Pod {
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: fmt.Sprint("train-workers-", n), UID: uid(n), Finalizers: []string{batchv1.JobTrackingFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.dev/v1", Kind: "Training", UID: uid(100), Controller: new(true)}},
+		},
+		Status: corev1.PodStatus{Phase: phase},
+	}
+}
+
+// Whatever step fails, none after it is done.
+func TestStepsAreDoneInTheContractsOrder(t *testing.T) {
+	whole := map[string]*jobpolicyv1.DecideJobResponse{
+		"create, status, patch, event": {
+			Create: &jobpolicyv1.CreatePods{Count: 1}, Status: &jobpolicyv1.JobStatus{Active: 2}, Release: [][]byte{uidBytes(1)},
+			Events: []*jobpolicyv1.JobEvent{{Reason: "Suspended"}},
+		},
+		"delete, status, patch, event": {
+			Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0)}}, Status: &jobpolicyv1.JobStatus{Active: 2}, Release: [][]byte{uidBytes(1)},
+			Events: []*jobpolicyv1.JobEvent{{Reason: "Suspended"}},
+		},
+		"patch, delete, status": {
+			Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0), ReleaseFirst: true}}, Status: &jobpolicyv1.JobStatus{Active: 2},
+		},
+	}
+	for order, decision := range whole {
+		steps := strings.Split(order, ", ")
+		for i, fails := range append(steps, "") {
+			if fails == "event" {
+				continue
+			}
+			t.Run(order+", fails: "+fails, func(t *testing.T) {
+				s := newStand(t, pod(0, corev1.PodRunning), pod(1, corev1.PodSucceeded))
+				s.answer, s.fails = decision, fails
+				_, err := s.step()
+				if (err != nil) != (fails != "") {
+					t.Errorf("error %v", err)
+				}
+				if diff := cmp.Diff(steps[:min(i+1, len(steps))], s.steps); diff != "" {
+					t.Errorf("steps (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestTheRequestCountsThePods(t *testing.T) {
+	s := newStand(t, pod(0, corev1.PodRunning), pod(1, corev1.PodSucceeded), pod(2, corev1.PodFailed))
+	s.group.Job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{uid(2), uid(3)}}
+	if _, err := s.step(); err != nil {
+		t.Fatal(err)
+	}
+	req := s.asked[0]
+	if req.GetPods().GetActive() != 1 || len(req.GetUnaccountedPods()) != 2 || len(req.GetConfirmedReleases()) != 1 {
+		t.Errorf("the request counts wrong: %v", req)
+	}
+	if req.GetSpec().TtlSecondsAfterFinished != nil {
+		t.Error("the request has a time to live")
+	}
+	s.group.Job.Name = "train-leader"
+	if _, err := s.step(); err != nil || string(s.asked[1].GetJob().GetUid()) == string(req.GetJob().GetUid()) {
+		t.Errorf("%v; two groups of one owner have one UID", err)
+	}
+}
+
+// A creation without an answer may have made its pod: it must not be made twice.
+func TestAPodThatIsMadeAgainHasTheSameName(t *testing.T) {
+	s := newStand(t, pod(0, corev1.PodFailed), pod(2, corev1.PodRunning))
+	s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 2}}
+	if _, err := s.step(); err != nil {
+		t.Fatal(err)
+	}
+	pods, err := s.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, pod := range pods.Items {
+		names = append(names, pod.Name)
+		if pod.OwnerReferences[0].UID != uid(100) {
+			t.Errorf("pod %s has the owner %v", pod.Name, pod.OwnerReferences)
+		}
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"train-workers-0", "train-workers-1", "train-workers-2", "train-workers-3"}, names); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+	if _, err := s.step(); !apierrors.IsAlreadyExists(errors.Unwrap(err)) {
+		t.Errorf("the same view once more: error %v, want that the pod exists", err)
+	}
+}
+
+func TestAfterAFailedCreationTheOtherStepsGoOn(t *testing.T) {
+	s := newStand(t, pod(1, corev1.PodSucceeded))
+	s.answer, s.fails = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}}, "create"
+	if _, err := s.step(); err == nil {
+		t.Fatal("the creation did not fail")
+	}
+	if _, err := s.step(); err == nil || !strings.Contains(err.Error(), "leaves the creation of pods for later") {
+		t.Errorf("error %v, want that a deferred step is not done", err)
+	}
+	if d := s.asked[1].GetDeferrals(); len(d) != 1 || d[0].GetStep() != jobpolicyv1.Step_STEP_CREATE_PODS {
+		t.Errorf("deferrals %v, want that of creations", d)
+	}
+}
+
+// A decision that changes nothing is not asked for again at once.
+func TestNoHotLoop(t *testing.T) {
+	s := newStand(t)
+	s.answer = &jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Active: 1}, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE}
+	if next, err := s.step(); err != nil || next.IsZero() {
+		t.Errorf("the status is new: %v, %v, want to be asked at once", next, err)
+	}
+	if next, err := s.step(); err != nil || !next.IsZero() || len(s.steps) != 0 {
+		t.Errorf("the status is written: %v, %v, did %v", next, err, s.steps)
+	}
+	s.answer.RequeueTime = timestamppb.New(time.Unix(2_000_000_000, 0))
+	if next, err := s.step(); err != nil || next.Unix() != 2_000_000_000 {
+		t.Errorf("%v, %v, want the requeue time", next, err)
+	}
+}
+
+func TestAPodThatNobodyToldTheEngineOf(t *testing.T) {
+	s := newStand(t, pod(1, corev1.PodSucceeded))
+	s.answer = &jobpolicyv1.DecideJobResponse{Release: [][]byte{uidBytes(7)}}
+	if _, err := s.step(); err == nil || !strings.Contains(err.Error(), "the request did not") {
+		t.Errorf("error %v, want that the request did not name the pod", err)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	pods := []corev1.Pod{pod(1, corev1.PodSucceeded), pod(2, corev1.PodRunning)}
+	s := newStand(t, pods...)
+	s.client.ClearActions()
+	if err := s.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "default", pods[0].Name); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(t.Context(), pods); err != nil {
+		t.Fatal(err)
+	}
+	left, err := s.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(left.Items) != 0 {
+		t.Errorf("%v are left, %v", left.Items, err)
+	}
+}
+
+func TestByOwner(t *testing.T) {
+	foreign := pod(2, corev1.PodRunning)
+	foreign.OwnerReferences[0].APIVersion = "example.org/v1"
+	owned := ByOwner([]corev1.Pod{pod(1, corev1.PodRunning), foreign, {}}, schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Training"})
+	if len(owned) != 1 || len(owned[uid(100)]) != 1 {
+		t.Errorf("%v, want one pod of one owner", owned)
+	}
+}
+
+// Run reconciles at the start, when the last call said so, after an error, and at a
+// change.
+func TestRun(t *testing.T) {
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{pods: "PodList"})
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := make(chan int)
+	ended := make(chan error, 1)
+	go func() {
+		n := 0
+		ended <- Run(ctx, client, func(context.Context) (time.Time, error) {
+			n++
+			calls <- n
+			switch n {
+			case 1:
+				return time.Now(), nil
+			case 2:
+				return time.Time{}, errors.New("on purpose")
+			}
+			return time.Time{}, nil
+		})
+	}()
+	for want := 1; want <= 3; want++ {
+		if n := <-calls; n != want {
+			t.Fatalf("call %d, want %d", n, want)
+		}
+	}
+	object := pod(1, corev1.PodRunning)
+	object.APIVersion, object.Kind = "v1", "Pod"
+	create(t, client, &object)
+	if n := <-calls; n != 4 {
+		t.Fatalf("call %d, want 4", n)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func create(t *testing.T, client dynamic.Interface, pod *corev1.Pod) {
+	t.Helper()
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+	if err == nil {
+		_, err = client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(pod.Namespace).
+			Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

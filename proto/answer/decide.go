@@ -1,0 +1,104 @@
+package answer
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// An Ask asks an engine about a Job. jobpolicyv1grpc.Asker makes one of a gRPC client.
+type Ask func(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+
+// Decide asks an engine about a Job, and returns a checked decision to carry out.
+//
+// request makes the request. If the engine has to know which pods are active, request
+// is called once more, with activePods. Decide sets request_id; it sets now if request
+// does not.
+//
+// The caller's view must be current: an engine that asks for a newer one is an error.
+func Decide(ctx context.Context, ask Ask, request func(activePods bool) (*jobpolicyv1.DecideJobRequest, error)) (*jobpolicyv1.DecideJobResponse, error) {
+	for _, activePods := range []bool{false, true} {
+		req, err := request(activePods)
+		if err != nil {
+			return nil, err
+		}
+		req.RequestId = rand.Text()
+		if req.Now == nil {
+			req.Now = timestamppb.Now()
+		}
+		decision, err := ask(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		if err := Check(req, decision); err != nil {
+			return nil, err
+		}
+		switch decision.GetDisposition() {
+		case jobpolicyv1.Disposition_DISPOSITION_APPLY, jobpolicyv1.Disposition_DISPOSITION_SETTLED:
+			return decision, nil
+		case jobpolicyv1.Disposition_DISPOSITION_WAIT:
+			return nil, fmt.Errorf("the view is too old to decide on: %v", decision.GetRequirements())
+		}
+	}
+	return nil, errors.New("active pods were listed and are asked for again")
+}
+
+// A NewPod is a pod to create.
+type NewPod struct {
+	// Index is the pod's completion index; nil unless the Job is INDEXED.
+	Index *int32
+	// Failures and IgnoredFailures are what the pod inherits from the one before it:
+	// the next requests have them as index_failure_count and
+	// index_ignored_failure_count.
+	Failures, IgnoredFailures int32
+}
+
+// NewPods lists the pods that a decision creates, those of an INDEXED Job in ascending
+// order.
+func NewPods(create *jobpolicyv1.CreatePods) []NewPod {
+	if create.GetIndexes() == nil {
+		return make([]NewPod, max(0, create.GetCount()))
+	}
+	counts := map[int32]*jobpolicyv1.IndexFailureCount{}
+	for _, c := range create.GetFailureCounts() {
+		counts[c.GetIndex()] = c
+	}
+	var pods []NewPod
+	for _, r := range create.GetIndexes().GetRanges() {
+		for index := r.GetFirst(); index <= r.GetLast(); index++ {
+			pods = append(pods, NewPod{
+				Index: new(index), Failures: counts[index].GetFailures(), IgnoredFailures: counts[index].GetIgnoredFailures(),
+			})
+		}
+	}
+	return pods
+}
+
+// Finished returns the condition Complete or Failed of a Job that is over, and nil
+// before.
+func Finished(status *jobpolicyv1.JobStatus) *jobpolicyv1.JobCondition {
+	for _, c := range status.GetConditions() {
+		if (c.GetType() == "Complete" || c.GetType() == "Failed") && c.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE {
+			return c
+		}
+	}
+	return nil
+}
+
+// Indexes is a set of indexes that ascend.
+func Indexes(ascending ...int32) *jobpolicyv1.IndexSet {
+	set := &jobpolicyv1.IndexSet{}
+	for i, index := range ascending {
+		if i > 0 && index == ascending[i-1]+1 {
+			set.Ranges[len(set.Ranges)-1].Last = index
+			continue
+		}
+		set.Ranges = append(set.Ranges, &jobpolicyv1.IndexRange{First: index, Last: index})
+	}
+	return set
+}
