@@ -1,13 +1,17 @@
 package world
 
 import (
+	"net/http"
 	"slices"
+	"strings"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 )
 
 // playSteps does every step at its time, and returns when the last one is done.
 func (w *world) playSteps() {
-	timed := slices.DeleteFunc(slices.Clone(w.plan.steps), func(s *step) bool { return s.write > 0 })
+	timed := slices.DeleteFunc(slices.Clone(w.plan.steps), func(s *step) bool { return s.write > 0 || s.expires })
 	for _, s := range timed {
 		time.Sleep(time.Until(w.begun.Add(min(s.at, w.plan.calm))))
 		w.act(s)
@@ -34,6 +38,31 @@ func (w *world) reached(n uint64, before bool) {
 		}
 		w.after(s.at, func() { w.act(s) })
 	}
+}
+
+// expiring is called with each request of an executor. It reads a finished Job before it
+// deletes it.
+func (w *world) expiring(r *request) {
+	if r.Method != http.MethodGet || r.resource != "jobs" || w.calm.Load() {
+		return
+	}
+	for _, s := range w.plan.steps {
+		if !s.expires || !strings.HasSuffix(r.URL.Path, "/namespaces/"+strings.Replace(s.on, "/", "/jobs/", 1)) {
+			continue
+		}
+		if obj, ok := w.server.Get("jobs", s.key()); ok && finished(obj.(*batchv1.Job)) != "" && w.first(s) {
+			w.after(s.at, func() { w.act(s) })
+		}
+	}
+}
+
+// first reports whether this is the first time that the step is due.
+func (w *world) first(s *step) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	again := w.due[s]
+	w.due[s] = true
+	return !again
 }
 
 // act does a step, unless the plan is over.

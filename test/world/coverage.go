@@ -53,7 +53,9 @@ func (p *plan) features() []string {
 	set["few changes a round"], set["few uncounted"], set["rate limit"] = e.maxChanges > 0, e.maxUncounted > 0, e.qps > 0
 	set["two executors"], set["two active executors"] = e.elected(), e.together
 	set["few writes at once"] = e.maxWrites > 0
+	set["one decision at once"] = e.workers == 1
 	set["few rows"] = e.maxRows > 0
+	set["changed while it is deleted"] = slices.ContainsFunc(p.steps, func(s *step) bool { return s.expires })
 	var out []string
 	for name, has := range set {
 		if has {

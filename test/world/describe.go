@@ -61,6 +61,9 @@ func (e executorPlan) String() string {
 	if e.largeRequest > 0 {
 		out = append(out, fmt.Sprintf("%d bytes are large", e.largeRequest))
 	}
+	if e.workers > 0 {
+		out = append(out, fmt.Sprintf("%d decisions at once", e.workers))
+	}
 	if e.maxWrites > 0 {
 		out = append(out, fmt.Sprintf("%d writes at once", e.maxWrites))
 	}
@@ -155,6 +158,8 @@ func (s *step) String() string {
 func (s *step) full() string {
 	at := "at " + s.at.String()
 	switch {
+	case s.expires:
+		at = fmt.Sprintf("%s after an executor reads it at the end of its time to live", s.at)
 	case s.write > 0 && s.before:
 		at = fmt.Sprintf("%s after request %d of executors is sent", s.at, s.write)
 	case s.write > 0:

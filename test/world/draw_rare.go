@@ -6,8 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"jobpolicy.dev/executor"
 )
 
 // rare draws what only a few worlds have, because it is expensive, or because its
@@ -29,6 +27,9 @@ func (d *drawer) rare() {
 		{6, true, d.unseenWrites},
 		{3, true, d.deadlineWhileSuspended},
 		{4, true, d.failuresAtTheEndOfTheList},
+		{6, true, d.lastMoment},
+		{4, true, d.listsWithoutPods},
+		{4, true, d.statusesWhileWaiting},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {
@@ -129,12 +130,8 @@ func (d *drawer) hung() {
 	}
 	p.executor.maxWrites, p.executor.qps = d.among(4, 6), 0
 	for i := range d.among(6, 12) {
-		j := &jobPlan{namespace: hungNamespace, name: fmt.Sprintf("hog-%c", 'a'+i), spec: batchv1.JobSpec{
-			Parallelism: new(int32(d.among(1, 3))), Completions: new(int32(d.among(1, 3))), ManagedBy: new(executor.ManagedBy),
-			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
-			}},
-		}}
+		j := &jobPlan{namespace: hungNamespace, name: fmt.Sprintf("hog-%c", 'a'+i), spec: simpleSpec(d.among(1, 3))}
+		j.spec.Completions = new(int32(d.among(1, 3)))
 		p.jobs = append(p.jobs, j)
 		d.add(step{at: d.within(time.Millisecond, p.calm/8+1), who: "user", verb: "create", on: j.namespace + "/" + j.name})
 	}
@@ -204,17 +201,12 @@ func (d *drawer) failuresAtTheEndOfTheList() {
 		return
 	}
 	j, e, n := d.p.jobs[0], &d.p.executor, d.among(8, 20)
-	j.spec = batchv1.JobSpec{
-		Parallelism: new(int32(n)), ManagedBy: new(executor.ManagedBy), PodReplacementPolicy: new(batchv1.Failed),
-		PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-			Action:      batchv1.PodFailurePolicyActionFailJob,
-			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}},
-		}}},
-		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
-		}},
-	}
-	j.fates = nil
+	j.spec, j.fates = simpleSpec(n), nil
+	j.spec.PodReplacementPolicy = new(batchv1.Failed)
+	j.spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action:      batchv1.PodFailurePolicyActionFailJob,
+		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}},
+	}}}
 	for i := range n {
 		f := fate{start: time.Millisecond, ready: time.Millisecond, run: 3*time.Second + d.within(time.Millisecond, 100*time.Millisecond), end: endsWell, linger: time.Second}
 		switch i {

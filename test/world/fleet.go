@@ -154,7 +154,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	}
 	d := decider{p.link}
 	shared := controller.Config{
-		Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now,
+		Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
 		Telemetry: controller.Telemetry{Logger: log, TracerProvider: noop.NewTracerProvider()},
 	}
 	jobs, err := executor.New(executor.Config{

@@ -56,7 +56,7 @@ func (j *judge) room(w apiserver.Write, r *jobRecord) int64 {
 	var busy int64
 	waits := j.always(r, replacesFailedOnly)
 	for _, p := range r.live {
-		if j.shown(p, w.By) && r.selects(p.pod) && (p.active() || (waits && p.terminating())) {
+		if j.shownOf(r, p, w.By) && (p.active() || (waits && p.terminating())) {
 			busy++
 		}
 	}
@@ -95,7 +95,7 @@ func (j *judge) judgeIndex(w apiserver.Write, r *jobRecord, pod *corev1.Pod) {
 	waits := j.always(r, replacesFailedOnly)
 	for _, uid := range sortedUIDs(r.live) {
 		p := r.live[uid]
-		if podIndex(p.pod) != ix || !j.shown(p, w.By) || !r.selects(p.pod) {
+		if podIndex(p.pod) != ix || !j.shownOf(r, p, w.By) {
 			continue
 		}
 		if p.active() || (waits && p.terminating()) {

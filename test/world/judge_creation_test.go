@@ -20,6 +20,17 @@ func TestCreation(t *testing.T) {
 			starts(tp, tp.job("a"))
 			create(tp, "a-2", noIndex)
 		}},
+		"in place of one that was labelled back a moment ago": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			relabels(tp, "a-0")
+			create(tp, "a-2", noIndex)
+		}},
+		"beside one that was labelled back long ago": {want: []string{"I6"}, play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			relabels(tp, "a-0")
+			tp.wait(time.Hour)
+			create(tp, "a-2", noIndex)
+		}},
 		"one too many for what is left": {want: []string{"I6"}, play: func(tp *tape) {
 			starts(tp, tp.job("a"))
 			tp.ends("a-0", 0)

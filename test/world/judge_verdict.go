@@ -48,7 +48,7 @@ func (j *judge) judgeRestarts(w apiserver.Write, r *jobRecord) {
 	}
 	var known, limit int64
 	for _, p := range r.live {
-		if p.active() && p.pod.Status.Phase != corev1.PodUnknown && r.selects(p.pod) && j.shown(p, w.By) && j.old(p.restartedAt) && j.old(p.strayAt) {
+		if p.active() && p.pod.Status.Phase != corev1.PodUnknown && j.shownOf(r, p, w.By) && j.old(p.restartedAt) {
 			known += restarts(p.pod)
 		}
 	}
@@ -106,7 +106,7 @@ func (j *judge) judgeTerminal(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	for _, uid := range sortedUIDs(r.live) {
 		p := r.live[uid]
 		switch {
-		case !j.shown(p, w.By) || !r.selects(p.pod) || !j.old(p.strayAt):
+		case !j.shownOf(r, p, w.By):
 		case holds(p.pod) && !j.knows(w.By, p.revivedAt): // Somebody put the finalizer back a moment ago.
 		case holds(p.pod):
 			j.breach("I4", r.key, r.uid, "%s wrote %s while pod %s held the finalizer, and all are released first", w.By, finished(next), p.key.Name)
@@ -120,6 +120,12 @@ func (j *judge) judgeTerminal(w apiserver.Write, r *jobRecord, next *batchv1.Job
 // itself, or every view includes that.
 func (j *judge) shown(p *podRecord, by string) bool {
 	return j.told(mark{p.claimedBy, p.claimedAt}, by)
+}
+
+// shownOf reports whether an executor must know that the Job has the pod: its selector
+// matches, and did not begin to match again a moment ago.
+func (j *judge) shownOf(r *jobRecord, p *podRecord, by string) bool {
+	return j.shown(p, by) && r.selects(p.pod) && j.old(p.strayAt)
 }
 
 // Reasons of verdicts, as upstream has them.
@@ -226,7 +232,7 @@ func (j *judge) completionsMissing(w apiserver.Write, r *jobRecord, next *batchv
 		return sprint("%d of %d pods have succeeded", n, least)
 	}
 	for _, uid := range sortedUIDs(r.live) {
-		if p := r.live[uid]; p.active() && j.shown(p, w.By) && r.selects(p.pod) {
+		if p := r.live[uid]; p.active() && j.shownOf(r, p, w.By) {
 			return sprint("pod %s still runs", p.key.Name)
 		}
 	}

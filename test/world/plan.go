@@ -34,6 +34,7 @@ type executorPlan struct {
 	leastRows                int // How many it lists at least; 0: the default.
 	largeRequest             int // The size in bytes above which a request may be too large; 0: each may be.
 	maxChanges, maxUncounted int
+	workers                  int     // How many Jobs are decided on at once; 0: the default.
 	maxWrites                int     // How many writes are in flight at most; 0: the default.
 	qps                      float32 // 0: no limit.
 	zone                     string  // Of CronJobs that name none.
@@ -118,6 +119,9 @@ type step struct {
 	at     time.Duration
 	write  int  // 0: at counts from the begin.
 	before bool // After the n-th request is sent and before it is written.
+	// expires: at counts from when an executor reads the Job because its time to live is
+	// over.
+	expires bool
 
 	who  string
 	verb string

@@ -141,6 +141,9 @@ func (p *plan) simplerFrame(with func(func(*plan))) {
 	if e.largeRequest > 0 {
 		with(func(c *plan) { c.executor.largeRequest = 0 })
 	}
+	if e.workers > 0 {
+		with(func(c *plan) { c.executor.workers = 0 })
+	}
 	if e.qps > 0 {
 		with(func(c *plan) { c.executor.qps = 0 })
 	}
@@ -165,7 +168,7 @@ func (p *plan) simplerFrame(with func(func(*plan))) {
 func (p *plan) lastStep() time.Duration {
 	var last time.Duration
 	for _, s := range p.steps {
-		if s.write == 0 && s.at < p.calm {
+		if s.write == 0 && !s.expires && s.at < p.calm {
 			last = max(last, s.at)
 		}
 	}

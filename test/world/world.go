@@ -50,6 +50,7 @@ type world struct {
 	writes     uint64   // Of executors.
 	freezing   *step    // The next executor to renew the lease is frozen.
 	outcomes   map[types.UID]*batchv1.Job
+	due        map[*step]bool // Steps with expires that were due.
 }
 
 // An aftermath is the result of a world.
@@ -82,7 +83,7 @@ func play(t *testing.T, p *plan, tells bool) *aftermath {
 
 func newWorld(p *plan, tells bool) *world {
 	time.Sleep(time.Until(p.begins))
-	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}}
+	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}, due: map[*step]bool{}}
 	w.journal.begun = w.begun
 	w.judge = newJudge(judgeOptions{
 		executors: isExecutor, managed: w.managed, elected: p.executor.elected(), rivals: p.executor.together, calmLag: p.calmLag(), busy: p.executor.maxWrites > 0,
@@ -95,6 +96,7 @@ func newWorld(p *plan, tells bool) *world {
 	w.network.sending = func(r *request) {
 		w.judge.sends(r.by, r.Method, r.resource, time.Now())
 		w.reached(r.n, true)
+		w.expiring(r)
 	}
 	w.network.runAway = func() { w.broken("run", "there is no end to what executors send") }
 	w.nodes = newKubelets(w)

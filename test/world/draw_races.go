@@ -1,0 +1,120 @@
+package world
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/executor"
+)
+
+// simpleSpec is the spec of a managed Job with this many pods at once.
+func simpleSpec(parallelism int) batchv1.JobSpec {
+	return batchv1.JobSpec{
+		Parallelism: new(int32(parallelism)), ManagedBy: new(executor.ManagedBy),
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
+		}},
+	}
+}
+
+// lastMoment changes a finished Job while an executor is about to delete it because its
+// time to live is over: a user lets it live longer, or replaces it by another Job of its
+// name.
+func (d *drawer) lastMoment() {
+	p := d.p
+	if len(p.jobs) == 0 {
+		return
+	}
+	for i := range p.jobs {
+		j := p.jobs[i]
+		if j.foreign() {
+			continue
+		}
+		j.spec.TTLSecondsAfterFinished = new(int32(d.among(1, 5)))
+		delete(j.annotations, annotation.TTLAfterComplete)
+		delete(j.annotations, annotation.TTLAfterFailed)
+		s := step{expires: true, at: d.within(time.Microsecond, 3*p.network.request.most), who: "user", on: j.namespace + "/" + j.name}
+		if d.chance(60) {
+			s.verb, s.n = "set time to live", 600
+			d.add(s)
+			continue
+		}
+		s.verb, s.text = "delete", "Background"
+		d.add(s)
+		s.verb, s.text, s.at = "create again", "", s.at+d.within(time.Microsecond, 20*time.Millisecond)
+		d.add(s)
+	}
+	p.calm = max(p.calm, 2*time.Minute)
+}
+
+// listsWithoutPods hides, from lists, pods that exist: somebody takes their labels for
+// a while. Meanwhile the executor must list the pods, because it does not know what
+// became of creations, and its watch is late.
+func (d *drawer) listsWithoutPods() {
+	if len(d.p.jobs) == 0 {
+		return
+	}
+	j, n := d.p.jobs[0], d.among(2, 4)
+	j.spec, j.fates = simpleSpec(n), nil
+	for range 3 * n {
+		f := d.fate(10)
+		f.start, f.ready = d.within(time.Millisecond, time.Second), time.Millisecond
+		f.run, f.end = d.within(30*time.Second, 2*time.Minute), endsWell
+		j.fates = append(j.fates, f)
+	}
+	on := j.namespace + "/" + j.name
+	d.p.steps = withoutStepsOn(d.p.steps, on)
+	from := d.within(5*time.Second, 10*time.Second)
+	to := from + d.within(10*time.Second, 30*time.Second)
+	d.add(step{at: d.within(time.Millisecond, time.Second), who: "user", verb: "create", on: on})
+	d.add(step{at: from + d.within(time.Second, 3*time.Second), who: "user", verb: "set parallelism", on: on, n: n + d.among(1, 3)})
+	for i := range d.among(1, n) {
+		d.add(step{
+			at: from + d.within(10*time.Millisecond, 3*time.Second), who: "webhook", verb: "relabel and label back", on: on, n: i,
+			d: d.within(5*time.Second, 15*time.Second),
+		})
+	}
+	d.p.faults = append([]*fault{
+		{kind: lostAnswer, percent: pick(d, 60, 100), verb: "POST", resource: "pods", from: from, to: to, delay: span{time.Millisecond, time.Second}},
+		{kind: watchLag, percent: 100, resource: "pods", from: from, to: to, delay: span{5 * time.Second, d.within(6*time.Second, 20*time.Second)}},
+	}, d.p.faults...)
+	d.p.calm = max(d.p.calm, to+20*time.Second)
+}
+
+func withoutStepsOn(steps []*step, on string) (out []*step) {
+	for _, s := range steps {
+		if s.on != on {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// statusesWhileWaiting lets two active executors write the statuses of the same Jobs,
+// while their engine is slow, they decide on one Job at a time, and their views of pods
+// are late. So a status by the other one arrives while a Job that was just read waits for
+// its decision.
+func (d *drawer) statusesWhileWaiting() {
+	p := d.p
+	if len(p.jobs) == 0 {
+		return
+	}
+	p.executor.replicas, p.executor.together, p.executor.workers = 2, true, 1
+	for _, j := range p.jobs {
+		if j.foreign() {
+			continue
+		}
+		j.spec.Parallelism = new(int32(d.among(3, 6)))
+		for i := range j.fates {
+			j.fates[i].run = d.within(time.Second, 20*time.Second)
+		}
+	}
+	slow, late := d.within(200*time.Millisecond, 3*time.Second), d.within(2*time.Second, 20*time.Second)
+	p.faults = append([]*fault{
+		{kind: engineSlow, percent: 100, to: p.calm, delay: span{slow / 2, slow}},
+		{kind: watchLag, percent: 100, resource: "pods", to: p.calm, delay: span{late / 2, late}},
+	}, p.faults...)
+}
