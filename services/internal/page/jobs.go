@@ -15,7 +15,7 @@ import (
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/services/internal/explain"
+	"jobpolicy.dev/services/explain"
 )
 
 // jobJSON is one row of the list of Jobs.

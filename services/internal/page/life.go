@@ -11,7 +11,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/services/internal/explain"
+	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/timeline"
 )
 

@@ -13,8 +13,8 @@ import (
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/decider"
-	"jobpolicy.dev/services/internal/explain"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 

@@ -13,9 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cluster"
-	"jobpolicy.dev/services/internal/explain"
 	"jobpolicy.dev/services/internal/jobcheck"
 )
 
@@ -123,6 +124,11 @@ func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explai
 		f.Unread = append(f.Unread, err.Error())
 		return f, nil
 	}
+	if wire.FinishedCondition(f.Job) != nil && f.Job.Spec.TTLSecondsAfterFinished == nil {
+		// Without the right to read the namespace, its default time to live is not known. Few
+		// set one, so this is not worth a word.
+		f.NamespaceAnnotations, _ = reader.NamespaceAnnotations(ctx)
+	}
 	for i := range f.Pods {
 		p := &f.Pods[i]
 		if p.Status.Phase != corev1.PodPending || len(f.PodEvents) == maxEventPods {
@@ -139,6 +145,7 @@ func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explai
 func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) error {
 	fmt.Fprintf(w, "%s  %s\n%s\n", paint(w, strong, "Job "+r.Namespace+"/"+r.Name), paint(w, stateStyle(r.State), string(r.State)), r.Headline)
 	section(w, "Waits for", waitLines(r.Waits, now))
+	section(w, "What comes next by itself", nextLines(r.Next, now))
 	section(w, "What would change it", r.Change)
 	section(w, "What would end it, the nearest first", r.Ends)
 	fmt.Fprintln(w)
@@ -202,6 +209,25 @@ func waitLines(waits []explain.Wait, now time.Time) []string {
 				simulate.Clock(wait.Until.Sub(now).Round(time.Second)))
 		}
 		lines = append(lines, line)
+	}
+	return lines
+}
+
+// nextLines says what the controller does next, and when.
+func nextLines(n *explain.Next, now time.Time) []string {
+	if n == nil {
+		return []string{"nothing, until a pod changes or somebody changes the Job"}
+	}
+	at := "now"
+	if n.At != nil {
+		at = fmt.Sprintf("%s (in %s)", n.At.UTC().Truncate(time.Second).Format(time.RFC3339), simulate.Clock(n.At.Sub(now).Round(time.Second)))
+	}
+	if n.OrLater {
+		at += " or up to 10m later"
+	}
+	var lines []string
+	for _, step := range n.Steps {
+		lines = append(lines, at+": "+step.Text)
 	}
 	return lines
 }

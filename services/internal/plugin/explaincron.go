@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/cronruns"
-	"jobpolicy.dev/services/internal/explain"
 	"jobpolicy.dev/services/internal/jobcheck"
 )
 

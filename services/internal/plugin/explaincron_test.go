@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/cronjob"
-	"jobpolicy.dev/services/internal/explain"
+	"jobpolicy.dev/services/explain"
 )
 
 // cronNow is when every test here explains. The CronJob runs every hour, was made two

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/services/internal/explain"
+	"jobpolicy.dev/services/explain"
 )
 
 // Of is the chart of a Job: its pods, conditions and warnings.

@@ -19,7 +19,9 @@ type Facts struct {
 	// Events are those on the Job, PodEvents those on its pods by pod name.
 	Events    []corev1.Event
 	PodEvents map[string][]corev1.Event
-	Now       time.Time
+	// NamespaceAnnotations are those of the Job's namespace: one may set a time to live.
+	NamespaceAnnotations map[string]string
+	Now                  time.Time
 	// Unread says what could not be read, and why.
 	Unread []string
 }
@@ -61,5 +63,6 @@ func Request(f Facts, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 	req := snapshot.Request(job.GetSpec(), job.GetStatus(), pods, snapshot.Options{ActivePods: activePods})
 	req.Now = timestamppb.New(f.Now)
 	req.Job = job.GetJob()
+	req.NamespaceAnnotations = wire.Annotations(f.NamespaceAnnotations)
 	return req, nil
 }

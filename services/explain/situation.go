@@ -219,9 +219,18 @@ func (w *work) backingOff() bool {
 			last = fmt.Sprintf(" The last one, %s, failed %s: %s.", p.Name, w.ago(failedAt(p)), whyFailed(p))
 		}
 		return w.say(BackingOff, "The Job waits before it tries again, until %s: failures in a row: %d.%s", w.when(wait.GetUntil().AsTime()),
-			max(w.resp.GetExplanation().GetFacts().GetConsecutiveFailures(), 1), last)
+			max(w.resp.GetExplanation().GetFacts().GetConsecutiveFailures(), 1), last+w.orLater())
 	}
 	return false
+}
+
+// orLater says why pods may come later than the pods that are there let one expect.
+func (w *work) orLater() string {
+	if w.gone == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Failed pods that are gone: %d. A controller that has seen them fail counts them, too, and may wait longer before it tries again, at most %s after the last failure.",
+		w.gone, simulate.Clock(longestDelay))
 }
 
 func (w *work) stuck() bool {
@@ -249,6 +258,9 @@ func (w *work) starting() bool {
 		return false
 	}
 	n := w.resp.GetCreate().GetCount()
+	if w.gone > 0 {
+		return w.say(BackingOff, "The Job lacks pods: %d.%s", n, w.orLater())
+	}
 	if age := w.Now.Sub(w.Job.CreationTimestamp.Time); age < patience || w.recorded || w.recentChange() {
 		return w.say(Starting, "The Job starts: %d pods are to be created.", n)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/services/internal/explain"
+	"jobpolicy.dev/services/explain"
 )
 
 // now is when every test explains; the Job was created ten minutes before.
@@ -313,4 +313,83 @@ func flat(r *explain.Report) string {
 		fmt.Fprintf(&b, "note: %s: %s\n", n.Topic, n.Text)
 	}
 	return b.String()
+}
+
+// What comes next is what the engine decides when it wants to be asked again.
+func TestNext(t *testing.T) {
+	failed := failedWith(1, 4*time.Second)
+	cases := map[string]struct {
+		job  *batchv1.Job
+		pods []corev1.Pod
+		want string
+	}{
+		"a pod runs": {
+			job(func(j *batchv1.Job) { j.Status.Active, j.Status.Ready, j.Status.Terminating = 1, ptr.To[int32](0), ptr.To[int32](0) }),
+			[]corev1.Pod{pod(1, corev1.PodRunning)}, "",
+		},
+		"a pod runs, and is not counted yet": {job(), []corev1.Pod{pod(1, corev1.PodRunning)}, "now status the status is brought up to date"},
+		"a deadline": {
+			job(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](660) }),
+			[]corev1.Pod{pod(1, corev1.PodRunning)},
+			"12:01:00 condition the Job gets the condition FailureTarget (DeadlineExceeded)",
+		},
+		"a retry delay": {
+			job(func(j *batchv1.Job) { j.Status.Failed = 1 }), []corev1.Pod{pod(1, corev1.PodFailed, failed, released)}, "12:00:06 create 1 pod is created",
+		},
+		"a failed pod is gone": {
+			job(func(j *batchv1.Job) { j.Status.Failed = 2 }), []corev1.Pod{pod(1, corev1.PodFailed, failed, released)}, "12:00:06 or later create 1 pod is created",
+		},
+		"a failed pod that the policy ignores hides none that is gone": {
+			job(func(j *batchv1.Job) { j.Status.Failed, j.Spec.PodFailurePolicy = 1, ignoring(1) }),
+			[]corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
+			"12:00:06 or later create 1 pod is created",
+		},
+		"no pod is there yet": {job(), nil, "now create 1 pod is created"},
+		"a time to live": {
+			job(func(j *batchv1.Job) {
+				j.Spec.TTLSecondsAfterFinished = ptr.To[int32](90)
+				for _, c := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
+					j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: before(time.Minute)})
+				}
+			}), nil, "12:00:30 remove the Job is deleted with its pods, because its time to live is over",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			report, err := explain.Explain(explain.Facts{Job: tc.job, Pods: tc.pods, Now: now}, engine.DecideJob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := nextText(report.Next); got != tc.want {
+				t.Errorf("next: %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func released(p *corev1.Pod) { p.Finalizers = nil }
+
+func ignoring(code int32) *batchv1.PodFailurePolicy {
+	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action:      batchv1.PodFailurePolicyActionIgnore,
+		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{code}},
+	}}}
+}
+
+func nextText(n *explain.Next) string {
+	if n == nil {
+		return ""
+	}
+	at := "now"
+	if n.At != nil {
+		at = n.At.Format(time.TimeOnly)
+	}
+	if n.OrLater {
+		at += " or later"
+	}
+	var steps []string
+	for _, s := range n.Steps {
+		steps = append(steps, s.Kind+" "+s.Text)
+	}
+	return at + " " + strings.Join(steps, ", ")
 }

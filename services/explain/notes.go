@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/wire"
@@ -55,6 +56,14 @@ func (w *work) notes() {
 			"The time to live is the same for complete and failed Jobs, and takes the pods and their logs along.",
 		},
 		{
+			(w.State == Complete || w.State == Failed) && cronOwner(w.Job) != "", "history limits",
+			"The Job is a run of the CronJob " + cronOwner(w.Job) + ", which deletes it when newer runs have ended and its history limits ask for that.",
+		},
+		{
+			w.State != Complete && w.State != Failed && cronOwner(w.Job) != "", "concurrencyPolicy",
+			"The Job is a run of the CronJob " + cronOwner(w.Job) + ". If its concurrencyPolicy is Replace, the next run deletes this one.",
+		},
+		{
 			w.State == BackingOff && builtin(w.Job), "retry delay",
 			"The built-in controller keeps the delay in memory: after it was restarted it may try again earlier than said here.",
 		},
@@ -67,6 +76,14 @@ func (w *work) notes() {
 	if s := w.oneOpenSidecar(); s != "" {
 		w.Report.Notes = append(w.Report.Notes, Note{"sidecars", fmt.Sprintf("A Job is open until every container of its pods has ended. %s", s)})
 	}
+}
+
+// cronOwner is the CronJob that controls the Job; empty if none does.
+func cronOwner(job *batchv1.Job) string {
+	if owner := metav1.GetControllerOfNoCopy(job); owner != nil && owner.Kind == "CronJob" {
+		return owner.Name
+	}
+	return ""
 }
 
 func (w *work) onFailure() bool {

@@ -43,6 +43,8 @@ type Report struct {
 	Headline string `json:"headline"`
 	// Waits is what the Job waits for.
 	Waits []Wait `json:"waits,omitempty"`
+	// Next is what happens next by itself. Nil: nothing does.
+	Next *Next `json:"next,omitempty"`
 	// Change says what a person can do to change the situation.
 	Change []string `json:"change,omitempty"`
 	// Ends is what would end the Job, the nearest first.
@@ -96,6 +98,8 @@ type work struct {
 	resp *jobpolicyv1.DecideJobResponse
 	// notStarted counts the pods that are there and cannot start.
 	notStarted int
+	// gone counts failed pods that are not there any more, if the Job may wait for them.
+	gone int
 	// recorded: the decision was made by a controller that acts on the Job.
 	recorded bool
 }
@@ -107,7 +111,11 @@ func Explain(f Facts, decide Decide) (*Report, error) {
 		return nil, err
 	}
 	w := &work{Facts: f, resp: resp}
+	if w.Next, err = next(f, resp, decide); err != nil {
+		return nil, err
+	}
 	w.count()
+	w.doubt()
 	w.explain()
 	return &w.Report, nil
 }

@@ -1,0 +1,149 @@
+package explain
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Next is what the controller does next if nothing else happens before: no pod changes,
+// and nobody changes the Job.
+type Next struct {
+	// At is when. Absent: now.
+	At *time.Time `json:"at,omitempty"`
+	// OrLater: it may come up to 10 minutes later, because pods that failed are gone, and
+	// a controller that has seen them waits longer before it tries again.
+	OrLater bool   `json:"orLater,omitempty"`
+	Steps   []Step `json:"steps"`
+}
+
+// A Step is one part of what is done.
+type Step struct {
+	// Kind is create or delete (pods), condition (of the Job), status (its other fields)
+	// or remove (the Job itself).
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+}
+
+// longestDelay is the longest time between a failure and the next try.
+const longestDelay = 10 * time.Minute
+
+// maxLooks is how many times an engine is asked what comes next.
+const maxLooks = 5
+
+// next asks what the engine would decide at the time when it wants to be asked again, on
+// the same facts. Nil: nothing happens by itself. A status that only has to be brought up
+// to date is told of only if nothing else follows.
+func next(f Facts, resp *jobpolicyv1.DecideJobResponse, decide Decide) (*Next, error) {
+	var at *time.Time
+	var routine *Next
+	for range maxLooks {
+		s := steps(f.Job, resp)
+		switch {
+		case len(s) > 0 && s[0].Kind != "status":
+			return &Next{At: at, Steps: s}, nil
+		case len(s) > 0 && routine == nil:
+			routine = &Next{At: at, Steps: s}
+		}
+		if resp.GetRequeueTime() == nil {
+			return routine, nil
+		}
+		due := resp.GetRequeueTime().AsTime()
+		f.Now, at = due, &due
+		var err error
+		if resp, err = ask(f, decide); err != nil {
+			return nil, err
+		}
+	}
+	return routine, nil
+}
+
+// steps says what a decision does.
+func steps(job *batchv1.Job, resp *jobpolicyv1.DecideJobResponse) []Step {
+	var out []Step
+	add := func(kind, format string, args ...any) { out = append(out, Step{kind, fmt.Sprintf(format, args...)}) }
+	if n := int(resp.GetCreate().GetCount()); n > 0 {
+		add("create", "%s created", pods(n))
+	}
+	if n := len(resp.GetDelete()); n > 0 {
+		add("delete", "%s deleted", pods(n))
+	}
+	for _, c := range resp.GetStatus().GetConditions() {
+		if text, changed := conditionText(job, c); changed {
+			add("condition", "%s", text)
+		}
+	}
+	if resp.GetDeleteJob() != nil {
+		add("remove", "the Job is deleted with its pods, because its time to live is over")
+	}
+	if len(out) == 0 && (resp.GetStatus() != nil || len(resp.GetRelease()) > 0) {
+		add("status", "the status is brought up to date")
+	}
+	return out
+}
+
+func pods(n int) string {
+	if n == 1 {
+		return "1 pod is"
+	}
+	return fmt.Sprintf("%d pods are", n)
+}
+
+// conditionText says how a condition differs from that of the Job.
+func conditionText(job *batchv1.Job, c *jobpolicyv1.JobCondition) (text string, changed bool) {
+	isTrue := c.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
+	was := jobCondition(job, batchv1.JobConditionType(c.GetType())) != nil
+	switch {
+	case isTrue && !was:
+		return fmt.Sprintf("the Job gets the condition %s (%s)", c.GetType(), c.GetReason()), true
+	case !isTrue && was:
+		return fmt.Sprintf("the condition %s becomes %s", c.GetType(), corev1.ConditionFalse), true
+	}
+	return "", false
+}
+
+// failuresGone counts the pods that failed, as the status says, and that are not there any
+// more. They count for the retry delay, but nothing says when they failed.
+func (w *work) failuresGone() int {
+	req, err := wire.JobRequest(w.Job)
+	if err != nil {
+		return 0 // The engine has taken the same request.
+	}
+	policy := req.GetSpec().GetPodFailurePolicy()
+	n := int(w.Counts.Failed)
+	for i := range w.Facts.Pods {
+		if p := &w.Facts.Pods[i]; p.Status.Phase == corev1.PodFailed && !ignored(policy, p) {
+			n--
+		}
+	}
+	return max(n, 0)
+}
+
+// ignored reports whether the pod failure policy leaves a failed pod out of the count.
+func ignored(policy *jobpolicyv1.PodFailurePolicy, p *corev1.Pod) bool {
+	pod, err := wire.Pod(p)
+	if policy == nil || err != nil {
+		return false
+	}
+	resp, err := engine.MatchPodFailurePolicy(&jobpolicyv1.MatchPodFailurePolicyRequest{
+		Policy: policy, Namespace: p.Namespace, Failures: []*jobpolicyv1.PodFailure{{PodName: p.Name, ContainerExits: pod.Exits, Conditions: pod.Conditions}},
+	})
+	return err == nil && resp.GetMatches()[0].GetAction() == jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE
+}
+
+// doubt marks a creation that may come later.
+func (w *work) doubt() {
+	if w.gone = w.failuresGone(); w.gone == 0 || w.Next == nil || w.Job.Spec.BackoffLimitPerIndex != nil {
+		w.gone = 0
+		return
+	}
+	for _, s := range w.Next.Steps {
+		w.Next.OrLater = w.Next.OrLater || s.Kind == "create"
+	}
+}
