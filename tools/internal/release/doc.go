@@ -73,6 +73,7 @@ func (r Release) Make(ctx context.Context) error {
 		{"build every published module from its version", func() error { return buildModules(ctx, clone, proxy) }},
 		{"images", func() error { return r.images(ctx, clone, proxy, state) }},
 		{"kubectl jobpolicy", func() error { return r.kubectlPlugin(ctx, clone, proxy, state) }},
+		{"playground", func() error { return r.browserPlayground(ctx, clone, proxy, state) }},
 		{"chart, manifests and notes", func() error { return r.documents(clone, state.Time) }},
 		{"what to push", func() error { return r.instructions(ctx, clone) }},
 		{"checksums", func() error { return writeSums(r.Out) }},
@@ -102,6 +103,15 @@ func (r Release) kubectlPlugin(ctx context.Context, clone string, proxy *gomodul
 		return err
 	}
 	return r.plugin(ctx, source)
+}
+
+// browserPlayground builds the playground from the commit of the release.
+func (r Release) browserPlayground(ctx context.Context, clone string, proxy *gomodules.Proxy, base checkout.State) error {
+	source, err := r.source(ctx, clone, proxy, base)
+	if err != nil {
+		return err
+	}
+	return r.playground(ctx, source)
 }
 
 // source is the commit of the release, with its modules at their version.

@@ -1,9 +1,7 @@
 package release
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -11,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -55,7 +52,8 @@ func (r Release) plugin(ctx context.Context, source ociimage.Source) error {
 		if err != nil {
 			return err
 		}
-		packed, err := packPlugin(program, license, source.Time)
+		// krew asks for the license.
+		packed, err := pack([]packedFile{{pluginProgram, 0o755, program}, {"LICENSE", 0o644, license}}, source.Time)
 		if err != nil {
 			return err
 		}
@@ -73,32 +71,6 @@ func (r Release) plugin(ctx context.Context, source ociimage.Source) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "jobpolicy.yaml"), manifest, 0o644)
-}
-
-// packPlugin packs the program and the license, which krew asks for. The same program
-// is the same archive.
-func packPlugin(program, license []byte, when time.Time) ([]byte, error) {
-	var out bytes.Buffer
-	zipped := gzip.NewWriter(&out)
-	w := tar.NewWriter(zipped)
-	for _, file := range []struct {
-		name string
-		mode int64
-		data []byte
-	}{{pluginProgram, 0o755, program}, {"LICENSE", 0o644, license}} {
-		header := &tar.Header{Name: file.name, Mode: file.mode, Size: int64(len(file.data)), ModTime: when, Format: tar.FormatUSTAR}
-		if err := w.WriteHeader(header); err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(file.data); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	err := zipped.Close()
-	return out.Bytes(), err
 }
 
 var krewTemplate = template.Must(template.New("krew").Parse(`apiVersion: krew.googlecontainertools.github.com/v1alpha2

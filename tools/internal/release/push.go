@@ -34,6 +34,7 @@ func (r Release) instructions(ctx context.Context, clone string) error {
 	fmt.Fprint(&text, "NOTES.md is the text of the release; attach to it manifests/, the chart, the images' *.spdx.json and SHA256SUMS.\n")
 	fmt.Fprintf(&text, "\nPublish plugin/*.tar.gz below %s/%s/, where plugin/jobpolicy.yaml looks for them. That file is what\n", strings.TrimSuffix(r.Downloads, "/"), r.Version)
 	fmt.Fprint(&text, "`kubectl krew install --manifest=jobpolicy.yaml` takes, and what a pull request to krew-index holds.\n")
+	fmt.Fprintf(&text, "\nplayground/%s holds static files: publish it unpacked, or attach it to the release.\n", playgroundArchive)
 	fmt.Fprint(r.Log, "\n"+text.String()+"\n")
 	return os.WriteFile(filepath.Join(r.Out, "PUSH.md"), []byte(text.String()), 0o644)
 }
