@@ -83,7 +83,7 @@ written to the cluster.`,
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newSimulate(streams), newNext(streams), newExplain(streams), newCheck(streams), newWait(streams), newTimeline(streams), newUI(streams), newPreflight(streams), newReplay(streams))
+	root.AddCommand(newSimulate(streams), newNext(streams), newExplain(streams), newCheck(streams), newWait(streams), newTimeline(streams), newUI(streams), newDecisions(streams), newPreflight(streams), newReplay(streams))
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return usagef("unknown command %q; expected one of %s", args[0], strings.Join(commandNames(cmd), ", "))

@@ -1,0 +1,159 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const decisionsLong = `Lists the last decision on each Job that an executor of the cluster manages: when, by which
+rule, and why. With --watch, each new one is printed as it is made, until Ctrl-C.
+
+Runs kubectl port-forward to the executor's pod that leads; with --url, it asks an executor
+that can be reached directly. It asks once a second. Of several decisions on one Job within
+a second only the last is seen; executor --decision-log writes them all.`
+
+const decisionsExample = `  kubectl jobpolicy decisions
+  kubectl jobpolicy decisions -w -n nightly
+  kubectl jobpolicy decisions -w --url http://127.0.0.1:8082 -o json`
+
+// decisionsPath is where the executor lists its last decisions.
+const decisionsPath = "/debug/decisions"
+
+// decisionsEvery is how often --watch asks.
+const decisionsEvery = time.Second
+
+type decisionsCommand struct {
+	executorPod
+	output *output
+	watch  bool
+	url    string
+	only   func() string // a namespace; empty: all
+	told   map[string]time.Time
+}
+
+// A decision is one element of the executor's list.
+type decision struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       string    `json:"uid"`
+	Time      time.Time `json:"time"`
+	Rule      string    `json:"rule"`
+	Reason    string    `json:"reason"`
+	Waiting   bool      `json:"waiting"`
+}
+
+func newDecisions(streams IO) *cobra.Command {
+	c := &decisionsCommand{executorPod: executorPod{IO: streams}, told: map[string]time.Time{}}
+	cmd := &cobra.Command{
+		Use: "decisions", Short: "The executor's last decision on each Job; with -w, live", Long: decisionsLong, Example: decisionsExample,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.BoolVarP(&c.watch, "watch", "w", false, "Print each new decision, until Ctrl-C.")
+	fs.StringVar(&c.url, "url", "", "The `address` of an executor's HTTP port, in the place of a port-forward.")
+	c.output = addOutput(cmd)
+	c.addFlags(cmd)
+	c.only = func() string { return fs.Lookup("namespace").Value.String() }
+	return cmd
+}
+
+func (c *decisionsCommand) run(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		return usagef("expected no argument, got %q", args[0])
+	}
+	if c.url != "" {
+		return c.follow(ctx, c.url)
+	}
+	forwarded, done := context.WithCancel(ctx)
+	defer done()
+	var answered error
+	err := c.forward(forwarded, 0, func(base string) {
+		defer done()
+		answered = c.follow(forwarded, base)
+	})
+	return cmp.Or(answered, err)
+}
+
+// follow prints what is new, once or until the context is done.
+func (c *decisionsCommand) follow(ctx context.Context, base string) error {
+	tick := time.NewTicker(decisionsEvery)
+	defer tick.Stop()
+	for {
+		if err := c.tell(ctx, base+decisionsPath); err != nil && ctx.Err() == nil {
+			return err
+		}
+		if !c.watch {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// tell prints the decisions that were not printed yet, by time.
+func (c *decisionsCommand) tell(ctx context.Context, url string) error {
+	all, err := readDecisions(ctx, url)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b decision) int { return a.Time.Compare(b.Time) })
+	for _, d := range all {
+		if c.told[d.UID].Equal(d.Time) || c.only() != "" && c.only() != d.Namespace {
+			continue
+		}
+		c.told[d.UID] = d.Time
+		if err := c.print(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// print prints a decision as a line, or as a YAML document.
+func (c *decisionsCommand) print(d decision) error {
+	switch c.output.format {
+	case "json":
+		return json.NewEncoder(c.Out).Encode(d)
+	case "yaml":
+		fmt.Fprintln(c.Out, "---")
+		_, err := c.output.machine(c.Out, d)
+		return err
+	}
+	rule := ""
+	if d.Rule != "" {
+		rule = " [" + d.Rule + "]"
+	}
+	_, err := fmt.Fprintf(c.Out, "%s  %s  %s%s\n", d.Time.UTC().Format("15:04:05.000"), paint(c.Out, strong, d.Namespace+"/"+d.Name), d.Reason, rule)
+	return err
+}
+
+func readDecisions(ctx context.Context, url string) ([]decision, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	var all []decision
+	if err := json.NewDecoder(resp.Body).Decode(&all); err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	return all, nil
+}

@@ -1,0 +1,58 @@
+package plugin_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"jobpolicy.dev/services/internal/plugin"
+)
+
+// decisionsOf serves a list of two decisions, and others from the second request on.
+func decisionsOf(t *testing.T, lists ...string) string {
+	t.Helper()
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked == len(lists) {
+			http.Error(w, "no more", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, lists[asked])
+		asked++
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+const (
+	firstDecisions  = `[{"namespace":"a","name":"one","uid":"1","time":"2026-05-04T12:00:02Z","reason":"active: 1 of 1 wanted"},{"namespace":"b","name":"two","uid":"2","time":"2026-05-04T12:00:01Z","reason":"nothing to do"}]`
+	secondDecisions = `[{"namespace":"a","name":"one","uid":"1","time":"2026-05-04T12:00:03Z","rule":"completionsReached","reason":"the Job succeeds"},{"namespace":"b","name":"two","uid":"2","time":"2026-05-04T12:00:01Z","reason":"nothing to do"}]`
+)
+
+func TestDecisions(t *testing.T) {
+	const one, two, end = "12:00:02.000  a/one  active: 1 of 1 wanted\n", "12:00:01.000  b/two  nothing to do\n", "12:00:03.000  a/one  the Job succeeds [completionsReached]\n"
+	cases := map[string]struct {
+		args     []string
+		wantCode int
+		want     string
+	}{
+		"the last ones, by time": {nil, plugin.ExitOK, two + one},
+		"of one namespace":       {[]string{"-n", "b"}, plugin.ExitOK, two},
+		// The watch ends when the executor answers no more.
+		"each once, as it comes": {[]string{"-w"}, plugin.ExitFailed, two + one + end},
+		"an argument":            {[]string{"job/a"}, plugin.ExitUsage, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out, errors bytes.Buffer
+			args := append([]string{"decisions", "--url", decisionsOf(t, firstDecisions, secondDecisions)}, tc.args...)
+			code := plugin.Run(t.Context(), args, plugin.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
+			if code != tc.wantCode || out.String() != tc.want {
+				t.Errorf("exit code %d, output\n%s%swant %d and\n%s", code, &out, &errors, tc.wantCode, tc.want)
+			}
+		})
+	}
+}
