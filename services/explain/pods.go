@@ -109,7 +109,7 @@ func unscheduled(p *corev1.Pod) (PodProblem, bool) {
 			}, true
 		}
 		return PodProblem{
-			Kind: "scheduling", Why: "no node takes it: " + c.Message, Change: "Make room, add a node, or change what the pod template asks for in a new Job.",
+			Kind: "scheduling", Why: strings.TrimSuffix("no node takes it: "+c.Message, ": "), Change: "Make room, add a node, or change what the pod template asks for in a new Job.",
 		}, true
 	}
 	return PodProblem{}, false

@@ -37,20 +37,20 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 	if !ok {
 		return lifeJSON{Gone: true}
 	}
-	var ended []corev1.Pod
+	var telling []corev1.Pod
 	all := explain.Facts{Job: o.Job, Now: now}
 	for _, p := range pods.Pods {
 		pod := podOf(p)
 		all.Pods = append(all.Pods, pod)
-		if p.Ended() {
-			ended = append(ended, pod)
+		if tells(p) {
+			telling = append(telling, pod)
 		}
 	}
 	chart := timeline.Of(all)
 	sum := pods.Summary
 	counts := explain.Counts{Active: sum.GetActive(), Ready: sum.GetReady(), Terminating: sum.GetTerminating()}
 	life := lifeJSON{
-		Report: recorded(o, explanation(decided(o).Explanation), ended, now, counts),
+		Report: recorded(o, explanation(decided(o).Explanation), telling, now, counts),
 		Life:   chart.Picture(), Pods: pods.Known, Cells: cells(o.Job, pods),
 	}
 	verdict := explanation(decided(o).Verdict)
@@ -62,10 +62,14 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 	return life
 }
 
-// recorded explains the last decision. Only pods that have ended are told of: the cache
-// does not hold why others do not start.
-func recorded(o executor.Observation, e *jobpolicyv1.Explanation, ended []corev1.Pod, now time.Time, counts explain.Counts) *explain.Report {
-	r := explain.Recorded(explain.Facts{Job: o.Job, Pods: ended, Now: now}, e, counts)
+// tells reports whether the cache holds enough of a pod to explain it: that it has ended,
+// that no node takes it, or since when it has been Pending. Why a container does not start
+// is not in the cache.
+func tells(p *podcache.Pod) bool { return p.Ended() || p.Phase() == corev1.PodPending && !p.Deleting }
+
+// recorded explains the last decision, with the pods that tell something.
+func recorded(o executor.Observation, e *jobpolicyv1.Explanation, telling []corev1.Pod, now time.Time, counts explain.Counts) *explain.Report {
+	r := explain.Recorded(explain.Facts{Job: o.Job, Pods: telling, Now: now}, e, counts)
 	if o.Decision == nil && wire.FinishedCondition(o.Job) == nil {
 		r.State, r.Headline = explain.Waiting, "The Job waits for its first decision since the executor started."
 	}

@@ -238,6 +238,35 @@ func TestALifeOfFewPodsHasABarForEach(t *testing.T) {
 	})
 }
 
+// A Job whose pods do not start is Stuck, as kubectl jobpolicy explain says.
+func TestALifeSaysThatPodsDoNotStart(t *testing.T) {
+	cases := map[string]struct {
+		conditions []corev1.PodCondition
+		age        time.Duration
+		want       string
+	}{
+		"no node":         {[]corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}, time.Second, "1 of 1 active pods cannot start: no node takes it."},
+		"for long":        {nil, time.Hour, "1 of 1 active pods cannot start: has been Pending for 1h"},
+		"for two seconds": {nil, 2 * time.Second, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster()
+			c.put(job("a"), &jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(1)), RetriesLeft: 6}})
+			c.pods["uid-a"] = tracker.Census{Summary: &jobpolicyv1.PodSummary{Active: 1}, Known: 1, Pods: []*podcache.Pod{podcache.From(&corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "a-1", Namespace: "ns", CreationTimestamp: metav1.NewTime(time.Now().Add(-tc.age))},
+				Status:     corev1.PodStatus{Phase: corev1.PodPending, Conditions: tc.conditions},
+			})}}
+			watch(t, serve(t, c)+"job?uid=uid-a", func(e event) bool {
+				if stuck := e.Report.State == "Stuck"; stuck != (tc.want != "") || !strings.HasPrefix(e.Report.Headline, tc.want) {
+					t.Errorf("report %+v, want %q", e.Report, tc.want)
+				}
+				return true
+			})
+		})
+	}
+}
+
 func TestALifeOfManyPodsHasRangesOfIndexes(t *testing.T) {
 	c := newCluster()
 	j := job("big")
