@@ -1,6 +1,7 @@
 package leaderelection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,9 @@ type Config struct {
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two tries.
 	RetryPeriod time.Duration
+	// StandbyPeriod is the time between two looks of a standby at the lease: so much
+	// later than it could it takes over. Default: an eighth of RetryPeriod.
+	StandbyPeriod time.Duration
 
 	// Now tells wall time, and may be set back and forward. Default time.Now.
 	Now func() time.Time
@@ -64,6 +68,7 @@ func (c *Config) complete() error {
 	if c.LeaseDuration < time.Second {
 		return fmt.Errorf("lease duration %s is below a second: %w", c.LeaseDuration, ErrConfig)
 	}
+	c.StandbyPeriod = cmp.Or(c.StandbyPeriod, c.RetryPeriod/8)
 	c.Now = wallclock.New(c.Now)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -94,11 +99,20 @@ func New(cfg Config) (*Election, error) {
 		return nil, err
 	}
 	tenure := newTenure(cfg.LeaseDuration.Truncate(time.Second), cfg.Now)
-	return &Election{cfg: cfg, tenure: tenure, lock: &lock{tenure: tenure, LeaseLock: &resourcelock.LeaseLock{
+	e := &Election{cfg: cfg, tenure: tenure}
+	e.lock = &lock{tenure: tenure, period: cfg.StandbyPeriod, leader: e.newLeader, LeaseLock: &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: cfg.Namespace, Name: cfg.Name},
 		Client:     cfg.Client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: cfg.Identity},
-	}}}, nil
+	}}
+	return e, nil
+}
+
+// newLeader records who leads.
+func (e *Election) newLeader(identity string) {
+	if before := e.leader.Swap(&identity); before == nil || *before != identity {
+		e.cfg.Logger.Info("leader elected", "leader", identity, "self", identity == e.cfg.Identity)
+	}
 }
 
 // Standby reports whether another replica leads, and which one.
@@ -165,10 +179,7 @@ func (e *Election) electorConfig(lead func(context.Context)) leaderelection.Lead
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: lead,
 			OnStoppedLeading: func() {},
-			OnNewLeader: func(identity string) {
-				e.leader.Store(&identity)
-				e.cfg.Logger.Info("leader elected", "leader", identity, "self", identity == e.cfg.Identity)
-			},
+			OnNewLeader:      e.newLeader,
 		},
 	}
 }

@@ -56,9 +56,63 @@ func TestNextReplicaTakesOverAtOnce(t *testing.T) {
 			t.Errorf("Run() = %v, want nil", err)
 		}
 		<-second.began
-		cfg := config(api, "")
-		if waited, most := time.Since(given), time.Duration((1+JitterFactor)*float64(cfg.RetryPeriod)); waited > most {
+		if waited, most := time.Since(given), config(api, "").RetryPeriod/8; waited > most {
 			t.Errorf("the second replica waited %s, want at most %s", waited, most)
+		}
+	})
+}
+
+func TestNextReplicaTakesOverAsSoonAsTheLeaseRunsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &leases{}
+		first := start(t, config(api, "first"))
+		<-first.began
+		second := start(t, config(api, "second"))
+		time.Sleep(5 * time.Minute) // The lease may be renewed for long.
+		api.setDown("first")
+		silent := time.Now()
+		<-second.began
+		cfg := config(api, "")
+		if waited, most := time.Since(silent), cfg.LeaseDuration+cfg.RetryPeriod/8; waited > most {
+			t.Errorf("the second replica waited %s, want at most %s", waited, most)
+		}
+		if err := first.tenure.check(); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("a write of the first replica: %v, want ErrNotLeading", err)
+		}
+		lease := api.lease()
+		for what, at := range map[string]time.Time{"acquired": lease.Spec.AcquireTime.Time, "renewed": lease.Spec.RenewTime.Time} {
+			if time.Since(at) > time.Second {
+				t.Errorf("the lease says that it was %s %s ago", what, time.Since(at))
+			}
+		}
+	})
+}
+
+// Whoever holds a lease that somebody deletes writes on until it looks again. Until then
+// nobody else may lead.
+func TestADeletedLeaseMakesNoSecondLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &leases{}
+		first := start(t, config(api, "first"))
+		<-first.began
+		second := start(t, config(api, "second"))
+		synctest.Wait()
+		api.remove()
+		for range 100 {
+			time.Sleep(100 * time.Millisecond)
+			if second.leads() && first.tenure.check() == nil {
+				t.Fatal("two replicas may write")
+			}
+		}
+		if got := api.holder(); got != "first" {
+			t.Errorf("holder = %q, want still the first", got)
+		}
+		api.setDown("first")
+		api.remove()
+		removed := time.Now()
+		<-second.began
+		if err := first.tenure.check(); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("the second replica leads %s after the lease was deleted; a write of the first: %v, want ErrNotLeading", time.Since(removed), err)
 		}
 	})
 }

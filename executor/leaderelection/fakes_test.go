@@ -24,6 +24,7 @@ type leases struct {
 	stored  *coordinationv1.Lease
 	version int
 	away    bool         // refuses all
+	down    string       // refuses the writes of this replica
 	onWrite func()       // called before a write takes effect
 	latency atomic.Int64 // of the answer to a write, in nanoseconds
 }
@@ -34,6 +35,26 @@ func (l *leases) setAway(away bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.away = away
+}
+
+// setDown ends what the replica sends.
+func (l *leases) setDown(identity string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = identity
+}
+
+// remove deletes the Lease.
+func (l *leases) remove() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stored = nil
+}
+
+func (l *leases) lease() *coordinationv1.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stored.DeepCopy()
 }
 
 func (l *leases) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
@@ -64,8 +85,10 @@ func (l *leases) write(lease *coordinationv1.Lease, version string) (*coordinati
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.away:
+	case l.away || (l.down != "" && l.down == *lease.Spec.HolderIdentity):
 		return nil, errors.New("the API server is away")
+	case l.stored == nil && version != "":
+		return nil, apierrors.NewNotFound(coordinationv1.Resource("leases"), lease.Name)
 	case l.stored != nil && l.stored.ResourceVersion != version:
 		return nil, apierrors.NewConflict(coordinationv1.Resource("leases"), lease.Name, errors.New("it has changed"))
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
 // ErrNotLeading says that a fenced client refuses a write because this replica does not
@@ -84,47 +82,16 @@ func (t *tenure) seen(holder, self string) {
 	t.lose()
 }
 
+// begun reports whether this replica has held the lease.
+func (t *tenure) begun() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.renewed != nil || t.holder != ""
+}
+
 // end gives the lease up.
 func (t *tenure) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.renewed = nil
-}
-
-// A lock reports to the tenure what it reads and writes of the lease.
-type lock struct {
-	*resourcelock.LeaseLock
-	tenure *tenure
-}
-
-// Get implements resourcelock.Interface.
-func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := l.LeaseLock.Get(ctx)
-	if err == nil {
-		l.tenure.seen(record.HolderIdentity, l.Identity())
-	}
-	return record, raw, err
-}
-
-// Create implements resourcelock.Interface.
-func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(func() error { return l.LeaseLock.Create(ctx, record) })
-}
-
-// Update implements resourcelock.Interface.
-func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(func() error { return l.LeaseLock.Update(ctx, record) })
-}
-
-// write acquires or renews the lease, but not after it was lost.
-func (l *lock) write(send func() error) error {
-	if l.tenure.lost.Err() != nil {
-		return ErrLost
-	}
-	sent := l.tenure.now()
-	if err := send(); err != nil {
-		return err
-	}
-	l.tenure.renewedAt(sent)
-	return nil
 }

@@ -122,7 +122,7 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	}
 	election, err := leaderelection.New(leaderelection.Config{
 		Client: lease.CoordinationV1(), Namespace: leaseNamespace, Name: leaseName, Identity: p.name,
-		LeaseDuration: 120 * time.Second, RenewDeadline: 80 * time.Second, RetryPeriod: 16 * time.Second, Now: f.now, Logger: log,
+		LeaseDuration: 120 * time.Second, RenewDeadline: 80 * time.Second, RetryPeriod: 16 * time.Second, StandbyPeriod: 10 * time.Second, Now: f.now, Logger: log,
 	})
 	if err != nil {
 		return nil, err

@@ -10,7 +10,8 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// leaseWritten records until when the holder of the lease may write.
+// leaseWritten records until when the holder of the lease may write: until the lease runs
+// out, or somebody else gets it.
 func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	lease, ok := w.New.(*coordinationv1.Lease)
 	if !ours || !ok {
@@ -19,6 +20,11 @@ func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	until := w.Time.Add(time.Duration(valueOr(lease.Spec.LeaseDurationSeconds, 0)) * time.Second)
 	if valueOr(lease.Spec.HolderIdentity, "") != w.By {
 		until = w.Time
+	}
+	for other, held := range j.leases {
+		if other != w.By && held.After(w.Time) {
+			j.leases[other] = w.Time
+		}
 	}
 	j.leases[w.By] = until
 }
@@ -38,7 +44,7 @@ func (j *judge) sends(by, method, resource string, now time.Time) {
 	case !held:
 		j.breachAt(now, "lease", "%s sends a write (%s %s), and never had the lease", by, method, resource)
 	case now.After(until):
-		j.breachAt(now, "lease", "%s sends a write (%s %s) %s after its lease has run out", by, method, resource, now.Sub(until))
+		j.breachAt(now, "lease", "%s sends a write (%s %s) %s after its lease was over", by, method, resource, now.Sub(until))
 	}
 }
 

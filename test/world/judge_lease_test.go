@@ -8,6 +8,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+func TestWhoeverLosesTheLeaseToAnotherWritesNothing(t *testing.T) {
+	tp := newTape(t)
+	tp.judge.elected = true
+	for _, holder := range []string{executorA, executorB} {
+		lease := &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: "lease", UID: "lease"},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: ptr(int32(15))},
+		}
+		tp.commit(holder, "update", "leases", "", lease, lease)
+		tp.wait(time.Second)
+	}
+	tp.judge.sends(executorB, "POST", "pods", tp.now)
+	if got := tp.judge.breaches(); len(got) > 0 {
+		t.Errorf("breaches by the holder: %v", got)
+	}
+	tp.judge.sends(executorA, "POST", "pods", tp.now)
+	if got := tp.judge.breaches(); len(got) != 1 {
+		t.Errorf("breaches of the replica that held it before: %v, want one", got)
+	}
+}
+
 func TestWhoHasNotRenewedTheLeaseWritesNothing(t *testing.T) {
 	cases := map[string]struct {
 		holder string
