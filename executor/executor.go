@@ -39,6 +39,7 @@ type Executor struct {
 	decider    *decider
 	reconciler *reconciler
 	watcher    *watcher
+	podWatch   *podWatch
 	safety     *safetyLook
 	second     *secondcontroller.Detector
 }
@@ -85,7 +86,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	e.build(&cfg, own, &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer, Now: cfg.Now}, pods)
-	return e, e.addCaches(pods)
+	return e, e.addCaches()
 }
 
 func (e *Executor) newJobInformer(cfg *Config) error {
@@ -111,22 +112,24 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	e.decider = &decider{
 		base: e.base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers),
 	}
+	e.podWatch = newPodWatch(pods, e.informer, cfg.Logger)
 	e.reconciler = &reconciler{
 		cfg: cfg, scope: scope, jobs: e.jobs, api: client, pods: pods, calls: calls, writes: writes, decider: e.decider, report: report, second: e.second,
-		applier: &applier{base: e.base, cfg: cfg, api: client, gangs: e.gangs, metrics: own, report: report},
+		podWatch: e.podWatch,
+		applier:  &applier{base: e.base, cfg: cfg, api: client, gangs: e.gangs, metrics: own, report: report},
 	}
 	e.queue = newJobQueue(e.base, cfg, e.jobs, scope, writes, e.reconciler.Reconcile)
 	e.reconciler.queue = e.queue
 	e.watcher = &watcher{
 		scope: scope, jobs: e.jobs, queue: e.queue, orphans: e.orphans, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: e.base.Ready,
-		second: e.second,
+		second: e.second, podWatch: e.podWatch,
 	}
 	e.safety = newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider)
 	e.safety.second = e.second
 }
 
-func (e *Executor) addCaches(pods podinformer.Informer) error {
-	if err := e.addWatches(pods); err != nil {
+func (e *Executor) addCaches() error {
+	if err := e.addWatches(); err != nil {
 		return err
 	}
 	for _, informer := range e.gangs.Informers() {
@@ -138,17 +141,13 @@ func (e *Executor) addCaches(pods podinformer.Informer) error {
 
 // addWatches says in which order the caches are filled: the Jobs' first, so that what is
 // known of pods is never older than the statuses that were read at the start.
-func (e *Executor) addWatches(pods podinformer.Informer) error {
+func (e *Executor) addWatches() error {
 	jobsSeen, err := e.informer.AddEventHandler(e.watcher.jobHandler())
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
-	podsSeen, err := pods.AddEventHandler(e.watcher.podHandler())
-	if err != nil {
-		return fmt.Errorf("pod handler: %w", err)
-	}
 	e.base.AddCache(e.informer.Run, jobsSeen)
-	e.base.AddCache(pods.Run, podsSeen)
+	e.base.AddCache(func(ctx context.Context) { e.podWatch.run(ctx, e.watcher.podHandler()) }, e.podWatch.synced)
 	return nil
 }
 

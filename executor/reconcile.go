@@ -42,6 +42,8 @@ type reconciler struct {
 	applier *applier
 	report  *reporter
 	second  *secondcontroller.Detector
+	// podWatch knows whether the pod cache was filled before this process led.
+	podWatch *podWatch
 }
 
 // Reconcile reconciles a Job once.
@@ -124,6 +126,9 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 		return noAction, controller.Result{Requeue: true}, nil
 	case err != nil:
 		return actionReconciling, result, err
+	case r.podWatch.mustList(s, d):
+		s.Version.Mark(state.StalePods)
+		return noAction, controller.Result{Requeue: true}, nil
 	}
 	describeDecision(trace.SpanFromContext(ctx), d)
 	r.report.remember(ctx, s, snap, d)

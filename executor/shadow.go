@@ -63,7 +63,8 @@ func (e *Executor) addShadowCaches(cfg *Config, o *observer) error {
 	if _, err := e.informer.AddEventHandler(o.leavingHandler()); err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
-	return e.addWatches(pods)
+	e.podWatch = newPodWatch(pods, e.informer, cfg.Logger)
+	return e.addWatches()
 }
 
 // leavingHandler forgets the Jobs that nobody decides on any more.

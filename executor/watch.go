@@ -30,6 +30,8 @@ type watcher struct {
 	// ready is nil once the caches are filled.
 	ready  func() error
 	second *secondcontroller.Detector
+	// podWatch takes note of the pods seen; nil in tests.
+	podWatch *podWatch
 }
 
 // orphans takes pods that may be orphans; see orphan.Releaser.
@@ -72,6 +74,7 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		w.jobDeleted(old)
 		old = nil
 	}
+	listed := old == nil && w.ready() != nil
 	if old == nil && w.scope.Unmanaged(job) {
 		w.metrics.unmanaged.WithLabelValues(*job.Spec.ManagedBy).Inc()
 	}
@@ -83,6 +86,9 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 			s.Version.Mark(state.StalePods)
 		}
 		change = s.Observe(job, state.Watch)
+		if listed {
+			w.podWatch.jobListed(s)
+		}
 	})
 	if w.scope.Manages(job) {
 		w.second.JobSeen(context.Background(), old, job)
@@ -130,6 +136,7 @@ func (w *watcher) podSeen(old, pod *podcache.Pod) {
 		w.podDeleted(old)
 		old = nil
 	}
+	w.podWatch.podSeen(pod)
 	ref, other := pod.ControllingJob()
 	if old != nil && old.ResourceVersion == pod.ResourceVersion && pod.ResourceVersion != "" {
 		w.keepCopy(pod, ref)
@@ -233,6 +240,7 @@ func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
 }
 
 func (w *watcher) podDeleted(pod *podcache.Pod) {
+	w.podWatch.podSeen(pod)
 	w.countTracking(pod, nil)
 	ref, _ := pod.ControllingJob()
 	if ref == nil {

@@ -38,6 +38,23 @@ func All(informer cache.SharedIndexInformer) *Set {
 	return &Set{by: map[string]cache.SharedIndexInformer{metav1.NamespaceAll: informer}}
 }
 
+// Key names the informer that has the objects of the namespace.
+func (s *Set) Key(namespace string) string {
+	if _, all := s.by[metav1.NamespaceAll]; all {
+		return metav1.NamespaceAll
+	}
+	return namespace
+}
+
+// Versions returns the resource versions of which the informers have heard, by Key.
+func (s *Set) Versions() map[string]string {
+	versions := map[string]string{}
+	for key, i := range s.by {
+		versions[key] = i.LastSyncResourceVersion()
+	}
+	return versions
+}
+
 // In returns the informer that has the objects of the namespace, which must be one of those
 // that are watched.
 func (s *Set) In(namespace string) cache.SharedIndexInformer {

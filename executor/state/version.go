@@ -41,6 +41,9 @@ const (
 	StalePods
 	// StaleClaims: there may be pods to adopt.
 	StaleClaims
+	// UnverifiedPods: what is known of the pods is from before this process led. They have
+	// to be listed before something is done, unless the cache has caught up.
+	UnverifiedPods
 )
 
 // Version is the newest version of a Job that was seen.

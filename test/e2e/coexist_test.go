@@ -51,12 +51,22 @@ func TestCoexistWithAnEmbeddedEngine(t *testing.T) {
 // of a Job, the other takes over.
 func TestTheStandbyTakesOver(t *testing.T) {
 	t.Parallel()
-	const manager = "example.com/elected"
-	args := []string{
-		"--engine=embedded", "--managed-by=" + manager, "--leader-elect", "--leader-elect-resource-namespace=default",
-		"--leader-elect-resource-name=e2e-elected", "--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s",
-		"--leader-elect-retry-period=1s",
+	for name, args := range map[string][]string{"cold": nil, "warm": {"--warm-standby"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			standbyTakesOver(t, name, args...)
+		})
 	}
+}
+
+func standbyTakesOver(t *testing.T, name string, extra ...string) {
+	t.Helper()
+	manager := "example.com/elected-" + name
+	args := append([]string{
+		"--engine=embedded", "--managed-by=" + manager, "--leader-elect", "--leader-elect-resource-namespace=default",
+		"--leader-elect-resource-name=e2e-elected-" + name, "--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s",
+		"--leader-elect-retry-period=1s",
+	}, extra...)
 	leader := startExecutor(t, args...)
 	eventually(t, "the first executor leads", leader.ready)
 	standby := startExecutor(t, args...)

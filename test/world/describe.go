@@ -49,6 +49,9 @@ func (e executorPlan) String() string {
 	if e.maxUncounted > 0 {
 		out = append(out, fmt.Sprintf("%d uncounted pods a status", e.maxUncounted))
 	}
+	if e.warmStandby {
+		out = append(out, "the standby's pod cache is filled")
+	}
 	if e.together {
 		out = append(out, "active at once")
 	}

@@ -102,6 +102,7 @@ func (d *drawer) frame() {
 	p.network.request = span{time.Millisecond, d.within(2*time.Millisecond, 60*time.Millisecond)}
 	p.network.event = span{100 * time.Microsecond, d.within(time.Millisecond, 80*time.Millisecond)}
 	p.network.noWatchList = d.chance(25)
+	p.executor.warmStandby = p.executor.elected() && d.chance(50)
 }
 
 // settleTime is how long a world continues after its last fault: longer than all

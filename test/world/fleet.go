@@ -112,7 +112,8 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	settings := f.w.plan.executor
 	log := slog.New(&logHandler{w: f.w, by: p.name})
 	if !settings.elected() {
-		return f.controllers(p, p.link, log)
+		_, run, err := f.controllers(p, p.link, log)
+		return run, err
 	}
 	// Executors check their leases every few seconds, which takes much real time in a
 	// world of an hour. So the lease times are eight times as long as usual.
@@ -127,11 +128,18 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := f.controllers(p, election.Fence()(p.link), log)
+	jobs, run, err := f.controllers(p, election.Fence()(p.link), log)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
+		if settings.warmStandby {
+			var warm sync.WaitGroup
+			standing, stop := context.WithCancel(ctx)
+			defer warm.Wait()
+			defer stop()
+			jobs.StandBy(standing, warm.Go)
+		}
 		var led atomic.Bool
 		err := election.Run(ctx, func(ctx context.Context) error {
 			led.Store(true)
@@ -146,11 +154,11 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 }
 
 // controllers are the parts of an executor.
-func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.Logger) (func(context.Context) error, error) {
+func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.Logger) (*executor.Executor, func(context.Context) error, error) {
 	settings := f.w.plan.executor
 	c, err := newClient(transport, clientOptions{lean: true, qps: settings.qps})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d := decider{p.link}
 	shared := controller.Config{
@@ -167,17 +175,17 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 		Rows:   executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, SafetyLookReportsOnly: true,
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: settings.zone})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: c.serverNow})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func(ctx context.Context) error {
+	return jobs, func(ctx context.Context) error {
 		if ctx.Err() == nil {
 			f.w.judge.began(p.name, time.Now())
 		}

@@ -39,6 +39,7 @@ type executorPlan struct {
 	qps                      float32 // 0: no limit.
 	zone                     string  // Of CronJobs that name none.
 	keepStartTime            bool
+	warmStandby              bool // The replicas that do not lead fill their pod caches.
 }
 
 // elected reports whether leader election decides which executor is active.

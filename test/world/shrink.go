@@ -147,8 +147,11 @@ func (p *plan) simplerFrame(with func(func(*plan))) {
 	if e.qps > 0 {
 		with(func(c *plan) { c.executor.qps = 0 })
 	}
+	if e.warmStandby {
+		with(func(c *plan) { c.executor.warmStandby = false })
+	}
 	if e.replicas > 1 {
-		with(func(c *plan) { c.executor.replicas, c.executor.together = 1, false })
+		with(func(c *plan) { c.executor.replicas, c.executor.together, c.executor.warmStandby = 1, false, false })
 	}
 	if p.network.noWatchList {
 		with(func(c *plan) { c.network.noWatchList = false })

@@ -102,6 +102,8 @@ type controllers struct {
 	// let another replica act, would change nothing.
 	second probes.Check
 	crons  page.CronJobs // nil without that controller
+	// standBy fills the pod cache before Run; nil: Run does.
+	standBy func(ctx context.Context, start func(func()))
 }
 
 func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, shared controller.Config, report *shadow.Report) (*controllers, error) {

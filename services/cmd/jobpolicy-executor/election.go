@@ -18,6 +18,7 @@ import (
 // the flags are those of kube-controller-manager.
 type electionOptions struct {
 	enabled       bool
+	warm          bool
 	leaseDuration time.Duration
 	renewDeadline time.Duration
 	retryPeriod   time.Duration
@@ -30,6 +31,7 @@ func (o *electionOptions) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long other replicas wait after the last renewal before one of them takes over. A leader that has not renewed the lease for that long writes nothing.")
 	fs.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew the lease before it gives up and exits. Less than --leader-elect-lease-duration.")
 	fs.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 2*time.Second, "How long a replica waits between two tries to acquire or renew the lease.")
+	fs.BoolVar(&o.warm, "warm-standby", false, "Fill the pod cache already while another replica leads, so that taking over takes no list of all pods. A standby then needs memory for the pods, too. Requires --leader-elect.")
 	fs.StringVar(&o.namespace, "leader-elect-resource-namespace", "kube-system", "`Namespace` of the Lease.")
 	fs.StringVar(&o.name, "leader-elect-resource-name", name, "`Name` of the Lease.")
 }
@@ -37,6 +39,9 @@ func (o *electionOptions) addFlags(fs *pflag.FlagSet) {
 // validate checks that the times go together. Errors name flags.
 func (o *electionOptions) validate() error {
 	if !o.enabled {
+		if o.warm {
+			return errors.New("--warm-standby requires --leader-elect: without it there is no standby")
+		}
 		return nil
 	}
 	var errs []error

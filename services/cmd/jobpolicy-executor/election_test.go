@@ -21,6 +21,8 @@ func TestElectionOptionsAreCheckedByFlag(t *testing.T) {
 		"no time between two tries":                    {func(o *electionOptions) { o.retryPeriod = 0 }, "--leader-elect-retry-period"},
 		"no time for a second try":                     {func(o *electionOptions) { o.retryPeriod = 9 * time.Second }, "--leader-elect-retry-period"},
 		"no name":                                      {func(o *electionOptions) { o.name = "" }, "--leader-elect-resource-name"},
+		"a warm standby":                               {func(o *electionOptions) { o.warm = true }, ""},
+		"a warm standby without an election":           {func(o *electionOptions) { o.enabled, o.warm = false, true }, "--warm-standby"},
 		"nonsense that is not used":                    {func(o *electionOptions) { *o = electionOptions{} }, ""},
 	}
 	for name, tc := range cases {

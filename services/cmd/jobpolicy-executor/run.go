@@ -94,6 +94,9 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.election.warm {
+		all.standBy = jobs.StandBy
+	}
 	work, ready := lead(election, all)
 	checks := []probes.Check{ready, engine.check, engine.certificate, all.second}
 	all.pages["GET "+page.Path] = page.New(page.Config{Jobs: jobs, CronJobs: all.crons, Gatherer: registry, Checks: checks})
@@ -210,7 +213,15 @@ func lead(election *leaderelection.Election, all *controllers) (func(context.Con
 		leader, standby := election.Standby()
 		return "standing by, " + leader + " leads", standby
 	}
-	return func(ctx context.Context) error { return election.Run(ctx, all.Run) }, caches
+	return func(ctx context.Context) error {
+		if all.standBy != nil {
+			// The pod cache must outlast the last reconciles.
+			standing, stop := context.WithCancel(context.WithoutCancel(ctx))
+			defer stop()
+			all.standBy(standing, func(f func()) { go f() })
+		}
+		return election.Run(ctx, all.Run)
+	}, caches
 }
 
 // serve works until the context is done. /readyz says no before the work ends.

@@ -1,0 +1,107 @@
+package executor
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/client-go/tools/cache"
+
+	"jobpolicy.dev/executor/informer"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/podinformer"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// podWatch fills the pod cache: when Run begins, or before, while another replica leads.
+//
+// A cache that was filled before may lag behind what that replica did last. So the first
+// decision on each Job that would do something is made again, after a list of the Job's
+// pods, unless the cache has shown since that it has caught up with the list of Jobs, which
+// is read when Run begins. A Job at rest needs no list: what it waits for will be seen.
+type podWatch struct {
+	pods podinformer.Informer
+	jobs *informer.Set
+	log  *slog.Logger
+	warm atomic.Bool // StandBy was called.
+	seen atomic.Pointer[cache.InformerSynced]
+
+	mu sync.Mutex
+	// By informer: the version of the list of Jobs, and the newest version of a pod that the
+	// watcher got.
+	listed, newest map[string]uint64
+}
+
+func newPodWatch(pods podinformer.Informer, jobs *informer.Set, log *slog.Logger) *podWatch {
+	return &podWatch{pods: pods, jobs: jobs, log: log, listed: map[string]uint64{}, newest: map[string]uint64{}}
+}
+
+// StandBy fills the pod cache and keeps it up to date until ctx ends, in a goroutine that
+// start starts. Called before Run, it saves Run the list of pods, which takes long in a
+// large cluster. It only reads.
+func (e *Executor) StandBy(ctx context.Context, start func(func())) {
+	w := e.podWatch
+	w.warm.Store(true)
+	start(func() { w.pods.Run(ctx) })
+	start(func() {
+		if cache.WaitForCacheSync(ctx.Done(), w.pods.HasSynced) {
+			w.log.InfoContext(ctx, "pod cache filled while standing by")
+		}
+	})
+}
+
+// run gives the watcher the pods that are known, and those to come. The Jobs are listed.
+func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) {
+	w.mu.Lock()
+	for key, version := range w.jobs.Versions() {
+		w.listed[key] = tracker.ResourceVersion(version)
+	}
+	w.mu.Unlock()
+	seen, err := w.pods.AddEventHandler(handler)
+	if err != nil {
+		w.log.ErrorContext(ctx, "pods are not watched", slog.Any("error", err)) // StandBy has ended.
+		return
+	}
+	w.seen.Store(&seen)
+	if !w.warm.Load() {
+		w.pods.Run(ctx)
+	}
+}
+
+// synced reports whether the watcher has got the pods that were known.
+func (w *podWatch) synced() bool {
+	seen := w.seen.Load()
+	return seen != nil && (*seen)()
+}
+
+// podSeen takes a pod that the handler got.
+func (w *podWatch) podSeen(pod *podcache.Pod) {
+	if w == nil || !w.warm.Load() {
+		return
+	}
+	key := w.pods.Key(pod.Namespace())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.newest[key] = max(w.newest[key], tracker.ResourceVersion(pod.ResourceVersion))
+}
+
+// jobListed marks a Job of the first list, if its pods may be known from before.
+func (w *podWatch) jobListed(s *state.Job) {
+	if w != nil && w.warm.Load() {
+		s.Version.Mark(state.UnverifiedPods)
+	}
+}
+
+// mustList reports whether the Job's pods must be listed before the decision is applied.
+func (w *podWatch) mustList(s *state.Job, d *jobpolicyv1.DecideJobResponse) bool {
+	if w == nil || d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED || !s.Version.Clear(state.UnverifiedPods) {
+		return false
+	}
+	key := w.pods.Key(s.Namespace)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.newest[key] < w.listed[key]
+}

@@ -1,0 +1,112 @@
+package executor
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// onePod is an engine that wants one pod for each Job.
+type onePod struct{}
+
+func (onePod) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	if req.GetPods().GetActive() == 0 {
+		d.Disposition, d.Create = jobpolicyv1.Disposition_DISPOSITION_APPLY, &jobpolicyv1.CreatePods{Count: 1}
+	}
+	return d, nil
+}
+
+// What the leader before did last has not come to a standby's pod cache yet. The standby
+// must not do it once more (invariant I6).
+func TestAWarmStandbyListsTheJobsPodsBeforeItActs(t *testing.T) {
+	cases := map[string]struct {
+		before  bool // The pod is there before the cache is filled.
+		created bool // The leader before has created a pod.
+		lists   int  // of pods, but for the one that fills the cache
+		creates int
+	}{
+		"a pod that the cache lacks": {created: true, lists: 1, creates: 0},
+		"no pod at all":              {lists: 1, creates: 1},
+		"a Job at rest":              {before: true, created: true, lists: 0, creates: 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(testJob())
+				var lists counter
+				s.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
+					return true, watch.NewFake(), nil // Nothing arrives.
+				})
+				s.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+					lists.add()
+					return false, nil, nil
+				})
+				s.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+					jobs, err := s.Tracker().List(batchv1.SchemeGroupVersion.WithResource("jobs"), jobKind, "")
+					if list, ok := jobs.(*batchv1.JobList); ok {
+						list.ResourceVersion = "1000"
+					}
+					return true, jobs, err
+				})
+				create := func() {
+					if _, err := s.CoreV1().Pods("ns").Create(t.Context(), testPod(2), metav1.CreateOptions{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if tc.before {
+					create()
+				}
+				e, err := New(testConfig(s, onePod{}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				standing, stop := context.WithCancel(t.Context())
+				var warm sync.WaitGroup
+				defer warm.Wait()
+				defer stop()
+				e.StandBy(standing, warm.Go)
+				time.Sleep(time.Minute)
+				if tc.created && !tc.before {
+					create()
+				}
+				filled, own := lists.count(), len(s.done())
+				run(t, e)
+				time.Sleep(time.Second)
+				if got := lists.count() - filled; got != tc.lists {
+					t.Errorf("%d lists of pods, want %d", got, tc.lists)
+				}
+				if got := len(s.done()) - own; got != tc.creates {
+					t.Errorf("%q, want %d pods created", s.done()[own:], tc.creates)
+				}
+			})
+		})
+	}
+}
+
+type counter struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (c *counter) add() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+}
+
+func (c *counter) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
