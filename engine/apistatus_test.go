@@ -86,8 +86,8 @@ func (c statusChange) uncountedOnce() bool {
 	return true
 }
 
-// conditionsOnce: the API server would let a type stand twice; the engine must
-// not.
+// conditionsOnce reports condition types that occur twice. The API server accepts them;
+// the engine must not write them.
 func (c statusChange) conditionsOnce() bool {
 	seen := map[string]bool{}
 	for _, condition := range c.new.GetConditions() {
@@ -99,9 +99,9 @@ func (c statusChange) conditionsOnce() bool {
 	return true
 }
 
-// TestAPIServersAcceptAnswers asks about decisions on any status that the contract
-// allows, also one that no API server would have let in. What is wrong in such a
-// status may stay wrong, but a decision must not break anything else.
+// TestAPIServersAcceptAnswers decides on any status that the contract allows, even one
+// that no API server would have accepted. What is wrong in such a status may stay wrong,
+// but a decision must not break anything else.
 func TestAPIServersAcceptAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
@@ -126,18 +126,17 @@ func TestAPIServersAcceptAnswers(t *testing.T) {
 	})
 }
 
-// neverWritten reports statuses that contradict themselves in a way that no API
-// server with the rules lets in, nor out: there is no right answer.
+// neverWritten reports statuses that contradict themselves. An API server with these
+// rules never stores one and accepts no update of one, so there is no right answer.
 func neverWritten(s *jobpolicyv1.JobStatus) bool {
 	return (is(s, criteriaMet) && is(s, failureTarget)) ||
 		!indexes(s.GetCompletedIndexes()).Intersect(indexes(s.GetFailedIndexes())).Empty()
 }
 
-// The versions that refuse what every Job needs, or what some Jobs need, and
-// why: v1.30 keeps SuccessCriteriaMet for Jobs with a success policy, and v1.31
-// with the gate JobManagedBy (alpha there) lets no Job finish that never started
-// and no resumption move the start time. The engine writes what v1.32 and later
-// expect.
+// These versions refuse updates that every Job or some Jobs need. v1.30 accepts
+// SuccessCriteriaMet only on Jobs with a success policy. v1.31 with the gate JobManagedBy
+// (alpha in that version) does not let a Job finish that never started, and does not let
+// a resumption change the start time. The engine writes what v1.32 and later expect.
 func TestAPIServersThatRefuseAnswers(t *testing.T) {
 	cases := map[string]struct {
 		server jobstatus.APIServer
@@ -183,8 +182,8 @@ func TestAPIServersThatRefuseAnswers(t *testing.T) {
 	}
 }
 
-// conditionsRemoved names a condition that the new status has lost. The API
-// server would let some of them go; the engine must not.
+// conditionsRemoved names a condition that the new status has lost. The API server
+// accepts the loss of some types; the engine must remove none.
 func conditionsRemoved(old, next *jobpolicyv1.JobStatus) error {
 	for _, c := range old.GetConditions() {
 		if !hasCondition(next, c.GetType(), jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE) &&

@@ -43,8 +43,8 @@ func BenchmarkDecideJob(b *testing.B) {
 	}
 }
 
-// BenchmarkExplain measures a decision with each dose of its explanation, and how
-// large the answer is on the wire.
+// BenchmarkExplain measures a decision with each amount of explanation, and the size of
+// the answer on the wire.
 func BenchmarkExplain(b *testing.B) {
 	situations := map[string]func(testing.TB) *request{
 		"settled":    func(b testing.TB) *request { return steady(b, 10) },
@@ -83,7 +83,7 @@ func steady(b testing.TB, n int32) *request {
 	return s.req
 }
 
-// withFinished adds n pods that just ended, every tenth of them badly.
+// withFinished adds n pods that just ended. Every tenth of them failed.
 func withFinished(req *request, n int) *request {
 	for i := range n {
 		pod := &jobpolicyv1.UnaccountedPod{
@@ -98,7 +98,7 @@ func withFinished(req *request, n int) *request {
 	return req
 }
 
-// scaleDown is a Job with n pods that wants half of them.
+// scaleDown is a Job with n pods that wants only half of them.
 func scaleDown(b testing.TB, n int32) *request {
 	req := steady(b, n)
 	req.Spec.Parallelism = n / 2
@@ -124,8 +124,8 @@ func scattered(b testing.TB) *request {
 	return s.req
 }
 
-// scatteredFailures is a Job with limits per index, of whose 100000 indexes a
-// quarter is complete and a quarter failed, none beside another.
+// scatteredFailures is a Job with limits per index and 100000 indexes. A quarter of them
+// is complete and a quarter has failed; no two of these are neighbours.
 func scatteredFailures(b testing.TB) *request {
 	s := newScene()
 	s.mustTell(b, "job mode=Indexed completions=100000 parallelism=1000 backoffLimit=2147483647 backoffLimitPerIndex=0\n"+

@@ -57,7 +57,7 @@ func TestNoTimeIsBehindTheEndOfTheCalendar(t *testing.T) {
 	}
 }
 
-// A time span of Go ends after 292 years.
+// A time.Duration holds 292 years at most.
 func TestADeadlineOfCenturiesPasses(t *testing.T) {
 	const year = 365 * 24 * 60 * 60
 	s := newScene()

@@ -69,7 +69,7 @@ func drawRequest(t *rapid.T) *request {
 	return req
 }
 
-// drawAnySpec is drawSpec with corners that no cluster would run.
+// drawAnySpec is drawSpec with extreme values that no cluster would run.
 func drawAnySpec(t *rapid.T) *jobpolicyv1.JobSpec {
 	spec := drawSpec(t)
 	spec.Deleting = rapid.IntRange(0, 7).Draw(t, "deleting") == 0

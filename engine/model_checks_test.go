@@ -146,7 +146,7 @@ func (c *cluster) checkLedger(req *jobpolicyv1.DecideJobRequest, next *jobpolicy
 	}
 }
 
-// countReleased notes how each pod counts that is released together with the status.
+// countReleased records how each pod counts that is released together with the status.
 func (c *cluster) countReleased(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) {
 	for _, uid := range resp.GetRelease() {
 		verdict := c.countsAs(req, resp.GetStatus(), c.pod(uid))
@@ -160,8 +160,8 @@ func (c *cluster) countReleased(req *jobpolicyv1.DecideJobRequest, resp *jobpoli
 	}
 }
 
-// countsAs is the counter that a released pod belongs to; empty if it does not count,
-// or by its index.
+// countsAs names the counter to which a released pod is added. It is empty if the pod
+// does not count, or if its index counts instead.
 func (c *cluster) countsAs(req *jobpolicyv1.DecideJobRequest, next *jobpolicyv1.JobStatus, p *modelPod) string {
 	hasRow := slices.ContainsFunc(req.GetUnaccountedPods(), func(row *jobpolicyv1.UnaccountedPod) bool { return string(row.GetUid()) == string(p.uid) })
 	succeeded := p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED

@@ -24,8 +24,8 @@ type cluster struct {
 	status   *jobpolicyv1.JobStatus
 	settings *jobpolicyv1.Settings
 	pods     []*modelPod
-	// ghosts are creations that failed without the executor knowing it: the indexes, nil
-	// for a pod without one.
+	// ghosts are the indexes of creations that failed without the executor's knowledge;
+	// nil for a pod without an index.
 	ghosts []*int32
 	// createAfter is when the executor tries again to create pods.
 	createAfter time.Time
@@ -157,7 +157,7 @@ func (p *modelPod) leaveIfDone() {
 	}
 }
 
-// observe builds what the executor asks with.
+// observe builds the executor's request.
 func (c *cluster) observe() *jobpolicyv1.DecideJobRequest {
 	req := &jobpolicyv1.DecideJobRequest{
 		RequestId: "model",

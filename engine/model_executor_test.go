@@ -199,8 +199,8 @@ func (c *cluster) delete(deletes []*jobpolicyv1.DeletePod) bool {
 	return ok
 }
 
-// write is the API server's side of a status update; or that of a database, which
-// releases pods in the same transaction.
+// write does what the API server does with a status update, or what a database does,
+// which releases pods in the same transaction.
 func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) bool {
 	next := resp.GetStatus()
 	if c.goesWrong("status write refused") || c.observed < c.written {

@@ -83,8 +83,8 @@ func (c *cluster) checkDelay(failures int, last time.Time) {
 	}
 }
 
-// delays reports whether the next pod has to wait for the failure of this one:
-// unless it was a disruption that the failure policy ignores.
+// delays reports whether this pod's failure delays the next pod. A disruption that the
+// failure policy ignores does not.
 func (c *cluster) delays(p *modelPod) bool {
 	return p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && !(p.disrupted && c.ignored(p))
 }

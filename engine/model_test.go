@@ -10,10 +10,10 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// TestJobLives runs random Jobs in a model of a cluster, with random faults,
-// random users and random luck. Every decision is checked against the truth
-// (safety: I1 to I7, I10 to I12); when the faults stop, the Job must come to its
-// end (liveness). Use -rapid.checks=10000 for a long run.
+// TestJobLives runs random Jobs in a model of a cluster, with random faults, acts of
+// users and ends of pods. It checks every decision against the true state (safety: I1 to
+// I7, I10 to I12). When the faults stop, the Job must finish (liveness). Use
+// -rapid.checks=10000 for a long run.
 func TestJobLives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCluster(t)

@@ -60,7 +60,7 @@ func (p *promises) disposition() {
 	}
 }
 
-// times: JSON has no timestamp behind the end of the calendar.
+// times reports timestamps after the end of the year 9999, which JSON cannot express.
 func (p *promises) times() {
 	_, err := protojson.Marshal(p.resp)
 	p.expect(err == nil, "times: %v", err)
@@ -230,7 +230,8 @@ func (p *promises) countsWhatIsReleased(leftSucceeded, leftFailed int) {
 	p.expect(grown <= int64(released), "I2: counts %d pods, releases %d", grown, released)
 }
 
-// leavers counts the UIDs that went from a list, and expects them confirmed.
+// leavers counts the UIDs that were removed from a list, and expects that each is
+// confirmed.
 func (p *promises) leavers(before, after [][]byte, confirmed map[string]bool) int {
 	stay := map[string]bool{}
 	for _, uid := range after {

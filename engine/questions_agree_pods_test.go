@@ -184,7 +184,8 @@ func TestComputeDeadlinesIsWhatDecisionsDo(t *testing.T) {
 	}
 }
 
-// expiredAt is the time at which a Job was to be deleted that is.
+// expiredAt is when the time to live ended of a Job that is to be deleted; nil for other
+// Jobs.
 func expiredAt(d *jobpolicyv1.JobDeadlines) *timestamppb.Timestamp {
 	if d.GetExpired() {
 		return d.GetExpirationTime()

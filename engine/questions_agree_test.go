@@ -40,8 +40,8 @@ func agreement(t *testing.T, prepare func(*request), compare func(*rapid.T, *req
 
 func asDrawn(*request) {}
 
-// undecided takes out of a request most of what ends a Job or keeps it from
-// creating pods, but for failed pods.
+// undecided removes from a request most of what ends a Job or keeps it from creating
+// pods. It keeps the failed pods.
 func undecided(req *request) {
 	spec := req.GetSpec()
 	req.NamespaceDeleting = false
@@ -64,9 +64,9 @@ func answered(resp *jobpolicyv1.DecideJobResponse, rule string) *jobpolicyv1.Rul
 	return nil
 }
 
-// newlyFailed are the rows of pods that failed and are not recorded yet, in the
-// order in which the engine looks at them. A pod that is being deleted has failed,
-// unless the Job judges pods by how they end.
+// newlyFailed are the rows of pods that failed and are not recorded yet, in the order in
+// which the engine looks at them. A pod that is being deleted counts as failed, unless
+// the Job replaces only pods that have ended.
 func newlyFailed(req *request) []*jobpolicyv1.UnaccountedPod {
 	recorded := func(pod *jobpolicyv1.UnaccountedPod) bool {
 		same := func(uid []byte) bool { return bytes.Equal(uid, pod.GetUid()) }

@@ -219,7 +219,8 @@ func TestQuestionsAreAnswered(t *testing.T) {
 	}
 }
 
-// spoiling makes calls that ask with a valid request that was spoilt.
+// spoiling returns a function that makes calls: each asks with a valid request after a
+// change to it.
 func spoiling[Req, Resp proto.Message](valid func() Req, ask func(Req) (Resp, error)) func(spoil func(Req)) func() error {
 	return func(spoil func(Req)) func() error {
 		return func() error {

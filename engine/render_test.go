@@ -32,7 +32,7 @@ func numberedUID(n int) []byte {
 	return b
 }
 
-// uidName undoes uid and numberedUID.
+// uidName is the reverse of uid and numberedUID.
 func uidName(b []byte) string {
 	if len(b) == 16 && b[0] == 0 {
 		return fmt.Sprintf("pod%d", binary.BigEndian.Uint64(b[8:])-1)
@@ -40,9 +40,9 @@ func uidName(b []byte) string {
 	return strings.TrimRight(string(b), "\x00")
 }
 
-// render writes a message with one field a line, in the order of the proto
-// file. Whatever a decision holds is printed, fields of the future included;
-// the formats of the protobuf runtime are unstable on purpose, this is not.
+// render writes a message with one field a line, in the order of the proto file. It
+// prints every field that is set, also those of later versions. The formats of the
+// protobuf runtime are unstable on purpose; this one is stable.
 func render(m proto.Message) string {
 	var b strings.Builder
 	renderFields(&b, m.ProtoReflect(), "")

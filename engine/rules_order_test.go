@@ -17,7 +17,7 @@ failureRule action=FailJob in=42
 now 1s
 status start=0s`
 
-// A way to make one rule hold on undecidedJob and leave the others as they are.
+// A holding makes one rule hold on undecidedJob and leaves the others as they are.
 type holding struct {
 	rule, reason string
 	make         func(*testing.T, *scene)
@@ -50,8 +50,8 @@ func holdings() []holding {
 	}
 }
 
-// tooManyRestarts makes backoffLimitExceeded hold in its other way, for which a
-// Job can have no pod failure policy.
+// tooManyRestarts makes backoffLimitExceeded hold because of restarts. A Job for which
+// restarts count cannot have a pod failure policy.
 func tooManyRestarts(t *testing.T, s *scene) {
 	s.req.Spec.PodFailurePolicy = nil
 	s.mustTell(t, "spec restartPolicy=OnFailure\npods restarts=3")
@@ -116,8 +116,8 @@ func expectFirst(t *testing.T, rules []holding, set int) {
 	}
 }
 
-// interimReason is the reason of the verdict that is declared: in this decision,
-// or, where that one only repeats it, before.
+// interimReason is the reason of the declared verdict. If this decision only repeats the
+// verdict, an earlier one has declared it.
 func interimReason(resp *jobpolicyv1.DecideJobResponse, before *jobpolicyv1.JobStatus) string {
 	if resp.GetStatus() != nil {
 		before = resp.GetStatus()

@@ -22,11 +22,11 @@ import (
 // A scene is the snapshot that a scenario file builds line by line.
 type scene struct {
 	req *jobpolicyv1.DecideJobRequest
-	// cases are what was asked and answered.
+	// cases are the requests and their answers.
 	cases caseFile
 }
 
-// ask decides, and notes it.
+// ask decides, and records the request and the answer.
 func (s *scene) ask() (*jobpolicyv1.DecideJobResponse, error) {
 	resp, err := engine.DecideJob(s.req)
 	s.cases.add(s.req, resp, err)

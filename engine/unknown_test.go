@@ -121,7 +121,7 @@ func TestLookingForUnknownsAllocatesNothingPerRow(t *testing.T) {
 	}
 }
 
-// BenchmarkCheckKnown measures the look for unknowns in large requests.
+// BenchmarkCheckKnown measures the search for unknown fields in large requests.
 func BenchmarkCheckKnown(b *testing.B) {
 	for name, req := range map[string]*request{
 		"settled":          steady(b, 1000),

@@ -125,7 +125,7 @@ func (c *crowd) list() {
 	}
 }
 
-// unlisted is what a request says of rows that it does not hold.
+// unlisted sums up the rows that a request leaves out.
 func unlisted(rows []*jobpolicyv1.UnaccountedPod) *jobpolicyv1.UnlistedPods {
 	u := &jobpolicyv1.UnlistedPods{}
 	var succeeded, others []int32

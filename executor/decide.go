@@ -32,8 +32,9 @@ type decider struct {
 	slots   chan struct{} // Bounds the Jobs that are read and decided on at once.
 }
 
-// inSlot calls f in one of the slots. What may hang in one namespace, as a write behind a
-// webhook does, takes none: it must not keep the others' Jobs waiting.
+// inSlot calls f in one of the slots. A call that may hang in one namespace, such as a
+// write behind a webhook, takes no slot, so that the Jobs of other namespaces do not wait
+// for it.
 func (d *decider) inSlot(ctx context.Context, f func() error) error {
 	select {
 	case d.slots <- struct{}{}:

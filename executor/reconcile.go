@@ -89,8 +89,8 @@ func sooner(result controller.Result, delay time.Duration) controller.Result {
 	return result
 }
 
-// measured is reconcile with metrics. That a step backs off, that the Job is gone or that
-// its namespace is being deleted is no failure.
+// measured is reconcile with metrics. It is no failure if a step backs off, if the Job is
+// gone or if its namespace is being deleted.
 func (r *reconciler) measured(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) (controller.Result, error) {
 	started := time.Now()
 	action, result, err := r.reconcile(ctx, s, calls)

@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/api"
@@ -60,32 +59,24 @@ func (e *Executor) addShadowCaches(cfg *Config, o *observer) error {
 	if err := e.newJobInformer(cfg); err != nil {
 		return err
 	}
-	if _, err := e.informer.AddEventHandler(o.leavingHandler()); err != nil {
+	if _, err := e.informer.AddEventHandler(controller.Handler(o.seen, o.gone)); err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
 	e.podWatch = newPodWatch(pods, e.informer, cfg.Logger)
 	return e.addWatches()
 }
 
-// leavingHandler forgets the Jobs that nobody decides on any more.
-func (o *observer) leavingHandler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(old, obj any) {
-			before, job := old.(*batchv1.Job), obj.(*batchv1.Job)
-			if before.UID != job.UID {
-				o.looker.Gone(before.UID)
-			}
-			if !o.scope.Reconciles(job) {
-				o.looker.Gone(job.UID)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if job, ok := controller.Deleted[*batchv1.Job](obj); ok {
-				o.looker.Gone(job.UID)
-			}
-		},
+// seen forgets a Job on which nobody decides any more.
+func (o *observer) seen(old, job *batchv1.Job) {
+	if old != nil && old.UID != job.UID {
+		o.looker.Gone(old.UID)
+	}
+	if !o.scope.Reconciles(job) {
+		o.looker.Gone(job.UID)
 	}
 }
+
+func (o *observer) gone(job *batchv1.Job) { o.looker.Gone(job.UID) }
 
 // look asks the engine about a Job, if it is at rest.
 func (o *observer) look(ctx context.Context, uid types.UID) (controller.Result, error) {

@@ -42,31 +42,11 @@ type orphans interface {
 }
 
 func (w *watcher) jobHandler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { w.jobSeen(nil, obj.(*batchv1.Job)) },
-		UpdateFunc: func(old, obj any) {
-			w.jobSeen(old.(*batchv1.Job), obj.(*batchv1.Job))
-		},
-		DeleteFunc: func(obj any) {
-			if job, ok := controller.Deleted[*batchv1.Job](obj); ok {
-				w.jobDeleted(job)
-			}
-		},
-	}
+	return controller.Handler(w.jobSeen, w.jobDeleted)
 }
 
 func (w *watcher) podHandler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { w.podSeen(nil, obj.(*podcache.Pod)) },
-		UpdateFunc: func(old, obj any) {
-			w.podSeen(old.(*podcache.Pod), obj.(*podcache.Pod))
-		},
-		DeleteFunc: func(obj any) {
-			if pod, ok := controller.Deleted[*podcache.Pod](obj); ok {
-				w.podDeleted(pod)
-			}
-		},
-	}
+	return controller.Handler(w.podSeen, w.podDeleted)
 }
 
 func (w *watcher) jobSeen(old, job *batchv1.Job) {
@@ -140,7 +120,7 @@ func (w *watcher) podSeen(old, pod *podcache.Pod) {
 	ref, other := pod.ControllingJob()
 	if old != nil && old.ResourceVersion == pod.ResourceVersion && pod.ResourceVersion != "" {
 		w.keepCopy(pod, ref)
-		return // A new list; it tells nothing.
+		return // A new list shows the same version again.
 	}
 	w.countTracking(old, pod)
 	if old != nil {

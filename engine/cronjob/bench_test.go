@@ -11,8 +11,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// BenchmarkDecide measures one decision: how long an absence was makes no
-// difference, and rows cost what they cost once.
+// BenchmarkDecide measures one decision. Its time does not depend on how long the caller
+// was away, and grows in proportion to the rows.
 func BenchmarkDecide(b *testing.B) {
 	benchmarks := []struct {
 		name  string

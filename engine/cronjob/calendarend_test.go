@@ -38,7 +38,7 @@ func TestNoTimeIsBehindTheEndOfTheCalendar(t *testing.T) {
 	}
 }
 
-// A run whose annotation says a year of five digits would not be known again.
+// A run could not be recognized later if its annotation had a year of five digits.
 func TestTheLastRunOfTheCalendarIsKnownAgain(t *testing.T) {
 	c := newCluster().mustTell(t, "schedule * * * * *", "zone Asia/Tokyo", "now 9999-12-31T23:59:59Z")
 	c.req.Spec.CreationTime = timestamp("9999-12-31T23:58:00Z")

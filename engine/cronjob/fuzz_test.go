@@ -32,8 +32,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// FuzzDecideFields makes a valid request of the bytes, which need not make
-// sense.
+// FuzzDecideFields makes a valid request of the bytes. The request need not make sense.
 func FuzzDecideFields(f *testing.F) { f.Fuzz(rapid.MakeFuzz(keepsPromises)) }
 
 func TestDecisionsKeepPromises(t *testing.T) { rapid.Check(t, keepsPromises) }

@@ -35,8 +35,8 @@ var plans = []plan{
 	}},
 }
 
-// A life is that of a CronJob in a cluster. What the engine has to remember
-// stands in the cluster; what the checks need is kept beside.
+// A life is the life of a CronJob in a cluster. What the engine needs later is in the
+// cluster's objects; what only the checks need is in the other fields.
 type life struct {
 	*cluster
 	plan plan
@@ -45,10 +45,10 @@ type life struct {
 	started []time.Time
 }
 
-// TestLifeOfACronJob lets time pass, jump, and people and crashes do what they
-// do, and looks after each: no time is started twice or too early, what is due
-// is started unless something holds it, the list of the active runs is exact, and
-// in the end all is quiet until the next requeue time.
+// TestLifeOfACronJob lets time pass and jump, users change objects and the caller crash.
+// After each step it checks that no scheduled time was started twice or too early, that a
+// due run was started unless something prevents it, and that the list of active runs is
+// exact. At the end nothing is left to do until the next requeue time.
 func TestLifeOfACronJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLife(t)
@@ -107,8 +107,8 @@ func (l *life) jump(t *rapid.T) {
 	l.forget()
 }
 
-// forget drops the runs that were started before their time, as the clock shows
-// it now, and whose Jobs are gone: nothing in the cluster remembers them.
+// forget drops the runs whose time has not come yet by the present clock and whose Jobs
+// are gone: nothing in the cluster shows that they were started.
 func (l *life) forget() {
 	l.started = slices.DeleteFunc(l.started, func(at time.Time) bool {
 		return at.After(l.now()) && !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool {
@@ -117,8 +117,8 @@ func (l *life) forget() {
 	})
 }
 
-// newest is the latest time that was started, of those that have come: behind a
-// clock that was set back the schedule begins anew.
+// newest is the latest started time that is not in the future. After the clock was set
+// back, the schedule begins anew.
 func (l *life) newest() time.Time {
 	var newest time.Time
 	for _, at := range l.started {
@@ -147,7 +147,7 @@ func (l *life) runEnds(t *rapid.T) {
 	}
 }
 
-// jobGoes deletes a Job, unless nothing but that Job knows that it was started.
+// jobGoes deletes a Job, unless only that Job shows that its run was started.
 func (l *life) jobGoes(t *rapid.T) {
 	known := l.req.GetStatus().GetLastScheduleTime().AsTime()
 	gone := l.someJob(t, func(job *jobpolicyv1.OwnedJob) bool { return !job.GetScheduledTime().AsTime().After(known) })
@@ -208,7 +208,7 @@ func (l *life) step(resp *jobpolicyv1.DecideCronJobResponse) {
 	l.forget()
 }
 
-// settle looks until nothing is left to do, which must not take long.
+// settle carries out decisions until nothing is left to do. It fails after ten of them.
 func (l *life) settle(t *rapid.T) {
 	for range 10 {
 		resp := l.decideOnly(t)
@@ -232,8 +232,8 @@ func (l *life) crash(t *rapid.T) {
 	l.step(part)
 }
 
-// due is the latest time of the schedule, found minute by minute. Where the last
-// run is ahead of the clock, the schedule begins anew.
+// due is the latest time of the schedule, found minute by minute. If the last run is
+// ahead of the clock, the schedule begins anew.
 func (l *life) due() (time.Time, bool) {
 	after := l.req.GetSpec().GetCreationTime().AsTime()
 	if last := l.req.GetStatus().GetLastScheduleTime(); last != nil {
@@ -262,8 +262,8 @@ func (l *life) activeRuns() int {
 	return n
 }
 
-// checkStart wants a run to be started exactly if one is due and nothing is in
-// its way.
+// checkStart expects that a run is started if one is due and nothing prevents it, and
+// only then.
 func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 	create, spec := resp.GetCreate(), l.req.Spec
 	forbidden := spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID && l.activeRuns() > 0
@@ -300,7 +300,7 @@ func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 	}
 }
 
-// checkSettled wants the status to be that of the cluster.
+// checkSettled expects that the status agrees with the cluster.
 func (l *life) checkSettled(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 	listed := l.req.GetStatus().GetActive()
 	for _, a := range listed {

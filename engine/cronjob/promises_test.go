@@ -13,7 +13,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// brokenPromises lists what must hold of any decision, and does not of this one.
+// brokenPromises lists the rules for all decisions that this one breaks.
 func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.DecideCronJobResponse) []string {
 	var broken []string
 	promise := func(ok bool, format string, args ...any) {

@@ -111,8 +111,9 @@ func TestScheduleQuestionWithUnknownFieldsIsUnsupported(t *testing.T) {
 	}
 }
 
-// FuzzListScheduledRuns feeds bytes. Whatever they are, there is no panic, and
-// the same answer twice; times to come lie in the future, missed ones do not.
+// FuzzListScheduledRuns feeds bytes. Whatever they are, the engine does not panic, and
+// gives the same answer twice. The next times that it lists are in the future, and the
+// missed ones are not.
 func FuzzListScheduledRuns(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(wireBytes(f, validScheduleQuestion()))

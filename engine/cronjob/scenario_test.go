@@ -65,7 +65,8 @@ func (c *cluster) look(rules, apply bool) string {
 	return render(resp, rules)
 }
 
-// plainDecide asks once, unless what is asked back is to be answered, too.
+// plainDecide asks the engine. If answer is true and the engine requires more facts, it
+// asks again with them.
 func (c *cluster) plainDecide(answer bool) (*jobpolicyv1.DecideCronJobResponse, error) {
 	if answer {
 		return c.decide()
@@ -73,7 +74,7 @@ func (c *cluster) plainDecide(answer bool) (*jobpolicyv1.DecideCronJobResponse, 
 	return ask(c.req)
 }
 
-// play goes through a calendar.
+// play decides and carries out at each moment at which something happens, up to a time.
 func (c *cluster) play(until time.Time) string {
 	var b strings.Builder
 	for !c.now().After(until) {
@@ -98,8 +99,8 @@ func (c *cluster) play(until time.Time) string {
 	return b.String() + renderMessage(c.req.Status, "status")
 }
 
-// nextMoment is when the next thing happens: a look that was asked for, or the
-// end of a run, which it brings about.
+// nextMoment is when the next thing happens: the requeue time of the decision, or the end
+// of a run. It ends that run.
 func (c *cluster) nextMoment(requeue *timestamppb.Timestamp) (time.Time, bool) {
 	var next time.Time
 	var ends *jobpolicyv1.OwnedJob

@@ -121,7 +121,7 @@ func (c *cluster) finish(job *jobpolicyv1.OwnedJob, at time.Time, fails bool) {
 	}
 }
 
-// decide asks the engine, and answers what it asks back.
+// decide asks the engine. If the engine requires more facts, it asks again with them.
 func (c *cluster) decide() (*jobpolicyv1.DecideCronJobResponse, error) {
 	resp, err := cronjob.Decide(c.req)
 	if err != nil || resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {

@@ -147,8 +147,8 @@ func TestContractListsTheRules(t *testing.T) {
 	}
 }
 
-// What a decision asks to keep comes back in the next request, and must not make
-// it invalid: whatever the schedule's length, one that was observed is known.
+// An annotation that a decision sets is part of the next request and must not make it
+// invalid. The engine recognizes the schedule that it has observed, however long it is.
 func TestAnObservedScheduleOfAnyLengthIsKnown(t *testing.T) {
 	for _, length := range []int{4000, 4096} {
 		req := newCluster().req

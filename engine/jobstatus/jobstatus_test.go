@@ -169,8 +169,8 @@ func TestEveryRuleHasACaseThatBreaksIt(t *testing.T) {
 	}
 }
 
-// Each row of the table stands for versions without a gap, and no API server has
-// two forms of one rule.
+// Each row of the table is for a range of versions without a gap, and no version has two
+// rows for one rule.
 func TestTableIsWellFormed(t *testing.T) {
 	camelCase := regexp.MustCompile(`^([A-Z][a-zA-Z]+)+$`)
 	ends := map[string]int32{}

@@ -14,8 +14,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A play ends, tells the same story each time, leaves the spec alone, and its
-// status counts what its pods did.
+// A play ends, gives the same result each time and does not change the spec. Its status
+// counts what its pods did.
 func TestPlays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sc := drawScenario(t)

@@ -18,7 +18,7 @@ const disruption = "DisruptionTarget"
 
 // failure is how a pod failed, with what the pod failure policy reads; nil without a
 // policy.
-func (c *counter) failure(p *Pod) *jobpolicyv1.PodFailure {
+func (c *counter) failure(p *pod) *jobpolicyv1.PodFailure {
 	policy := c.spec.GetPodFailurePolicy()
 	if policy == nil {
 		return nil

@@ -5,70 +5,29 @@ import (
 
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
-// Pod holds what the engine reads about one pod. A caller sets UID, Phase and
-// Tracked, and of the other fields those that it knows. A time that is not known is
-// zero.
-type Pod struct {
-	// UID has 16 bytes. Two pods never share one, not even one after the other.
-	UID []byte
-	// If the Job fails because of this pod, Name is part of the message.
-	Name string
-	// Phase: unspecified counts as pending.
-	Phase jobpolicyv1.PodPhase
-	// Tracked: the pod's end is not accounted for yet. In Kubernetes, the pod holds the
-	// finalizer batch.kubernetes.io/job-tracking. Every new pod is tracked, until a
-	// decision releases it for good.
-	Tracked bool
-	// Deleting: someone requested the pod's deletion.
-	Deleting bool
-	// Scheduled: the pod has a place to run.
-	Scheduled bool
-	// Ready: the pod's condition Ready is true.
-	Ready bool
-	// Index is the pod's completion index; nil: none, or not a number.
-	Index *int32
+// Pod holds what the engine reads about one pod.
+type Pod = podfacts.Pod
 
-	// Created is when the pod was created.
-	Created time.Time
-	// Finished is when the last of its containers ended.
-	Finished time.Time
-	// DeletionRequested is when someone requested its deletion.
-	DeletionRequested time.Time
-	// ReadySince and UnreadySince are when the condition Ready last became true, or
-	// false. If the containers do not say when they ended, UnreadySince counts as the
-	// end of the pod.
-	ReadySince, UnreadySince time.Time
+// A pod is a Pod with what follows from its fields.
+type pod podfacts.Pod
 
-	// Exits are the containers that ended with a code other than 0, those of init
-	// containers last. Conditions are the pod's conditions. Both are read only with a
-	// pod failure policy.
-	Exits      []*jobpolicyv1.ContainerExit
-	Conditions []*jobpolicyv1.PodConditionPattern
-	// IndexFailures and IndexIgnoredFailures are the values of CreatePods.failure_counts
-	// when the pod was created.
-	IndexFailures, IndexIgnoredFailures int32
-	// Restarts adds up the restarts of all containers, MaxRestarts is the highest
-	// among regular ones, MaxSidecarRestarts among restartable init containers.
-	Restarts                        int64
-	MaxRestarts, MaxSidecarRestarts int32
-}
-
-func (p *Pod) ended() bool {
+func (p *pod) ended() bool {
 	return p.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || p.Phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED
 }
 
-func (p *Pod) succeeded() bool { return p.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED }
+func (p *pod) succeeded() bool { return p.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED }
 
-func (p *Pod) active() bool { return !p.ended() && !p.Deleting }
+func (p *pod) active() bool { return !p.ended() && !p.Deleting }
 
-func (p *Pod) terminating() bool { return !p.ended() && p.Deleting }
+func (p *pod) terminating() bool { return !p.ended() && p.Deleting }
 
 // unaccounted reports whether the pod needs a row of the ledger.
-func (p *Pod) unaccounted() bool { return p.Tracked && (p.ended() || p.Deleting) }
+func (p *pod) unaccounted() bool { return p.Tracked && (p.ended() || p.Deleting) }
 
-func (p *Pod) phase() jobpolicyv1.PodPhase {
+func (p *pod) phase() jobpolicyv1.PodPhase {
 	if p.Phase == jobpolicyv1.PodPhase_POD_PHASE_UNSPECIFIED {
 		return jobpolicyv1.PodPhase_POD_PHASE_PENDING
 	}
@@ -77,7 +36,7 @@ func (p *Pod) phase() jobpolicyv1.PodPhase {
 
 // finished is UnaccountedPod.finished_time: never before the pod was created, because
 // otherwise a node with a slow clock would make the retry delay end too early.
-func (p *Pod) finished() time.Time {
+func (p *pod) finished() time.Time {
 	at := p.reportedEnd()
 	if at.Before(p.Created) {
 		at = p.Created
@@ -89,7 +48,7 @@ func (p *Pod) finished() time.Time {
 }
 
 // reportedEnd is when the pod ended, as far as that is known; zero if it is not known.
-func (p *Pod) reportedEnd() time.Time {
+func (p *pod) reportedEnd() time.Time {
 	switch {
 	case !p.Finished.IsZero():
 		return p.Finished
@@ -103,7 +62,7 @@ func (p *Pod) reportedEnd() time.Time {
 }
 
 // validIndex is the pod's index if an index set can hold it.
-func (p *Pod) validIndex() *int32 {
+func (p *pod) validIndex() *int32 {
 	if p.Index == nil || *p.Index < 0 || *p.Index > indexset.Max {
 		return nil
 	}

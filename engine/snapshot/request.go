@@ -30,7 +30,7 @@ type Options struct {
 // A counter holds what all parts of a request are made from.
 type counter struct {
 	spec *jobpolicyv1.JobSpec
-	pods []Pod
+	pods []*pod
 	// recorded holds the UIDs in status.uncounted.
 	recorded map[string]bool
 }
@@ -44,7 +44,10 @@ type counter struct {
 // Nothing is checked here: an invalid pod makes the request invalid, and the engine
 // names the field.
 func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Pod, o Options) *jobpolicyv1.DecideJobRequest {
-	c := counter{spec: spec, pods: pods, recorded: map[string]bool{}}
+	c := counter{spec: spec, recorded: map[string]bool{}}
+	for i := range pods {
+		c.pods = append(c.pods, (*pod)(&pods[i]))
+	}
 	uncounted := status.GetUncounted()
 	for _, uid := range slices.Concat(uncounted.GetSucceeded(), uncounted.GetFailed()) {
 		c.recorded[string(uid)] = true
@@ -84,7 +87,7 @@ func (c *counter) replaceFailedOnly() bool {
 }
 
 // index is the pod's completion index; nil if it has none or the Job is not Indexed.
-func (c *counter) index(p *Pod) *int32 {
+func (c *counter) index(p *pod) *int32 {
 	if !c.indexed() {
 		return nil
 	}
@@ -93,8 +96,7 @@ func (c *counter) index(p *Pod) *int32 {
 
 func (c *counter) summary() *jobpolicyv1.PodSummary {
 	m := &jobpolicyv1.PodSummary{}
-	for i := range c.pods {
-		p := &c.pods[i]
+	for _, p := range c.pods {
 		switch {
 		case p.active():
 			m.Active++
@@ -107,8 +109,8 @@ func (c *counter) summary() *jobpolicyv1.PodSummary {
 			m.Restarts += p.Restarts
 		}
 	}
-	m.ActiveIndexes = c.indexSet((*Pod).active)
-	m.TerminatingIndexes = c.indexSet((*Pod).terminating)
+	m.ActiveIndexes = c.indexSet((*pod).active)
+	m.TerminatingIndexes = c.indexSet((*pod).terminating)
 	return m
 }
 
@@ -120,10 +122,10 @@ func one(condition bool) int32 {
 }
 
 // indexSet returns the indexes of the pods for which is returns true.
-func (c *counter) indexSet(is func(*Pod) bool) *jobpolicyv1.IndexSet {
+func (c *counter) indexSet(is func(*pod) bool) *jobpolicyv1.IndexSet {
 	var indexes []int32
-	for i := range c.pods {
-		if p := &c.pods[i]; is(p) {
+	for _, p := range c.pods {
+		if is(p) {
 			indexes = appendIndex(indexes, c.index(p))
 		}
 	}
@@ -154,9 +156,9 @@ func message(indexes []int32) *jobpolicyv1.IndexSet {
 // tracked.
 func (c *counter) confirmed() [][]byte {
 	held := map[string]bool{}
-	for i := range c.pods {
-		if c.pods[i].Tracked {
-			held[string(c.pods[i].UID)] = true
+	for _, p := range c.pods {
+		if p.Tracked {
+			held[string(p.UID)] = true
 		}
 	}
 	var out [][]byte

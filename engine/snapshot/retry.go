@@ -18,10 +18,9 @@ const maxFailures = 64
 // counts if it ended while it was tracked, or if it ended by itself. A pod that was
 // released before it was deleted did not fail.
 func (c *counter) retry() *jobpolicyv1.RetryFacts {
-	var failed []*Pod
+	var failed []*pod
 	m := &jobpolicyv1.RetryFacts{}
-	for i := range c.pods {
-		p := &c.pods[i]
+	for _, p := range c.pods {
 		if !c.countsForRetry(p) {
 			continue
 		}
@@ -33,7 +32,7 @@ func (c *counter) retry() *jobpolicyv1.RetryFacts {
 			m.LastSuccessTime = timestamppb.New(at)
 		}
 	}
-	slices.SortFunc(failed, func(a, b *Pod) int {
+	slices.SortFunc(failed, func(a, b *pod) int {
 		return cmp.Or(a.finished().Compare(b.finished()), bytes.Compare(a.UID, b.UID))
 	})
 	for _, p := range failed[max(0, len(failed)-maxFailures):] {
@@ -47,7 +46,7 @@ func (c *counter) retry() *jobpolicyv1.RetryFacts {
 	return m
 }
 
-func (c *counter) countsForRetry(p *Pod) bool {
+func (c *counter) countsForRetry(p *pod) bool {
 	byItself := p.ended() && !p.Deleting
 	if !p.Tracked && !byItself {
 		return false

@@ -15,14 +15,14 @@ import (
 // the status come first, because their release makes room there. Then come those that
 // can be recorded now, in the order in which they finished, and last those that have
 // not ended.
-func (c *counter) choose(limit int) (listed, rest []*Pod) {
-	var pods []*Pod
-	for i := range c.pods {
-		if c.pods[i].unaccounted() {
-			pods = append(pods, &c.pods[i])
+func (c *counter) choose(limit int) (listed, rest []*pod) {
+	var pods []*pod
+	for _, p := range c.pods {
+		if p.unaccounted() {
+			pods = append(pods, p)
 		}
 	}
-	slices.SortFunc(pods, func(a, b *Pod) int {
+	slices.SortFunc(pods, func(a, b *pod) int {
 		return cmp.Or(cmp.Compare(c.turn(a), c.turn(b)), a.finished().Compare(b.finished()), bytes.Compare(a.UID, b.UID))
 	})
 	n := 0
@@ -38,7 +38,7 @@ func (c *counter) choose(limit int) (listed, rest []*Pod) {
 
 // turn is 0 for a pod that is in the status, 1 for one that can be recorded now, and
 // 2 for one that has not ended.
-func (c *counter) turn(p *Pod) int {
+func (c *counter) turn(p *pod) int {
 	switch {
 	case c.recorded[string(p.UID)]:
 		return 0
@@ -52,7 +52,7 @@ func (c *counter) turn(p *Pod) int {
 // withSiblings moves to listed the pods that share an index with a listed one. The
 // engine keeps the last failed pod of an index until it is replaced, and needs all of
 // them to know which one that is.
-func (c *counter) withSiblings(listed, rest []*Pod) (with, without []*Pod) {
+func (c *counter) withSiblings(listed, rest []*pod) (with, without []*pod) {
 	is := map[int32]bool{}
 	for _, p := range listed {
 		if ix := c.index(p); ix != nil {
@@ -69,7 +69,7 @@ func (c *counter) withSiblings(listed, rest []*Pod) (with, without []*Pod) {
 	return listed, without
 }
 
-func (c *counter) rows(listed []*Pod) []*jobpolicyv1.UnaccountedPod {
+func (c *counter) rows(listed []*pod) []*jobpolicyv1.UnaccountedPod {
 	rows := make([]*jobpolicyv1.UnaccountedPod, 0, len(listed))
 	for _, p := range listed {
 		row := &jobpolicyv1.UnaccountedPod{
@@ -88,7 +88,7 @@ func (c *counter) rows(listed []*Pod) []*jobpolicyv1.UnaccountedPod {
 }
 
 // unlisted counts the pods without a row; nil if every pod has one.
-func (c *counter) unlisted(rest []*Pod) *jobpolicyv1.UnlistedPods {
+func (c *counter) unlisted(rest []*pod) *jobpolicyv1.UnlistedPods {
 	if len(rest) == 0 {
 		return nil
 	}
@@ -118,8 +118,7 @@ func (c *counter) unlisted(rest []*Pod) *jobpolicyv1.UnlistedPods {
 func (c *counter) activePods() *jobpolicyv1.ActivePods {
 	m := &jobpolicyv1.ActivePods{}
 	active := 0
-	for i := range c.pods {
-		p := &c.pods[i]
+	for _, p := range c.pods {
 		if !p.active() {
 			continue
 		}
@@ -134,7 +133,7 @@ func (c *counter) activePods() *jobpolicyv1.ActivePods {
 	return m
 }
 
-func (c *counter) activeRow(p *Pod) *jobpolicyv1.ActivePod {
+func (c *counter) activeRow(p *pod) *jobpolicyv1.ActivePod {
 	row := &jobpolicyv1.ActivePod{
 		Uid: p.UID, Phase: p.phase(), Index: c.index(p),
 		Scheduled: p.Scheduled, Ready: p.Ready, Tracked: p.Tracked,

@@ -18,7 +18,7 @@ import (
 	"jobpolicy.dev/executor/tracker"
 )
 
-// patchTries is how often a pod that keeps changing is patched as it was seen.
+// patchTries is how often patchAsSeen tries to patch a pod that keeps changing.
 const patchTries = 5
 
 // metadataPatch is a strategic merge patch of a pod's metadata.
@@ -59,8 +59,8 @@ func releasePatch(uid types.UID) []byte {
 	return podPatch{UID: uid, DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}.bytes()
 }
 
-// Release removes the tracking finalizer from a pod. That there is no such pod any
-// more is as good. ErrPutBack: the answer shows the pod with its finalizer.
+// Release removes the tracking finalizer from a pod. A pod that does not exist any more
+// counts as released. ErrPutBack: the answer shows the pod with its finalizer.
 func (p *Pods) Release(ctx context.Context, pod *podcache.Pod) (err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanFinalizerReleased, podAttrs(pod)...)
 	defer func() { end(err) }()
@@ -148,10 +148,10 @@ func (p *Pods) releaseRunning(ctx context.Context, pod *podcache.Pod) (gone bool
 	return false, nil
 }
 
-// patchAsSeen patches a pod only if it is as it was seen. One that has changed is read
-// anew, and wanted says what the patch is then, and false if there is to be none any
-// more. It returns what patch does, or the pod as it was last seen if there was nothing
-// to do.
+// patchAsSeen patches a pod only if it is as it was seen. If the pod has changed, it is
+// read again. wanted returns the patch for a version of the pod, and false if there is
+// nothing to patch. patchAsSeen returns what patch returns, or the pod as it was last
+// seen if there was nothing to patch.
 func (p *Pods) patchAsSeen(ctx context.Context, pod *podcache.Pod, wanted func(*podcache.Pod) (podPatch, bool)) (*podcache.Pod, error) {
 	var conflict error
 	for range patchTries {

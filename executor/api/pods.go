@@ -76,8 +76,8 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 	return err
 }
 
-// Delete deletes a pod, and releases it first if it is not to be counted. That there
-// is no such pod any more is as good.
+// Delete deletes a pod, and releases it first if it is not to be counted. A pod that does
+// not exist any more counts as deleted.
 func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, releaseFirst bool) (err error) {
 	pod, known := p.tracker.Pod(uid)
 	if !known {

@@ -2,12 +2,20 @@ package controller
 
 import "k8s.io/client-go/tools/cache"
 
-// Deleted returns the object that a delete handler is called with. If the deletion
-// itself was missed, that is the last known state of the object.
-func Deleted[T any](obj any) (T, bool) {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
+// Handler returns an event handler for objects of one type. seen gets the object and its
+// version before, which is nil when the object is new. gone gets the last known state of
+// an object that was deleted; it may be nil.
+func Handler[T any](seen func(old, object *T), gone func(object *T)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { seen(nil, obj.(*T)) },
+		UpdateFunc: func(old, obj any) { seen(old.(*T), obj.(*T)) },
+		DeleteFunc: func(obj any) {
+			if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = missed.Obj
+			}
+			if object, ok := obj.(*T); ok && gone != nil {
+				gone(object)
+			}
+		},
 	}
-	object, ok := obj.(T)
-	return object, ok
 }

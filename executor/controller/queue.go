@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxImmediate is how many reconciles of a key may follow each other without a
-	// pause. It bounds what a wrong decision could heat up (invariant I11).
+	// maxImmediate is how many reconciles of a key may follow each other without a pause.
+	// It bounds the load that a wrong decision can cause (invariant I11).
 	maxImmediate = 10
 	// immediatePause is the pause after them, if Options.MinInterval is not longer.
 	immediatePause = 200 * time.Millisecond

@@ -6,8 +6,8 @@ import (
 	"jobpolicy.dev/executor/wire"
 )
 
-// Annotations of a CronJob that this package reads. The request has the others as they
-// are written, for the engine.
+// Annotations of a CronJob that this package reads. The request carries the others
+// unchanged; the engine reads them.
 const (
 	AnnotationManagedBy = wire.CronJobManagedBy
 	AnnotationSuspend   = wire.CronJobSuspend

@@ -92,11 +92,11 @@ func (c *Controller) addCaches() error {
 	if err := c.cfg.Jobs.AddIndexers(cache.Indexers{ownerIndex: indexByOwner}); err != nil {
 		return fmt.Errorf("index of jobs: %w", err)
 	}
-	crons, err := c.informer.AddEventHandler(c.cronHandler())
+	crons, err := c.informer.AddEventHandler(controller.Handler(c.cronSeen, c.cronGone))
 	if err != nil {
 		return fmt.Errorf("cron job handler: %w", err)
 	}
-	jobs, err := c.cfg.Jobs.AddEventHandler(c.jobHandler())
+	jobs, err := c.cfg.Jobs.AddEventHandler(controller.Handler(c.jobSeen, c.enqueueOwner))
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}

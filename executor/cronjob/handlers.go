@@ -3,43 +3,18 @@ package cronjob
 import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/wire"
 )
 
-func (c *Controller) cronHandler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.cronSeen(nil, obj.(*batchv1.CronJob)) },
-		UpdateFunc: func(old, obj any) {
-			c.cronSeen(old.(*batchv1.CronJob), obj.(*batchv1.CronJob))
-		},
-		DeleteFunc: func(obj any) {
-			if cron, ok := controller.Deleted[*batchv1.CronJob](obj); ok {
-				c.cronGone(cron.UID)
-			}
-		},
+// jobSeen enqueues the CronJob that controls the Job, and the one that controlled it before.
+func (c *Controller) jobSeen(before, job *batchv1.Job) {
+	if before != nil && controllingUID(before) != controllingUID(job) {
+		c.enqueueOwner(before)
 	}
-}
-
-func (c *Controller) jobHandler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.enqueueOwner(obj.(*batchv1.Job)) },
-		UpdateFunc: func(old, obj any) {
-			before, job := old.(*batchv1.Job), obj.(*batchv1.Job)
-			if controllingUID(before) != controllingUID(job) {
-				c.enqueueOwner(before)
-			}
-			if mattersToOwner(before, job) {
-				c.enqueueOwner(job)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if job, ok := controller.Deleted[*batchv1.Job](obj); ok {
-				c.enqueueOwner(job)
-			}
-		},
+	if before == nil || mattersToOwner(before, job) {
+		c.enqueueOwner(job)
 	}
 }
 
@@ -60,7 +35,7 @@ func mattersToOwner(before, job *batchv1.Job) bool {
 
 func (c *Controller) cronSeen(old, cron *batchv1.CronJob) {
 	if old != nil && old.UID != cron.UID {
-		c.cronGone(old.UID)
+		c.cronGone(old)
 	}
 	c.mu.Lock()
 	s, ok := c.crons[cron.UID]
@@ -77,17 +52,17 @@ func (c *Controller) cronSeen(old, cron *batchv1.CronJob) {
 	}
 }
 
-func (c *Controller) cronGone(uid types.UID) {
+func (c *Controller) cronGone(cron *batchv1.CronJob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s, ok := c.crons[uid]
+	s, ok := c.crons[cron.UID]
 	if !ok {
 		return
 	}
-	delete(c.crons, uid)
-	c.queue.Forget(uid)
+	delete(c.crons, cron.UID)
+	c.queue.Forget(cron.UID)
 	if c.looker != nil {
-		c.looker.Gone(uid)
+		c.looker.Gone(cron.UID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/wallclock"
@@ -64,8 +63,8 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 // UID and name; the rest comes from the list before, or from the Job.
 func (snap *snapshot) apiStatus(m *jobpolicyv1.CronJobStatus) (*batchv1.CronJobStatus, error) {
 	out := &batchv1.CronJobStatus{
-		LastScheduleTime:   apiTime(m.GetLastScheduleTime()),
-		LastSuccessfulTime: apiTime(m.GetLastSuccessfulTime()),
+		LastScheduleTime:   wire.APITime(m.GetLastScheduleTime()),
+		LastSuccessfulTime: wire.APITime(m.GetLastSuccessfulTime()),
 	}
 	for _, active := range m.GetActive() {
 		uid, err := wire.UIDString(active.GetUid())
@@ -92,12 +91,4 @@ func (snap *snapshot) reference(uid types.UID, name string) corev1.ObjectReferen
 		}
 	}
 	return ref
-}
-
-func apiTime(t *timestamppb.Timestamp) *metav1.Time {
-	if t == nil {
-		return nil
-	}
-	at := metav1.NewTime(t.AsTime())
-	return &at
 }

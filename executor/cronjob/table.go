@@ -10,10 +10,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -56,20 +56,13 @@ func row(cron *batchv1.CronJob, suspended bool, zone string, last *jobpolicyv1.C
 	}
 	return []string{
 		cron.Namespace, cron.Name, cron.Spec.Schedule, cmp.Or(zone, "UTC"), fmt.Sprint(suspended), fmt.Sprint(len(cron.Status.Active)),
-		whenWritten(cron.Status.LastScheduleTime), when(last.GetNextScheduleTime()), cmp.Or(last.GetSummary(), "not decided yet"),
+		when(cron.Status.LastScheduleTime), when(wire.APITime(last.GetNextScheduleTime())), cmp.Or(last.GetSummary(), "not decided yet"),
 	}
 }
 
-func whenWritten(t *metav1.Time) string {
+func when(t *metav1.Time) string {
 	if t == nil {
 		return "-"
 	}
 	return t.UTC().Format(time.RFC3339)
-}
-
-func when(t *timestamppb.Timestamp) string {
-	if t == nil {
-		return "-"
-	}
-	return t.AsTime().Format(time.RFC3339)
 }

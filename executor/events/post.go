@@ -30,7 +30,7 @@ func (b *Broadcaster) poster(ctx context.Context) {
 	}
 }
 
-// enqueue makes an object due whose turn it is; nil: there is none.
+// enqueue makes an object due; nil: there is none.
 func (b *Broadcaster) enqueue(o *object) {
 	if o != nil {
 		b.queue.Add(*o)

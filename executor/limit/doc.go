@@ -6,7 +6,7 @@
 //   - The baseline is the mean latency of writes while at most 2 of the batch are in
 //     flight. The observed latency is the mean of all others.
 //   - Of the writes in flight, limit × (1 − baseline/observed) wait in the server's
-//     queue: what they take longer than the baseline, they wait.
+//     queue: a write waits for as long as it takes longer than the baseline.
 //   - After each write the limit falls by 1/limit if more than 2 wait, and else grows
 //     by as much. It stays between 2 and the most that a Job may have.
 //   - If the baseline is older than 5 s, a large batch begins with 4 writes, 2 at a

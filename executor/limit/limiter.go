@@ -106,9 +106,9 @@ func (b *batch) inSlot(i int, measures bool) {
 	b.end(latency, measures, err)
 }
 
-// take gives out the next write, and says whether it may measure the baseline because
-// few are in flight. It ends the
-// goroutine that asks when more run than may, and starts others when fewer run.
+// take returns the next write, and whether it may measure the baseline because few are in
+// flight. ok is false if the calling goroutine has to end: more run than may. If fewer
+// run than may, take starts others.
 func (b *batch) take() (i int, measures, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -67,9 +67,9 @@ func (p *Pool) Active(job types.UID) {
 	p.latest = activity{job: job, at: p.cfg.Now()}
 }
 
-// alone reports whether no other Job is active. Then nobody's writes would wait, and
-// many at once cost the API server less each: it reads, commits and tells of several
-// at a time.
+// alone reports whether no other Job is active. Then no other Job's writes wait, and many
+// writes at once cost the API server less each: it reads, commits and announces several
+// together.
 func (p *Pool) alone(job types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ var whole message
 const (
 	// onlyFirstOwner: the message is kept only if it contains firstOwner.
 	onlyFirstOwner protowire.Number = -1
-	// nothingElse: of a field, firstOwner is kept if it contains it, and nothing else.
+	// nothingElse: of the field, only firstOwner is kept, if the field contains it.
 	nothingElse protowire.Number = -2
 )
 

@@ -82,7 +82,7 @@ func (p *Policy) row(r *record, now time.Time) (*jobpolicyv1.UnaccountedPod, err
 	}
 	row := &jobpolicyv1.UnaccountedPod{
 		Uid:                      uid,
-		Phase:                    wire.PodPhase(r.pod),
+		Phase:                    wire.PodPhase(r.pod.Phase()),
 		Deleting:                 r.deleting(),
 		Index:                    indexField(r.share.index),
 		FinishedTime:             wire.Timestamp(notAfter(finishedTime(r.pod, r.deletedAt), r.endSeen, now)),
@@ -155,7 +155,7 @@ func activeRow(r *record) (*jobpolicyv1.ActivePod, error) {
 		return nil, err
 	}
 	row := &jobpolicyv1.ActivePod{
-		Uid: uid, Phase: wire.PodPhase(r.pod), Index: indexField(r.share.index),
+		Uid: uid, Phase: wire.PodPhase(r.pod.Phase()), Index: indexField(r.share.index),
 		Scheduled: r.pod.Scheduled, Ready: r.share.ready, Tracked: r.share.trackedActive,
 		MaxRestarts: r.pod.MaxRestarts, MaxSidecarRestarts: r.pod.MaxSidecarRestarts,
 	}

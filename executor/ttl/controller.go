@@ -74,9 +74,7 @@ func New(cfg Config) (*Controller, error) {
 	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
 		reconcile = c.look
-		if err := c.observeOnly(cfg.Shadow); err != nil {
-			return nil, err
-		}
+		c.observeOnly(cfg.Shadow)
 	}
 	c.queue = controller.NewQueue(base, controller.Options[jobKey]{
 		Name: metrics.TTLQueue, Reconcile: reconcile, Describe: jobKey.describe,
@@ -88,10 +86,7 @@ func (c *Controller) addCaches() error {
 	if err := c.cfg.Jobs.AddIndexers(cache.Indexers{namespaceIndex: indexFinished}); err != nil {
 		return fmt.Errorf("index of jobs: %w", err)
 	}
-	jobs, err := c.cfg.Jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { c.enqueue(obj.(*batchv1.Job), causeJob) },
-		UpdateFunc: func(_, obj any) { c.enqueue(obj.(*batchv1.Job), causeJob) },
-	})
+	jobs, err := c.cfg.Jobs.AddEventHandler(controller.Handler(func(_, job *batchv1.Job) { c.enqueue(job, causeJob) }, c.jobGone))
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
@@ -108,11 +103,7 @@ func (c *Controller) addNamespaces(jobs cache.InformerSynced) error {
 	if err := c.namespaces.SetTransform(trim); err != nil {
 		return fmt.Errorf("namespace transform: %w", err)
 	}
-	namespaces, err := c.namespaces.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		// A namespace may be seen only after its Jobs have finished.
-		AddFunc:    func(obj any) { c.namespaceChanged(&corev1.Namespace{}, obj.(*corev1.Namespace)) },
-		UpdateFunc: func(old, obj any) { c.namespaceChanged(old.(*corev1.Namespace), obj.(*corev1.Namespace)) },
-	})
+	namespaces, err := c.namespaces.AddEventHandler(controller.Handler(c.namespaceSeen, nil))
 	if err != nil {
 		return fmt.Errorf("namespace handler: %w", err)
 	}
@@ -160,10 +151,15 @@ func (c *Controller) enqueue(job *batchv1.Job, cause controller.Cause) {
 	}
 }
 
-// namespaceChanged enqueues the finished Jobs of a namespace if the annotations that
-// the engine may read have changed.
-func (c *Controller) namespaceChanged(old, ns *corev1.Namespace) {
-	if maps.Equal(wire.Annotations(old.Annotations), wire.Annotations(ns.Annotations)) {
+// namespaceSeen enqueues the finished Jobs of a namespace if the annotations that the
+// engine may read have changed. A new namespace may be seen only after its Jobs have
+// finished.
+func (c *Controller) namespaceSeen(old, ns *corev1.Namespace) {
+	var before map[string]string
+	if old != nil {
+		before = wire.Annotations(old.Annotations)
+	}
+	if maps.Equal(before, wire.Annotations(ns.Annotations)) {
 		return
 	}
 	objects, err := c.cfg.Jobs.In(ns.Name).GetIndexer().ByIndex(namespaceIndex, ns.Name)

@@ -2,10 +2,8 @@ package ttl
 
 import (
 	"context"
-	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/controller"
@@ -14,19 +12,17 @@ import (
 
 // observeOnly makes the Controller one that asks about the finished Jobs of the built-in
 // controller, which are all, and deletes none.
-func (c *Controller) observeOnly(report *shadow.Report) error {
+func (c *Controller) observeOnly(report *shadow.Report) {
 	c.base.Recorder = &record.FakeRecorder{}
 	c.cfg.ReplaceBuiltin = true
 	c.looker = report.NewLooker()
-	_, err := c.cfg.Jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if job, ok := controller.Deleted[*batchv1.Job](obj); ok {
-			c.looker.Gone(job.UID)
-		}
-	}})
-	if err != nil {
-		return fmt.Errorf("job handler: %w", err)
+}
+
+// jobGone forgets what shadow mode remembers of a Job.
+func (c *Controller) jobGone(job *batchv1.Job) {
+	if c.looker != nil {
+		c.looker.Gone(job.UID)
 	}
-	return nil
 }
 
 // look is Reconcile in shadow mode.

@@ -60,9 +60,8 @@ const maxAnnotationBytes = 4096
 // IsAnnotation reports whether the contract carries annotations of that name.
 func IsAnnotation(name string) bool { return strings.HasPrefix(name, annotationPrefix) }
 
-// Annotations are an object's annotations as the contract carries them; nil if there
-// are none. Whether they say anything is for the engine to tell, and no valid one is
-// cut.
+// Annotations are an object's annotations as the contract carries them; nil if there are
+// none. The engine decides what they mean. No valid one is cut.
 func Annotations(of map[string]string) map[string]string {
 	var out map[string]string
 	for name, value := range of {

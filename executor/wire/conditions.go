@@ -79,33 +79,11 @@ func apiCondition(c *jobpolicyv1.JobCondition) batchv1.JobCondition {
 		Type: batchv1.JobConditionType(c.GetType()), Status: apiConditionStatus(c.GetStatus()),
 		Reason: c.GetReason(), Message: c.GetMessage(),
 	}
-	if at := apiTime(c.GetLastProbeTime()); at != nil {
+	if at := APITime(c.GetLastProbeTime()); at != nil {
 		out.LastProbeTime = *at
 	}
-	if at := apiTime(c.GetLastTransitionTime()); at != nil {
+	if at := APITime(c.GetLastTransitionTime()); at != nil {
 		out.LastTransitionTime = *at
 	}
 	return out
-}
-
-func conditionStatusMessage(s corev1.ConditionStatus) jobpolicyv1.ConditionStatus {
-	switch s {
-	case corev1.ConditionTrue:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
-	case corev1.ConditionFalse:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE
-	default:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_UNKNOWN
-	}
-}
-
-func apiConditionStatus(s jobpolicyv1.ConditionStatus) corev1.ConditionStatus {
-	switch s {
-	case jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE:
-		return corev1.ConditionTrue
-	case jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE:
-		return corev1.ConditionFalse
-	default:
-		return corev1.ConditionUnknown
-	}
 }

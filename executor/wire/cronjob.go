@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -48,7 +49,7 @@ func CronJobSpec(cron *batchv1.CronJob, suspended bool, localZone string) *jobpo
 		Schedule:                   in.Schedule,
 		TimeZone:                   in.TimeZone,
 		StartingDeadlineSeconds:    in.StartingDeadlineSeconds,
-		ConcurrencyPolicy:          concurrencyPolicy(in.ConcurrencyPolicy),
+		ConcurrencyPolicy:          cmp.Or(concurrencyPolicies[in.ConcurrencyPolicy], jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ALLOW),
 		Suspend:                    suspended,
 		SuccessfulJobsHistoryLimit: in.SuccessfulJobsHistoryLimit,
 		FailedJobsHistoryLimit:     in.FailedJobsHistoryLimit,
@@ -66,17 +67,6 @@ func optional(t *metav1.Time) *timestamppb.Timestamp {
 		return nil
 	}
 	return Timestamp(t.Time)
-}
-
-func concurrencyPolicy(p batchv1.ConcurrencyPolicy) jobpolicyv1.ConcurrencyPolicy {
-	switch p {
-	case batchv1.ForbidConcurrent:
-		return jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID
-	case batchv1.ReplaceConcurrent:
-		return jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE
-	default:
-		return jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ALLOW
-	}
 }
 
 // CronJobStatus leaves out references in the active list that cannot be Jobs. Anybody

@@ -4,9 +4,9 @@
 //   - JobRequest makes a request about a Job, of which JobSpec and JobStatus are parts;
 //     APIStatus and KeepUndecided make a Job's status of a decided one.
 //   - CronJobSpec, CronJobStatus and OwnedJob make messages of a CronJob and its Jobs.
-//   - Pod makes of a pod what policy reads of it; PodPhase and PodFailure are parts.
+//   - Pod makes the facts that policy reads of a pod; PodPhase and PodFailure are parts.
 //   - NewPods makes the pods that a decision creates of a Job's template.
-//   - UIDBytes, Timestamp, Text, Annotation and ParseIndexes convert single values.
+//   - UIDBytes, Timestamp, Text, Annotations and ParseIndexes convert single values.
 //
 // The API server stores values that the contract does not allow, such as a time in
 // the year 0 or a text that is no UTF-8. One of them would make the whole request

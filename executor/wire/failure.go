@@ -36,7 +36,7 @@ var disruption = batchv1.PodFailurePolicyOnPodConditionsPattern{Type: corev1.Dis
 // appendCondition appends a condition that a rule names, and a disruption.
 func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c podcache.Condition, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.PodConditionPattern {
 	pattern := batchv1.PodFailurePolicyOnPodConditionsPattern{Type: c.Type, Status: c.Status}
-	status := podConditionStatus(c.Status)
+	status := conditionStatuses[c.Status]
 	named := pattern == disruption || slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
 		return slices.Contains(rule.OnPodConditions, pattern)
 	})
@@ -77,17 +77,4 @@ func asksForExits(policy *batchv1.PodFailurePolicy, container string) (byName, b
 		byName = byName || (on.ContainerName != nil && *on.ContainerName == container)
 	}
 	return byName, byAny
-}
-
-func podConditionStatus(s corev1.ConditionStatus) jobpolicyv1.ConditionStatus {
-	switch s {
-	case corev1.ConditionTrue:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
-	case corev1.ConditionFalse:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_FALSE
-	case corev1.ConditionUnknown:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_UNKNOWN
-	default:
-		return jobpolicyv1.ConditionStatus_CONDITION_STATUS_UNSPECIFIED
-	}
 }

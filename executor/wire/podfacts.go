@@ -1,48 +1,22 @@
 package wire
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
-// PodFacts is what policy reads of a pod. It has the fields of Pod of package
-// engine/snapshot, in the same order, so that a caller of the engine converts it:
-// snapshot.Pod(facts). This module does not import the engine.
-type PodFacts struct {
-	UID       []byte
-	Name      string
-	Phase     jobpolicyv1.PodPhase
-	Tracked   bool
-	Deleting  bool
-	Scheduled bool
-	Ready     bool
-	Index     *int32
-
-	Created                  time.Time
-	Finished                 time.Time
-	DeletionRequested        time.Time
-	ReadySince, UnreadySince time.Time
-
-	Exits                               []*jobpolicyv1.ContainerExit
-	Conditions                          []*jobpolicyv1.PodConditionPattern
-	IndexFailures, IndexIgnoredFailures int32
-	Restarts                            int64
-	MaxRestarts, MaxSidecarRestarts     int32
-}
-
 // Pod converts a pod. It fails for a UID that the contract cannot carry.
-func Pod(pod *corev1.Pod) (PodFacts, error) {
+func Pod(pod *corev1.Pod) (podfacts.Pod, error) {
 	p := podcache.From(pod)
 	uid, err := UIDBytes(p.UID)
 	if err != nil {
-		return PodFacts{}, err
+		return podfacts.Pod{}, err
 	}
-	facts := PodFacts{
-		UID: uid, Name: p.Name, Phase: PodPhase(p),
+	facts := podfacts.Pod{
+		UID: uid, Name: p.Name, Phase: PodPhase(p.Phase()),
 		Tracked: p.HasTrackingFinalizer, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready,
 		Created: p.Created, Finished: p.ContainersEnded, DeletionRequested: p.DeletionAsked,
 		IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,

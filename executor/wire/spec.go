@@ -65,7 +65,7 @@ func JobSpec(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 		MaxFailedIndexes:        in.MaxFailedIndexes,
 		ActiveDeadlineSeconds:   in.ActiveDeadlineSeconds,
 		Suspend:                 ptr.Deref(in.Suspend, false),
-		RestartPolicy:           restartPolicyMessage(in.Template.Spec.RestartPolicy),
+		RestartPolicy:           restartPolicies[in.Template.Spec.RestartPolicy],
 		PodReplacementPolicy:    replacementMessage(in.PodReplacementPolicy),
 		PodFailurePolicy:        failurePolicyMessage(in.PodFailurePolicy),
 		TtlSecondsAfterFinished: in.TTLSecondsAfterFinished,
@@ -81,17 +81,6 @@ func JobSpec(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 		return nil, fmt.Errorf("successPolicy: %w", err)
 	}
 	return out, nil
-}
-
-func restartPolicyMessage(p corev1.RestartPolicy) jobpolicyv1.RestartPolicy {
-	switch p {
-	case corev1.RestartPolicyNever:
-		return jobpolicyv1.RestartPolicy_RESTART_POLICY_NEVER
-	case corev1.RestartPolicyOnFailure:
-		return jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE
-	default:
-		return jobpolicyv1.RestartPolicy_RESTART_POLICY_UNSPECIFIED
-	}
 }
 
 func replacementMessage(p *batchv1.PodReplacementPolicy) jobpolicyv1.PodReplacementPolicy {
@@ -111,10 +100,10 @@ func failurePolicyMessage(in *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailureP
 	}
 	out := &jobpolicyv1.PodFailurePolicy{}
 	for _, rule := range in.Rules {
-		m := &jobpolicyv1.PodFailurePolicyRule{Action: actionMessage(rule.Action)}
+		m := &jobpolicyv1.PodFailurePolicyRule{Action: failurePolicyActions[rule.Action]}
 		if on := rule.OnExitCodes; on != nil {
 			m.OnExitCodes = &jobpolicyv1.ExitCodesRequirement{
-				ContainerName: on.ContainerName, Operator: operatorMessage(on.Operator), Values: on.Values,
+				ContainerName: on.ContainerName, Operator: exitCodeOperators[on.Operator], Values: on.Values,
 			}
 		}
 		for _, pattern := range rule.OnPodConditions {
@@ -125,41 +114,6 @@ func failurePolicyMessage(in *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailureP
 		out.Rules = append(out.Rules, m)
 	}
 	return out
-}
-
-var actionMessages = map[batchv1.PodFailurePolicyAction]jobpolicyv1.PodFailurePolicyAction{
-	batchv1.PodFailurePolicyActionFailJob:   jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB,
-	batchv1.PodFailurePolicyActionFailIndex: jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_INDEX,
-	batchv1.PodFailurePolicyActionIgnore:    jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE,
-	batchv1.PodFailurePolicyActionCount:     jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_COUNT,
-}
-
-// actionMessage returns UNSPECIFIED for an action that the contract does not have. The
-// engine refuses it and names the field.
-func actionMessage(a batchv1.PodFailurePolicyAction) jobpolicyv1.PodFailurePolicyAction {
-	return actionMessages[a]
-}
-
-// ActionName is the name of a pod failure policy's action in the API; "" if it has
-// none.
-func ActionName(a jobpolicyv1.PodFailurePolicyAction) string {
-	for name, m := range actionMessages {
-		if m == a {
-			return string(name)
-		}
-	}
-	return ""
-}
-
-func operatorMessage(o batchv1.PodFailurePolicyOnExitCodesOperator) jobpolicyv1.ExitCodeOperator {
-	switch o {
-	case batchv1.PodFailurePolicyOnExitCodesOpIn:
-		return jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_IN
-	case batchv1.PodFailurePolicyOnExitCodesOpNotIn:
-		return jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_NOT_IN
-	default:
-		return jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_UNSPECIFIED
-	}
 }
 
 func successPolicyMessage(in *batchv1.SuccessPolicy) (*jobpolicyv1.SuccessPolicy, error) {

@@ -78,8 +78,8 @@ func uidMessages(uids []types.UID) [][]byte {
 // KeepUndecided puts them back. It fails for a UID that is not one of 16 bytes.
 func APIStatus(in *jobpolicyv1.JobStatus) (batchv1.JobStatus, error) {
 	out := batchv1.JobStatus{
-		StartTime:        apiTime(in.GetStartTime()),
-		CompletionTime:   apiTime(in.GetCompletionTime()),
+		StartTime:        APITime(in.GetStartTime()),
+		CompletionTime:   APITime(in.GetCompletionTime()),
 		Active:           in.GetActive(),
 		Ready:            in.Ready,
 		Terminating:      in.Terminating,
@@ -126,8 +126,8 @@ func timeMessage(t *metav1.Time) *timestamppb.Timestamp {
 	return Timestamp(t.Time)
 }
 
-// apiTime cuts to whole seconds: that is what the API keeps.
-func apiTime(t *timestamppb.Timestamp) *metav1.Time {
+// APITime is a time of the contract, cut to whole seconds: that is what the API keeps.
+func APITime(t *timestamppb.Timestamp) *metav1.Time {
 	if t == nil {
 		return nil
 	}
@@ -140,7 +140,7 @@ func apiTime(t *timestamppb.Timestamp) *metav1.Time {
 // refuses to change the start time of a Job that runs.
 func KeepUndecided(status, had *batchv1.JobStatus) {
 	status.Conditions = withOtherConditions(had.Conditions, status.Conditions)
-	if had.StartTime != nil && status.StartTime.Equal(apiTime(timeMessage(had.StartTime))) {
+	if had.StartTime != nil && status.StartTime.Equal(APITime(timeMessage(had.StartTime))) {
 		status.StartTime = had.StartTime
 	}
 }

@@ -112,7 +112,7 @@ func drawStatus(t *rapid.T) batchv1.JobStatus {
 
 func TestDecidedTimesAreCutToSeconds(t *testing.T) {
 	at := time.Date(2026, 5, 6, 7, 8, 9, 999, time.UTC)
-	got := apiTime(timestamppb.New(at))
+	got := APITime(timestamppb.New(at))
 	if !got.Time.Equal(at.Truncate(time.Second)) {
 		t.Errorf("got %v", got)
 	}

@@ -1,11 +1,10 @@
 package wire
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -16,22 +15,18 @@ var ErrUID = errors.New("not a UID of 16 bytes")
 
 // UIDBytes returns the 16 bytes of a UID.
 func UIDBytes(uid types.UID) ([]byte, error) {
-	s := string(uid)
-	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return nil, fmt.Errorf("%q: %w", s, ErrUID)
+	id, err := uuid.Parse(string(uid))
+	if err != nil || id.String() != string(uid) {
+		return nil, fmt.Errorf("%q: %w", string(uid), ErrUID)
 	}
-	b, err := hex.DecodeString(s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:])
-	if err != nil || strings.ToLower(s) != s {
-		return nil, fmt.Errorf("%q: %w", s, ErrUID)
-	}
-	return b, nil
+	return id[:], nil
 }
 
 // UIDString is the reverse of UIDBytes.
 func UIDString(b []byte) (types.UID, error) {
-	if len(b) != 16 {
+	id, err := uuid.FromBytes(b)
+	if err != nil {
 		return "", fmt.Errorf("%d bytes: %w", len(b), ErrUID)
 	}
-	s := hex.EncodeToString(b)
-	return types.UID(s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]), nil
+	return types.UID(id.String()), nil
 }
