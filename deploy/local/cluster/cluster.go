@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -78,6 +79,9 @@ func openStateDir(opts Options) (*statedir.Dir, error) {
 	}
 	if !opts.Keep && dir.Kept() {
 		err = fmt.Errorf("state directory %s: an earlier run kept it: continue it by keeping it again, or delete it", dir.Path())
+	}
+	if err == nil {
+		statedir.RemoveAbandoned(os.TempDir())
 	}
 	if err == nil && opts.Node == Containers {
 		err = removeLeftovers(dir)

@@ -162,11 +162,14 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		if c.stopErr = c.inside.remove(); c.stopErr != nil {
 			c.fail(c.stopErr)
 		}
-		if c.opts.Keep || c.Err() != nil {
+		switch {
+		case c.opts.Keep:
 			c.stopErr = errors.Join(c.stopErr, c.dir.Close())
-			return
+		case c.Err() != nil:
+			c.stopErr = errors.Join(c.stopErr, c.dir.Leave())
+		default:
+			c.stopErr = c.dir.Remove()
 		}
-		c.stopErr = c.dir.Remove()
 	})
 	return c.stopErr
 }

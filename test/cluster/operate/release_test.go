@@ -146,14 +146,14 @@ func rolledOut(t *testing.T) {
 func freezeLeader(t *testing.T) {
 	t.Helper()
 	var first *corev1.Pod
-	eventually(t, "a pod leads", func(ctx context.Context) (err error) {
-		first, err = leader(ctx, shared.Client(t))
-		return err
+	// A pod holds its lease for a while after its program was killed.
+	eventually(t, "a pod leads, and its program can be frozen", func(ctx context.Context) (err error) {
+		if first, err = leader(ctx, shared.Client(t)); err != nil {
+			return err
+		}
+		return signalPod(first, syscall.SIGSTOP)
 	})
-	t.Logf("freeze %s", first.Name)
-	if err := signalPod(first, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	t.Logf("%s is frozen", first.Name)
 	eventually(t, "another pod leads", func(ctx context.Context) error {
 		now, err := leader(ctx, shared.Client(t))
 		if err == nil && now.UID == first.UID {

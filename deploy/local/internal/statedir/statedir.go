@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // marker is the file that says what the directory is. An advisory lock on it is
@@ -19,8 +20,12 @@ import (
 // however it ends.
 const marker = "jobpolicy-local.lock"
 
-// keptMark is the marker's content after [Dir.Keep].
-const keptMark = "kept\n"
+// The marker's content says why the directory stays when its control plane has
+// ended: after [Dir.Keep], and after [Dir.Leave]. It is empty otherwise.
+const (
+	keptMark = "kept\n"
+	leftMark = "left for its logs\n"
+)
 
 // Errors that [Open] wraps.
 var (
@@ -97,8 +102,18 @@ func (d *Dir) Keep() error {
 	return err
 }
 
+// Leave gives the directory up, like Close, and records that somebody may want to
+// read what is in it.
+func (d *Dir) Leave() error {
+	_, err := d.lock.WriteAt([]byte(leftMark), 0)
+	return errors.Join(err, d.Close())
+}
+
 // Clear deletes what an earlier run left and keeps the directory open.
 func (d *Dir) Clear() error {
+	if err := d.lock.Truncate(0); err != nil {
+		return err
+	}
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
 		return err
@@ -127,4 +142,27 @@ func (d *Dir) Remove() error {
 		return err
 	}
 	return d.lock.Close()
+}
+
+// pattern matches the temporary directories that control planes are given.
+const pattern = "jobpolicy-*"
+
+// leastAge is how old a directory without an owner must be: a younger one may be about to
+// be locked by the process that made it.
+const leastAge = time.Minute
+
+// RemoveAbandoned deletes the state directories in the folder parent whose control
+// planes were killed. It leaves alone what lacks the marker, belongs to a running
+// control plane, or is to stay. A directory that it cannot delete does no harm.
+func RemoveAbandoned(parent string) {
+	markers, _ := filepath.Glob(filepath.Join(parent, pattern, marker)) // only a bad pattern is an error
+	for _, path := range markers {
+		info, err := os.Lstat(path)
+		if err != nil || info.Size() > 0 || time.Since(info.ModTime()) < leastAge {
+			continue
+		}
+		if dir, err := Open(filepath.Dir(path)); err == nil {
+			_ = dir.Remove()
+		}
+	}
 }

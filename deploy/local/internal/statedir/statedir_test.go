@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func open(t *testing.T, path string) *Dir {
@@ -120,4 +121,60 @@ func TestRemoveDeletesTheDirectory(t *testing.T) {
 		t.Error("the directory is still there")
 	}
 	open(t, path) // and the path is free again
+}
+
+func TestOnlyAbandonedDirectoriesAreRemoved(t *testing.T) {
+	parent := t.TempDir()
+	old := time.Now().Add(-2 * leastAge)
+	// made makes a directory with a file, gives it up, and lets it be old.
+	made := func(name string, giveUp func(*Dir) error) {
+		t.Helper()
+		d, err := Open(filepath.Join(parent, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, d.Path("etcd", "db"))
+		if err := giveUp(d); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(d.Path(marker), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made("jobpolicy-killed", (*Dir).Close)
+	made("jobpolicy-failed", (*Dir).Leave)
+	made("jobpolicy-kept", func(d *Dir) error { return errors.Join(d.Keep(), d.Close()) })
+	made("jobpolicy-runs", func(d *Dir) error { t.Cleanup(func() { d.Close() }); return nil })
+	made("named-by-its-owner", (*Dir).Close)
+	write(t, filepath.Join(parent, "jobpolicy-foreign", "thesis.tex"))
+	made("jobpolicy-young", (*Dir).Close)
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(parent, "jobpolicy-young", marker), now, now); err != nil {
+		t.Fatal(err)
+	}
+
+	RemoveAbandoned(parent)
+
+	for name, want := range map[string]bool{
+		"jobpolicy-killed": false, "jobpolicy-failed": true, "jobpolicy-kept": true, "jobpolicy-runs": true,
+		"named-by-its-owner": true, "jobpolicy-foreign": true, "jobpolicy-young": true,
+	} {
+		if got := exists(filepath.Join(parent, name)); got != want {
+			t.Errorf("%s exists: %t, want %t", name, got, want)
+		}
+	}
+}
+
+func TestADirectoryThatIsUsedAgainIsNoLongerLeftForItsLogs(t *testing.T) {
+	path := t.TempDir()
+	if err := open(t, path).Leave(); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, path)
+	if err := again.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(again.Path(marker)); err != nil || len(text) > 0 {
+		t.Errorf("the marker says %q, %v; want nothing", text, err)
+	}
 }
