@@ -227,6 +227,22 @@ func TestGangRightsComeWithTheGate(t *testing.T) {
 	}
 }
 
+// A release in mode shadow has no leader, so the alert for a missing one would always fire.
+func TestShadowHasItsOwnAlertOnly(t *testing.T) {
+	values := map[string]any{"mode": "shadow", "monitoring": map[string]any{"alerts": true}}
+	objects := byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace, Values: values}))
+	rule, _ := objects["PrometheusRule "+releaseNamespace+"/jobpolicy"]["spec"].(map[string]any)
+	var alerts []string
+	for _, group := range rule["groups"].([]any) {
+		for _, rule := range group.(map[string]any)["rules"].([]any) {
+			alerts = append(alerts, fmt.Sprint(rule.(map[string]any)["alert"]))
+		}
+	}
+	if diff := cmp.Diff([]string{"JobpolicyShadowDifference"}, alerts); diff != "" {
+		t.Errorf("alerts in mode shadow (-want +got):\n%s", diff)
+	}
+}
+
 func TestVersionsAgree(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartDir, "Chart.yaml"))
 	if err != nil {
