@@ -29,8 +29,7 @@ type Migration struct {
 	Namespace string
 	// Image has a shell.
 	Image string
-	// Every is the time between the creations of two Jobs: a node must be able to
-	// keep up with them.
+	// Every is the least time between the creations of two Jobs.
 	Every time.Duration
 	// From is on when the migration begins, and when it ends, unless Switches is
 	// odd.
@@ -45,10 +44,15 @@ type Migration struct {
 // a pod of the load runs, shorter than a Job.
 const stay = 4 * time.Second
 
+// underWay is how many Jobs change sides at most.
+const underWay = 20
+
 // Play switches and kills while Jobs are created, lets the last side finish
 // them, and returns how many Jobs there were and what is wrong with any.
 func (m Migration) Play(ctx context.Context) (jobs int, err error) {
-	load, err := witness.StartLoad(ctx, m.Client, m.Namespace, witness.Options{Image: m.Image, Every: m.Every})
+	load, err := witness.StartLoad(ctx, m.Client, m.Namespace, witness.Options{
+		Image: m.Image, Every: m.Every, Unfinished: underWay,
+	})
 	if err != nil {
 		return 0, err
 	}

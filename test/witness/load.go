@@ -35,6 +35,9 @@ type Options struct {
 	Image string
 	// Every is the time between two Jobs.
 	Every time.Duration
+	// Unfinished is how many Jobs may be under way: the next one waits until fewer are. So
+	// a slow node is not given more and more to do. 0 means no limit.
+	Unfinished int
 }
 
 // StartLoad creates a Job now and then until [Load.Finish] is called.
@@ -73,12 +76,32 @@ func (l *Load) create(ctx context.Context) error {
 			return fmt.Errorf("create Job %s: %w", job.Name, err)
 		}
 		l.names = append(l.names, job.Name)
-		select {
-		case <-ctx.Done():
+		if !l.pause(ctx) {
 			return nil
-		case <-time.After(l.options.Every):
 		}
 	}
+}
+
+// pause waits until the next Job may be created, and reports whether that is before ctx
+// ends.
+func (l *Load) pause(ctx context.Context) bool {
+	err := wait.PollUntilContextCancel(ctx, l.options.Every, false, func(ctx context.Context) (bool, error) {
+		if l.options.Unfinished == 0 {
+			return true, nil
+		}
+		jobs, err := l.client.BatchV1().Jobs(l.namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, nil
+		}
+		unfinished := 0
+		for i := range jobs.Items {
+			if Condition(&jobs.Items[i]) == "" {
+				unfinished++
+			}
+		}
+		return unfinished < l.options.Unfinished, nil
+	})
+	return err == nil
 }
 
 // Finish stops creating Jobs, waits until all have ended, and checks each. It

@@ -25,12 +25,12 @@ type section struct {
 // and what a person does that is no command.
 func sections() map[string]section {
 	var load func(*testing.T)
-	beginWith := func(t *testing.T, i int, every time.Duration) {
+	beginWith := func(t *testing.T, i int, every time.Duration, unfinished int) {
 		if i == 0 {
-			load = startLoad(t, every)
+			load = startLoad(t, every, unfinished)
 		}
 	}
-	begin := func(t *testing.T, i int) { beginWith(t, i, 2*time.Second) }
+	begin := func(t *testing.T, i int) { beginWith(t, i, 2*time.Second, underWay/3) }
 	finish := func(t *testing.T) { load(t) }
 	return map[string]section{
 		"Rotate certificates": {before: begin, after: func(t *testing.T) {
@@ -48,11 +48,10 @@ func sections() map[string]section {
 		"A pod is killed": {before: begin, after: killAndFreeze(finish)},
 		"The engine is away": {
 			before: func(t *testing.T, i int) {
-				// All these Jobs wait for the engine, and then the node starts their pods
-				// one after the other: there are 30 at most, however long it is away.
-				beginWith(t, i, max(2*time.Second, away()/30))
+				// All these Jobs wait for the engine, and come the whole time.
+				beginWith(t, i, max(2*time.Second, *away/underWay), underWay)
 				if i == 1 {
-					sleep(t, away())
+					sleep(t, *away)
 				}
 			},
 			after: finish,
@@ -64,14 +63,6 @@ func sections() map[string]section {
 		"And back":  {after: func(t *testing.T) { switchBuiltIn(t, true) }},
 		"Uninstall": {after: nothingIsLeft},
 	}
-}
-
-// away is how long no engine answers.
-func away() time.Duration {
-	if long {
-		return 10 * time.Minute
-	}
-	return 30 * time.Second
 }
 
 // The commands of docs/operate.md work, in their order, and no Job suffers.

@@ -36,12 +36,16 @@ func newNamespace(t *testing.T) string {
 	return name
 }
 
+// underWay is how many Jobs of a load may wait for something at once. The node starts
+// their pods one after the other.
+const underWay = 30
+
 // startLoad creates Jobs of ours until finish is called, which waits for their
 // end and checks every count.
-func startLoad(t *testing.T, every time.Duration) (finish func(*testing.T)) {
+func startLoad(t *testing.T, every time.Duration, unfinished int) (finish func(*testing.T)) {
 	t.Helper()
 	load, err := witness.StartLoad(context.Background(), shared.Client(t), newNamespace(t), witness.Options{
-		ManagedBy: new(ours), Image: shellImage, Every: every,
+		ManagedBy: new(ours), Image: shellImage, Every: every, Unfinished: unfinished,
 	})
 	if err != nil {
 		t.Fatal(err)

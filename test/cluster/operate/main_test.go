@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,18 @@ const nextTag = "v0.0.1-dev"
 // long is set where everything is played at length.
 var long = os.Getenv("JOBPOLICY_TEST_CLUSTER") == "all"
 
+var (
+	away     = flag.Duration("operate.away", choose(30*time.Second, 10*time.Minute), "how long no engine answers")
+	switches = flag.Int("operate.switches", choose(4, 16), "how often Jobs change their controller")
+)
+
+func choose[T any](quick, whole T) T {
+	if long {
+		return whole
+	}
+	return quick
+}
+
 // top is the top folder of the repository.
 var top string
 
@@ -29,6 +42,7 @@ var top string
 const patience = 10 * time.Minute
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	images, err := images()
 	if err == nil {
 		top, err = filepath.Abs(filepath.Join("..", "..", ".."))

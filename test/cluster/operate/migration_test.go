@@ -46,15 +46,11 @@ func restartControllerManager(ctx context.Context, on bool, end func(string) err
 // migrate moves running Jobs from our controller to the built-in one and back. Ours is
 // on, in replace mode, at the begin and at the end.
 func migrate(t *testing.T) {
-	switches := 4
-	if long {
-		switches = 16
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(switches)*time.Minute+patience)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*switches)*time.Minute+patience)
 	defer cancel()
 	jobs, err := migration.Migration{
 		Client: shared.Client(t), Namespace: newNamespace(t), Image: shellImage, Every: 4 * time.Second,
-		From: installed(t), To: builtInSide(), Switches: switches, Tell: t.Logf,
+		From: installed(t), To: builtInSide(), Switches: *switches, Tell: t.Logf,
 	}.Play(ctx)
 	if err != nil {
 		t.Errorf("of %d Jobs:\n%v", jobs, err)
