@@ -105,26 +105,7 @@ func (g Group) tryJoin(hierarchy string) error {
 	if err := set(filepath.Join(own, "cgroup.procs"), "0"); err != nil { // 0 is whoever writes
 		return err
 	}
-	if err := raiseShare(own); err != nil {
-		return err
-	}
 	return makeGroup(hierarchy, filepath.Join(string(g), podsGroup))
-}
-
-// raiseShare gives the cluster's own processes ten times the pods' share of the
-// processors: pods that compute all the time would otherwise leave the kubelet so
-// little that it reports a short-lived pod only after the end of the pod.
-func raiseShare(own string) error {
-	for name, share := range map[string]string{
-		"cpu.shares": "10240", // version 1; a new group has 1024
-		"cpu.weight": "1000",  // version 2; a new group has 100
-	} {
-		err := set(filepath.Join(own, name), share)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }
 
 // set writes one of the files that the kernel has made in a group.

@@ -111,24 +111,3 @@ func TestANewGroupHasThePartsOfTheMachineThatItsParentHas(t *testing.T) {
 		}
 	}
 }
-
-func TestTheClusterHasALargerShareOfTheProcessorsThanItsPods(t *testing.T) {
-	cases := map[string]struct{ file, fresh, want string }{
-		"version 1":                         {"cpu.shares", "1024\n", "10240"},
-		"version 2":                         {"cpu.weight", "100\n", "1000"},
-		"a tree without the CPU controller": {"cgroup.procs", "", ""},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			group := t.TempDir()
-			write(t, group, map[string]string{tc.file: tc.fresh})
-			if err := raiseShare(group); err != nil {
-				t.Fatal(err)
-			}
-			got, err := os.ReadFile(filepath.Join(group, tc.file))
-			if err != nil || !strings.HasPrefix(string(got), tc.want) {
-				t.Errorf("%s is %q, %v; want %q", tc.file, got, err, tc.want)
-			}
-		})
-	}
-}
