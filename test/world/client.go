@@ -30,7 +30,10 @@ type client struct {
 }
 
 // An answer is the Date of an answer, and when it arrived.
-type answer struct{ date, heard time.Time }
+type answer struct {
+	text        string // As it stood in the header.
+	date, heard time.Time
+}
 
 // clientOptions are how a client differs from a plain one.
 type clientOptions struct {
@@ -49,8 +52,13 @@ func (c *client) CoordinationV1() typedcoordinationv1.CoordinationV1Interface { 
 
 // hear takes the API server's time from an answer.
 func (c *client) hear(resp *http.Response) {
-	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		c.last.Store(&answer{date: at, heard: time.Now()})
+	text := resp.Header.Get("Date")
+	if last := c.last.Load(); last != nil && last.text == text {
+		c.last.Store(&answer{text, last.date, time.Now()})
+		return
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		c.last.Store(&answer{text, at, time.Now()})
 	}
 }
 

@@ -23,7 +23,7 @@ func draw(seed uint64, faultless bool) *plan {
 	d.begin(1)
 	d.frame()
 	d.begin(2)
-	if d.chance(12) {
+	if d.chance(8) { // A world of CronJobs takes three times as long as others.
 		d.crons()
 	} else {
 		d.jobs()

@@ -13,7 +13,7 @@ import (
 )
 
 // A rhythm is a schedule, and how long a world of it lasts: for eight to fifteen runs,
-// or some days.
+// or up to six days.
 type rhythm struct {
 	schedule string
 	lasts    time.Duration
@@ -29,12 +29,12 @@ var rhythms = []rhythm{
 	{"0 * * * *", 8 * time.Hour},
 }
 
-// longRhythms take days and weeks of virtual time.
+// longRhythms take days of virtual time.
 var longRhythms = []rhythm{
-	{"15 2 * * *", 12 * 24 * time.Hour},
+	{"15 2 * * *", 6 * 24 * time.Hour},
 	{"*/30 1-3 * * *", 50 * time.Hour},
 	{"0 * * * *", 26 * time.Hour},
-	{"30 6-16/4 * * 1-5", 8 * 24 * time.Hour},
+	{"30 6-16/4 * * 1-5", 6 * 24 * time.Hour},
 	{"10,40 8-18 * JAN-DEC MON-FRI", 30 * time.Hour},
 }
 

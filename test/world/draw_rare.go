@@ -20,7 +20,7 @@ func (d *drawer) rare() {
 		{3, false, d.large},
 		{3, true, d.lateSuccess},
 		{80, true, d.rivals},
-		{5, true, d.hung},
+		{3, true, d.hung},
 		{5, true, func() { d.strange(engineGarbled) }},
 		{4, true, func() { d.strange(engineEarlier) }},
 		{8, false, d.crashLoop},

@@ -103,7 +103,7 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 	if resp.StatusCode >= http.StatusBadRequest {
 		l.hindered(namespaceOf(r.URL.Path), time.Now().Add(recovers))
 	}
-	resp.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	resp.Header["Date"] = []string{l.date()}
 	if r.watch && resp.StatusCode == http.StatusOK {
 		l.follow(ctx, r, resp)
 		return resp, nil

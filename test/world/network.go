@@ -3,6 +3,7 @@ package world
 import (
 	"bytes"
 	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,6 +46,10 @@ type network struct {
 	requests uint64
 	work     int
 	lists    map[string]*list // The first answer to each list from the cache.
+	lastDate struct {
+		second int64
+		text   string
+	}
 	happened map[faultKind]int
 	reached  map[string]bool // The ways of the executor and the engine that were used.
 }
@@ -67,6 +72,17 @@ func (n *network) end() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.calm = true
+}
+
+// date is the time as it stands in the header of an answer.
+func (n *network) date() string {
+	now := time.Now().UTC()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if last := &n.lastDate; last.second != now.Unix() {
+		last.second, last.text = now.Unix(), now.Format(http.TimeFormat)
+	}
+	return n.lastDate.text
 }
 
 // isCalm reports whether all faults have stopped.

@@ -18,7 +18,7 @@ func prepare() {
 	_ = flags.Set("logtostderr", "false")     // The names and
 	_ = flags.Set("stderrthreshold", "FATAL") // values are good.
 	klog.SetOutput(nowhere{})
-	go deepStack(deepFrames)
+	apiserver.GrowStacks()
 	apiserver.New(apiserver.Options{})
 }
 

@@ -12,6 +12,8 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"jobpolicy.dev/test/world/apiserver"
 )
 
 // hung is how long a case may take in real time; most take milliseconds.
@@ -19,12 +21,13 @@ const hung = 3 * time.Minute
 
 // gcPercent is how much garbage may pile up. A case needs little memory for a moment,
 // beside much that stays: the schemes of all API groups.
-const gcPercent = 400
+const gcPercent = 1000
 
 // quiet makes Kubernetes' packages keep to themselves: what they do about errors
 // is counted over all bubbles of the process, and takes time.
 var quiet = sync.OnceFunc(func() {
 	debug.SetGCPercent(gcPercent)
+	apiserver.GrowStacks()
 	utilruntime.ErrorHandlers = nil
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 })

@@ -156,7 +156,7 @@ func (o shared) encoded(id runtime.Identifier, encode func(runtime.Object, io.Wr
 		return data, nil
 	}
 	var b bytes.Buffer
-	if err := encode(shallow(o.internal), &b); err != nil { // Encoders write the kind, for a while.
+	if err := encode(shallow(o.external), &b); err != nil { // Encoders write the kind, for a while.
 		return nil, err
 	}
 	if e.byForm == nil {
