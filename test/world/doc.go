@@ -15,11 +15,8 @@
 // differ if timers of two pods run out at the same instant, or if goroutines that
 // became ready at the same instant run in another order.
 //
-// A world has about 140 requests, 36 watches, 95 decisions and 190 writes. It takes 38
-// to 55 ms of one processor of that machine: 45% for the server's handlers, validation
-// and storage; 20% for client-go's requests, decoding and informers; 16% for the
-// executor; 10% for the engine and its messages; 2% for garbage collection; the rest
-// for the network, the plan and the judges.
+// A world has about 150 writes. docs/simulation.md says how long it takes, and what
+// takes the time.
 //
 // # What the judges tolerate
 //
