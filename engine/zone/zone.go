@@ -12,7 +12,6 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -22,10 +21,6 @@ var zoneinfo string
 // data holds each zone's entry of the database by its name.
 var data = unpack(zoneinfo)
 
-// loaded holds the zones that were asked for: *time.Location by name. Reading one from
-// its entry takes longer than deciding on most CronJobs. Locations never change.
-var loaded sync.Map
-
 // Load returns the zone of an IANA name, such as Europe/Berlin; upper and lower case
 // matter. The empty name is UTC, as in the package time. There is no zone named
 // Local. The error reads like that of time.LoadLocation.
@@ -33,19 +28,11 @@ func Load(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
 	}
-	if loc, ok := loaded.Load(name); ok {
-		return loc.(*time.Location), nil
-	}
 	entry, ok := data[name]
 	if !ok {
 		return nil, fmt.Errorf("unknown time zone %s", name)
 	}
-	loc, err := time.LoadLocationFromTZData(name, []byte(entry))
-	if err != nil {
-		return nil, err
-	}
-	loaded.Store(name, loc)
-	return loc, nil
+	return time.LoadLocationFromTZData(name, []byte(entry))
 }
 
 // Names returns every name that Load knows, in no particular order.
