@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -18,20 +19,20 @@ const (
 	checkStatus      = "writes the status that was decided"
 	checkCreate      = "creates no more than was decided"
 	checkRelease     = "releases only what was decided"
+	checkFirst       = "writes the status only after it has created and deleted"
 	checkOrder       = "releases only after the status is written"
 	checkLost        = "asks again after a lost answer"
 	checkForeign     = "refuses the answer to another request"
 	checkField       = "refuses an unknown field"
 	checkDisposition = "refuses an unknown disposition"
+	checkDeferral    = "refuses a step that it asked to leave for later"
 	checkEnd         = "confirms releases, and brings every Job to its end"
 )
 
 var callerChecks = []string{
-	checkRequests, checkStatus, checkCreate, checkRelease, checkOrder, checkLost, checkForeign, checkField, checkDisposition, checkEnd,
+	checkRequests, checkStatus, checkCreate, checkRelease, checkFirst, checkOrder,
+	checkLost, checkForeign, checkField, checkDisposition, checkDeferral, checkEnd,
 }
-
-// faults are what every second answer with a status suffers, in turn.
-var faults = []string{checkLost, checkForeign, checkField, checkDisposition}
 
 // A watcher sees what a caller asks and what it is answered, and compares each snapshot
 // with what the caller was told to do before. It sees nothing of the cluster: what a
@@ -42,6 +43,7 @@ type watcher struct {
 	right   map[string]int
 	wrong   map[string][]string
 	answers int // With a status.
+	asked   time.Time
 }
 
 func newWatcher() *watcher {
@@ -60,18 +62,25 @@ type watchedJob struct {
 	released  map[string][]byte // Pods that may be released, with the status before that.
 	uncounted bool              // The last request has pods whose release is not confirmed.
 	ended     bool
+
+	active           int64
+	created, deleted int64  // How many pods the last answer lets be created and deleted.
+	next             []byte // The status of the last answer.
+	early            bool   // The last answer creates pods although the request leaves that for later.
 }
 
 // request takes in a request, before it is answered.
 func (w *watcher) request(req *jobpolicyv1.DecideJobRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.asked = time.Now()
 	uid := string(req.GetJob().GetUid())
 	now := &watchedJob{
 		name: req.GetJob().GetNamespace() + "/" + req.GetJob().GetName(), status: essence(req.GetStatus()), refused: map[string][]byte{},
 		fewest: int64(req.GetPods().GetActive()), most: int64(req.GetPods().GetActive()) + int64(req.GetInFlight().GetCreates()), tracked: map[string]bool{}, released: map[string][]byte{},
 		uncounted: len(req.GetStatus().GetUncounted().GetSucceeded())+len(req.GetStatus().GetUncounted().GetFailed()) > 0,
-		ended:     ended(req.GetStatus()),
+		ended:     answer.Finished(req.GetStatus()) != nil,
+		active:    int64(req.GetPods().GetActive()),
 	}
 	for _, row := range req.GetUnaccountedPods() {
 		now.tracked[string(row.GetUid())] = true
@@ -116,7 +125,15 @@ func (w *watcher) compare(before, now *watchedJob, req *jobpolicyv1.DecideJobReq
 			left++
 		}
 	}
-	w.note(checkCreate, now.most+left <= before.most, now, fmt.Sprintf("%d pods are active or have ended since, want %d at most", now.most+left, before.most))
+	created := checkCreate
+	if before.early {
+		created = checkDeferral
+	}
+	w.note(created, now.most+left <= before.most, now, fmt.Sprintf("%d pods are active or have ended since, want %d at most", now.most+left, before.most))
+	if written && bytes.Equal(now.status, before.next) {
+		w.note(checkFirst, now.active+left >= before.fewest+before.created, now, fmt.Sprintf("the status is written, and %d pods are active or have ended since, want %d at least", now.active+left, before.fewest+before.created))
+		w.note(checkFirst, now.active <= before.active+before.created-before.deleted, now, fmt.Sprintf("the status is written, and %d pods are active, want %d at most", now.active, before.active+before.created-before.deleted))
+	}
 	w.note(checkRelease, now.fewest+left >= before.fewest, now, fmt.Sprintf("%d pods are active or have ended since, and %d were active: one was released before it was listed", now.fewest+left, before.fewest))
 	for id := range before.tracked {
 		if now.tracked[id] {
@@ -139,61 +156,9 @@ func (w *watcher) note(check string, ok bool, job *watchedJob, problem string) {
 	w.wrong[check] = append(w.wrong[check], "Job "+job.name+": "+problem)
 }
 
-// answer takes in the engine's answer, and spoils some. It returns nil for an answer that is to be
-// lost.
-func (w *watcher) answer(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse, err error) *jobpolicyv1.DecideJobResponse {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	job := w.jobs[string(req.GetJob().GetUid())]
-	if err != nil {
-		w.note(checkRequests, false, job, err.Error())
-		return nil
-	}
-	w.note(checkRequests, true, job, "")
-	if d.GetStatus() != nil && !bytes.Equal(essence(d.GetStatus()), job.status) {
-		if w.answers++; w.answers%2 == 0 {
-			return w.spoil(job, d, faults[w.answers/2%len(faults)])
-		}
-		job.decided = append(job.decided, essence(d.GetStatus()))
-		if ended(d.GetStatus()) {
-			job.ended, job.uncounted = true, false
-		}
-	}
-	job.most += int64(d.GetCreate().GetCount())
-	for _, id := range d.GetRelease() {
-		job.released[string(id)] = nil
-		if d.GetStatus() != nil {
-			job.released[string(id)] = essence(d.GetStatus())
-		}
-	}
-	for _, pod := range d.GetDelete() {
-		if pod.GetReleaseFirst() {
-			job.released[string(pod.GetUid())] = nil
-			job.fewest--
-		}
-	}
-	return d
-}
-
-// spoil makes an answer one of which nothing may be carried out.
-func (w *watcher) spoil(job *watchedJob, d *jobpolicyv1.DecideJobResponse, fault string) *jobpolicyv1.DecideJobResponse {
-	job.refused[fault] = essence(d.GetStatus())
-	d = proto.CloneOf(d)
-	switch fault {
-	case checkLost:
-		return nil
-	case checkForeign:
-		d.RequestId += "-of-another"
-	case checkField:
-		d.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1))
-	case checkDisposition:
-		d.Disposition = 999
-	}
-	return d
-}
-
-// done is the number of Jobs that are at their end.
-func (w *watcher) done() (n int) {
+// done is the number of Jobs that are at their end, and for how long the caller has not
+// asked about any.
+func (w *watcher) done() (n int, silent time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, job := range w.jobs {
@@ -201,10 +166,11 @@ func (w *watcher) done() (n int) {
 			n++
 		}
 	}
-	return n
+	return n, time.Since(w.asked)
 }
 
-// results are one case for each check. A check that never came up has failed.
+// results are one case for each check. A check that never came up has failed, except
+// that of deferrals: not every caller asks for one.
 func (w *watcher) results() []result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -216,6 +182,9 @@ func (w *watcher) results() []result {
 	}
 	var results []result
 	for _, check := range callerChecks {
+		if check == checkDeferral && w.right[check]+len(w.wrong[check]) == 0 {
+			continue
+		}
 		r := result{suite: "caller", name: check}
 		switch wrong := w.wrong[check]; {
 		case len(wrong) > 0:
@@ -227,12 +196,6 @@ func (w *watcher) results() []result {
 		results = append(results, r)
 	}
 	return results
-}
-
-func ended(s *jobpolicyv1.JobStatus) bool {
-	return slices.ContainsFunc(s.GetConditions(), func(c *jobpolicyv1.JobCondition) bool {
-		return (c.GetType() == "Complete" || c.GetType() == "Failed") && c.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
-	})
 }
 
 // essence is what a caller may not change of a status: all but its times, which a store

@@ -7,17 +7,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/protobuf/types/known/timestamppb"
+	"google.golang.org/grpc/status"
 
-	"jobpolicy.dev/engine/snapshot"
-	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/program"
@@ -33,22 +30,29 @@ func TestCallers(t *testing.T) {
 		"it sends no time":                       {"no time", checkRequests},
 		"it changes the status":                  {"other status", checkStatus},
 		"it creates a pod too many":              {"one more", checkCreate},
+		"it creates again after a lost answer":   {"creates again", checkCreate},
 		"it releases every pod that ends":        {"releases at once", checkRelease},
 		"it releases although the write failed":  {"releases unwritten", checkOrder},
+		"it writes although a creation failed":   {"ignores creation", checkFirst},
+		"it writes although a deletion failed":   {"ignores deletion", checkFirst},
 		"it gives up when an answer is lost":     {"gives up", checkLost},
 		"it takes the answer to another request": {"any id", checkForeign},
 		"it ignores fields that it does not know": {
 			"any field", checkField,
 		},
 		"it ignores a disposition that it does not know": {"any disposition", checkDisposition},
+		"it creates what it wanted to create later":      {"early", checkDeferral},
 		"it never confirms a release":                    {"no confirmation", checkEnd},
+		"it does not come back after the retry delay":    {"no retry", checkEnd},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWatcher()
-			for n := range 4 {
-				play(watchedEngine{watcher: w}.DecideJob, n, tc.flaw)
+			for n := range jobs {
+				play(func(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+					return w.decide(req)
+				}, n, tc.flaw)
 			}
 			found := ""
 			for _, r := range w.results() {
@@ -72,7 +76,7 @@ func TestCommandCaller(t *testing.T) {
 	printed, stdout := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(t.Context(), []string{"caller", "--listen=127.0.0.1:0", "--insecure", "--jobs=4", "--junit=" + junit}, stdout, stdout)
+		ended <- run(t.Context(), []string{"caller", "--listen=127.0.0.1:0", "--insecure", "--jobs=" + fmt.Sprint(jobs), "--silence=10ms", "--junit=" + junit}, stdout, stdout)
 		_ = stdout.Close()
 	}()
 	lines := bufio.NewScanner(printed)
@@ -84,9 +88,17 @@ func TestCommandCaller(t *testing.T) {
 	}
 	defer conn.Close()
 	client := jobpolicyv1grpc.NewPolicyServiceClient(conn)
-	for n := range 4 {
+	for n := range jobs {
 		play(func(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-			return client.DecideJob(ctx, req)
+			if n%2 == 0 {
+				return client.DecideJob(ctx, req)
+			}
+			batch, err := client.DecideJobs(ctx, &jobpolicyv1.DecideJobsRequest{Requests: []*jobpolicyv1.DecideJobRequest{req}})
+			if err != nil {
+				return nil, err
+			}
+			result := batch.GetResults()[0]
+			return result.GetDecision(), status.ErrorProto(result.GetError())
 		}, n, "")
 	}
 	var table strings.Builder
@@ -103,86 +115,24 @@ func TestCommandCaller(t *testing.T) {
 
 func TestUnfinishedJobsFail(t *testing.T) {
 	var out bytes.Buffer
-	if code := run(t.Context(), []string{"caller", "--listen=127.0.0.1:0", "--insecure", "--timeout=1ms"}, &out, &out); code != program.ExitFailed || !strings.Contains(out.String(), "0 of 1 Jobs came to their end") {
+	if code := run(t.Context(), []string{"caller", "--listen=127.0.0.1:0", "--insecure", "--timeout=1ms", "--silence=0"}, &out, &out); code != program.ExitFailed || !strings.Contains(out.String(), "0 of 1 Jobs came to their end") {
 		t.Errorf("exit status %d:\n%s", code, out.String())
 	}
 }
 
-// play is a caller whose tasks are values. It runs a Job of three tasks, of which the
-// first fails; every third write of the status fails.
-func play(ask func(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error), n int, flaw string) {
-	spec := &jobpolicyv1.JobSpec{Parallelism: 2, Completions: new(int32(3)), BackoffLimit: 3}
-	status, now := &jobpolicyv1.JobStatus{}, time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	var pods []snapshot.Pod
-	for step := range 60 {
-		now = now.Add(time.Minute)
-		request := snapshot.Request(spec, status, pods, snapshot.Options{})
-		request.RequestId, request.Now = fmt.Sprint(n, "-", step), timestamppb.New(now)
-		request.Job = &jobpolicyv1.JobRef{Uid: []byte(fmt.Sprint("job", n)), Name: fmt.Sprint("job", n)}
-		switch flaw {
-		case "no time":
-			request.Now = nil
-		case "no confirmation":
-			request.ConfirmedReleases = nil
-		}
-		decision, err := ask(context.Background(), request)
-		if err != nil && flaw == "gives up" {
-			return
-		}
-		if err != nil || !accepts(flaw, request, decision) {
-			continue
-		}
-		create := int(decision.GetCreate().GetCount())
-		if create > 0 && flaw == "one more" {
-			create++
-		}
-		for range create {
-			pods = append(pods, snapshot.Pod{
-				UID: []byte(fmt.Sprintf("%8d%8d", n, len(pods))), Phase: jobpolicyv1.PodPhase_POD_PHASE_RUNNING, Tracked: true, Created: now,
-			})
-		}
-		written := step%3 != 2
-		if written && decision.GetStatus() != nil {
-			status = decision.GetStatus()
-			if flaw == "other status" {
-				status.Failed++
-			}
-		}
-		for i := range pods {
-			isReleased := func(uid []byte) bool { return bytes.Equal(uid, pods[i].UID) }
-			if (written || flaw == "releases unwritten") && slices.ContainsFunc(decision.GetRelease(), isReleased) {
-				pods[i].Tracked = false
-			}
-		}
-		end(pods, now, flaw)
+// The checks end when the Jobs are at rest and the caller is silent, and not before.
+func TestACallerThatAsksOnIsWaitedFor(t *testing.T) {
+	w, o := newWatcher(), &options{jobs: 1, silence: time.Hour}
+	play(func(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return w.decide(req)
+	}, plainJob, "")
+	if o.atRest(w) {
+		t.Error("the caller has asked just now")
 	}
-}
-
-// accepts reports whether a caller carries an answer out.
-func accepts(flaw string, request *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.DecideJobResponse) bool {
-	switch flaw {
-	case "any id":
-		decision.RequestId = request.RequestId
-	case "any field":
-		decision.ProtoReflect().SetUnknown(nil)
-	case "any disposition":
-		decision.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+	if o.silence = 0; !o.atRest(w) {
+		t.Error("the Job is at its end, and no silence is wanted")
 	}
-	return answer.Check(request, decision) == nil
-}
-
-// end ends one of the tasks that run.
-func end(pods []snapshot.Pod, now time.Time, flaw string) {
-	for i := range pods {
-		p := &pods[i]
-		if p.Phase != jobpolicyv1.PodPhase_POD_PHASE_RUNNING {
-			continue
-		}
-		p.Phase, p.Finished = jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, now
-		if i == 0 {
-			p.Phase = jobpolicyv1.PodPhase_POD_PHASE_FAILED
-		}
-		p.Tracked = flaw != "releases at once" || i%2 == 0
-		return
+	if o.jobs = 2; o.atRest(w) {
+		t.Error("two Jobs are wanted")
 	}
 }

@@ -9,67 +9,44 @@ import (
 	"net"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc/credentials"
 
-	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/cronjob"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/instrumented"
+	"jobpolicy.dev/services/internal/policyserver"
 )
 
-// watchedEngine answers as the engine does, and lets a watcher see and spoil decisions on
-// Jobs. It has only the methods that callers need who decide about Jobs one by one.
-type watchedEngine struct {
-	jobpolicyv1grpc.UnimplementedPolicyServiceServer
-	*watcher
-}
+// lookAgain is how often it is looked whether the caller is done.
+const lookAgain = 50 * time.Millisecond
 
-func (e watchedEngine) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	e.request(req)
-	decision, err := engine.DecideJob(req)
-	answer := e.answer(req, decision, err)
-	switch {
-	case err != nil:
-		return nil, refused(err)
-	case answer == nil:
-		return nil, status.Error(codes.Unavailable, "the answer is lost, on purpose")
+// newWatchedServer is the real server of the engine, which lets a watcher see and spoil
+// the decisions on Jobs, those in batches, too.
+func newWatchedServer(w *watcher, creds credentials.TransportCredentials) (*policyserver.Server, error) {
+	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
+	watched, err := instrumented.New(instrumented.Config{
+		TracerProvider: noop.NewTracerProvider(), Registerer: registry, Logger: log, Decide: w.decide,
+	})
+	if err != nil {
+		return nil, err
 	}
-	return answer, nil
+	return policyserver.New(policyserver.Config{
+		Engine: watched, Credentials: creds, TracerProvider: noop.NewTracerProvider(), Registerer: registry, Logger: log,
+		Version: buildinfo.Version(), MaxConcurrentCalls: 16, MaxOpenCalls: 1000, MaxConnections: 100, MemoryLimit: 1 << 30,
+		ReceiveTimeout: time.Minute, SendTimeout: time.Minute, MaxConnectionAge: time.Hour,
+	})
 }
 
-func (watchedEngine) DecideCronJob(_ context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-	decision, err := cronjob.Decide(req)
-	return decision, refused(err)
-}
-
-func (watchedEngine) MatchSuccessPolicy(_ context.Context, req *jobpolicyv1.MatchSuccessPolicyRequest) (*jobpolicyv1.MatchSuccessPolicyResponse, error) {
-	match, err := engine.MatchSuccessPolicy(req)
-	return match, refused(err)
-}
-
-func (watchedEngine) MatchPodFailurePolicy(_ context.Context, req *jobpolicyv1.MatchPodFailurePolicyRequest) (*jobpolicyv1.MatchPodFailurePolicyResponse, error) {
-	match, err := engine.MatchPodFailurePolicy(req)
-	return match, refused(err)
-}
-
-func (watchedEngine) GetServerInfo(context.Context, *jobpolicyv1.GetServerInfoRequest) (*jobpolicyv1.GetServerInfoResponse, error) {
-	return &jobpolicyv1.GetServerInfoResponse{Version: buildinfo.Summary(), ContractVersions: []string{"jobpolicy.v1"}, MaxRequestBytes: maxMessage}, nil
-}
-
-func refused(err error) error {
-	if err == nil {
-		return nil
-	}
-	return status.Error(codes.InvalidArgument, err.Error())
-}
-
-// caller serves a watched engine until enough Jobs are at their end, and reports whether
-// the caller did everything right.
+// caller serves a watched engine until enough Jobs are at their end and the caller asks
+// no more, and reports whether the caller did everything right.
 func (o *options) caller(ctx context.Context, stdout io.Writer) (passed bool, err error) {
 	creds, err := o.server.Credentials(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return false, err
+	}
+	w := newWatcher()
+	server, err := newWatchedServer(w, creds)
 	if err != nil {
 		return false, err
 	}
@@ -77,26 +54,32 @@ func (o *options) caller(ctx context.Context, stdout io.Writer) (passed bool, er
 	if err != nil {
 		return false, fmt.Errorf("--listen: %w", err)
 	}
-	w := newWatcher()
-	server := grpc.NewServer(grpc.Creds(creds), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))
-	jobpolicyv1grpc.RegisterPolicyServiceServer(server, watchedEngine{watcher: w})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	defer server.Stop()
+	defer server.Shutdown(0)
 	fmt.Fprintf(stdout, "Let the caller ask the engine at %s about %d Jobs.\n", listener.Addr(), o.jobs)
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	for w.done() < o.jobs && ctx.Err() == nil {
+	for !o.atRest(w) && ctx.Err() == nil {
 		select {
 		case err := <-served:
 			return false, err
 		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(lookAgain):
 		}
 	}
 	results := w.results()
-	if n := w.done(); n < o.jobs {
+	if n, silent := w.done(); n < o.jobs {
 		err = fmt.Errorf("%d of %d Jobs came to their end in %s", n, o.jobs, o.timeout)
+	} else if silent < o.silence {
+		err = fmt.Errorf("the caller still asks after %s, want a silence of %s", o.timeout, o.silence)
 	}
 	return failures(results) == 0, errors.Join(o.report(stdout, results), err)
+}
+
+// atRest reports whether enough Jobs are at their end and the caller is silent. A caller
+// may have to ask once more to write the last status.
+func (o *options) atRest(w *watcher) bool {
+	n, silent := w.done()
+	return n >= o.jobs && silent >= o.silence
 }

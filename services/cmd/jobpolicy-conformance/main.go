@@ -43,6 +43,7 @@ type options struct {
 	listen  string
 	server  tlsfiles.Server
 	jobs    int
+	silence time.Duration
 	timeout time.Duration
 	junit   string
 	version bool
@@ -96,6 +97,7 @@ func (o *options) flags(stderr io.Writer) *pflag.FlagSet {
 		flags.StringVar(&o.listen, "listen", "localhost:8443", "`Address` to serve the engine on.")
 		flags.IntVar(&o.jobs, "jobs", 1, "How many Jobs the caller brings to their end.")
 		flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the caller may take for all of them.")
+		flags.DurationVar(&o.silence, "silence", 2*time.Second, "For how long the caller asks about no Job when it is done: only then the checks end.")
 		o.server.AddFlags(flags)
 		return flags
 	}
@@ -115,6 +117,8 @@ func (o *options) validate(args []string) error {
 		return fmt.Errorf("--jobs must be 1 or more, is %d", o.jobs)
 	case o.what == "engine" && o.address == "":
 		return errors.New("--address is required")
+	case o.what == "caller" && (o.silence < 0 || o.silence >= o.timeout):
+		return fmt.Errorf("--silence must be 0 or more and less than --timeout, is %s", o.silence)
 	case o.timeout <= 0:
 		return fmt.Errorf("--timeout must be above 0, is %s", o.timeout)
 	}

@@ -87,6 +87,9 @@ func FromEngine(err error) error {
 			Text: unsupported.Error(), Metadata: map[string]string{"field": unsupported.Field},
 		}.Err()
 	}
+	if _, ok := status.FromError(err); ok {
+		return err // Of a stand-in for the engine: the engine itself knows no gRPC.
+	}
 	return ErrInternal
 }
 
