@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
@@ -45,7 +44,7 @@ func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReques
 				return nil, err
 			}
 		}
-		return engine.DecideJob(received)
+		return decideJob(received)
 	})
 	if err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func (d decider) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJ
 		if earlier {
 			return nil, &engine.UnsupportedError{Field: "cron_job", Description: "are unknown to this engine"}
 		}
-		return cronjob.Decide(m.(*jobpolicyv1.DecideCronJobRequest))
+		return decideCronJob(m.(*jobpolicyv1.DecideCronJobRequest))
 	})
 	if err != nil {
 		return nil, err
@@ -99,7 +98,7 @@ func (d decider) ask(ctx context.Context, key string, req, received, resp proto.
 	}
 	answer, err := decide(received, f == engineEarlier)
 	if err != nil {
-		return nil, f, toStatus(err)
+		return nil, f, statusOf(err)
 	}
 	data, err := proto.Marshal(answer)
 	if err != nil {
