@@ -29,9 +29,11 @@ func TestScenarios(t *testing.T) {
 		t.Fatalf("no scenarios: %v", err)
 	}
 	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+		name := strings.TrimSuffix(filepath.Base(path), ".txt")
+		t.Run(name, func(t *testing.T) {
 			c := newCluster()
 			datadriven.RunTest(t, path, c.directive)
+			c.cases.check(t, name)
 		})
 	}
 }
@@ -71,7 +73,7 @@ func (c *cluster) plainDecide(answer bool) (*jobpolicyv1.DecideCronJobResponse, 
 	if answer {
 		return c.decide()
 	}
-	return ask(c.req)
+	return c.ask()
 }
 
 // play decides and carries out at each moment at which something happens, up to a time.

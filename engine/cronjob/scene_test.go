@@ -3,6 +3,7 @@ package cronjob_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/annotation"
-	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -28,6 +29,8 @@ type cluster struct {
 	fails bool
 	// created counts the Jobs, for their UIDs.
 	created uint64
+	// cases are what was asked and answered.
+	cases caseFile
 }
 
 const outcomeActive = jobpolicyv1.JobOutcome_JOB_OUTCOME_ACTIVE
@@ -123,7 +126,7 @@ func (c *cluster) finish(job *jobpolicyv1.OwnedJob, at time.Time, fails bool) {
 
 // decide asks the engine. If the engine requires more facts, it asks again with them.
 func (c *cluster) decide() (*jobpolicyv1.DecideCronJobResponse, error) {
-	resp, err := cronjob.Decide(c.req)
+	resp, err := c.ask()
 	if err != nil || resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
 		return resp, err
 	}
@@ -132,7 +135,19 @@ func (c *cluster) decide() (*jobpolicyv1.DecideCronJobResponse, error) {
 			c.req.AbsentJobs = append(c.req.AbsentJobs, a.GetUid())
 		}
 	}
-	return cronjob.Decide(c.req)
+	return c.ask()
+}
+
+// ask asks once, and notes the answer.
+func (c *cluster) ask() (*jobpolicyv1.DecideCronJobResponse, error) {
+	resp, err := ask(c.req)
+	if invalid := (*engine.InvalidRequestError)(nil); errors.As(err, &invalid) {
+		c.cases.refuse(c.req, invalid.Violations[0].Field)
+	}
+	if err == nil {
+		c.cases.Add(c.req, resp)
+	}
+	return resp, err
 }
 
 // tell adds one line to what is seen. Times are RFC 3339. Lines are

@@ -2,6 +2,8 @@ package cronjob_test
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +66,10 @@ func TestInvalidRequests(t *testing.T) {
 			[]string{"freshness.cron_job_observed", "freshness.cron_job_written", "freshness.jobs_observed", "freshness.jobs_written"},
 		},
 	}
-	for name, tc := range cases {
+	var refused caseFile
+	defer func() { refused.check(t, "invalid_requests") }()
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		tc := cases[name]
 		t.Run(name, func(t *testing.T) {
 			req := newCluster().req
 			if _, err := cronjob.Decide(req); err != nil {
@@ -72,6 +77,7 @@ func TestInvalidRequests(t *testing.T) {
 			}
 			tc.spoil(req)
 			resp, err := cronjob.Decide(req)
+			refused.refuse(req, tc.want[0])
 			var invalid *engine.InvalidRequestError
 			if !errors.As(err, &invalid) {
 				t.Fatalf("Decide() = %v, %v, want *engine.InvalidRequestError", resp, err)

@@ -2,8 +2,8 @@
 // their answers, as JSON that any language reads. The command jobpolicy-conformance
 // puts them to an engine.
 //
-// The folder decide_job has a file for each scenario of the engine's own tests. Each
-// line is a case: a request, and either the response or the error that it gets.
+// The folders decide_job and decide_cron_job have a file for each scenario of the
+// engine's own tests. Each line is a case: a request, and either the response or the error that it gets.
 //
 //	{"request": {…}, "response": {…}}
 //	{"request": {…}, "error": {"code": "INVALID_ARGUMENT", "reason": "INVALID_REQUEST", "field": "now"}}
@@ -27,7 +27,7 @@ import (
 
 // Files are the cases, by folder of their method.
 //
-//go:embed decide_job
+//go:embed decide_job decide_cron_job
 var Files embed.FS
 
 // digestBytes is how much of a digest tells sets of rules apart.

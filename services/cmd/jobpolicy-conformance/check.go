@@ -41,11 +41,11 @@ func check(ctx context.Context, engine jobpolicyv1grpc.PolicyServiceClient, time
 	if _, err := engine.GetServerInfo(first, &jobpolicyv1.GetServerInfoRequest{}); err != nil {
 		return nil, fmt.Errorf("GetServerInfo: %w", err)
 	}
-	files, err := fs.Glob(conformance.Files, "decide_job/*.jsonl")
+	var results []result
+	files, err := fs.Glob(conformance.Files, "*/*.jsonl")
 	if err != nil {
 		return nil, err
 	}
-	var results []result
 	for _, file := range files {
 		cases, err := readCases(file)
 		if err != nil {
@@ -67,9 +67,25 @@ func check(ctx context.Context, engine jobpolicyv1grpc.PolicyServiceClient, time
 
 // A question is a case that is ready to be asked.
 type question struct {
-	request  *jobpolicyv1.DecideJobRequest
-	response *jobpolicyv1.DecideJobResponse // Nil if the request is to be refused.
+	request  proto.Message
+	response proto.Message // Nil if the request is to be refused.
 	refusal  *conformance.Error
+}
+
+// newQuestion is a question of a folder's method, with nothing in it yet.
+func newQuestion(folder string) question {
+	if folder == "decide_cron_job" {
+		return question{request: &jobpolicyv1.DecideCronJobRequest{}, response: &jobpolicyv1.DecideCronJobResponse{}}
+	}
+	return question{request: &jobpolicyv1.DecideJobRequest{}, response: &jobpolicyv1.DecideJobResponse{}}
+}
+
+// put asks once.
+func (q question) put(ctx context.Context, engine jobpolicyv1grpc.PolicyServiceClient) (proto.Message, error) {
+	if cron, ok := q.request.(*jobpolicyv1.DecideCronJobRequest); ok {
+		return engine.DecideCronJob(ctx, cron)
+	}
+	return engine.DecideJob(ctx, q.request.(*jobpolicyv1.DecideJobRequest))
 }
 
 func readCases(file string) ([]question, error) {
@@ -85,12 +101,11 @@ func readCases(file string) ([]question, error) {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			return nil, err
 		}
-		q := question{request: &jobpolicyv1.DecideJobRequest{}, refusal: c.Error}
+		q := newQuestion(path.Dir(file))
 		if err := protojson.Unmarshal(c.Request, q.request); err != nil {
 			return nil, err
 		}
-		if c.Error == nil {
-			q.response = &jobpolicyv1.DecideJobResponse{}
+		if q.refusal = c.Error; q.refusal == nil {
 			if err := protojson.Unmarshal(c.Response, q.response); err != nil {
 				return nil, err
 			}
@@ -105,18 +120,19 @@ func readCases(file string) ([]question, error) {
 func (q question) ask(ctx context.Context, engine jobpolicyv1grpc.PolicyServiceClient, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
-	got, err := engine.DecideJob(ctx, q.request)
+	got, err := q.put(ctx, engine)
 	if q.refusal != nil {
 		return q.checkRefusal(err)
 	}
 	if err != nil {
 		return fmt.Errorf("got the error %w, want an answer", err)
 	}
-	again, err := engine.DecideJob(ctx, q.request)
+	again, err := q.put(ctx, engine)
 	if err != nil || !proto.Equal(got, again) {
 		return fmt.Errorf("the same request got another answer the second time: %w", err)
 	}
-	got.Explanation = nil
+	m := got.ProtoReflect()
+	m.Clear(m.Descriptor().Fields().ByName("explanation"))
 	if !proto.Equal(got, q.response) {
 		return fmt.Errorf("request: %s\ngot:     %s\nwant:    %s", text(q.request), text(got), text(q.response))
 	}

@@ -24,8 +24,9 @@ import (
 type Config struct {
 	// Address to listen on. Default: any free port.
 	Address string
-	// Decide stands in for the engine.
+	// Decide and DecideCron stand in for the engine.
 	Decide         func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+	DecideCron     func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
 	Credentials    credentials.TransportCredentials
 	TracerProvider trace.TracerProvider
 	// MaxConcurrentCalls is 8 if it is 0.
@@ -50,7 +51,7 @@ func Start(t testing.TB, cfg Config) *Engine {
 	setDefaults(&cfg)
 	e := &Engine{Registry: prometheus.NewRegistry(), Log: &testenv.Log{}}
 	decider, err := instrumented.New(instrumented.Config{
-		TracerProvider: cfg.TracerProvider, Registerer: e.Registry, Logger: e.Log.Logger(), Decide: cfg.Decide,
+		TracerProvider: cfg.TracerProvider, Registerer: e.Registry, Logger: e.Log.Logger(), Decide: cfg.Decide, DecideCron: cfg.DecideCron,
 	})
 	if err != nil {
 		t.Fatal(err)

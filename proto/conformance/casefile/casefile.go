@@ -1,0 +1,81 @@
+// Package casefile writes files of cases, as package conformance holds them. The tests
+// of an engine use it.
+package casefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"jobpolicy.dev/proto/conformance"
+)
+
+// maxCaseBytes leaves out requests that are only there to be large.
+const maxCaseBytes = 64 << 10
+
+// A File collects requests and what an engine makes of them.
+type File struct {
+	lines [][]byte
+	err   error
+}
+
+// Add adds a decision, without its explanation.
+func (f *File) Add(req, decision proto.Message) {
+	decision = proto.Clone(decision)
+	m := decision.ProtoReflect()
+	m.Clear(m.Descriptor().Fields().ByName("explanation"))
+	f.append(conformance.Case{Request: f.json(req), Response: f.json(decision)})
+}
+
+// Refuse adds a request that is invalid in a field. It leaves out what JSON cannot say,
+// such as a time that is none: refuses reports whether the request is refused for that
+// field once it has been written and read again.
+func (f *File) Refuse(req proto.Message, field string, refuses func(proto.Message) bool) {
+	request, err := protojson.Marshal(req)
+	if err != nil || len(request) > maxCaseBytes {
+		return
+	}
+	read := req.ProtoReflect().New().Interface()
+	f.err = errors.Join(f.err, protojson.Unmarshal(request, read))
+	if !refuses(read) {
+		return
+	}
+	f.append(conformance.Case{Request: request, Error: &conformance.Error{Code: "INVALID_ARGUMENT", Reason: "INVALID_REQUEST", Field: field}})
+}
+
+func (f *File) json(m proto.Message) json.RawMessage {
+	text, err := protojson.Marshal(m)
+	f.err = errors.Join(f.err, err)
+	return text
+}
+
+// append adds a line, unless it is there.
+func (f *File) append(c conformance.Case) {
+	line, err := json.Marshal(c)
+	f.err = errors.Join(f.err, err)
+	if !slices.ContainsFunc(f.lines, func(other []byte) bool { return bytes.Equal(other, line) }) {
+		f.lines = append(f.lines, line)
+	}
+}
+
+// Check compares the cases with the file, or writes it. Without cases there is no file.
+func (f *File) Check(file string, write bool) error {
+	if f.err != nil || len(f.lines) == 0 {
+		return f.err
+	}
+	text := append(bytes.Join(f.lines, []byte("\n")), '\n')
+	if write {
+		return os.WriteFile(file, text, 0o644)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(got, text) {
+		return errors.Join(fmt.Errorf("%s is out of date: make cases writes it", file), err)
+	}
+	return nil
+}
