@@ -58,7 +58,7 @@ func Request(f Facts, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 		if err != nil {
 			return nil, err
 		}
-		pods = append(pods, snapshot.Pod(pod))
+		pods = append(pods, pod)
 	}
 	req := snapshot.Request(job.GetSpec(), job.GetStatus(), pods, snapshot.Options{ActivePods: activePods})
 	req.Now = timestamppb.New(f.Now)

@@ -49,7 +49,7 @@ func Example() {
 	for _, pod := range pods {
 		f, err := wire.Pod(pod)
 		check(err)
-		facts = append(facts, snapshot.Pod(f))
+		facts = append(facts, f)
 	}
 	request := snapshot.Request(spec, status, facts, snapshot.Options{})
 	request.RequestId, request.Now = "two-1", timestamppb.New(now)

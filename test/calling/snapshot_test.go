@@ -240,7 +240,7 @@ func (l *life) request(o snapshot.Options) *jobpolicyv1.DecideJobRequest {
 		if err != nil {
 			l.Fatal(err)
 		}
-		pods = append(pods, snapshot.Pod(facts))
+		pods = append(pods, facts)
 	}
 	return snapshot.Request(l.spec, status, pods, o)
 }

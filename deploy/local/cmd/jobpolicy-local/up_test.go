@@ -31,8 +31,8 @@ func TestSignalsWhileStopping(t *testing.T) {
 	}
 }
 
-// interrupt sends this process what a Ctrl-C does. It never ends the test, in
-// which somebody listens for the signal all the time.
+// interrupt sends this process the signal of Ctrl-C. The test goes on, because something
+// always listens for that signal.
 func interrupt(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGINT); err != nil {

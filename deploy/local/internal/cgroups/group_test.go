@@ -49,8 +49,8 @@ func TestGroupsOfDifferentStateDirectoriesDiffer(t *testing.T) {
 	}
 }
 
-// write makes files, by their paths below a directory that stands for a
-// hierarchy, with the directories that they are in.
+// write makes files and the directories that they are in, by their paths below a
+// directory that stands for a hierarchy.
 func write(t *testing.T, hierarchy string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {

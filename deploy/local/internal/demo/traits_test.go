@@ -56,7 +56,7 @@ func TestTraitsAreChecked(t *testing.T) {
 	}
 	cases := map[string]struct {
 		trait trait
-		// seen is what is said instead; empty if the trait is there.
+		// seen is what the trait reports instead; empty if it holds.
 		seen string
 	}{
 		"active within the bound":        {mostActive(2), ""},

@@ -51,7 +51,8 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign makes a key and a certificate for it; by itself if the authority has no key yet.
+// sign makes a key and a certificate for it. Without a key of the authority, the
+// certificate is self-signed.
 func (a *authority) sign(t *testing.T, template, parent *x509.Certificate) (*ecdsa.PrivateKey, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -71,7 +71,7 @@ func (l *ledger) has(event string) bool {
 	return slices.Contains(l.events, event)
 }
 
-// podRun is a pod whose worker works.
+// podRun is a pod with a running worker.
 type podRun struct {
 	*ledger
 	worker *podWorker
@@ -311,7 +311,7 @@ func TestDeletionEndsByForce(t *testing.T) {
 	cases := map[string]struct {
 		// edit changes the deleted pod before it is started.
 		edit func(*corev1.Pod)
-		// delete brings the pod's end about.
+		// delete ends the pod.
 		delete     func(*testing.T, *podRun)
 		wantRemove bool
 	}{

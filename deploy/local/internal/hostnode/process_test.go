@@ -47,7 +47,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// sh starts a shell script and returns its process, where its end is told, and the path of its log.
+// sh starts a shell script. It returns the process, the channel that reports its end, and
+// the path of its log.
 func sh(t *testing.T, script string) (*process, <-chan ending, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "0.log")

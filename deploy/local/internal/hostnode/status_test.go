@@ -128,7 +128,7 @@ type statusCase struct {
 	fill func(c []*container)
 	old  corev1.PodStatus
 	over bool
-	// verdict and refused are those of facts.
+	// verdict and refused are fields of facts.
 	verdict *verdict
 	refused bool
 	want    summary

@@ -35,8 +35,8 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestForward lets the inside be the machine itself, so what listens and what
-// forwards to it have different addresses.
+// TestForward forwards within the machine's own network namespace, so the listener and
+// the forwarder have different addresses.
 func TestForward(t *testing.T) {
 	inside, err := supervise.StartThread(func() error { return nil })
 	if err != nil {
@@ -60,7 +60,8 @@ func TestForward(t *testing.T) {
 	if _, err := conn.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	// The end of one direction has to arrive, and must not end the other.
+	// When one direction ends, the other end must learn that, and the other direction
+	// must go on.
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
