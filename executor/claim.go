@@ -38,7 +38,7 @@ func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, j
 
 func (r *reconciler) adoptAll(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
 	var wanted []*podcache.Pod
-	for _, pod := range r.pods.Uncontrolled(job.Namespace) {
+	for _, pod := range r.podWatch.pods.Uncontrolled(job.Namespace) {
 		if _, known := s.Pods.Pod(pod.UID); !known && !pod.Deleting && s.Version.Matches(pod) {
 			wanted = append(wanted, pod)
 		}

@@ -166,7 +166,7 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	decider := &script{}
 	e, err := New(testConfig(s, decider))
 	must(err)
-	must(e.reconciler.pods.In("ns").GetStore().Add(podcache.From(s.pod(t, "pod-2"))))
+	must(e.reconciler.podWatch.pods.In("ns").GetStore().Add(podcache.From(s.pod(t, "pod-2"))))
 	cached := testJob()
 	cached.ResourceVersion = "1"
 	st := e.jobs.With("ns", cached.UID, func(st *state.Job) { st.Observe(cached, state.Watch) })

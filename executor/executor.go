@@ -114,7 +114,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	}
 	e.podWatch = newPodWatch(pods, e.informer, cfg.Logger)
 	e.reconciler = &reconciler{
-		cfg: cfg, scope: scope, jobs: e.jobs, api: client, pods: pods, calls: calls, writes: writes, decider: e.decider, report: report, second: e.second,
+		cfg: cfg, scope: scope, jobs: e.jobs, api: client, calls: calls, writes: writes, decider: e.decider, report: report, second: e.second,
 		podWatch: e.podWatch,
 		applier:  &applier{base: e.base, cfg: cfg, api: client, gangs: e.gangs, metrics: own, report: report},
 	}

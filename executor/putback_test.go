@@ -156,7 +156,7 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 			s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
 				s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 			})
-			must(e.reconciler.pods.In("ns").GetIndexer().Add(cachedPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
+			must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
 			must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
 			pod := podcache.From(server.pod(t, "pod-3"))
 			if ref, _ := pod.ControllingJob(); pod.HasTrackingFinalizer != tc.wantTracked || (ref != nil) != tc.wantOwned {

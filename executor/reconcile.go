@@ -15,7 +15,6 @@ import (
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
@@ -35,14 +34,13 @@ type reconciler struct {
 	jobs    *state.Jobs
 	queue   jobQueue
 	api     *api.Client
-	pods    podinformer.Informer
 	calls   func(*state.Job) *api.Pods
 	writes  *limit.Pool
 	decider *decider
 	applier *applier
 	report  *reporter
 	second  *secondcontroller.Detector
-	// podWatch knows whether the pod cache was filled before this process led.
+	// podWatch has the pod cache, and knows whether it was filled before this process led.
 	podWatch *podWatch
 }
 

@@ -42,9 +42,9 @@ func (r *reconciler) refreshed(ctx context.Context, s *state.Job, calls *api.Pod
 			return false, err
 		}
 	}
-	watched := tracker.ResourceVersion(r.pods.In(s.Namespace).GetStore().LastStoreSyncResourceVersion())
+	watched := tracker.ResourceVersion(r.podWatch.pods.In(s.Namespace).GetStore().LastStoreSyncResourceVersion())
 	return s.Pods.Sweep(watched, func(pod *podcache.Pod) bool {
-		stored, ok := r.pods.Pod(pod.Namespace(), pod.Name)
+		stored, ok := r.podWatch.pods.Pod(pod.Namespace(), pod.Name)
 		return ok && stored.UID == pod.UID
 	}), nil
 }

@@ -23,7 +23,7 @@ func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) 
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 	})
 	s.Pods.Observe(cachedPod(2, failedPhase, func(pod *corev1.Pod) { pod.ResourceVersion = ended.ResourceVersion }), tracker.Watch)
-	must(e.reconciler.pods.In("ns").GetIndexer().Add(cachedPod(3, func(pod *corev1.Pod) {
+	must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, func(pod *corev1.Pod) {
 		pod.OwnerReferences, pod.Finalizers, pod.ResourceVersion = nil, nil, loose.ResourceVersion
 	})))
 	server.failures["patch pods"] = func(int) error {
