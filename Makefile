@@ -200,6 +200,10 @@ bench-full: build ## the same at full size: 10,000 pods a Job (hours)
 bench-huge: build ## the same with 100,000 concurrent pods in one Job (hours, about 16 GiB of memory)
 	@$(RUN_BENCH) -bench.size=huge
 
+.PHONY: bench-failover
+bench-failover: build ## measure how long nobody runs Jobs after the leader was stopped or killed (minutes; PODS=100000)
+	go -C test test -count=1 -v -timeout 60m ./failover -args -failover.pods=$(or $(PODS),100000)
+
 .PHONY: bench-engine
 bench-engine: ## the engine's Go benchmarks: time, bytes and allocations a decision (BENCH=regexp COUNT=n)
 	go -C engine test -run '^$$' -bench '$(or $(BENCH),.)' -count $(or $(COUNT),1) -benchmem ./...

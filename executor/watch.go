@@ -72,6 +72,9 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 	})
 	if w.scope.Manages(job) {
 		w.second.JobSeen(context.Background(), old, job)
+		if listed {
+			w.second.JobListed(job, w.report.base.Now())
+		}
 	}
 	w.report.settle(context.Background(), s)
 	if wire.FinishedCondition(job) != nil && (old == nil || wire.FinishedCondition(old) == nil) {

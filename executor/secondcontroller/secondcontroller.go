@@ -35,6 +35,10 @@ import (
 // EventReason is the reason of the event on a Job on which another controller works, too.
 const EventReason = "SecondController"
 
+// recently: a controller that wrote a status so shortly before the executor began to watch
+// may still be on. It may also have been switched off since, so this is only a note.
+const recently = time.Minute
+
 // Quiet is how long another controller must not have touched any managed Job to be taken
 // for gone.
 const Quiet = 10 * time.Minute
@@ -75,6 +79,10 @@ type Detector struct {
 	mu   sync.Mutex
 	jobs map[types.UID]struct{} // with writes by another controller
 	last sighting
+	// listed is the newest write by another controller that the first list shows, if it was
+	// recent.
+	listed *metav1.ManagedFieldsEntry
+	of     string // the Job with that status
 }
 
 // sighting is a write by another controller.
@@ -160,6 +168,19 @@ func (d *Detector) JobSeen(ctx context.Context, old, job *batchv1.Job) {
 	d.sighted(ctx, job, wroteStatus, sighting{manager: now.Manager, did: "it wrote the status"})
 }
 
+// JobListed looks at a managed Job of the first list, which was trimmed.
+func (d *Detector) JobListed(job *batchv1.Job, now time.Time) {
+	entry := otherWriter(job)
+	if d == nil || entry == nil || entry.Time == nil || now.Sub(entry.Time.Time) > recently {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.listed == nil || d.listed.Time.Before(entry.Time) {
+		d.listed, d.of = entry, job.Namespace+"/"+job.Name
+	}
+}
+
 // PodSeen takes a pod of a managed Job that the Job got while the executor watched.
 func (d *Detector) PodSeen(ctx context.Context, job *batchv1.Job, pod *podcache.Pod) {
 	owner, _ := pod.Controller()
@@ -238,6 +259,9 @@ func (d *Detector) Note() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.last.manager == "" {
+		if d.listed != nil {
+			return fmt.Sprintf("none seen since the start; %s wrote the status of %s less than a minute before: make sure that it is switched off", d.listed.Manager, d.of)
+		}
 		return "none seen"
 	}
 	ago := time.Since(d.last.at).Round(time.Second)

@@ -169,3 +169,32 @@ func TestStandsDownUntilItIsQuiet(t *testing.T) {
 		}
 	})
 }
+
+// A controller that was on a moment before may still be. It is noted, and counts as none.
+func TestTheFirstListNamesWhoWroteAMomentBefore(t *testing.T) {
+	now := time.Unix(1000, 0)
+	cases := map[string]struct {
+		entries []metav1.ManagedFieldsEntry
+		want    string
+	}{
+		"another, a moment before":    {[]metav1.ManagedFieldsEntry{wrote(other, "status", counts, 990)}, "none seen since the start; " + other + " wrote the status of ns/job-1 less than a minute before: make sure that it is switched off"},
+		"another, long before":        {[]metav1.ManagedFieldsEntry{wrote(other, "status", counts, 900)}, "none seen"},
+		"our own":                     {[]metav1.ManagedFieldsEntry{wrote(own, "status", counts, 990)}, "none seen"},
+		"another's condition":         {[]metav1.ManagedFieldsEntry{wrote(other, "status", conditions, 990)}, "none seen"},
+		"nobody has written a status": {nil, "none seen"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d, _ := newDetector(t, Config{FieldManager: own})
+			listed := job(1, tc.entries...)
+			d.Trim(listed)
+			d.JobListed(listed, now)
+			if got := d.Note(); got != tc.want {
+				t.Errorf("Note() = %q, want %q", got, tc.want)
+			}
+			if n := testutil.ToFloat64(d.seen.WithLabelValues(wroteStatus)); n != 0 {
+				t.Errorf("%v writes of another controller were counted, want 0", n)
+			}
+		})
+	}
+}

@@ -63,6 +63,9 @@ func (o *electionOptions) validate() error {
 	return errors.Join(errs...)
 }
 
+// wallClock tells wall time; a test sets it. nil: time.Now.
+var wallClock func() time.Time
+
 // newElection returns nil if there is none. With one, every client made of api
 // from now on writes only while this replica leads.
 func (o *electionOptions) newElection(api *rest.Config, r prometheus.Registerer, log *slog.Logger) (*leaderelection.Election, error) {
@@ -77,7 +80,7 @@ func (o *electionOptions) newElection(api *rest.Config, r prometheus.Registerer,
 		Client:    client.CoordinationV1(),
 		Namespace: o.namespace, Name: o.name,
 		LeaseDuration: o.leaseDuration, RenewDeadline: o.renewDeadline, RetryPeriod: o.retryPeriod,
-		Logger: log,
+		Now: wallClock, Logger: log,
 	})
 	if err != nil {
 		return nil, err

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,47 +48,156 @@ func jobsThatNeedAPod(n int) []*batchv1.Job {
 	return jobs
 }
 
-// TestAFrozenLeaderWritesNothingOnceAnotherLeads freezes the leader while each of
+// clockEnv names a file in which a test says how far the process's wall clock is ahead.
+const clockEnv = "JOBPOLICY_TEST_CLOCK_FILE"
+
+// clockIn is a wall clock that is set by writing a duration into a file.
+func clockIn(file string) func() time.Time {
+	return func() time.Time {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return time.Now()
+		}
+		ahead, err := time.ParseDuration(string(text))
+		if err != nil {
+			panic(err)
+		}
+		return time.Now().Add(ahead)
+	}
+}
+
+// TestALeaderThatWasAwayWritesNothingOnceAnotherLeads takes the leader away while each of
 // its writes has arrived whole and none is answered. Once another replica leads,
 // all of them fail: what it would do next is to send an event about each, and to
 // try again.
-func TestAFrozenLeaderWritesNothingOnceAnotherLeads(t *testing.T) {
+func TestALeaderThatWasAwayWritesNothingOnceAnotherLeads(t *testing.T) {
+	ways := map[string]struct {
+		away, back func(*testing.T, *testprocess.Process, *testapi.Door)
+	}{
+		"it is frozen": {
+			away: func(t *testing.T, p *testprocess.Process, _ *testapi.Door) {
+				t.Helper()
+				p.Signal(t, syscall.SIGSTOP)
+				stopped(t, p)
+			},
+			back: func(t *testing.T, p *testprocess.Process, _ *testapi.Door) {
+				t.Helper()
+				p.Signal(t, syscall.SIGCONT)
+			},
+		},
+		"the API server hangs for it": {
+			away: func(_ *testing.T, _ *testprocess.Process, d *testapi.Door) { d.HangLeases() },
+			back: func(*testing.T, *testprocess.Process, *testapi.Door) {},
+		},
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			jobs := jobsThatNeedAPod(20)
+			api := testapi.Start(t, jobs...)
+			door, next := api.Door(t), api.Door(t)
+			args := append(slices.Clone(busyReplica), "--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=7s")
+			first := testprocess.Start(t, nil, append(args, "--kubeconfig", door.Kubeconfig)...)
+			writes(t, door, len(jobs))
+			way.away(t, first, door)
+
+			second := testprocess.Start(t, nil, append(args, "--kubeconfig", next.Kubeconfig)...)
+			writes(t, next, len(jobs)) // so it leads
+			before := door.Writes()
+			door.Answer()
+			way.back(t, first, door)
+			if code := first.ExitCode(t); code != program.ExitFailed {
+				t.Errorf("exit code of the replica that was away = %d, want %d", code, program.ExitFailed)
+			}
+			if after := door.Writes(); len(after) > len(before) {
+				t.Errorf("the replica that was away wrote beside the next leader: %q", after[len(before):])
+			}
+
+			next.Answer()
+			testenv.Eventually(t, func() error { // the next leader may write
+				for _, want := range []string{"POST /api/v1/namespaces/ns/pods", "POST /api/v1/namespaces/ns/events"} {
+					if !slices.Contains(next.Writes()[len(jobs):], want) {
+						return fmt.Errorf("the next leader did not send %s, but %q", want, next.Writes()[len(jobs):])
+					}
+				}
+				return nil
+			})
+			second.Signal(t, syscall.SIGTERM)
+			if code := second.ExitCode(t); code != program.ExitOK {
+				t.Errorf("exit code of the next leader = %d, want %d", code, program.ExitOK)
+			}
+		})
+	}
+}
+
+// busyReplica are the flags of a replica that writes much and elects often.
+var busyReplica = []string{
+	"--engine=embedded", "--http-address=127.0.0.1:0", "--shutdown-timeout=1s", "--kube-api-qps=1000", "--kube-api-burst=1000",
+	"--leader-elect-retry-period=200ms",
+}
+
+// The wall clock jumps over the end of the lease, as after a suspension, and the lease
+// cannot be renewed: another replica may lead by now.
+func TestALeaderWhoseClockJumpsOverTheLeaseWritesNothing(t *testing.T) {
+	jobs := jobsThatNeedAPod(20)
+	for name, jump := range map[string]time.Duration{"over the lease": 2 * time.Hour, "within the lease": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := testapi.Start(t, jobs...)
+			door := api.Door(t)
+			clock := filepath.Join(t.TempDir(), "clock")
+			p := testprocess.Start(t, []string{clockEnv + "=" + clock}, append(slices.Clone(busyReplica),
+				"--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=3s", "--kubeconfig", door.Kubeconfig)...)
+			writes(t, door, len(jobs))
+			api.RefuseRenewals.Store(true)
+			// Whole, by renaming: the process reads it at any time.
+			if err := os.WriteFile(clock+".new", []byte(jump.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(clock+".new", clock); err != nil {
+				t.Fatal(err)
+			}
+			before := len(door.Writes())
+			door.Answer()
+			if code := p.ExitCode(t); code != program.ExitFailed { // it could not renew the lease
+				t.Errorf("exit code = %d, want %d", code, program.ExitFailed)
+			}
+			if wrote := len(door.Writes()) > before; wrote != (jump < time.Hour) {
+				t.Errorf("it wrote: %t; the lease was renewed less than an hour before, by its clock: %t", wrote, jump < time.Hour)
+			}
+		})
+	}
+}
+
+// A person deletes the Lease. Its holder makes it anew; until then nobody else writes.
+func TestADeletedLeaseMakesNoSecondLeader(t *testing.T) {
 	jobs := jobsThatNeedAPod(20)
 	api := testapi.Start(t, jobs...)
-	frozen, next := api.Door(t), api.Door(t)
-	args := []string{
-		"--engine=embedded", "--http-address=127.0.0.1:0", "--shutdown-timeout=1s", "--kube-api-qps=1000", "--kube-api-burst=1000",
-		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=7s", "--leader-elect-retry-period=200ms",
-	}
-	first := testprocess.Start(t, nil, append(args, "--kubeconfig", frozen.Kubeconfig)...)
-	writes(t, frozen, len(jobs))
-	first.Signal(t, syscall.SIGSTOP)
-	stopped(t, first)
-
+	door, next := api.Door(t), api.Door(t)
+	args := append(slices.Clone(busyReplica), "--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=30s")
+	first := testprocess.Start(t, nil, append(args, "--kubeconfig", door.Kubeconfig)...)
+	writes(t, door, len(jobs))
+	holder := api.Holder()
 	second := testprocess.Start(t, nil, append(args, "--kubeconfig", next.Kubeconfig)...)
-	writes(t, next, len(jobs)) // so it leads
-	before := frozen.Writes()
-	frozen.Answer()
-	first.Signal(t, syscall.SIGCONT)
-	if code := first.ExitCode(t); code != program.ExitFailed {
-		t.Errorf("exit code of the replica that was frozen = %d, want %d", code, program.ExitFailed)
-	}
-	if after := frozen.Writes(); len(after) > len(before) {
-		t.Errorf("the replica that was frozen wrote beside the next leader: %q", after[len(before):])
-	}
-
-	next.Answer()
-	testenv.Eventually(t, func() error { // the next leader may write
-		for _, want := range []string{"POST /api/v1/namespaces/ns/pods", "POST /api/v1/namespaces/ns/events"} {
-			if !slices.Contains(next.Writes()[len(jobs):], want) {
-				return fmt.Errorf("the next leader did not send %s, but %q", want, next.Writes()[len(jobs):])
+	testprocess.Readyz(t, second.Logged(t, "service started", "http"), http.StatusOK, "standing by, "+holder+" leads")
+	for range 5 {
+		api.DeleteLease()
+		testenv.Eventually(t, func() error {
+			if now := api.Holder(); now != holder {
+				return fmt.Errorf("the lease is held by %q, want %q", now, holder)
 			}
+			return nil
+		})
+	}
+	if got := next.Writes(); len(got) > 0 {
+		t.Errorf("the standby wrote beside the leader: %q", got)
+	}
+	door.Answer()
+	for _, p := range []*testprocess.Process{second, first} {
+		p.Signal(t, syscall.SIGTERM)
+		if code := p.ExitCode(t); code != program.ExitOK {
+			t.Errorf("exit code = %d, want %d", code, program.ExitOK)
 		}
-		return nil
-	})
-	second.Signal(t, syscall.SIGTERM)
-	if code := second.ExitCode(t); code != program.ExitOK {
-		t.Errorf("exit code of the next leader = %d, want %d", code, program.ExitOK)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,7 +17,14 @@ import (
 	"jobpolicy.dev/services/internal/testprocess"
 )
 
-func TestMain(m *testing.M) { testprocess.Main(m, main) }
+func TestMain(m *testing.M) {
+	testprocess.Main(m, func() {
+		if file := os.Getenv(clockEnv); file != "" {
+			wallClock = clockIn(file)
+		}
+		main()
+	})
+}
 
 func TestCommandLine(t *testing.T) {
 	missing := t.TempDir() + "/missing"

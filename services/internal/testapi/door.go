@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,7 @@ type Door struct {
 
 	handler http.Handler
 	release chan struct{}
+	hangs   atomic.Bool
 
 	mu     sync.Mutex
 	writes []string
@@ -58,12 +60,20 @@ func (d *Door) Writes() []string {
 	return slices.Clone(d.writes)
 }
 
+// HangLeases gives no more answers about Leases.
+func (d *Door) HangLeases() { d.hangs.Store(true) }
+
 // Answer answers the writes, those that have come and those that are to come.
 func (d *Door) Answer() { close(d.release) }
 
 // ServeHTTP implements http.Handler. Writes wait for Answer, and fail then in a
 // way that makes it worth to try again.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d.hangs.Load() && strings.Contains(r.URL.Path, "/leases") {
+		_, _ = io.ReadAll(r.Body) // The end of the connection is noticed only after that.
+		<-r.Context().Done()
+		return
+	}
 	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/leases") {
 		d.handler.ServeHTTP(w, r)
 		return

@@ -67,6 +67,13 @@ func (s *Server) Holder() string {
 	return *s.lease.Spec.HolderIdentity
 }
 
+// DeleteLease deletes the lease, as a person may.
+func (s *Server) DeleteLease() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lease = nil
+}
+
 // list answers lists and watches of objects that never change.
 func (s *Server) list(version, kind string, items ...any) http.HandlerFunc {
 	meta := map[string]any{"resourceVersion": "1"}
@@ -137,6 +144,10 @@ func (s *Server) writeLease(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	version := 0
+	if s.lease == nil && lease.ResourceVersion != "" {
+		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+		return
+	}
 	if s.lease != nil {
 		if s.lease.ResourceVersion != lease.ResourceVersion {
 			fail(w, http.StatusConflict, metav1.StatusReasonConflict)
