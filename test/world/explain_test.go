@@ -159,7 +159,7 @@ func (r *reader) compare(w *apiserver.Write) {
 	if w.Resource != "jobs" && w.Resource != "pods" {
 		return
 	}
-	for _, uid := range concerned(w) {
+	for _, uid := range r.concerned(w) {
 		j := r.jobs[uid]
 		if j == nil || j.said == nil {
 			continue
@@ -268,7 +268,7 @@ func (r *reader) note(w *apiserver.Write) {
 		}
 		return
 	}
-	for _, uid := range concerned(w) {
+	for _, uid := range r.concerned(w) {
 		if j := r.jobs[uid]; j != nil {
 			if p, ok := w.New.(*corev1.Pod); ok && (controllerUID(p) != uid || !selects(j.job, p)) {
 				j.meddled = true
@@ -278,15 +278,23 @@ func (r *reader) note(w *apiserver.Write) {
 	}
 }
 
-// concerned are the Jobs that a write of a Job or pod is about.
-func concerned(w *apiserver.Write) []types.UID {
+// concerned are the Jobs that a write of a Job or pod is about. A pod without owner
+// concerns each Job that may adopt it.
+func (r *reader) concerned(w *apiserver.Write) []types.UID {
 	if w.Resource == "jobs" {
 		return []types.UID{w.UID}
 	}
 	var uids []types.UID
-	for _, obj := range []any{w.Old, w.New} {
-		if p, ok := obj.(*corev1.Pod); ok && controllerUID(p) != "" && !slices.Contains(uids, controllerUID(p)) {
-			uids = append(uids, controllerUID(p))
+	for _, uid := range sortedUIDs(r.jobs) {
+		for _, obj := range []any{w.Old, w.New} {
+			p, ok := obj.(*corev1.Pod)
+			if !ok || slices.Contains(uids, uid) {
+				continue
+			}
+			owner, job := controllerUID(p), r.jobs[uid].job
+			if owner == uid || owner == "" && p.Namespace == job.Namespace && selects(job, p) {
+				uids = append(uids, uid)
+			}
 		}
 	}
 	return uids

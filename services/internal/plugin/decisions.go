@@ -143,6 +143,7 @@ func readDecisions(ctx context.Context, url string) ([]decision, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	req.Close = true // kubectl complains of a forwarded connection that is left open
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ func sections() map[string]section {
 	begin := func(t *testing.T, i int) { beginWith(t, i, 2*time.Second, underWay/3) }
 	finish := func(t *testing.T) { load(t) }
 	return map[string]section{
+		"Why does a Job stand still?": {after: openPage},
 		"Rotate certificates": {before: begin, after: func(t *testing.T) {
 			// The kubelet brings another certificate into the pods within a minute or so.
 			sleep(t, 75*time.Second)
@@ -123,14 +124,14 @@ func hasHeading(steps []guide.Step, heading string) bool {
 	return false
 }
 
-// environment is that of a person with kubectl, helm and the cluster's
+// environment is that of a person with kubectl, its plugin, helm and the cluster's
 // kubeconfig, and without settings of Helm's own.
 func environment() ([]string, error) {
 	binaries, err := executables.Dir()
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(binaries, "node") + ":" + filepath.Join(top, ".bin") + ":" + os.Getenv("PATH")
+	path := binaries + ":" + filepath.Join(binaries, "node") + ":" + filepath.Join(top, ".bin") + ":" + os.Getenv("PATH")
 	home := filepath.Join(shared.Cluster().StateDir(), "home")
 	return append(os.Environ(), "KUBECONFIG="+shared.Cluster().Kubeconfig(), "PATH="+path, "HOME="+home), nil
 }
