@@ -28,7 +28,8 @@ var explainFlag = flag.Uint64("world.explain", 60, "number of worlds in which ex
 //
 // explain cannot know everything that the executor has seen. So a creation may come up to
 // the longest retry delay later than said if explain says so itself, or if somebody took
-// a pod away from the Job by its labels or owner. A CronJob may delete its runs.
+// a pod away from the Job by its labels or owner. A CronJob may delete its runs. A
+// deadline that explain names among the ends may pass before a creation that is hindered.
 func TestExplainNamesWhatHappensNext(t *testing.T) {
 	prepare()
 	tally := map[string]int{}
@@ -185,6 +186,8 @@ func (r *reader) acted(j *restingJob, w *apiserver.Write) {
 	switch n := j.said.Next; {
 	case kind == "remove" && (told(j.said, "history limits") || told(j.said, "concurrencyPolicy")):
 		r.tally["removed by its CronJob"]++
+	case n != nil && (n.OrLater || j.said.State == explain.Blocked) && kind == "condition" && endsNow(j, w.Time):
+		r.tally["deadline before a pod"]++
 	case n == nil:
 		r.wrongly(j, w.Time, "nothing happens by itself, and %s did: %s", w.By, describeWrite(w))
 	case !slices.ContainsFunc(n.Steps, func(s explain.Step) bool { return s.Kind == kind }):
@@ -204,6 +207,20 @@ func late(n *explain.Next) time.Duration {
 		return longestDelay + slack
 	}
 	return slack
+}
+
+// endsNow reports whether the deadline was told that passes about now. While the creation of
+// a pod is blocked or may come later, the deadline may come first.
+func endsNow(j *restingJob, now time.Time) bool {
+	seconds, start := j.job.Spec.ActiveDeadlineSeconds, j.job.Status.StartTime
+	if seconds == nil || start == nil {
+		return false
+	}
+	at := start.Add(time.Duration(*seconds) * time.Second)
+	told := slices.ContainsFunc(j.said.Ends, func(text string) bool {
+		return strings.HasPrefix(text, "Failed (DeadlineExceeded) at "+at.UTC().Format(time.RFC3339))
+	})
+	return told && now.Sub(at).Abs() <= slack
 }
 
 // told reports whether a topic is among the notes.
