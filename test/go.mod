@@ -7,6 +7,7 @@ replace (
 	jobpolicy.dev/engine => ../engine
 	jobpolicy.dev/executor => ../executor
 	jobpolicy.dev/proto => ../proto
+	jobpolicy.dev/services => ../services
 	k8s.io/api => k8s.io/api v0.36.3
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.3
 	k8s.io/apimachinery => k8s.io/apimachinery v0.36.3
@@ -66,6 +67,7 @@ require (
 	jobpolicy.dev/engine v0.0.0
 	jobpolicy.dev/executor v0.0.0
 	jobpolicy.dev/proto v0.0.0
+	jobpolicy.dev/services v0.0.0
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/apiserver v0.36.3
