@@ -12,8 +12,8 @@
 // hardly anything happens at the same instant, and the same seed nearly always gives
 // the same log of writes: 957 of 1,000 worlds (seeds 1 to 1000) had the same log when
 // one process played them twice on a machine busy with other work. The logs
-// differ if timers of two pods run out at the same instant, or if goroutines that
-// became ready at the same instant run in another order.
+// differ if several objects become due at the same instant: docs/simulation.md has
+// examples.
 //
 // A world has about 150 writes. docs/simulation.md says how long it takes, and what
 // takes the time.

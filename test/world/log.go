@@ -66,10 +66,15 @@ func (j *journal) digest() string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
-// story is the journal as text, up to a time if one is given.
-func (j *journal) story() string {
+// story is the journal as text, with the broken rules where they were broken.
+func (j *journal) story(breaches ...breach) string {
+	lines := slices.Clone(j.lines)
+	for _, b := range breaches {
+		lines = append(lines, line{at: b.at, who: "JUDGE", text: fmt.Sprintf("%s is broken, %s: %s", b.rule, b.key, b.text)})
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return a.at.Compare(b.at) })
 	var out strings.Builder
-	for _, l := range j.lines {
+	for _, l := range lines {
 		text := l.text
 		if l.write != nil {
 			if l.write.Resource == "events" {

@@ -43,7 +43,7 @@ func replay(t *testing.T, p *plan) {
 	if len(e.breaches) > 0 && !*tellFlag {
 		p, e = smallest(t, p, e)
 	}
-	t.Logf("%s\n%s\noutcomes: %v, %d writes, digest %s, took %s", e.plan, e.journal.story(), e.outcomes, e.journal.writes(), e.journal.digest(), e.took)
+	t.Logf("%s\n%s\noutcomes: %v, %d writes, digest %s, took %s", e.plan, e.journal.story(e.breaches...), e.outcomes, e.journal.writes(), e.journal.digest(), e.took)
 	for _, b := range e.breaches {
 		t.Errorf("world %d: %s", p.seed, b)
 	}
@@ -135,7 +135,7 @@ func work(t *testing.T) {
 		e := play(t, p, false)
 		r := e.report()
 		if len(e.breaches) > 0 && !*untilFlag {
-			r.Story = e.plan.String() + e.journal.story()
+			r.Story = e.plan.String() + e.journal.story(e.breaches...)
 		}
 		if *twiceFlag {
 			r.Digest, r.Again = e.journal.digest(), play(t, draw(seed, *spareFlag), false).journal.digest()

@@ -145,7 +145,10 @@ func workerArgs() []string {
 }
 
 // sameness counts the worlds that had the same log of writes when played again.
-type sameness struct{ same, all int }
+type sameness struct {
+	same, all int
+	others    []uint64 // The seeds whose logs differ.
+}
 
 func (s *sameness) add(r report) {
 	if r.Digest == "" {
@@ -154,12 +157,14 @@ func (s *sameness) add(r report) {
 	s.all++
 	if r.Digest == r.Again {
 		s.same++
+		return
 	}
+	s.others = append(s.others, r.Seed)
 }
 
 func (s sameness) String() string {
 	if s.all == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d worlds had the same log of writes when played again", s.same, s.all)
+	return fmt.Sprintf("%d of %d worlds had the same log of writes when played again; these had not: %v", s.same, s.all, s.others)
 }

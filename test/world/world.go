@@ -118,7 +118,6 @@ func (w *world) note(who, t string) { w.journal.note(who, t) }
 
 // broken records a rule that the world itself found broken.
 func (w *world) broken(rule, text string) {
-	w.note("world", rule+" is broken: "+text)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.own = append(w.own, breach{at: time.Now(), rule: rule, text: text})
