@@ -324,8 +324,11 @@ func TestNext(t *testing.T) {
 		want string
 	}{
 		"a pod runs": {
-			job(func(j *batchv1.Job) { j.Status.Active, j.Status.Ready, j.Status.Terminating = 1, ptr.To[int32](0), ptr.To[int32](0) }),
-			[]corev1.Pod{pod(1, corev1.PodRunning)}, "",
+			job(func(j *batchv1.Job) {
+				j.Status.Active, j.Status.Ready, j.Status.Terminating = 1, ptr.To[int32](0), ptr.To[int32](0)
+			}),
+			[]corev1.Pod{pod(1, corev1.PodRunning)},
+			"",
 		},
 		"a pod runs, and is not counted yet": {job(), []corev1.Pod{pod(1, corev1.PodRunning)}, "now status the status is brought up to date"},
 		"a deadline": {
