@@ -127,12 +127,12 @@ test-$(call slug,$(1)):
 endef
 $(foreach m,$(LIGHT),$(eval $(call light_test,$(m))))
 
-# -count=1: a result also depends on the programs in bin/, which the test cache does not see. -p 1: each of these
-# packages runs whole control planes, which would only slow each other down.
+# -count=1: a result also depends on the programs in bin/, which the test cache does not see. -p 2: each of these
+# packages runs whole control planes, which mostly wait: two at a time keep two cores busy, more would not be faster.
 define heavy_test
 .PHONY: test-$(call slug,$(1))
 test-$(call slug,$(1)): build
-	go -C $(1) test -count=1 -p 1 -timeout 30m ./...
+	go -C $(1) test -count=1 -p 2 -timeout 30m ./...
 endef
 $(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
 
