@@ -112,6 +112,38 @@ func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 	}
 }
 
+// Another replica created, counted and released a pod before a list, and the watch, which
+// is behind, shows its life after that list.
+func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
+	recorded := Question{Uncounted: &batchv1.UncountedTerminatedPods{Failed: []types.UID{uidOf(1)}}}
+	tr := New()
+	tr.SetPolicy(selecting)
+	tr.BeginList().End(nil, "50")
+	if v := mustView(t, tr, recorded); len(v.Confirmed) != 1 {
+		t.Error("the release of a pod that the list does not hold is not confirmed")
+	}
+	tr.Observe(podOf(1, 10, tracked), Watch)
+	if v := mustView(t, tr, Question{}); v.Pods.Active != 0 {
+		t.Error("a pod that was gone before the list is active")
+	}
+	tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodFailed)), Watch)
+	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 {
+		t.Errorf("a pod that was gone before the list counts again: %v", v.Unaccounted)
+	}
+	tr.Gone(uidOf(1), Watch)
+	if _, known := tr.Pod(uidOf(1)); known {
+		t.Error("a pod is known after the watch has shown its end")
+	}
+	tr.Observe(podOf(2, 60, tracked), Watch)
+	if v := mustView(t, tr, Question{}); v.Pods.Active != 1 {
+		t.Error("a pod that is newer than the list is not active")
+	}
+	tr.Observe(podOf(3, 10, tracked, stray), Watch)
+	if len(tr.Strays()) != 1 || tr.Sweep(100, func(*podcache.Pod) bool { return true }) {
+		t.Error("a stray, which no list holds, is waited for")
+	}
+}
+
 // The informer's store is ahead of its handlers. A handler may still show a pod that is not
 // in the store any more; it shows the pod's end later.
 func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {

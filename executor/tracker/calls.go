@@ -144,9 +144,9 @@ func (l *List) Cancel() {
 	l.t.calls.end(l.t.gone)
 }
 
-// End records the pods of the list that the Job controls. A known pod that is missing in
-// the list, and is not newer than the list, counts nowhere until the watch shows what
-// became of it.
+// End records the pods of the list that the Job controls. A pod that is missing in the
+// list, and is not newer than the list, counts nowhere until the watch shows what became
+// of it, whether it is known already or the watch first shows it later.
 func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()
@@ -158,6 +158,7 @@ func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 		t.observe(pod, Response)
 	}
 	at := ResourceVersion(resourceVersion)
+	t.pods.listed = max(t.pods.listed, at)
 	for uid, r := range t.pods.records {
 		switch {
 		case listed[uid] && r.unlisted > 0:

@@ -15,7 +15,8 @@ type record struct {
 	share share
 	// seen: the watch has shown the pod, so it will also show its end.
 	seen bool
-	// unlisted is the version of the last list if the pod was not in it; 0: it was.
+	// unlisted is the version of the last list if the pod was not in it; 0: it was, or
+	// there was none.
 	unlisted uint64
 	// queued: the record is in the queue of unaccounted pods.
 	queued bool
@@ -42,6 +43,10 @@ type pods struct {
 	policyKnown bool // setPolicy was called.
 
 	records map[types.UID]*record
+	// listed is the version of the newest list; 0: none yet. The watch may show versions
+	// from before it of pods that were gone by then: another replica created and released
+	// them.
+	listed uint64
 	// awaited are the pods about which the watch is behind: those that only responses
 	// have shown, and those that were missing in a list.
 	awaited     map[types.UID]*record

@@ -41,9 +41,14 @@ func (s share) actsAs(before share) bool {
 	return s == before && !s.unaccounted
 }
 
+// strays reports whether the Job's selector does not match a pod.
+func (p *Policy) strays(pod *podcache.Pod) bool {
+	return p.Matches != nil && !p.Matches(pod)
+}
+
 // shareOf is the share of a pod.
 func (p *Policy) shareOf(r *record) share {
-	if p.Matches != nil && !p.Matches(r.pod) {
+	if p.strays(r.pod) {
 		return share{stray: true, index: NoIndex}
 	}
 	if r.missing() {

@@ -93,6 +93,10 @@ func (t *Tracker) observe(pod *podcache.Pod, source Source) News {
 	}
 	if !known {
 		r = &record{seen: source == Watch}
+		if !t.pods.policy.strays(pod) {
+			// The last list did not hold the pod, or it would be known.
+			r.unlisted = t.pods.listed
+		}
 		t.pods.records[pod.UID] = r
 	}
 	before := r.share
