@@ -14,7 +14,7 @@ func (j *judge) judgeDeletion(w apiserver.Write, p *podRecord) {
 	switch {
 	case p.excuse != "": // It was released for one of these reasons before.
 	case !r.decidedAt.IsZero():
-	case j.giveUp(r, p) != "":
+	case j.giveUp(r, p, w.By) != "":
 	default:
 		j.breach("deletion", p.key, p.uid, "%s deleted a pod of Job %s, and nothing asks for its end: not its Job's suspension, scale or end", w.By, r.key.Name)
 	}

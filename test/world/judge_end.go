@@ -197,18 +197,19 @@ func (j *judge) judgeMissing(r *jobRecord) {
 		}
 	}
 	wanted := j.wanted(r, r.succeeded(r.all()))
+	needed := wanted // A pod of an index that is done may run on, as with the built-in controller.
 	if isIndexed(r.job) {
 		completions := valueOr(r.job.Spec.Completions, 0)
-		wanted = min(wanted, int64(completions)-r.completed.Union(r.failed).Below(completions).Len())
+		needed = min(wanted, int64(completions)-r.completed.Union(r.failed).Below(completions).Len())
 	}
 	switch {
 	case suspended(r.job) && active > 0:
 		j.breach("liveness", r.key, r.uid, "the Job is suspended, and %d pods run", active)
 	case active > wanted && (r.job.Spec.Completions != nil || wanted > 0):
 		j.breach("liveness", r.key, r.uid, "%d pods run, and the Job wants %d", active, wanted)
-	case active+terminating >= wanted || j.delayed(r) || j.outOfQuota(r):
+	case active+terminating >= needed || j.delayed(r) || j.outOfQuota(r):
 	default:
-		j.breach("liveness", r.key, r.uid, "%d pods run, the Job wants %d, and nothing holds the others back", active, wanted)
+		j.breach("liveness", r.key, r.uid, "%d pods run, the Job wants %d, and nothing holds the others back", active, needed)
 	}
 }
 

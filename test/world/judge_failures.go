@@ -36,7 +36,7 @@ func (j *judge) failuresMissing(r *jobRecord, by string) string {
 		return sprint("%d pods have failed of %d that may", failed, limit)
 	}
 	var restarts int64
-	for _, p := range r.live {
+	for _, p := range j.inSight(r) {
 		restarts += p.restarts
 	}
 	if restarts < max(limit, 1) {

@@ -49,6 +49,9 @@ type jobRecord struct {
 	// be counted, in that order.
 	live map[types.UID]*podRecord
 	ends []*podRecord
+	// departed are the pods that were live once and are gone or not the Job's any more,
+	// in the order in which they left.
+	departed []*podRecord
 
 	entries           map[types.UID]*entry
 	completed, failed indexset.Set

@@ -99,7 +99,10 @@ func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) boo
 	if limited && justNow(deadline) {
 		return true
 	}
-	for _, p := range r.ends {
+	for _, p := range j.pods { // A failure delays others even if the pod need not be counted.
+		if p.job != r && !r.had(p) {
+			continue
+		}
 		for n := 1; ; n++ {
 			delay := j.delayAfter(n)
 			for _, end := range []time.Time{p.finished, p.dueAt, p.endedAt, p.goneAt} { // The executor may know any of them.

@@ -171,7 +171,7 @@ func (j *judge) revivals(uid types.UID) int32 {
 func (r *jobRecord) claims(p *podRecord) (n int64) {
 	if e := r.entries[p.uid]; e != nil && p.revivals > 0 {
 		n = int64(e.counted)
-		if holds(p.pod) || uncounted(&r.job.Status)[p.uid] != "" {
+		if (!p.gone && holds(p.pod)) || uncounted(&r.job.Status)[p.uid] != "" {
 			n++
 		}
 	}

@@ -131,7 +131,7 @@ func (p *podRecord) revives(old, next *corev1.Pod) bool {
 func (j *judge) observeOwner(w apiserver.Write, p *podRecord, next *corev1.Pod) {
 	if next == nil {
 		if p.job != nil {
-			delete(p.job.live, p.uid)
+			p.job.depart(p)
 		}
 		return
 	}
@@ -140,13 +140,42 @@ func (j *judge) observeOwner(w apiserver.Write, p *podRecord, next *corev1.Pod) 
 		return
 	}
 	if p.job != nil {
-		delete(p.job.live, p.uid)
+		p.job.depart(p)
 		p.former, p.left, p.strayAt = p.job, w.Time, w.Time
 	}
 	if p.job = owner; owner != nil {
 		owner.live[p.uid] = p
 		p.claimedAt, p.claimedBy = w.Time, w.By
 	}
+}
+
+func (r *jobRecord) depart(p *podRecord) {
+	delete(r.live, p.uid)
+	r.departed = append(r.departed, p)
+}
+
+// inSight are the pods that an executor may take for the Job's: the live ones, and those
+// that left a moment ago.
+func (j *judge) inSight(r *jobRecord) []*podRecord {
+	var pods []*podRecord
+	for _, uid := range sortedUIDs(r.live) {
+		pods = append(pods, r.live[uid])
+	}
+	for _, p := range slices.Backward(r.departed) {
+		if j.old(latest(p.goneAt, p.left)) {
+			break
+		}
+		if r.live[p.uid] == nil {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// taken reports whether somebody else took a pod away, so that this executor may still
+// count on it.
+func (r *jobRecord) taken(p *podRecord, by string) bool {
+	return r.live[p.uid] == nil && p.deletedBy != by && p.released.by != by
 }
 
 func (p *podRecord) observeEnd(w apiserver.Write, ours bool, old, next *corev1.Pod) {

@@ -27,7 +27,7 @@ func (j *judge) judgeRelease(w apiserver.Write, p *podRecord, next *corev1.Pod) 
 			w.By, p.version().Status.Phase, r.key.Name)
 		return
 	}
-	if p.excuse = j.giveUp(r, p); p.excuse != "" {
+	if p.excuse = j.giveUp(r, p, w.By); p.excuse != "" {
 		return
 	}
 	j.breach("I1", p.key, p.uid, "%s took the finalizer from a pod of Job %s that may still run, and nothing asks for its end: not its Job's suspension, scale, end or deletion",
@@ -87,22 +87,23 @@ func (j *judge) ignored(r *jobRecord, p *podRecord) bool {
 
 // giveUp says why a running pod may be ended without being counted; empty if it may
 // not.
-func (j *judge) giveUp(r *jobRecord, p *podRecord) string {
+func (j *judge) giveUp(r *jobRecord, p *podRecord, by string) string {
 	switch {
 	case j.lately(r, suspended):
 		return "its Job is suspended"
 	case j.lately(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }):
 		return "its Job does not ask for its index"
-	case j.shared(r, p):
+	case j.shared(r, p, by):
 		return "another pod has its index"
-	case j.surplus(r):
+	case j.surplus(r, by):
 		return "there are more pods than wanted"
 	}
 	return ""
 }
 
-// shared reports whether another pod of the index exists, or did until lately.
-func (j *judge) shared(r *jobRecord, p *podRecord) bool {
+// shared reports whether another pod of the index exists, or may still exist in the view
+// of an executor.
+func (j *judge) shared(r *jobRecord, p *podRecord, by string) bool {
 	ix := podIndex(p.pod)
 	if !isIndexed(r.job) {
 		return false
@@ -110,20 +111,20 @@ func (j *judge) shared(r *jobRecord, p *podRecord) bool {
 	if r.completed.Has(ix) || r.failed.Has(ix) {
 		return true
 	}
-	for _, other := range r.live {
-		if other != p && podIndex(other.pod) == ix && (other.active() || other.succeeded() || !j.old(other.endedAt)) {
+	for _, other := range j.inSight(r) {
+		if other != p && podIndex(other.pod) == ix && (other.active() || other.succeeded() || !j.old(other.endedAt) || r.taken(other, by)) {
 			return true
 		}
 	}
 	return false
 }
 
-// surplus reports whether more pods run, or ran until lately, than some recent version
-// of the Job wants.
-func (j *judge) surplus(r *jobRecord) bool {
+// surplus reports whether more pods run, or may still run in the view of an executor, than
+// some recent version of the Job wants.
+func (j *judge) surplus(r *jobRecord, by string) bool {
 	var running, succeeded int64
-	for _, p := range r.live {
-		if p.active() || !j.old(p.endedAt) || !j.old(p.deletedAt) {
+	for _, p := range j.inSight(r) {
+		if p.active() || !j.old(p.endedAt) || !j.old(p.deletedAt) || r.taken(p, by) {
 			running++
 		}
 	}
