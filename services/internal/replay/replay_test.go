@@ -25,10 +25,10 @@ import (
 	"jobpolicy.dev/services/internal/replay"
 )
 
-// scenarios are a log of the conformance kit's cases.
+// scenarios are a log of the conformance kit's cases of Jobs.
 func scenarios(t testing.TB) (log []*jobpolicyv1.DecisionRecord) {
 	t.Helper()
-	err := fs.WalkDir(conformance.Files, ".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(conformance.Files, "decide_job", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
