@@ -129,6 +129,8 @@ func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
 	tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodFailed)), Watch)
 	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 {
 		t.Errorf("a pod that was gone before the list counts again: %v", v.Unaccounted)
+	} else if len(v.Retry.GetRecentFailures()) != 1 {
+		t.Error("the failure of a pod that was gone before the list does not delay the next one")
 	}
 	tr.Gone(uidOf(1), Watch)
 	if _, known := tr.Pod(uidOf(1)); known {

@@ -41,7 +41,7 @@ func (f *retryFacts) learn(r *record, policy *Policy, first bool) {
 	if !r.pod.HasTrackingFinalizer && !byItself {
 		return
 	}
-	if policy.Indexed && (r.share.index == NoIndex || r.share.index >= policy.Completions) {
+	if policy.Indexed && (r.pod.Index == NoIndex || r.pod.Index >= policy.Completions) {
 		return
 	}
 	at := finishedTime(r.pod, r.deletedAt)

@@ -81,9 +81,6 @@ func (p *pods) count(r *record, first bool) {
 		p.strays[r.pod.UID] = r
 		return
 	}
-	if r.missing() {
-		return
-	}
 	if r.share.unaccounted {
 		p.unaccounted.add(r)
 	}
@@ -115,6 +112,7 @@ func (p *pods) await(r *record) {
 
 // miss records that the pod was missing in a list of this version. Until the watch shows
 // what became of the pod, it counts nowhere, and its finalizer is not known to be gone.
+// That it failed, and when, stays a fact for the retry delay.
 func (p *pods) miss(r *record, at uint64) {
 	p.uncount(r)
 	r.unlisted = at
