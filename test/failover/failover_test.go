@@ -49,7 +49,7 @@ const (
 // created right after the signal.
 func TestFailover(t *testing.T) {
 	if *podsFlag == 0 {
-		t.Skip("measures only if -failover.pods is set")
+		t.Skip("a measurement: make bench-failover")
 	}
 	m := newMeasurement(t)
 	m.fill(*podsFlag)

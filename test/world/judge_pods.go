@@ -87,7 +87,7 @@ func (j *judge) judgePodWrite(w apiserver.Write, old, next *corev1.Pod) {
 		j.judgeCreation(w, next)
 		return
 	case holds(old) && !holds(next):
-		j.judgeRelease(w, j.pods[w.UID], next)
+		j.judgeRelease(w, j.pods[w.UID])
 	}
 	if w.Verb == "delete" || w.Verb == "deletecollection" {
 		j.judgeDeletion(w, j.pods[w.UID])

@@ -2,7 +2,6 @@ package world
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/engine/indexset"
 	"jobpolicy.dev/test/world/apiserver"
@@ -11,7 +10,7 @@ import (
 // judgeRelease checks I1 when an executor removes the tracking finalizer: the stored
 // status accounts for the pod, or the pod need not be counted. The Job is the one that
 // controlled the pod before this write.
-func (j *judge) judgeRelease(w apiserver.Write, p *podRecord, next *corev1.Pod) {
+func (j *judge) judgeRelease(w apiserver.Write, p *podRecord) {
 	r := p.job
 	if r == nil {
 		return // judgeOwnership checks whether an executor may do so.
@@ -32,7 +31,6 @@ func (j *judge) judgeRelease(w apiserver.Write, p *podRecord, next *corev1.Pod) 
 	}
 	j.breach("I1", p.key, p.uid, "%s took the finalizer from a pod of Job %s that may still run, and nothing asks for its end: not its Job's suspension, scale, end or deletion",
 		w.By, r.key.Name)
-	_ = next
 }
 
 // accounts reports whether the stored status accounts for a pod: its UID is or was in a
