@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -138,13 +139,31 @@ func NewForEvents(cfg *rest.Config) (typedcorev1.EventsGetter, error) {
 	return client, nil
 }
 
-// NewForLease returns a client for the Lease. It has a rate limit of its own, and its
-// requests time out early enough for a second try before the deadline.
+// NewForLease returns a client for the Lease. It shares neither rate limit nor connection
+// with other clients: the list of all pods of a large cluster keeps a connection busy for
+// seconds. Its requests time out early enough for a second try before the deadline.
 func NewForLease(cfg *rest.Config, renewDeadline time.Duration) (kubernetes.Interface, error) {
 	own := rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
+	own.RateLimiter = nil
 	own.Timeout = renewDeadline / 2
+	// client-go lets clients with equal settings share one transport, and so one HTTP/2
+	// connection. A dial function of its own makes the settings differ.
+	if own.Dial == nil {
+		own.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialKeepAlive}).DialContext
+	} else {
+		dial := own.Dial
+		own.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			return dial(ctx, network, address)
+		}
+	}
 	return New(own)
 }
+
+// What client-go dials with by default.
+const (
+	dialTimeout   = 30 * time.Second
+	dialKeepAlive = 30 * time.Second
+)
 
 // debugVerbosity is klog's verbosity at log level debug: state changes of informers and
 // elections, but not every request.
