@@ -138,7 +138,7 @@ $(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
 
 .PHONY: cases
 cases: ## write the cases of proto/conformance from the engine's scenarios
-	go -C engine test -count=1 . ./cronjob -run 'TestScenarios|TestInvalidRequests' -conformance.write
+	go -C engine test -count=1 . ./cronjob ./jobstatus -run 'TestScenarios|TestInvalidRequests|TestWrittenCases|TestConformanceCases' -conformance.write
 
 .PHONY: explore
 explore: ## run the property tests with new seeds, and print the seeds that fail (FOR=10m, or N=100 seeds)

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -15,89 +16,106 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/proto/conformance"
+	"jobpolicy.dev/proto/conformance/casefile"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 var writeCases = flag.Bool("conformance.write", false, "write the cases of proto/conformance")
 
-// maxCaseBytes leaves out requests that are only there to be large.
-const maxCaseBytes = 64 << 10
-
 // A caseFile collects requests to the engine and its answers, so that other engines
 // can be compared with it.
-type caseFile struct {
-	lines [][]byte
-	err   error
-}
+type caseFile struct{ casefile.File }
 
-// add notes a decision, or the refusal of a request.
+// add notes a decision, or the refusal of a request. JSON has no word for fields that
+// are not known.
 func (f *caseFile) add(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse, err error) {
-	if invalid := (*engine.InvalidRequestError)(nil); errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*engine.InvalidRequestError](err); ok {
 		f.refuse(req, invalid.Violations[0].Field)
-		return
 	}
-	if err != nil {
-		return // JSON has no word for fields that are not known.
+	if err == nil {
+		f.Add(req, resp)
 	}
-	resp = proto.CloneOf(resp)
-	resp.Explanation = nil
-	f.append(conformance.Case{Request: f.json(req), Response: f.json(resp)})
 }
 
 // refuse notes that a request is invalid in a field.
 func (f *caseFile) refuse(req *jobpolicyv1.DecideJobRequest, field string) {
-	request, err := protojson.Marshal(req)
-	if err != nil || len(request) > maxCaseBytes {
-		return // A time that is none, for example, cannot be written.
-	}
-	// A row that is nil becomes an empty one, in which another field is wrong.
-	read := &jobpolicyv1.DecideJobRequest{}
-	f.err = errors.Join(f.err, protojson.Unmarshal(request, read))
-	_, err = engine.DecideJob(read)
-	invalid := (*engine.InvalidRequestError)(nil)
-	if !errors.As(err, &invalid) || !slices.ContainsFunc(invalid.Violations, func(v engine.FieldViolation) bool { return v.Field == field }) {
-		return
-	}
-	f.append(conformance.Case{Request: request, Error: &conformance.Error{
-		Code: "INVALID_ARGUMENT", Reason: "INVALID_REQUEST", Field: field,
-	}})
-}
-
-func (f *caseFile) json(m proto.Message) json.RawMessage {
-	text, err := protojson.Marshal(m)
-	f.err = errors.Join(f.err, err)
-	return text
-}
-
-// append adds a line, unless it is there.
-func (f *caseFile) append(c conformance.Case) {
-	line, err := json.Marshal(c)
-	f.err = errors.Join(f.err, err)
-	if !slices.ContainsFunc(f.lines, func(other []byte) bool { return bytes.Equal(other, line) }) {
-		f.lines = append(f.lines, line)
-	}
+	f.Refuse(req, field, func(read proto.Message) bool {
+		_, err := engine.DecideJob(read.(*jobpolicyv1.DecideJobRequest))
+		invalid, ok := errors.AsType[*engine.InvalidRequestError](err)
+		return ok && slices.ContainsFunc(invalid.Violations, func(v engine.FieldViolation) bool { return v.Field == field })
+	})
 }
 
 // check compares with the file of the scenario, or writes it.
 func (f *caseFile) check(t *testing.T, scenario string) {
 	t.Helper()
-	if f.err != nil {
-		t.Fatal(f.err)
+	name := strings.TrimSuffix(scenario, ".txt") + ".jsonl"
+	if err := f.Check(filepath.Join("../proto/conformance/decide_job", name), *writeCases); err != nil {
+		t.Error(err)
 	}
-	if len(f.lines) == 0 {
-		return
+}
+
+// The requests of partial questions are written by hand. Their answers are the engine's.
+func TestWrittenCases(t *testing.T) {
+	cases := map[string]question{
+		"list_scheduled_runs": asking(func() *jobpolicyv1.ListScheduledRunsRequest { return &jobpolicyv1.ListScheduledRunsRequest{} }, cronjob.ListScheduledRuns),
 	}
-	file := filepath.Join("../proto/conformance/decide_job", strings.TrimSuffix(scenario, ".txt")+".jsonl")
-	text := append(bytes.Join(f.lines, []byte("\n")), '\n')
-	if *writeCases {
-		if err := os.WriteFile(file, text, 0o644); err != nil {
+	for method, q := range questions() {
+		cases[snakeCase(method)] = q
+	}
+	for folder, q := range cases {
+		t.Run(folder, func(t *testing.T) {
+			file := filepath.Join("../proto/conformance", folder, "written.jsonl")
+			var answers casefile.File
+			for _, c := range readCases(t, file) {
+				req := q.request().ProtoReflect().New().Interface()
+				if err := protojson.Unmarshal(c.Request, req); err != nil {
+					t.Fatalf("%s: %v", c.Name, err)
+				}
+				resp, err := q.ask(req)
+				invalid, refused := errors.AsType[*engine.InvalidRequestError](err)
+				switch {
+				case refused:
+					answers.RefuseNamed(c.Name, req, invalid.Violations[0].Field)
+				case err != nil:
+					t.Fatalf("%s: %v", c.Name, err)
+				default:
+					answers.AddNamed(c.Name, req, resp)
+				}
+			}
+			if err := answers.Check(file, *writeCases); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// snakeCase is a method's name as that of a folder.
+func snakeCase(method string) string {
+	var b strings.Builder
+	for i, r := range method {
+		if i > 0 && 'A' <= r && r <= 'Z' {
+			b.WriteByte('_')
+		}
+		b.WriteString(strings.ToLower(string(r)))
+	}
+	return b.String()
+}
+
+func readCases(t *testing.T, file string) (cases []conformance.Case) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		var c conformance.Case
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			t.Fatal(err)
 		}
-		return
+		cases = append(cases, c)
 	}
-	got, err := os.ReadFile(file)
-	if err != nil || !bytes.Equal(got, text) {
-		t.Errorf("%s is out of date: make cases writes it (%v)", file, err)
-	}
+	return cases
 }

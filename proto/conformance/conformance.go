@@ -2,18 +2,23 @@
 // their answers, as JSON that any language reads. The command jobpolicy-conformance
 // puts them to an engine.
 //
-// The folders decide_job and decide_cron_job have a file for each scenario of the
-// engine's own tests. Each line is a case: a request, and either the response or the error that it gets.
+// A folder has the cases of the method of its name. Each line of a file is a case: a
+// request, and either the response or the error that it gets. Some cases have a name,
+// which says what they show.
 //
 //	{"request": {…}, "response": {…}}
-//	{"request": {…}, "error": {"code": "INVALID_ARGUMENT", "reason": "INVALID_REQUEST", "field": "now"}}
+//	{"name": "no time", "request": {…}, "error": {"code": "INVALID_ARGUMENT", "reason": "INVALID_REQUEST", "field": "now"}}
 //
-// Requests and responses are written as protobuf's JSON. A response has no
-// explanation: it is for people, and an engine may word it as it likes. Of an error,
+// Requests and responses are written as protobuf's JSON. Texts for people are not
+// compared, because an engine may word them as it likes: see Comparable. Of an error,
 // the field is one of those that google.rpc.BadRequest must name.
 //
-// The files follow from the engine's tests: make cases writes them, and the tests fail
-// when they are out of date.
+// The methods that take many requests have no folder: DecideJobs, DecideCronJobs and
+// CheckJobStatuses must answer all requests of a file at once as one by one.
+//
+// The files with names are written by hand, without the answers; all others follow from
+// the engine's tests. make cases writes the answers and the other files, and the tests
+// fail when they are out of date.
 package conformance
 
 import (
@@ -23,11 +28,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+
+	"google.golang.org/protobuf/proto"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // Files are the cases, by folder of their method.
 //
-//go:embed decide_job decide_cron_job
+//go:embed */*.jsonl
 var Files embed.FS
 
 // digestBytes is how much of a digest tells sets of rules apart.
@@ -53,6 +62,7 @@ func Digest() string {
 
 // Case is one line of a file.
 type Case struct {
+	Name     string          `json:"name,omitempty"`
 	Request  json.RawMessage `json:"request"`
 	Response json.RawMessage `json:"response,omitempty"`
 	Error    *Error          `json:"error,omitempty"`
@@ -66,4 +76,30 @@ type Error struct {
 	Reason string `json:"reason"`
 	// Field is one that google.rpc.BadRequest names.
 	Field string `json:"field"`
+}
+
+// someText stands for a text that an engine may word as it likes.
+const someText = "…"
+
+// Comparable returns a response without explanations and without the descriptions of
+// violations. Of a schedule that cannot be read it keeps that it cannot.
+func Comparable(response proto.Message) proto.Message {
+	response = proto.Clone(response)
+	switch r := response.(type) {
+	case *jobpolicyv1.DecideJobResponse:
+		r.Explanation = nil
+	case *jobpolicyv1.DecideCronJobResponse:
+		r.Explanation = nil
+	case *jobpolicyv1.CheckJobStatusResponse:
+		for _, v := range r.GetViolations() {
+			v.Description = ""
+		}
+	case *jobpolicyv1.ListScheduledRunsResponse:
+		for _, runs := range r.GetRuns() {
+			if runs.GetError() != "" {
+				runs.Error = someText
+			}
+		}
+	}
+	return response
 }

@@ -25,12 +25,17 @@ type File struct {
 	err   error
 }
 
-// Add adds a decision, without its explanation.
-func (f *File) Add(req, decision proto.Message) {
-	decision = proto.Clone(decision)
-	m := decision.ProtoReflect()
-	m.Clear(m.Descriptor().Fields().ByName("explanation"))
-	f.append(conformance.Case{Request: f.json(req), Response: f.json(decision)})
+// Add adds a request and its response, as far as they are compared.
+func (f *File) Add(req, response proto.Message) { f.AddNamed("", req, response) }
+
+// AddNamed adds a case with a name.
+func (f *File) AddNamed(name string, req, response proto.Message) {
+	f.append(conformance.Case{Name: name, Request: f.json(req), Response: f.json(conformance.Comparable(response))})
+}
+
+// RefuseNamed adds a request that is invalid in a field, with a name.
+func (f *File) RefuseNamed(name string, req proto.Message, field string) {
+	f.append(conformance.Case{Name: name, Request: f.json(req), Error: invalid(field)})
 }
 
 // Refuse adds a request that is invalid in a field. It leaves out what JSON cannot say,
@@ -46,7 +51,11 @@ func (f *File) Refuse(req proto.Message, field string, refuses func(proto.Messag
 	if !refuses(read) {
 		return
 	}
-	f.append(conformance.Case{Request: request, Error: &conformance.Error{Code: "INVALID_ARGUMENT", Reason: "INVALID_REQUEST", Field: field}})
+	f.append(conformance.Case{Request: request, Error: invalid(field)})
+}
+
+func invalid(field string) *conformance.Error {
+	return &conformance.Error{Code: "INVALID_ARGUMENT", Reason: "INVALID_REQUEST", Field: field}
 }
 
 func (f *File) json(m proto.Message) json.RawMessage {

@@ -9,22 +9,30 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"jobpolicy.dev/proto/conformance"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
 
-// maxLineBytes bounds one case.
-const maxLineBytes = 1 << 20
+const (
+	// maxLineBytes bounds one case.
+	maxLineBytes = 1 << 20
+	// contract is the version that is checked.
+	contract = "jobpolicy.v1"
+)
 
 // A result is what became of one case.
 type result struct {
@@ -35,13 +43,12 @@ type result struct {
 
 // check puts every case to the engine. It fails when the engine cannot be reached, and
 // not when an answer is wrong.
-func check(ctx context.Context, engine jobpolicyv1grpc.PolicyServiceClient, timeout time.Duration) ([]result, error) {
-	first, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	if _, err := engine.GetServerInfo(first, &jobpolicyv1.GetServerInfoRequest{}); err != nil {
+func check(ctx context.Context, engine grpc.ClientConnInterface, timeout time.Duration) ([]result, error) {
+	first, err := serverInfo(ctx, engine, timeout)
+	if err != nil {
 		return nil, fmt.Errorf("GetServerInfo: %w", err)
 	}
-	var results []result
+	results := []result{first}
 	files, err := fs.Glob(conformance.Files, "*/*.jsonl")
 	if err != nil {
 		return nil, err
@@ -52,40 +59,77 @@ func check(ctx context.Context, engine jobpolicyv1grpc.PolicyServiceClient, time
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		suite := strings.TrimSuffix(file, path.Ext(file))
-		for i, c := range cases {
-			begun := time.Now()
-			err := c.ask(ctx, engine, timeout)
-			r := result{suite: suite, name: fmt.Sprintf("line %d", i+1), took: time.Since(begun)}
-			if err != nil {
-				r.problem = err.Error()
-			}
-			results = append(results, r)
+		for _, c := range cases {
+			results = append(results, timed(suite, c.name, func() error { return c.ask(ctx, engine, timeout) }))
+		}
+		if batch := batchOf(cases[0].method); batch != nil {
+			results = append(results, timed(suite, "all at once with "+batch.name, func() error { return batch.ask(ctx, engine, cases, timeout) }))
 		}
 	}
 	return results, nil
 }
 
+func timed(suite, name string, ask func() error) result {
+	begun := time.Now()
+	r := result{suite: suite, name: name}
+	if err := ask(); err != nil {
+		r.problem = err.Error()
+	}
+	r.took = time.Since(begun)
+	return r
+}
+
+func serverInfo(ctx context.Context, engine grpc.ClientConnInterface, timeout time.Duration) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	info, err := jobpolicyv1grpc.NewPolicyServiceClient(engine).GetServerInfo(ctx, &jobpolicyv1.GetServerInfoRequest{})
+	return timed("get_server_info", "serves "+contract, func() error {
+		if !slices.Contains(info.GetContractVersions(), contract) {
+			return fmt.Errorf("contract_versions are %q, want %q among them", info.GetContractVersions(), contract)
+		}
+		return nil
+	}), err
+}
+
 // A question is a case that is ready to be asked.
 type question struct {
+	name     string
+	method   string
 	request  proto.Message
-	response proto.Message // Nil if the request is to be refused.
+	response proto.Message // Not read if the request is to be refused.
 	refusal  *conformance.Error
 }
 
 // newQuestion is a question of a folder's method, with nothing in it yet.
-func newQuestion(folder string) question {
-	if folder == "decide_cron_job" {
-		return question{request: &jobpolicyv1.DecideCronJobRequest{}, response: &jobpolicyv1.DecideCronJobResponse{}}
+func newQuestion(folder string) (question, error) {
+	methods := jobpolicyv1grpc.File_jobpolicy_v1_policy_service_proto.Services().ByName("PolicyService").Methods()
+	name := strings.ReplaceAll(folder, "_", "")
+	for i := range methods.Len() {
+		m := methods.Get(i)
+		if !strings.EqualFold(string(m.Name()), name) {
+			continue
+		}
+		request, err := newMessage(m.Input())
+		if err != nil {
+			return question{}, err
+		}
+		response, err := newMessage(m.Output())
+		return question{method: string(m.Name()), request: request, response: response}, err
 	}
-	return question{request: &jobpolicyv1.DecideJobRequest{}, response: &jobpolicyv1.DecideJobResponse{}}
+	return question{}, fmt.Errorf("the contract has no method %s", folder)
+}
+
+func newMessage(d protoreflect.MessageDescriptor) (proto.Message, error) {
+	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
+	if err != nil {
+		return nil, err
+	}
+	return t.New().Interface(), nil
 }
 
 // put asks once.
-func (q question) put(ctx context.Context, engine jobpolicyv1grpc.PolicyServiceClient) (proto.Message, error) {
-	if cron, ok := q.request.(*jobpolicyv1.DecideCronJobRequest); ok {
-		return engine.DecideCronJob(ctx, cron)
-	}
-	return engine.DecideJob(ctx, q.request.(*jobpolicyv1.DecideJobRequest))
+func put(ctx context.Context, engine grpc.ClientConnInterface, method string, request, response proto.Message) error {
+	return engine.Invoke(ctx, "/"+jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName+"/"+method, request, response)
 }
 
 func readCases(file string) ([]question, error) {
@@ -101,7 +145,14 @@ func readCases(file string) ([]question, error) {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			return nil, err
 		}
-		q := newQuestion(path.Dir(file))
+		q, err := newQuestion(path.Dir(file))
+		if err != nil {
+			return nil, err
+		}
+		q.name = fmt.Sprintf("line %d", len(cases)+1)
+		if c.Name != "" {
+			q.name += ": " + c.Name
+		}
 		if err := protojson.Unmarshal(c.Request, q.request); err != nil {
 			return nil, err
 		}
@@ -112,28 +163,36 @@ func readCases(file string) ([]question, error) {
 		}
 		cases = append(cases, q)
 	}
-	return cases, lines.Err()
+	if err := lines.Err(); err != nil || len(cases) == 0 {
+		return nil, errors.Join(errors.New("no cases"), err)
+	}
+	return cases, nil
 }
 
 // ask asks twice, because the same request always gets the same answer (I7), and says
 // what is wrong with the answer.
-func (q question) ask(ctx context.Context, engine jobpolicyv1grpc.PolicyServiceClient, timeout time.Duration) error {
+func (q question) ask(ctx context.Context, engine grpc.ClientConnInterface, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
-	got, err := q.put(ctx, engine)
+	got, again := q.response.ProtoReflect().New().Interface(), q.response.ProtoReflect().New().Interface()
+	if err := put(ctx, engine, q.method, q.request, got); err != nil || q.refusal != nil {
+		return q.compare(got, err)
+	}
+	if err := put(ctx, engine, q.method, q.request, again); err != nil || !proto.Equal(got, again) {
+		return fmt.Errorf("the same request got another answer the second time: %w", err)
+	}
+	return q.compare(got, nil)
+}
+
+// compare compares what a request got with what it must get.
+func (q question) compare(got proto.Message, err error) error {
 	if q.refusal != nil {
 		return q.checkRefusal(err)
 	}
 	if err != nil {
 		return fmt.Errorf("got the error %w, want an answer", err)
 	}
-	again, err := q.put(ctx, engine)
-	if err != nil || !proto.Equal(got, again) {
-		return fmt.Errorf("the same request got another answer the second time: %w", err)
-	}
-	m := got.ProtoReflect()
-	m.Clear(m.Descriptor().Fields().ByName("explanation"))
-	if !proto.Equal(got, q.response) {
+	if got = conformance.Comparable(got); !proto.Equal(got, q.response) {
 		return fmt.Errorf("request: %s\ngot:     %s\nwant:    %s", text(q.request), text(got), text(q.response))
 	}
 	return nil

@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 
-	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/program"
 	"jobpolicy.dev/services/internal/tlsfiles"
@@ -140,7 +139,7 @@ func (o *options) engine(ctx context.Context, stdout io.Writer) (passed bool, er
 		return false, fmt.Errorf("--address: %w", err)
 	}
 	defer conn.Close()
-	results, err := check(ctx, jobpolicyv1grpc.NewPolicyServiceClient(conn), o.timeout)
+	results, err := check(ctx, conn, o.timeout)
 	if err != nil {
 		return false, err
 	}

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/program"
 	"jobpolicy.dev/services/internal/testengine"
@@ -88,22 +87,6 @@ func TestWrongEnginesFail(t *testing.T) {
 				t.Error("the JUnit file has no failure")
 			}
 		})
-	}
-}
-
-// The cases of CronJobs are asked, too.
-func TestAnEngineThatIsWrongAboutCronJobsFails(t *testing.T) {
-	e := testengine.Start(t, testengine.Config{DecideCron: func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-		resp, err := cronjob.Decide(req)
-		if err == nil {
-			resp.RequeueTime = nil
-		}
-		return resp, err
-	}})
-	var out bytes.Buffer
-	code := run(t.Context(), []string{"engine", "--address", e.Address, "--engine-insecure"}, &out, &out)
-	if code != program.ExitFailed || !strings.Contains(out.String(), "decide_cron_job/calendar_hourly, line") || strings.Contains(out.String(), "decide_job/retry_delay, line") {
-		t.Errorf("exit status %d:\n%s", code, out.String())
 	}
 }
 

@@ -1,0 +1,36 @@
+package jobstatus_test
+
+import (
+	"flag"
+	"maps"
+	"slices"
+	"testing"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/jobstatus"
+	"jobpolicy.dev/proto/conformance/casefile"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+var writeCases = flag.Bool("conformance.write", false, "write the cases of proto/conformance")
+
+// The cases of the newest API server, of the oldest and of one between, for other
+// engines.
+func TestConformanceCases(t *testing.T) {
+	var file casefile.File
+	cases := ruleCases()
+	for _, minor := range []int32{jobstatus.OldestMinor, 31, jobstatus.NewestMinor} {
+		for _, name := range slices.Sorted(maps.Keys(cases)) {
+			tr := cases[name].transition()
+			req := &jobpolicyv1.CheckJobStatusRequest{Spec: tr.Spec, Before: tr.Before, After: tr.After, KubernetesMinor: minor}
+			resp, err := engine.CheckJobStatus(req)
+			if err != nil {
+				continue // The RPC wants more of a request than the rules do.
+			}
+			file.AddNamed(name, req, resp)
+		}
+	}
+	if err := file.Check("../../proto/conformance/check_job_status/rules.jsonl", *writeCases); err != nil {
+		t.Error(err)
+	}
+}

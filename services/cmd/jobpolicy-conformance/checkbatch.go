@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	statusv1 "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// A batch is a method that answers many requests of another method. All of them have
+// the requests in one field, and the results in another.
+type batch struct{ name string }
+
+// batchOf is the batch of a method, nil if there is none.
+func batchOf(method string) *batch {
+	name, found := map[string]string{
+		"DecideJob": "DecideJobs", "DecideCronJob": "DecideCronJobs", "CheckJobStatus": "CheckJobStatuses",
+	}[method]
+	if !found {
+		return nil
+	}
+	return &batch{name: name}
+}
+
+// ask asks all cases at once. Each must get what it gets by itself, in their order.
+func (b *batch) ask(ctx context.Context, engine grpc.ClientConnInterface, cases []question, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	q, err := newQuestion(b.name)
+	if err != nil {
+		return err
+	}
+	request := q.request.ProtoReflect()
+	requests := request.Mutable(request.Descriptor().Fields().ByName("requests")).List()
+	for _, c := range cases {
+		requests.Append(protoreflect.ValueOfMessage(c.request.ProtoReflect()))
+	}
+	if err := put(ctx, engine, b.name, q.request, q.response); err != nil {
+		return fmt.Errorf("got the error %w, want an answer for each item", err)
+	}
+	response := q.response.ProtoReflect()
+	results := response.Get(response.Descriptor().Fields().ByName("results")).List()
+	if results.Len() != len(cases) {
+		return fmt.Errorf("got %d results, want %d", results.Len(), len(cases))
+	}
+	var problems []error
+	for i, c := range cases {
+		if err := c.compare(item(results.Get(i).Message())); err != nil {
+			problems = append(problems, fmt.Errorf("results[%d]: %w", i, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// item is the answer or the error of one result; both are nil if it has neither.
+func item(result protoreflect.Message) (answer proto.Message, err error) {
+	field := result.WhichOneof(result.Descriptor().Oneofs().ByName("result"))
+	if field == nil {
+		return nil, errors.New("no result")
+	}
+	m := result.Get(field).Message().Interface()
+	if s, ok := m.(*statusv1.Status); ok {
+		return nil, status.ErrorProto(s)
+	}
+	return m, nil
+}
