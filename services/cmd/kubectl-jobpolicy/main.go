@@ -8,12 +8,13 @@ import (
 	"os/signal"
 	"syscall"
 
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/plugin"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	code := plugin.Run(ctx, os.Args[1:], plugin.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	code := plugin.Run(ctx, os.Args[1:], cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	stop()
 	os.Exit(code)
 }

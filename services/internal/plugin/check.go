@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/manifest"
 )
@@ -28,20 +30,20 @@ const checkExample = `  kubectl jobpolicy check -f job.yaml
   kubectl jobpolicy check -f deploy/ -o sarif > findings.sarif`
 
 type checkCommand struct {
-	IO
+	cli.IO
 	files  []string
 	failOn string
 	quiet  bool
-	output *output
+	output *cli.Output
 }
 
 // severities from the mildest to the worst.
 var severities = []string{string(jobcheck.Note), string(jobcheck.Warning), string(jobcheck.Error)}
 
-func newCheck(streams IO) *cobra.Command {
+func newCheck(streams cli.IO) *cobra.Command {
 	c := &checkCommand{IO: streams}
 	cmd := &cobra.Command{
-		Use: "check -f FILE", Short: "What is wrong with a Job or CronJob before it runs", Long: checkLong, Example: checkExample, Args: fileOnly,
+		Use: "check -f FILE", Short: "What is wrong with a Job or CronJob before it runs", Long: checkLong, Example: checkExample, Args: cli.FileOnly,
 		RunE: func(*cobra.Command, []string) error { return c.run() },
 	}
 	fs := cmd.Flags()
@@ -49,17 +51,17 @@ func newCheck(streams IO) *cobra.Command {
 	fs.StringArrayVarP(&c.files, "filename", "f", nil, "A `file` or folder with YAML or JSON; - is standard input. May be repeated.")
 	fs.StringVar(&c.failOn, "fail-on", string(jobcheck.Error), "The mildest `severity` with which the exit code is 1: error, warning or note.")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "Leave notes out.")
-	c.output = addOutput(cmd, "sarif")
+	c.output = cli.AddOutput(cmd, "sarif")
 	return cmd
 }
 
 func (c *checkCommand) run() error {
 	if len(c.files) == 0 {
-		return usagef("--filename: is required: a file or folder; - is standard input")
+		return cli.Usagef("--filename: is required: a file or folder; - is standard input")
 	}
 	threshold := slices.Index(severities, c.failOn)
 	if threshold < 0 {
-		return usagef("--fail-on: expected error, warning or note, got %q", c.failOn)
+		return cli.Usagef("--fail-on: expected error, warning or note, got %q", c.failOn)
 	}
 	findings := []jobcheck.Finding{}
 	objects := 0
@@ -76,7 +78,7 @@ func (c *checkCommand) run() error {
 	}
 	for _, f := range findings {
 		if slices.Index(severities, string(f.Severity)) >= threshold {
-			return noError{ExitNo}
+			return cli.ErrNo
 		}
 	}
 	return nil
@@ -125,18 +127,18 @@ func manifestsIn(folder string) ([]string, error) {
 }
 
 func (c *checkCommand) print(findings []jobcheck.Finding, objects int) error {
-	if c.output.format == "sarif" {
-		o := output{format: "json"}
-		_, err := o.machine(c.Out, sarifLog(findings))
+	if c.output.Format == "sarif" {
+		o := cli.Output{Format: "json"}
+		_, err := o.Machine(c.Out, sarifLog(findings))
 		return err
 	}
-	if done, err := c.output.machine(c.Out, map[string]any{"findings": findings}); done {
+	if done, err := c.output.Machine(c.Out, map[string]any{"findings": findings}); done {
 		return err
 	}
 	counts := map[jobcheck.Severity]int{}
 	for _, f := range findings {
 		counts[f.Severity]++
-		fmt.Fprintf(c.Out, "%s:%d: %s: %s: %s [%s]\n", f.File, f.Line, paintSeverity(c.Out, f.Severity), orDefault(f.Path, "object"), f.Text, f.Check)
+		fmt.Fprintf(c.Out, "%s:%d: %s: %s: %s [%s]\n", f.File, f.Line, paintSeverity(c.Out, f.Severity), cmp.Or(f.Path, "object"), f.Text, f.Check)
 	}
 	_, err := fmt.Fprintf(c.Out, "Jobs and CronJobs: %d; errors: %d, warnings: %d, notes: %d\n", objects,
 		counts[jobcheck.Error], counts[jobcheck.Warning], counts[jobcheck.Note])
@@ -146,9 +148,9 @@ func (c *checkCommand) print(findings []jobcheck.Finding, objects int) error {
 func paintSeverity(w io.Writer, s jobcheck.Severity) string {
 	switch s {
 	case jobcheck.Error:
-		return paint(w, bad, string(s))
+		return cli.Paint(w, cli.Bad, string(s))
 	case jobcheck.Warning:
-		return paint(w, notice, string(s))
+		return cli.Paint(w, cli.Notice, string(s))
 	}
 	return string(s)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"jobpolicy.dev/services/internal/cli"
 )
 
 const decisionsLong = `Lists the last decision on each Job that an executor of the cluster manages: when, by which
@@ -31,7 +33,7 @@ const decisionsEvery = time.Second
 
 type decisionsCommand struct {
 	executorPod
-	output *output
+	output *cli.Output
 	watch  bool
 	url    string
 	only   func() string // a namespace; empty: all
@@ -49,7 +51,7 @@ type decision struct {
 	Waiting   bool      `json:"waiting"`
 }
 
-func newDecisions(streams IO) *cobra.Command {
+func newDecisions(streams cli.IO) *cobra.Command {
 	c := &decisionsCommand{executorPod: executorPod{IO: streams}, told: map[string]time.Time{}}
 	cmd := &cobra.Command{
 		Use: "decisions", Short: "The executor's last decision on each Job; with -w, live", Long: decisionsLong, Example: decisionsExample,
@@ -59,7 +61,7 @@ func newDecisions(streams IO) *cobra.Command {
 	fs.SortFlags = false
 	fs.BoolVarP(&c.watch, "watch", "w", false, "Print each new decision, until Ctrl-C.")
 	fs.StringVar(&c.url, "url", "", "The `address` of an executor's HTTP port, in the place of a port-forward.")
-	c.output = addOutput(cmd)
+	c.output = cli.AddOutput(cmd)
 	c.addFlags(cmd)
 	c.only = func() string { return fs.Lookup("namespace").Value.String() }
 	return cmd
@@ -67,7 +69,7 @@ func newDecisions(streams IO) *cobra.Command {
 
 func (c *decisionsCommand) run(ctx context.Context, args []string) error {
 	if len(args) > 0 {
-		return usagef("expected no argument, got %q", args[0])
+		return cli.Usagef("expected no argument, got %q", args[0])
 	}
 	if c.url != "" {
 		return c.follow(ctx, c.url)
@@ -122,26 +124,26 @@ func (c *decisionsCommand) tell(ctx context.Context, url string) error {
 
 // print prints a decision as a line, or as a YAML document.
 func (c *decisionsCommand) print(d decision) error {
-	switch c.output.format {
+	switch c.output.Format {
 	case "json":
 		return json.NewEncoder(c.Out).Encode(d)
 	case "yaml":
 		fmt.Fprintln(c.Out, "---")
-		_, err := c.output.machine(c.Out, d)
+		_, err := c.output.Machine(c.Out, d)
 		return err
 	}
 	rule := ""
 	if d.Rule != "" {
 		rule = " [" + d.Rule + "]"
 	}
-	_, err := fmt.Fprintf(c.Out, "%s  %s  %s%s\n", d.Time.UTC().Format("15:04:05.000"), paint(c.Out, strong, d.Namespace+"/"+d.Name), d.Reason, rule)
+	_, err := fmt.Fprintf(c.Out, "%s  %s  %s%s\n", d.Time.UTC().Format("15:04:05.000"), cli.Paint(c.Out, cli.Strong, d.Namespace+"/"+d.Name), d.Reason, rule)
 	return err
 }
 
 func readDecisions(ctx context.Context, url string) ([]decision, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.UsageError{Err: err}
 	}
 	req.Close = true // kubectl complains of a forwarded connection that is left open
 	resp, err := http.DefaultClient.Do(req)

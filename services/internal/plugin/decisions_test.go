@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/plugin"
 )
 
@@ -39,17 +40,17 @@ func TestDecisions(t *testing.T) {
 		wantCode int
 		want     string
 	}{
-		"the last ones, by time": {nil, plugin.ExitOK, two + one},
-		"of one namespace":       {[]string{"-n", "b"}, plugin.ExitOK, two},
+		"the last ones, by time": {nil, cli.ExitOK, two + one},
+		"of one namespace":       {[]string{"-n", "b"}, cli.ExitOK, two},
 		// The watch ends when the executor answers no more.
-		"each once, as it comes": {[]string{"-w"}, plugin.ExitFailed, two + one + end},
-		"an argument":            {[]string{"job/a"}, plugin.ExitUsage, ""},
+		"each once, as it comes": {[]string{"-w"}, cli.ExitFailed, two + one + end},
+		"an argument":            {[]string{"job/a"}, cli.ExitUsage, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out, errors bytes.Buffer
 			args := append([]string{"decisions", "--url", decisionsOf(t, firstDecisions, secondDecisions)}, tc.args...)
-			code := plugin.Run(t.Context(), args, plugin.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
+			code := plugin.Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
 			if code != tc.wantCode || out.String() != tc.want {
 				t.Errorf("exit code %d, output\n%s%swant %d and\n%s", code, &out, &errors, tc.wantCode, tc.want)
 			}

@@ -14,6 +14,7 @@ import (
 	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/explain"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
@@ -33,13 +34,13 @@ func (f *engineFlags) addFlags(fs *pflag.FlagSet) {
 
 func (f *engineFlags) validate() error {
 	if f.target == "" && f.tls.IsSet() {
-		return usagef("--engine is required with --engine-ca-file, --engine-cert-file, --engine-key-file, --engine-server-name and --engine-insecure")
+		return cli.Usagef("--engine is required with --engine-ca-file, --engine-cert-file, --engine-key-file, --engine-server-name and --engine-insecure")
 	}
 	if f.timeout <= 0 {
-		return usagef("--engine-timeout must be above 0s, is %s", f.timeout)
+		return cli.Usagef("--engine-timeout must be above 0s, is %s", f.timeout)
 	}
 	if err := f.tls.Validate(); err != nil {
-		return usageError{err}
+		return cli.UsageError{Err: err}
 	}
 	return nil
 }

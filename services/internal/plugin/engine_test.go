@@ -16,6 +16,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/testengine"
 	"jobpolicy.dev/services/internal/testenv"
 	"jobpolicy.dev/services/internal/tlsfiles"
@@ -83,21 +84,21 @@ func TestExplainAsksAnotherEngine(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"a Job":                 {"job/once", append([]string{"--engine", remote.Address}, tls...), ExitOK, "the other engine was asked"},
-		"a CronJob":             {"cronjob/backup", append([]string{"--engine", remote.Address}, tls...), ExitOK, "CronJob ns/backup  Late"},
-		"the engine built in":   {"cj/backup", nil, ExitOK, "CronJob ns/backup  Late"},
-		"no certificate":        {"job/once", []string{"--engine", remote.Address, "--engine-ca-file", ca.File, "--engine-timeout", "1s"}, ExitFailed, "error: engine " + remote.Address + ": "},
-		"an engine that is off": {"cronjob/backup", away, ExitFailed, "engine 127.0.0.1:1: Unavailable"},
-		"no address":            {"job/once", tls, ExitUsage, "--engine is required with --engine-ca-file"},
-		"no key":                {"job/once", []string{"--engine", "x:1", "--engine-cert-file", client.CertFile}, ExitUsage, "--engine-cert-file needs --engine-key-file"},
-		"no such file":          {"job/once", []string{"--engine", "x:1", "--engine-ca-file", filepath.Join(t.TempDir(), "ca")}, ExitFailed, "--engine-ca-file"},
-		"no time":               {"job/once", []string{"--engine", "x:1", "--engine-timeout", "0s"}, ExitUsage, "--engine-timeout must be above 0s, is 0s"},
+		"a Job":                 {"job/once", append([]string{"--engine", remote.Address}, tls...), cli.ExitOK, "the other engine was asked"},
+		"a CronJob":             {"cronjob/backup", append([]string{"--engine", remote.Address}, tls...), cli.ExitOK, "CronJob ns/backup  Late"},
+		"the engine built in":   {"cj/backup", nil, cli.ExitOK, "CronJob ns/backup  Late"},
+		"no certificate":        {"job/once", []string{"--engine", remote.Address, "--engine-ca-file", ca.File, "--engine-timeout", "1s"}, cli.ExitFailed, "error: engine " + remote.Address + ": "},
+		"an engine that is off": {"cronjob/backup", away, cli.ExitFailed, "engine 127.0.0.1:1: Unavailable"},
+		"no address":            {"job/once", tls, cli.ExitUsage, "--engine is required with --engine-ca-file"},
+		"no key":                {"job/once", []string{"--engine", "x:1", "--engine-cert-file", client.CertFile}, cli.ExitUsage, "--engine-cert-file needs --engine-key-file"},
+		"no such file":          {"job/once", []string{"--engine", "x:1", "--engine-ca-file", filepath.Join(t.TempDir(), "ca")}, cli.ExitFailed, "--engine-ca-file"},
+		"no time":               {"job/once", []string{"--engine", "x:1", "--engine-timeout", "0s"}, cli.ExitUsage, "--engine-timeout must be above 0s, is 0s"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			args := append([]string{"explain", tc.object, "--server", api, "-n", "ns", "-o", "wide"}, tc.flags...)
-			code := Run(t.Context(), args, IO{In: strings.NewReader(""), Out: &out, Err: &out})
+			code := Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out})
 			if code != tc.code || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("%s: exit code %d, want %d with %q:\n%s", fmt.Sprint(args), code, tc.code, tc.want, out.String())
 			}

@@ -15,13 +15,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 )
 
 // An executorPod is the pod of an executor in the cluster, whose HTTP port kubectl
 // forwards to this machine.
 type executorPod struct {
-	IO
+	cli.IO
 	cluster   cluster.Flags
 	namespace string
 	lease     string
@@ -54,7 +55,7 @@ func (e *executorPod) addFlags(cmd *cobra.Command) {
 func (e *executorPod) forward(ctx context.Context, port int, ready func(base string)) error {
 	for flag, port := range map[string]int{"--pod-port": e.podPort, "--port": port} {
 		if port < 0 || port > 65535 {
-			return usagef("%s must be a port, up to 65535, is %d", flag, port)
+			return cli.Usagef("%s must be a port, up to 65535, is %d", flag, port)
 		}
 	}
 	if e.pod == "" {

@@ -16,6 +16,7 @@ import (
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
 )
@@ -37,14 +38,14 @@ const explainExample = `  kubectl jobpolicy explain job/backup
 const maxEventPods = 5
 
 type explainCommand struct {
-	IO
+	cli.IO
 	cluster cluster.Flags
-	output  *output
+	output  *cli.Output
 	engine  engineFlags
 	zone    string
 }
 
-func newExplain(streams IO) *cobra.Command {
+func newExplain(streams cli.IO) *cobra.Command {
 	c := &explainCommand{IO: streams}
 	cmd := &cobra.Command{
 		Use: "explain job/NAME | cronjob/NAME", Short: "Why a Job or CronJob is where it is, and what comes next", Long: explainLong, Example: explainExample,
@@ -52,7 +53,7 @@ func newExplain(streams IO) *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&c.zone, "zone", "", "The `zone` in which the controller reads schedules that have none, such as Europe/Berlin. Default: UTC.")
-	c.output = addOutput(cmd, "wide")
+	c.output = cli.AddOutput(cmd, "wide")
 	c.engine.addFlags(cmd.Flags())
 	c.cluster.AddFlags(cmd.Flags(), true)
 	return cmd
@@ -87,13 +88,13 @@ func (c *explainCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return jobcheck.InManifest(err)
 	}
-	if done, err := c.output.machine(c.Out, report); done {
+	if done, err := c.output.Machine(c.Out, report); done {
 		return err
 	}
-	return printExplanation(c.Out, report, c.output.format == "wide", facts.Now)
+	return printExplanation(c.Out, report, c.output.Format == "wide", facts.Now)
 }
 
-var errOneJob = usageError{errors.New("expected one job/NAME")}
+var errOneJob = cli.UsageError{Err: errors.New("expected one job/NAME")}
 
 // jobArgument takes job/NAME, jobs/NAME, or NAME alone.
 func jobArgument(args []string) (string, error) {
@@ -104,7 +105,7 @@ func jobArgument(args []string) (string, error) {
 		return name, nil
 	}
 	if args[0] == "" || strings.Contains(args[0], "/") {
-		return "", usagef("%q: expected job/NAME", args[0])
+		return "", cli.Usagef("%q: expected job/NAME", args[0])
 	}
 	return args[0], nil
 }
@@ -143,7 +144,7 @@ func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explai
 }
 
 func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) error {
-	fmt.Fprintf(w, "%s  %s\n%s\n", paint(w, strong, "Job "+r.Namespace+"/"+r.Name), paint(w, stateStyle(r.State), string(r.State)), r.Headline)
+	fmt.Fprintf(w, "%s  %s\n%s\n", cli.Paint(w, cli.Strong, "Job "+r.Namespace+"/"+r.Name), cli.Paint(w, stateStyle(r.State), string(r.State)), r.Headline)
 	section(w, "Waits for", waitLines(r.Waits, now))
 	section(w, "What comes next by itself", nextLines(r.Next, now))
 	section(w, "What would change it", r.Change)
@@ -153,7 +154,7 @@ func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) 
 	if r.Retries != "" {
 		rows = append(rows, []string{"retries", r.Retries})
 	}
-	if err := table(w, rows); err != nil {
+	if err := cli.Table(w, rows); err != nil {
 		return err
 	}
 	section(w, "Pods that need attention", podLines(r.Pods))
@@ -175,26 +176,26 @@ func printRules(w io.Writer, rules []explain.Rule) error {
 		}
 		rows = append(rows, []string{"  " + rule.Name, mark, rule.Answer})
 	}
-	return table(w, rows)
+	return cli.Table(w, rows)
 }
 
-func stateStyle(s explain.State) style {
+func stateStyle(s explain.State) cli.Style {
 	switch {
 	case s == explain.Complete || s == explain.Running || s == explain.Scheduled || s == explain.Completing:
-		return good
+		return cli.Good
 	case slices.Contains([]explain.State{
 		explain.Failed, explain.Failing, explain.Blocked, explain.Stuck, explain.Unmanaged, explain.Invalid, explain.Missed, explain.Late,
 	}, s):
-		return bad
+		return cli.Bad
 	}
-	return notice
+	return cli.Notice
 }
 
 func section(w io.Writer, title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", paint(w, strong, title))
+	fmt.Fprintf(w, "\n%s\n", cli.Paint(w, cli.Strong, title))
 	for _, line := range lines {
 		fmt.Fprintf(w, "  - %s\n", strings.ReplaceAll(line, "\n", "\n    "))
 	}

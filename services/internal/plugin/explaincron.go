@@ -8,6 +8,7 @@ import (
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/services/explain"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/cronruns"
 	"jobpolicy.dev/services/internal/jobcheck"
@@ -34,10 +35,10 @@ func (c *explainCommand) cronJob(ctx context.Context, reader *cluster.Reader, na
 	if err != nil {
 		return jobcheck.InManifest(err)
 	}
-	if done, err := c.output.machine(c.Out, report); done {
+	if done, err := c.output.Machine(c.Out, report); done {
 		return err
 	}
-	return printCronJob(c.Out, report, c.output.format == "wide", facts.Now)
+	return printCronJob(c.Out, report, c.output.Format == "wide", facts.Now)
 }
 
 // readCronFacts reads what explain needs. The CronJob comes first: an active Job that
@@ -59,11 +60,11 @@ func readCronFacts(ctx context.Context, reader *cluster.Reader, name string) (ex
 }
 
 func printCronJob(w io.Writer, r *explain.CronReport, wide bool, now time.Time) error {
-	fmt.Fprintf(w, "%s  %s\n%s\n", paint(w, strong, "CronJob "+r.Namespace+"/"+r.Name), paint(w, stateStyle(r.State), string(r.State)), r.Headline)
+	fmt.Fprintf(w, "%s  %s\n%s\n", cli.Paint(w, cli.Strong, "CronJob "+r.Namespace+"/"+r.Name), cli.Paint(w, stateStyle(r.State), string(r.State)), r.Headline)
 	section(w, "Waits for", waitLines(r.Waits, now))
 	section(w, "What would change it", r.Change)
 	if len(r.Next) > 0 {
-		fmt.Fprintf(w, "\n%s\n", paint(w, strong, nextTitle(r.State)))
+		fmt.Fprintf(w, "\n%s\n", cli.Paint(w, cli.Strong, nextTitle(r.State)))
 		printTimes(w, r.Next, now)
 	}
 	section(w, "Not started", skippedLines(r))
@@ -74,7 +75,7 @@ func printCronJob(w io.Writer, r *explain.CronReport, wide bool, now time.Time) 
 	for _, s := range r.Settings {
 		rows = append(rows, []string{s.Name, s.Value, s.Meaning})
 	}
-	if err := table(w, rows); err != nil {
+	if err := cli.Table(w, rows); err != nil {
 		return err
 	}
 	section(w, "Warnings", r.Warnings)
@@ -98,12 +99,12 @@ func nextTitle(s explain.State) string {
 func printTimes(w io.Writer, times []cronruns.Time, now time.Time) {
 	for _, t := range times {
 		if t.Change != "" {
-			fmt.Fprintln(w, paint(w, notice, "    -- "+t.Change))
+			fmt.Fprintln(w, cli.Paint(w, cli.Notice, "    -- "+t.Change))
 			continue
 		}
 		line := t.At.Format("Mon 2006-01-02 15:04:05 MST") + "  in " + simulate.Clock(t.At.Sub(now).Truncate(time.Second))
 		if t.Note != "" {
-			line += "  " + paint(w, notice, t.Note)
+			line += "  " + cli.Paint(w, cli.Notice, t.Note)
 		}
 		fmt.Fprintln(w, line)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/plugin"
 )
 
@@ -21,8 +22,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the commands print into te
 func run(t *testing.T, args []string) string {
 	t.Helper()
 	var out bytes.Buffer
-	code := plugin.Run(t.Context(), args, plugin.IO{In: strings.NewReader(""), Out: &out, Err: &out})
-	if code != plugin.ExitOK {
+	code := plugin.Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out})
+	if code != cli.ExitOK {
 		fmt.Fprintf(&out, "(exit code %d)\n", code)
 	}
 	return out.String()

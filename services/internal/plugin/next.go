@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/cronruns"
 	"jobpolicy.dev/services/internal/manifest"
@@ -32,9 +34,9 @@ const nextExample = `  kubectl jobpolicy next "30 2 * * *" --zone Europe/Berlin 
 const maxNext = 10_000
 
 type nextCommand struct {
-	IO
+	cli.IO
 	cluster  cluster.Flags
-	output   *output
+	output   *cli.Output
 	file     string
 	n        int
 	zone     string
@@ -43,7 +45,7 @@ type nextCommand struct {
 	now      func() time.Time
 }
 
-func newNext(streams IO) *cobra.Command {
+func newNext(streams cli.IO) *cobra.Command {
 	c := &nextCommand{IO: streams, now: time.Now}
 	cmd := &cobra.Command{
 		Use: `next cronjob/NAME | -f FILE | "SCHEDULE"`, Short: "When the next runs of a CronJob come", Long: nextLong, Example: nextExample,
@@ -54,9 +56,9 @@ func newNext(streams IO) *cobra.Command {
 	fs.StringVarP(&c.file, "filename", "f", "", "A file with a CronJob, in YAML or JSON; - is standard input.")
 	fs.IntVarP(&c.n, "number", "n", 10, "How many runs to list.")
 	fs.StringVar(&c.zone, "zone", "", "The `zone` of a schedule that has none, such as Europe/Berlin. Default: UTC.")
-	fs.Var(value[time.Time]{&c.from, parseTime}, "from", "List runs after this `time`, such as 2026-03-28T00:00:00Z. Default: now.")
+	fs.Var(cli.Value(&c.from, parseTime), "from", "List runs after this `time`, such as 2026-03-28T00:00:00Z. Default: now.")
 	fs.BoolVar(&c.calendar, "calendar", false, "Show the months of these runs as a calendar, with the number of runs of each day.")
-	c.output = addOutput(cmd)
+	c.output = cli.AddOutput(cmd)
 	c.cluster.AddFlags(fs, false)
 	_ = cmd.RegisterFlagCompletionFunc("zone", cobra.FixedCompletions(zone.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -73,17 +75,17 @@ func parseTime(text string) (time.Time, error) {
 
 func (c *nextCommand) run(ctx context.Context, args []string) error {
 	if c.n < 1 || c.n > maxNext {
-		return usagef("--number: expected a number from 1 to %d, got %d", maxNext, c.n)
+		return cli.Usagef("--number: expected a number from 1 to %d, got %d", maxNext, c.n)
 	}
 	if (len(args) == 1) == (c.file != "") || len(args) > 1 {
-		return usagef("expected one of cronjob/NAME, -f FILE, or a schedule in quotes, such as \"30 2 * * *\"")
+		return cli.Usagef("expected one of cronjob/NAME, -f FILE, or a schedule in quotes, such as \"30 2 * * *\"")
 	}
 	crons, err := c.crons(ctx, args)
 	if err != nil {
 		return err
 	}
 	for i, cron := range crons {
-		c.output.separate(c.Out, i)
+		c.output.Separate(c.Out, i)
 		if err := c.show(cron); err != nil {
 			return err
 		}
@@ -158,11 +160,11 @@ func (c *nextCommand) show(cron *batchv1.CronJob) error {
 		from = c.now()
 	}
 	report := nextReport{
-		CronJob: cron.Name, Schedule: plan.Schedule, Zone: orDefault(plan.Zone, "UTC"), From: from.UTC().Truncate(time.Second),
+		CronJob: cron.Name, Schedule: plan.Schedule, Zone: cmp.Or(plan.Zone, "UTC"), From: from.UTC().Truncate(time.Second),
 		Suspend: cron.Spec.Suspend != nil && *cron.Spec.Suspend, Missed: cronruns.MissedOf(cron, reader, from),
 	}
 	report.Next = reader.Next(from, c.n)
-	if done, err := c.output.machine(c.Out, report); done {
+	if done, err := c.output.Machine(c.Out, report); done {
 		return err
 	}
 	return c.print(cron, reader, report)
@@ -174,12 +176,12 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 	if cron.Name != "" {
 		title = "CronJob " + cron.Name + ": " + title
 	}
-	fmt.Fprintln(w, paint(w, strong, title))
+	fmt.Fprintln(w, cli.Paint(w, cli.Strong, title))
 	if report.Suspend {
-		fmt.Fprintln(w, paint(w, notice, "suspended: none of these runs starts while spec.suspend is true"))
+		fmt.Fprintln(w, cli.Paint(w, cli.Notice, "suspended: none of these runs starts while spec.suspend is true"))
 	}
 	if m := report.Missed; m != nil {
-		fmt.Fprintln(w, paint(w, notice, m.Text(cron, report.From)))
+		fmt.Fprintln(w, cli.Paint(w, cli.Notice, m.Text(cron, report.From)))
 	}
 	fmt.Fprintln(w)
 	printTimes(w, report.Next, report.From)
@@ -226,7 +228,7 @@ func printCalendar(w io.Writer, reader *cronruns.Reader, times []cronruns.Time) 
 		if strings.Join(week, "") != "" {
 			rows = append(rows, week)
 		}
-		if err := table(w, rows); err != nil {
+		if err := cli.Table(w, rows); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/preflight"
 )
@@ -21,12 +22,12 @@ unless --namespace names one.`
 const maxExamples = 5
 
 type preflightCommand struct {
-	IO
+	cli.IO
 	cluster cluster.Flags
-	output  *output
+	output  *cli.Output
 }
 
-func newPreflight(streams IO) *cobra.Command {
+func newPreflight(streams cli.IO) *cobra.Command {
 	c := &preflightCommand{IO: streams}
 	cmd := &cobra.Command{
 		Use: "preflight", Short: "What a deliberate difference from the built-in controllers would touch", Long: preflightLong, Args: noArgument,
@@ -34,14 +35,14 @@ func newPreflight(streams IO) *cobra.Command {
 			return c.run(cmd.Context(), cmd.Flags().Changed("namespace"))
 		},
 	}
-	c.output = addOutput(cmd, "wide")
+	c.output = cli.AddOutput(cmd, "wide")
 	c.cluster.AddFlags(cmd.Flags(), true)
 	return cmd
 }
 
 func noArgument(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("expected no argument, got %q", args[0])
+		return cli.Usagef("expected no argument, got %q", args[0])
 	}
 	return nil
 }
@@ -63,7 +64,7 @@ func (c *preflightCommand) run(ctx context.Context, oneNamespace bool) error {
 		return err
 	}
 	touches := preflight.Check(all)
-	if done, err := c.output.machine(c.Out, map[string]any{"touches": touches}); done {
+	if done, err := c.output.Machine(c.Out, map[string]any{"touches": touches}); done {
 		return err
 	}
 	fmt.Fprintln(c.Out, preflight.Summary(all))
@@ -73,10 +74,10 @@ func (c *preflightCommand) run(ctx context.Context, oneNamespace bool) error {
 	}
 	for _, t := range touches {
 		names, more := t.Objects, ""
-		if n := len(names) - maxExamples; n > 0 && c.output.format != "wide" {
+		if n := len(names) - maxExamples; n > 0 && c.output.Format != "wide" {
 			names, more = names[:maxExamples], fmt.Sprintf(" and %d more", n)
 		}
-		fmt.Fprintf(c.Out, "\n%s\n  built-in: %s\n  here:     %s\n  touched:  %s%s\n", paint(c.Out, strong, t.What), t.BuiltIn, t.Here, strings.Join(names, ", "), more)
+		fmt.Fprintf(c.Out, "\n%s\n  built-in: %s\n  here:     %s\n  touched:  %s%s\n", cli.Paint(c.Out, cli.Strong, t.What), t.BuiltIn, t.Here, strings.Join(names, ", "), more)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"jobpolicy.dev/proto/conformance"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/decisionlog"
 	"jobpolicy.dev/services/internal/refusal"
 	"jobpolicy.dev/services/internal/replay"
@@ -41,15 +42,15 @@ const replayExample = `  # What would the next version decide?
   kubectl jobpolicy replay decisions.log --case 17 >> cases.jsonl`
 
 type replayCommand struct {
-	IO
+	cli.IO
 	engine   engineFlags
-	output   *output
+	output   *cli.Output
 	settings string
 	show     int
 	asCase   int
 }
 
-func newReplay(streams IO) *cobra.Command {
+func newReplay(streams cli.IO) *cobra.Command {
 	c := &replayCommand{IO: streams}
 	cmd := &cobra.Command{
 		Use: "replay FILE", Short: "Decide the requests of a decision log again", Long: replayLong, Example: replayExample,
@@ -61,16 +62,16 @@ func newReplay(streams IO) *cobra.Command {
 	fs.IntVar(&c.show, "show", 0, "Print the record with this `number`, from 1, and how it is decided now.")
 	fs.IntVar(&c.asCase, "case", 0, "Print the record with this `number` as a case of the conformance kit.")
 	c.engine.addFlags(fs)
-	c.output = addOutput(cmd)
+	c.output = cli.AddOutput(cmd)
 	return cmd
 }
 
 func (c *replayCommand) run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
-		return usagef("expected one FILE, the decision log (- is standard input), got %d arguments", len(args))
+		return cli.Usagef("expected one FILE, the decision log (- is standard input), got %d arguments", len(args))
 	}
 	if c.show < 0 || c.asCase < 0 || (c.show > 0 && c.asCase > 0) {
-		return usagef("expected at most one of --show and --case, each the number of a record, from 1")
+		return cli.Usagef("expected at most one of --show and --case, each the number of a record, from 1")
 	}
 	if err := c.engine.validate(); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (c *replayCommand) readSettings() (*jobpolicyv1.Settings, error) {
 	if err := protojson.Unmarshal([]byte(c.settings), settings); err != nil {
 		// The library varies the space behind its prefix on purpose.
 		text := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
-		return nil, usagef("--settings: expected JSON of jobpolicy.v1.Settings, such as {\"podFailureBackoff\": \"5s\"}: %s", text)
+		return nil, cli.Usagef("--settings: expected JSON of jobpolicy.v1.Settings, such as {\"podFailureBackoff\": \"5s\"}: %s", text)
 	}
 	return settings, nil
 }
@@ -146,12 +147,12 @@ func (c *replayCommand) print(r replay.Result) error {
 	if r.Differences == nil {
 		r.Differences = []replay.Difference{}
 	}
-	done, err := c.output.machine(c.Out, replayReport(r))
+	done, err := c.output.Machine(c.Out, replayReport(r))
 	if !done && err == nil {
 		err = c.printText(r)
 	}
 	if err == nil && len(r.Differences) > 0 {
-		return noError{ExitNo}
+		return cli.ErrNo
 	}
 	return err
 }
@@ -168,7 +169,7 @@ func (c *replayCommand) printText(r replay.Result) error {
 		first := g[0]
 		rows = append(rows, []string{strconv.Itoa(len(g)), first.Then, first.Now, strings.Join(first.Fields, ", "), strconv.Itoa(first.Record), first.Object})
 	}
-	return table(c.Out, rows)
+	return cli.Table(c.Out, rows)
 }
 
 // groups puts differences of the same kind together, the most frequent kind first.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/timeline"
 )
@@ -19,12 +20,12 @@ In a bar, . is a pod that does not run yet and = one that does; it ends with + (
 x (failed) or > (not ended).`
 
 type timelineCommand struct {
-	IO
+	cli.IO
 	cluster cluster.Flags
 	html    string
 }
 
-func newTimeline(streams IO) *cobra.Command {
+func newTimeline(streams cli.IO) *cobra.Command {
 	c := &timelineCommand{IO: streams}
 	cmd := &cobra.Command{
 		Use: "timeline job/NAME", Short: "The life of a Job as a picture", Long: timelineLong,

@@ -7,6 +7,8 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"jobpolicy.dev/services/internal/cli"
 )
 
 const uiLong = `Opens the executor's page: Jobs with live state and reason, the life of one Job, CronJobs as
@@ -26,7 +28,7 @@ type uiCommand struct {
 	noBrowser bool
 }
 
-func newUI(streams IO) *cobra.Command {
+func newUI(streams cli.IO) *cobra.Command {
 	c := &uiCommand{executorPod: executorPod{IO: streams}}
 	cmd := &cobra.Command{
 		Use: "ui", Short: "Open the executor's page in the browser", Long: uiLong,
@@ -43,7 +45,7 @@ func newUI(streams IO) *cobra.Command {
 
 func (c *uiCommand) run(ctx context.Context, args []string) error {
 	if len(args) > 0 {
-		return usagef("expected no argument, got %q", args[0])
+		return cli.Usagef("expected no argument, got %q", args[0])
 	}
 	return c.forward(ctx, c.port, func(base string) {
 		fmt.Fprintf(c.Out, "%s (pod %s; Ctrl-C ends it)\n", base+PagePath, c.pod)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/plugin"
 )
@@ -34,7 +35,7 @@ func runUI(t *testing.T, holder string, args ...string) (code int, out, calls st
 	t.Setenv("CALLS", log)
 	t.Setenv("HOLDER", holder)
 	var printed, errors bytes.Buffer // kubectl writes to the latter by itself
-	code = plugin.Run(t.Context(), append([]string{"ui", "--no-browser"}, args...), plugin.IO{In: strings.NewReader(""), Out: &printed, Err: &errors})
+	code = plugin.Run(t.Context(), append([]string{"ui", "--no-browser"}, args...), cli.IO{In: strings.NewReader(""), Out: &printed, Err: &errors})
 	text, err := os.ReadFile(log)
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func runUI(t *testing.T, holder string, args ...string) (code int, out, calls st
 
 func TestUIForwardsToTheLeader(t *testing.T) {
 	code, out, calls := runUI(t, "jobpolicy-executor-abc_1234", "--context=there", "--executor-namespace=batch-system", "--port=8000")
-	if want := "http://127.0.0.1:43210" + page.Path + " (pod jobpolicy-executor-abc; Ctrl-C ends it)\n"; code != plugin.ExitOK || out != want {
+	if want := "http://127.0.0.1:43210" + page.Path + " (pod jobpolicy-executor-abc; Ctrl-C ends it)\n"; code != cli.ExitOK || out != want {
 		t.Errorf("exit code %d, output %q, want %q", code, out, want)
 	}
 	want := `get lease jobpolicy-executor --output=jsonpath={.spec.holderIdentity} --namespace=batch-system --context=there
@@ -67,9 +68,9 @@ func TestUISaysWhatIsWrong(t *testing.T) {
 		wantCode int
 		want     string
 	}{
-		"nobody leads":   {nil, plugin.ExitFailed, "nobody holds Lease jobpolicy-executor in namespace jobpolicy-system"},
-		"an argument":    {[]string{"job/a"}, plugin.ExitUsage, `expected no argument, got "job/a"`},
-		"no port at all": {[]string{"--port=70000"}, plugin.ExitUsage, "--port must be a port, up to 65535, is 70000"},
+		"nobody leads":   {nil, cli.ExitFailed, "nobody holds Lease jobpolicy-executor in namespace jobpolicy-system"},
+		"an argument":    {[]string{"job/a"}, cli.ExitUsage, `expected no argument, got "job/a"`},
+		"no port at all": {[]string{"--port=70000"}, cli.ExitUsage, "--port must be a port, up to 65535, is 70000"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

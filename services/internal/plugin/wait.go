@@ -14,6 +14,7 @@ import (
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 )
 
@@ -25,13 +26,13 @@ when it has Failed. Tells what changes meanwhile. When the Job is deleted before
 const waitEvery = time.Second
 
 type waitCommand struct {
-	IO
+	cli.IO
 	cluster cluster.Flags
 	timeout time.Duration
 	quiet   bool
 }
 
-func newWait(streams IO) *cobra.Command {
+func newWait(streams cli.IO) *cobra.Command {
 	c := &waitCommand{IO: streams}
 	cmd := &cobra.Command{
 		Use: "wait job/NAME", Short: "Wait until a Job is finished, either way", Long: waitLong,
@@ -40,7 +41,7 @@ func newWait(streams IO) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.Var(value[time.Duration]{&c.timeout, parseDuration}, "timeout", "How long to wait, such as `1h`. Default: for ever.")
+	fs.Var(cli.Value(&c.timeout, cli.ParseDuration), "timeout", "How long to wait, such as `1h`. Default: for ever.")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "Say only how it ended.")
 	c.cluster.AddFlags(fs, true)
 	return cmd
@@ -123,13 +124,13 @@ func (c *waitCommand) ended(job *batchv1.Job) error {
 	if start := job.Status.StartTime; start != nil {
 		took = " after " + simulate.Clock(condition.LastTransitionTime.Sub(start.Time))
 	}
-	word, painted := string(condition.Type), bad
+	word, painted := string(condition.Type), cli.Bad
 	if condition.Type == batchv1.JobComplete {
-		painted = good
+		painted = cli.Good
 	}
-	fmt.Fprintf(c.Out, "%s%s: %s (%s)\n", paint(c.Out, painted, word), took, condition.Message, progress(job))
+	fmt.Fprintf(c.Out, "%s%s: %s (%s)\n", cli.Paint(c.Out, painted, word), took, condition.Message, progress(job))
 	if condition.Type == batchv1.JobComplete {
 		return nil
 	}
-	return noError{ExitNo}
+	return cli.ErrNo
 }

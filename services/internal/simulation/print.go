@@ -1,6 +1,7 @@
-package plugin
+package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/play"
 )
 
@@ -16,16 +18,16 @@ func (s *simulation) printResult(name string, r *simulate.Result) error {
 	if err != nil {
 		return err
 	}
-	if done, err := s.output.machine(s.Out, report); done {
+	if done, err := s.output.Machine(s.Out, report); done {
 		return err
 	}
 	w := s.Out
-	fmt.Fprintf(w, "%s\n\n", paint(w, strong, "Job "+name))
+	fmt.Fprintf(w, "%s\n\n", cli.Paint(w, cli.Strong, "Job "+name))
 	for _, e := range r.Timeline {
 		fmt.Fprintf(w, "%10s  %s\n", simulate.Clock(e.At), paintEntry(w, e))
 	}
 	fmt.Fprintln(w)
-	if s.output.format == "wide" {
+	if s.output.Format == "wide" {
 		if err := printPods(w, r.Pods); err != nil {
 			return err
 		}
@@ -39,13 +41,13 @@ func (s *simulation) printResult(name string, r *simulate.Result) error {
 func paintEntry(w io.Writer, e *simulate.Entry) string {
 	switch e.Kind {
 	case simulate.PodsFailed, simulate.ContainersFailed, simulate.PodsEvicted:
-		return paint(w, bad, e.Text)
+		return cli.Paint(w, cli.Bad, e.Text)
 	case simulate.PodsSucceeded:
-		return paint(w, good, e.Text)
+		return cli.Paint(w, cli.Good, e.Text)
 	case simulate.Waiting:
-		return paint(w, notice, e.Text)
+		return cli.Paint(w, cli.Notice, e.Text)
 	case simulate.Condition, simulate.UserChange:
-		return paint(w, strong, e.Text)
+		return cli.Paint(w, cli.Strong, e.Text)
 	}
 	return e.Text
 }
@@ -54,11 +56,11 @@ func verdictLine(w io.Writer, r *simulate.Result) string {
 	after := " after " + simulate.Clock(r.Makespan)
 	switch r.Verdict {
 	case "Complete":
-		return paint(w, good, "Complete") + " (" + r.Reason + ")" + after
+		return cli.Paint(w, cli.Good, "Complete") + " (" + r.Reason + ")" + after
 	case "Failed":
-		return paint(w, bad, "Failed") + " (" + r.Reason + ")" + after + ": " + r.Message
+		return cli.Paint(w, cli.Bad, "Failed") + " (" + r.Reason + ")" + after + ": " + r.Message
 	}
-	line := paint(w, notice, r.Verdict) + after + ": " + play.Unfinished(r)
+	line := cli.Paint(w, cli.Notice, r.Verdict) + after + ": " + play.Unfinished(r)
 	if r.Spec.GetSuspend() && !r.Deleted {
 		line += " (--resume-at)"
 	}
@@ -68,7 +70,7 @@ func verdictLine(w io.Writer, r *simulate.Result) string {
 func podsLine(r *simulate.Result) string {
 	counts := map[string]int{}
 	for _, p := range r.Pods {
-		counts[orDefault(p.Outcome, "not ended")]++
+		counts[cmp.Or(p.Outcome, "not ended")]++
 	}
 	var parts []string
 	for _, what := range []string{"succeeded", "failed", "evicted", "deleted", "not ended"} {
@@ -95,7 +97,7 @@ func statusLine(status *jobpolicyv1.JobStatus) string {
 func printPods(w io.Writer, pods []*simulate.Pod) error {
 	rows := [][]string{{"POD", "CREATED", "STARTED", "ENDED", "OUTCOME", "EXIT CODE", "RESTARTS"}}
 	for _, p := range pods {
-		row := []string{p.Name, simulate.Clock(p.Created), "-", "-", orDefault(p.Outcome, "-"), "-", fmt.Sprint(p.Restarts)}
+		row := []string{p.Name, simulate.Clock(p.Created), "-", "-", cmp.Or(p.Outcome, "-"), "-", fmt.Sprint(p.Restarts)}
 		if p.Started != nil {
 			row[2] = simulate.Clock(*p.Started)
 		}
@@ -104,7 +106,7 @@ func printPods(w io.Writer, pods []*simulate.Pod) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := table(w, rows); err != nil {
+	if err := cli.Table(w, rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(w)
@@ -147,20 +149,20 @@ func (s *simulation) printDistribution(name string, d *simulate.Distribution) er
 	for _, v := range d.Verdicts {
 		report.Verdicts = append(report.Verdicts, verdictReport{v.Verdict, v.Reason, v.Runs, float64(v.Runs) / float64(d.Runs), v.Example})
 	}
-	if done, err := s.output.machine(s.Out, report); done {
+	if done, err := s.output.Machine(s.Out, report); done {
 		return err
 	}
 	w := s.Out
-	fmt.Fprintf(w, "%s, played %d times\n\n", paint(w, strong, "Job "+name), d.Runs)
+	fmt.Fprintf(w, "%s, played %d times\n\n", cli.Paint(w, cli.Strong, "Job "+name), d.Runs)
 	rows := [][]string{{"VERDICT", "REASON", "PLAYS", "SHARE", "FIRST SEED"}}
 	for _, v := range report.Verdicts {
-		rows = append(rows, []string{v.Verdict, orDefault(v.Reason, "-"), fmt.Sprint(v.Runs), fmt.Sprintf("%.1f%%", 100*v.Share), fmt.Sprint(v.Seed)})
+		rows = append(rows, []string{v.Verdict, cmp.Or(v.Reason, "-"), fmt.Sprint(v.Runs), fmt.Sprintf("%.1f%%", 100*v.Share), fmt.Sprint(v.Seed)})
 	}
-	if err := table(w, rows); err != nil {
+	if err := cli.Table(w, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	return table(w, [][]string{
+	return cli.Table(w, [][]string{
 		{"", "MIN", "50%", "90%", "99%", "MAX"},
 		{"makespan", simulate.Clock(m.Min), simulate.Clock(m.P50), simulate.Clock(m.P90), simulate.Clock(m.P99), simulate.Clock(m.Max)},
 		countsRow("pods created", d.Pods), countsRow("pods failed", d.Failed),

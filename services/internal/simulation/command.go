@@ -1,4 +1,7 @@
-package plugin
+// Package simulation is the command simulate: it plays the Jobs of a file, or of a cluster,
+// in virtual time. It knows no client of Kubernetes, so that a program of its own, which
+// needs no cluster, builds fast.
+package simulation
 
 import (
 	"context"
@@ -13,8 +16,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/engine/simulate"
-	"jobpolicy.dev/services/internal/buildinfo"
-	"jobpolicy.dev/services/internal/cluster"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/manifest"
 	"jobpolicy.dev/services/internal/play"
@@ -45,58 +47,75 @@ const simulateExample = `  # A tenth of all pods fail; which ones follows from t
   # How long does it take, and how often does it fail?
   kubectl jobpolicy simulate -f job.yaml --runtime 5m±1m --fail-rate 0.1 --runs 1000`
 
+// Jobs reads Jobs of a cluster.
+type Jobs interface {
+	// AddFlags adds the flags that say which cluster.
+	AddFlags(fs *pflag.FlagSet)
+	// Job reads one by job/NAME.
+	Job(ctx context.Context, arg string) (*batchv1.Job, error)
+}
+
 // simulation is the command line of simulate.
 type simulation struct {
-	IO
+	cli.IO
 	file     string
 	from     string
-	cluster  cluster.Flags
+	cluster  Jobs
 	runs     int
-	output   *output
+	output   *cli.Output
 	scenario simulate.Scenario
 	suspend  time.Duration
 	resume   time.Duration
 	delete   time.Duration
 }
 
-func newSimulate(streams IO) *cobra.Command {
-	s := &simulation{IO: streams}
+// New is the command. Without a cluster there is no flag --from.
+func New(streams cli.IO, cluster Jobs) *cobra.Command {
+	s := &simulation{IO: streams, cluster: cluster}
 	cmd := &cobra.Command{
-		Use: "simulate -f FILE | --from job/NAME", Short: "Play a Job in virtual time: what would happen if", Long: simulateLong,
-		Example: simulateExample, Args: fileOnly,
+		Use: "simulate -f FILE", Short: "Play a Job in virtual time: what would happen if", Long: simulateLong,
+		Example: simulateExample, Args: cli.FileOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context()) },
 	}
 	s.addFlags(cmd.Flags())
-	s.output = addOutput(cmd, "wide")
-	s.cluster.AddFlags(cmd.Flags(), true)
+	s.output = cli.AddOutput(cmd, "wide")
+	if cluster != nil {
+		cmd.Use += " | --from job/NAME"
+		cluster.AddFlags(cmd.Flags())
+	}
 	return cmd
 }
 
 func (s *simulation) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.StringVarP(&s.file, "filename", "f", "", "The Job, or the CronJob one of whose Jobs is played, in YAML or JSON; - is standard input.")
-	fs.StringVar(&s.from, "from", "", "A Job of the cluster, as `job/NAME`: its spec is played from the beginning.")
-	fs.Var(list[simulate.Script]{&s.scenario.Scripts, simulate.ParseScript}, "pod", "How certain pods fare, such as `0:fail(42)@30s`. May be repeated; the first that names a pod counts.")
-	fs.Var(value[float64]{&s.scenario.FailRate, parseRate}, "fail-rate", "The share of all other attempts that fail, from 0 to 1.")
-	fs.Var(value[int32]{&s.scenario.FailCode, parseExitCode}, "fail-code", "The `exit code` of these. Default: 1.")
+	if s.cluster != nil {
+		fs.StringVar(&s.from, "from", "", "A Job of the cluster, as `job/NAME`: its spec is played from the beginning.")
+	}
+	fs.Var(cli.List(&s.scenario.Scripts, simulate.ParseScript), "pod", "How certain pods fare, such as `0:fail(42)@30s`. May be repeated; the first that names a pod counts.")
+	fs.Var(cli.Value(&s.scenario.FailRate, parseRate), "fail-rate", "The share of all other attempts that fail, from 0 to 1.")
+	fs.Var(cli.Value(&s.scenario.FailCode, parseExitCode), "fail-code", "The `exit code` of these. Default: 1.")
 	fs.Uint64Var(&s.scenario.Seed, "seed", 1, "What is drawn follows from this `number`.")
-	fs.Var(value[simulate.Runtime]{&s.scenario.Runtime, simulate.ParseRuntime}, "runtime", "How long a container runs: 5m, or `5m±1m` to draw from 4 to 6 minutes. Default: 1m.")
-	fs.Var(value[time.Duration]{&s.scenario.StartDelay, parseDuration}, "start-delay", "How long a pod is Pending. Default: 1s.")
-	fs.Var(value[time.Duration]{&s.scenario.StopDelay, parseDuration}, "stop-delay", "How long a deleted pod takes to end. Default: 1s.")
-	fs.Var(value[time.Duration]{&s.suspend, parseDuration}, "suspend-at", "Suspend the Job at this `time`.")
-	fs.Var(value[time.Duration]{&s.resume, parseDuration}, "resume-at", "Resume the Job at this `time`.")
-	fs.Var(value[time.Duration]{&s.delete, parseDuration}, "delete-at", "Delete the Job at this `time`; the play ends there.")
-	fs.Var(list[simulate.Change]{&s.scenario.Changes, simulate.ParseScale}, "scale", "Change the Job's size: `5@30s` sets parallelism, parallelism=5,completions=5@30s both. May be repeated.")
-	fs.Var(value[time.Duration]{&s.scenario.Span, parseDuration}, "span", "How long the play may last, in virtual time. Default: 720h (30 days).")
+	fs.Var(cli.Value(&s.scenario.Runtime, simulate.ParseRuntime), "runtime", "How long a container runs: 5m, or `5m±1m` to draw from 4 to 6 minutes. Default: 1m.")
+	fs.Var(cli.Value(&s.scenario.StartDelay, cli.ParseDuration), "start-delay", "How long a pod is Pending. Default: 1s.")
+	fs.Var(cli.Value(&s.scenario.StopDelay, cli.ParseDuration), "stop-delay", "How long a deleted pod takes to end. Default: 1s.")
+	fs.Var(cli.Value(&s.suspend, cli.ParseDuration), "suspend-at", "Suspend the Job at this `time`.")
+	fs.Var(cli.Value(&s.resume, cli.ParseDuration), "resume-at", "Resume the Job at this `time`.")
+	fs.Var(cli.Value(&s.delete, cli.ParseDuration), "delete-at", "Delete the Job at this `time`; the play ends there.")
+	fs.Var(cli.List(&s.scenario.Changes, simulate.ParseScale), "scale", "Change the Job's size: `5@30s` sets parallelism, parallelism=5,completions=5@30s both. May be repeated.")
+	fs.Var(cli.Value(&s.scenario.Span, cli.ParseDuration), "span", "How long the play may last, in virtual time. Default: 720h (30 days).")
 	fs.IntVar(&s.runs, "runs", 1, "Play so `many` times, each with the next seed, and show how the results are distributed.")
 }
 
 func (s *simulation) run(ctx context.Context) error {
+	if s.cluster == nil && s.file == "" {
+		return cli.Usagef("--filename: is required: the file with the Job (- is standard input)")
+	}
 	if (s.file == "") == (s.from == "") {
-		return usagef("expected one of -f FILE, the file with the Job (- is standard input), and --from job/NAME, a Job of the cluster")
+		return cli.Usagef("expected one of -f FILE, the file with the Job (- is standard input), and --from job/NAME, a Job of the cluster")
 	}
 	if s.runs < 1 || s.runs > 1_000_000 {
-		return usagef("--runs: expected a number from 1 to 1000000, got %d", s.runs)
+		return cli.Usagef("--runs: expected a number from 1 to 1000000, got %d", s.runs)
 	}
 	s.addChanges()
 	jobs, err := s.jobs(ctx)
@@ -104,7 +123,7 @@ func (s *simulation) run(ctx context.Context) error {
 		return err
 	}
 	for i, job := range jobs {
-		s.output.separate(s.Out, i)
+		s.output.Separate(s.Out, i)
 		if err := s.play(job); err != nil {
 			return err
 		}
@@ -116,15 +135,7 @@ func (s *simulation) jobs(ctx context.Context) ([]*batchv1.Job, error) {
 	if s.from == "" {
 		return jobsOf(s.file, s.In)
 	}
-	name, err := jobArgument([]string{s.from})
-	if err != nil {
-		return nil, err
-	}
-	reader, err := s.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
-	if err != nil {
-		return nil, err
-	}
-	job, err := reader.Job(ctx, name)
+	job, err := s.cluster.Job(ctx, s.from)
 	if err != nil {
 		return nil, err
 	}
@@ -192,69 +203,12 @@ func (s *simulation) play(job *batchv1.Job) error {
 	return s.printResult(sc.Job.GetName(), r)
 }
 
-func orDefault(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
-
-// value is a flag whose text a function reads.
-type value[T any] struct {
-	to   *T
-	read func(string) (T, error)
-}
-
-// Set is for pflag.
-func (v value[T]) Set(text string) error {
-	x, err := v.read(text)
-	if err == nil {
-		*v.to = x
-	}
-	return err
-}
-
-// String is the default, which the help shows.
-func (v value[T]) String() string { return "" }
-
-// Type names what is expected.
-func (v value[T]) Type() string { return "value" }
-
-// list is a flag that may be repeated.
-type list[T any] struct {
-	to   *[]T
-	read func(string) (T, error)
-}
-
-// Set is for pflag.
-func (v list[T]) Set(text string) error {
-	x, err := v.read(text)
-	if err == nil {
-		*v.to = append(*v.to, x)
-	}
-	return err
-}
-
-// String is the default, which the help shows.
-func (v list[T]) String() string { return "" }
-
-// Type names what is expected.
-func (v list[T]) Type() string { return "value" }
-
 func parseRate(text string) (float64, error) {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(rate >= 0 && rate <= 1) {
 		return 0, errors.New("expected a share from 0 to 1, such as 0.1")
 	}
 	return rate, nil
-}
-
-func parseDuration(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, errors.New("expected a duration above 0, such as 30s or 1h30m")
-	}
-	return d, nil
 }
 
 func parseExitCode(text string) (int32, error) {

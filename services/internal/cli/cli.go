@@ -1,0 +1,73 @@
+// Package cli is what the programs for people share: exit codes, mistakes on the command
+// line, flags that a function reads, and output as text, JSON or YAML.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"jobpolicy.dev/services/internal/buildinfo"
+)
+
+// Exit codes. Commands that answer yes or no (check, wait) have ExitNo for no.
+const (
+	ExitOK    = 0
+	ExitNo    = 1
+	ExitUsage = 2
+	// ExitFailed says that no answer was found: a file or the cluster could not be read.
+	ExitFailed = 3
+)
+
+// IO is what a command reads from and prints to.
+type IO struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// ErrNo ends a command that has told its answer, which is no.
+var ErrNo = errors.New("the answer is no")
+
+// UsageError is a mistake on the command line.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap is for errors.As.
+func (e UsageError) Unwrap() error { return e.Err }
+
+// Usagef makes a UsageError.
+func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// Run runs a program and returns its exit code.
+func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) int {
+	root.Version = buildinfo.Summary()
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError{err} })
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	var usage UsageError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, ErrNo):
+		return ExitNo
+	case errors.As(err, &usage):
+		fmt.Fprintf(streams.Err, "error: %v\n%s --help has more\n", err, displayName(cmd))
+		return ExitUsage
+	}
+	fmt.Fprintf(streams.Err, "error: %v\n", err)
+	return ExitFailed
+}
+
+// displayName is how the user calls a command.
+func displayName(cmd *cobra.Command) string {
+	return strings.Replace(cmd.CommandPath(), "kubectl-jobpolicy", "kubectl jobpolicy", 1)
+}

@@ -1,0 +1,30 @@
+package plugin
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cluster"
+)
+
+// jobReader reads the Job that simulate plays.
+type jobReader struct{ cluster cluster.Flags }
+
+// AddFlags says which cluster.
+func (r *jobReader) AddFlags(fs *pflag.FlagSet) { r.cluster.AddFlags(fs, true) }
+
+// Job takes job/NAME.
+func (r *jobReader) Job(ctx context.Context, arg string) (*batchv1.Job, error) {
+	name, err := jobArgument([]string{arg})
+	if err != nil {
+		return nil, err
+	}
+	reader, err := r.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+	if err != nil {
+		return nil, err
+	}
+	return reader.Job(ctx, name)
+}
