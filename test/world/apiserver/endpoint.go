@@ -22,8 +22,8 @@ const largestBody = 3 << 20
 // to twice as long, at random).
 const shortestWatch = 30 * time.Minute
 
-// patchKinds are the patches that are understood. Server-side apply is refused:
-// it needs managed fields, which are not kept here.
+// patchKinds are the patches that are understood. Server-side apply is refused: most
+// servers keep no managed fields.
 var patchKinds = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType)}
 
 // An endpoint is what upstream's handlers make of a resource or subresource.
@@ -35,10 +35,19 @@ type endpoint struct {
 	handlers map[string]func() http.HandlerFunc
 }
 
-func newEndpoint(at place, kind schema.GroupVersionKind, storage rest.Storage) *endpoint {
+// newEndpoint makes an endpoint. Who wrote which field is recorded only if keepsFields.
+func newEndpoint(at place, kind schema.GroupVersionKind, storage rest.Storage, keepsFields bool) *endpoint {
 	scope := newScope(at, kind, storage)
+	creating := *scope
+	if keepsFields {
+		scope.FieldManager = fieldManager(kind, at.subresource, storage)
+		creating.FieldManager = scope.FieldManager
+	} else {
+		creating.Creater = neverNew{}
+	}
 	e := &endpoint{kind: kind, storage: storage, handlers: map[string]func() http.HandlerFunc{}}
 	e.read(scope)
+	e.create(&creating)
 	e.write(scope)
 	e.delete(scope)
 	return e
@@ -55,15 +64,16 @@ func (e *endpoint) read(scope *handlers.RequestScope) {
 	}
 }
 
-func (e *endpoint) write(scope *handlers.RequestScope) {
-	creating := *scope
-	creating.Creater = neverNew{}
+func (e *endpoint) create(scope *handlers.RequestScope) {
 	switch r := e.storage.(type) {
 	case rest.NamedCreater:
-		e.handlers["create"] = func() http.HandlerFunc { return handlers.CreateNamedResource(r, &creating, admitter{}) }
+		e.handlers["create"] = func() http.HandlerFunc { return handlers.CreateNamedResource(r, scope, admitter{}) }
 	case rest.Creater:
-		e.handlers["create"] = func() http.HandlerFunc { return handlers.CreateResource(r, &creating, admitter{}) }
+		e.handlers["create"] = func() http.HandlerFunc { return handlers.CreateResource(r, scope, admitter{}) }
 	}
+}
+
+func (e *endpoint) write(scope *handlers.RequestScope) {
 	if r, ok := e.storage.(rest.Updater); ok {
 		e.handlers["update"] = func() http.HandlerFunc { return handlers.UpdateResource(r, scope, admitter{}) }
 	}

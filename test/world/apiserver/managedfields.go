@@ -2,17 +2,44 @@ package apiserver
 
 import (
 	"errors"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// noManagedFields returns a field manager to which all objects look empty: the
-// handlers need one, but nobody here asks who set which field, and to find out
+// endpointsWithFields are the endpoints of servers that record who wrote which field.
+var endpointsWithFields = sync.OnceValue(func() map[place]*endpoint {
+	all := map[place]*endpoint{}
+	for at, e := range registries().endpoints {
+		all[at] = newEndpoint(at, e.kind, e.storage, true)
+	}
+	return all
+})
+
+var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
+	return applyconfigurations.NewTypeConverter(legacyscheme.Scheme)
+})
+
+// fieldManager returns the field manager that a real server has for a resource.
+func fieldManager(kind schema.GroupVersionKind, subresource string, storage rest.Storage) *managedfields.FieldManager {
+	var reset map[fieldpath.APIVersion]fieldpath.Filter
+	if r, ok := storage.(rest.ResetFieldsStrategy); ok {
+		reset = fieldpath.NewExcludeFilterSetMap(r.GetResetFields())
+	}
+	return must(managedfields.NewDefaultFieldManager(
+		typeConverter(), legacyscheme.Scheme, legacyscheme.Scheme, legacyscheme.Scheme, kind, hub(kind), subresource, reset))
+}
+
+// noManagedFields returns a field manager to which all objects look empty. The handlers
+// need one, but most worlds have nobody who asks who set which field, and to find out
 // takes longer than the rest of a request.
 func noManagedFields(kind schema.GroupVersionKind, subresource string) *managedfields.FieldManager {
 	empty := must(typed.DeducedParseableType.FromUnstructured(map[string]any{}))

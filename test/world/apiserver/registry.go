@@ -145,7 +145,7 @@ func buildRegistries() *registryTable {
 func (t *registryTable) serve(version schema.GroupVersion, path, kind string, storage rest.Storage) {
 	resource, subresource, _ := strings.Cut(path, "/")
 	at := place{version.Group, version.Version, resource, subresource}
-	t.endpoints[at] = newEndpoint(at, version.WithKind(kind), storage)
+	t.endpoints[at] = newEndpoint(at, version.WithKind(kind), storage, false)
 }
 
 // What is made once and of constants either works or is a programming error.

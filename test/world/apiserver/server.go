@@ -14,6 +14,9 @@ type Options struct {
 	// Observe, if set, is told each committed write, in order, under the
 	// server's lock: it must not call the server.
 	Observe func(Write)
+	// FieldManager, if set, names the client behind a name given to Transport: the server
+	// records who wrote which field (metadata.managedFields).
+	FieldManager func(by string) string
 }
 
 // Write is one committed change of the storage.
@@ -37,7 +40,8 @@ type Write struct {
 
 // Server is an API server in memory: storage, watch cache and the wire.
 type Server struct {
-	observe func(Write)
+	observe      func(Write)
+	fieldManager func(by string) string // nil: managed fields are not recorded.
 
 	mu        sync.Mutex
 	version   uint64 // of the last write
@@ -67,7 +71,7 @@ func New(options Options) *Server {
 		s.tables[r.resource] = newTable(r)
 	}
 	s.createSystemNamespaces()
-	s.observe = options.Observe
+	s.observe, s.fieldManager = options.Observe, options.FieldManager
 	return s
 }
 

@@ -53,14 +53,19 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if info.Verb == "watch" {
 		return t.server.stream(req, ctx, t.by)
 	}
-	return answer(req, ctx)
+	req = ofServer(req, ctx)
+	if t.server.fieldManager != nil {
+		req.Header = req.Header.Clone()
+		req.Header.Set("User-Agent", t.server.fieldManager(t.by)) // By it, handlers name the field manager.
+	}
+	return answer(req)
 }
 
 // answer serves a request that is not a watch, in the client's goroutine.
-func answer(req *http.Request, ctx context.Context) (_ *http.Response, err error) {
+func answer(req *http.Request) (_ *http.Response, err error) {
 	defer recoverValidation(&err)
 	w := &response{header: http.Header{}}
-	handle(w, ofServer(req, ctx))
+	handle(w, req)
 	return w.result(req), nil
 }
 
@@ -96,7 +101,11 @@ var handle = filters.WithWarningRecorder(http.HandlerFunc(dispatch)).ServeHTTP
 func dispatch(w http.ResponseWriter, req *http.Request) {
 	info, _ := request.RequestInfoFrom(req.Context())
 	at := place{info.APIGroup, info.APIVersion, info.Resource, info.Subresource}
-	e, served := registries().endpoints[at]
+	endpoints := registries().endpoints
+	if callerFrom(req.Context()).server.fieldManager != nil {
+		endpoints = endpointsWithFields()
+	}
+	e, served := endpoints[at]
 	if !served {
 		refuse(w, req, http.StatusNotFound, at)
 		return
