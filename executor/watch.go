@@ -71,9 +71,10 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		}
 	})
 	if w.scope.Manages(job) {
-		w.second.JobSeen(context.Background(), old, job)
 		if listed {
 			w.second.JobListed(job, w.report.base.Now())
+		} else {
+			w.second.JobSeen(context.Background(), old, job)
 		}
 	}
 	w.report.settle(context.Background(), s)

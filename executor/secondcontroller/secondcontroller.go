@@ -120,7 +120,7 @@ func New(cfg Config) (*Detector, error) {
 // conditions.
 var counted = [][]byte{
 	[]byte(`"f:active"`), []byte(`"f:ready"`), []byte(`"f:terminating"`), []byte(`"f:succeeded"`), []byte(`"f:failed"`),
-	[]byte(`"f:startTime"`), []byte(`"f:uncountedTerminatedPods"`),
+	[]byte(`"f:startTime"`), []byte(`"f:completionTime"`), []byte(`"f:uncountedTerminatedPods"`),
 }
 
 // Trim removes the managed fields of a Job, but for who else wrote its status last: one
@@ -159,10 +159,10 @@ func otherWriter(job *batchv1.Job) *metav1.ManagedFieldsEntry {
 }
 
 // JobSeen compares two versions of a managed Job that the informer showed one after the
-// other. Both were trimmed.
+// other. Both were trimmed. old is nil if the Job appeared while the executor watched.
 func (d *Detector) JobSeen(ctx context.Context, old, job *batchv1.Job) {
 	now, before := otherWriter(job), otherWriter(old)
-	if d == nil || old == nil || now == nil || (before != nil && before.Manager == now.Manager && !before.Time.Before(now.Time)) {
+	if d == nil || now == nil || (before != nil && before.Manager == now.Manager && !before.Time.Before(now.Time)) {
 		return
 	}
 	d.sighted(ctx, job, wroteStatus, sighting{manager: now.Manager, did: "it wrote the status"})
@@ -210,7 +210,7 @@ func (d *Detector) sighted(ctx context.Context, job *batchv1.Job, what string, s
 		consequence = "this controller leaves the Job alone"
 	}
 	d.cfg.Recorder.Eventf(job, corev1.EventTypeWarning, EventReason, "%s works on this Job, too: %s; %s", s.manager, s.did, consequence)
-	d.cfg.Logger.ErrorContext(ctx, "another controller works on a managed Job",
+	d.cfg.Logger.ErrorContext(ctx, telemetry.LogSecondController,
 		append(telemetry.JobAttrs(job), slog.String("fieldManager", s.manager), slog.String("did", s.did), slog.Bool("standDown", d.cfg.StandDown))...)
 }
 

@@ -49,6 +49,7 @@ func job(n int, entries ...metav1.ManagedFieldsEntry) *batchv1.Job {
 const (
 	counts     = `{"f:status":{"f:active":{},"f:ready":{}}}`
 	conditions = `{"f:status":{"f:conditions":{}}}`
+	ended      = `{"f:status":{"f:completionTime":{},"f:conditions":{}}}`
 )
 
 func TestStatusesOfAnotherWriter(t *testing.T) {
@@ -61,7 +62,8 @@ func TestStatusesOfAnotherWriter(t *testing.T) {
 		"a further one":                      {job(1, wrote(other, "status", counts, 1)), job(1, wrote(other, "status", counts, 2)), 1},
 		"one of a third":                     {job(1, wrote(other, "status", counts, 1)), job(1, wrote(other, "status", counts, 1), wrote("third", "status", counts, 2)), 1},
 		"one from before, and one of ours":   {job(1, wrote(other, "status", counts, 1)), job(1, wrote(other, "status", counts, 1), wrote(own, "status", counts, 2)), 0},
-		"one that was there when we came":    {nil, job(1, wrote(other, "status", counts, 1)), 0},
+		"of a Job that a relist shows first": {nil, job(1, wrote(other, "status", counts, 1)), 1},
+		"the end of the Job":                 {job(1), job(1, wrote(other, "status", ended, 1)), 1},
 		"a condition that somebody adds":     {job(1), job(1, wrote(other, "status", conditions, 1)), 0},
 		"the Job's creation by another":      {nil, job(1, wrote("kubectl-create", "", counts, 1)), 0},
 		"an edit of the Job's specification": {job(1), job(1, wrote("kubectl-edit", "", `{"f:spec":{}}`, 1)), 0},

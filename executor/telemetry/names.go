@@ -17,6 +17,10 @@ const (
 // jobpolicy_missed_reconciles_total counts.
 const LogMissedReconcile = "missed reconcile found"
 
+// LogSecondController is the error that is logged when another controller works on a
+// managed Job.
+const LogSecondController = "another controller works on a managed Job"
+
 // Names of spans. SpanJobReconciled, SpanCronJobReconciled and SpanTTLReconciled are roots.
 const (
 	SpanJobReconciled     = "job.reconciled"

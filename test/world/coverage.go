@@ -53,6 +53,7 @@ func (p *plan) features() []string {
 	set["few changes a round"], set["few uncounted"], set["rate limit"] = e.maxChanges > 0, e.maxUncounted > 0, e.qps > 0
 	set["two executors"], set["two active executors"] = e.elected(), e.together
 	set["warm standby"] = e.warmStandby
+	set["looks for a second controller"], set["stands down"] = e.noticing, e.standDown
 	set["few writes at once"] = e.maxWrites > 0
 	set["one decision at once"] = e.workers == 1
 	set["few rows"] = e.maxRows > 0

@@ -52,6 +52,9 @@ func (e executorPlan) String() string {
 	if e.warmStandby {
 		out = append(out, "the standby's pod cache is filled")
 	}
+	if e.noticing {
+		out = append(out, "they look for a second controller"+when(e.standDown, ", and stand down"))
+	}
 	if e.together {
 		out = append(out, "active at once")
 	}

@@ -32,7 +32,8 @@
 //   - I6: an executor need not know the pods, ends and completed indexes that another
 //     executor created, recorded or wrote a moment ago.
 //   - I12: an executor that started later does not know an end that only pods show which
-//     are gone, no longer selected, or owned by another Job. A success without finalizer
+//     are gone, no longer selected, or owned by another Job. Nor does it if another
+//     executor, or a second controller, released the pod a moment later. A success without finalizer
 //     ends a row of failures for an executor that sees it. Of ends in the same second,
 //     the success counts as the last. A pod that reported two different ends may count
 //     as either.
@@ -44,5 +45,10 @@
 //     times are kept. For the concurrency policy, an executor need not know a run that
 //     another executor started a moment ago.
 //   - ttl: after a clock was behind, a Job may be deleted ten minutes late.
+//   - A second controller, the built-in one that somebody left on: a Job that it has
+//     touched may be late for four minutes after that. Executors that stand down leave
+//     it alone until no Job was touched for ten minutes. After that the Job comes to rest
+//     as any other. An executor need not know the ends of pods that the other released
+//     a moment ago.
 //   - writes: each write by others, each fault and each change of a spec allows some.
 package world

@@ -30,6 +30,7 @@ func (d *drawer) rare() {
 		{6, true, d.lastMoment},
 		{4, true, d.listsWithoutPods},
 		{4, true, d.statusesWhileWaiting},
+		{6, true, d.secondController},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {
@@ -239,6 +240,27 @@ func (d *drawer) unseenWrites() {
 		for range d.among(1, 3) {
 			d.add(step{at: from + time.Duration(d.Int64N(int64(to-from)+1)), who: "server", verb: "break watches"})
 		}
+	}
+}
+
+// secondController lets the built-in Job controller run for a while beside executors that
+// replace it. In some worlds it never runs, and executors must not say that it does.
+func (d *drawer) secondController() {
+	p := d.p
+	if len(p.jobs) == 0 || !p.executor.replace {
+		return
+	}
+	p.executor.noticing, p.executor.standDown = true, d.chance(50)
+	if d.chance(20) {
+		return
+	}
+	from := d.moment()
+	if d.chance(30) {
+		from = d.within(time.Millisecond, time.Second)
+	}
+	d.add(step{at: from, who: "operator", verb: "switch the built-in controller on"})
+	if d.chance(70) {
+		d.add(step{at: from + d.within(time.Second, p.calm), who: "operator", verb: "switch the built-in controller off"})
 	}
 }
 

@@ -165,8 +165,12 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 		Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
 		Telemetry: controller.Telemetry{Logger: log, TracerProvider: noop.NewTracerProvider()},
 	}
+	manager := ""
+	if settings.noticing {
+		manager = executorManager
+	}
 	jobs, err := executor.New(executor.Config{
-		Config: shared, Decider: d,
+		Config: shared, Decider: d, FieldManager: manager, StandDown: settings.standDown,
 		Settings: &jobpolicyv1.Settings{
 			MaxPodChanges: int32(settings.maxChanges), MaxUncountedPods: int32(settings.maxUncounted),
 			KeepStartTimeOnSuspend: settings.keepStartTime,
@@ -261,6 +265,17 @@ func (f *fleet) names() []string {
 	var out []string
 	for n := range f.started {
 		out = append(out, fmt.Sprint(executorName, n+1))
+	}
+	return out
+}
+
+// alive are the names of the executors that run.
+func (f *fleet) alive() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for _, p := range f.running {
+		out = append(out, p.name)
 	}
 	return out
 }

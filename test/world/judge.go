@@ -41,6 +41,10 @@ type judgeOptions struct {
 	managed func(*batchv1.Job) bool
 	// elected: leader election decides which executor is active.
 	elected bool
+	// second reports whether a writer is a second controller, which works on Jobs of our
+	// executors. standDown: they leave such Jobs alone.
+	second    func(by string) bool
+	standDown bool
 	// rivals: two executors are active at once.
 	rivals bool
 	// busy: executors have few writes in flight.
@@ -86,6 +90,10 @@ type judge struct {
 	// fastest and slowest are how far executors' clocks were ahead and behind at most;
 	// slowest is never above 0.
 	fastest, slowest time.Duration
+	// sightings are the writes by which executors notice a second controller, in order.
+	// secondAt is when it last wrote anything.
+	sightings []sighting
+	secondAt  time.Time
 }
 
 type said struct {
@@ -94,12 +102,16 @@ type said struct {
 }
 
 // A writer is an executor. began is when it started to read the cluster, or, if that
-// was not reported, to write.
+// was not reported, to write. asked is when it first asked about a Job: then its caches
+// have filled.
 type writer struct {
-	began, first, last time.Time
+	began, first, last, asked time.Time
 }
 
 func newJudge(options judgeOptions) *judge {
+	if options.second == nil {
+		options.second = func(string) bool { return false }
+	}
 	options.lag = cmp.Or(options.lag, defaultLag)
 	options.calmLag = cmp.Or(options.calmLag, options.lag)
 	options.firstDelay = cmp.Or(options.firstDelay, firstDelay)
@@ -129,6 +141,8 @@ func (j *judge) wrote(w apiserver.Write) {
 	if ours {
 		by := j.writer(w.By)
 		by.last = w.Time
+	} else {
+		j.secondWrote(w)
 	}
 	switch w.Resource {
 	case "jobs":
@@ -143,6 +157,8 @@ func (j *judge) wrote(w apiserver.Write) {
 		keep(j.quotas, w.UID, w)
 	case "namespaces":
 		keep(j.namespaces, w.Key.Name, w)
+	case "events":
+		j.eventWritten(w, ours)
 	}
 }
 

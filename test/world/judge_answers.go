@@ -19,6 +19,9 @@ func (j *judge) asked(by string, job types.UID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.nonsense, question{by, job})
+	if who := j.writer(by); who.asked.IsZero() {
+		who.asked = time.Now()
+	}
 }
 
 // garbled is called when it got an answer that breaks the contract.

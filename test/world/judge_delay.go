@@ -187,6 +187,9 @@ func (j *judge) lost(r *jobRecord, p *podRecord, by string) bool {
 		return false
 	}
 	mine := p.job == r && r.selects(p.pod)
+	if p.gone && p.released.by != "" && p.released.by != by && p.goneAt.Sub(p.dueAt) <= j.lag {
+		return true // Another one released it before this executor's watch showed how it ended.
+	}
 	if !j.writer(by).began.After(p.dueAt) { // It was running then, and saw in time what it was shown.
 		return !mine && p.strayAt.Sub(p.dueAt) <= j.lag
 	}

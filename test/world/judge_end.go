@@ -41,7 +41,7 @@ func (j *judge) atWork(r *jobRecord) bool { return !j.old(r.lastOurs) }
 
 func (j *judge) judgeEnd(r *jobRecord) {
 	j.judgeExpired(r)
-	if r.gone || r.tampered || !j.managed(r.job) || !j.settled(r.lastStimulus) || j.atWork(r) || j.namespaceGoes(r) {
+	if r.gone || r.tampered || !j.managed(r.job) || !j.settled(latest(r.lastStimulus, j.leftAloneUntil(r))) || j.atWork(r) || j.namespaceGoes(r) {
 		return
 	}
 	j.judgeBooks(r)
@@ -271,7 +271,7 @@ func (j *judge) judgeLeftover(p *podRecord) {
 			return
 		}
 	}
-	last := latest(latest(r.lastStimulus, r.goneAt), latest(r.finishedAt, p.endedAt))
+	last := latest(latest(latest(r.lastStimulus, r.goneAt), latest(r.finishedAt, p.endedAt)), j.leftAloneUntil(r))
 	if !j.settled(last) || r.tampered || j.atWork(r) || j.namespaceGoes(r) {
 		return
 	}

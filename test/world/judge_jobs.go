@@ -78,6 +78,10 @@ type jobRecord struct {
 	// lastOurs is when an executor last wrote the Job or a pod of it, and touched
 	// when somebody else wrote a pod of it.
 	lastOurs, touched time.Time
+	// secondAt is when a second controller last wrote the Job or a pod of it; said is
+	// when each executor last said so.
+	secondAt time.Time
+	said     map[string]time.Time
 }
 
 type earlierSpec struct {
@@ -108,7 +112,7 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 	}
 	old := r.job
 	if w.Subresource == "status" {
-		r.observeStatus(w, ours, next, j.surely())
+		r.observeStatus(w, ours, j.second(w.By), next, j.surely())
 	}
 	specChanged := old.Generation != next.Generation
 	if specChanged {
@@ -159,8 +163,8 @@ func (r *jobRecord) observeAgain(w apiserver.Write) {
 
 // observeStatus records the content of a status; judgeStatus checks it. known is the
 // time up to which every view was complete.
-func (r *jobRecord) observeStatus(w apiserver.Write, ours bool, next *batchv1.Job, known time.Time) {
-	if !ours && !sameBooks(&r.job.Status, &next.Status) {
+func (r *jobRecord) observeStatus(w apiserver.Write, ours, second bool, next *batchv1.Job, known time.Time) {
+	if !ours && !second && !sameBooks(&r.job.Status, &next.Status) {
 		r.tampered = true
 	}
 	listed := uncounted(&next.Status)

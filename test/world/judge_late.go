@@ -32,7 +32,7 @@ func (j *judge) hindered(namespace string, until time.Time) {
 // excused reports whether something kept an executor from acting in time.
 func (j *judge) excused(w apiserver.Write, r *jobRecord) bool {
 	until := latest(j.hindrances[""], j.hindrances[r.key.Namespace])
-	return w.Time.Before(until) || j.rivals
+	return w.Time.Before(latest(until, j.leftAloneUntil(r))) || j.rivals
 }
 
 // touch handles a write of a pod by somebody else. It may be a cause for the Jobs that

@@ -76,6 +76,9 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 	if ours {
 		j.judgeOwnership(w, old, next)
 		j.judgePodWrite(w, old, next)
+		if pod, _ := podOf(w); j.jobs[controllerUID(pod)] != nil {
+			j.judgeStandDown(w, j.jobs[controllerUID(pod)])
+		}
 	}
 	j.observePod(w, ours, old, next)
 }

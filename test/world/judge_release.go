@@ -154,8 +154,14 @@ func (r *jobRecord) all() sight {
 // least is what an executor must know of successes.
 func (j *judge) least(r *jobRecord, by string) sight {
 	s := r.all()
-	s.completed, s.ended = j.completedTo(r, by), func(p *podRecord) bool { return j.mustKnowEnd(r, p, by) }
+	s.completed, s.ended = j.completedTo(r, by), func(p *podRecord) bool { return j.mustKnowEnd(r, p, by) && !j.justReleased(p, by) }
 	return s
+}
+
+// justReleased reports whether another writer released the pod a moment ago: an executor may
+// see that before it sees the status that accounts for the pod.
+func (j *judge) justReleased(p *podRecord, by string) bool {
+	return p.released.by != "" && !j.told(p.released, by)
 }
 
 // most is what an executor may know of successes: it need not have seen yet that

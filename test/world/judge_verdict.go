@@ -19,6 +19,7 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		j.breach("I9", r.key, r.uid, "%s wrote a Job that somebody else manages, and must leave it alone", w.By)
 		return
 	}
+	j.judgeStandDown(w, r)
 	if next == nil || w.Subresource != "status" {
 		return
 	}

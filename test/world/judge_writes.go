@@ -99,7 +99,7 @@ func (j *judge) judgeRest(w apiserver.Write, r *jobRecord) {
 	if j.calmSince.IsZero() || w.Verb == "delete" {
 		return
 	}
-	since := latest(j.calmSince, r.lastStimulus)
+	since := latest(latest(j.calmSince, r.lastStimulus), j.leftAloneUntil(r))
 	if at, ok := r.deadline(); ok && !at.After(w.Time) {
 		since = latest(since, at)
 	}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/telemetry"
 )
 
 // A logHandler reads what an executor logs. The executor must never report a missed
-// wake.
+// reconcile, and report a second controller where one works.
 type logHandler struct {
 	w  *world
 	by string
@@ -25,10 +28,23 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == telemetry.LogMissedReconcile {
 		h.w.broken("missed reconcile", h.by+" "+attributes(r))
 	}
+	if r.Message == telemetry.LogSecondController {
+		h.w.judge.says(h.by, types.UID(attribute(r, "uid")), time.Now())
+	}
 	if h.w.telling() && r.Level >= slog.LevelInfo {
 		h.w.note(h.by, "logs: "+r.Message+" "+attributes(r))
 	}
 	return nil
+}
+
+func attribute(r slog.Record, key string) (value string) {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == key {
+			value = a.Value.String()
+		}
+		return value == ""
+	})
+	return value
 }
 
 func attributes(r slog.Record) string {

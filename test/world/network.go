@@ -62,7 +62,8 @@ type list struct {
 
 func newNetwork(p *plan, begun time.Time, note func(who, text string)) *network {
 	return &network{
-		seed: p.seed, plan: p, begun: begun, note: note, sending: func(*request) {},
+		seed: p.seed, plan: p, begun: begun, note: note, sending: func(*request) {}, telling: func() bool { return false },
+		refused: func(_, _, _, _ string) {}, disturbed: func(time.Time) {}, hindered: func(string, time.Time) {},
 		sent: map[uint64]uint64{}, lists: map[string]*list{}, happened: map[faultKind]int{}, reached: map[string]bool{},
 	}
 }

@@ -40,6 +40,9 @@ type executorPlan struct {
 	zone                     string  // Of CronJobs that name none.
 	keepStartTime            bool
 	warmStandby              bool // The replicas that do not lead fill their pod caches.
+	// noticing: they look for a second controller, and leave the Jobs alone on which one
+	// works if they standDown.
+	noticing, standDown bool
 }
 
 // elected reports whether leader election decides which executor is active.

@@ -24,7 +24,7 @@ func (w *world) do(s *step) error {
 		"create a pod of it": w.createPod, "create a loose pod": w.createPod, "finish it": w.finish,
 		"limit pods": w.limitPods, "limit no pods": w.limitPods, "annotate the namespace": w.annotateNamespace,
 		"delete a run": w.deleteRun, "create a run of a time to come": w.createRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "freeze": w.freeze, "hang for it": w.freeze, "delete the lease": w.deleteLease,
-		"set the clock": w.setClock,
+		"set the clock": w.setClock, "switch the built-in controller on": w.second.switchOn, "switch the built-in controller off": w.second.switchOff,
 	}
 	if do, ok := doers[s.verb]; ok {
 		return do(s)

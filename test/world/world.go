@@ -31,6 +31,7 @@ type world struct {
 	server  *apiserver.Server
 	network *network
 	fleet   *fleet
+	second  *second
 	nodes   *kubelets
 	judge   *judge
 	journal journal
@@ -86,7 +87,7 @@ func newWorld(p *plan, tells bool) *world {
 	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}, due: map[*step]bool{}}
 	w.journal.begun = w.begun
 	w.judge = newJudge(judgeOptions{
-		executors: isExecutor, managed: w.managed, elected: p.executor.elected(), rivals: p.executor.together, calmLag: p.calmLag(), busy: p.executor.maxWrites > 0,
+		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, managed: w.managed, elected: p.executor.elected(), rivals: p.executor.together, calmLag: p.calmLag(), busy: p.executor.maxWrites > 0,
 		limited: p.executor.maxUncounted > 0 || p.executor.maxRows > 0 || p.executor.leastRows > 0,
 	})
 	w.network = newNetwork(p, w.begun, w.note)
@@ -101,7 +102,12 @@ func newWorld(p *plan, tells bool) *world {
 	w.network.runAway = func() { w.broken("run", "there is no end to what executors send") }
 	w.nodes = newKubelets(w)
 	w.fleet = &fleet{w: w}
-	w.server = apiserver.New(apiserver.Options{Observe: w.observe})
+	w.second = &second{w: w}
+	options := apiserver.Options{Observe: w.observe}
+	if p.executor.noticing {
+		options.FieldManager = fieldManager
+	}
+	w.server = apiserver.New(options)
 	return w
 }
 
@@ -136,12 +142,15 @@ func (w *world) run() {
 		}
 	}
 	w.playSteps()
+	_ = w.second.switchOff(nil) // It may be off.
 	w.network.end()
 	w.setClocks(0)
 	w.judge.faultsEnded(time.Now())
 	w.rest()
+	w.judge.judgeUnsaid(time.Now(), w.fleet.alive())
 	w.over.Store(true)
 	w.fleet.stop()
+	w.second.ended.Wait()
 	time.Sleep(drainTime)
 }
 
