@@ -35,7 +35,7 @@ func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReques
 	}
 	expiring := strings.Contains(req.GetRequestId(), "-ttl-") // A question about a finished Job concerns only this.
 	if !expiring {
-		d.asked(d.by, about)
+		d.asked(d.by, about, time.Now())
 	}
 	r, f, err := d.ask(ctx, "job "+string(req.GetJob().GetUid())+req.GetRequestId(), req, &jobpolicyv1.DecideJobRequest{}, resp, func(m proto.Message, earlier bool) (proto.Message, error) {
 		received := m.(*jobpolicyv1.DecideJobRequest)

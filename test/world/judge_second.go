@@ -85,7 +85,7 @@ func (j *judge) says(by string, job types.UID, now time.Time) {
 	r := j.jobs[job]
 	switch {
 	case r == nil || r.secondAt.IsZero():
-		j.breach("second", types.NamespacedName{}, job, "%s says that a second controller works on the Job, and there is none", by)
+		j.breach("second", types.NamespacedName{}, job, "%s says that a second controller works on the Job, and none does", by)
 		return
 	case !r.said[by].IsZero() && now.Sub(r.said[by]) < secondcontroller.Quiet:
 		j.breach("second", r.key, r.uid, "%s says again that a second controller works on the Job, and once is enough", by)

@@ -37,7 +37,7 @@ type network struct {
 	hindered func(namespace string, until time.Time)
 	// asked and garbled are called for each question about a Job, and for each answer
 	// to one that breaks the contract.
-	asked   func(by string, job types.UID)
+	asked   func(by string, job types.UID, at time.Time)
 	garbled func(by string, job types.UID, at time.Time)
 
 	mu       sync.Mutex
