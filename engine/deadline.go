@@ -43,7 +43,9 @@ func (l lifetime) overDeadline() (elapsed int64, over bool) {
 const maxDeadline = 100 * 365 * 24 * time.Hour
 
 // activeDeadline is when the deadline passes; ok is false if no deadline is running.
-// For a Job that starts with this decision the time runs from now.
+// For a Job that starts with this decision the time runs from now. The deadline of a Job
+// that is being deleted runs, too, as upstream's does: a finalizer may keep the Job for
+// long.
 func (l lifetime) activeDeadline() (at time.Time, ok bool) {
 	seconds := l.spec.GetActiveDeadlineSeconds()
 	if l.spec.ActiveDeadlineSeconds == nil || l.spec.GetSuspend() || seconds > int64(maxDeadline/time.Second) {
@@ -51,13 +53,4 @@ func (l lifetime) activeDeadline() (at time.Time, ok bool) {
 	}
 	start, _ := l.activeSince()
 	return start.Add(time.Duration(seconds) * time.Second), true
-}
-
-// deadlineTime is activeDeadline, but ok is false for a Job that is being deleted, by
-// itself or with its namespace: the deadline has no effect on it.
-func deadlineTime(s *snapshot) (at time.Time, ok bool) {
-	if s.deleting() {
-		return time.Time{}, false
-	}
-	return s.activeDeadline()
 }

@@ -87,7 +87,7 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 		waits = append(waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_LEDGER_FULL,
 			"uncounted %ss in the status: %d, as many as it may hold", s.noun, s.maxUncountedPods))
 	}
-	if at, ok := deadlineTime(s); ok && !v.reached() {
+	if at, ok := s.activeDeadline(); ok && !v.reached() {
 		waits = append(waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE, at,
 			"the Job may be active for %ds", s.spec.GetActiveDeadlineSeconds()))
 	}

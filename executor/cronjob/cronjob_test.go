@@ -471,6 +471,38 @@ func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
 	}
 }
 
+// The answer to a creation may get lost, and a user may delete the run before the creation is
+// tried again. What the watch has shown is enough to know that the run was started.
+func TestARunThatWasSeenIsNotStartedAgainThoughTheAnswerWasLost(t *testing.T) {
+	s := newServer(testCron())
+	started := make(chan *Controller, 1)
+	s.PrependReactor("create", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		job := action.(clienttesting.CreateAction).GetObject().(*batchv1.Job)
+		s.Stamp(job)
+		resource := batchv1.SchemeGroupVersion.WithResource("jobs")
+		if err := s.Tracker().Create(resource, job.DeepCopy(), namespace); err != nil {
+			return true, nil, err
+		}
+		c := <-started
+		eventually(t, "the watch has shown the run", func() bool {
+			state, _ := c.known(testUID(1))
+			state.mu.Lock()
+			defer state.mu.Unlock()
+			return len(state.made) > 0
+		})
+		if err := s.Tracker().Delete(resource, namespace, job.Name); err != nil {
+			return true, nil, err
+		}
+		eventually(t, "the watch has shown the deletion", func() bool { return len(c.cfg.Jobs.In(namespace).GetStore().ListKeys()) == 0 })
+		return true, nil, errors.New("connection reset by peer")
+	})
+	d := &script{answers: []answer{starting("cron-1")}}
+	started <- start(t, s, d)
+	if second := d.await(t, 2); len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
+		t.Errorf("second question has jobs %v, want cron-1", second.GetJobs())
+	}
+}
+
 // The API server may answer that a name is taken although no Job has it: a webhook answers
 // so, or the Job is deleted meanwhile. The next try waits, or it would be a hot loop.
 func TestANameThatIsTakenByNoJobDefersCreation(t *testing.T) {

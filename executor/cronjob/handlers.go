@@ -13,6 +13,9 @@ func (c *Controller) jobSeen(before, job *batchv1.Job) {
 	if before != nil && controllingUID(before) != controllingUID(job) {
 		c.enqueueOwner(before)
 	}
+	if s, ok := c.known(controllingUID(job)); ok && before == nil {
+		s.jobSeen(job)
+	}
 	if before == nil || mattersToOwner(before, job) {
 		c.enqueueOwner(job)
 	}

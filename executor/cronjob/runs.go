@@ -58,6 +58,7 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 	defer func() { end(err) }()
 	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
 	defer cancel()
+	s.sends(create.GetName())
 	job, err := a.base.Client.BatchV1().Jobs(snap.cron.Namespace).Create(ctx, newJob(snap.cron, create), metav1.CreateOptions{})
 	switch {
 	case err == nil:

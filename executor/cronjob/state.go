@@ -29,6 +29,10 @@ type cronState struct {
 	// deletes at once would start again.
 	made   map[types.UID]*madeJob
 	unmade map[types.UID]bool
+	// creating is the name of the run whose creation was sent last and not refused. The
+	// answer may get lost, and the run may be deleted before the creation is tried again.
+	// So a Job of this name that the watch shows is one that this controller has created.
+	creating string
 
 	// nameTaken is the name of a run that another Job has.
 	nameTaken string
@@ -69,6 +73,22 @@ func (s *cronState) madeJob(job *batchv1.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keepMade(job)
+}
+
+// sends says that a run is about to be created.
+func (s *cronState) sends(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.creating = name
+}
+
+// jobSeen takes a Job of the CronJob that the watch shows for the first time.
+func (s *cronState) jobSeen(job *batchv1.Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if job.Name == s.creating {
+		s.keepMade(job)
+	}
 }
 
 // keepMade is madeJob for a caller that holds s.mu.

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
 func TestLeaseIsHeldUntilLeadingHasEnded(t *testing.T) {
@@ -113,6 +116,34 @@ func TestADeletedLeaseMakesNoSecondLeader(t *testing.T) {
 		<-second.began
 		if err := first.tenure.check(); !errors.Is(err, ErrNotLeading) {
 			t.Errorf("the second replica leads %s after the lease was deleted; a write of the first: %v, want ErrNotLeading", time.Since(removed), err)
+		}
+	})
+}
+
+// A replica that was too late to create the lease has not read it, but knows that somebody
+// holds it.
+func TestALeaseThatAnotherReplicaCreatedFirstIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &leases{}
+		first := start(t, config(api, "first"))
+		<-first.began
+		cfg := config(api, "second")
+		second, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := resourcelock.LeaderElectionRecord{HolderIdentity: "second", LeaseDurationSeconds: int(cfg.LeaseDuration.Seconds())}
+		if err := second.lock.Create(t.Context(), record); !apierrors.IsAlreadyExists(err) {
+			t.Fatalf("Create() = %v, want that it exists", err)
+		}
+		tried := time.Now()
+		api.setDown("first")
+		api.remove()
+		if _, _, err := second.lock.Get(t.Context()); !apierrors.IsNotFound(err) {
+			t.Errorf("Get() = %v, want that there is none", err)
+		}
+		if waited := time.Since(tried); waited < cfg.LeaseDuration {
+			t.Errorf("the lease was free after %s, want %s", waited, cfg.LeaseDuration)
 		}
 	})
 }

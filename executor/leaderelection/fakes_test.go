@@ -89,6 +89,8 @@ func (l *leases) write(lease *coordinationv1.Lease, version string) (*coordinati
 		return nil, errors.New("the API server is away")
 	case l.stored == nil && version != "":
 		return nil, apierrors.NewNotFound(coordinationv1.Resource("leases"), lease.Name)
+	case l.stored != nil && version == "":
+		return nil, apierrors.NewAlreadyExists(coordinationv1.Resource("leases"), lease.Name)
 	case l.stored != nil && l.stored.ResourceVersion != version:
 		return nil, apierrors.NewConflict(coordinationv1.Resource("leases"), lease.Name, errors.New("it has changed"))
 	}

@@ -54,9 +54,14 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	}
 }
 
-// Create implements resourcelock.Interface.
+// Create implements resourcelock.Interface. If another replica was faster, it holds the
+// lease from now on, even if the lease is deleted before this replica has read it.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(ctx, record, l.LeaseLock.Create)
+	err := l.write(ctx, record, l.LeaseLock.Create)
+	if apierrors.IsAlreadyExists(err) {
+		l.vacancy.held(time.Duration(record.LeaseDurationSeconds)*time.Second, time.Now())
+	}
+	return err
 }
 
 // Update implements resourcelock.Interface.

@@ -27,6 +27,13 @@ func (v *vacancy) seen(record *resourcelock.LeaderElectionRecord, raw []byte, no
 	}
 }
 
+// held says that somebody else has just created the lease: for this long it may be held.
+func (v *vacancy) held(duration time.Duration, now time.Time) {
+	if expiry := now.Add(duration); expiry.After(v.expiry) {
+		v.expiry = expiry
+	}
+}
+
 // left is how long the lease may still be held. A lease that was deleted counts, too: its
 // holder may not have noticed yet.
 func (v *vacancy) left(now time.Time) time.Duration { return max(0, v.expiry.Sub(now)) }

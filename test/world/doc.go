@@ -32,8 +32,9 @@
 //   - I6: an executor need not know the pods, ends and completed indexes that another
 //     executor created, recorded or wrote a moment ago.
 //   - I12: an executor that started later does not know an end that only pods show which
-//     are gone, no longer selected, or owned by another Job. Nor does it if another
-//     executor, or a second controller, released the pod a moment later. A success without finalizer
+//     are gone, no longer selected, or owned by another Job. Nor does any other if another
+//     executor, or a second controller, released the pod a moment after its end, and no pod
+//     shows the end any more. A success without finalizer
 //     ends a row of failures for an executor that sees it. Of ends in the same second,
 //     the success counts as the last. A pod that reported two different ends may count
 //     as either.
@@ -41,6 +42,7 @@
 //     nothing in the cluster shows any more does not end a row of failures.
 //   - late: a failed pod with limits per index waits for the next pod of its index.
 //   - verdicts: a pod that somebody released a moment ago may still count.
+//   - lease: an executor that starts after somebody deleted the lease cannot know its holder.
 //   - cron: while clocks are wrong, runs may be repeated, and finished runs of future
 //     times are kept. For the concurrency policy, an executor need not know a run that
 //     another executor started a moment ago.

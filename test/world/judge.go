@@ -79,6 +79,12 @@ type judge struct {
 	namespaces map[string]*corev1.Namespace
 	writers    map[string]*writer
 	leases     map[string]time.Time // The time until which each executor may write.
+	// started holds when each executor's process started; leaseGone is when somebody last
+	// deleted the lease. unaware holds the executors that started after that, and so could
+	// not know that anybody held it.
+	started   map[string]time.Time
+	leaseGone time.Time
+	unaware   map[string]bool
 	// nonsense holds the questions whose answers broke the contract, and when.
 	nonsense map[question]time.Time
 	// hindrances holds, by namespace, until when something keeps executors from acting;
@@ -126,6 +132,8 @@ func newJudge(options judgeOptions) *judge {
 		namespaces:   map[string]*corev1.Namespace{},
 		writers:      map[string]*writer{},
 		leases:       map[string]time.Time{},
+		started:      map[string]time.Time{},
+		unaware:      map[string]bool{},
 		nonsense:     map[question]time.Time{},
 		hindrances:   map[string]time.Time{},
 		touched:      map[string]time.Time{},

@@ -252,6 +252,23 @@ func TestDelayAfterFailuresThatAreGone(t *testing.T) {
 			tp.wait(time.Second)
 			again(tp, executorA, "a-2")
 		}},
+		"a failure that another executor released, and that is gone": {play: func(tp *tape) {
+			tp.judge.began(executorB, tp.now)
+			starts(tp, tp.job("a"))
+			tp.wait(2 * time.Minute)
+			fails(tp, "job-a", "a-0")
+			tp.removes(user, "pods", "a-0")
+			tp.wait(time.Second)
+			tp.pod(executorB, "job-a", "b-0", noIndex)
+		}},
+		"a failure that another executor released, and that is there": {want: []string{"I12"}, play: func(tp *tape) {
+			tp.judge.began(executorB, tp.now)
+			starts(tp, tp.job("a"))
+			tp.wait(2 * time.Minute)
+			fails(tp, "job-a", "a-0")
+			tp.wait(time.Second)
+			tp.pod(executorB, "job-a", "b-0", noIndex)
+		}},
 		"a failure that a new executor finds": {want: []string{"I12"}, play: func(tp *tape) {
 			starts(tp, tp.job("a"))
 			fails(tp, "job-a", "a-0")

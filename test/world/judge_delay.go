@@ -186,14 +186,22 @@ func (j *judge) lost(r *jobRecord, p *podRecord, by string) bool {
 	if e := r.entries[p.uid]; e != nil && e.by == by {
 		return false
 	}
-	mine := p.job == r && r.selects(p.pod)
-	if p.gone && p.released.by != "" && p.released.by != by && p.goneAt.Sub(p.dueAt) <= j.lag {
-		return true // Another one released it before this executor's watch showed how it ended.
+	if p.takenBefore(by, j.lag) {
+		return true
 	}
+	mine := p.job == r && r.selects(p.pod)
 	if !j.writer(by).began.After(p.dueAt) { // It was running then, and saw in time what it was shown.
 		return !mine && p.strayAt.Sub(p.dueAt) <= j.lag
 	}
 	return p.gone || !mine || !j.old(p.strayAt) || (!holds(p.pod) && (p.first == nil || p.pod.DeletionTimestamp != nil))
+}
+
+// takenBefore reports whether somebody else took the pod's finalizer before this executor
+// had to see the pod's end, and the pod shows no end any more: it is gone, or it ended
+// later. To this executor such a pod may be only one that is gone.
+func (p *podRecord) takenBefore(by string, lag time.Duration) bool {
+	taken := !p.released.at.IsZero() && p.released.by != by && p.released.at.Sub(p.dueAt) <= lag
+	return taken && (p.gone || p.endedAt.IsZero() || p.endedAt.After(p.released.at))
 }
 
 // judgeIndexDelay checks I12 for an index with its own limits: its last pod says how

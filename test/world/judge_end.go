@@ -63,10 +63,11 @@ func (j *judge) namespaceGoes(r *jobRecord) bool {
 }
 
 // judgeBooks: each pod that ended is counted by how it ended, and released, and the
-// counters are the sum.
+// counters are the sum. A completed index is listed no more while the Job does not ask for
+// it: a pod that it accounted for stays accounted for.
 func (j *judge) judgeBooks(r *jobRecord) {
 	for _, p := range r.ends {
-		if !r.accounts(p) && p.excuse == "" && j.uncountable(r, p) == "" && !r.awaits(p) && (ended(p.pod) || p.gone) {
+		if !r.accounts(p) && !p.accounted && p.excuse == "" && j.uncountable(r, p) == "" && !r.awaits(p) && (ended(p.pod) || p.gone) {
 			j.breach("status", r.key, r.uid, "pod %s ended (%s) and is not accounted for, and each pod that ended counts", p.key.Name, p.version().Status.Phase)
 		}
 	}

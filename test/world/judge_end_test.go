@@ -80,6 +80,22 @@ func TestEndOfAJobThatMustEnd(t *testing.T) {
 			fails(tp, "job-a", "a-0")
 			counts(tp, "job-a")
 		})},
+		"a completed index that it asks for no more, and then again": {play: rests(func(tp *tape) {
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.pod(executorA, "job-a", "a-1", 1)
+			tp.ends("a-1", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+				s.StartTime, s.Active, s.Succeeded, s.CompletedIndexes = ptr(metav1.NewTime(tp.now)), 1, 1, "1"
+			})
+			tp.release(executorA, "a-1")
+			resize := func(n int32) {
+				tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = &n, &n })
+			}
+			resize(1)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Succeeded, s.CompletedIndexes = 0, "" })
+			resize(2)
+		})},
 		"all succeeded, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
 			starts(tp, tp.job("a"))
 			tp.ends("a-0", 0)

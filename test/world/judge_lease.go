@@ -11,22 +11,36 @@ import (
 )
 
 // leaseWritten records until when the holder of the lease may write: until the lease runs
-// out, or somebody else gets it.
+// out, or somebody else gets it. An executor that starts after somebody has deleted the
+// lease cannot know its holder: then both may write until the holder looks again.
 func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	lease, ok := w.New.(*coordinationv1.Lease)
+	if !ok {
+		j.leaseGone = w.Time
+	}
 	if !ours || !ok {
 		return
+	}
+	if w.Old == nil {
+		j.unaware[w.By] = !j.leaseGone.IsZero() && j.started[w.By].After(j.leaseGone)
 	}
 	until := w.Time.Add(time.Duration(valueOr(lease.Spec.LeaseDurationSeconds, 0)) * time.Second)
 	if valueOr(lease.Spec.HolderIdentity, "") != w.By {
 		until = w.Time
 	}
 	for other, held := range j.leases {
-		if other != w.By && held.After(w.Time) {
+		if other != w.By && held.After(w.Time) && !j.unaware[w.By] {
 			j.leases[other] = w.Time
 		}
 	}
 	j.leases[w.By] = until
+}
+
+// starts is called when an executor's process starts.
+func (j *judge) starts(by string, now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.started[by] = now
 }
 
 // sends is called when an executor hands a request to the network. With leader

@@ -6,6 +6,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestWhoeverLosesTheLeaseToAnotherWritesNothing(t *testing.T) {
@@ -26,6 +27,38 @@ func TestWhoeverLosesTheLeaseToAnotherWritesNothing(t *testing.T) {
 	tp.judge.sends(executorA, "POST", "pods", tp.now)
 	if got := tp.judge.breaches(); len(got) != 1 {
 		t.Errorf("breaches of the replica that held it before: %v, want one", got)
+	}
+}
+
+// An executor that starts after somebody has deleted the lease cannot know who holds it.
+func TestADeletedLeaseIsStillItsHoldersToThoseWhoHaveSeenIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		startsAfter time.Duration // That executor B starts after the deletion.
+		broken      bool
+	}{
+		"started before": {startsAfter: -time.Second, broken: true},
+		"started after":  {startsAfter: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tp := newTape(t)
+			tp.judge.elected = true
+			hold := func(holder string) *coordinationv1.Lease {
+				return &coordinationv1.Lease{
+					ObjectMeta: metav1.ObjectMeta{Name: "lease", UID: types.UID(holder)},
+					Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: ptr(int32(15))},
+				}
+			}
+			tp.commit(executorA, "create", "leases", "", hold(executorA), hold(executorA))
+			tp.commit(user, "delete", "leases", "", hold(executorA), nil)
+			tp.judge.starts(executorB, tp.now.Add(tc.startsAfter))
+			tp.wait(2 * time.Second)
+			tp.commit(executorB, "create", "leases", "", hold(executorB), hold(executorB))
+			tp.wait(time.Second)
+			tp.judge.sends(executorA, "POST", "pods", tp.now)
+			if got := len(tp.judge.breaches()) > 0; got != tc.broken {
+				t.Errorf("breaches: %v, want some: %t", tp.judge.breaches(), tc.broken)
+			}
+		})
 	}
 }
 

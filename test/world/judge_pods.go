@@ -55,9 +55,11 @@ type podRecord struct {
 	// lost it.
 	strayAt time.Time
 	// released is when the finalizer was removed, and by whom; excuse is why the pod
-	// was released without being counted.
-	released mark
-	excuse   string
+	// was released without being counted. accounted: an executor released it after a
+	// status had accounted for it.
+	released  mark
+	excuse    string
+	accounted bool
 
 	// revivals is how often somebody else has changed the pod's owner or put its
 	// finalizer back; revivedAt is when that last happened. After that, nothing in the

@@ -15,7 +15,7 @@ func (j *judge) judgeRelease(w apiserver.Write, p *podRecord) {
 	if r == nil {
 		return // judgeOwnership checks whether an executor may do so.
 	}
-	if r.accounts(p) {
+	if p.accounted = r.accounts(p); p.accounted {
 		return
 	}
 	if p.excuse = j.uncountable(r, p); p.excuse != "" {

@@ -18,11 +18,15 @@ var (
 	mutantSeedsFlag = flag.Uint64("world.mutant-seeds", 20_000, "largest number of worlds in which a mutant is searched")
 )
 
-// A mutant is a defect to plant.
+// A mutant is a defect to plant: usually one edit. It has more if another check would hide
+// the defect.
 type mutant struct {
-	name, file, breaks string
-	old, planted       string
+	name, breaks string
+	edits        []edit
 }
+
+// An edit replaces a text, which stands once in the file.
+type edit struct{ file, old, planted string }
 
 // root is where the mutants' files are.
 const root = "../.."
@@ -34,27 +38,40 @@ func readMutants(t *testing.T) []mutant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := regexp.MustCompile(`(?s)\nmutant ([^\n]+)\nfile ([^\n]+)\nbreaks ([^\n]+)\n<<<\n(.*?)\n===\n(.*?)\n>>>\n`)
+	head := regexp.MustCompile(`^([^\n]+)\nbreaks ([^\n]+)\n`)
+	change := regexp.MustCompile(`(?ms)^file ([^\n]+)\n<<<\n(.*?)\n===\n(.*?)\n>>>\n`)
 	var mutants []mutant
-	for _, m := range form.FindAllStringSubmatch(string(data), -1) {
-		mutants = append(mutants, mutant{m[1], m[2], m[3], m[4], m[5]})
-	}
-	if n := strings.Count(string(data), "\nmutant "); n != len(mutants) || n == 0 {
-		t.Fatalf("%d mutants, %d of them well written", n, len(mutants))
+	for _, text := range strings.Split(string(data), "\nmutant ")[1:] {
+		h, changes := head.FindStringSubmatch(text), change.FindAllStringSubmatch(text, -1)
+		if h == nil || len(changes) == 0 || len(changes) != strings.Count(text, "\n<<<\n") {
+			t.Fatalf("this mutant is not well written:\n%s", text)
+		}
+		m := mutant{name: h[1], breaks: h[2]}
+		for _, c := range changes {
+			m.edits = append(m.edits, edit{file: c[1], old: c[2], planted: c[3]})
+		}
+		mutants = append(mutants, m)
 	}
 	return mutants
 }
 
-// apply returns the mutant's file with the defect in it.
-func (m mutant) apply() ([]byte, error) {
-	source, err := os.ReadFile(filepath.Join(root, m.file))
-	if err != nil {
-		return nil, err
+// apply returns the mutant's files with the defect in them.
+func (m mutant) apply() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, e := range m.edits {
+		source, ok := files[e.file]
+		if !ok {
+			var err error
+			if source, err = os.ReadFile(filepath.Join(root, e.file)); err != nil {
+				return nil, err
+			}
+		}
+		if n := bytes.Count(source, []byte(e.old)); n != 1 {
+			return nil, fmt.Errorf("its text stands %d times in %s", n, e.file)
+		}
+		files[e.file] = bytes.Replace(source, []byte(e.old), []byte(e.planted), 1)
 	}
-	if n := bytes.Count(source, []byte(m.old)); n != 1 {
-		return nil, fmt.Errorf("its text stands %d times in %s", n, m.file)
-	}
-	return bytes.Replace(source, []byte(m.old), []byte(m.planted), 1), nil
+	return files, nil
 }
 
 // TestMutantsApply finds mutants whose text has moved.
@@ -122,21 +139,24 @@ func (m mutant) search(t *testing.T) string {
 	return fmt.Sprintf("%-52s %-12s %8d  %s", m.name, m.breaks, total.worlds, rule)
 }
 
-// build compiles the test binary with the mutant's file in place of the real one.
+// build compiles the test binary with the mutant's files in place of the real ones.
 func (m mutant) build(dir string) (binary string, err error) {
-	source, err := m.apply()
+	files, err := m.apply()
 	if err != nil {
 		return "", err
 	}
-	planted := filepath.Join(dir, filepath.Base(m.file))
-	if err := os.WriteFile(planted, source, 0o644); err != nil {
-		return "", err
+	replace := map[string]string{}
+	for file, source := range files {
+		real, err := filepath.Abs(filepath.Join(root, file))
+		if err != nil {
+			return "", err
+		}
+		replace[real] = filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(replace[real], source, 0o644); err != nil {
+			return "", err
+		}
 	}
-	real, err := filepath.Abs(filepath.Join(root, m.file))
-	if err != nil {
-		return "", err
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{real: planted}})
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
