@@ -147,14 +147,9 @@ func NewForLease(cfg *rest.Config, renewDeadline time.Duration) (kubernetes.Inte
 	own.RateLimiter = nil
 	own.Timeout = renewDeadline / 2
 	// client-go lets clients with equal settings share one transport, and so one HTTP/2
-	// connection. A dial function of its own makes the settings differ.
+	// connection. No two clients with a dial function share one.
 	if own.Dial == nil {
 		own.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialKeepAlive}).DialContext
-	} else {
-		dial := own.Dial
-		own.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-			return dial(ctx, network, address)
-		}
 	}
 	return New(own)
 }

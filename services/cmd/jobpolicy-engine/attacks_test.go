@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+// maxMessage is the contract's limit.
+const maxMessage = 16 << 20
+
+// An attack does its worst, and returns when it has. What it holds open it holds
+// until the next time, or until the attacker ends.
+type attack func(t *testing.T, e *attacker)
+
+var quickAttacks = map[string]attack{
+	"a batch of 16 MiB":                  func(t *testing.T, e *attacker) { batches(t, e, 1) },
+	"60 unfinished calls":                unfinishedCalls,
+	"a request of one name of 10 MB":     longName,
+	"as many rows as there may be":       manyRows,
+	"a request that is large if decoded": manyEmptyRows,
+}
+
+var slowAttacks = map[string]attack{
+	"four batches of 16 MiB":           func(t *testing.T, e *attacker) { batches(t, e, 4) },
+	"a slow reader with 400 answers":   unreadAnswers,
+	"1,000 connections":                manyConnections,
+	"1,000 connections without a word": silentConnections,
+	"100 calls at a time":              manyCalls,
+}
+
+// largeBatch is a valid request of nearly 16 MiB.
+var largeBatch = sync.OnceValues(func() ([]byte, error) {
+	item := testenv.FailedSnapshot()
+	for i := 0; proto.Size(item) < maxMessage/1000-500; i++ {
+		row := proto.CloneOf(item.UnaccountedPods[0])
+		row.Uid = binary.BigEndian.AppendUint64(make([]byte, 8), uint64(i+1000))
+		row.Failure = &jobpolicyv1.PodFailure{PodName: strings.Repeat("x", 200)}
+		item.UnaccountedPods = append(item.UnaccountedPods, row)
+	}
+	item.Spec.BackoffLimit = 1 << 20
+	return proto.Marshal(&jobpolicyv1.DecideJobsRequest{Requests: slices.Repeat([]*jobpolicyv1.DecideJobRequest{item}, 1000)})
+})
+
+// send sends bytes as they are.
+func send(ctx context.Context, conn *grpc.ClientConn, method string, message []byte) error {
+	return conn.Invoke(ctx, method, message, new([]byte), grpc.ForceCodecV2(testenv.BytesCodec{}))
+}
+
+func batches(t *testing.T, e *attacker, n int) {
+	message, err := largeBatch()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	conn := e.dial(t)
+	var wait sync.WaitGroup
+	var answered atomic.Int32
+	for range n {
+		wait.Go(func() {
+			err := send(e.ctx, conn, jobpolicyv1grpc.PolicyService_DecideJobs_FullMethodName, message)
+			if err == nil {
+				answered.Add(1)
+			} else {
+				t.Logf("a batch: %v", err)
+			}
+		})
+	}
+	wait.Wait()
+	if answered.Load() == 0 && e.ctx.Err() == nil {
+		t.Errorf("none of %d batches of %d bytes is answered", n, len(message))
+	}
+}
+
+// unfinished is the body of a call of which the last byte never comes.
+func unfinished(ctx context.Context) io.Reader {
+	header := binary.BigEndian.AppendUint32([]byte{0}, maxMessage)
+	return io.MultiReader(bytes.NewReader(header), bytes.NewReader(make([]byte, maxMessage-1)), waiting{ctx})
+}
+
+type waiting struct{ context.Context }
+
+func (w waiting) Read([]byte) (int, error) {
+	<-w.Done()
+	return 0, w.Err()
+}
+
+func unfinishedCalls(t *testing.T, e *attacker) {
+	transport := &http.Transport{TLSClientConfig: e.tls, ForceAttemptHTTP2: true}
+	e.hold(transport.CloseIdleConnections)
+	var refused atomic.Int32
+	for range 60 {
+		go func() {
+			req, err := http.NewRequestWithContext(e.ctx, http.MethodPost,
+				"https://"+e.Address+jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, unfinished(e.ctx))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("Content-Type", "application/grpc")
+			req.Header.Set("Te", "trailers")
+			if resp, err := transport.RoundTrip(req); err == nil {
+				_ = resp.Body.Close()
+				refused.Add(1)
+			}
+		}()
+	}
+	// Two have a caller's share of memory, and the others are told to slow down.
+	e.await(t, func() error {
+		if n := refused.Load(); n < 58 {
+			return fmt.Errorf("%d calls refused", n)
+		}
+		return nil
+	})
+}
+
+func unreadAnswers(t *testing.T, e *attacker) {
+	before, err := e.handled()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	message, err := proto.Marshal(&jobpolicyv1.DecideJobsRequest{
+		Requests: slices.Repeat([]*jobpolicyv1.DecideJobRequest{testenv.FailedSnapshot()}, 1000),
+	})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	desc := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
+	for range 4 {
+		conn := e.dial(t)
+		for range 100 {
+			stream, err := conn.NewStream(e.ctx, desc, jobpolicyv1grpc.PolicyService_DecideJobs_FullMethodName, grpc.ForceCodecV2(testenv.BytesCodec{}))
+			if err == nil && stream.SendMsg(message) == nil {
+				_ = stream.CloseSend()
+			}
+		}
+	}
+	e.await(t, func() error {
+		if n, err := e.handled(); err != nil || n < before+400 {
+			return fmt.Errorf("%d of 400 calls handled: %v", n-before, err)
+		}
+		return nil
+	})
+}
+
+func manyConnections(t *testing.T, e *attacker) {
+	var open, closed int
+	for range 1000 {
+		if e.ctx.Err() != nil {
+			return
+		}
+		conn, err := tls.Dial("tcp", e.Address, e.tls)
+		if err != nil {
+			closed++
+			continue
+		}
+		e.hold(func() { _ = conn.Close() })
+		framer := http2.NewFramer(conn, conn)
+		if _, err := io.WriteString(conn, http2.ClientPreface); err != nil || framer.WriteSettings() != nil {
+			closed++
+			continue
+		}
+		if _, err := framer.ReadFrame(); err != nil {
+			closed++
+			continue
+		}
+		open++
+	}
+	if closed == 0 {
+		t.Errorf("all %d connections of one caller are open", open)
+	}
+}
+
+func silentConnections(t *testing.T, e *attacker) {
+	for range 1000 {
+		if e.ctx.Err() != nil {
+			return
+		}
+		conn, err := net.Dial("tcp", e.Address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		e.hold(func() { _ = conn.Close() })
+	}
+}
+
+func longName(t *testing.T, e *attacker) {
+	req := testenv.Snapshot()
+	req.Job.Name = strings.Repeat("x", 10<<20)
+	if _, err := jobpolicyv1grpc.NewPolicyServiceClient(e.dial(t)).DecideJob(e.ctx, req); err == nil {
+		t.Error("a name of 10 MB is accepted")
+	}
+}
+
+// manyRows is what an executor sends of the largest Job whose failed pods wait, with
+// all that a pod failure policy looks at. It is no attack, and is answered.
+func manyRows(t *testing.T, e *attacker) {
+	req := testenv.FailedSnapshot()
+	req.Spec.BackoffLimit = 1 << 20
+	for i := range 99_000 {
+		row := proto.CloneOf(req.UnaccountedPods[0])
+		row.Uid = binary.BigEndian.AppendUint64(make([]byte, 8), uint64(i+1000))
+		row.Failure = &jobpolicyv1.PodFailure{
+			PodName: fmt.Sprintf("job-%05d-abcde", i), ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "main", ExitCode: 1}},
+		}
+		req.UnaccountedPods = append(req.UnaccountedPods, row)
+	}
+	if _, err := jobpolicyv1grpc.NewPolicyServiceClient(e.dial(t)).DecideJob(e.ctx, req); err != nil && e.ctx.Err() == nil {
+		t.Errorf("a request of %d bytes: %v", proto.Size(req), err)
+	}
+}
+
+func manyCalls(t *testing.T, e *attacker) {
+	client := jobpolicyv1grpc.NewPolicyServiceClient(e.dial(t))
+	var wait sync.WaitGroup
+	for range 100 {
+		wait.Go(func() {
+			for range 50 {
+				_, _ = client.DecideJob(e.ctx, testenv.Snapshot()) // or be told to slow down
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func manyEmptyRows(t *testing.T, e *attacker) {
+	// Of two bytes each; no list is longer than the contract allows.
+	exits := bytes.Repeat([]byte("\x12\x00"), 1000)
+	failure := append(binary.AppendUvarint([]byte("\x32"), uint64(len(exits))), exits...)
+	row := append(binary.AppendUvarint([]byte("\x3a"), uint64(len(failure))), failure...)
+	message := bytes.Repeat(row, maxMessage/len(row))
+	if err := send(e.ctx, e.dial(t), jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, message); err == nil {
+		t.Error("8 million empty rows are accepted")
+	}
+}
