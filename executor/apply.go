@@ -135,6 +135,9 @@ func (a *applier) updateStatus(ctx context.Context, s *state.Job, calls *api.Pod
 func (a *applier) stepFailed(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, what string, err error) {
 	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
 	if !errors.Is(err, api.ErrNamespaceTerminating) && !errors.Is(err, context.Canceled) {
+		if step == state.Create {
+			s.Backoffs.Refused(state.Refusal{At: time.Now(), Why: err.Error()})
+		}
 		a.cfg.Logger.WarnContext(ctx, what, append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
 	}
 }

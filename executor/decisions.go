@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -29,13 +30,17 @@ type decisionJSON struct {
 	Waiting     bool            `json:"waiting"`
 	Explanation json.RawMessage `json:"explanation"`
 	Verdict     json.RawMessage `json:"verdict"`
+	// NotCreated is why the API server refuses pods, and Hindered the pods that cannot start.
+	NotCreated string           `json:"notCreated,omitempty"`
+	Hindered   tracker.Hindered `json:"hindered,omitzero"`
 }
 
 // DecisionsHandler answers GET with a JSON list: the last decision on each Job
 // that exists, by namespace and name, at most 5000 of them (the newest). rule is
 // the deciding rule, reason the explanation's summary, waiting whether the decision
 // waits for something. verdict is the explanation with which the Job's end was decided;
-// null while it has none.
+// null while it has none. notCreated is why the API server refuses to create pods, and hindered
+// says how many pods cannot start, and why most of them do not.
 func (e *Executor) DecisionsHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -59,11 +64,12 @@ func (e *Executor) decisions() []decisionJSON {
 	type decided struct {
 		*state.Decision
 		job *batchv1.Job
+		of  *state.Job
 	}
 	var records []decided
 	for _, s := range e.jobs.All() {
 		if last, job := s.Decisions.Last(), s.Version.Current(); last != nil && job != nil {
-			records = append(records, decided{last, job})
+			records = append(records, decided{last, job, s})
 		}
 	}
 	slices.SortFunc(records, func(a, b decided) int { return b.Time.Compare(a.Time) })
@@ -78,6 +84,7 @@ func (e *Executor) decisions() []decisionJSON {
 			Namespace: r.job.Namespace, Name: r.job.Name, UID: string(r.job.UID), Time: r.Time,
 			Rule: explanation.GetDecidingRule().Name(), Reason: explanation.GetSummary(),
 			Waiting: len(explanation.GetWaits()) > 0, Explanation: explanationJSON(explanation), Verdict: explanationJSON(decoded(r.Verdict)),
+			NotCreated: r.of.Backoffs.Refusal().Why, Hindered: r.of.Pods.Hindered(),
 		})
 	}
 	return out

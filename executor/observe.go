@@ -10,10 +10,14 @@ import (
 
 // An Observation is a Job with the last decision on it; nil: there is none, as for Jobs that
 // had finished when the executor started. Neither may be changed: they are the executor's
-// own. As long as both pointers stay the same, nothing is new.
+// own. As long as all four compare equal, nothing is new.
 type Observation struct {
 	Job      *batchv1.Job
 	Decision *state.Decision
+	// Refusal is why pods are not created; the zero value: they are, or none are to be.
+	Refusal state.Refusal
+	// Hindered are the pods that cannot start.
+	Hindered tracker.Hindered
 }
 
 // EachJob calls f with each managed Job that exists, in no order.
@@ -39,6 +43,6 @@ func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker
 }
 
 func (e *Executor) observation(s *state.Job) (o Observation, ok bool) {
-	o = Observation{s.Version.Current(), s.Decisions.Last()}
+	o = Observation{s.Version.Current(), s.Decisions.Last(), s.Backoffs.Refusal(), s.Pods.Hindered()}
 	return o, o.Job != nil && e.watcher.scope.Manages(o.Job)
 }

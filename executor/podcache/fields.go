@@ -63,6 +63,7 @@ var (
 		1: whole, // type
 		2: whole, // status
 		4: whole, // lastTransitionTime
+		5: whole, // reason
 	}
 	containerStatus = message{
 		1: whole,          // name
@@ -70,7 +71,11 @@ var (
 		5: whole,          // restartCount
 	}
 	containerState = message{
+		1: waiting,    // waiting
 		3: terminated, // terminated
+	}
+	waiting = message{
+		1: whole, // reason
 	}
 	terminated = message{
 		1: whole, // exitCode

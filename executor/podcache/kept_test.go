@@ -62,6 +62,16 @@ func fillWhatAJobReads(t *rapid.T, pod *corev1.Pod) {
 			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Unix(3, 0)}},
 		})
 	}
+	if rapid.Bool().Draw(t, "unscheduled") {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: rapid.SampledFrom([]string{"Unschedulable", "SchedulingGated", ""}).Draw(t, "why"),
+		})
+	}
+	if rapid.Bool().Draw(t, "containers wait") {
+		for i := range pod.Status.ContainerStatuses {
+			pod.Status.ContainerStatuses[i].State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "not kept"}
+		}
+	}
 	if rapid.Bool().Draw(t, "containers ended") {
 		for i := range pod.Status.ContainerStatuses {
 			pod.Status.ContainerStatuses[i].State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Unix(2, 0)}

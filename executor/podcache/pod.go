@@ -2,6 +2,7 @@ package podcache
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -80,9 +81,16 @@ type Containers struct {
 // interned has what many pods have in common. It is in memory once.
 type interned struct {
 	namespace  unique.Handle[string]
-	phase      unique.Handle[corev1.PodPhase]
+	phase      unique.Handle[phase]
 	controller unique.Handle[Owner]
 	conditions []unique.Handle[Condition]
+}
+
+// phase is the pod's phase, and why it does not get further. Together they need no more
+// memory than one of them.
+type phase struct {
+	phase corev1.PodPhase
+	waits string
 }
 
 // Owner is the object that controls a pod.
@@ -125,7 +133,7 @@ func From(pod *corev1.Pod) *Pod {
 		Containers: Containers{Restarts: restarts(pod), ContainersEnded: containersEnded(pod)},
 		interned: interned{
 			namespace:  unique.Make(pod.Namespace),
-			phase:      unique.Make(pod.Status.Phase),
+			phase:      unique.Make(phase{pod.Status.Phase, waits(pod)}),
 			controller: unique.Make(controller(pod)),
 		},
 	}
@@ -138,7 +146,12 @@ func From(pod *corev1.Pod) *Pod {
 func (p *Pod) Namespace() string { return p.namespace.Value() }
 
 // Phase is the pod's phase. It may be empty before a kubelet has written a status.
-func (p *Pod) Phase() corev1.PodPhase { return p.phase.Value() }
+func (p *Pod) Phase() corev1.PodPhase { return p.phase.Value().phase }
+
+// Waits is the reason that keeps the pod from starting, as scheduler and kubelet name it:
+// Unschedulable or ImagePullBackOff, for example. Empty: it has ended, or nothing is known
+// to keep it.
+func (p *Pod) Waits() string { return p.phase.Value().waits }
 
 // Controller is the object that controls the pod; ok is false if none does.
 func (p *Pod) Controller() (owner Owner, ok bool) {
@@ -312,6 +325,30 @@ func containersEnded(pod *corev1.Pod) (latest time.Time) {
 	}
 	return latest
 }
+
+// waits is the reason of the condition PodScheduled if that is false, else that of the first
+// container that cannot be started.
+func waits(pod *corev1.Pod) string {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return ""
+	}
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return cmp.Or(c.Reason, corev1.PodReasonUnschedulable)
+		}
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			if waiting := statuses[i].State.Waiting; waiting != nil && !slices.Contains(usualWaits, waiting.Reason) {
+				return waiting.Reason
+			}
+		}
+	}
+	return ""
+}
+
+// usualWaits are why a container waits although nothing is wrong with its start.
+var usualWaits = []string{"", "ContainerCreating", "PodInitializing", "CrashLoopBackOff"}
 
 func restartable(pod *corev1.Pod, initContainer string) bool {
 	for i := range pod.Spec.InitContainers {

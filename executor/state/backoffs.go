@@ -27,7 +27,28 @@ const (
 type Backoffs struct {
 	mu       sync.Mutex
 	steps    [steps]controller.Backoff
+	refusal  Refusal
 	releases map[types.UID]*controller.Backoff
+}
+
+// A Refusal is why the API server did not create the Job's pods.
+type Refusal struct {
+	At  time.Time
+	Why string
+}
+
+// Refused records why pods were not created.
+func (b *Backoffs) Refused(r Refusal) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refusal = r
+}
+
+// Refusal is the last refusal, unless the reason to wait for another try is gone since then.
+func (b *Backoffs) Refusal() Refusal {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refusal
 }
 
 // Failed starts the next delay of a step and returns it.
@@ -43,6 +64,9 @@ func (b *Backoffs) Reset(step Step) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.steps[step].Reset()
+	if step == Create {
+		b.refusal = Refusal{}
+	}
 }
 
 // Until is when the last delay of a step ends or has ended; zero if there was none.

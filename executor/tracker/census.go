@@ -5,6 +5,44 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
+// Hindered sums up the active pods that cannot start.
+type Hindered struct {
+	// Pods is how many there are.
+	Pods int32 `json:"pods"`
+	// Reason is what most of them wait for, as podcache.Pod.Waits says.
+	Reason string `json:"reason"`
+}
+
+// hindrances count the active pods that cannot start, by reason.
+type hindrances map[string]int32
+
+func (h *hindrances) add(r *record, sign int32) {
+	reason := r.pod.Waits()
+	if !r.share.active || reason == "" {
+		return
+	}
+	if *h == nil {
+		*h = hindrances{}
+	}
+	if (*h)[reason] += sign; (*h)[reason] == 0 {
+		delete(*h, reason)
+	}
+}
+
+// Hindered sums the pods up that cannot start. It costs as much as there are reasons.
+func (t *Tracker) Hindered() (sum Hindered) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	most := int32(0)
+	for reason, n := range t.pods.hindrances {
+		sum.Pods += n
+		if n > most || n == most && reason < sum.Reason {
+			most, sum.Reason = n, reason
+		}
+	}
+	return sum
+}
+
 // A Census is what people may want to know of a Job's pods. No decision needs it.
 type Census struct {
 	Summary *jobpolicyv1.PodSummary

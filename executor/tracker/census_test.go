@@ -11,6 +11,48 @@ import (
 	"jobpolicy.dev/executor/podcache"
 )
 
+func TestHinderedPodsAreSummedUp(t *testing.T) {
+	version := 0
+	tracker := New()
+	see := func(n int, waits string, end corev1.PodPhase) {
+		version++
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprint(n), UID: types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)), ResourceVersion: fmt.Sprint(version),
+			},
+			Status: corev1.PodStatus{Phase: end},
+		}
+		switch waits {
+		case "Unschedulable":
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: waits}}
+		default:
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waits}}}}
+		}
+		tracker.Observe(podcache.From(pod), Watch)
+	}
+	steps := []struct {
+		pod   int
+		waits string
+		phase corev1.PodPhase
+		want  Hindered
+	}{
+		{1, "ContainerCreating", corev1.PodPending, Hindered{}},
+		{1, "ImagePullBackOff", corev1.PodPending, Hindered{1, "ImagePullBackOff"}},
+		{2, "Unschedulable", corev1.PodPending, Hindered{2, "ImagePullBackOff"}},
+		{3, "Unschedulable", corev1.PodPending, Hindered{3, "Unschedulable"}},
+		{2, "", corev1.PodRunning, Hindered{2, "ImagePullBackOff"}},
+		{1, "ErrImagePull", corev1.PodPending, Hindered{2, "ErrImagePull"}},
+		{3, "Unschedulable", corev1.PodFailed, Hindered{1, "ErrImagePull"}},
+		{1, "", corev1.PodRunning, Hindered{}},
+	}
+	for i, s := range steps {
+		see(s.pod, s.waits, s.phase)
+		if got := tracker.Hindered(); got != s.want {
+			t.Errorf("step %d: %+v, want %+v", i, got, s.want)
+		}
+	}
+}
+
 func TestCensusListsPodsUpToABound(t *testing.T) {
 	tracker := New()
 	for i := range 3 {

@@ -53,8 +53,9 @@ type pods struct {
 	strays      map[types.UID]*record
 	unaccounted unaccounted
 
-	totals totals
-	retry  retryFacts
+	totals     totals
+	hindrances hindrances
+	retry      retryFacts
 }
 
 // setPolicy sets how pods count, and counts all of them again, because pods may be seen
@@ -74,6 +75,7 @@ func (p *pods) setPolicy(policy Policy) {
 func (p *pods) count(r *record, first bool) {
 	r.share = p.policy.shareOf(r)
 	p.totals.add(&r.share, 1)
+	p.hindrances.add(r, 1)
 	if ended := r.pod.Ended(); (ended && !r.ended) || (r.endSeen.IsZero() && r.deleting()) {
 		r.endSeen, r.ended = time.Now(), ended
 	}
@@ -90,6 +92,7 @@ func (p *pods) count(r *record, first bool) {
 // uncount takes a record out of the sums and sets. Retry facts stay.
 func (p *pods) uncount(r *record) {
 	p.totals.add(&r.share, -1)
+	p.hindrances.add(r, -1)
 	p.unaccounted.remove(r)
 	delete(p.strays, r.pod.UID)
 }

@@ -45,6 +45,9 @@ func (w *work) lookAtPods() {
 		}
 		w.Report.Pods = append(w.Report.Pods, problem)
 	}
+	if w.notStarted > 0 {
+		w.notStarted = max(w.notStarted, w.Facts.NotStarting)
+	}
 	slices.SortStableFunc(w.Report.Pods, func(a, b PodProblem) int {
 		return boolOrder(slices.Contains(notStarting, a.Kind), slices.Contains(notStarting, b.Kind))
 	})
@@ -105,7 +108,7 @@ func unscheduled(p *corev1.Pod) (PodProblem, bool) {
 		}
 		if c.Reason == corev1.PodReasonSchedulingGated {
 			return PodProblem{
-				Kind: "scheduling", Why: "it has scheduling gates: " + gates(p), Change: "Whoever set the gates (a queue, for example) has to remove them.",
+				Kind: "scheduling", Why: strings.TrimSuffix("it has scheduling gates: "+gates(p), ": "), Change: "Whoever set the gates (a queue, for example) has to remove them.",
 			}, true
 		}
 		return PodProblem{
@@ -137,17 +140,17 @@ func waitingContainer(p *corev1.Pod) (PodProblem, bool) {
 		switch waiting.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable":
 			return PodProblem{
-				Kind: "image", Why: fmt.Sprintf("the image %s of container %s cannot be pulled (%s)", s.Image, s.Name, message),
+				Kind: "image", Why: fmt.Sprintf("the image%s%s cannot be pulled (%s)", named(" ", s.Image), named(" of container ", s.Name), message),
 				Change: "Put the image there or mend the pull secret: the kubelet tries again by itself. For another image, create the Job anew.",
 			}, true
 		case "CreateContainerConfigError":
 			return PodProblem{
-				Kind: "config", Why: fmt.Sprintf("container %s lacks something that it refers to (%s)", s.Name, message),
+				Kind: "config", Why: fmt.Sprintf("a container%s lacks something that it refers to, such as a config map or secret (%s)", named(" ", s.Name), message),
 				Change: "Create what the message names: the kubelet tries again by itself.",
 			}, true
 		case "CreateContainerError", "RunContainerError":
 			return PodProblem{
-				Kind: "config", Why: fmt.Sprintf("container %s cannot be started (%s)", s.Name, message),
+				Kind: "config", Why: fmt.Sprintf("a container%s cannot be started (%s)", named(" ", s.Name), message),
 				Change: "Change the command or the settings in the pod template of a new Job.",
 			}, true
 		case "CrashLoopBackOff":
@@ -155,9 +158,23 @@ func waitingContainer(p *corev1.Pod) (PodProblem, bool) {
 				Kind: "crash", Why: fmt.Sprintf("container %s failed %d times in this pod%s, and waits before it is restarted", s.Name, s.RestartCount, lastExit(&s)),
 				Change: fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, s.Name),
 			}, true
+		case "", "ContainerCreating", "PodInitializing":
+		default:
+			return PodProblem{
+				Kind: "starting", Why: fmt.Sprintf("a container%s does not start (%s)", named(" ", s.Name), message),
+				Change: fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace),
+			}, true
 		}
 	}
 	return PodProblem{}, false
+}
+
+// named is a name with the words before it; nothing if the name is not known.
+func named(before, name string) string {
+	if name == "" {
+		return ""
+	}
+	return before + name
 }
 
 func lastExit(s *corev1.ContainerStatus) string {

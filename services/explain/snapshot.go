@@ -16,6 +16,8 @@ import (
 type Facts struct {
 	Job  *batchv1.Job
 	Pods []corev1.Pod
+	// NotStarting is how many pods cannot start, if Pods has only an example of them.
+	NotStarting int
 	// Events are those on the Job, PodEvents those on its pods by pod name.
 	Events    []corev1.Event
 	PodEvents map[string][]corev1.Event

@@ -81,7 +81,7 @@ func (h *hub) snapshot(health json.RawMessage) {
 	h.n++
 	h.now = time.Now()
 	h.cfg.Jobs.EachJob(func(o executor.Observation) {
-		h.jobs.put(h.n, o.Job.UID, made{object: o.Job, decision: o.Decision}, func() json.RawMessage { return jobRow(o, h.now) })
+		h.jobs.put(h.n, o.Job.UID, made{object: o.Job, decision: o.Decision, refusal: o.Refusal, hindered: o.Hindered}, func() json.RawMessage { return jobRow(o, h.now) })
 	})
 	h.jobs.end(h.n)
 	if h.cfg.CronJobs != nil {

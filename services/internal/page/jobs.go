@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -38,10 +40,18 @@ type jobJSON struct {
 func jobRow(o executor.Observation, now time.Time) json.RawMessage {
 	decision := decided(o)
 	e := explanation(decision.Explanation)
-	report := recorded(o, e, nil, now, statusCounts(o.Job))
+	counts := statusCounts(o.Job)
+	counts.Active = max(counts.Active, o.Hindered.Pods)
+	report := recorded(o, e, example(o), now, counts)
 	row := jobJSON{
 		UID: o.Job.UID, Namespace: o.Job.Namespace, Name: o.Job.Name, State: report.State,
 		Reason: e.GetSummary(), Rule: e.GetDecidingRule().Name(), Created: o.Job.CreationTimestamp.Time, Counts: report.Counts,
+	}
+	if report.State == explain.Stuck || report.State == explain.Blocked {
+		row.Reason = report.Headline
+	}
+	if o.Hindered.Pods > 0 {
+		row.Waits = append(row.Waits, o.Hindered.Reason)
 	}
 	if c := wire.FinishedCondition(o.Job); c != nil {
 		row.Ended = &c.LastTransitionTime.Time
@@ -59,6 +69,28 @@ func jobRow(o executor.Observation, now time.Time) json.RawMessage {
 		}
 	}
 	return encoded(row)
+}
+
+// example is a pod of those that cannot start, as far as the sum of them tells.
+func example(o executor.Observation) []corev1.Pod {
+	if o.Hindered.Pods == 0 {
+		return nil
+	}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: o.Job.Namespace, CreationTimestamp: metav1.Now()}, Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: make([]corev1.ContainerStatus, 1)}}
+	hinder(&pod, o.Hindered.Reason)
+	return []corev1.Pod{pod}
+}
+
+// hinder writes why a pod cannot start to where scheduler and kubelet write it. The pod has a
+// container.
+func hinder(pod *corev1.Pod, reason string) {
+	switch reason {
+	case "":
+	case corev1.PodReasonUnschedulable, corev1.PodReasonSchedulingGated, corev1.PodReasonSchedulerError:
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason})
+	default:
+		pod.Status.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: reason}
+	}
 }
 
 // decided is the last decision; an empty one if there is none.

@@ -62,14 +62,19 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 	return life
 }
 
-// tells reports whether the cache holds enough of a pod to explain it: that it has ended,
-// that no node takes it, or since when it has been Pending. Why a container does not start
-// is not in the cache.
-func tells(p *podcache.Pod) bool { return p.Ended() || p.Phase() == corev1.PodPending && !p.Deleting }
+// tells reports whether the cache holds enough of a pod to explain it: that it has ended, why
+// it does not start, or since when it has been Pending.
+func tells(p *podcache.Pod) bool {
+	return p.Ended() || !p.Deleting && (p.Phase() == corev1.PodPending || p.Waits() != "")
+}
 
 // recorded explains the last decision, with the pods that tell something.
 func recorded(o executor.Observation, e *jobpolicyv1.Explanation, telling []corev1.Pod, now time.Time, counts explain.Counts) *explain.Report {
-	r := explain.Recorded(explain.Facts{Job: o.Job, Pods: telling, Now: now}, e, counts)
+	facts := explain.Facts{Job: o.Job, Pods: telling, NotStarting: int(o.Hindered.Pods), Now: now}
+	if o.Refusal.Why != "" {
+		facts.Events = []corev1.Event{{Reason: "FailedCreate", Message: o.Refusal.Why, LastTimestamp: metav1.NewTime(o.Refusal.At)}}
+	}
+	r := explain.Recorded(facts, e, counts)
 	if o.Decision == nil && wire.FinishedCondition(o.Job) == nil {
 		r.State, r.Headline = explain.Waiting, "The Job waits for its first decision since the executor started."
 	}
@@ -83,6 +88,9 @@ func podOf(p *podcache.Pod) corev1.Pod {
 		Status:     corev1.PodStatus{Phase: p.Phase()},
 	}
 	p.EachCondition(func(c podcache.Condition) {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return // hinder writes it with its reason
+		}
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
 	})
 	status := corev1.ContainerStatus{RestartCount: p.MaxRestarts}
@@ -99,5 +107,6 @@ func podOf(p *podcache.Pod) corev1.Pod {
 		status.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.ReadyChanged)}
 	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+	hinder(&pod, p.Waits())
 	return pod
 }

@@ -68,6 +68,14 @@ func (c *cluster) put(job *batchv1.Job, e *jobpolicyv1.Explanation) {
 	c.jobs[job.UID] = executor.Observation{Job: job, Decision: &state.Decision{Time: time.Now(), Explanation: text}}
 }
 
+func (c *cluster) change(uid types.UID, change func(*executor.Observation)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.jobs[uid]
+	change(&o)
+	c.jobs[uid] = o
+}
+
 func (c *cluster) drop(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,8 +109,11 @@ func job(name string) *batchv1.Job {
 
 // An event is what a page gets: one of the whole, or of one Job.
 type event struct {
-	All      bool
-	Jobs     []struct{ UID, Name, State, Reason string }
+	All  bool
+	Jobs []struct {
+		UID, Name, State, Reason string
+		Waits                    []string
+	}
 	JobsGone []string
 	Crons    []struct {
 		Name, Zone string
@@ -260,6 +271,48 @@ func TestALifeSaysThatPodsDoNotStart(t *testing.T) {
 			watch(t, serve(t, c)+"job?uid=uid-a", func(e event) bool {
 				if stuck := e.Report.State == "Stuck"; stuck != (tc.want != "") || !strings.HasPrefix(e.Report.Headline, tc.want) {
 					t.Errorf("report %+v, want %q", e.Report, tc.want)
+				}
+				return true
+			})
+		})
+	}
+}
+
+// The list says that a Job is stuck or blocked from the sums that the executor keeps.
+func TestTheListSaysWhatHindersAJob(t *testing.T) {
+	cases := map[string]struct {
+		hindered    tracker.Hindered
+		refused     string
+		wantState   string
+		wantReason  string
+		wantWaitFor string
+	}{
+		"image":   {tracker.Hindered{Pods: 2, Reason: "ImagePullBackOff"}, "", "Stuck", "2 of 2 active pods cannot start: the image cannot be pulled (ImagePullBackOff).", "ImagePullBackOff"},
+		"secret":  {tracker.Hindered{Pods: 2, Reason: "CreateContainerConfigError"}, "", "Stuck", "2 of 2 active pods cannot start: a container lacks something that it refers to, such as a config map or secret (CreateContainerConfigError).", "CreateContainerConfigError"},
+		"no node": {tracker.Hindered{Pods: 2, Reason: "Unschedulable"}, "", "Stuck", "2 of 2 active pods cannot start: no node takes it.", "Unschedulable"},
+		"gates":   {tracker.Hindered{Pods: 2, Reason: "SchedulingGated"}, "", "Stuck", "2 of 2 active pods cannot start: it has scheduling gates.", "SchedulingGated"},
+		"other":   {tracker.Hindered{Pods: 2, Reason: "SignatureValidationFailed"}, "", "Stuck", "2 of 2 active pods cannot start: a container does not start (SignatureValidationFailed).", "SignatureValidationFailed"},
+		"quota":   {tracker.Hindered{}, `pods "a-1" is forbidden: exceeded quota: small`, "Blocked", `The Job has none of 2 wanted pods, because the API server refuses to create more: the quota is used up: pods "a-1" is forbidden: exceeded quota: small. Last tried`, ""},
+		"nothing": {tracker.Hindered{}, "", "Starting", "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster()
+			c.put(job("a"), &jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(2))}})
+			url := serve(t, c)
+			c.change("uid-a", func(o *executor.Observation) {
+				o.Hindered = tc.hindered
+				if tc.refused != "" {
+					o.Refusal = state.Refusal{At: time.Now(), Why: tc.refused}
+				}
+			})
+			watch(t, url+"events", func(e event) bool {
+				if len(e.Jobs) != 1 {
+					return false
+				}
+				row := e.Jobs[0]
+				if row.State != tc.wantState || !strings.HasPrefix(row.Reason, tc.wantReason) || strings.Join(row.Waits, ",") != tc.wantWaitFor {
+					t.Errorf("row %+v, want %s: %s", row, tc.wantState, tc.wantReason)
 				}
 				return true
 			})

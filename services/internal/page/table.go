@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 )
 
 // removalsKept is for how many snapshots a table remembers what was removed. Who is further
@@ -30,6 +33,8 @@ type row struct {
 type made struct {
 	object, decision any // pointers
 	minute           time.Time
+	refusal          state.Refusal
+	hindered         tracker.Hindered
 }
 
 type removal struct {
