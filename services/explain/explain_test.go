@@ -347,6 +347,16 @@ func TestNext(t *testing.T) {
 			[]corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
 			"12:00:06 or later create 1 pod is created",
 		},
+		"a failed pod that the policy ignores may be gone": {
+			job(func(j *batchv1.Job) { j.Spec.PodFailurePolicy = ignoring(1) }),
+			[]corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
+			"12:00:06 or later create 1 pod is created",
+		},
+		"a pod that succeeded is gone": {
+			job(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded, j.Status.Failed = ptr.To[int32](2), 1, 2 }),
+			[]corev1.Pod{pod(1, corev1.PodFailed, failed, released), pod(2, corev1.PodFailed, failed, released)},
+			"12:00:16 or earlier create 1 pod is created",
+		},
 		"no pod is there yet": {job(), nil, "now create 1 pod is created"},
 		"a time to live": {
 			job(func(j *batchv1.Job) {
@@ -389,6 +399,9 @@ func nextText(n *explain.Next) string {
 	}
 	if n.OrLater {
 		at += " or later"
+	}
+	if n.OrEarlier {
+		at += " or earlier"
 	}
 	var steps []string
 	for _, s := range n.Steps {

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,10 +18,13 @@ import (
 type Next struct {
 	// At is when. Absent: now.
 	At *time.Time `json:"at,omitempty"`
-	// OrLater: it may come up to 10 minutes later, because pods that failed are gone, and
-	// a controller that has seen them waits longer before it tries again.
-	OrLater bool   `json:"orLater,omitempty"`
-	Steps   []Step `json:"steps"`
+	// OrLater: it may come up to 10 minutes later, because pods that failed are gone, or may
+	// be, and a controller that has seen them waits longer before it tries again.
+	OrLater bool `json:"orLater,omitempty"`
+	// OrEarlier: it may come earlier, because a pod that succeeded is gone, and a controller
+	// that has seen it counts only the failures after it.
+	OrEarlier bool   `json:"orEarlier,omitempty"`
+	Steps     []Step `json:"steps"`
 }
 
 // A Step is one part of what is done.
@@ -137,13 +141,35 @@ func ignored(policy *jobpolicyv1.PodFailurePolicy, p *corev1.Pod) bool {
 	return err == nil && resp.GetMatches()[0].GetAction() == jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE
 }
 
-// doubt marks a creation that may come later.
+// successesGone reports whether pods that succeeded, as the status says, are not there any
+// more.
+func (w *work) successesGone() bool {
+	n := int(w.Counts.Succeeded)
+	for i := range w.Facts.Pods {
+		if w.Facts.Pods[i].Status.Phase == corev1.PodSucceeded {
+			n--
+		}
+	}
+	return n > 0
+}
+
+// ignoresFailures reports whether the pod failure policy leaves failures out of the count that
+// add to the retry delay. Of such a failure nothing remains when its pod is gone.
+func (w *work) ignoresFailures() bool {
+	policy := w.Job.Spec.PodFailurePolicy
+	return policy != nil && slices.ContainsFunc(policy.Rules, func(r batchv1.PodFailurePolicyRule) bool {
+		return r.Action == batchv1.PodFailurePolicyActionIgnore && r.OnExitCodes != nil
+	})
+}
+
+// doubt marks a creation that may come later or earlier.
 func (w *work) doubt() {
-	if w.gone = w.failuresGone(); w.gone == 0 || w.Next == nil || w.Job.Spec.BackoffLimitPerIndex != nil {
+	w.gone = w.failuresGone()
+	if w.Next == nil || w.Job.Spec.BackoffLimitPerIndex != nil || !slices.ContainsFunc(w.Next.Steps, func(s Step) bool { return s.Kind == "create" }) {
 		w.gone = 0
 		return
 	}
-	for _, s := range w.Next.Steps {
-		w.Next.OrLater = w.Next.OrLater || s.Kind == "create"
-	}
+	failures := w.resp.GetExplanation().GetFacts().GetConsecutiveFailures()
+	w.Next.OrLater = w.gone > 0 || (failures > 0 && w.ignoresFailures())
+	w.Next.OrEarlier = failures > 1 && w.successesGone()
 }

@@ -219,15 +219,27 @@ func (w *work) backingOff() bool {
 			last = fmt.Sprintf(" The last one, %s, failed %s: %s.", p.Name, w.ago(failedAt(p)), whyFailed(p))
 		}
 		return w.say(BackingOff, "The Job waits before it tries again, until %s: failures in a row: %d.%s", w.when(wait.GetUntil().AsTime()),
-			max(w.resp.GetExplanation().GetFacts().GetConsecutiveFailures(), 1), last+w.orLater())
+			max(w.resp.GetExplanation().GetFacts().GetConsecutiveFailures(), 1), last+w.orLater()+w.orEarlier())
 	}
 	return false
 }
 
+// orEarlier says why pods may come earlier than the pods that are there let one expect.
+func (w *work) orEarlier() string {
+	if w.Next == nil || !w.Next.OrEarlier {
+		return ""
+	}
+	return " Pods that succeeded are gone. A controller that has seen one succeed counts only the failures after it, and may try again earlier."
+}
+
 // orLater says why pods may come later than the pods that are there let one expect.
 func (w *work) orLater() string {
-	if w.gone == 0 {
+	switch {
+	case w.gone == 0 && (w.Next == nil || !w.Next.OrLater):
 		return ""
+	case w.gone == 0:
+		return fmt.Sprintf(" Failures that the pod failure policy ignores add to the delay, too, and nothing shows those whose pods are gone: the controller may wait longer, at most %s after the last failure.",
+			simulate.Clock(longestDelay))
 	}
 	return fmt.Sprintf(" Failed pods that are gone: %d. A controller that has seen them fail counts them, too, and may wait longer before it tries again, at most %s after the last failure.",
 		w.gone, simulate.Clock(longestDelay))

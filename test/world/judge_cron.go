@@ -112,8 +112,10 @@ func cronSuspended(cron *batchv1.CronJob) bool {
 }
 
 // cron is the UID of the CronJob that controls the Job; empty if none does.
-func (r *jobRecord) cron() types.UID {
-	ref := metav1.GetControllerOfNoCopy(r.job)
+func (r *jobRecord) cron() types.UID { return cronOf(r.job) }
+
+func cronOf(job *batchv1.Job) types.UID {
+	ref := metav1.GetControllerOfNoCopy(job)
 	if ref == nil || ref.Kind != "CronJob" {
 		return ""
 	}
@@ -225,9 +227,12 @@ func isRun(r *jobRecord) bool {
 }
 
 // cronDeletes reports whether a CronJob may have its Job deleted: by its history
-// limits, or to make room for another run.
+// limits, or to make room for another run. The Job may have lost its CronJob a moment ago.
 func (j *judge) cronDeletes(_ apiserver.Write, r *jobRecord) bool {
 	c := j.crons[r.cron()]
+	if c == nil && !j.old(r.leftCron) {
+		c = j.crons[r.formerCron]
+	}
 	if c == nil {
 		return false
 	}

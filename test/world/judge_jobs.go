@@ -67,7 +67,10 @@ type jobRecord struct {
 	decidedOn time.Time
 
 	created, deletedAt time.Time
-	createdBy          string
+	// formerCron is the CronJob that controlled the Job before; leftCron is when that ended.
+	formerCron types.UID
+	leftCron   time.Time
+	createdBy  string
 	// loose are pods that succeeded without their finalizer.
 	loose     []*podRecord
 	ourWrites int
@@ -120,6 +123,9 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 	}
 	if r.deletedAt.IsZero() && next.DeletionTimestamp != nil {
 		r.deletedAt = w.Time
+	}
+	if owner := cronOf(old); owner != cronOf(next) {
+		r.formerCron, r.leftCron = owner, w.Time
 	}
 	r.job = next
 	if specChanged {

@@ -226,6 +226,9 @@ func nextLines(n *explain.Next, now time.Time) []string {
 	if n.OrLater {
 		at += " or up to 10m later"
 	}
+	if n.OrEarlier {
+		at += " or earlier"
+	}
 	var lines []string
 	for _, step := range n.Steps {
 		lines = append(lines, at+": "+step.Text)
