@@ -167,6 +167,10 @@ func (w *cronWork) notes() {
 			"Runs overlap, because concurrencyPolicy is Allow, the default.",
 		},
 		{
+			spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && (w.State == Waiting || len(w.Skipped) > 0), "Forbid",
+			"concurrencyPolicy Forbid is no promise of exactly one run for each time: while a run is active those that come due are left out, except for the latest, and in rare faults a run comes twice. The work must bear both.",
+		},
+		{
 			len(w.Skipped) > 0 && w.State != Missed, "missed runs",
 			"Of runs that were missed only the latest starts. None is made up for later.",
 		},

@@ -53,7 +53,7 @@ func (w *work) notes() {
 		},
 		{
 			(w.State == Complete || w.State == Failed) && w.Job.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
-			"The time to live is the same for complete and failed Jobs, and takes the pods and their logs along.",
+			"The time to live is the same for complete and failed Jobs, and takes the pods and their logs along. The controller counts it by its own clock, from when the condition became true.",
 		},
 		{
 			(w.State == Complete || w.State == Failed) && cronOwner(w.Job) != "", "history limits",

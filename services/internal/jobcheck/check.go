@@ -42,6 +42,8 @@ type subject struct {
 	// cron is nil for a Job.
 	cron *batchv1.CronJob
 	name string
+	// annotations are those of the Job.
+	annotations map[string]string
 	// base is the path of the Job's spec.
 	base  string
 	found []Finding
@@ -63,9 +65,10 @@ func Check(o *manifest.Object) []Finding {
 	s := &subject{name: o.Name()}
 	switch {
 	case o.Job != nil:
-		s.spec, s.base = &o.Job.Spec, "spec"
+		s.spec, s.base, s.annotations = &o.Job.Spec, "spec", o.Job.Annotations
 	case o.CronJob != nil:
 		s.spec, s.cron, s.base = &o.CronJob.Spec.JobTemplate.Spec, o.CronJob, "spec.jobTemplate.spec"
+		s.annotations = o.CronJob.Spec.JobTemplate.Annotations
 	default:
 		return nil
 	}

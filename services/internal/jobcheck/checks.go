@@ -12,6 +12,7 @@ var checks = []check{
 	{Description{"size", "The Job runs pods, and not more than it can."}, size},
 	{Description{"restarts-count", "With restartPolicy OnFailure, restarts count and logs go."}, restartsCount},
 	{Description{"backoff-and-parallelism", "One bad moment does not use up all retries."}, backoffAndParallelism},
+	{Description{"retry-delays", "The delays between retries leave time for all of them."}, retryDelays},
 	{Description{"endless-ignore", "Ignored failures do not go on for ever."}, endlessIgnore},
 	{Description{"never-starts", "A pod that never starts does not keep the Job open for ever."}, neverStarts},
 	{Description{"pod-deadline", "The deadline is that of the Job."}, podDeadline},
@@ -25,6 +26,7 @@ var checks = []check{
 	{Description{"clock-changes", "No run is left out or comes twice when clocks change."}, clockChanges},
 	{Description{"missed-runs", "A resumed CronJob does not start a run that was missed long ago."}, missedRuns},
 	{Description{"forbid-forever", "One run that never ends does not keep all others away."}, forbidForever},
+	{Description{"about-once", "The work bears a run that is left out, or that comes twice."}, aboutOnce},
 	{Description{"pile-up", "Runs that do not end do not pile up."}, pileUp},
 	{Description{"history", "Finished runs are kept by one rule."}, history},
 }

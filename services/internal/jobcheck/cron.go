@@ -126,6 +126,12 @@ func forbidForever(s *subject) {
 	}
 }
 
+func aboutOnce(s *subject) {
+	if s.cron != nil && s.cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent {
+		s.at(Note, "spec.concurrencyPolicy", "is Forbid, which is no promise of exactly one run for each time: while a run is active those that come due are left out, except for the latest, and in rare faults a run comes twice. The work must bear both")
+	}
+}
+
 func pileUp(s *subject) {
 	if s.cron == nil || s.spec.ActiveDeadlineSeconds != nil {
 		return

@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/engine/simulate"
 )
 
 // The API server's defaults, and the limits of the Job controller.
@@ -57,6 +61,32 @@ func backoffAndParallelism(s *subject) {
 	if parallelism > 1 && limit < parallelism && s.spec.BackoffLimitPerIndex == nil {
 		s.find(Warning, "backoffLimit", fmt.Sprintf(
 			"is %d, and %d pods run at once: if all fail for one reason, such as a service that is away, the Job fails without a retry", limit, parallelism))
+	}
+}
+
+// The delay before a retry doubles from the first to the longest.
+const (
+	firstDelay   = 10 * time.Second
+	longestDelay = 10 * time.Minute
+)
+
+// retryDelays is about Jobs with one pod at a time: pods that fail side by side share delays.
+func retryDelays(s *subject) {
+	if s.onFailure() || s.spec.BackoffLimitPerIndex != nil || ptr.Deref(s.spec.Parallelism, 1) != 1 {
+		return
+	}
+	retries, delays := s.backoffLimit(), time.Duration(0)
+	for n, delay := int32(0), firstDelay; n < min(retries, maxIndexedPods); n++ {
+		delays += delay
+		delay = min(2*delay, longestDelay)
+	}
+	switch deadline := s.spec.ActiveDeadlineSeconds; {
+	case deadline != nil && time.Duration(*deadline)*time.Second < delays:
+		s.find(Note, "activeDeadlineSeconds", fmt.Sprintf(
+			"is %d: the delays before %d retries (backoffLimit) take %s, so the deadline ends a Job that always fails before the last of them", *deadline, retries, simulate.Clock(delays)))
+	case deadline == nil && delays >= time.Hour:
+		s.find(Note, "backoffLimit", fmt.Sprintf(
+			"is %d: the delays between retries double from 10s to 10m, so a Job that always fails takes at least %s to say so", retries, simulate.Clock(delays)))
 	}
 }
 
@@ -116,8 +146,14 @@ func sidecars(s *subject) {
 }
 
 func ttl(s *subject) {
-	if seconds := s.spec.TTLSecondsAfterFinished; seconds != nil && *seconds < shortTTL {
+	seconds := s.spec.TTLSecondsAfterFinished
+	switch {
+	case seconds == nil:
+	case *seconds < shortTTL:
 		s.find(Warning, "ttlSecondsAfterFinished", fmt.Sprintf(
 			"is %d: the Job, its pods and their logs are gone so soon after the end, also when it failed", *seconds))
+	case s.annotations[annotation.TTLAfterComplete] == "" && s.annotations[annotation.TTLAfterFailed] == "":
+		s.find(Note, "ttlSecondsAfterFinished", fmt.Sprintf(
+			"is %d for a failed Job, too, and takes its pods and their logs along; under jobpolicy the annotations %s and %s set one time each", *seconds, annotation.TTLAfterComplete, annotation.TTLAfterFailed))
 	}
 }
