@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -66,6 +67,32 @@ func parseHierarchies(lines *bufio.Scanner) ([]string, error) {
 		}
 	}
 	return hierarchies, lines.Err()
+}
+
+// needed are the controllers by which kubelet and runc set the shares and limits
+// that every container has.
+var needed = []string{"cpu", "memory", "pids"}
+
+// MissingControllers returns the controllers that containers need and that the
+// machine does not have in version 2, if that is all it has. Version 1 has a
+// hierarchy for each controller: one that is missing shows in Hierarchies.
+func MissingControllers() ([]string, error) { return missingControllers(root) }
+
+func missingControllers(hierarchy string) ([]string, error) {
+	have, err := os.ReadFile(filepath.Join(hierarchy, "cgroup.controllers"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // version 1
+	}
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, name := range needed {
+		if !slices.Contains(strings.Fields(string(have)), name) {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
 }
 
 // Join makes the group, with a group for pods, and moves this process into it.
@@ -151,7 +178,7 @@ func enableControllers(dir string) error {
 		return err
 	}
 	for _, name := range strings.Fields(string(controllers)) {
-		// The machine works without a controller that cannot be enabled.
+		// Most controllers are not needed, and Missing has looked for the others.
 		_ = set(filepath.Join(dir, "cgroup.subtree_control"), "+"+name)
 	}
 	return nil

@@ -43,6 +43,31 @@ func TestParseHierarchies(t *testing.T) {
 	}
 }
 
+func TestMissingControllers(t *testing.T) {
+	cases := map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"version 2 with all":              {files: map[string]string{"cgroup.controllers": "cpuset cpu io memory hugetlb pids rdma misc\n"}},
+		"version 2 beside version 1":      {files: map[string]string{"cgroup.controllers": "hugetlb cpuset\n"}, want: []string{"cpu", "memory", "pids"}},
+		"a name that begins like another": {files: map[string]string{"cgroup.controllers": "cpuset memory pids\n"}, want: []string{"cpu"}},
+		"version 1":                       {files: map[string]string{"cpu/cpu.shares": "1024\n"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			hierarchy := t.TempDir()
+			write(t, hierarchy, tc.files)
+			got, err := missingControllers(hierarchy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("missing controllers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestGroupsOfDifferentStateDirectoriesDiffer(t *testing.T) {
 	if a, b := For("/tmp/a"), For("/tmp/b"); a == b || a != For("/tmp/a") {
 		t.Errorf("groups %s and %s: want two, and the same for the same directory", a, b)

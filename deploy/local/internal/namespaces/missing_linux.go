@@ -36,6 +36,13 @@ func Missing() error {
 	if err != nil || len(hierarchies) == 0 {
 		missing = append(missing, errors.New("control groups, mounted below /sys/fs/cgroup"))
 	}
+	controllers, err := cgroups.MissingControllers()
+	if err != nil {
+		missing = append(missing, fmt.Errorf("control groups: %w", err))
+	}
+	for _, name := range controllers {
+		missing = append(missing, fmt.Errorf("the controller %s in /sys/fs/cgroup/cgroup.controllers", name))
+	}
 	missing = append(missing, missingFileSystems()...)
 	if os.Geteuid() == 0 {
 		missing = append(missing, missingNFT()...)
