@@ -1,5 +1,6 @@
-// Package failover measures how long nobody runs Jobs after the leading executor was told
-// to stop (SIGTERM) or was killed (SIGKILL), with many pods in the cluster.
+// Package failover checks that another executor goes on after the leading one was told to
+// stop (SIGTERM) or was killed (SIGKILL), and measures how long nobody runs Jobs meanwhile,
+// with many pods in the cluster.
 package failover
 
 import (
@@ -51,7 +52,7 @@ func TestFailover(t *testing.T) {
 	if *podsFlag == 0 {
 		t.Skip("a measurement: make bench-failover")
 	}
-	m := newMeasurement(t)
+	m := newMeasurement(t, startPlane(t))
 	m.fill(*podsFlag)
 	for _, warm := range []bool{true, false} {
 		if !warm && !*coldFlag {
@@ -83,7 +84,8 @@ type measurement struct {
 	probes          int
 }
 
-func newMeasurement(t *testing.T) *measurement {
+// startPlane starts an API server in which nothing but what a test starts runs Jobs.
+func startPlane(t *testing.T, apiServerArgs ...string) *cluster.Cluster {
 	t.Helper()
 	binaries, err := executables.Dir()
 	if err != nil {
@@ -93,24 +95,42 @@ func newMeasurement(t *testing.T) *measurement {
 		StateDir: t.TempDir(), BinDir: binaries, WithoutExecutor: true, WithoutNode: true, WithoutScheduler: true,
 		ControllerManagerControllers: "serviceaccount-controller",
 		ExtraArgs: map[string][]string{
-			cluster.Etcd:      {"--quota-backend-bytes=8589934592"},
-			cluster.APIServer: {"--disable-admission-plugins=ServiceAccount", "--max-requests-inflight=800", "--max-mutating-requests-inflight=400"},
+			cluster.Etcd: {"--quota-backend-bytes=8589934592"},
+			cluster.APIServer: append([]string{
+				"--disable-admission-plugins=ServiceAccount", "--max-requests-inflight=800", "--max-mutating-requests-inflight=400",
+			}, apiServerArgs...),
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = plane.Stop(context.Background()) })
+	return plane
+}
+
+func newMeasurement(t *testing.T, plane *cluster.Cluster) *measurement {
+	t.Helper()
+	m := &measurement{t: t, plane: plane, client: newClient(t, plane)}
+	m.namespace(probes)
+	return m
+}
+
+func newClient(t *testing.T, plane *cluster.Cluster) kubernetes.Interface {
+	t.Helper()
 	config := plane.RESTConfig()
 	config.ContentType, config.QPS = runtime.ContentTypeProtobuf, -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: probes}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	return client
+}
+
+func (m *measurement) namespace(name string) {
+	m.t.Helper()
+	if _, err := m.client.CoreV1().Namespaces().Create(m.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		m.t.Fatal(err)
 	}
-	return &measurement{t: t, plane: plane, client: client}
 }
 
 // job is a Job that runs n pods until they are deleted.
@@ -209,6 +229,12 @@ type replica struct {
 
 func (m *measurement) start(warm bool) *replica {
 	m.t.Helper()
+	return m.startAs(m.plane.Kubeconfig(), "--kube-api-qps=500", "--kube-api-burst=500", fmt.Sprintf("--warm-standby=%t", warm))
+}
+
+// startAs starts an executor for the user of a kubeconfig.
+func (m *measurement) startAs(kubeconfig string, args ...string) *replica {
+	m.t.Helper()
 	binaries, err := executables.Dir()
 	if err != nil {
 		m.t.Fatal(err)
@@ -223,8 +249,8 @@ func (m *measurement) start(warm bool) *replica {
 		m.t.Fatal(err)
 	}
 	defer file.Close()
-	r.cmd = exec.Command(filepath.Join(binaries, "jobpolicy-executor"), "--engine=embedded", "--kubeconfig="+m.plane.Kubeconfig(),
-		"--http-address="+address, "--kube-api-qps=500", "--kube-api-burst=500", fmt.Sprintf("--warm-standby=%t", warm))
+	args = append([]string{"--engine=embedded", "--kubeconfig=" + kubeconfig, "--http-address=" + address}, args...)
+	r.cmd = exec.Command(filepath.Join(binaries, "jobpolicy-executor"), args...)
 	r.cmd.Stderr = file
 	if err := r.cmd.Start(); err != nil {
 		m.t.Fatal(err)

@@ -34,6 +34,8 @@ type Migration struct {
 	// From is on when the migration begins, and when it ends, unless Switches is
 	// odd.
 	From, To Side
+	// Watch is called while From runs Jobs, before the first switch. nil: nothing.
+	Watch func(context.Context) error
 	// Switches is how often the Jobs change sides.
 	Switches int
 	// Tell receives a line for each thing that is done.
@@ -55,6 +57,11 @@ func (m Migration) Play(ctx context.Context) (jobs int, err error) {
 	})
 	if err != nil {
 		return 0, err
+	}
+	if m.Watch != nil {
+		if err := m.Watch(ctx); err != nil {
+			return 0, fmt.Errorf("while %s runs Jobs: %w", m.From.Name, err)
+		}
 	}
 	on, off := m.From, m.To
 	for i := range m.Switches {

@@ -4,8 +4,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,11 +21,13 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/test/executables"
+	"jobpolicy.dev/test/freeport"
 )
 
 var switchesFlag = flag.Int("migration.switches", 4, "how often Jobs change their controller")
 
-// Jobs in flight go from the built-in controllers to ours and back.
+// Jobs in flight are compared in shadow mode first, which finds no difference that lasts,
+// and then go from the built-in controllers to ours and back.
 func TestMigration(t *testing.T) {
 	t.Parallel()
 	plane := startPlane(t)
@@ -36,6 +44,7 @@ func TestMigration(t *testing.T) {
 	jobs, err := Migration{
 		Client: client, Namespace: namespace.Name, Image: "none", Every: time.Second,
 		From: builtIn(plane), To: ours(plane), Switches: *switchesFlag, Tell: t.Logf,
+		Watch: func(ctx context.Context) error { return compare(ctx, t, plane) },
 	}.Play(ctx)
 	if err != nil {
 		t.Errorf("of %d Jobs:\n%v", jobs, err)
@@ -83,6 +92,70 @@ func ours(plane *cluster.Cluster) Side {
 		},
 		Kill: func(context.Context) error { return plane.Kill(cluster.Executor) },
 	}
+}
+
+// compare runs an executor in shadow mode beside the built-in controllers until it has
+// compared some Jobs and sees no difference. A difference may begin and end while the
+// built-in controllers are late.
+func compare(ctx context.Context, t *testing.T, plane *cluster.Cluster) error {
+	binaries, err := executables.Dir()
+	if err != nil {
+		return err
+	}
+	address, err := freeport.Address()
+	if err != nil {
+		return err
+	}
+	shadow := exec.CommandContext(ctx, filepath.Join(binaries, "jobpolicy-executor"), "--mode=shadow", "--shadow-rest=1s", "--engine=embedded",
+		"--kubeconfig="+plane.Kubeconfig(), "--http-address="+address)
+	shadow.Stderr = os.Stderr
+	if err := shadow.Start(); err != nil {
+		return err
+	}
+	defer func() { _ = shadow.Wait() }()
+	defer func() { _ = shadow.Process.Signal(syscall.SIGTERM) }()
+	for {
+		if err := sleep(ctx, time.Second/4); err != nil {
+			return fmt.Errorf("the shadow has not compared enough, or sees a difference that lasts: %w", err)
+		}
+		metrics := get("http://" + address + "/metrics")
+		same, open := sum(metrics, `jobpolicy_shadow_comparisons_total{object="job",result="same"`), sum(metrics, "jobpolicy_shadow_open_differences")
+		if same >= leastCompared && open == 0 {
+			t.Logf("in shadow mode: %v comparisons of Jobs found no difference, %v differences began and ended", same, sum(metrics, "jobpolicy_shadow_differences_total"))
+			return nil
+		}
+	}
+}
+
+// leastCompared is how many comparisons the shadow makes at least.
+const leastCompared = 5
+
+// get returns what is served, or nothing.
+func get(url string) string {
+	response, err := http.Get(url)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return ""
+	}
+	return string(body)
+}
+
+// sum adds the samples whose lines begin with prefix.
+func sum(metrics, prefix string) float64 {
+	total := 0.0
+	for line := range strings.Lines(metrics) {
+		if fields := strings.Fields(line); strings.HasPrefix(line, prefix) {
+			value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+			if err == nil {
+				total += value
+			}
+		}
+	}
+	return total
 }
 
 // builtIn is kube-controller-manager with its own Job, CronJob and TTL
