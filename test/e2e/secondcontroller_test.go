@@ -71,6 +71,7 @@ func TestStandsDownBesideTheBuiltinController(t *testing.T) {
 	if code != http.StatusOK || !strings.Contains(body, "[+] second-controller: ok, WARNING: "+builtInAgent+" works on managed Jobs, too") {
 		t.Errorf("/readyz: %d\n%s", code, body)
 	}
+	checkProbesWithoutExecutor(t, beside, namespace)
 }
 
 // podMaker is the field manager that created a pod.

@@ -1,5 +1,5 @@
 // Package cluster reads what kubectl jobpolicy asks of a cluster, with the user's
-// own rights. It writes nothing.
+// own rights. Only ProbeJobs writes.
 //
 // The flags are those of kubectl, as package clientcmd defines them. Client-go's
 // clientset and cli-runtime are left out: they hold every API group, and would

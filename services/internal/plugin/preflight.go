@@ -16,7 +16,16 @@ import (
 
 const preflightLong = `Lists the Jobs and CronJobs that a deliberate difference between jobpolicy and the
 built-in controllers would touch, if jobpolicy took their place. Looks at all namespaces,
-unless --namespace names one.`
+unless --namespace names one.
+
+With --probe it finds out instead who acts on Jobs that name no manager: it creates a
+suspended Job in the namespace, waits until a controller writes its status, and deletes it.
+No pod is created. Use it after the built-in controllers were switched off, before any Job
+is affected.`
+
+// probeTimeout is how long a probe waits by default. A controller at work takes a second
+// or two.
+const probeTimeout = 30 * time.Second
 
 // maxExamples is how many objects of a difference are named.
 const maxExamples = 5
@@ -25,17 +34,22 @@ type preflightCommand struct {
 	cli.IO
 	cluster cluster.Flags
 	output  *cli.Output
+	probing bool
+	timeout time.Duration
 }
 
 func newPreflight(streams cli.IO) *cobra.Command {
-	c := &preflightCommand{IO: streams}
+	c := &preflightCommand{IO: streams, timeout: probeTimeout}
 	cmd := &cobra.Command{
 		Use: "preflight", Short: "What a deliberate difference from the built-in controllers would touch", Long: preflightLong, Args: noArgument,
+		Example: "  kubectl jobpolicy preflight\n  kubectl jobpolicy preflight --probe --namespace default",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd.Context(), cmd.Flags().Changed("namespace"))
 		},
 	}
 	c.output = cli.AddOutput(cmd, "wide")
+	cmd.Flags().BoolVar(&c.probing, "probe", false, "Find out which controller acts on Jobs: creates a suspended Job, and deletes it.")
+	cmd.Flags().Var(cli.Value(&c.timeout, cli.ParseDuration), "timeout", "How long --probe waits for a controller, such as `1m`. Default: 30s.")
 	c.cluster.AddFlags(cmd.Flags(), true)
 	return cmd
 }
@@ -51,6 +65,9 @@ func (c *preflightCommand) run(ctx context.Context, oneNamespace bool) error {
 	reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
 	if err != nil {
 		return err
+	}
+	if c.probing {
+		return c.probe(ctx, reader)
 	}
 	namespace := ""
 	if oneNamespace {

@@ -58,8 +58,12 @@ func sections() map[string]section {
 			after: finish,
 		},
 		"Migrate from the built-in controllers": {
-			before: func(t *testing.T, _ int) { switchBuiltIn(t, false) },
-			after:  migrate,
+			before: func(t *testing.T, i int) {
+				if i == 0 {
+					switchBuiltIn(t, false)
+				}
+			},
+			after: migrate,
 		},
 		"And back":  {after: func(t *testing.T) { switchBuiltIn(t, true) }},
 		"Uninstall": {after: nothingIsLeft},

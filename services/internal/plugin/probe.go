@@ -1,0 +1,47 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"jobpolicy.dev/services/internal/cluster"
+)
+
+// Field managers of the controllers that a probe knows.
+const (
+	builtInManager  = "kube-controller-manager"
+	executorManager = "jobpolicy-executor"
+)
+
+// probe tells which controller acts on Jobs that name no manager.
+func (c *preflightCommand) probe(ctx context.Context, reader *cluster.Reader) error {
+	writers, err := reader.ProbeJobs(ctx, c.timeout)
+	if err != nil {
+		return err
+	}
+	if done, err := c.output.Machine(c.Out, map[string]any{"writers": append([]string{}, writers...)}); done {
+		return err
+	}
+	_, err = fmt.Fprintln(c.Out, probed(writers, c.timeout.String()))
+	return err
+}
+
+// probed says what the writers of the status mean.
+func probed(writers []string, timeout string) string {
+	builtIn, ours := slices.Contains(writers, builtInManager), slices.Contains(writers, executorManager)
+	names := strings.Join(writers, " and ")
+	switch {
+	case len(writers) == 0:
+		return fmt.Sprintf("Nobody: no controller wrote the status of a suspended Job within %s. The built-in Job controller is off, and jobpolicy does not run in replace mode.", timeout)
+	case len(writers) > 1 && (builtIn || ours):
+		return fmt.Sprintf("Two controllers: %s wrote the status of a suspended Job. Switch one of them off.", names)
+	case builtIn:
+		return fmt.Sprintf("The built-in controller: %s wrote the status of a suspended Job. Do not run jobpolicy in replace mode beside it.", names)
+	case ours:
+		return fmt.Sprintf("jobpolicy: %s wrote the status of a suspended Job, and the built-in controller did not.", names)
+	default:
+		return fmt.Sprintf("Another controller: %s wrote the status of a suspended Job that names no manager.", names)
+	}
+}
