@@ -120,7 +120,7 @@ func ExplainCronJob(f CronFacts, decide DecideCronJob) (*CronReport, error) {
 		return nil, err
 	}
 	if w.schedule, err = cronruns.Read(w.plan); err == nil && f.CronJob.DeletionTimestamp == nil {
-		w.Next = w.schedule.Next(f.Now, comingRuns)
+		w.Next = w.coming()
 	}
 	w.runs()
 	w.situation()
@@ -133,6 +133,15 @@ func ExplainCronJob(f CronFacts, decide DecideCronJob) (*CronReport, error) {
 
 // comingRuns is how many of the next runs a report lists.
 const comingRuns = 3
+
+// coming lists the next runs. The times of an interval (@every) count from the last run.
+func (w *cronWork) coming() []cronruns.Time {
+	from := w.since()
+	if missed, last := w.schedule.Missed(from, w.Now); missed > 0 {
+		from = last
+	}
+	return slices.DeleteFunc(w.schedule.Next(from, comingRuns), func(t cronruns.Time) bool { return !t.At.After(w.Now) })
+}
 
 func ownedBy(cron *batchv1.CronJob, jobs []batchv1.Job) []*batchv1.Job {
 	var owned []*batchv1.Job

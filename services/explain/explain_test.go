@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/services/explain"
 )
 
@@ -408,4 +409,23 @@ func nextText(n *explain.Next) string {
 		steps = append(steps, s.Kind+" "+s.Text)
 	}
 	return at + " " + strings.Join(steps, ", ")
+}
+
+// The times of an interval count from the last run, not from when somebody asks.
+func TestTheNextRunOfAnIntervalCountsFromTheLastOne(t *testing.T) {
+	started := metav1.NewTime(now.Add(-55 * time.Second))
+	cron := &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cron", UID: "00000000-0000-0000-0000-000000000001", CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
+		Spec:       batchv1.CronJobSpec{Schedule: "@every 60s", ConcurrencyPolicy: batchv1.AllowConcurrent},
+		Status:     batchv1.CronJobStatus{LastScheduleTime: &started},
+	}
+	report, err := explain.ExplainCronJob(explain.CronFacts{CronJob: cron, Now: now}, cronjob.Decide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []time.Duration{5 * time.Second, 65 * time.Second, 125 * time.Second} {
+		if got := report.Next[i].At; !got.Equal(now.Add(want)) {
+			t.Errorf("run %d: %s, want %s", i, got, now.Add(want))
+		}
+	}
 }

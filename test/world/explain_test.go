@@ -32,7 +32,7 @@ var explainFlag = flag.Uint64("world.explain", 60, "number of worlds in which ex
 // deadline that explain names among the ends may pass before a creation that is hindered.
 func TestExplainNamesWhatHappensNext(t *testing.T) {
 	prepare()
-	tally := map[string]int{}
+	tally, crons := map[string]int{}, map[string]int{}
 	for seed := *fromFlag; seed < *fromFlag+*explainFlag; seed++ {
 		p := draw(seed, true)
 		e := play(t, p, false)
@@ -47,12 +47,23 @@ func TestExplainNamesWhatHappensNext(t *testing.T) {
 		for what, n := range r.tally {
 			tally[what] += n
 		}
+		c := newCronReader(p)
+		c.read(e.journal)
+		for _, b := range c.wrong {
+			t.Errorf("world %d: %s", seed, b)
+		}
+		for what, n := range c.tally {
+			crons[what] += n
+		}
 	}
-	t.Logf("rests by state and what came next: %v", tally)
+	t.Logf("rests by state and what came next: %v; of CronJobs: %v", tally, crons)
 	for _, state := range []explain.State{explain.BackingOff, explain.Running, explain.Complete, explain.Failed, explain.Suspended} {
 		if n := tally[string(state)]; n == 0 && *explainFlag >= 60 {
 			t.Errorf("no Job was at rest in the state %s", state)
 		}
+	}
+	if crons["run as told"] == 0 && *explainFlag >= 60 {
+		t.Error("no run of a CronJob was compared")
 	}
 }
 
