@@ -51,6 +51,7 @@ func newCheck(streams cli.IO) *cobra.Command {
 	fs.StringArrayVarP(&c.files, "filename", "f", nil, "A `file` or folder with YAML or JSON; - is standard input. May be repeated.")
 	fs.StringVar(&c.failOn, "fail-on", string(jobcheck.Error), "The mildest `severity` with which the exit code is 1: error, warning or note.")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "Leave notes out.")
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities, cobra.ShellCompDirectiveNoFileComp))
 	c.output = cli.AddOutput(cmd, "sarif")
 	return cmd
 }

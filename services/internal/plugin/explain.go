@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/buildinfo"
@@ -56,6 +57,8 @@ func newExplain(streams cli.IO) *cobra.Command {
 	c.output = cli.AddOutput(cmd, "wide")
 	c.engine.addFlags(cmd.Flags())
 	c.cluster.AddFlags(cmd.Flags(), true)
+	cmd.ValidArgsFunction = complete(&c.cluster, true, true)
+	_ = cmd.RegisterFlagCompletionFunc("zone", cobra.FixedCompletions(zone.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -63,7 +66,7 @@ func (c *explainCommand) run(ctx context.Context, args []string) error {
 	cron, isCron := cronArgument(args)
 	name, err := jobArgument(args)
 	if err != nil && !isCron {
-		return err
+		return cli.UsageError{Err: fmt.Errorf("%w or cronjob/NAME", err)}
 	}
 	if err := c.engine.validate(); err != nil {
 		return err
@@ -110,10 +113,13 @@ func jobArgument(args []string) (string, error) {
 	return args[0], nil
 }
 
+// now is the time of what is printed. A test of recorded Jobs sets it to when they were recorded.
+var now = time.Now
+
 // readFacts reads what explain needs. Without the Job there is no answer; what else
 // cannot be read is said in the answer.
 func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explain.Facts, error) {
-	f := explain.Facts{Now: time.Now(), PodEvents: map[string][]corev1.Event{}}
+	f := explain.Facts{Now: now(), PodEvents: map[string][]corev1.Event{}}
 	var err error
 	if f.Job, err = reader.Job(ctx, name); err != nil {
 		return f, err

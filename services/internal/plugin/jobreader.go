@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -15,6 +16,11 @@ type jobReader struct{ cluster cluster.Flags }
 
 // AddFlags says which cluster.
 func (r *jobReader) AddFlags(fs *pflag.FlagSet) { r.cluster.AddFlags(fs, true) }
+
+// Complete completes job/NAME.
+func (r *jobReader) Complete(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return complete(&r.cluster, true, false)(cmd, args, text)
+}
 
 // Job takes job/NAME.
 func (r *jobReader) Job(ctx context.Context, arg string) (*batchv1.Job, error) {

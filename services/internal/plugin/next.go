@@ -60,6 +60,7 @@ func newNext(streams cli.IO) *cobra.Command {
 	fs.BoolVar(&c.calendar, "calendar", false, "Show the months of these runs as a calendar, with the number of runs of each day.")
 	c.output = cli.AddOutput(cmd)
 	c.cluster.AddFlags(fs, false)
+	cmd.ValidArgsFunction = complete(&c.cluster, false, true)
 	_ = cmd.RegisterFlagCompletionFunc("zone", cobra.FixedCompletions(zone.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

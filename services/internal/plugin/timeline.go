@@ -34,6 +34,7 @@ func newTimeline(streams cli.IO) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&c.html, "html", "", "Write a page to this `file`, too.")
 	c.cluster.AddFlags(cmd.Flags(), true)
+	cmd.ValidArgsFunction = complete(&c.cluster, true, false)
 	return cmd
 }
 

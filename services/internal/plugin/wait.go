@@ -44,6 +44,7 @@ func newWait(streams cli.IO) *cobra.Command {
 	fs.Var(cli.Value(&c.timeout, cli.ParseDuration), "timeout", "How long to wait, such as `1h`. Default: for ever.")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "Say only how it ended.")
 	c.cluster.AddFlags(fs, true)
+	cmd.ValidArgsFunction = complete(&c.cluster, true, false)
 	return cmd
 }
 
@@ -81,7 +82,7 @@ func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *b
 			return job, nil
 		}
 		if line := progress(job); line != told && !c.quiet {
-			fmt.Fprintf(c.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), line)
+			fmt.Fprintf(c.Out, "%s  %s\n", now().Format(time.TimeOnly), line)
 			told = line
 		}
 		select {

@@ -51,6 +51,8 @@ const simulateExample = `  # A tenth of all pods fail; which ones follows from t
 type Jobs interface {
 	// AddFlags adds the flags that say which cluster.
 	AddFlags(fs *pflag.FlagSet)
+	// Complete completes job/NAME.
+	Complete(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective)
 	// Job reads one by job/NAME.
 	Job(ctx context.Context, arg string) (*batchv1.Job, error)
 }
@@ -82,6 +84,7 @@ func New(streams cli.IO, cluster Jobs) *cobra.Command {
 	if cluster != nil {
 		cmd.Use += " | --from job/NAME"
 		cluster.AddFlags(cmd.Flags())
+		_ = cmd.RegisterFlagCompletionFunc("from", cluster.Complete)
 	}
 	return cmd
 }

@@ -1,6 +1,6 @@
 // Package testapi is as much of a Kubernetes API server as a program needs to
-// start: Jobs that never change, no CronJobs, no pods, no namespaces, and Leases
-// that can be held.
+// start: Jobs that never change, no CronJobs, no pods but those that a test gives it, no
+// namespaces, and Leases that can be held.
 package testapi
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -26,6 +27,10 @@ type Server struct {
 	HoldLists atomic.Bool
 	// RefuseRenewals, while true, keeps Leases from being written.
 	RefuseRenewals atomic.Bool
+
+	// Pods and Events are what a namespace lists, whichever it is.
+	Pods   []corev1.Pod
+	Events []corev1.Event
 
 	handler http.Handler
 	jobs    []*batchv1.Job
@@ -44,10 +49,13 @@ func Start(t testing.TB, jobs ...*batchv1.Job) *Server {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /apis/batch/v1/jobs", s.list("batch/v1", "Job", items...))
+	mux.HandleFunc("GET /apis/batch/v1/namespaces/{namespace}/jobs", s.list("batch/v1", "Job", items...))
+	mux.HandleFunc("GET /apis/batch/v1/namespaces/{namespace}/cronjobs", s.list("batch/v1", "CronJob"))
 	mux.HandleFunc("GET /apis/batch/v1/namespaces/{namespace}/jobs/{name}", s.readJob)
 	mux.HandleFunc("GET /apis/batch/v1/cronjobs", s.list("batch/v1", "CronJob"))
 	mux.HandleFunc("GET /api/v1/pods", s.list("v1", "Pod"))
-	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", s.list("v1", "Pod"))
+	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", s.listPods(s.list("v1", "Pod")))
+	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/events", s.listEvents)
 	mux.HandleFunc("GET /api/v1/namespaces", s.list("v1", "Namespace"))
 	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}", s.readLease)
 	mux.HandleFunc("POST /apis/coordination.k8s.io/v1/namespaces/kube-system/leases", s.writeLease)
@@ -103,6 +111,28 @@ func (s *Server) list(version, kind string, items ...any) http.HandlerFunc {
 			<-r.Context().Done()
 		}
 	}
+}
+
+// listPods lists the pods once; a watch shows none.
+func (s *Server) listPods(none http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if len(s.Pods) == 0 || r.URL.Query().Get("watch") != "" {
+			none(w, r)
+			return
+		}
+		answer(w, http.StatusOK, &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: s.Pods})
+	}
+}
+
+// listEvents knows the selector of the object that is concerned.
+func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) {
+	list := &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}}
+	for _, e := range s.Events {
+		if r.URL.Query().Get("fieldSelector") == "involvedObject.uid="+string(e.InvolvedObject.UID) {
+			list.Items = append(list.Items, e)
+		}
+	}
+	answer(w, http.StatusOK, list)
 }
 
 func (s *Server) readJob(w http.ResponseWriter, r *http.Request) {

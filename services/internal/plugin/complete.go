@@ -1,0 +1,44 @@
+package plugin
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/cluster"
+)
+
+// completionPatience is how long a shell waits for names from a cluster.
+const completionPatience = 3 * time.Second
+
+// complete completes one argument: job/NAME and cronjob/NAME of the namespace, of those kinds
+// that the command takes. Without a cluster it completes nothing.
+func complete(flags *cluster.Flags, jobs, cronJobs bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		reader, err := flags.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []cobra.Completion
+		if jobs {
+			list, _ := reader.Jobs(ctx, reader.Namespace) // what cannot be read is not completed
+			for i := range list {
+				names = append(names, "job/"+list[i].Name)
+			}
+		}
+		if cronJobs {
+			list, _ := reader.CronJobs(ctx, reader.Namespace)
+			for i := range list {
+				names = append(names, "cronjob/"+list[i].Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
