@@ -23,9 +23,11 @@ const (
 
 // ErrorReason says why a call got no answer. Every error that the engine itself
 // returns has a google.rpc.ErrorInfo with domain "jobpolicy.dev"; its reason is the
-// name of one of these values without the prefix ERROR_REASON_. Where a retry helps,
-// google.rpc.RetryInfo says how long to wait first. The table at PolicyService says
-// what to do about each reason.
+// name of one of these values without the prefix ERROR_REASON_. Where the same call may
+// succeed later, google.rpc.RetryInfo says how long to wait first: 1 second, or 1 minute
+// where a person has to act. Without RetryInfo do not repeat the call: it would get the
+// same error, or, after CALL_ENDED, an answer that is too old. The table at PolicyService
+// says what to do about each reason.
 //
 // An error without an ErrorInfo comes from the transport, or from a proxy between
 // caller and engine. Then only its code counts.

@@ -76,7 +76,7 @@ func answerItem[Req proto.Message, Resp any](ctx context.Context, c *call, item 
 	case codes.ResourceExhausted, codes.Canceled, codes.DeadlineExceeded:
 		return resp, nil, err
 	default:
-		return resp, status.Convert(err).Proto(), nil
+		return resp, status.Convert(refusal.WithReason(err)).Proto(), nil
 	}
 }
 

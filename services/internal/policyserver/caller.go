@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
@@ -13,9 +12,6 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/refusal"
 )
-
-// retryAfter is what a caller is told to wait when there was no room for a call.
-const retryAfter = time.Second
 
 // A pool is a supply that all callers share. One caller gets at most half of it,
 // so that whatever it does, others have the other half.
@@ -121,13 +117,13 @@ func (c *caller) noRoom(err error, kind string) error {
 	if errors.Is(err, errOverloaded) {
 		return refusal.Refusal{
 			Code: codes.ResourceExhausted, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_OVERLOADED,
-			Text: "the engine has no more " + kind + " to give, ask again later", RetryAfter: retryAfter,
+			Text: "the engine has no more " + kind + " to give, ask again later",
 		}.Err()
 	}
 	return refusal.Refusal{
 		Code: codes.ResourceExhausted, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_CALLER_OVER_SHARE,
-		Text:       "this caller holds its share of the engine's " + kind + ", send fewer calls at a time",
-		RetryAfter: retryAfter, Metadata: map[string]string{"caller": c.name},
+		Text:     "this caller holds its share of the engine's " + kind + ", send fewer calls at a time",
+		Metadata: map[string]string{"caller": c.name},
 	}.Err()
 }
 
@@ -144,8 +140,8 @@ func (c *caller) readsAnswers() error {
 func (c *caller) unread() error {
 	return refusal.Refusal{
 		Code: codes.ResourceExhausted, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNREAD_ANSWERS,
-		Text:       "this caller has too many answers that it did not read yet",
-		RetryAfter: retryAfter, Metadata: map[string]string{"caller": c.name},
+		Text:     "this caller has too many answers that it did not read yet",
+		Metadata: map[string]string{"caller": c.name},
 	}.Err()
 }
 

@@ -56,9 +56,11 @@ func (g *guard) wrap(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 }
 
 // handler answers one call. Everything that the call holds it gives back at the
-// end, but for its answer, which the transport gives back.
+// end, but for its answer, which the transport gives back. Every error that leaves it
+// has a reason.
 func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
 	return func(srv any, ctx context.Context, _ func(any) error, _ grpc.UnaryServerInterceptor) (_ any, err error) {
+		defer func() { err = refusal.WithReason(err) }()
 		defer g.recovered(ctx, m.full(), &err)
 		c := callFrom(ctx)
 		if c == nil {

@@ -31,6 +31,8 @@ func odd(b blocking) func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJob
 		switch req.GetRequestId() {
 		case "panic":
 			panic("on purpose")
+		case "bare":
+			return nil, status.Error(codes.NotFound, "an error without a reason")
 		case "block":
 			return b.decide(req)
 		case "huge":
@@ -73,6 +75,7 @@ func provoked(t *testing.T) []error {
 		sendRaw(patient(t), plain, decideJob, make([]byte, 20<<20)),
 		ask(patient(t), strange, "huge"),
 		ask(patient(t), strange, "panic"),
+		ask(patient(t), strange, "bare"),
 		slow.RecvMsg(&jobpolicyv1.DecideJobResponse{}),
 		decide(patient(t), secured.as(t, "b")),
 		noRoom(t, "a"),
@@ -124,7 +127,7 @@ func unread(t *testing.T) error {
 }
 
 // retried are the reasons for which the answer may be another one later.
-var retried = []string{"OVERLOADED", "CALLER_OVER_SHARE", "UNREAD_ANSWERS", "REQUEST_TOO_SLOW"}
+var retried = []string{"OVERLOADED", "CALLER_OVER_SHARE", "UNREAD_ANSWERS", "REQUEST_TOO_SLOW", "CALLER_NOT_ALLOWED", "INTERNAL"}
 
 func TestTheContractsTableOfErrorsIsWhatTheServiceReturns(t *testing.T) {
 	got := map[string]bool{}

@@ -137,7 +137,7 @@ func receiveError(ctx context.Context, err error) error {
 	case errors.Is(context.Cause(ctx), errTooSlow):
 		return refusal.Refusal{
 			Code: codes.DeadlineExceeded, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_SLOW,
-			Text: errTooSlow.Error(), RetryAfter: retryAfter,
+			Text: errTooSlow.Error(),
 		}.Err()
 	case ctx.Err() != nil:
 		return refusal.FromContext(ctx.Err())

@@ -30,15 +30,29 @@ const (
 	maxMetadataBytes    = 253
 )
 
+// Whoever waits for room tries again soon. Whoever waits for a person does not.
+const (
+	soon   = time.Second
+	slowly = time.Minute
+)
+
+// retryDelays are the reasons for which the same call may succeed later, and how long to
+// wait before it. Of all other reasons the same call gets the same error.
+var retryDelays = map[jobpolicyv1.ErrorReason]time.Duration{
+	jobpolicyv1.ErrorReason_ERROR_REASON_OVERLOADED:         soon,
+	jobpolicyv1.ErrorReason_ERROR_REASON_CALLER_OVER_SHARE:  soon,
+	jobpolicyv1.ErrorReason_ERROR_REASON_UNREAD_ANSWERS:     soon,
+	jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_SLOW:   soon,
+	jobpolicyv1.ErrorReason_ERROR_REASON_CALLER_NOT_ALLOWED: slowly,
+	jobpolicyv1.ErrorReason_ERROR_REASON_INTERNAL:           slowly,
+}
+
 // A Refusal says why a call gets no answer.
 type Refusal struct {
 	Code   codes.Code
 	Reason jobpolicyv1.ErrorReason
 	// Text is for people.
 	Text string
-	// RetryAfter is how long to wait before the same call may succeed. 0: a retry
-	// does not help.
-	RetryAfter time.Duration
 	// Metadata is what the contract lists for the reason.
 	Metadata map[string]string
 	// Violations are the fields that are wrong, if it is the request that is.
@@ -55,8 +69,8 @@ func (r Refusal) Err() error {
 		info.Metadata[key] = Clip(value, maxMetadataBytes)
 	}
 	details := []protoadapt.MessageV1{info}
-	if r.RetryAfter > 0 {
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(r.RetryAfter)})
+	if delay := retryDelays[r.Reason]; delay > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
 	}
 	if len(r.Violations) > 0 {
 		details = append(details, badRequest(r.Violations))
@@ -89,6 +103,18 @@ func FromEngine(err error) error {
 	}
 	if _, ok := status.FromError(err); ok {
 		return err // Of a stand-in for the engine: the engine itself knows no gRPC.
+	}
+	return ErrInternal
+}
+
+// WithReason returns an error that has a reason: the error itself, or what stands for an
+// error that nobody gave one. UNAVAILABLE has none, because it is the transport's.
+func WithReason(err error) error {
+	if err == nil || status.Code(err) == codes.Unavailable || jobpolicyv1grpc.ReasonOf(err) != jobpolicyv1.ErrorReason_ERROR_REASON_UNSPECIFIED {
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return FromContext(err)
 	}
 	return ErrInternal
 }

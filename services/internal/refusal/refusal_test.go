@@ -1,6 +1,7 @@
 package refusal_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,7 +25,7 @@ import (
 func TestProgramsReadTheReasonAndTheDelay(t *testing.T) {
 	err := refusal.Refusal{
 		Code: codes.ResourceExhausted, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_CALLER_OVER_SHARE, Text: "slow down",
-		RetryAfter: time.Second, Metadata: map[string]string{"caller": "cn:" + strings.Repeat("x", 10<<20)},
+		Metadata: map[string]string{"caller": "cn:" + strings.Repeat("x", 10<<20)},
 	}.Err()
 	want := []any{
 		&errdetails.ErrorInfo{
@@ -90,5 +91,23 @@ func TestStatusOfManyLongViolationsFitsIntoTrailers(t *testing.T) {
 	bad, ok := st.Details()[1].(*errdetails.BadRequest)
 	if !ok || len(bad.GetFieldViolations()) == 0 || bad.GetFieldViolations()[0].GetField() != "unaccounted_pods[0].uid" {
 		t.Errorf("details = %v, want a second one that is a BadRequest and begins with the first violation", st.Details())
+	}
+}
+
+// What nobody gave a reason gets one before it leaves the service.
+func TestNoErrorLeavesWithoutReason(t *testing.T) {
+	ended := refusal.FromContext(context.Canceled)
+	for name, tc := range map[string]struct{ err, want error }{
+		"no error":                 {nil, nil},
+		"with a reason":            {ended, ended},
+		"of a context":             {fmt.Errorf("asking: %w", context.Canceled), refusal.FromContext(fmt.Errorf("asking: %w", context.Canceled))},
+		"of somebody else":         {errors.New("secret"), refusal.ErrInternal},
+		"a status without details": {status.Error(codes.NotFound, "secret"), refusal.ErrInternal},
+		"of the transport":         {status.Error(codes.Unavailable, "away"), status.Error(codes.Unavailable, "away")},
+	} {
+		got, want := status.Convert(refusal.WithReason(tc.err)).Proto(), status.Convert(tc.want).Proto()
+		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -63,12 +63,12 @@ const (
 //	RESOURCE_EXHAUSTED   ANSWER_TOO_LARGE    ask for less: make batches smaller
 //	RESOURCE_EXHAUSTED   OVERLOADED          wait as long as RetryInfo says, then with growing delay
 //	RESOURCE_EXHAUSTED   CALLER_OVER_SHARE   the same, and make fewer calls at a time
-//	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      first read the answers that are waiting
-//	DEADLINE_EXCEEDED    REQUEST_TOO_SLOW    send the request again, whole
+//	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      read the answers that are waiting, and wait as long as RetryInfo says
+//	DEADLINE_EXCEEDED    REQUEST_TOO_SLOW    wait as long as RetryInfo says, then send the request again, whole
 //	DEADLINE_EXCEEDED    CALL_ENDED          ask again with a fresh snapshot
 //	CANCELLED            CALL_ENDED          nothing: the caller ended the call
-//	PERMISSION_DENIED    CALLER_NOT_ALLOWED  let an operator allow the caller; retry slowly
-//	INTERNAL             INTERNAL            retry slowly; report the defect of the engine
+//	PERMISSION_DENIED    CALLER_NOT_ALLOWED  let an operator allow the caller; wait as long as RetryInfo says
+//	INTERNAL             INTERNAL            report the defect of the engine; wait as long as RetryInfo says
 //
 // Errors without a reason come from the transport, or from a proxy between caller and
 // engine:
@@ -321,12 +321,12 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 //	RESOURCE_EXHAUSTED   ANSWER_TOO_LARGE    ask for less: make batches smaller
 //	RESOURCE_EXHAUSTED   OVERLOADED          wait as long as RetryInfo says, then with growing delay
 //	RESOURCE_EXHAUSTED   CALLER_OVER_SHARE   the same, and make fewer calls at a time
-//	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      first read the answers that are waiting
-//	DEADLINE_EXCEEDED    REQUEST_TOO_SLOW    send the request again, whole
+//	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      read the answers that are waiting, and wait as long as RetryInfo says
+//	DEADLINE_EXCEEDED    REQUEST_TOO_SLOW    wait as long as RetryInfo says, then send the request again, whole
 //	DEADLINE_EXCEEDED    CALL_ENDED          ask again with a fresh snapshot
 //	CANCELLED            CALL_ENDED          nothing: the caller ended the call
-//	PERMISSION_DENIED    CALLER_NOT_ALLOWED  let an operator allow the caller; retry slowly
-//	INTERNAL             INTERNAL            retry slowly; report the defect of the engine
+//	PERMISSION_DENIED    CALLER_NOT_ALLOWED  let an operator allow the caller; wait as long as RetryInfo says
+//	INTERNAL             INTERNAL            report the defect of the engine; wait as long as RetryInfo says
 //
 // Errors without a reason come from the transport, or from a proxy between caller and
 // engine:
