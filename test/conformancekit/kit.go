@@ -20,13 +20,24 @@ type Kit struct {
 	// Certificates is a folder with ca.crt, tls.crt and tls.key. One certificate is the
 	// authority, the kit and its caller.
 	Certificates string
+	// Kubeconfig leads a caller to its API server through the kit; "" without one.
+	Kubeconfig string
 
 	cmd  *exec.Cmd
 	rest chan string
 }
 
-// Start builds the kit and lets it wait for a caller with that many Jobs.
-func Start(t *testing.T, jobs int) *Kit {
+// kubeconfig is that of an address without a certificate.
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: kit, cluster: {server: %q}}]
+contexts: [{name: kit, context: {cluster: kit}}]
+current-context: kit
+`
+
+// Start builds the kit and lets it wait for a caller with that many Jobs. The kit stands
+// before the API server of a kubeconfig; "": it sees nothing of a cluster.
+func Start(t *testing.T, jobs int, before string) *Kit {
 	t.Helper()
 	dir := Certificates(t)
 	program := filepath.Join(dir, "jobpolicy-conformance")
@@ -34,7 +45,7 @@ func Start(t *testing.T, jobs int) *Kit {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	k := &Kit{Certificates: dir, rest: make(chan string, 1)}
-	k.cmd = exec.Command(program, "caller", "--listen=localhost:0", fmt.Sprint("--jobs=", jobs),
+	k.cmd = exec.Command(program, "caller", "--listen=localhost:0", fmt.Sprint("--jobs=", jobs), "--kubeconfig="+before, "--api-listen=localhost:0",
 		"--client-ca-file="+filepath.Join(dir, "ca.crt"),
 		"--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"))
 	k.cmd.Stderr = os.Stderr
@@ -57,11 +68,30 @@ func Start(t *testing.T, jobs int) *Kit {
 		t.Fatal(err)
 	}
 	k.Address = net.JoinHostPort("localhost", port)
+	if before != "" {
+		k.Kubeconfig = filepath.Join(dir, "kubeconfig")
+		if err := writeKubeconfig(k.Kubeconfig, printed); err != nil {
+			t.Fatal(err)
+		}
+	}
 	go func() {
 		rest, _ := io.ReadAll(printed)
 		k.rest <- string(rest)
 	}()
 	return k
+}
+
+// writeKubeconfig writes one for the address that the kit prints.
+func writeKubeconfig(file string, printed *bufio.Reader) error {
+	line, err := printed.ReadString('\n')
+	if err != nil {
+		return err
+	}
+	_, address, found := strings.Cut(strings.TrimSuffix(line, ".\n"), "API server at ")
+	if !found {
+		return fmt.Errorf("the kit printed %q, want where the API server is", line)
+	}
+	return os.WriteFile(file, fmt.Appendf(nil, kubeconfig, address), 0o600)
 }
 
 // Certificates makes the folder.

@@ -15,9 +15,9 @@ import (
 func TestTheConformanceKitPassesTheExecutor(t *testing.T) {
 	t.Parallel()
 	const manager, jobs = "example.com/watched", 4
-	kit := conformancekit.Start(t, jobs)
+	kit := conformancekit.Start(t, jobs, plane.Kubeconfig())
 	file := func(name string) string { return filepath.Join(kit.Certificates, name) }
-	executor := startExecutor(t, "--engine=dns:///"+kit.Address, "--engine-ca-file="+file("ca.crt"), "--engine-cert-file="+file("tls.crt"),
+	executor := startExecutorAs(t, kit.Kubeconfig, "--engine=dns:///"+kit.Address, "--engine-ca-file="+file("ca.crt"), "--engine-cert-file="+file("tls.crt"),
 		"--engine-key-file="+file("tls.key"), "--managed-by="+manager, "--leader-elect=false", "--pod-failure-backoff=1s")
 	eventually(t, "the executor is ready", executor.ready)
 	namespace := newNamespace(t)

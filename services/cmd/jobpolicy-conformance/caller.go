@@ -35,10 +35,11 @@ var callerChecks = []string{
 }
 
 // A watcher sees what a caller asks and what it is answered, and compares each snapshot
-// with what the caller was told to do before. It sees nothing of the cluster: what a
-// caller does and undoes between two requests stays hidden.
+// with what the caller was told to do before. It sees nothing of the cluster, unless it
+// has a clusterWatcher: what a caller does and undoes between two requests stays hidden.
 type watcher struct {
 	mu      sync.Mutex
+	cluster *clusterWatcher // nil: the caller's API server is not watched.
 	jobs    map[string]*watchedJob
 	right   map[string]int
 	wrong   map[string][]string
@@ -67,6 +68,9 @@ type watchedJob struct {
 	created, deleted int64  // How many pods the last answer lets be created and deleted.
 	next             []byte // The status of the last answer.
 	early            bool   // The last answer creates pods although the request leaves that for later.
+
+	uid, namespace, short string // short is the name without the namespace.
+	writes                *jobWrites
 }
 
 // request takes in a request, before it is answered.
@@ -81,12 +85,19 @@ func (w *watcher) request(req *jobpolicyv1.DecideJobRequest) {
 		uncounted: len(req.GetStatus().GetUncounted().GetSucceeded())+len(req.GetStatus().GetUncounted().GetFailed()) > 0,
 		ended:     answer.Finished(req.GetStatus()) != nil,
 		active:    int64(req.GetPods().GetActive()),
+		uid:       uid, namespace: req.GetJob().GetNamespace(), short: req.GetJob().GetName(),
 	}
 	for _, row := range req.GetUnaccountedPods() {
 		now.tracked[string(row.GetUid())] = true
 	}
 	before := w.jobs[uid]
 	w.jobs[uid] = now
+	if before != nil {
+		now.writes = before.writes
+	}
+	if w.cluster != nil {
+		w.cluster.asked(now, req)
+	}
 	if before == nil {
 		return
 	}
@@ -178,10 +189,17 @@ func (w *watcher) results() []result {
 		for fault := range job.refused {
 			w.note(fault, job.ended, job, "it did not ask again")
 		}
+		if w.cluster != nil && job.writes.lost > 0 {
+			w.note(checkLostWrites, job.ended, job, fmt.Sprintf("%d answers were lost, and it has not ended", job.writes.lost))
+		}
 		w.note(checkEnd, job.ended && !job.uncounted, job, fmt.Sprintf("it has ended: %t; it has pods whose release is not confirmed: %t", job.ended, job.uncounted))
 	}
 	var results []result
-	for _, check := range callerChecks {
+	checks := callerChecks
+	if w.cluster != nil {
+		checks = slices.Concat(callerChecks, clusterChecks)
+	}
+	for _, check := range checks {
 		if check == checkDeferral && w.right[check]+len(w.wrong[check]) == 0 {
 			continue
 		}

@@ -45,7 +45,17 @@ func (o *options) caller(ctx context.Context, stdout io.Writer) (passed bool, er
 	if err != nil {
 		return false, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
 	w := newWatcher()
+	var api net.Addr
+	if o.kubeconfig != "" {
+		cluster := newClusterWatcher()
+		w = cluster.watcher
+		if api, err = startFront(ctx, o.kubeconfig, o.apiListen, cluster); err != nil {
+			return false, err
+		}
+	}
 	server, err := newWatchedServer(w, creds)
 	if err != nil {
 		return false, err
@@ -58,8 +68,9 @@ func (o *options) caller(ctx context.Context, stdout io.Writer) (passed bool, er
 	go func() { served <- server.Serve(listener) }()
 	defer server.Shutdown(0)
 	fmt.Fprintf(stdout, "Let the caller ask the engine at %s about %d Jobs.\n", listener.Addr(), o.jobs)
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
+	if api != nil {
+		fmt.Fprintf(stdout, "Let it reach the API server at http://%s.\n", api)
+	}
 	for !o.atRest(w) && ctx.Err() == nil {
 		select {
 		case err := <-served:

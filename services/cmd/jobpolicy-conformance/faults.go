@@ -50,6 +50,9 @@ func (w *watcher) decide(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.Decide
 		}
 	}
 	job.allow(d)
+	if w.cluster != nil {
+		w.cluster.answered(job, d)
+	}
 	return d, nil
 }
 

@@ -6,7 +6,8 @@
 //
 // Of an engine it asks every question of proto/conformance. For a caller it is the
 // engine: it answers, spoils some answers on purpose, and compares each snapshot with
-// what the caller was told to do. It prints a table, and ends with status 1 if
+// what the caller was told to do. With --kubeconfig it also stands before the caller's
+// API server: it sees each write, and loses some answers. It prints a table, and ends with status 1 if
 // something is wrong.
 package main
 
@@ -41,6 +42,9 @@ type options struct {
 	tls     tlsfiles.Client
 	listen  string
 	server  tlsfiles.Server
+	// The API server that the caller writes to; "": it is not watched.
+	kubeconfig, apiListen string
+
 	jobs    int
 	silence time.Duration
 	timeout time.Duration
@@ -97,6 +101,8 @@ func (o *options) flags(stderr io.Writer) *pflag.FlagSet {
 		flags.IntVar(&o.jobs, "jobs", 1, "How many Jobs the caller brings to their end.")
 		flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the caller may take for all of them.")
 		flags.DurationVar(&o.silence, "silence", 2*time.Second, "For how long the caller asks about no Job when it is done: only then the checks end.")
+		flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`File` that leads to the caller's API server. If set, the kit passes the caller's requests on to it, and checks them.")
+		flags.StringVar(&o.apiListen, "api-listen", "localhost:8001", "With --kubeconfig: local `address` at which the caller reaches the API server, without a certificate.")
 		o.server.AddFlags(flags)
 		return flags
 	}

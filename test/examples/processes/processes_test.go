@@ -115,7 +115,7 @@ func TestKilled(t *testing.T) {
 
 // The kit finds nothing wrong with this caller.
 func TestConformance(t *testing.T) {
-	kit := conformancekit.Start(t, 1)
+	kit := conformancekit.Start(t, 1, "")
 	w := &workshop{engine: kit.Address, certificates: kit.Certificates}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "job.json"), `{"command": ["true"], "spec": {"parallelism": 2, "completions": 12}}`)

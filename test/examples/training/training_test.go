@@ -226,8 +226,8 @@ func TestKilled(t *testing.T) {
 // The kit finds nothing wrong with this caller.
 func TestConformance(t *testing.T) {
 	deleteAll(t) // The kit ends when two Jobs are at rest, whichever they are.
-	kit := conformancekit.Start(t, 2)
-	startWith(t, kit.Address, kit.Certificates)
+	kit := conformancekit.Start(t, 2, plane.Kubeconfig())
+	startWith(t, kit.Kubeconfig, kit.Address, kit.Certificates)
 	dir := t.TempDir()
 	create(t, "watched", "  groups:\n"+group("leader", 6, once, "sleep 0.$JOB_COMPLETION_INDEX")+
 		group("workers", 2, "backoffLimit: 1", "test $JOB_COMPLETION_INDEX = 0 || test -e "+dir+"/again || { touch "+dir+"/again; exit 1; }"))
@@ -249,13 +249,13 @@ func start(t *testing.T) *exec.Cmd {
 			t.Fatal(err)
 		}
 	}
-	return startWith(t, plane.EngineAddress(), dir)
+	return startWith(t, plane.Kubeconfig(), plane.EngineAddress(), dir)
 }
 
-// startWith starts it with another engine.
-func startWith(t *testing.T, engine, certificates string) *exec.Cmd {
+// startWith starts it with another way to the API server, and another engine.
+func startWith(t *testing.T, kubeconfig, engine, certificates string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "--kubeconfig="+plane.Kubeconfig(), "--engine=dns:///"+engine, "--certificates="+certificates, "--retry-delay=1s")
+	cmd := exec.Command(os.Args[0], "--kubeconfig="+kubeconfig, "--engine=dns:///"+engine, "--certificates="+certificates, "--retry-delay=1s")
 	cmd.Env, cmd.Stderr = append(os.Environ(), "TRAINING_MAIN=1"), t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"jobpolicy.dev/engine/snapshot"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/answer"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Each of these callers of an API server is wrong in one thing, except the first. No
+// write fails: what is wrong is the order, or what the caller does when an answer is lost.
+func TestCallersOfAnAPIServer(t *testing.T) {
+	cases := map[string]struct {
+		flaw string
+		want string // The check that finds it; "": none does.
+	}{
+		"it does everything right":                     {"", ""},
+		"it releases before it writes the status":      {"releases first", checkDurable},
+		"it writes the status before it creates":       {"writes first", checkWrites},
+		"it writes the status while it creates":        {"writes beside", checkWrites},
+		"it repeats a creation without an answer":      {"repeats", checkBegins},
+		"it forgets a creation without an answer":      {"forgets", checkUnknown},
+		"it counts again when its write has no answer": {"counts again", checkCount},
+		"it stops when its write has no answer":        {"stops", checkLostWrites},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newClusterWatcher()
+			playOnAPIServer(t, w, tc.flaw)
+			found := ""
+			for _, r := range w.results() {
+				if r.problem != "" {
+					t.Log(r.name, r.problem)
+				}
+				if r.problem != "" && (tc.want == "" || r.name == tc.want) {
+					found = r.name
+				}
+			}
+			if found != tc.want {
+				t.Errorf("found %q, want %q", found, tc.want)
+			}
+		})
+	}
+}
+
+const (
+	podsPath   = "/api/v1/namespaces/default/pods"
+	statusPath = "/apis/batch/v1/namespaces/default/jobs/job/status"
+)
+
+// A store is an API server of one Job and its pods.
+type store struct {
+	mu   sync.Mutex
+	job  batchv1.Job
+	pods map[string]*corev1.Pod
+	// A creation waits for written, if there is one, after it has closed creating.
+	creating, written chan struct{}
+}
+
+func newStore() *store {
+	s := &store{pods: map[string]*corev1.Pod{}}
+	s.job.Name, s.job.Namespace, s.job.UID = "job", "default", "00000000-0000-0000-0000-00000000000a"
+	return s
+}
+
+func (s *store) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if written := s.written; r.Method == http.MethodPost && written != nil {
+		close(s.creating)
+		s.mu.Unlock()
+		<-written
+		s.mu.Lock()
+	}
+	var out any
+	name := r.URL.Path[min(len(r.URL.Path), len(podsPath)+1):]
+	switch {
+	case r.Method == http.MethodGet && r.URL.Path == podsPath:
+		list := &corev1.PodList{}
+		for _, pod := range s.pods {
+			list.Items = append(list.Items, *pod)
+		}
+		out = list
+	case r.Method == http.MethodPost:
+		pod := &corev1.Pod{}
+		_ = json.NewDecoder(r.Body).Decode(pod)
+		n := len(s.pods)
+		pod.Name, pod.UID = fmt.Sprint("job-", n), types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n+100))
+		pod.CreationTimestamp, pod.Status.Phase = metav1.NewTime(startOfPlay), corev1.PodRunning
+		s.pods[pod.Name] = pod
+		out = pod
+	case r.Method == http.MethodPatch:
+		s.pods[name].Finalizers = nil
+		out = s.pods[name]
+	case r.Method == http.MethodPut:
+		s.job.Status = batchv1.JobStatus{}
+		_ = json.NewDecoder(r.Body).Decode(&s.job.Status)
+		if s.written != nil {
+			close(s.written)
+			s.creating, s.written = nil, nil
+		}
+		out = s.job
+	default:
+		out = s.job
+	}
+	_ = json.NewEncoder(rw).Encode(out)
+}
+
+// end ends one of the pods that run.
+func (s *store) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range len(s.pods) {
+		if pod := s.pods[fmt.Sprint("job-", i)]; pod.Status.Phase == corev1.PodRunning {
+			pod.Status.Phase = corev1.PodSucceeded
+			if i == 0 {
+				pod.Status.Phase = corev1.PodFailed
+			}
+			return
+		}
+	}
+}
+
+var startOfPlay = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// A clusterPlayer is a caller whose tasks are pods of an API server.
+type clusterPlayer struct {
+	*store
+	url    string
+	flaw   string
+	step   int
+	blind  bool // It does not look what became of a creation.
+	again  int  // What it counts again.
+	ended  bool
+	known  []snapshot.Pod
+	status *jobpolicyv1.JobStatus
+}
+
+// playOnAPIServer plays a Job to its end.
+func playOnAPIServer(t *testing.T, w *clusterWatcher, flaw string) {
+	s := newStore()
+	real := httptest.NewServer(s)
+	defer real.Close()
+	f, err := newFront(&rest.Config{Host: real.URL}, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := httptest.NewServer(f)
+	defer before.Close()
+	p := &clusterPlayer{store: s, url: before.URL, flaw: flaw}
+	for p.step = range 120 {
+		d, err := answer.Decide(t.Context(), func(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			return w.decide(req)
+		}, p.request)
+		if err == nil {
+			_ = p.carryOut(d)
+		}
+		if p.ended {
+			return
+		}
+		if p.step%3 == 0 {
+			s.end()
+		}
+	}
+}
+
+// request reads status and pods from the API server.
+func (p *clusterPlayer) request(activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
+	job, list := &batchv1.Job{}, &corev1.PodList{}
+	if err := p.call(http.MethodGet, statusPath, nil, job); err != nil {
+		return nil, err
+	}
+	if !p.blind {
+		if err := p.call(http.MethodGet, podsPath, nil, list); err != nil {
+			return nil, err
+		}
+		p.known = nil
+		for i := range list.Items {
+			pod, err := wire.Pod(&list.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			p.known = append(p.known, pod)
+		}
+	}
+	p.blind = false
+	status, err := wire.JobStatus(&job.Status)
+	if err != nil {
+		return nil, err
+	}
+	p.status = status
+	spec := &jobpolicyv1.JobSpec{Parallelism: 2, Completions: new(int32(8)), BackoffLimit: 3}
+	req := snapshot.Request(spec, status, p.known, snapshot.Options{ActivePods: activePods})
+	req.Now = timestamppb.New(startOfPlay.Add(time.Duration(p.step) * time.Hour))
+	req.Job = &jobpolicyv1.JobRef{Uid: []byte(uidBytes(p.job.UID)), Namespace: "default", Name: "job"}
+	return req, nil
+}
+
+// carryOut stops at the first step that fails.
+func (p *clusterPlayer) carryOut(d *jobpolicyv1.DecideJobResponse) error {
+	steps := []func() error{
+		func() error { return p.create(int(d.GetCreate().GetCount())) },
+		func() error { return p.write(d.GetStatus()) },
+		func() error { return p.release(d.GetRelease()) },
+	}
+	switch {
+	case p.flaw == "releases first":
+		steps[1], steps[2] = steps[2], steps[1]
+	case p.flaw == "writes first":
+		steps[0], steps[1] = steps[1], steps[0]
+	case p.flaw == "writes beside" && d.GetCreate() != nil && d.GetStatus() != nil && !bytes.Equal(essence(d.GetStatus()), essence(p.status)):
+		creating, created := make(chan struct{}), make(chan error, 1)
+		p.mu.Lock()
+		p.creating, p.written = creating, make(chan struct{})
+		p.mu.Unlock()
+		go func() { created <- p.create(1) }()
+		<-creating
+		return cmpErrors(p.write(d.GetStatus()), <-created)
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cmpErrors(errs ...error) error {
+	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	if i < 0 {
+		return nil
+	}
+	return errs[i]
+}
+
+func (p *clusterPlayer) create(count int) error {
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+	pod.GenerateName, pod.Namespace, pod.Finalizers = "job-", "default", []string{batchv1.JobTrackingFinalizer}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&p.job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+	for range count {
+		err := p.call(http.MethodPost, podsPath, pod, nil)
+		if err != nil && p.flaw == "repeats" {
+			err = p.call(http.MethodPost, podsPath, pod, nil)
+		}
+		if err != nil {
+			p.blind = p.flaw == "forgets"
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *clusterPlayer) write(decided *jobpolicyv1.JobStatus) error {
+	if decided == nil {
+		return nil
+	}
+	status, err := wire.APIStatus(decided)
+	if err != nil {
+		return err
+	}
+	status.Failed += int32(p.again)
+	err = p.call(http.MethodPut, statusPath, status, nil)
+	if err != nil && p.flaw == "counts again" {
+		p.again = 8
+	}
+	p.ended = err == nil && answer.Finished(decided) != nil || err != nil && p.flaw == "stops"
+	return err
+}
+
+func (p *clusterPlayer) release(uids [][]byte) error {
+	for _, pod := range p.known {
+		if !slices.ContainsFunc(uids, func(uid []byte) bool { return bytes.Equal(uid, pod.UID) }) {
+			continue
+		}
+		if err := p.call(http.MethodPatch, podsPath+"/"+pod.Name, struct{}{}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *clusterPlayer) call(method, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequest(method, p.url+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		return nil
+	}
+	return json.NewDecoder(resp.Body).Decode(out)
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// errAnswerLost is why the answer to a write is not passed on.
+var errAnswerLost = errors.New("the answer is lost, on purpose")
+
+// A front stands between the caller and its API server. It passes everything on, tells
+// a clusterWatcher of each write when it begins and when it has ended, and loses the
+// answers that the watcher chooses: the write has its effect, and the caller does not
+// learn of it.
+type front struct {
+	watcher *clusterWatcher
+	proxy   httputil.ReverseProxy
+}
+
+// startFront serves a front on a local address, because who reaches it needs no
+// certificate. It ends with ctx.
+func startFront(ctx context.Context, kubeconfig, listen string, w *clusterWatcher) (net.Addr, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	f, err := newFront(cfg, w)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return nil, fmt.Errorf("--api-listen: %w", err)
+	}
+	if !listener.Addr().(*net.TCPAddr).IP.IsLoopback() {
+		_ = listener.Close()
+		return nil, fmt.Errorf("--api-listen must be an address of this machine alone, such as localhost:8001, is %s", listen)
+	}
+	server := &http.Server{Handler: f, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	go func() { _ = server.Serve(listener) }()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	return listener.Addr(), nil
+}
+
+func newFront(cfg *rest.Config, w *clusterWatcher) (*front, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.DisableCompression = true
+	transport, err := rest.TransportFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	target, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	f := &front{watcher: w}
+	f.proxy = httputil.ReverseProxy{
+		Transport:     transport,
+		FlushInterval: -1, // Watches.
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Set("Accept-Encoding", "identity")
+			r.Out.Header.Set("Accept", readable(r.In.Header.Get("Accept")))
+		},
+		ModifyResponse: f.ended,
+		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	return f, nil
+}
+
+// readable is what of an Accept header is not protobuf, so that answers are JSON.
+func readable(accept string) string {
+	var kept []string
+	for _, kind := range strings.Split(accept, ",") {
+		if !strings.Contains(kind, "protobuf") {
+			kept = append(kept, kind)
+		}
+	}
+	if len(kept) == 0 {
+		return "application/json"
+	}
+	return strings.Join(kept, ",")
+}
+
+type writeKey struct{}
+
+// ServeHTTP implements http.Handler.
+func (f *front) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // What did not come whole has no effect.
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		w := newClusterWrite(r, body)
+		f.watcher.begun(w)
+		defer f.watcher.closed(w)
+		r = r.WithContext(context.WithValue(r.Context(), writeKey{}, w))
+	}
+	f.proxy.ServeHTTP(rw, r)
+}
+
+// ended takes in an answer before it is passed on.
+func (f *front) ended(resp *http.Response) error {
+	w, isWrite := resp.Request.Context().Value(writeKey{}).(*clusterWrite)
+	if !isWrite {
+		resp.Body = &shownBody{ReadCloser: resp.Body, watcher: f.watcher}
+		return nil
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	if f.watcher.ended(w, resp.StatusCode, body) {
+		return errAnswerLost
+	}
+	return nil
+}
+
+// A clusterWrite is a request to the API server that is no read.
+type clusterWrite struct {
+	method, resource, name string
+	pod                    *corev1.Pod     // To be created.
+	at                     int             // Its place among all that begins and ends.
+	beside                 []*clusterWrite // Creations that had no answer when it began.
+	done                   bool
+}
+
+// newClusterWrite reads what is written from the path, and of a pod to be created from
+// the body.
+func newClusterWrite(r *http.Request, body []byte) *clusterWrite {
+	w := &clusterWrite{method: r.Method}
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if len(parts) > 0 && parts[0] == "api" {
+		parts = parts[min(2, len(parts)):]
+	} else {
+		parts = parts[min(3, len(parts)):]
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	if len(parts) > 0 {
+		w.resource = parts[0]
+	}
+	if len(parts) > 1 {
+		w.name = parts[1]
+	}
+	if w.creates() {
+		if object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil); err == nil {
+			w.pod, _ = object.(*corev1.Pod)
+		}
+	}
+	return w
+}
+
+func (w *clusterWrite) creates() bool {
+	return w.method == http.MethodPost && w.resource == "pods" && w.name == ""
+}
+
+func (w *clusterWrite) deletes() bool { return w.method == http.MethodDelete && w.resource == "pods" }
+
+// An object is what the front reads of an answer. An answer to a deletion may be a
+// Status instead, which has no UID.
+type object struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Status            any `json:"status"`
+}
+
+func readObject(body []byte) *object {
+	o := &object{}
+	if json.Unmarshal(body, o) != nil || o.UID == "" {
+		return nil
+	}
+	return o
+}
+
+// A shownBody looks for pods in what the caller reads.
+type shownBody struct {
+	io.ReadCloser
+	watcher *clusterWatcher
+	tail    []byte // A name may stand in two pieces.
+}
+
+func (b *shownBody) Read(p []byte) (n int, err error) {
+	n, err = b.ReadCloser.Read(p)
+	if n > 0 {
+		b.tail = append(b.tail, p[:n]...)
+		b.watcher.shown(b.tail)
+		b.tail = append(b.tail[:0], b.tail[max(0, len(b.tail)-maxName):]...)
+	}
+	return n, err
+}
+
+// maxName is more than a name may be long.
+const maxName = 256
