@@ -45,6 +45,8 @@ type judgeOptions struct {
 	// executors. standDown: they leave such Jobs alone.
 	second    func(by string) bool
 	standDown bool
+	// noticing: executors look for a second controller.
+	noticing bool
 	// rivals: two executors are active at once.
 	rivals bool
 	// busy: executors have few writes in flight.

@@ -31,7 +31,7 @@ func (j *judge) secondWrote(w apiserver.Write) {
 		return
 	}
 	// Times of statuses have whole seconds: a second status within one is not noticed.
-	if noticed && (w.Resource == "pods" || w.Time.Unix() > r.secondAt.Unix()) {
+	if j.noticing && noticed && (w.Resource == "pods" || w.Time.Unix() > r.secondAt.Unix()) {
 		j.sightings = append(j.sightings, sighting{r, w.Time})
 	}
 	r.secondAt, j.secondAt = w.Time, w.Time

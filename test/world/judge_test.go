@@ -44,6 +44,7 @@ func newTape(t *testing.T) *tape {
 		executors: func(by string) bool { return strings.HasPrefix(by, "executor") },
 		managed:   func(job *batchv1.Job) bool { return valueOr(job.Spec.ManagedBy, "") != others },
 		lag:       time.Minute,
+		noticing:  true,
 		rivals:    true, // What is on a tape comes at any time.
 	})
 	return tp
