@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -35,24 +36,20 @@ type NewPod struct {
 // NewPods lists the pods that a decision creates, those of an Indexed Job in ascending
 // order.
 func NewPods(job *batchv1.Job, create *jobpolicyv1.CreatePods) []NewPod {
-	pods := make([]NewPod, 0, create.GetCount())
-	if !Indexed(job) {
-		for range create.GetCount() {
-			pods = append(pods, NewPod{Index: podcache.NoIndex})
+	var pods []NewPod
+	for _, p := range answer.NewPods(create) {
+		if Indexed(job) != (p.Index != nil) {
+			continue // The decision is about another kind of Job.
 		}
-		return pods
-	}
-	failures := map[int32]*jobpolicyv1.IndexFailureCount{}
-	for _, f := range create.GetFailureCounts() {
-		failures[f.GetIndex()] = f
-	}
-	EachIndex(create.GetIndexes(), func(ix int32) {
-		p := NewPod{Index: ix, failures: failures[ix]}
-		if p.failures == nil && job.Spec.BackoffLimitPerIndex != nil {
-			p.failures = &jobpolicyv1.IndexFailureCount{Index: ix}
+		pod := NewPod{Index: podcache.NoIndex}
+		if p.Index != nil {
+			pod.Index = *p.Index
 		}
-		pods = append(pods, p)
-	})
+		if job.Spec.BackoffLimitPerIndex != nil {
+			pod.failures = &jobpolicyv1.IndexFailureCount{Index: pod.Index, Failures: p.Failures, IgnoredFailures: p.IgnoredFailures}
+		}
+		pods = append(pods, pod)
+	}
 	return pods
 }
 
