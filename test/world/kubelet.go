@@ -1,6 +1,7 @@
 package world
 
 import (
+	"hash/fnv"
 	"strings"
 	"time"
 
@@ -55,12 +56,20 @@ func (k *kubelets) see(write apiserver.Write) {
 // after does something to a pod some time later, if it still exists.
 func (k *kubelets) after(d time.Duration, pod *corev1.Pod, do func(*corev1.Pod)) {
 	key, uid := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID
-	k.w.after(d, func() {
+	k.w.after(d+hair(uid), func() {
 		obj, ok := k.w.server.Get("pods", key)
 		if p, isPod := obj.(*corev1.Pod); ok && isPod && p.UID == uid {
 			do(p)
 		}
 	})
+}
+
+// hair is a time of less than a microsecond that differs from pod to pod: what kubelets do
+// to several pods after the same delay has an order.
+func hair(pod types.UID) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(pod)) // A hash takes everything.
+	return time.Duration(h.Sum32() % uint32(time.Microsecond))
 }
 
 // fateOf is the fate of a new pod: the next one of its Job, or to succeed soon.

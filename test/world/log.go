@@ -57,14 +57,21 @@ func (j *journal) writes() int {
 // digest is the same for two logs with the same writes at the same times. Events are
 // left out, because nobody acts on them.
 func (j *journal) digest() string {
-	h := sha256.New()
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(j.log(), "\n"))))[:16]
+}
+
+// log is the writes, but for events, and their times.
+func (j *journal) log() []string {
+	var log []string
 	for _, l := range j.lines {
-		if l.write != nil && l.write.Resource != "events" {
-			fmt.Fprintf(h, "%d %s\n", l.at.UnixNano(), describeWrite(l.write))
+		if l.logged() {
+			log = append(log, fmt.Sprintf("%d %s", l.at.UnixNano(), describeWrite(l.write)))
 		}
 	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+	return log
 }
+
+func (l *line) logged() bool { return l.write != nil && l.write.Resource != "events" }
 
 // story is the journal as text, with the broken rules where they were broken.
 func (j *journal) story(breaches ...breach) string {

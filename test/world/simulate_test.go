@@ -18,7 +18,7 @@ var (
 	tellFlag    = flag.Bool("world.tell", false, "with one seed: print its history even if nothing is broken, and do not shrink it")
 	withFlag    = flag.String("world.with", "", "play only worlds whose plan has a feature, a fault or a step of this name, such as 'many pods'")
 	workersFlag = flag.Int("world.workers", 2, "number of processes")
-	twiceFlag   = flag.Bool("world.twice", false, "play each world twice, and count how often both logs of writes are the same")
+	twiceFlag   = flag.Bool("world.twice", false, "play each world twice, and count how often both logs of writes are the same; with one seed: print where two histories part")
 	spareFlag   = flag.Bool("world.faultless", false, "nothing fails, and nobody is killed")
 	untilFlag   = flag.Bool("world.until-broken", false, "stop after the first world that breaks a rule, and do not shrink it")
 	workerFlag  = flag.Bool("world.worker", false, "work for another process: read seeds, write reports as JSON")
@@ -30,6 +30,8 @@ func TestWorlds(t *testing.T) {
 	switch {
 	case *workerFlag:
 		work(t)
+	case *seedFlag != 0 && *twiceFlag:
+		compare(t)
 	case *seedFlag != 0:
 		replay(t, draw(*seedFlag, *spareFlag))
 	default:
@@ -47,6 +49,44 @@ func replay(t *testing.T, p *plan) {
 	for _, b := range e.breaches {
 		t.Errorf("world %d: %s", p.seed, b)
 	}
+}
+
+// compare plays one world several times, and prints where two logs of writes part.
+func compare(t *testing.T) {
+	first := play(t, draw(*seedFlag, *spareFlag), true).journal
+	for n := range 10 {
+		again := play(t, draw(*seedFlag, *spareFlag), true).journal
+		if at := parting(first.log(), again.log()); at >= 0 {
+			t.Logf("play %d differs from the first:\n%s\nand\n%s", n+2, first.before(at), again.before(at))
+			return
+		}
+	}
+	t.Log("all logs are the same")
+}
+
+// parting is the first place in which two logs differ; below 0: none.
+func parting(a, b []string) int {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// before is the history before a write, and that write.
+func (j *journal) before(write int) string {
+	end := 0
+	for end = range j.lines {
+		if j.lines[end].logged() {
+			write--
+		}
+		if write < 0 {
+			break
+		}
+	}
+	part := journal{begun: j.begun, lines: j.lines[max(0, end-20) : end+1]}
+	return part.story()
 }
 
 // shrinkTries is how many worlds are played at most to make one smaller.

@@ -48,9 +48,9 @@ type Server struct {
 	compacted uint64 // what happened before this version is forgotten
 	tables    map[string]*table
 	ordinals  map[string]uint64 // how many UIDs or names were drawn from each root
-	streams   map[*stream]struct{}
-	reminded  time.Time // When bookmarks went out.
-	marks     []mark    // What the version was, from each minute in which something was written.
+	streams   []*stream         // In the order in which they began.
+	reminded  time.Time         // When bookmarks went out.
+	marks     []mark            // What the version was, from each minute in which something was written.
 }
 
 // firstVersion is the resource version of an empty server. It is not 0, which
@@ -64,7 +64,6 @@ func New(options Options) *Server {
 		version:  firstVersion,
 		tables:   map[string]*table{},
 		ordinals: map[string]uint64{},
-		streams:  map[*stream]struct{}{},
 		reminded: time.Now(),
 	}
 	for _, r := range registries().stores {

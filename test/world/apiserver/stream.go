@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -30,7 +31,7 @@ func (s *Server) stream(req *http.Request, ctx context.Context, by string) (*htt
 	w := &stream{response: &response{header: http.Header{}}, server: s, by: by, cancel: cancel, begun: make(chan struct{})}
 	w.reader, w.writer = io.Pipe()
 	s.mu.Lock()
-	s.streams[w] = struct{}{}
+	s.streams = append(s.streams, w)
 	s.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
@@ -55,7 +56,7 @@ func (s *Server) stream(req *http.Request, ctx context.Context, by string) (*htt
 func (w *stream) end(client context.Context) {
 	w.cancel()
 	w.server.mu.Lock()
-	delete(w.server.streams, w)
+	w.server.streams = slices.DeleteFunc(w.server.streams, func(other *stream) bool { return other == w })
 	w.server.mu.Unlock()
 	_ = w.writer.CloseWithError(client.Err()) // nil: the end of the body.
 }
@@ -98,7 +99,7 @@ func (s *Server) streamsOf(by string) []*stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found []*stream
-	for w := range s.streams {
+	for _, w := range s.streams {
 		if w.by == by {
 			found = append(found, w)
 		}
