@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -234,7 +238,7 @@ func (p *clusterPlayer) carryOut(d *jobpolicyv1.DecideJobResponse) error {
 		p.mu.Unlock()
 		go func() { created <- p.create(1) }()
 		<-creating
-		return cmpErrors(p.write(d.GetStatus()), <-created)
+		return errors.Join(p.write(d.GetStatus()), <-created)
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -242,14 +246,6 @@ func (p *clusterPlayer) carryOut(d *jobpolicyv1.DecideJobResponse) error {
 		}
 	}
 	return nil
-}
-
-func cmpErrors(errs ...error) error {
-	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	if i < 0 {
-		return nil
-	}
-	return errs[i]
 }
 
 func (p *clusterPlayer) create(count int) error {
@@ -316,4 +312,30 @@ func (p *clusterPlayer) call(method, path string, in, out any) error {
 		return nil
 	}
 	return json.NewDecoder(resp.Body).Decode(out)
+}
+
+// Who reaches the kit's address of the API server needs no certificate: it is served to
+// this machine alone.
+func TestTheFrontIsForThisMachine(t *testing.T) {
+	real := httptest.NewServer(newStore())
+	defer real.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf("{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}", real.URL)
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address, err := startFront(t.Context(), kubeconfig, "localhost:0", newClusterWatcher())
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := &batchv1.Job{}
+	p := &clusterPlayer{url: "http://" + address.String()}
+	if err := p.call(http.MethodGet, statusPath, nil, job); err != nil || job.Name != "job" {
+		t.Errorf("the Job is %q, %v", job.Name, err)
+	}
+	for flag, args := range map[string][2]string{"--api-listen must be": {kubeconfig, "0.0.0.0:0"}, "--kubeconfig": {"nowhere", "localhost:0"}} {
+		if _, err := startFront(t.Context(), args[0], args[1], newClusterWatcher()); err == nil || !strings.Contains(err.Error(), flag) {
+			t.Errorf("error %v, want one about %s", err, flag)
+		}
+	}
 }
