@@ -27,6 +27,9 @@ type Options struct {
 	Node cluster.NodeKind
 	// ExamplesDir holds the manifests.
 	ExamplesDir string
+	// RecordDir takes what the API server shows of each Job midway and at its end; empty:
+	// nothing is recorded.
+	RecordDir string
 	// Timeout bounds the Jobs' run, from the first manifest on.
 	Timeout time.Duration
 	// Out takes the output. Size, if not nil, says that it is a terminal and how
@@ -117,6 +120,7 @@ func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubern
 	if opts.Node == cluster.Containers {
 		scripts.atOnce = atOnceInContainers
 	}
+	records := newRecorder(client, opts.RecordDir)
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -126,6 +130,9 @@ func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubern
 		}
 		rows := obs.rows()
 		t.draw(rows)
+		if err := records.record(ctx, obs); err != nil {
+			return err
+		}
 		if allEnded(rows) {
 			return nil
 		}
