@@ -185,8 +185,12 @@ func enableControllers(dir string) error {
 }
 
 // inheritCPUSet fills the two settings without which no process can be in a
-// group of version 1's cpuset controller.
+// group of version 1's cpuset controller. With version 2, an empty setting means
+// that of the parent, and the root has none.
 func inheritCPUSet(parent, dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
+		return nil // version 2
+	}
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		have, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || strings.TrimSpace(string(have)) != "" {
@@ -195,9 +199,6 @@ func inheritCPUSet(parent, dir string) error {
 		want, err := os.ReadFile(filepath.Join(parent, name))
 		if err != nil {
 			return err
-		}
-		if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
-			continue // version 2: empty means that of the parent
 		}
 		if err := set(filepath.Join(dir, name), string(want)); err != nil {
 			return err

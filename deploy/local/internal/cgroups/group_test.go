@@ -136,3 +136,25 @@ func TestANewGroupHasThePartsOfTheMachineThatItsParentHas(t *testing.T) {
 		}
 	}
 }
+
+func TestANewGroupOfVersion2HasTheControllersOfItsParentAndNoSettings(t *testing.T) {
+	hierarchy := t.TempDir()
+	// The root has no cpuset.cpus.
+	write(t, hierarchy, map[string]string{"cgroup.controllers": "pids\n", "cgroup.subtree_control": ""})
+	for _, dir := range []string{"a", "a/b"} {
+		write(t, filepath.Join(hierarchy, dir), map[string]string{
+			"cgroup.controllers": "pids\n", "cgroup.subtree_control": "", "cpuset.cpus": "\n", "cpuset.mems": "\n",
+		})
+	}
+	if err := makeGroup(hierarchy, "a/b"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"cgroup.subtree_control": "+pids", "a/cgroup.subtree_control": "+pids", "a/b/cgroup.subtree_control": "", "a/b/cpuset.cpus": "\n",
+	} {
+		got, err := os.ReadFile(filepath.Join(hierarchy, name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
+		}
+	}
+}
