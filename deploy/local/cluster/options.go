@@ -143,6 +143,14 @@ func (o Options) complete() (Options, error) {
 	if o.NodeBinDir == "" {
 		o.NodeBinDir = filepath.Join(filepath.Dir(o.LocalPath), "node")
 	}
+	// A component runs in a directory of its own.
+	for _, path := range []*string{&o.LocalPath, &o.EnginePath, &o.ExecutorPath, &o.NodeBinDir} {
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return o, err
+		}
+		*path = absolute
+	}
 	if o.ControllerManagerControllers == "" {
 		o.ControllerManagerControllers = o.defaultControllers()
 	}

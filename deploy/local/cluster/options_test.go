@@ -45,6 +45,20 @@ func TestGoodOptionsAreAccepted(t *testing.T) {
 	}
 }
 
+func TestPathsOfExecutablesBecomeAbsolute(t *testing.T) {
+	all := binaries(t, LocalBinary, EngineBinary, ExecutorBinary)
+	t.Chdir(filepath.Dir(all))
+	opts, err := Options{StateDir: "s", BinDir: filepath.Base(all)}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{opts.LocalPath, opts.EnginePath, opts.ExecutorPath, opts.NodeBinDir} {
+		if !filepath.IsAbs(path) {
+			t.Errorf("path %q, want an absolute one: components run in directories of their own", path)
+		}
+	}
+}
+
 func TestBadOptionsAreRefused(t *testing.T) {
 	all := binaries(t, LocalBinary, EngineBinary, ExecutorBinary)
 	cases := map[string]struct {
