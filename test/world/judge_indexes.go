@@ -65,6 +65,10 @@ func (j *judge) judgeFailedIndexes(w apiserver.Write, r *jobRecord, fresh indexs
 		if r.mayFail(p) {
 			failures[ix]++
 		}
+		if p.former != nil && p.former != r {
+			// The pod says how often the index of its former Job had failed, and that counts.
+			failures[ix] = max(failures[ix], 1+countOf(p.pod, batchv1.JobIndexFailureCountAnnotation))
+		}
 	}
 	for ix := range fresh.All {
 		limit := valueOr(r.job.Spec.BackoffLimitPerIndex, 0)

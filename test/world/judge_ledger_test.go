@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -224,6 +225,18 @@ func TestIndexes(t *testing.T) {
 			tp.wait(10 * time.Second)
 			failIndex(tp, "a-1", "1")
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = ptr("0"); failedList(s, "a-0", "a-1") })
+		}},
+		"failed once, after what another Job counted": {play: func(tp *tape) {
+			tp.job("a", indexedJob(2), limited)
+			tp.job("b", indexedJob(2), limited)
+			tp.pod(user, "job-b", "a-0", 0, failedBefore("1"))
+			tp.edit(user, "a-0", loose)
+			tp.edit(executorA, "a-0", func(pod *corev1.Pod) {
+				pod.Labels = map[string]string{"job": "a"}
+				pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "a", UID: "job-a", Controller: ptr(true)}}
+			})
+			tp.ends("a-0", 1)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = ptr("0"); failedList(s, "a-0") })
 		}},
 		"failed by the policy": {play: func(tp *tape) {
 			tp.job("a", indexedJob(2), limited, policyOn(1, batchv1.PodFailurePolicyActionFailIndex))
