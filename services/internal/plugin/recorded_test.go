@@ -68,6 +68,21 @@ func TestRecordedJobs(t *testing.T) {
 	}
 }
 
+// Each manifest of the documents has a recording, from midway or from the end.
+func TestEachExampleIsRecorded(t *testing.T) {
+	manifests, err := filepath.Glob("../../../deploy/examples/*.yaml")
+	if err != nil || len(manifests) == 0 {
+		t.Fatalf("no manifests: %v", err)
+	}
+	for _, manifest := range manifests {
+		name := strings.TrimSuffix(filepath.Base(manifest), ".yaml")
+		recordings, err := filepath.Glob(filepath.Join("testdata/recorded", name+"-*.json"))
+		if err != nil || len(recordings) == 0 {
+			t.Errorf("%s has no recording (jobpolicy-local demo --record): %v", name, err)
+		}
+	}
+}
+
 // tellAll runs the commands about the recorded Job.
 func tellAll(t *testing.T, rec *recording) string {
 	t.Helper()
