@@ -50,9 +50,9 @@ func Differences() []Difference {
 			"controller does not see that it is the Job's, and never lets go of it. Here it is released and left alone.",
 		explain: explainStray,
 	}, {
-		Name: "a Job that has failed while it was suspended starts when it is resumed",
-		Reason: "While its last pods end, it is resumed. Both set its start time, without which it cannot be Failed; the built-in controller writes it " +
-			"only together with something else.",
+		Name: "a Job whose end was decided while it was suspended starts when it is resumed",
+		Reason: "While its last pods end, it is resumed. Both set its start time, without which it cannot be Complete or Failed; the built-in controller " +
+			"writes it only together with something else.",
 		explain: explainStarted,
 	}, {
 		Name: verdictIsFirst,
@@ -66,8 +66,9 @@ func Differences() []Difference {
 // explainStarted: the only difference is the start time of a Job that is still marked
 // as suspended, has an interim condition, and has pods that are ending.
 func explainStarted(builtin, ours []string) []string {
-	waits := contains(ours, ": Suspended=True ") && contains(ours, ": FailureTarget=True ") && contains(ours, " deleting")
-	if !waits || slices.ContainsFunc(ours, terminal.MatchString) || !slices.Contains(builtin, "startTime=false completionTime=false") {
+	interim := contains(ours, ": FailureTarget=True ") || contains(ours, ": SuccessCriteriaMet=True ")
+	waits := contains(ours, ": Suspended=True ") && contains(ours, " deleting")
+	if !interim || !waits || slices.ContainsFunc(ours, terminal.MatchString) || !slices.Contains(builtin, "startTime=false completionTime=false") {
 		return ours
 	}
 	taken := slices.Clone(ours)
