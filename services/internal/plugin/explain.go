@@ -152,7 +152,7 @@ func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explai
 func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) error {
 	fmt.Fprintf(w, "%s  %s\n%s\n", cli.Paint(w, cli.Strong, "Job "+r.Namespace+"/"+r.Name), cli.Paint(w, stateStyle(r.State), string(r.State)), r.Headline)
 	section(w, "Waits for", waitLines(r.Waits, now))
-	section(w, "What comes next by itself", nextLines(r.Next, now))
+	section(w, "What comes next by itself", nextLines(r, now))
 	section(w, "What would change it", r.Change)
 	section(w, "What would end it, the nearest first", r.Ends)
 	fmt.Fprintln(w)
@@ -221,8 +221,12 @@ func waitLines(waits []explain.Wait, now time.Time) []string {
 }
 
 // nextLines says what the controller does next, and when.
-func nextLines(n *explain.Next, now time.Time) []string {
-	if n == nil {
+func nextLines(r *explain.Report, now time.Time) []string {
+	n := r.Next
+	switch finished := r.State == explain.Complete || r.State == explain.Failed; {
+	case n == nil && finished:
+		return []string{"nothing: it stays as it is until it is deleted"}
+	case n == nil:
 		return []string{"nothing, until a pod changes or somebody changes the Job"}
 	}
 	at := "now"
