@@ -131,7 +131,7 @@ func ParseScale(text string) (Change, error) {
 	}
 	when, err := parsePositive(at)
 	if err != nil {
-		return Change{}, err
+		return Change{}, fmt.Errorf("%q: after the @: %w", text, err)
 	}
 	c := Change{At: when}
 	for part := range strings.SplitSeq(sizes, ",") {

@@ -77,7 +77,8 @@ func TestParseScale(t *testing.T) {
 		"x@1m":                           {wantErr: "expected PARALLELISM@DURATION"},
 		"-1@1m":                          {wantErr: "expected PARALLELISM@DURATION"},
 		"replicas=1@1m":                  {wantErr: "expected PARALLELISM@DURATION"},
-		"5@later":                        {wantErr: `"later": expected a duration`},
+		"5@later":                        {wantErr: `"5@later": after the @: "later": expected a duration`},
+		"5@":                             {wantErr: `"5@": after the @: "": expected a duration`},
 	}
 	for text, tc := range cases {
 		t.Run(text, func(t *testing.T) {

@@ -153,7 +153,10 @@ type nextReport struct {
 func (c *nextCommand) show(cron *batchv1.CronJob) error {
 	plan := cronruns.PlanOf(cron, c.zone)
 	reader, err := cronruns.Read(plan)
-	if err != nil {
+	switch {
+	case err != nil && cron.Name == "": // The schedule is an argument.
+		return cli.UsageError{Err: err}
+	case err != nil:
 		return err
 	}
 	from := c.from
