@@ -22,8 +22,13 @@ func (a *applier) deletePods(ctx context.Context, s *state.Job, calls *api.Pods,
 	var some atomic.Bool
 	err := s.Writes.Delete.Do(ctx, len(deletes), func(ctx context.Context, i int) error {
 		err := deletePod(ctx, calls, job, deletes[i])
-		if err == nil {
+		switch {
+		case err == nil:
 			some.Store(true)
+		case errors.Is(err, api.ErrPodEnded):
+			// The cache is behind. Another pod may have failed before this one ended, and
+			// that may decide how the Job ends.
+			s.Version.Mark(state.StalePods)
 		}
 		return err
 	})

@@ -3,12 +3,15 @@ package executor
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -25,10 +28,16 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob(), testPod(2))
+			var lists, before atomic.Int32
+			s.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				lists.Add(1)
+				return false, nil, nil
+			})
 			s.failures["patch pods"] = func(n int) error {
 				if n > 1 {
 					return nil
 				}
+				before.Store(lists.Load())
 				changed := testPod(2)
 				changed.Status.Phase = tc.phase
 				s.stamp(changed)
@@ -48,6 +57,10 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 			}
 			if rows := decider.requests()[1].GetUnaccountedPods(); tc.wantFinalizer && len(rows) != 1 {
 				t.Errorf("the second question lists %v, want the pod that has ended", rows)
+			}
+			// The watch has not shown the end, so it may not have shown those of other pods.
+			if listed := lists.Load() > before.Load(); listed != tc.wantFinalizer {
+				t.Errorf("the pods were listed before the second question: %v, want %v", listed, tc.wantFinalizer)
 			}
 		})
 	}
