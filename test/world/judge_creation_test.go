@@ -67,6 +67,19 @@ func TestCreation(t *testing.T) {
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0") })
 			create(tp, "a-2", noIndex)
 		}},
+		"for an index that succeeded before a resize dropped it": {play: func(tp *tape) {
+			dropsAnIndex(tp)
+			tp.wait(time.Hour)
+			create(tp, "a-2", 1)
+		}},
+		"for a pod that succeeded and that it let go because nothing controlled it": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 0)
+			tp.edit("webhook", "a-0", func(pod *corev1.Pod) { pod.OwnerReferences = nil })
+			tp.release(executorA, "a-0")
+			tp.wait(time.Hour)
+			create(tp, "a-2", noIndex)
+		}},
 		"one more for a Job that was just scaled down": {play: func(tp *tape) {
 			tp.job("a")
 			create(tp, "a-0", noIndex)
@@ -275,6 +288,31 @@ func TestDelayAfterFailuresThatAreGone(t *testing.T) {
 			tp.wait(time.Second)
 			tp.pod(executorB, "job-a", "b-0", noIndex)
 		}},
+	})
+}
+
+// The next pod of an index replaces the failed one that carries the most failures. Two active
+// executors may have left two with as many: of these, the one that finished last.
+func TestLastFailureOfAnIndex(t *testing.T) {
+	limited := func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(9)) }
+	replaces := func(earlier, later, next string) streamCase {
+		return streamCase{play: func(tp *tape) {
+			tp.job("a", indexedJob(1), limited)
+			tp.pod(executorA, "job-a", "a-0", 0, failedBefore(earlier))
+			tp.pod(executorB, "job-a", "b-0", 0, failedBefore(later))
+			tp.ends("a-0", 1)
+			tp.wait(time.Second)
+			tp.ends("b-0", 1)
+			tp.wait(10 * time.Minute)
+			tp.pod(executorA, "job-a", "a-1", 0, failedBefore(next))
+		}}
+	}
+	wrong := func(c streamCase) streamCase { c.want = []string{"I10"}; return c }
+	runStreams(t, map[string]streamCase{
+		"the later one carries more":                  replaces("1", "2", "3"),
+		"the earlier one carries more":                replaces("2", "1", "3"),
+		"as many as the one that carries fewer allow": wrong(replaces("2", "1", "2")),
+		"both carry as many":                          replaces("1", "1", "2"),
 	})
 }
 

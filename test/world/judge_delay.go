@@ -261,14 +261,22 @@ func (r *jobRecord) replacedAt(p *podRecord) (at time.Time) {
 	return at
 }
 
-// lastFailure is the pod of an index that failed last and still holds its
-// finalizer; nil if there is none.
-func (r *jobRecord) lastFailure(ix int32) *podRecord {
-	for i := len(r.ends) - 1; i >= 0; i-- {
-		p := r.ends[i]
-		if podIndex(p.pod) == ix && !p.succeeded() && !p.gone && holds(p.pod) && r.selects(p.pod) && r.live[p.uid] != nil {
-			return p
+// lastFailure is the failed pod that the next pod of an index replaces: of those that
+// still hold their finalizer, the one that carries the most failures; of equals, which two
+// active executors may leave, the one that finished last. It is nil if there is none.
+func (r *jobRecord) lastFailure(ix int32) (last *podRecord) {
+	for _, p := range r.ends {
+		if podIndex(p.pod) != ix || p.succeeded() || p.gone || !holds(p.pod) || !r.selects(p.pod) || r.live[p.uid] == nil {
+			continue
+		}
+		if last == nil || failuresBefore(p) > failuresBefore(last) || (failuresBefore(p) == failuresBefore(last) && !p.finished.Before(last.finished)) {
+			last = p
 		}
 	}
-	return nil
+	return last
+}
+
+// failuresBefore is how many pods of its index failed before this one.
+func failuresBefore(p *podRecord) int32 {
+	return countOf(p.pod, batchv1.JobIndexFailureCountAnnotation) + countOf(p.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
 }

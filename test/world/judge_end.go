@@ -71,7 +71,13 @@ func (j *judge) judgeBooks(r *jobRecord) {
 			j.breach("status", r.key, r.uid, "pod %s ended (%s) and is not accounted for, and each pod that ended counts", p.key.Name, p.version().Status.Phase)
 		}
 	}
-	if n := len(uncounted(&r.job.Status)); n > 0 {
+	n := 0
+	for uid := range uncounted(&r.job.Status) {
+		if p := j.pods[uid]; p == nil || !r.awaits(p) {
+			n++
+		}
+	}
+	if n > 0 {
 		j.breach("status", r.key, r.uid, "%d pods are recorded and not counted at rest, and all are counted in the end", n)
 	}
 	var failed, succeeded int32
@@ -223,8 +229,7 @@ func (j *judge) delayed(r *jobRecord) bool {
 		if !r.awaits(p) {
 			continue
 		}
-		n := countOf(p.pod, batchv1.JobIndexFailureCountAnnotation) + countOf(p.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
-		if !j.settled(p.finished.Add(j.delayAfter(int(n) + 1))) {
+		if !j.settled(p.finished.Add(j.delayAfter(int(failuresBefore(p)) + 1))) {
 			return true
 		}
 	}

@@ -80,22 +80,7 @@ func TestEndOfAJobThatMustEnd(t *testing.T) {
 			fails(tp, "job-a", "a-0")
 			counts(tp, "job-a")
 		})},
-		"a completed index that it asks for no more, and then again": {play: rests(func(tp *tape) {
-			tp.job("a", indexedJob(2))
-			tp.pod(executorA, "job-a", "a-0", 0)
-			tp.pod(executorA, "job-a", "a-1", 1)
-			tp.ends("a-1", 0)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-				s.StartTime, s.Active, s.Succeeded, s.CompletedIndexes = ptr(metav1.NewTime(tp.now)), 1, 1, "1"
-			})
-			tp.release(executorA, "a-1")
-			resize := func(n int32) {
-				tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = &n, &n })
-			}
-			resize(1)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Succeeded, s.CompletedIndexes = 0, "" })
-			resize(2)
-		})},
+		"a completed index that it asks for no more, and then again, and it does not run": {want: []string{"liveness"}, play: rests(dropsAnIndex)},
 		"all succeeded, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
 			starts(tp, tp.job("a"))
 			tp.ends("a-0", 0)
@@ -118,6 +103,24 @@ func TestEndOfAJobThatMustEnd(t *testing.T) {
 			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
 		})},
 	})
+}
+
+// dropsAnIndex resizes a Job so that it forgets that index 1 has succeeded. Index 0 runs.
+func dropsAnIndex(tp *tape) {
+	tp.job("a", indexedJob(2))
+	tp.pod(executorA, "job-a", "a-0", 0)
+	tp.pod(executorA, "job-a", "a-1", 1)
+	tp.ends("a-1", 0)
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+		s.StartTime, s.Active, s.Succeeded, s.CompletedIndexes = ptr(metav1.NewTime(tp.now)), 1, 1, "1"
+	})
+	tp.release(executorA, "a-1")
+	resize := func(n int32) {
+		tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = &n, &n })
+	}
+	resize(1)
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Succeeded, s.CompletedIndexes = 0, "" })
+	resize(2)
 }
 
 // At rest, nothing is left over, and no pod waits longer than its retry delay.
@@ -144,6 +147,20 @@ func TestEndLeavesNothing(t *testing.T) {
 			tp.wait(settles + time.Minute)
 			tp.judge.look(tp.now)
 		}},
+		"a recorded failure whose replacement is being deleted": {play: rests(func(tp *tape) {
+			tp.job("a", indexedJob(1), func(job *batchv1.Job) {
+				job.Spec.BackoffLimitPerIndex, job.Spec.PodReplacementPolicy = ptr(int32(50)), ptr(batchv1.Failed)
+			})
+			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("0"))
+			tp.ends("a-0", 1)
+			tp.wait(20 * time.Second)
+			tp.pod(executorA, "job-a", "a-1", 0, failedBefore("1"))
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+				s.StartTime, s.Active, s.UncountedTerminatedPods = ptr(metav1.NewTime(tp.now)), 1, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a-0"}}
+			})
+			tp.deletes(user, "a-1")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.Terminating = 0, ptr(int32(1)) })
+		})},
 		"a pod that waits for its replacement too long": {want: []string{"liveness"}, play: rests(func(tp *tape) {
 			tp.job("a", indexedJob(1), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(50)) })
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })

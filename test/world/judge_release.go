@@ -12,8 +12,9 @@ import (
 // controlled the pod before this write.
 func (j *judge) judgeRelease(w apiserver.Write, p *podRecord) {
 	r := p.job
-	if r == nil {
-		return // judgeOwnership checks whether an executor may do so.
+	if r == nil { // judgeOwnership checks whether an executor may do so.
+		p.excuse = "no Job controlled it"
+		return
 	}
 	if p.accounted = r.accounts(p); p.accounted {
 		return
@@ -164,11 +165,13 @@ func (j *judge) justReleased(p *podRecord, by string) bool {
 	return p.released.by != "" && !j.told(p.released, by)
 }
 
-// most is what an executor may know of successes: it need not have seen yet that
-// another writer released a pod.
+// most is what an executor may know of the pods that ended: it need not have seen yet that
+// another writer released a pod, or, if answers may be lost, that it did so itself.
 func (j *judge) most(r *jobRecord, by string) sight {
 	s := r.all()
-	s.letGo = func(p *podRecord) bool { return p.excuse != "" && j.told(p.released, by) }
+	s.letGo = func(p *podRecord) bool {
+		return p.excuse != "" && j.told(p.released, by) && (!j.troubled() || j.old(p.released.at))
+	}
 	return s
 }
 
@@ -182,6 +185,12 @@ func (j *judge) completedTo(r *jobRecord, by string) (known indexset.Set) {
 	return known
 }
 
+// forgotten reports whether a status recorded the pod's index, and a later one dropped the
+// index because the Job did not ask for it any more. The index has to run again then.
+func (r *jobRecord) forgotten(p *podRecord) bool {
+	return !p.released.at.IsZero() && p.excuse == "" && !r.completed.Has(podIndex(p.pod))
+}
+
 // succeeded is how many pods, or how many indexes in range for an Indexed Job, have
 // succeeded in that view and count.
 func (r *jobRecord) succeeded(s sight) (n int64) {
@@ -193,7 +202,7 @@ func (r *jobRecord) succeeded(s sight) (n int64) {
 		}
 		if ix := podIndex(p.pod); !isIndexed(r.job) {
 			n += r.claims(p)
-		} else if inRange(r.job, p.pod) && !r.failed.Has(ix) {
+		} else if inRange(r.job, p.pod) && !r.failed.Has(ix) && !r.forgotten(p) {
 			done = done.Union(indexset.Of(ix))
 		}
 	}

@@ -189,3 +189,23 @@ func TestCalmViews(t *testing.T) {
 		}},
 	})
 }
+
+// Without leader election, an executor that stood still acts on an old view. With it, the
+// lease is over, and the executor must not act at all.
+func TestViewsAfterAStandstill(t *testing.T) {
+	plans := map[string]struct {
+		executors executorPlan
+		want      time.Duration
+	}{
+		"two active executors":    {executorPlan{replicas: 2, together: true}, defaultLag + 4*time.Minute},
+		"two executors, a leader": {executorPlan{replicas: 2}, defaultLag},
+	}
+	for name, c := range plans {
+		for _, verb := range []string{"freeze", "hang for it"} {
+			p := &plan{executor: c.executors, steps: []*step{{verb: verb, d: 4 * time.Minute}, {verb: "kill", d: time.Hour}}}
+			if got := p.lag(); got != c.want {
+				t.Errorf("%s, %s: views may be %s old, want %s", name, verb, got, c.want)
+			}
+		}
+	}
+}

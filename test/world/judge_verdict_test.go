@@ -129,6 +129,11 @@ func TestVerdicts(t *testing.T) {
 			})
 		}
 	}
+	surplus := func(tp *tape) {
+		tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
+		tp.deletes(user, "a-0")
+		tp.release(executorA, "a-0")
+	}
 	passes := func(d time.Duration) func(*tape) { return func(tp *tape) { tp.wait(d) } }
 	success, failure := batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget
 	failJob := policyOn(42, batchv1.PodFailurePolicyActionFailJob)
@@ -150,6 +155,8 @@ func TestVerdicts(t *testing.T) {
 		"another exit code":                            {want: broken, play: declare(failure, reasonFailurePolicy, end(41), failJob)},
 		"more failures than allowed":                   {play: declare(failure, reasonBackoffLimit, end(1), once)},
 		"as many failures as allowed":                  {want: broken, play: declare(failure, reasonBackoffLimit, end(1))},
+		"a failure that it let go as surplus":          {want: broken, play: declare(failure, reasonBackoffLimit, surplus, once)},
+		"the same, and the answer may be lost":         {play: declare(failure, reasonBackoffLimit, func(tp *tape) { tp.judge.disturbed(tp.now); surplus(tp) }, once)},
 		"restarts enough":                              {play: declare(failure, reasonBackoffLimit, restart(3), onFailure)},
 		"restarts too few":                             {want: broken, play: declare(failure, reasonBackoffLimit, restart(2), onFailure)},
 		"the deadline passed":                          {play: declare(failure, reasonDeadline, passes(time.Minute), deadline)},

@@ -185,7 +185,15 @@ func (w *world) kill(s *step) error {
 	return nil
 }
 
+// renewsAfterStep is how long a leader whose clock was set ahead may write nothing: until
+// it renews its lease, which it does every 16 s, and until it tries again.
+const renewsAfterStep = 40 * time.Second
+
 func (w *world) setClock(s *step) error {
+	if s.d > 0 && w.plan.executor.elected() {
+		// To the leader, its lease looks expired. It writes nothing until it has renewed it.
+		w.judge.hindered("", time.Now().Add(renewsAfterStep))
+	}
 	w.setClocks(time.Duration(w.fleet.skew.Load()) + s.d)
 	return nil
 }

@@ -66,6 +66,19 @@ func (p *plan) calmLag() time.Duration {
 	return 10 * time.Second
 }
 
+// lag is how old the data of executors' writes may be. Without leader election, an
+// executor that stood still acts on what it knew before: nothing can tell it, until it
+// reads again. It must still count and release each pod once.
+func (p *plan) lag() time.Duration {
+	lag := defaultLag
+	for _, s := range p.steps {
+		if (s.verb == "freeze" || s.verb == "hang for it") && !p.executor.elected() {
+			lag = max(lag, defaultLag+s.d)
+		}
+	}
+	return lag
+}
+
 // A span is a time between two bounds.
 type span struct{ least, most time.Duration }
 
