@@ -90,6 +90,14 @@ func refused(message string) []corev1.Event {
 	return []corev1.Event{{Reason: "FailedCreate", Message: "Error creating: " + message, LastTimestamp: before(5 * time.Second)}}
 }
 
+func podEvents(events ...corev1.Event) map[string][]corev1.Event {
+	return map[string][]corev1.Event{"job-1": events}
+}
+
+func kubeletEvent(reason, message string, ago time.Duration) corev1.Event {
+	return corev1.Event{Reason: reason, Message: message, LastTimestamp: before(ago)}
+}
+
 func notStarted(j *batchv1.Job) { j.Status.StartTime = nil }
 
 func TestExplain(t *testing.T) {
@@ -141,13 +149,85 @@ func TestExplain(t *testing.T) {
 			state: explain.Stuck,
 			says:  []string{"it has scheduling gates: example.com/gate"},
 		},
-		"a volume": {
+		"a volume of a secret that is missing": {
 			facts: explain.Facts{
-				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
-				PodEvents: map[string][]corev1.Event{"job-1": {{Reason: "FailedMount", Message: `secret "s" not found`}}},
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("ContainerCreating", ""))},
+				PodEvents: podEvents(kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "keys" : secret "s" not found`, time.Minute)),
 			},
 			state: explain.Stuck,
-			says:  []string{`pod: job-1 volume`, `FailedMount: secret "s" not found`},
+			says: []string{
+				`headline: 1 of 1 active pods cannot start: the secret "s" does not exist, and the volume "keys" needs it (FailedMount).`,
+				`pod: job-1 volume`, `change: Create the secret "s" in the namespace ns: the kubelet tries again by itself.`, "note: pods that never start",
+			},
+		},
+		"a volume whose config map lacks a key": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, func(p *corev1.Pod) {
+					p.Spec.Volumes = []corev1.Volume{{Name: "other"}, {Name: "settings", VolumeSource: corev1.VolumeSource{
+						ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "app"}},
+					}}}
+				})},
+				PodEvents: podEvents(kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "settings" : configmap references non-existent config key: app.ini`, time.Minute)),
+			},
+			state: explain.Stuck,
+			says: []string{
+				`headline: 1 of 1 active pods cannot start: the config map "app" lacks the key "app.ini", and the volume "settings" needs it (FailedMount).`,
+				`change: Add the key "app.ini" to the config map "app"`,
+			},
+		},
+		"a volume, with a later event that names no cause": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
+				PodEvents: podEvents(
+					kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "settings" : configmap "app" not found`, time.Minute),
+					kubeletEvent("FailedMount", `Unable to attach or mount volumes: unmounted volumes=[settings], unattached volumes=[], failed to process volumes=[]: timed out waiting for the condition`, time.Second),
+				),
+			},
+			state: explain.Stuck,
+			says:  []string{`cannot start: the config map "app" does not exist, and the volume "settings" needs it (FailedMount).`},
+		},
+		"a volume, of which only an event without a cause is left": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
+				PodEvents: podEvents(kubeletEvent("FailedMount", `Unable to attach or mount volumes: unmounted volumes=[settings], unattached volumes=[]: timed out`, time.Second)),
+			},
+			state: explain.Stuck,
+			says:  []string{`cannot start: the volume "settings" cannot be mounted (FailedMount: Unable to attach`, "change: kubectl describe pod job-1 -n ns"},
+		},
+		"a volume for another reason": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
+				PodEvents: podEvents(kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32`, time.Minute)),
+			},
+			state: explain.Stuck,
+			says:  []string{`cannot start: the volume "nfs" cannot be mounted (FailedMount: mount failed: exit status 32).`},
+		},
+		"a volume that was mounted at a later try": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("ContainerCreating", ""), func(p *corev1.Pod) { p.CreationTimestamp = before(time.Minute) })},
+				PodEvents: podEvents(
+					kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "settings" : failed to sync configmap cache: timed out waiting for the condition`, 50*time.Second),
+					kubeletEvent("Pulling", `Pulling image "large"`, 49*time.Second),
+				),
+			},
+			state:  explain.Running,
+			silent: []string{"pod: ", "settings"},
+		},
+		"a volume that is not attached": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
+				PodEvents: podEvents(kubeletEvent("FailedAttachVolume", `Multi-Attach error for volume "pvc-1"`, time.Minute)),
+			},
+			state: explain.Stuck,
+			says:  []string{`pod: job-1 volume`, `cannot start: a volume cannot be attached to its node (FailedAttachVolume: Multi-Attach error for volume "pvc-1").`},
+		},
+		"no sandbox": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
+				PodEvents: podEvents(kubeletEvent("FailedCreatePodSandBox", `plugin type="bridge" failed`, time.Minute)),
+			},
+			state: explain.Stuck,
+			says:  []string{`pod: job-1 sandbox`, `cannot start: its node cannot set up the pod's sandbox, such as its network (FailedCreatePodSandBox: plugin type="bridge" failed).`},
 		},
 		"a quota": {
 			facts: explain.Facts{Job: job(), Events: refused(`pods "job-x" is forbidden: exceeded quota: q, requested: pods=1`)},

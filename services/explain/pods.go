@@ -184,21 +184,46 @@ func lastExit(s *corev1.ContainerStatus) string {
 	return ""
 }
 
+// Reasons of events of the kubelet.
+const (
+	failedMount   = "FailedMount"
+	failedAttach  = "FailedAttachVolume"
+	failedSandbox = "FailedCreatePodSandBox"
+)
+
 // eventProblem reads what the kubelet says of a pod that has no running container.
 func (w *work) eventProblem(p *corev1.Pod) (PodProblem, bool) {
 	if p.Status.Phase == corev1.PodRunning {
 		return PodProblem{}, false
 	}
-	for _, known := range []struct{ reason, kind, change string }{
-		{"FailedMount", "volume", "Create the volume, claim, secret or config map that the message names."},
-		{"FailedAttachVolume", "volume", "See where the volume is attached (kubectl get volumeattachments)."},
-		{"FailedCreatePodSandBox", "sandbox", "See the node's container runtime and network plugin."},
-	} {
-		if e := latest(w.PodEvents[p.Name], known.reason); e != nil {
-			return PodProblem{Kind: known.kind, Why: known.reason + ": " + e.Message, Change: known.change}, true
-		}
+	events := w.PodEvents[p.Name]
+	if e := volumeEvent(events); e != nil && !overcome(events, e) {
+		return unmounted(p, e.Message), true
+	}
+	if e := latest(events, failedAttach); e != nil && !overcome(events, e) {
+		return PodProblem{
+			Kind: "volume", Why: "a volume cannot be attached to its node (" + e.Reason + ": " + e.Message + ")",
+			Change: "See where the volume is attached (kubectl get volumeattachments).",
+		}, true
+	}
+	if e := latest(events, failedSandbox); e != nil && !overcome(events, e) {
+		return PodProblem{
+			Kind: "sandbox", Why: "its node cannot set up the pod's sandbox, such as its network (" + e.Reason + ": " + e.Message + ")",
+			Change: "See the node's container runtime and network plugin.",
+		}, true
 	}
 	return PodProblem{}, false
+}
+
+// overcome reports whether the kubelet went on after an event: it pulls images and starts
+// containers only when the volumes are mounted and the sandbox is there.
+func overcome(events []corev1.Event, e *corev1.Event) bool {
+	for _, later := range []string{"Pulling", "Pulled", "Created", "Started"} {
+		if l := latest(events, later); l != nil && !Seen(l).Before(Seen(e)) {
+			return true
+		}
+	}
+	return false
 }
 
 // sidecar: the pod does not end, because a container runs beside those that are done.

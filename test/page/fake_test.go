@@ -37,6 +37,7 @@ func startExecutor(t *testing.T, o objects) string {
 	mux.HandleFunc("GET /apis/batch/v1/cronjobs", list("batch/v1", "CronJob", o.crons))
 	mux.HandleFunc("GET /api/v1/pods", list("v1", "Pod", o.pods))
 	mux.HandleFunc("GET /api/v1/namespaces", list("v1", "Namespace", nil))
+	mux.HandleFunc("POST /api/v1/namespaces/{namespace}/pods", refusePod)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not here", http.StatusForbidden) })
 	api := httptest.NewServer(mux)
 	t.Cleanup(api.Close)
@@ -77,6 +78,19 @@ func startExecutor(t *testing.T, o objects) string {
 			t.Fatalf("the executor is not ready: %v", err)
 		}
 	}
+}
+
+// quota is why the API server takes no pod.
+const quota = "exceeded quota: small, requested: pods=1, used: pods=5, limited: pods=5"
+
+// refusePod answers as an API server whose namespace has no room for a pod.
+func refusePod(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusForbidden)
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: `pods "full-" is forbidden: ` + quota,
+	})
 }
 
 // list answers lists, and watches that never end.

@@ -40,7 +40,15 @@ func cast() objects {
 	o.jobs = append(o.jobs, newJob(4, "batch", hostile, time.Minute)) // no API server would take the name
 	held := newJob(3, "research", "train", 2*time.Hour)
 	held.Spec.Suspend = new(true)
-	o.jobs = append(o.jobs, small, broken, held)
+	o.jobs = append(o.jobs, small, broken, held, newJob(6, "web", "full", time.Minute))
+	for i, waiting := range map[int]string{5: "ImagePullBackOff", 7: "ContainerCreating"} {
+		stuck := newJob(i, "web", "stuck-"+strings.ToLower(waiting), time.Hour)
+		stuck.Status.StartTime, stuck.Status.Active = &stuck.CreationTimestamp, 1
+		pod := podOf(stuck, i*10, -1, corev1.PodPending)
+		pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waiting}}}}
+		o.jobs, o.pods = append(o.jobs, stuck), append(o.pods, pod)
+	}
 	for i := range 20 {
 		done := newJob(10+i, []string{"batch", "research", "web"}[i%3], fmt.Sprintf("import-%02d", i), time.Duration(i)*time.Hour)
 		end(done, batchv1.JobComplete, "CompletionsReached", "Reached expected number of succeeded pods", 3*time.Minute)
@@ -59,11 +67,44 @@ func cast() objects {
 	return o
 }
 
+// A Job whose pods cannot be created or do not start has a row that says so, with the reason.
+func TestThePageSaysWhatHindersAJob(t *testing.T) {
+	url := startExecutor(t, cast())
+	ctx := browser.New(t)
+	browser.Do(ctx, t, chromedp.Navigate(url+"#jobs?ns=web&q=stuck-image"))
+	browser.Await(ctx, t, `document.querySelector('tr.row .state')?.textContent === 'Stuck'`)
+	want := "1 of 1 active pods cannot start: the image cannot be pulled (ImagePullBackOff)."
+	if text := browser.Text(ctx, t, "tr.row"); !strings.Contains(text, want) {
+		t.Errorf("the row of the Job whose image is missing lacks %q:\n%s", want, text)
+	}
+	// The filter knows what the pods wait for.
+	browser.Do(ctx, t, chromedp.Navigate(url+"#jobs?wait=ImagePullBackOff"))
+	browser.Await(ctx, t, `document.querySelectorAll('tr.row').length === 1 && document.querySelector('#wait').value === 'ImagePullBackOff'`)
+
+	browser.Do(ctx, t, chromedp.Navigate(url+"#jobs?ns=web&q=full"))
+	browser.Await(ctx, t, `document.querySelector('tr.row .state')?.textContent === 'Blocked'`)
+	want = "The Job has none of 1 wanted pods, because the API server refuses to create more: the quota is used up: "
+	if text := browser.Text(ctx, t, "tr.row"); !strings.Contains(text, want) || !strings.Contains(text, quota) {
+		t.Errorf("the row of the Job without room lacks %q and %q:\n%s", want, quota, text)
+	}
+	browser.Do(ctx, t, chromedp.Navigate(url+"#jobs?ns=web"))
+	browser.Await(ctx, t, `[...document.querySelectorAll('tr.row .state')].some((s) => s.textContent === 'Blocked')`)
+	browser.Screenshot(ctx, t, "page-jobs-hindered")
+
+	// The executor reads no events, so the page says only that the pod does not start.
+	browser.Do(ctx, t, chromedp.Navigate(url+"#job/"+string(uid(7))))
+	browser.Await(ctx, t, `document.querySelector('.top .state')?.textContent === 'Stuck'`)
+	want = "1 of 1 active pods cannot start: has been Pending for 1h"
+	if text := browser.Text(ctx, t, ".life"); !strings.Contains(text, want) {
+		t.Errorf("the life of the Job whose pod does not start lacks %q:\n%s", want, text)
+	}
+}
+
 func TestWhatAPersonSees(t *testing.T) {
 	url := startExecutor(t, cast())
 	ctx := browser.New(t)
 	browser.Do(ctx, t, chromedp.Navigate(url))
-	browser.Await(ctx, t, `document.querySelectorAll('tr.row').length === 24`)
+	browser.Await(ctx, t, `document.querySelectorAll('tr.row').length === 27`)
 	if text := browser.Text(ctx, t, ".virtual"); !strings.Contains(text, hostile) {
 		t.Errorf("a Job's name is not shown as it is:\n%s", text)
 	}

@@ -1,0 +1,78 @@
+package explain
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// What the kubelet writes into an event with the reason FailedMount.
+var (
+	// The first is about one volume. The second sums up those that are not there in time, and
+	// says no cause.
+	mountOfVolume = regexp.MustCompile(`^MountVolume\.\S+ failed for volume "([^"]*)"\s*:\s*(.*)$`)
+	mountsInTime  = regexp.MustCompile(`^Unable to attach or mount volumes: unmounted volumes=\[([^\]]*)\]`)
+
+	missingObject = regexp.MustCompile(`\b(configmap|secret) "(?:[^"/]*/)?([^"]*)" not found`)
+	missingKey    = regexp.MustCompile(`\b(?:configmap|secret) references non-existent (?:config|secret) key: (\S+)`)
+)
+
+// volumeEvent is the kubelet's last word on a volume that it cannot mount; nil if there is
+// none. One that names the cause is preferred.
+func volumeEvent(events []corev1.Event) *corev1.Event {
+	causes := slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return mountsInTime.MatchString(e.Message) })
+	if e := latest(causes, failedMount); e != nil {
+		return e
+	}
+	return latest(events, failedMount)
+}
+
+// unmounted says in plain English which volume is not mounted, and why.
+func unmounted(p *corev1.Pod, message string) PodProblem {
+	problem := PodProblem{Kind: "volume", Change: fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace)}
+	if m := mountsInTime.FindStringSubmatch(message); m != nil {
+		problem.Why = fmt.Sprintf("the volume %q cannot be mounted (%s)", m[1], failedMount+": "+message)
+		return problem
+	}
+	m := mountOfVolume.FindStringSubmatch(message)
+	if m == nil {
+		problem.Why = "a volume cannot be mounted (" + failedMount + ": " + message + ")"
+		return problem
+	}
+	volume, cause := m[1], m[2]
+	if object := missingObject.FindStringSubmatch(cause); object != nil {
+		kind := kinds[object[1]]
+		problem.Why = fmt.Sprintf("the %s %q does not exist, and the volume %q needs it (%s)", kind, object[2], volume, failedMount)
+		problem.Change = fmt.Sprintf("Create the %s %q in the namespace %s: the kubelet tries again by itself.", kind, object[2], p.Namespace)
+		return problem
+	}
+	if key := missingKey.FindStringSubmatch(cause); key != nil {
+		source := sourceOf(p, volume)
+		problem.Why = fmt.Sprintf("%s lacks the key %q, and the volume %q needs it (%s)", source, key[1], volume, failedMount)
+		problem.Change = fmt.Sprintf("Add the key %q to %s: the kubelet tries again by itself.", key[1], source)
+		return problem
+	}
+	problem.Why = fmt.Sprintf("the volume %q cannot be mounted (%s)", volume, failedMount+": "+strings.TrimSpace(cause))
+	return problem
+}
+
+// kinds are the words of this project for those of the kubelet.
+var kinds = map[string]string{"configmap": "config map", "secret": "secret"}
+
+// sourceOf names the config map or secret of a volume.
+func sourceOf(p *corev1.Pod, volume string) string {
+	for i := range p.Spec.Volumes {
+		v := &p.Spec.Volumes[i]
+		switch {
+		case v.Name != volume:
+		case v.ConfigMap != nil:
+			return fmt.Sprintf("the config map %q", v.ConfigMap.Name)
+		case v.Secret != nil:
+			return fmt.Sprintf("the secret %q", v.Secret.SecretName)
+		}
+	}
+	return "what it is made of"
+}
