@@ -68,7 +68,6 @@ func (f *fleet) start() error {
 		return err
 	}
 	f.w.note(name, "starts")
-	f.w.judge.starts(name, time.Now())
 	f.w.judge.hindered("", time.Now().Add(begins))
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop

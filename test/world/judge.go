@@ -81,10 +81,10 @@ type judge struct {
 	namespaces map[string]*corev1.Namespace
 	writers    map[string]*writer
 	leases     map[string]time.Time // The time until which each executor may write.
-	// started holds when each executor's process started; leaseGone is when somebody last
-	// deleted the lease. unaware holds the executors that started after that, and so could
+	// sawLease holds the executors that have read the lease; leaseGone is when somebody last
+	// deleted it. unaware holds the executors that had not read it before, and so could
 	// not know that anybody held it.
-	started   map[string]time.Time
+	sawLease  map[string]bool
 	leaseGone time.Time
 	unaware   map[string]bool
 	// nonsense holds the questions whose answers broke the contract, and when.
@@ -134,7 +134,7 @@ func newJudge(options judgeOptions) *judge {
 		namespaces:   map[string]*corev1.Namespace{},
 		writers:      map[string]*writer{},
 		leases:       map[string]time.Time{},
-		started:      map[string]time.Time{},
+		sawLease:     map[string]bool{},
 		unaware:      map[string]bool{},
 		nonsense:     map[question]time.Time{},
 		hindrances:   map[string]time.Time{},

@@ -38,13 +38,16 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 		return
 	}
 	now := w.Time.Add(j.askew())
-	ends := j.delaying(r, w.By)
-	seen := max(0, len(ends)-max(0, slack))
-	for i, p := range ends {
+	var known, others []*podRecord
+	for _, p := range j.delaying(r, w.By) {
 		if j.mustKnowEnd(r, p, w.By) {
-			seen = max(seen, i+1)
+			known = append(known, p)
+		} else {
+			others = append(others, p)
 		}
 	}
+	ends := append(known, others...)
+	seen := max(len(known), len(ends)-max(0, slack))
 	loose := j.looseSuccess(r, w.By)
 	var due time.Time
 	var failures int

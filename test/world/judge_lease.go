@@ -11,8 +11,8 @@ import (
 )
 
 // leaseWritten records until when the holder of the lease may write: until the lease runs
-// out, or somebody else gets it. An executor that starts after somebody has deleted the
-// lease cannot know its holder: then both may write until the holder looks again.
+// out, or somebody else gets it. An executor that has not read the lease before somebody
+// deleted it cannot know its holder: then both may write until the holder looks again.
 func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	lease, ok := w.New.(*coordinationv1.Lease)
 	if !ok {
@@ -22,7 +22,7 @@ func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 		return
 	}
 	if w.Old == nil {
-		j.unaware[w.By] = !j.leaseGone.IsZero() && j.started[w.By].After(j.leaseGone)
+		j.unaware[w.By] = !j.leaseGone.IsZero() && !j.sawLease[w.By]
 	}
 	until := w.Time.Add(time.Duration(valueOr(lease.Spec.LeaseDurationSeconds, 0)) * time.Second)
 	if valueOr(lease.Spec.HolderIdentity, "") != w.By {
@@ -36,11 +36,11 @@ func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	j.leases[w.By] = until
 }
 
-// starts is called when an executor's process starts.
-func (j *judge) starts(by string, now time.Time) {
+// readLease is called when an executor has read the lease.
+func (j *judge) readLease(by string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.started[by] = now
+	j.sawLease[by] = true
 }
 
 // sends is called when an executor hands a request to the network. With leader

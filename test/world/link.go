@@ -87,7 +87,11 @@ func (l *link) RoundTrip(hr *http.Request) (*http.Response, error) {
 	}
 	f := l.fault(r, func(k faultKind) bool { return !k.ofEngine() && !k.ofWatch() })
 	if f == nil {
-		return l.exchange(ctx, r)
+		resp, err := l.exchange(ctx, r)
+		if err == nil && r.resource == "leases" && r.Method == http.MethodGet && resp.StatusCode == http.StatusOK {
+			l.readLease(l.by)
+		}
+		return resp, err
 	}
 	l.note(l.by, fmt.Sprintf("%s: %s %s", f.kind, r.Method, r.URL.Path))
 	return l.fail(ctx, r, f)

@@ -25,12 +25,14 @@ type network struct {
 	seed  uint64
 	plan  *plan
 	begun time.Time
-	// sending is called with each request of an executor when it is sent.
-	sending func(*request)
-	note    func(who, text string)
-	refused func(by, verb, resource, message string)
-	runAway func() // Called when executors send requests without end.
-	telling func() bool
+	// sending is called with each request of an executor when it is sent; readLease when
+	// it has read the lease.
+	sending   func(*request)
+	readLease func(by string)
+	note      func(who, text string)
+	refused   func(by, verb, resource, message string)
+	runAway   func() // Called when executors send requests without end.
+	telling   func() bool
 	// disturbed is called for each fault.
 	disturbed func(now time.Time)
 	// hindered is called for each fault and each error, in a namespace or everywhere.
@@ -62,7 +64,7 @@ type list struct {
 
 func newNetwork(p *plan, begun time.Time, note func(who, text string)) *network {
 	return &network{
-		seed: p.seed, plan: p, begun: begun, note: note, sending: func(*request) {}, telling: func() bool { return false },
+		seed: p.seed, plan: p, begun: begun, note: note, sending: func(*request) {}, readLease: func(string) {}, telling: func() bool { return false },
 		refused: func(_, _, _, _ string) {}, disturbed: func(time.Time) {}, hindered: func(string, time.Time) {},
 		sent: map[uint64]uint64{}, lists: map[string]*list{}, happened: map[faultKind]int{}, reached: map[string]bool{},
 	}

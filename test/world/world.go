@@ -94,6 +94,7 @@ func newWorld(p *plan, tells bool) *world {
 	w.network.telling, w.network.refused, w.network.disturbed = w.telling, w.judge.refused, w.judge.disturbed
 	w.network.hindered = w.judge.hindered
 	w.network.asked, w.network.garbled = w.judge.asked, w.judge.garbled
+	w.network.readLease = w.judge.readLease
 	w.network.sending = func(r *request) {
 		w.judge.sends(r.by, r.Method, r.resource, time.Now())
 		w.reached(r.n, true)
