@@ -51,3 +51,17 @@ func TestTheLastRunOfTheCalendarIsKnownAgain(t *testing.T) {
 		t.Errorf("the annotation says %q, want %q", got, want)
 	}
 }
+
+// Jitter must not delay the last run of the calendar until after its end: then it would never
+// start.
+func TestJitterLeavesTheLastRunOfTheCalendarTimeToStart(t *testing.T) {
+	c := newCluster().mustTell(t, "schedule * * * * *", "option start_jitter_seconds 3600", "now 9999-12-31T23:59:59Z")
+	c.req.Spec.CreationTime = timestamp("9999-12-31T23:58:00Z")
+	resp, err := cronjob.Decide(c.req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.GetCreate() == nil {
+		t.Errorf("the run of 23:59 has not started in the last second of the calendar: %v", resp)
+	}
+}

@@ -203,3 +203,20 @@ func TestABodyThatIsSentAgainIsCheckedAgain(t *testing.T) {
 		}
 	})
 }
+
+// From the moment at which a replica sees that another one holds the lease, no write passes,
+// although its own last renewal is recent and its term has not ended yet.
+func TestATenureIsOverOnceAnotherHolderIsSeen(t *testing.T) {
+	for _, holder := range []string{"second", ""} { // "": another replica came and went
+		own := newTenure(time.Minute, time.Now)
+		own.renewedAt(own.now())
+		own.seen("first", "first")
+		if err := own.check(); err != nil {
+			t.Errorf("after a renewal: %v, want nil", err)
+		}
+		own.seen(holder, "first")
+		if err := own.check(); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("holder %q was seen: %v, want ErrNotLeading", holder, err)
+		}
+	}
+}
