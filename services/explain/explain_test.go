@@ -114,7 +114,7 @@ func TestExplain(t *testing.T) {
 			state: explain.BackingOff,
 			says: []string{
 				"headline: The Job waits before it tries again, until 2026-05-04T12:00:12Z (in 12s): failures in a row: 2. The last one, job-2, failed 8s ago: container main ended with exit code 7.",
-				"wait: the retry delay", "retries: 1 of 3 left", "end: Failed (BackoffLimitExceeded) when 2 more pods fail", "end: Complete when 1 more pods have succeeded",
+				"wait: the retry delay", "retries: 1 of 3 left", "end: Failed (BackoffLimitExceeded) when 2 more pods fail", "end: Complete when one more pod has succeeded",
 				"note: status.failed", "note: retry delay", "pod: job-2 failed",
 			},
 		},
@@ -141,6 +141,16 @@ func TestExplain(t *testing.T) {
 			}},
 			state: explain.Stuck,
 			says:  []string{"headline: 1 of 1 active pods cannot start: no node takes it: 0/3 nodes are available", "pod: job-1 scheduling"},
+		},
+		"a claim that is missing": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{
+				pod(1, corev1.PodPending, podCondition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, `0/1 nodes are available: persistentvolumeclaim "data" not found. not found`)),
+			}},
+			state: explain.Stuck,
+			says: []string{
+				`headline: 1 of 1 active pods cannot start: the persistent volume claim "data" does not exist.`,
+				`change: Create the persistent volume claim "data" in the namespace ns`,
+			},
 		},
 		"scheduling gates": {
 			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending,
@@ -299,7 +309,7 @@ func TestExplain(t *testing.T) {
 		},
 		"just created": {
 			facts: explain.Facts{Job: job(notStarted, func(j *batchv1.Job) { j.CreationTimestamp = before(time.Second) })},
-			state: explain.Starting, says: []string{"1 pods are to be created"},
+			state: explain.Starting, says: []string{"1 pod is to be created"},
 		},
 		"a container that fails again and again": {
 			facts: explain.Facts{

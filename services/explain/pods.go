@@ -111,6 +111,12 @@ func unscheduled(p *corev1.Pod) (PodProblem, bool) {
 				Kind: "scheduling", Why: strings.TrimSuffix("it has scheduling gates: "+gates(p), ": "), Change: "Whoever set the gates (a queue, for example) has to remove them.",
 			}, true
 		}
+		if claim := missingClaim.FindStringSubmatch(c.Message); claim != nil {
+			return PodProblem{
+				Kind: "volume", Why: fmt.Sprintf("the persistent volume claim %q does not exist", claim[1]),
+				Change: fmt.Sprintf("Create the persistent volume claim %q in the namespace %s: the scheduler tries again by itself.", claim[1], p.Namespace),
+			}, true
+		}
 		return PodProblem{
 			Kind: "scheduling", Why: strings.TrimSuffix("no node takes it: "+c.Message, ": "), Change: "Make room, add a node, or change what the pod template asks for in a new Job.",
 		}, true

@@ -119,17 +119,26 @@ func (w *work) successEnding() []ending {
 		return []ending{{0.5, "Complete when one pod has succeeded and no other is left (a work queue: completions is not set)"}}
 	}
 	left := max(*n-w.Counts.Succeeded, 0)
-	what := "pods"
+	one, many := "pod has", "pods have"
 	if indexed(w.Job) {
-		what = "indexes"
+		one, many = "index has", "indexes have"
 	}
-	out := []ending{{share(left, *n), fmt.Sprintf("Complete when %d more %s have succeeded", left, what)}}
+	out := []ending{{share(left, *n), fmt.Sprintf("Complete when %s succeeded", more(left, one, many))}}
 	if w.Job.Spec.SuccessPolicy != nil {
 		out = append(out, ending{0.5, "Complete when a rule of successPolicy is met"})
 	}
 	return out
 }
 
+// more counts what is still to come.
+func more(n int32, one, many string) string {
+	if n == 1 {
+		return "one more " + one
+	}
+	return fmt.Sprintf("%d more %s", n, many)
+}
+
+// share is how much of the way to an ending is left, from 0 to 1.
 func share(left, all int32) float64 { return float64(left) / float64(max(all, 1)) }
 
 func (w *work) backoffEnding() []ending {
@@ -137,19 +146,16 @@ func (w *work) backoffEnding() []ending {
 	if limit == unlimited {
 		if most := w.Job.Spec.MaxFailedIndexes; most != nil {
 			left := max(*most-w.resp.GetExplanation().GetFacts().GetFailedIndexes(), 0)
-			return []ending{{share(left, *most+1), fmt.Sprintf("Failed (MaxFailedIndexesExceeded) when %d more indexes fail", left+1)}}
+			return []ending{{share(left+1, *most+1), "Failed (MaxFailedIndexesExceeded) when " + more(left+1, "index fails", "indexes fail")}}
 		}
 		return nil
 	}
 	left := w.resp.GetExplanation().GetFacts().GetRetriesLeft()
-	text := fmt.Sprintf("Failed (BackoffLimitExceeded) when %d more pods fail", left+1)
-	if left == 0 {
-		text = "Failed (BackoffLimitExceeded) when one more pod fails"
-	}
+	text := "Failed (BackoffLimitExceeded) when " + more(left+1, "pod fails", "pods fail")
 	if w.Job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && limit > 0 {
 		text += fmt.Sprintf(", or containers have been restarted %d times in all", limit)
 	}
-	return []ending{{share(left, limit+1), text}}
+	return []ending{{share(left+1, limit+1), text}}
 }
 
 func (w *work) deadlineEnding() []ending {

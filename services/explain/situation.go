@@ -274,7 +274,7 @@ func (w *work) starting() bool {
 		return w.say(BackingOff, "The Job lacks pods: %d.%s", n, w.orLater())
 	}
 	if age := w.Now.Sub(w.Job.CreationTimestamp.Time); age < patience || w.recorded || w.recentChange() {
-		return w.say(Starting, "The Job starts: %d pods are to be created.", n)
+		return w.say(Starting, "The Job starts: %s to be created.", pods(int(n)))
 	}
 	w.advise("See whether %s runs, and what it logs.", manager(w.Job))
 	return w.say(Waiting, "The Job lacks %d pods, and %s has not created them.", n, manager(w.Job))

@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What the kubelet writes into an event with the reason FailedMount.
+// What the kubelet writes into an event with the reason FailedMount, and the scheduler into a
+// pod's condition.
 var (
 	// The first is about one volume. The second sums up those that are not there in time, and
 	// says no cause.
@@ -17,6 +18,7 @@ var (
 	mountsInTime  = regexp.MustCompile(`^Unable to attach or mount volumes: unmounted volumes=\[([^\]]*)\]`)
 
 	missingObject = regexp.MustCompile(`\b(configmap|secret) "(?:[^"/]*/)?([^"]*)" not found`)
+	missingClaim  = regexp.MustCompile(`\bpersistentvolumeclaim "([^"]*)" not found`)
 	missingKey    = regexp.MustCompile(`\b(?:configmap|secret) references non-existent (?:config|secret) key: (\S+)`)
 )
 
@@ -43,10 +45,14 @@ func unmounted(p *corev1.Pod, message string) PodProblem {
 		return problem
 	}
 	volume, cause := m[1], m[2]
-	if object := missingObject.FindStringSubmatch(cause); object != nil {
-		kind := kinds[object[1]]
-		problem.Why = fmt.Sprintf("the %s %q does not exist, and the volume %q needs it (%s)", kind, object[2], volume, failedMount)
-		problem.Change = fmt.Sprintf("Create the %s %q in the namespace %s: the kubelet tries again by itself.", kind, object[2], p.Namespace)
+	if missing := missingObjects(cause); len(missing) > 0 {
+		do, it := "does", "it"
+		if len(missing) > 1 {
+			do, it = "do", "them"
+		}
+		names := strings.Join(missing, " and ")
+		problem.Why = fmt.Sprintf("%s %s not exist, and the volume %q needs %s (%s)", names, do, volume, it, failedMount)
+		problem.Change = fmt.Sprintf("Create %s in the namespace %s: the kubelet tries again by itself.", names, p.Namespace)
 		return problem
 	}
 	if key := missingKey.FindStringSubmatch(cause); key != nil {
@@ -61,6 +67,16 @@ func unmounted(p *corev1.Pod, message string) PodProblem {
 
 // kinds are the words of this project for those of the kubelet.
 var kinds = map[string]string{"configmap": "config map", "secret": "secret"}
+
+// missingObjects are the config maps and secrets that do not exist. A projected volume may
+// lack several.
+func missingObjects(cause string) []string {
+	var names []string
+	for _, m := range missingObject.FindAllStringSubmatch(cause, -1) {
+		names = append(names, fmt.Sprintf("the %s %q", kinds[m[1]], m[2]))
+	}
+	return names
+}
 
 // sourceOf names the config map or secret of a volume.
 func sourceOf(p *corev1.Pod, volume string) string {

@@ -58,7 +58,7 @@ func TestPreflight(t *testing.T) {
 		Suspend: ptr(true), Parallelism: ptr[int32](1000), Completions: ptr[int32](1000), Template: shell("true", corev1.RestartPolicyNever),
 	})
 	out, err := kubectlJobpolicy(t, namespace, "preflight")
-	if err != nil || !strings.Contains(out, "Jobs: 1, of which the built-in controller acts on 1") || !strings.Contains(out, "touched:  job "+namespace+"/large") {
+	if err != nil || !strings.Contains(out, "Jobs: 1, not finished: 1 (of the built-in controller 1, of others 0)") || !strings.Contains(out, "touched:  job "+namespace+"/large") {
 		t.Errorf("%v; want the Job and what touches it:\n%s", err, out)
 	}
 }

@@ -239,7 +239,7 @@ func TestALifeOfFewPodsHasABarForEach(t *testing.T) {
 		if e.Pods != 2 || len(e.Life.Bars) != 2 || e.Life.Bars[0].Text != "failed, exit code 42" || e.Life.Bars[1].Name != "a-2" {
 			t.Errorf("life %+v, want a bar of the failed pod and one of the active pod", e.Life)
 		}
-		if e.Report.State != "Starting" || !strings.Contains(e.Report.Headline, "1 pods are to be created") {
+		if e.Report.State != "Starting" || !strings.Contains(e.Report.Headline, "1 pod is to be created") {
 			t.Errorf("report %+v", e.Report)
 		}
 		return true

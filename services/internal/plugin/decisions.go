@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +39,7 @@ type decisionsCommand struct {
 	watch  bool
 	url    string
 	only   func() string // a namespace; empty: all
-	told   map[string]time.Time
+	told   map[string]news
 }
 
 // A decision is one element of the executor's list.
@@ -49,10 +51,34 @@ type decision struct {
 	Rule      string    `json:"rule"`
 	Reason    string    `json:"reason"`
 	Waiting   bool      `json:"waiting"`
+	// NotCreated is why the API server refuses pods, and Hindered the pods that cannot start.
+	NotCreated string    `json:"notCreated,omitempty"`
+	Hindered   *hindered `json:"hindered,omitempty"`
+}
+
+// hindered counts pods that cannot start, by the reason of most of them.
+type hindered struct {
+	Pods   int32  `json:"pods"`
+	Reason string `json:"reason"`
+}
+
+// news is what tells two states of a Job apart.
+type news struct {
+	at         time.Time
+	notCreated string
+	hindered   hindered
+}
+
+func (d *decision) news() news {
+	n := news{at: d.Time.UTC(), notCreated: d.NotCreated}
+	if d.Hindered != nil {
+		n.hindered = *d.Hindered
+	}
+	return n
 }
 
 func newDecisions(streams cli.IO) *cobra.Command {
-	c := &decisionsCommand{executorPod: executorPod{IO: streams}, told: map[string]time.Time{}}
+	c := &decisionsCommand{executorPod: executorPod{IO: streams}, told: map[string]news{}}
 	cmd := &cobra.Command{
 		Use: "decisions", Short: "The executor's last decision on each Job; with -w, live", Long: decisionsLong, Example: decisionsExample,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
@@ -72,7 +98,10 @@ func (c *decisionsCommand) run(ctx context.Context, args []string) error {
 		return cli.Usagef("expected no argument, got %q", args[0])
 	}
 	if c.url != "" {
-		return c.follow(ctx, c.url)
+		if at, err := url.Parse(c.url); err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+			return cli.Usagef("--url: expected an address such as http://127.0.0.1:8082, got %q", c.url)
+		}
+		return c.follow(ctx, strings.TrimRight(c.url, "/"))
 	}
 	forwarded, done := context.WithCancel(ctx)
 	defer done()
@@ -104,17 +133,17 @@ func (c *decisionsCommand) follow(ctx context.Context, base string) error {
 }
 
 // tell prints the decisions that were not printed yet, by time.
-func (c *decisionsCommand) tell(ctx context.Context, url string) error {
-	all, err := readDecisions(ctx, url)
+func (c *decisionsCommand) tell(ctx context.Context, address string) error {
+	all, err := readDecisions(ctx, address)
 	if err != nil {
 		return err
 	}
 	slices.SortStableFunc(all, func(a, b decision) int { return a.Time.Compare(b.Time) })
 	for _, d := range all {
-		if c.told[d.UID].Equal(d.Time) || c.only() != "" && c.only() != d.Namespace {
+		if c.told[d.UID] == d.news() || c.only() != "" && c.only() != d.Namespace {
 			continue
 		}
-		c.told[d.UID] = d.Time
+		c.told[d.UID] = d.news()
 		if err := c.print(d); err != nil {
 			return err
 		}
@@ -132,16 +161,22 @@ func (c *decisionsCommand) print(d decision) error {
 		_, err := c.output.Machine(c.Out, d)
 		return err
 	}
-	rule := ""
+	more := ""
 	if d.Rule != "" {
-		rule = " [" + d.Rule + "]"
+		more = " [" + d.Rule + "]"
 	}
-	_, err := fmt.Fprintf(c.Out, "%s  %s  %s%s\n", d.Time.UTC().Format("15:04:05.000"), cli.Paint(c.Out, cli.Strong, d.Namespace+"/"+d.Name), d.Reason, rule)
+	if d.Hindered != nil {
+		more += fmt.Sprintf("; pods that cannot start: %d (%s)", d.Hindered.Pods, d.Hindered.Reason)
+	}
+	if d.NotCreated != "" {
+		more += "; the API server refuses pods: " + d.NotCreated
+	}
+	_, err := fmt.Fprintf(c.Out, "%s  %s  %s%s\n", d.Time.UTC().Format("15:04:05.000"), cli.Paint(c.Out, cli.Strong, d.Namespace+"/"+d.Name), d.Reason, more)
 	return err
 }
 
-func readDecisions(ctx context.Context, url string) ([]decision, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func readDecisions(ctx context.Context, address string) ([]decision, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, cli.UsageError{Err: err}
 	}
@@ -152,11 +187,11 @@ func readDecisions(ctx context.Context, url string) ([]decision, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, resp.Status)
+		return nil, fmt.Errorf("%s: %s", address, resp.Status)
 	}
 	var all []decision
 	if err := json.NewDecoder(resp.Body).Decode(&all); err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
+		return nil, fmt.Errorf("%s: %w", address, err)
 	}
 	return all, nil
 }

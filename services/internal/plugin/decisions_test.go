@@ -17,7 +17,7 @@ func decisionsOf(t *testing.T, lists ...string) string {
 	t.Helper()
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked == len(lists) {
+		if asked == len(lists) || r.URL.Path != "/debug/decisions" {
 			http.Error(w, "no more", http.StatusServiceUnavailable)
 			return
 		}
@@ -32,6 +32,29 @@ const (
 	firstDecisions  = `[{"namespace":"a","name":"one","uid":"1","time":"2026-05-04T12:00:02Z","reason":"active: 1 of 1 wanted"},{"namespace":"b","name":"two","uid":"2","time":"2026-05-04T12:00:01Z","reason":"nothing to do"}]`
 	secondDecisions = `[{"namespace":"a","name":"one","uid":"1","time":"2026-05-04T12:00:03Z","rule":"completionsReached","reason":"the Job succeeds"},{"namespace":"b","name":"two","uid":"2","time":"2026-05-04T12:00:01Z","reason":"nothing to do"}]`
 )
+
+// A Job whose pods do not start has no new decision, and still something new to tell.
+func TestDecisionsTellWhatHindersPods(t *testing.T) {
+	const job = `[{"namespace":"a","name":"one","uid":"1","time":"2026-05-04T12:00:02Z","reason":"active: 2 of 3 wanted"%s}]`
+	url := decisionsOf(t, fmt.Sprintf(job, ""), fmt.Sprintf(job, ""),
+		fmt.Sprintf(job, `,"notCreated":"exceeded quota: small","hindered":{"pods":2,"reason":"ImagePullBackOff"}`))
+	var out, errors bytes.Buffer
+	plugin.Run(t.Context(), []string{"decisions", "-w", "--url", url + "/"}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
+	const line = "12:00:02.000  a/one  active: 2 of 3 wanted"
+	if want := line + "\n" + line + "; pods that cannot start: 2 (ImagePullBackOff); the API server refuses pods: exceeded quota: small\n"; out.String() != want {
+		t.Errorf("output\n%s%swant\n%s", &out, &errors, want)
+	}
+}
+
+func TestDecisionsOfNoAddress(t *testing.T) {
+	for _, address := range []string{"localhost:8082", "127.0.0.1", "ftp://a"} {
+		var out, errors bytes.Buffer
+		code := plugin.Run(t.Context(), []string{"decisions", "--url", address}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
+		if code != cli.ExitUsage || !strings.Contains(errors.String(), "--url: expected an address such as http://127.0.0.1:8082, got") {
+			t.Errorf("%s: exit code %d: %s", address, code, &errors)
+		}
+	}
+}
 
 func TestDecisions(t *testing.T) {
 	const one, two, end = "12:00:02.000  a/one  active: 1 of 1 wanted\n", "12:00:01.000  b/two  nothing to do\n", "12:00:03.000  a/one  the Job succeeds [completionsReached]\n"

@@ -102,7 +102,7 @@ func notStarted(err error) error {
 func (e *executorPod) findLeader(ctx context.Context) error {
 	holder, err := e.kubectl(ctx, "get", "lease", e.lease, "--output=jsonpath={.spec.holderIdentity}").Output()
 	if err != nil {
-		return fmt.Errorf("read Lease %s in namespace %s (--lease, --executor-namespace, or --pod): %w", e.lease, e.namespace, notStarted(err))
+		return fmt.Errorf("no executor found: kubectl get lease %s -n %s: %w; --executor-namespace and --lease say where it is, or --pod names its pod", e.lease, e.namespace, notStarted(err))
 	}
 	if e.pod, _, _ = strings.Cut(strings.TrimSpace(string(holder)), "_"); e.pod == "" {
 		return fmt.Errorf("nobody holds Lease %s in namespace %s: no executor leads", e.lease, e.namespace)

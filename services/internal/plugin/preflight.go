@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func (c *preflightCommand) run(ctx context.Context, oneNamespace bool) error {
 	if all.CronJobs, err = reader.CronJobs(ctx, namespace); err != nil {
 		return err
 	}
-	touches := preflight.Check(all)
+	touches := slices.Concat([]preflight.Touch{}, preflight.Check(all)) // no list is [], not null, in JSON
 	if done, err := c.output.Machine(c.Out, map[string]any{"touches": touches}); done {
 		return err
 	}

@@ -21,8 +21,8 @@ func newRoot(streams cli.IO) *cobra.Command {
 		Short: "Why a Job is where it is, what comes next, and what would happen if",
 		Long: `Why a Job is where it is, what comes next, and what would happen if.
 
-Works on any cluster, also where nothing of jobpolicy is installed. Nothing is ever
-written to the cluster.`,
+Works on any cluster, also where nothing of jobpolicy is installed. Nothing is written
+to the cluster, except by preflight --probe, which creates a Job and deletes it.`,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl jobpolicy"},
 	}
 	root.AddCommand(simulation.New(streams, &jobReader{}), newNext(streams), newExplain(streams), newCheck(streams), newWait(streams), newTimeline(streams), newUI(streams), newDecisions(streams), newPreflight(streams), newReplay(streams))

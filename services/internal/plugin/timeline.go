@@ -69,5 +69,9 @@ func (c *timelineCommand) run(ctx context.Context, args []string) error {
 		file.Close()
 		return fmt.Errorf("--html: %w", err)
 	}
-	return file.Close()
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	_, err = fmt.Fprintf(c.Err, "written: %s\n", c.html)
+	return err
 }

@@ -210,15 +210,17 @@ func lists(c *batchv1.CronJob, all *Cluster) bool {
 
 // Summary counts the Jobs by who acts on them.
 func Summary(c Cluster) string {
-	unfinished, others := 0, 0
+	unfinished, builtin := 0, 0
 	for i := range c.Jobs {
-		switch j := &c.Jobs[i]; {
-		case !theirs(j):
-			others++
-		case wire.FinishedCondition(j) == nil:
-			unfinished++
+		j := &c.Jobs[i]
+		if wire.FinishedCondition(j) != nil {
+			continue
+		}
+		unfinished++
+		if theirs(j) {
+			builtin++
 		}
 	}
-	return fmt.Sprintf("Jobs: %d, of which the built-in controller acts on %d that are not finished, and others on %d; CronJobs: %d",
-		len(c.Jobs), unfinished, others, len(c.CronJobs))
+	return fmt.Sprintf("Jobs: %d, not finished: %d (of the built-in controller %d, of others %d); CronJobs: %d",
+		len(c.Jobs), unfinished, builtin, unfinished-builtin, len(c.CronJobs))
 }

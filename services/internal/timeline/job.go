@@ -72,9 +72,19 @@ func marksOf(f explain.Facts) []Mark {
 		}
 		marks = append(marks, Mark{At: condition.LastTransitionTime.Time, Text: strings.TrimSuffix(text+": "+condition.Message, ": ")})
 	}
-	for i := range f.Events {
-		if e := &f.Events[i]; e.Type == corev1.EventTypeWarning {
-			marks = append(marks, Mark{At: explain.Seen(e), Text: e.Reason + ": " + e.Message})
+	marks = append(marks, warnings("", f.Events)...)
+	for i := range f.Pods {
+		marks = append(marks, warnings(f.Pods[i].Name+": ", f.PodEvents[f.Pods[i].Name])...)
+	}
+	return marks
+}
+
+// warnings are the events of this type.
+func warnings(of string, events []corev1.Event) []Mark {
+	var marks []Mark
+	for i := range events {
+		if e := &events[i]; e.Type == corev1.EventTypeWarning {
+			marks = append(marks, Mark{At: explain.Seen(e), Text: of + e.Reason + ": " + e.Message})
 		}
 	}
 	return marks

@@ -97,7 +97,7 @@ func (c *Chart) WriteText(w io.Writer) error {
 		width = max(width, len(b.Name))
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n%s, %s\n\n", c.Title, c.Begin.UTC().Format(time.RFC3339), simulate.Clock(c.End.Sub(c.Begin).Round(time.Second)))
+	fmt.Fprintf(&out, "%s\nfrom %s on, for %s\n\n", c.Title, c.Begin.UTC().Format(time.RFC3339), simulate.Clock(c.End.Sub(c.Begin).Round(time.Second)))
 	for _, b := range c.Bars {
 		fmt.Fprintf(&out, "%-*s  |%s|  %s\n", width, b.Name, c.row(b), b.Text)
 	}
@@ -145,7 +145,7 @@ i { position: absolute; top: 0; height: 14px; border-radius: 2px; min-width: 3px
 i.wait { background: var(--wait); } i.run { background: var(--run); }
 i.succeeded { background: var(--succeeded); } i.failed { background: var(--failed); }
 </style></head><body>
-<h1>{{.Title}}</h1><p>From {{.From}}, {{.Took}}. Grey: not running yet; blue: running; green: succeeded; red: failed.</p>
+<h1>{{.Title}}</h1><p>From {{.From}} on, for {{.Took}}. Grey: not running yet; blue: running; green: succeeded; red: failed.</p>
 <table><thead><tr><th scope="col">Pod</th><th scope="col">Life</th><th scope="col">What became of it</th></tr></thead><tbody>
 {{range .Bars}}<tr><th scope="row">{{.Name}}</th><td class="bar"><div>{{range .Parts}}<i class="{{.Class}}" style="left:{{.Left}}%;width:{{.Width}}%"></i>{{end}}</div></td><td>{{.Text}}</td></tr>
 {{end}}</tbody></table>

@@ -29,7 +29,7 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `Job ns/job
-2026-05-04T12:00:00Z, 48s
+from 2026-05-04T12:00:00Z on, for 48s
 
 a<b  |....========x                                   |  failed, exit code 3
 b    |                        ....===================>|  running
