@@ -3,7 +3,6 @@ package conformancekit
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -27,16 +26,9 @@ type Kit struct {
 	rest chan string
 }
 
-// kubeconfig is that of an address without a certificate.
-const kubeconfig = `apiVersion: v1
-kind: Config
-clusters: [{name: kit, cluster: {server: %q}}]
-contexts: [{name: kit, context: {cluster: kit}}]
-current-context: kit
-`
-
 // Start builds the kit and lets it wait for a caller with that many Jobs. The kit stands
-// before the API server of a kubeconfig; "": it sees nothing of a cluster.
+// before the API server of a kubeconfig; "": it sees nothing of a cluster. The commands
+// and the caller's kubeconfig are those of docs/remote.md.
 func Start(t *testing.T, jobs int, before string) *Kit {
 	t.Helper()
 	dir := Certificates(t)
@@ -44,11 +36,22 @@ func Start(t *testing.T, jobs int, before string) *Kit {
 	if out, err := exec.Command("go", "build", "-o", program, "jobpolicy.dev/services/cmd/jobpolicy-conformance").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	page, err := readPage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command, err := page.command(jobs, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, side := range []string{"tls", "engine"} { // The folders on the page.
+		if err := os.Symlink(".", filepath.Join(dir, side)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	k := &Kit{Certificates: dir, rest: make(chan string, 1)}
-	k.cmd = exec.Command(program, "caller", "--listen=localhost:0", fmt.Sprint("--jobs=", jobs), "--kubeconfig="+before, "--api-listen=localhost:0",
-		"--client-ca-file="+filepath.Join(dir, "ca.crt"),
-		"--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"))
-	k.cmd.Stderr = os.Stderr
+	k.cmd = exec.Command("bash", "-c", "exec "+command)
+	k.cmd.Dir, k.cmd.Stderr = dir, os.Stderr
 	out, err := k.cmd.StdoutPipe()
 	if err == nil {
 		err = k.cmd.Start()
@@ -69,8 +72,8 @@ func Start(t *testing.T, jobs int, before string) *Kit {
 	}
 	k.Address = net.JoinHostPort("localhost", port)
 	if before != "" {
-		k.Kubeconfig = filepath.Join(dir, "kubeconfig")
-		if err := writeKubeconfig(k.Kubeconfig, printed); err != nil {
+		k.Kubeconfig = filepath.Join(dir, "kit.kubeconfig")
+		if err := page.writeKubeconfig(k.Kubeconfig, printed); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,19 +82,6 @@ func Start(t *testing.T, jobs int, before string) *Kit {
 		k.rest <- string(rest)
 	}()
 	return k
-}
-
-// writeKubeconfig writes one for the address that the kit prints.
-func writeKubeconfig(file string, printed *bufio.Reader) error {
-	line, err := printed.ReadString('\n')
-	if err != nil {
-		return err
-	}
-	_, address, found := strings.Cut(strings.TrimSuffix(line, ".\n"), "API server at ")
-	if !found {
-		return fmt.Errorf("the kit printed %q, want where the API server is", line)
-	}
-	return os.WriteFile(file, fmt.Appendf(nil, kubeconfig, address), 0o600)
 }
 
 // Certificates makes the folder.

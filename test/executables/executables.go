@@ -15,7 +15,7 @@ func Dir() (string, error) {
 	if dir := os.Getenv("JOBPOLICY_BIN_DIR"); dir != "" {
 		return dir, nil
 	}
-	root, err := repository()
+	root, err := Repository()
 	if err != nil {
 		return "", err
 	}
@@ -27,8 +27,8 @@ func Dir() (string, error) {
 	return filepath.Join(root, "bin"), nil
 }
 
-// repository is the directory above that holds go.work.
-func repository() (string, error) {
+// Repository is the directory above that holds go.work.
+func Repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err

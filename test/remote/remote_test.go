@@ -25,10 +25,12 @@ import (
 	"jobpolicy.dev/test/guide"
 )
 
-// address is the engine's on the page, and traceID the trace of its callers.
+// address is the engine's on the page, kitAddress the one at which the kit is an engine,
+// and traceID the trace of the engine's callers.
 const (
-	address = "localhost:8443"
-	traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	address    = "localhost:8443"
+	kitAddress = "localhost:8444"
+	traceID    = "4bf92f3577b34da6a3ce929d0e0e4736"
 )
 
 // needs are the programs that the commands below a heading take.
@@ -39,6 +41,7 @@ var needs = map[string][]string{
 	"Node":                           {"buf", "node"},
 	"Other languages":                {"protoc"},
 	"Another engine":                 {},
+	"Another caller":                 {},
 }
 
 // Every command and program of the page works, and each caller's trace reaches the
@@ -65,7 +68,7 @@ func TestPage(t *testing.T) {
 			if missing := p.missing(step.Heading, programs); missing != "" {
 				t.Skipf("NOT RUN: %s is missing (make clients installs it)", missing)
 			}
-			step.Command = strings.ReplaceAll(step.Command, address, p.address)
+			step.Command = strings.NewReplacer(address, p.address, kitAddress, p.kitAddress).Replace(step.Command)
 			before := p.traces()
 			if _, err := p.shell.Run(t.Context(), step); err != nil {
 				t.Fatalf("docs/remote.md:%d: %v", step.Line, err)
@@ -133,6 +136,7 @@ type page struct {
 	file, root, dir string
 	shell           guide.Shell
 	address         string
+	kitAddress      string
 	engine          *exec.Cmd
 	output          string
 }
@@ -142,11 +146,7 @@ func newPage(t *testing.T) *page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := freeport.Take()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &page{file: filepath.Join(root, "docs/remote.md"), root: root, dir: t.TempDir(), address: net.JoinHostPort("localhost", port)}
+	p := &page{file: filepath.Join(root, "docs/remote.md"), root: root, dir: t.TempDir(), address: freeAddress(t), kitAddress: freeAddress(t)}
 	p.output = filepath.Join(p.dir, "engine.log")
 	path := os.Getenv("PATH") + ":" + filepath.Join(root, ".bin")
 	t.Setenv("PATH", path)
@@ -161,6 +161,15 @@ func newPage(t *testing.T) *page {
 		}
 	}
 	return p
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	port, err := freeport.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("localhost", port)
 }
 
 // missing names what the commands below a heading need and is not installed.
