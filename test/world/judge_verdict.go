@@ -199,7 +199,7 @@ func (r *jobRecord) successesSeen(next *batchv1.Job) (seen uint64) {
 	if !isIndexed(next) {
 		wanted := int(valueOr(next.Spec.Completions, 1))
 		for _, p := range r.ends {
-			if p.succeeded() && p.deletedAt.IsZero() {
+			if p.succeeded() {
 				wanted--
 			}
 			if wanted == 0 {
@@ -212,7 +212,7 @@ func (r *jobRecord) successesSeen(next *batchv1.Job) (seen uint64) {
 	first := map[int32]uint64{}
 	for _, p := range r.ends {
 		ix := podIndex(p.pod)
-		if _, known := first[ix]; !known && p.succeeded() && left.Has(ix) && p.deletedAt.IsZero() {
+		if _, known := first[ix]; !known && p.succeeded() && left.Has(ix) {
 			first[ix] = p.dueOrder
 		}
 	}

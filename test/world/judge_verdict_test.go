@@ -134,6 +134,13 @@ func TestVerdicts(t *testing.T) {
 		tp.deletes(user, "a-0")
 		tp.release(executorA, "a-0")
 	}
+	deletedFirst := func(tp *tape) { // Index 0 succeeds, index 1 fails, and another pod of index 0 succeeds.
+		tp.deletes(user, "a-0")
+		end(0, 42)(tp)
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Succeeded, s.CompletedIndexes = 1, "0" })
+		tp.pod(user, "job-a", "b-0", 0)
+		tp.ends("b-0", 0)
+	}
 	passes := func(d time.Duration) func(*tape) { return func(tp *tape) { tp.wait(d) } }
 	success, failure := batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget
 	failJob := policyOn(42, batchv1.PodFailurePolicyActionFailJob)
@@ -166,6 +173,7 @@ func TestVerdicts(t *testing.T) {
 		"failed indexes, none of them":                 {want: broken, play: declare(failure, reasonFailedIndexes, end(1), indexedJob(2))},
 		"more failed indexes than allowed, no limit":   {want: broken, play: declare(failure, reasonTooManyIndexes, end(1), indexedJob(2))},
 		"the success policy is not met":                {want: broken, play: declare(success, reasonSuccessPolicy, end(), indexedJob(2), succeedFirst)},
+		"success by a pod that was being deleted":      {play: declare(success, reasonSuccessPolicy, deletedFirst, indexedJob(2), succeedFirst, failJob)},
 		"a Job without success policy":                 {want: broken, play: declare(success, reasonSuccessPolicy, end(0))},
 		"a deleting pod decides nothing that succeeds": {play: declare(success, reasonCompletions, func(tp *tape) { end(0, 0)(tp); tp.deletes(user, "a-0") })},
 	})
