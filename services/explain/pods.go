@@ -11,8 +11,8 @@ import (
 	"jobpolicy.dev/engine/simulate"
 )
 
-// slowStart is how long a pod may take to start before that is remarkable.
-const slowStart = 2 * time.Minute
+// SlowStart is how long a pod may take to start before that is remarkable.
+const SlowStart = 2 * time.Minute
 
 // A PodProblem is a pod that cannot start, does not end, or failed last.
 type PodProblem struct {
@@ -254,13 +254,14 @@ func sidecar(p *corev1.Pod) (PodProblem, bool) {
 
 func (w *work) slow(p *corev1.Pod) (PodProblem, bool) {
 	age := w.Now.Sub(p.CreationTimestamp.Time)
-	if p.Status.Phase != corev1.PodPending || age < slowStart {
+	if p.Status.Phase != corev1.PodPending || age < SlowStart {
 		return PodProblem{}, false
 	}
-	return PodProblem{
-		Kind: "starting", Why: fmt.Sprintf("has been Pending for %s", simulate.Clock(age.Round(time.Second))),
-		Change: fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace),
-	}, true
+	change := fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace)
+	if w.recorded { // a controller reads no events; the user's command does
+		change = fmt.Sprintf("kubectl jobpolicy explain job/%s -n %s may say why.", w.Job.Name, w.Job.Namespace)
+	}
+	return PodProblem{Kind: "starting", Why: fmt.Sprintf("it has been Pending for %s", simulate.Clock(age.Round(time.Second))), Change: change}, true
 }
 
 // reasons are why pods cannot start, each once.

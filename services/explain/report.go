@@ -41,6 +41,9 @@ type Report struct {
 	State     State  `json:"state"`
 	// Headline is one sentence: what goes on.
 	Headline string `json:"headline"`
+	// Cause is, in short, what keeps pods from being created or from starting; only Blocked
+	// and Stuck Jobs have one.
+	Cause string `json:"cause,omitempty"`
 	// Waits is what the Job waits for.
 	Waits []Wait `json:"waits,omitempty"`
 	// Next is what happens next by itself. Nil: nothing does.

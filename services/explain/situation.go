@@ -178,6 +178,7 @@ func (w *work) blocked() bool {
 		return false
 	}
 	why, change := whyNotCreated(e.Message)
+	w.Cause = why
 	w.advise("%s", change)
 	return w.say(Blocked, "The Job has %s of %d wanted pods, because the API server refuses to create more: %s. Last tried %s.",
 		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(Seen(e)))
@@ -250,8 +251,9 @@ func (w *work) stuck() bool {
 	if n == 0 || int32(n) < w.Counts.Active-w.Counts.Ready && w.Counts.Ready > 0 {
 		return false
 	}
+	w.Cause = strings.Join(w.reasons(), "; ")
 	w.advise("%s", w.Report.Pods[0].Change)
-	return w.say(Stuck, "%s of %d active pods cannot start: %s.", number(int32(n)), w.Counts.Active, strings.Join(w.reasons(), "; "))
+	return w.say(Stuck, "%s of %d active pods cannot start: %s.", number(int32(n)), w.Counts.Active, w.Cause)
 }
 
 func (w *work) replacing() bool {

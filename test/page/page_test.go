@@ -73,7 +73,7 @@ func TestThePageSaysWhatHindersAJob(t *testing.T) {
 	ctx := browser.New(t)
 	browser.Do(ctx, t, chromedp.Navigate(url+"#jobs?ns=web&q=stuck-image"))
 	browser.Await(ctx, t, `document.querySelector('tr.row .state')?.textContent === 'Stuck'`)
-	want := "1 of 1 active pods cannot start: the image cannot be pulled (ImagePullBackOff)."
+	want := "the image cannot be pulled (ImagePullBackOff)"
 	if text := browser.Text(ctx, t, "tr.row"); !strings.Contains(text, want) {
 		t.Errorf("the row of the Job whose image is missing lacks %q:\n%s", want, text)
 	}
@@ -83,7 +83,7 @@ func TestThePageSaysWhatHindersAJob(t *testing.T) {
 
 	browser.Do(ctx, t, chromedp.Navigate(url+"#jobs?ns=web&q=full"))
 	browser.Await(ctx, t, `document.querySelector('tr.row .state')?.textContent === 'Blocked'`)
-	want = "The Job has none of 1 wanted pods, because the API server refuses to create more: the quota is used up: "
+	want = "the quota is used up: "
 	if text := browser.Text(ctx, t, "tr.row"); !strings.Contains(text, want) || !strings.Contains(text, quota) {
 		t.Errorf("the row of the Job without room lacks %q and %q:\n%s", want, quota, text)
 	}
@@ -92,9 +92,15 @@ func TestThePageSaysWhatHindersAJob(t *testing.T) {
 	browser.Screenshot(ctx, t, "page-jobs-hindered")
 
 	// The executor reads no events, so the page says only that the pod does not start.
+	browser.Do(ctx, t, chromedp.Navigate(url+"#jobs?wait=Pending"))
+	browser.Await(ctx, t, `document.querySelectorAll('tr.row').length === 1 && document.querySelector('tr.row .state').textContent === 'Stuck'`)
+	want = "it has been Pending for 1h"
+	if text := browser.Text(ctx, t, "tr.row"); !strings.Contains(text, want) {
+		t.Errorf("the row of the Job whose pod is late lacks %q:\n%s", want, text)
+	}
 	browser.Do(ctx, t, chromedp.Navigate(url+"#job/"+string(uid(7))))
 	browser.Await(ctx, t, `document.querySelector('.top .state')?.textContent === 'Stuck'`)
-	want = "1 of 1 active pods cannot start: has been Pending for 1h"
+	want = "1 of 1 active pods cannot start: it has been Pending for 1h"
 	if text := browser.Text(ctx, t, ".life"); !strings.Contains(text, want) {
 		t.Errorf("the life of the Job whose pod does not start lacks %q:\n%s", want, text)
 	}

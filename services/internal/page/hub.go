@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
@@ -80,9 +81,7 @@ func (h *hub) run(stop chan struct{}) {
 func (h *hub) snapshot(health json.RawMessage) {
 	h.n++
 	h.now = time.Now()
-	h.cfg.Jobs.EachJob(func(o executor.Observation) {
-		h.jobs.put(h.n, o.Job.UID, made{object: o.Job, decision: o.Decision, refusal: o.Refusal, hindered: o.Hindered}, func() json.RawMessage { return jobRow(o, h.now) })
-	})
+	h.cfg.Jobs.EachJob(h.putJob)
 	h.jobs.end(h.n)
 	if h.cfg.CronJobs != nil {
 		minute := h.now.Truncate(time.Minute)
@@ -95,6 +94,18 @@ func (h *hub) snapshot(health json.RawMessage) {
 	h.health = health
 	close(h.next)
 	h.next = make(chan struct{})
+}
+
+func (h *hub) putJob(o executor.Observation) {
+	of := made{object: o.Job, decision: o.Decision, refusal: o.Refusal, hindered: o.Hindered}
+	var late []corev1.Pod
+	if mayBeLate(o, h.now) {
+		_, pods, _ := h.cfg.Jobs.Job(o.Job.UID, maxBars)
+		if late = latePods(pods.Pods, h.now); len(late) > 0 {
+			of.late, of.minute = len(late), h.now.Truncate(time.Minute)
+		}
+	}
+	h.jobs.put(h.n, o.Job.UID, of, func() json.RawMessage { return jobRow(o, late, h.now) })
 }
 
 // A message is what one reader gets of a snapshot.

@@ -3,6 +3,7 @@ package page_test
 import (
 	"bufio"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -38,9 +39,10 @@ type cluster struct {
 
 func (c *cluster) EachJob(f func(executor.Observation)) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.asked++
-	for _, o := range c.jobs {
+	all := slices.Collect(maps.Values(c.jobs))
+	c.mu.Unlock()
+	for _, o := range all {
 		f(o)
 	}
 }
@@ -257,7 +259,7 @@ func TestALifeSaysThatPodsDoNotStart(t *testing.T) {
 		want       string
 	}{
 		"no node":         {[]corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}, time.Second, "1 of 1 active pods cannot start: no node takes it."},
-		"for long":        {nil, time.Hour, "1 of 1 active pods cannot start: has been Pending for 1h"},
+		"for long":        {nil, time.Hour, "1 of 1 active pods cannot start: it has been Pending for 1h"},
 		"for two seconds": {nil, 2 * time.Second, ""},
 	}
 	for name, tc := range cases {
@@ -287,12 +289,12 @@ func TestTheListSaysWhatHindersAJob(t *testing.T) {
 		wantReason  string
 		wantWaitFor string
 	}{
-		"image":   {tracker.Hindered{Pods: 2, Reason: "ImagePullBackOff"}, "", "Stuck", "2 of 2 active pods cannot start: the image cannot be pulled (ImagePullBackOff).", "ImagePullBackOff"},
-		"secret":  {tracker.Hindered{Pods: 2, Reason: "CreateContainerConfigError"}, "", "Stuck", "2 of 2 active pods cannot start: a container lacks something that it refers to, such as a config map or secret (CreateContainerConfigError).", "CreateContainerConfigError"},
-		"no node": {tracker.Hindered{Pods: 2, Reason: "Unschedulable"}, "", "Stuck", "2 of 2 active pods cannot start: no node takes it.", "Unschedulable"},
-		"gates":   {tracker.Hindered{Pods: 2, Reason: "SchedulingGated"}, "", "Stuck", "2 of 2 active pods cannot start: it has scheduling gates.", "SchedulingGated"},
-		"other":   {tracker.Hindered{Pods: 2, Reason: "SignatureValidationFailed"}, "", "Stuck", "2 of 2 active pods cannot start: a container does not start (SignatureValidationFailed).", "SignatureValidationFailed"},
-		"quota":   {tracker.Hindered{}, `pods "a-1" is forbidden: exceeded quota: small`, "Blocked", `The Job has none of 2 wanted pods, because the API server refuses to create more: the quota is used up: pods "a-1" is forbidden: exceeded quota: small. Last tried`, ""},
+		"image":   {tracker.Hindered{Pods: 2, Reason: "ImagePullBackOff"}, "", "Stuck", "the image cannot be pulled (ImagePullBackOff)", "ImagePullBackOff"},
+		"secret":  {tracker.Hindered{Pods: 2, Reason: "CreateContainerConfigError"}, "", "Stuck", "a container lacks something that it refers to, such as a config map or secret (CreateContainerConfigError)", "CreateContainerConfigError"},
+		"no node": {tracker.Hindered{Pods: 2, Reason: "Unschedulable"}, "", "Stuck", "no node takes it", "Unschedulable"},
+		"gates":   {tracker.Hindered{Pods: 2, Reason: "SchedulingGated"}, "", "Stuck", "it has scheduling gates", "SchedulingGated"},
+		"other":   {tracker.Hindered{Pods: 2, Reason: "SignatureValidationFailed"}, "", "Stuck", "a container does not start (SignatureValidationFailed)", "SignatureValidationFailed"},
+		"quota":   {tracker.Hindered{}, `pods "a-1" is forbidden: exceeded quota: small`, "Blocked", `the quota is used up: pods "a-1" is forbidden: exceeded quota: small`, ""},
 		"nothing": {tracker.Hindered{}, "", "Starting", "", ""},
 	}
 	for name, tc := range cases {
@@ -313,6 +315,43 @@ func TestTheListSaysWhatHindersAJob(t *testing.T) {
 				row := e.Jobs[0]
 				if row.State != tc.wantState || !strings.HasPrefix(row.Reason, tc.wantReason) || strings.Join(row.Waits, ",") != tc.wantWaitFor {
 					t.Errorf("row %+v, want %s: %s", row, tc.wantState, tc.wantReason)
+				}
+				return true
+			})
+		})
+	}
+}
+
+// Nothing tells the executor that a volume cannot be mounted. A pod that has been Pending for
+// long is told nevertheless, without an event about the Job.
+func TestTheListSaysThatPodsAreLate(t *testing.T) {
+	cases := map[string]struct {
+		age   time.Duration
+		phase corev1.PodPhase
+		want  string
+	}{
+		"Pending for an hour":        {time.Hour, corev1.PodPending, "Stuck: it has been Pending for 1h"},
+		"Pending for half a minute":  {30 * time.Second, corev1.PodPending, "Running: "},
+		"runs, and is not ready yet": {time.Hour, corev1.PodRunning, "Running: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster()
+			j := job("a")
+			j.Status.Active, j.Status.Ready = 1, new(int32(0))
+			j.Status.StartTime = &metav1.Time{Time: time.Now().Add(-time.Hour)}
+			c.pods[j.UID] = tracker.Census{Summary: &jobpolicyv1.PodSummary{Active: 1}, Known: 1, Pods: []*podcache.Pod{podcache.From(&corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "a-1", Namespace: "ns", CreationTimestamp: metav1.NewTime(time.Now().Add(-tc.age))},
+				Status:     corev1.PodStatus{Phase: tc.phase},
+			})}}
+			c.put(j, &jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(1))}})
+			watch(t, serve(t, c)+"events", func(e event) bool {
+				if len(e.Jobs) != 1 {
+					return false
+				}
+				row := e.Jobs[0]
+				if got := row.State + ": " + row.Reason; !strings.HasPrefix(got, tc.want) || slices.Contains(row.Waits, "Pending") != strings.HasPrefix(tc.want, "Stuck") {
+					t.Errorf("row %+v, want %s", row, tc.want)
 				}
 				return true
 			})

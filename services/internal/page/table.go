@@ -31,8 +31,9 @@ type row struct {
 
 // made is what a row was made of: the same values make the same row.
 type made struct {
-	object, decision any // pointers
-	minute           time.Time
+	object, decision any       // pointers
+	minute           time.Time // zero: the row does not change by time alone
+	late             int       // pods
 	refusal          state.Refusal
 	hindered         tracker.Hindered
 }

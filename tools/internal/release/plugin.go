@@ -86,7 +86,8 @@ spec:
     and until when, and what would change it. Plays Jobs in virtual time, checks
     manifests, and lists the coming runs of a CronJob.
 
-    Works on any cluster with the rights of the user, and writes nothing.
+    Works on any cluster with the rights of the user. Only preflight --probe writes:
+    it creates a Job and deletes it.
   platforms:
 {{- range .Archives}}
   - selector:
