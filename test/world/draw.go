@@ -63,7 +63,7 @@ func (d *drawer) within(least, most time.Duration) time.Duration {
 // moment draws a moment of the time in which things happen.
 func (d *drawer) moment() time.Duration { return time.Duration(d.Int64N(int64(d.p.calm))) }
 
-// longestTrouble is how long a fault lasts at most. Without a limit, a world of weeks
+// longestTrouble is how long a fault lasts at most. Without a limit, a world of days
 // would retry forever.
 const longestTrouble = 20 * time.Minute
 

@@ -64,7 +64,7 @@ func (d *drawer) crons() {
 	d.p.network.longWatches = rhythm.lasts > 4*time.Hour
 	d.p.executor.zone = change.zone
 	if d.p.network.longWatches && !d.p.executor.together {
-		d.p.executor.replicas = 1 // Renewing a lease for weeks would take most of the run time.
+		d.p.executor.replicas = 1 // Renewing a lease for days would take most of the run time.
 	}
 	for i := range d.among(1, 2) {
 		c := d.cron(fmt.Sprintf("cron-%c", 'a'+i), rhythm, change.zone)

@@ -136,7 +136,7 @@ func (f *fault) concerns(r *request) bool {
 	return f.resource == "" || f.resource == base
 }
 
-// mostWork is the largest number of requests and questions in a world. A world of weeks
+// mostWork is the largest number of requests and questions in a world. A world of days
 // may have some for each hour, because the executor also checks Jobs at rest.
 func (p *plan) mostWork() int { return 20_000 + 100*int(p.calm/time.Hour) }
 

@@ -53,7 +53,7 @@ type networkPlan struct {
 	request, event span
 	// noWatchList: the API server does not serve initial lists as watches.
 	noWatchList bool
-	// longWatches makes watches last a day, for worlds that last weeks.
+	// longWatches makes watches last a day, for worlds that last days.
 	longWatches bool
 }
 
