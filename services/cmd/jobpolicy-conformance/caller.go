@@ -18,6 +18,7 @@ const (
 	checkRequests    = "its requests are valid"
 	checkStatus      = "writes the status that was decided"
 	checkCreate      = "creates no more than was decided"
+	checkDelete      = "deletes only what was decided"
 	checkRelease     = "releases only what was decided"
 	checkFirst       = "writes the status only after it has created and deleted"
 	checkOrder       = "releases only after the status is written"
@@ -30,7 +31,7 @@ const (
 )
 
 var callerChecks = []string{
-	checkRequests, checkStatus, checkCreate, checkRelease, checkFirst, checkOrder,
+	checkRequests, checkStatus, checkCreate, checkDelete, checkRelease, checkFirst, checkOrder,
 	checkLost, checkForeign, checkField, checkDisposition, checkDeferral, checkEnd,
 }
 
@@ -61,6 +62,7 @@ type watchedJob struct {
 	most      int64             // The same with those that may be created.
 	tracked   map[string]bool   // Pods that have ended and are not released.
 	released  map[string][]byte // Pods that may be released, with the status before that.
+	deletable map[string]bool   // Pods that an answer has deleted.
 	uncounted bool              // The last request has pods whose release is not confirmed.
 	ended     bool
 
@@ -81,7 +83,7 @@ func (w *watcher) request(req *jobpolicyv1.DecideJobRequest) {
 	uid := string(req.GetJob().GetUid())
 	now := &watchedJob{
 		name: req.GetJob().GetNamespace() + "/" + req.GetJob().GetName(), status: essence(req.GetStatus()), refused: map[string][]byte{},
-		fewest: int64(req.GetPods().GetActive()), most: int64(req.GetPods().GetActive()) + int64(req.GetInFlight().GetCreates()), tracked: map[string]bool{}, released: map[string][]byte{},
+		fewest: int64(req.GetPods().GetActive()), most: int64(req.GetPods().GetActive()) + int64(req.GetInFlight().GetCreates()), tracked: map[string]bool{}, released: map[string][]byte{}, deletable: map[string]bool{},
 		uncounted: len(req.GetStatus().GetUncounted().GetSucceeded())+len(req.GetStatus().GetUncounted().GetFailed()) > 0,
 		ended:     answer.Finished(req.GetStatus()) != nil,
 		active:    int64(req.GetPods().GetActive()),
@@ -102,7 +104,7 @@ func (w *watcher) request(req *jobpolicyv1.DecideJobRequest) {
 		return
 	}
 	w.compare(before, now, req)
-	now.decided, now.released = before.decided, before.released
+	now.decided, now.released, now.deletable = before.decided, before.released, before.deletable
 	for id := range now.released {
 		switch {
 		case !now.tracked[id]:
@@ -131,9 +133,14 @@ func (w *watcher) compare(before, now *watchedJob, req *jobpolicyv1.DecideJobReq
 		return
 	}
 	var left int64 // Pods that are not active any more.
-	for id := range now.tracked {
-		if !before.tracked[id] {
-			left++
+	for _, row := range req.GetUnaccountedPods() {
+		id := string(row.GetUid())
+		if before.tracked[id] {
+			continue
+		}
+		left++
+		if row.GetDeleting() && (before.deletable[id] || !ended(row)) {
+			w.note(checkDelete, before.deletable[id], now, fmt.Sprintf("the pod %x is being deleted, and no answer decided it", id))
 		}
 	}
 	created := checkCreate
@@ -158,6 +165,12 @@ func (w *watcher) compare(before, now *watchedJob, req *jobpolicyv1.DecideJobReq
 	}
 }
 
+// ended reports whether a pod has ended. Of such a pod nobody can tell from the snapshot
+// who has deleted it: the cluster deletes pods that have ended, too.
+func ended(row *jobpolicyv1.UnaccountedPod) bool {
+	return row.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || row.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED
+}
+
 // note notes how a check has gone.
 func (w *watcher) note(check string, ok bool, job *watchedJob, problem string) {
 	if ok {
@@ -180,8 +193,12 @@ func (w *watcher) done() (n int, silent time.Duration) {
 	return n, time.Since(w.asked)
 }
 
-// results are one case for each check. A check that never came up has failed, except
-// that of deferrals: not every caller asks for one.
+// optional are checks that may never come up: not every caller leaves a step for later,
+// and not every Job has pods to delete.
+var optional = []string{checkDeferral, checkDelete, checkReleaseFirst}
+
+// results are one case for each check. A check that never came up has failed, unless it
+// is optional.
 func (w *watcher) results() []result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,8 +206,8 @@ func (w *watcher) results() []result {
 		for fault := range job.refused {
 			w.note(fault, job.ended, job, "it did not ask again")
 		}
-		if w.cluster != nil && job.writes.lost > 0 {
-			w.note(checkLostWrites, job.ended, job, fmt.Sprintf("%d answers were lost, and it has not ended", job.writes.lost))
+		if w.cluster != nil {
+			w.cluster.over(job)
 		}
 		w.note(checkEnd, job.ended && !job.uncounted, job, fmt.Sprintf("it has ended: %t; it has pods whose release is not confirmed: %t", job.ended, job.uncounted))
 	}
@@ -200,7 +217,7 @@ func (w *watcher) results() []result {
 		checks = slices.Concat(callerChecks, clusterChecks)
 	}
 	for _, check := range checks {
-		if check == checkDeferral && w.right[check]+len(w.wrong[check]) == 0 {
+		if slices.Contains(optional, check) && w.right[check]+len(w.wrong[check]) == 0 {
 			continue
 		}
 		r := result{suite: "caller", name: check}

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/engine/snapshot"
@@ -36,14 +34,20 @@ func TestCallersOfAnAPIServer(t *testing.T) {
 		flaw string
 		want string // The check that finds it; "": none does.
 	}{
-		"it does everything right":                     {"", ""},
-		"it releases before it writes the status":      {"releases first", checkDurable},
-		"it writes the status before it creates":       {"writes first", checkWrites},
-		"it writes the status while it creates":        {"writes beside", checkWrites},
-		"it repeats a creation without an answer":      {"repeats", checkBegins},
-		"it forgets a creation without an answer":      {"forgets", checkUnknown},
-		"it counts again when its write has no answer": {"counts again", checkCount},
-		"it stops when its write has no answer":        {"stops", checkLostWrites},
+		"it does everything right":                      {"", ""},
+		"it releases before it writes the status":       {"releases first", checkDurable},
+		"it writes the status before it creates":        {"writes first", checkWrites},
+		"it writes the status while it creates":         {"writes beside", checkWrites},
+		"it repeats a creation without an answer":       {"repeats", checkBegins},
+		"it forgets a creation without an answer":       {"forgets", checkUnknown},
+		"it counts again when its write has no answer":  {"counts again", checkCount},
+		"it stops when its write has no answer":         {"stops", checkLostWrites},
+		"it deletes a pod too many":                     {"deletes one more", checkDelete},
+		"it deletes a pod that ended, before it counts": {"deletes ended", checkDelete},
+		"it deletes all that ended with one request":    {"deletes all", checkDelete},
+		"it deletes a pod before it releases it":        {"deletes first", checkReleaseFirst},
+		"it writes the status before it deletes":        {"writes, then deletes", checkWrites},
+		"it writes the status while it deletes":         {"writes and deletes", checkWrites},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,79 +74,6 @@ const (
 	podsPath   = "/api/v1/namespaces/default/pods"
 	statusPath = "/apis/batch/v1/namespaces/default/jobs/job/status"
 )
-
-// A store is an API server of one Job and its pods.
-type store struct {
-	mu   sync.Mutex
-	job  batchv1.Job
-	pods map[string]*corev1.Pod
-	// A creation waits for written, if there is one, after it has closed creating.
-	creating, written chan struct{}
-}
-
-func newStore() *store {
-	s := &store{pods: map[string]*corev1.Pod{}}
-	s.job.Name, s.job.Namespace, s.job.UID = "job", "default", "00000000-0000-0000-0000-00000000000a"
-	return s
-}
-
-func (s *store) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if written := s.written; r.Method == http.MethodPost && written != nil {
-		close(s.creating)
-		s.mu.Unlock()
-		<-written
-		s.mu.Lock()
-	}
-	var out any
-	name := r.URL.Path[min(len(r.URL.Path), len(podsPath)+1):]
-	switch {
-	case r.Method == http.MethodGet && r.URL.Path == podsPath:
-		list := &corev1.PodList{}
-		for _, pod := range s.pods {
-			list.Items = append(list.Items, *pod)
-		}
-		out = list
-	case r.Method == http.MethodPost:
-		pod := &corev1.Pod{}
-		_ = json.NewDecoder(r.Body).Decode(pod)
-		n := len(s.pods)
-		pod.Name, pod.UID = fmt.Sprint("job-", n), types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n+100))
-		pod.CreationTimestamp, pod.Status.Phase = metav1.NewTime(startOfPlay), corev1.PodRunning
-		s.pods[pod.Name] = pod
-		out = pod
-	case r.Method == http.MethodPatch:
-		s.pods[name].Finalizers = nil
-		out = s.pods[name]
-	case r.Method == http.MethodPut:
-		s.job.Status = batchv1.JobStatus{}
-		_ = json.NewDecoder(r.Body).Decode(&s.job.Status)
-		if s.written != nil {
-			close(s.written)
-			s.creating, s.written = nil, nil
-		}
-		out = s.job
-	default:
-		out = s.job
-	}
-	_ = json.NewEncoder(rw).Encode(out)
-}
-
-// end ends one of the pods that run.
-func (s *store) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range len(s.pods) {
-		if pod := s.pods[fmt.Sprint("job-", i)]; pod.Status.Phase == corev1.PodRunning {
-			pod.Status.Phase = corev1.PodSucceeded
-			if i == 0 {
-				pod.Status.Phase = corev1.PodFailed
-			}
-			return
-		}
-	}
-}
 
 var startOfPlay = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -213,6 +144,9 @@ func (p *clusterPlayer) request(activePods bool) (*jobpolicyv1.DecideJobRequest,
 	}
 	p.status = status
 	spec := &jobpolicyv1.JobSpec{Parallelism: 2, Completions: new(int32(8)), BackoffLimit: 3}
+	if p.step >= 6 && p.step < 18 && p.step%3 == 0 { // A user changes his mind.
+		spec.Parallelism = 1
+	}
 	req := snapshot.Request(spec, status, p.known, snapshot.Options{ActivePods: activePods})
 	req.Now = timestamppb.New(startOfPlay.Add(time.Duration(p.step) * time.Hour))
 	req.Job = &jobpolicyv1.JobRef{Uid: []byte(uidBytes(p.job.UID)), Namespace: "default", Name: "job"}
@@ -223,25 +157,58 @@ func (p *clusterPlayer) request(activePods bool) (*jobpolicyv1.DecideJobRequest,
 func (p *clusterPlayer) carryOut(d *jobpolicyv1.DecideJobResponse) error {
 	steps := []func() error{
 		func() error { return p.create(int(d.GetCreate().GetCount())) },
+		func() error { return p.delete(d.GetDelete()) },
 		func() error { return p.write(d.GetStatus()) },
 		func() error { return p.release(d.GetRelease()) },
 	}
+	isNew := d.GetStatus() != nil && !bytes.Equal(essence(d.GetStatus()), essence(p.status))
 	switch {
 	case p.flaw == "releases first":
-		steps[1], steps[2] = steps[2], steps[1]
+		steps[2], steps[3] = steps[3], steps[2]
 	case p.flaw == "writes first":
-		steps[0], steps[1] = steps[1], steps[0]
-	case p.flaw == "writes beside" && d.GetCreate() != nil && d.GetStatus() != nil && !bytes.Equal(essence(d.GetStatus()), essence(p.status)):
-		creating, created := make(chan struct{}), make(chan error, 1)
-		p.mu.Lock()
-		p.creating, p.written = creating, make(chan struct{})
-		p.mu.Unlock()
-		go func() { created <- p.create(1) }()
-		<-creating
-		return errors.Join(p.write(d.GetStatus()), <-created)
+		steps[0], steps[2] = steps[2], steps[0]
+	case p.flaw == "writes, then deletes":
+		steps[1], steps[2] = steps[2], steps[1]
+	case p.flaw == "writes beside" && d.GetCreate() != nil && isNew:
+		return p.writeWhile(d.GetStatus(), steps[0])
+	case p.flaw == "writes and deletes" && d.GetDelete() != nil && isNew:
+		return p.writeWhile(d.GetStatus(), steps[1])
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeWhile writes the status after a step has begun, and before it has ended.
+func (p *clusterPlayer) writeWhile(status *jobpolicyv1.JobStatus, step func() error) error {
+	begun, done := make(chan struct{}), make(chan error, 1)
+	p.mu.Lock()
+	p.begun, p.written = begun, make(chan struct{})
+	p.mu.Unlock()
+	go func() { done <- step() }()
+	<-begun
+	return errors.Join(p.write(status), <-done)
+}
+
+func (p *clusterPlayer) delete(pods []*jobpolicyv1.DeletePod) error {
+	if p.flaw == "deletes all" {
+		return p.call(http.MethodDelete, podsPath+"?fieldSelector=status.phase=Succeeded", nil, nil)
+	}
+	for _, pod := range p.known {
+		i := slices.IndexFunc(pods, func(d *jobpolicyv1.DeletePod) bool { return bytes.Equal(d.GetUid(), pod.UID) })
+		hasEnded := pod.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+		if i < 0 && !(p.flaw == "deletes one more" && len(pods) > 0) && !(p.flaw == "deletes ended" && hasEnded && pod.Tracked) {
+			continue
+		}
+		if i >= 0 && pods[i].GetReleaseFirst() && p.flaw != "deletes first" {
+			if err := p.call(http.MethodPatch, podsPath+"/"+pod.Name, struct{}{}, nil); err != nil {
+				return err
+			}
+		}
+		if err := p.call(http.MethodDelete, podsPath+"/"+pod.Name, nil, nil); err != nil {
 			return err
 		}
 	}

@@ -19,15 +19,16 @@ import (
 
 // What is checked of a caller whose API server the kit stands before.
 const (
-	checkWrites     = "begins no write of a decision after its status, and its status not before these are answered"
-	checkDurable    = "begins to release a pod when a status that accounts for it is written"
-	checkBegins     = "begins no more creations than an answer decided"
-	checkUnknown    = "finds out what became of a creation without an answer before it asks again"
-	checkCount      = "counts a pod once, when it is released"
-	checkLostWrites = "goes on after the API server's answer to a write was lost"
+	checkWrites       = "begins no write of a decision after its status, and its status not before these are answered"
+	checkDurable      = "begins to release a pod when a status that accounts for it is written"
+	checkReleaseFirst = "releases a pod before it deletes it, where the answer says so"
+	checkBegins       = "begins no more creations than an answer decided"
+	checkUnknown      = "finds out what became of a creation without an answer before it asks again"
+	checkCount        = "counts a pod once, when it is released"
+	checkLostWrites   = "goes on after the API server's answer to a write was lost"
 )
 
-var clusterChecks = []string{checkWrites, checkDurable, checkBegins, checkUnknown, checkCount, checkLostWrites}
+var clusterChecks = []string{checkWrites, checkDurable, checkReleaseFirst, checkBegins, checkUnknown, checkCount, checkLostWrites}
 
 // A clusterWatcher sees each write of a caller to the API server, when it begins and
 // when it has ended, and compares it with what the caller was answered by the engine. It
@@ -58,7 +59,8 @@ type jobWrites struct {
 	written   bool   // That status is written.
 	creations int    // That were begun since the last answer.
 	accounted map[string][]string
-	toDelete  map[string]bool // By the last answer.
+	toDelete  map[string]bool // By the last answer. True: to be released first.
+	undecided []string        // Pods that the caller deleted and no answer did.
 	lost      int
 }
 
@@ -80,6 +82,7 @@ func (c *clusterWatcher) asked(job *watchedJob, req *jobpolicyv1.DecideJobReques
 		}
 	}
 	j := job.writes
+	c.judgeDeletions(job)
 	j.next, j.written, j.creations, j.toDelete = "", false, 0, map[string]bool{}
 	unshown := 0
 	for _, pod := range c.pods {
@@ -104,7 +107,7 @@ func (c *clusterWatcher) answered(job *watchedJob, d *jobpolicyv1.DecideJobRespo
 		j.accounted[string(uid)] = append(j.accounted[string(uid)], status)
 	}
 	for _, pod := range d.GetDelete() {
-		j.toDelete[string(pod.GetUid())] = true
+		j.toDelete[string(pod.GetUid())] = pod.GetReleaseFirst()
 		if pod.GetReleaseFirst() {
 			j.accounted[string(pod.GetUid())] = append(j.accounted[string(pod.GetUid())], j.first)
 		}
@@ -118,7 +121,7 @@ func (c *clusterWatcher) begun(w *clusterWrite) {
 	c.clock++
 	w.at = c.clock
 	for other := range c.open {
-		if other.pod != nil && !other.done {
+		if (other.pod != nil || other.deleted != nil) && !other.done {
 			w.beside = append(w.beside, other)
 		}
 	}
@@ -132,10 +135,20 @@ func (c *clusterWatcher) begun(w *clusterWrite) {
 		}
 	case w.deletes():
 		for uid, pod := range c.pods {
-			if job := c.watched(pod.job); pod.name == w.name && job != nil && pod.job.toDelete[uidBytes(uid)] {
-				c.note(checkWrites, !pod.job.written, job, "the status was written, and then a deletion of the same decision began")
+			if pod.name == w.name {
+				c.deletionBegun(w, uid, pod)
 			}
 		}
+	}
+}
+
+// over judges what can be judged only when the caller asks no more.
+func (c *clusterWatcher) over(job *watchedJob) {
+	if job.ended {
+		c.judgeDeletions(job)
+	}
+	if lost := job.writes.lost; lost > 0 {
+		c.note(checkLostWrites, job.ended, job, fmt.Sprintf("%d answers were lost, and it has not ended", lost))
 	}
 }
 
@@ -152,8 +165,15 @@ func (c *clusterWatcher) ended(w *clusterWrite, code int, body []byte) (lose boo
 	defer c.mu.Unlock()
 	c.clock++
 	w.done = true
+	if code >= http.StatusMultipleChoices {
+		return false
+	}
+	if w.deletes() && w.name == "" {
+		c.allDeleted(body)
+		return false
+	}
 	o := readObject(body)
-	if code >= http.StatusMultipleChoices || o == nil {
+	if o == nil {
 		return false
 	}
 	if w.resource == "pods" {
@@ -167,6 +187,9 @@ func (c *clusterWatcher) podWritten(w *clusterWrite, o *object) (lose bool) {
 	job := c.jobOf(&o.ObjectMeta)
 	if job == nil {
 		return false
+	}
+	if w.deletes() {
+		c.deletionEnded(job, o.UID, o.Name)
 	}
 	pod := c.pods[o.UID]
 	if pod == nil {
@@ -225,11 +248,11 @@ func (c *clusterWatcher) objectWritten(w *clusterWrite, o *object) (lose bool) {
 func (c *clusterWatcher) notBefore(w *clusterWrite, job *watchedJob) {
 	open := 0
 	for _, other := range w.beside {
-		if c.jobOf(&other.pod.ObjectMeta) == job {
+		if other.deleted != nil && other.deleted.job == job.writes || other.pod != nil && c.jobOf(&other.pod.ObjectMeta) == job {
 			open++
 		}
 	}
-	c.note(checkWrites, open == 0, job, fmt.Sprintf("the write of the status began, and %d creations of the same decision had no answer yet", open))
+	c.note(checkWrites, open == 0, job, fmt.Sprintf("the write of the status began, and %d creations and deletions of the same decision had no answer yet", open))
 }
 
 // counted judges what a status counts: pods that were released before it was written,

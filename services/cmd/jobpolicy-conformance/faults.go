@@ -70,6 +70,7 @@ func (j *watchedJob) allow(d *jobpolicyv1.DecideJobResponse) {
 		}
 	}
 	for _, pod := range d.GetDelete() {
+		j.deletable[string(pod.GetUid())] = true
 		if pod.GetReleaseFirst() {
 			j.released[string(pod.GetUid())] = nil
 			j.fewest--

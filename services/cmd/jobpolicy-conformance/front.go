@@ -138,8 +138,9 @@ func (f *front) ended(resp *http.Response) error {
 type clusterWrite struct {
 	method, resource, name string
 	pod                    *corev1.Pod     // To be created.
+	deleted                *clusterPod     // To be deleted, by the last answer.
 	at                     int             // Its place among all that begins and ends.
-	beside                 []*clusterWrite // Creations that had no answer when it began.
+	beside                 []*clusterWrite // Creations and deletions that had no answer when it began.
 	done                   bool
 }
 

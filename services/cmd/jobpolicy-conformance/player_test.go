@@ -118,6 +118,11 @@ func (p *player) carryOut(d *jobpolicyv1.DecideJobResponse) error {
 			p.status.Failed++
 		}
 	}
+	if !written && p.flaw == "deletes unwritten" {
+		p.pods = slices.DeleteFunc(p.pods, func(pod snapshot.Pod) bool {
+			return slices.ContainsFunc(d.GetRelease(), func(uid []byte) bool { return bytes.Equal(uid, pod.UID) })
+		})
+	}
 	if !written && p.flaw != "releases unwritten" {
 		return errTrouble
 	}
@@ -158,6 +163,9 @@ func (p *player) add() {
 }
 
 func (p *player) delete(pods []*jobpolicyv1.DeletePod) error {
+	if p.flaw == "deletes one more" && len(p.pods) > 1 && p.pods[1].Phase == jobpolicyv1.PodPhase_POD_PHASE_RUNNING {
+		p.pods[1].Deleting, p.pods[1].DeletionRequested = true, p.now
+	}
 	for i, d := range pods {
 		if i == 1 && !p.trouble {
 			p.trouble = true
