@@ -1,8 +1,10 @@
 package page
 
 import (
+	"strconv"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -86,6 +88,9 @@ func podOf(p *podcache.Pod) corev1.Pod {
 	pod := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace(), UID: p.UID, CreationTimestamp: metav1.NewTime(p.Created)},
 		Status:     corev1.PodStatus{Phase: p.Phase()},
+	}
+	if p.Index >= 0 {
+		pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(int(p.Index))}
 	}
 	p.EachCondition(func(c podcache.Condition) {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

@@ -7,14 +7,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
+	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/timeline"
 )
 
 const timelineLong = `Draws the life of a Job: a bar for each pod that is still there, and what happened to the
-Job, from its conditions and events.
+Job, from its conditions and events. Pods of one index stand together; a retry says how
+long it was delayed. The last line says what the Job waits for now, as explain does.
 
 In a bar, . is a pod that does not run yet and = one that does; it ends with + (succeeded),
 x (failed) or > (not ended).`
@@ -52,6 +57,13 @@ func (c *timelineCommand) run(ctx context.Context, args []string) error {
 		return err
 	}
 	chart := timeline.Of(facts)
+	if wire.FinishedCondition(facts.Job) == nil {
+		report, err := explain.Explain(facts, engine.DecideJob)
+		if err != nil {
+			return jobcheck.InManifest(err)
+		}
+		chart.Now(facts.Now, string(report.State)+": "+report.Headline)
+	}
 	if err := chart.WriteText(c.Out); err != nil {
 		return err
 	}

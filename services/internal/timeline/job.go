@@ -3,11 +3,15 @@ package timeline
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 )
 
@@ -15,9 +19,22 @@ import (
 func Of(f explain.Facts) Chart {
 	var bars []Bar
 	for i := range f.Pods {
-		bars = append(bars, barOf(&f.Pods[i]))
+		bar := barOf(&f.Pods[i])
+		bar.Line = lineOf(f.Job, &f.Pods[i])
+		bars = append(bars, bar)
 	}
 	return New("Job "+f.Job.Namespace+"/"+f.Job.Name, f.Now, bars, marksOf(f))
+}
+
+// lineOf is the pod's index. A Job without indexes has one line if it runs one pod at a time.
+func lineOf(job *batchv1.Job, p *corev1.Pod) int {
+	if index, err := strconv.Atoi(p.Annotations[batchv1.JobCompletionIndexAnnotation]); err == nil && index >= 0 {
+		return index
+	}
+	if !wire.Indexed(job) && ptr.Deref(job.Spec.Parallelism, 1) == 1 {
+		return 0
+	}
+	return -1
 }
 
 func barOf(p *corev1.Pod) Bar {

@@ -25,6 +25,10 @@ type Chart struct {
 // A Bar is the life of one pod.
 type Bar struct {
 	Name string
+	// Line is the line of work that the pod belongs to: its index, or 0 if pods come one
+	// after the other. The bars of a line stand together, and those after a failed one are
+	// retries. Below 0: none.
+	Line int
 	// Created, Started and Ended are in order; Started is zero for a pod that never
 	// ran, Ended for one that has not ended.
 	Created, Started, Ended time.Time
@@ -40,10 +44,13 @@ type Mark struct {
 	Text string
 }
 
-// New puts a chart in order: the bars by creation and name, the marks by time.
+// New puts a chart in order: the bars by line, creation and name, the marks by time.
 func New(title string, now time.Time, bars []Bar, marks []Mark) Chart {
 	c := Chart{Title: title, Bars: bars, Marks: marks}
-	slices.SortStableFunc(c.Bars, func(a, b Bar) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(c.Bars, func(a, b Bar) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+	})
+	tellRetries(c.Bars)
 	slices.SortStableFunc(c.Marks, func(a, b Mark) int { return a.At.Compare(b.At) })
 	open := false
 	for _, b := range c.Bars {
@@ -61,6 +68,29 @@ func New(title string, now time.Time, bars []Bar, marks []Mark) Chart {
 		c.End = c.Begin.Add(time.Second)
 	}
 	return c
+}
+
+// tellRetries says of the pods after a failed one how long they were delayed.
+func tellRetries(bars []Bar) {
+	for i := range bars {
+		b := &bars[i]
+		if i == 0 || b.Line < 0 {
+			continue
+		}
+		before := bars[i-1]
+		if before.Line != b.Line || before.Outcome != "failed" {
+			continue
+		}
+		if delay := b.Created.Sub(before.Ended); delay >= 0 {
+			b.Text += fmt.Sprintf(" (retry, created %s after the failure)", simulate.Clock(delay.Round(time.Second)))
+		}
+	}
+}
+
+// Now adds what is so now, as the last mark.
+func (c *Chart) Now(now time.Time, text string) {
+	c.cover(now)
+	c.Marks = append(c.Marks, Mark{now, "now: " + text})
 }
 
 // cover makes the chart as long as it needs to be.

@@ -32,7 +32,7 @@ func TestText(t *testing.T) {
 from 2026-05-04T12:00:00Z on, for 48s
 
 a<b  |....========x                                   |  failed, exit code 3
-b    |                        ....===================>|  running
+b    |                        ....===================>|  running (retry, created 12s after the failure)
 c    |                        .......................>|  Pending
 
         0s  started
@@ -64,5 +64,26 @@ func TestAChartOfNothing(t *testing.T) {
 	var got strings.Builder
 	if err := c.WriteText(&got); err != nil || !strings.Contains(got.String(), "Job ns/job") {
 		t.Errorf("%q, error %v", got.String(), err)
+	}
+}
+
+// The pods of one index stand together; only a pod after a failed one of its index is a retry.
+func TestRetriesStandBesideTheFailure(t *testing.T) {
+	pod := func(name string, line, created, ended int, outcome string) timeline.Bar {
+		return timeline.Bar{Name: name, Line: line, Created: at(created), Started: at(created), Ended: at(ended), Outcome: outcome, Text: outcome}
+	}
+	c := timeline.New("", at(60), []timeline.Bar{
+		pod("none-b", -1, 30, 40, "succeeded"), pod("none-a", -1, 0, 10, "failed"), pod("b", 1, 0, 20, "succeeded"),
+		pod("a-2", 0, 20, 50, "succeeded"), pod("a-1", 0, 0, 10, "failed"), pod("a-3", 0, 55, 60, "succeeded"),
+	}, nil)
+	var got []string
+	for _, b := range c.Bars {
+		got = append(got, b.Name+" "+b.Text)
+	}
+	want := []string{
+		"none-a failed", "none-b succeeded", "a-1 failed", "a-2 succeeded (retry, created 10s after the failure)", "a-3 succeeded", "b succeeded",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
