@@ -217,6 +217,9 @@ func (w *watcher) results() []result {
 		checks = slices.Concat(callerChecks, clusterChecks)
 	}
 	for _, check := range checks {
+		if w.cluster != nil && w.cluster.opaque && slices.Contains(statusChecks, check) {
+			continue
+		}
 		if slices.Contains(optional, check) && w.right[check]+len(w.wrong[check]) == 0 {
 			continue
 		}

@@ -51,7 +51,7 @@ func (o *options) caller(ctx context.Context, stdout io.Writer) (passed bool, er
 	var api net.Addr
 	if o.kubeconfig != "" {
 		cluster := newClusterWatcher()
-		w = cluster.watcher
+		w, cluster.opaque = cluster.watcher, o.opaqueStatus
 		if api, err = startFront(ctx, o.kubeconfig, o.apiListen, cluster); err != nil {
 			return false, err
 		}

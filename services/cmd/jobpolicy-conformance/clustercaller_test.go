@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,9 @@ func TestCallersOfAnAPIServer(t *testing.T) {
 		want string // The check that finds it; "": none does.
 	}{
 		"it does everything right":                      {"", ""},
+		"its status has the shape of the contract":      {"contract", ""},
+		"its status has a shape of its own":             {"own shape", checkDurable},
+		"it says that its status has such a shape":      {"own shape, as it says", ""},
 		"it releases before it writes the status":       {"releases first", checkDurable},
 		"it writes the status before it creates":        {"writes first", checkWrites},
 		"it writes the status while it creates":         {"writes beside", checkWrites},
@@ -53,6 +57,7 @@ func TestCallersOfAnAPIServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newClusterWatcher()
+			w.opaque = tc.flaw == "own shape, as it says"
 			playOnAPIServer(t, w, tc.flaw)
 			found := ""
 			for _, r := range w.results() {
@@ -120,8 +125,8 @@ func playOnAPIServer(t *testing.T, w *clusterWatcher, flaw string) {
 
 // request reads status and pods from the API server.
 func (p *clusterPlayer) request(activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
-	job, list := &batchv1.Job{}, &corev1.PodList{}
-	if err := p.call(http.MethodGet, statusPath, nil, job); err != nil {
+	object, list := &keeper{}, &corev1.PodList{}
+	if err := p.call(http.MethodGet, statusPath, nil, object); err != nil {
 		return nil, err
 	}
 	if !p.blind {
@@ -138,7 +143,7 @@ func (p *clusterPlayer) request(activePods bool) (*jobpolicyv1.DecideJobRequest,
 		}
 	}
 	p.blind = false
-	status, err := wire.JobStatus(&job.Status)
+	status, err := p.read(object.Status)
 	if err != nil {
 		return nil, err
 	}
@@ -236,17 +241,63 @@ func (p *clusterPlayer) write(decided *jobpolicyv1.JobStatus) error {
 	if decided == nil {
 		return nil
 	}
-	status, err := wire.APIStatus(decided)
+	status, err := p.shaped(decided)
 	if err != nil {
 		return err
 	}
-	status.Failed += int32(p.again)
 	err = p.call(http.MethodPut, statusPath, status, nil)
 	if err != nil && p.flaw == "counts again" {
 		p.again = 8
 	}
 	p.ended = err == nil && answer.Finished(decided) != nil || err != nil && p.flaw == "stops"
 	return err
+}
+
+// A keeper is the object that keeps the status.
+type keeper struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Status            json.RawMessage `json:"status"`
+}
+
+// An ownShape is a status as this caller alone reads it.
+type ownShape struct{ Encoded []byte }
+
+// shaped is a status in the shape in which the caller keeps it.
+func (p *clusterPlayer) shaped(decided *jobpolicyv1.JobStatus) (any, error) {
+	switch p.flaw {
+	case "contract":
+		text, err := protojson.Marshal(decided)
+		return map[string]any{"phase": "Running", "jobs": []json.RawMessage{text}}, err
+	case "own shape", "own shape, as it says":
+		text, err := protojson.Marshal(decided)
+		return ownShape{text}, err
+	}
+	status, err := wire.APIStatus(decided)
+	status.Failed += int32(p.again)
+	return status, err
+}
+
+// read is the status in that shape.
+func (p *clusterPlayer) read(text json.RawMessage) (*jobpolicyv1.JobStatus, error) {
+	kept := struct {
+		ownShape
+		Jobs []json.RawMessage
+	}{}
+	if err := json.Unmarshal(text, &kept); err != nil {
+		return nil, err
+	}
+	if len(kept.Encoded) > 0 {
+		kept.Jobs = []json.RawMessage{kept.Encoded}
+	}
+	if len(kept.Jobs) > 0 {
+		status := &jobpolicyv1.JobStatus{}
+		return status, protojson.Unmarshal(kept.Jobs[0], status)
+	}
+	api := &batchv1.JobStatus{}
+	if err := json.Unmarshal(text, api); err != nil {
+		return nil, err
+	}
+	return wire.JobStatus(api)
 }
 
 func (p *clusterPlayer) release(uids [][]byte) error {

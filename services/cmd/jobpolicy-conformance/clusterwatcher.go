@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,12 +31,16 @@ const (
 
 var clusterChecks = []string{checkWrites, checkDurable, checkReleaseFirst, checkBegins, checkUnknown, checkCount, checkLostWrites}
 
+// statusChecks are those that must see a status being written.
+var statusChecks = []string{checkWrites, checkDurable, checkCount}
+
 // A clusterWatcher sees each write of a caller to the API server, when it begins and
 // when it has ended, and compares it with what the caller was answered by the engine. It
 // shares the lock and the notes of the watcher, which sees the engine's side.
 type clusterWatcher struct {
 	*watcher
-	clock   int // Grows with all that begins or ends.
+	opaque  bool // The caller's statuses cannot be read.
+	clock   int  // Grows with all that begins or ends.
 	open    map[*clusterWrite]bool
 	pods    map[types.UID]*clusterPod
 	durable map[types.UID]map[string]int // Statuses that objects have or had, and since when.
@@ -330,8 +335,15 @@ func (j *watchedJob) belongsTo(o *object) bool {
 }
 
 // collectStatuses finds all statuses of Jobs in the status of an object: a controller may
-// keep several in one object.
+// keep several in one object. Each has the shape of a Job's status or of the contract's
+// JobStatus as JSON.
 func collectStatuses(in any, found map[string]*jobpolicyv1.JobStatus) {
+	if list, ok := in.([]any); ok {
+		for _, item := range list {
+			collectStatuses(item, found)
+		}
+		return
+	}
 	fields, ok := in.(map[string]any)
 	if !ok {
 		return
@@ -342,6 +354,10 @@ func collectStatuses(in any, found map[string]*jobpolicyv1.JobStatus) {
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return
+	}
+	contract := &jobpolicyv1.JobStatus{}
+	if protojson.Unmarshal(text, contract) == nil {
+		found[string(essence(contract))] = contract
 	}
 	api := &batchv1.JobStatus{}
 	if json.Unmarshal(text, api) != nil {

@@ -44,6 +44,7 @@ type options struct {
 	server  tlsfiles.Server
 	// The API server that the caller writes to; "": it is not watched.
 	kubeconfig, apiListen string
+	opaqueStatus          bool
 
 	jobs    int
 	silence time.Duration
@@ -103,6 +104,7 @@ func (o *options) flags(stderr io.Writer) *pflag.FlagSet {
 		flags.DurationVar(&o.silence, "silence", 2*time.Second, "For how long the caller asks about no Job when it is done: only then the checks end.")
 		flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`File` that leads to the caller's API server. If set, the kit passes the caller's requests on to it, and checks them.")
 		flags.StringVar(&o.apiListen, "api-listen", "localhost:8001", "With --kubeconfig: local `address` at which the caller reaches the API server, without a certificate.")
+		flags.BoolVar(&o.opaqueStatus, "opaque-status", false, "With --kubeconfig: the caller's statuses have a shape of their own. The checks that must see a status being written are left out.")
 		o.server.AddFlags(flags)
 		return flags
 	}
@@ -118,6 +120,8 @@ func (o *options) validate(args []string) error {
 		return fmt.Errorf(`what to check must be "engine" or "caller", is %q`, args)
 	case args[0] != o.what:
 		return fmt.Errorf("%q must come before the flags", args[0])
+	case o.opaqueStatus && o.kubeconfig == "":
+		return errors.New("--opaque-status needs --kubeconfig: without it no write is seen")
 	case o.what == "caller" && o.jobs < 1:
 		return fmt.Errorf("--jobs must be 1 or more, is %d", o.jobs)
 	case o.what == "engine" && o.address == "":

@@ -102,6 +102,7 @@ func TestCommandLine(t *testing.T) {
 		"no address":      {[]string{"engine"}, program.ExitUsage, "--address is required"},
 		"no certificate":  {[]string{"caller"}, program.ExitUsage, "--tls-cert-file"},
 		"no Jobs":         {[]string{"caller", "--insecure", "--jobs=0"}, program.ExitUsage, "--jobs must be 1 or more"},
+		"no API server":   {[]string{"caller", "--insecure", "--opaque-status"}, program.ExitUsage, "--opaque-status needs --kubeconfig"},
 		"flags first":     {[]string{"--address=x", "engine"}, program.ExitUsage, `"engine" must come before the flags`},
 		"no time":         {[]string{"engine", "--address=x", "--timeout=0"}, program.ExitUsage, "--timeout must be above 0"},
 		"an unknown flag": {[]string{"engine", "--adress=x"}, program.ExitUsage, "--adress"},

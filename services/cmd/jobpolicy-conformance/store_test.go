@@ -3,10 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +15,7 @@ import (
 // A store is an API server of one Job and its pods.
 type store struct {
 	mu      sync.Mutex
-	job     batchv1.Job
+	job     keeper
 	pods    map[string]*corev1.Pod
 	created int
 	// What changes a pod waits for written, if there is one, after it has closed begun.
@@ -24,6 +24,7 @@ type store struct {
 
 func newStore() *store {
 	s := &store{pods: map[string]*corev1.Pod{}}
+	s.job.Status = json.RawMessage("{}")
 	s.job.Name, s.job.Namespace, s.job.UID = "job", "default", "00000000-0000-0000-0000-00000000000a"
 	return s
 }
@@ -73,8 +74,7 @@ func (s *store) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		}
 		out = pod
 	case r.Method == http.MethodPut:
-		s.job.Status = batchv1.JobStatus{}
-		_ = json.NewDecoder(r.Body).Decode(&s.job.Status)
+		s.job.Status, _ = io.ReadAll(r.Body)
 		if s.written != nil {
 			close(s.written)
 			s.begun, s.written = nil, nil
