@@ -67,6 +67,13 @@ func TestCreation(t *testing.T) {
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0") })
 			create(tp, "a-2", noIndex)
 		}},
+	})
+}
+
+// An executor need not count successes that the Job dropped or let go, nor know what
+// changed a moment ago.
+func TestCreationAfterAChange(t *testing.T) {
+	runStreams(t, map[string]streamCase{
 		"for an index that succeeded before a resize dropped it": {play: func(tp *tape) {
 			dropsAnIndex(tp)
 			tp.wait(time.Hour)

@@ -93,6 +93,29 @@ func TestConditions(t *testing.T) {
 	})
 }
 
+// declare lets the executor announce a verdict on a Job with two pods, after something happened.
+func declare(kind batchv1.JobConditionType, reason string, what func(*tape), changes ...func(*batchv1.Job)) func(*tape) {
+	return func(tp *tape) {
+		tp.job("a", changes...)
+		for i, pod := range []string{"a-0", "a-1"} { // Whoever made them: they have been there long enough.
+			tp.pod(user, "job-a", pod, int32(i))
+		}
+		tp.wait(time.Hour)
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.StartTime = 2, ptr(metav1.NewTime(tp.now)) })
+		what(tp)
+		announces(tp, "job-a", kind, reason)
+	}
+}
+
+// restart lets a container of the first pod restart n times.
+func restart(n int32) func(*tape) {
+	return func(tp *tape) {
+		tp.edit(kubelet, "a-0", func(pod *corev1.Pod) {
+			pod.Status.Phase, pod.Status.ContainerStatuses = corev1.PodRunning, []corev1.ContainerStatus{{RestartCount: n}}
+		})
+	}
+}
+
 // A verdict has a cause, and failure goes before success.
 func TestVerdicts(t *testing.T) {
 	deadline := func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(60)) }
@@ -103,30 +126,11 @@ func TestVerdicts(t *testing.T) {
 	succeedFirst := func(job *batchv1.Job) {
 		job.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: ptr("0"), SucceededCount: ptr(int32(1))}}}
 	}
-	declare := func(kind batchv1.JobConditionType, reason string, what func(*tape), changes ...func(*batchv1.Job)) func(*tape) {
-		return func(tp *tape) {
-			tp.job("a", changes...)
-			for i, pod := range []string{"a-0", "a-1"} { // Whoever made them: they have been there long enough.
-				tp.pod(user, "job-a", pod, int32(i))
-			}
-			tp.wait(time.Hour)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.StartTime = 2, ptr(metav1.NewTime(tp.now)) })
-			what(tp)
-			announces(tp, "job-a", kind, reason)
-		}
-	}
 	end := func(codes ...int32) func(*tape) {
 		return func(tp *tape) {
 			for i, code := range codes {
 				tp.ends([]types.UID{"a-0", "a-1"}[i], code)
 			}
-		}
-	}
-	restart := func(n int32) func(*tape) {
-		return func(tp *tape) {
-			tp.edit(kubelet, "a-0", func(pod *corev1.Pod) {
-				pod.Status.Phase, pod.Status.ContainerStatuses = corev1.PodRunning, []corev1.ContainerStatus{{RestartCount: n}}
-			})
 		}
 	}
 	surplus := func(tp *tape) {
