@@ -1,6 +1,8 @@
 package world
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -46,6 +48,9 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 			others = append(others, p)
 		}
 	}
+	slices.SortStableFunc(others, func(a, b *podRecord) int { // A list shows them in no order: those that delay most come last.
+		return cmp.Or(cmp.Compare(delays(a), delays(b)), a.finished.Compare(b.finished))
+	})
 	ends := append(known, others...)
 	seen := max(len(known), len(ends)-max(0, slack))
 	loose := j.looseSuccess(r, w.By)
@@ -104,6 +109,14 @@ func (r *jobRecord) askedFor(p *podRecord) bool {
 	return false
 }
 
+// delays is 1 for a failure that causes a delay, and 0 for any other end.
+func delays(p *podRecord) int {
+	if p.maySucceed() || disrupted(p.version()) || disrupted(p.pod) {
+		return 0
+	}
+	return 1
+}
+
 // inARow counts the failures after the last success, and returns when the last of them
 // was. A failure in the same second as a success does not count as later, because the
 // cluster does not show which came first. Disruptions cause no delay. other is an
@@ -116,7 +129,7 @@ func inARow(ends []*podRecord, other time.Time) (failures int, last time.Time) {
 		}
 	}
 	for _, p := range ends {
-		if p.maySucceed() || disrupted(p.version()) || disrupted(p.pod) || !p.finished.After(success) {
+		if delays(p) == 0 || !p.finished.After(success) {
 			continue
 		}
 		failures++
@@ -266,17 +279,26 @@ func (r *jobRecord) replacedAt(p *podRecord) (at time.Time) {
 
 // lastFailure is the failed pod that the next pod of an index replaces: of those that
 // still hold their finalizer, the one that carries the most failures; of equals, which two
-// active executors may leave, the one that finished last. It is nil if there is none.
+// active executors may leave, the one that finished last, by the times of their statuses,
+// which are whole seconds. It is nil if there is none.
 func (r *jobRecord) lastFailure(ix int32) (last *podRecord) {
 	for _, p := range r.ends {
 		if podIndex(p.pod) != ix || p.succeeded() || p.gone || !holds(p.pod) || !r.selects(p.pod) || r.live[p.uid] == nil {
 			continue
 		}
-		if last == nil || failuresBefore(p) > failuresBefore(last) || (failuresBefore(p) == failuresBefore(last) && !p.finished.Before(last.finished)) {
+		if last == nil || laterFailure(p, last) > 0 {
 			last = p
 		}
 	}
 	return last
+}
+
+func laterFailure(a, b *podRecord) int {
+	return cmp.Or(
+		cmp.Compare(failuresBefore(a), failuresBefore(b)),
+		a.finished.Truncate(time.Second).Compare(b.finished.Truncate(time.Second)),
+		cmp.Compare(a.uid, b.uid),
+	)
 }
 
 // failuresBefore is how many pods of its index failed before this one.

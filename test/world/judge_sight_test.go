@@ -74,6 +74,32 @@ func TestDelayExcuses(t *testing.T) {
 	})
 }
 
+// A list shows ends in no order: an executor may have seen any of those that it need not have
+// seen, and must have seen one more with each pod that the Job would not take otherwise.
+func TestDelayAfterHalfAList(t *testing.T) {
+	creates := func(names ...string) func(*tape) {
+		return func(tp *tape) {
+			tp.job("a", manyPods)
+			for _, name := range []string{"a-0", "a-1", "a-2"} {
+				tp.pod(executorA, "job-a", name, noIndex)
+			}
+			for _, name := range []types.UID{"a-0", "a-1"} {
+				tp.ends(name, 1)
+				tp.wait(time.Second)
+			}
+			tp.ends("a-2", 137, disrupts)
+			tp.wait(12 * time.Second)
+			for _, name := range names {
+				tp.pod(executorA, "job-a", name, noIndex)
+			}
+		}
+	}
+	runStreams(t, map[string]streamCase{
+		"the last end and one failure": {play: creates("a-3", "a-4")},
+		"all of them":                  {want: []string{"I12"}, play: creates("a-3", "a-4", "a-5")},
+	})
+}
+
 // A success ends the row of failures only if the executor can know of it (I12).
 func TestDelayExcusesBySuccesses(t *testing.T) {
 	early := []string{"I12"}
