@@ -1,9 +1,10 @@
 // Package cluster reads what kubectl jobpolicy asks of a cluster, with the user's
 // own rights. Only ProbeJobs writes.
 //
-// The flags are those of kubectl, as package clientcmd defines them. Client-go's
-// clientset and cli-runtime are left out: they hold every API group, and would
-// make most of what go run has to compile.
+// The flags are those of kubectl: the ConfigFlags of cli-runtime, without --cache-dir,
+// because nothing is cached (package test/kubectl compares them). Client-go's clientset
+// and cli-runtime itself are left out: they hold every API group and kustomize, and
+// would make most of what go run has to compile.
 package cluster
 
 import (
@@ -24,6 +25,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"jobpolicy.dev/services/internal/cli"
 )
 
 // pageSize is how many objects are read at once.
@@ -47,6 +50,7 @@ func newScheme() *runtime.Scheme {
 type Flags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
+	userExtra []string
 }
 
 // AddFlags defines the flags. short says whether --namespace is -n, too.
@@ -54,14 +58,22 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet, short bool) {
 	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
 	fs.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "Path to the kubeconfig `file` to use.")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.ClusterOverrideFlags.APIServer.ShortName = "s"
 	if !short {
 		names.ContextOverrideFlags.Namespace.ShortName = ""
 	}
+	// A flag without a name is not defined. These are not among those of cli-runtime.
+	none := clientcmd.FlagInfo{}
+	names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password, names.ClusterOverrideFlags.ProxyURL = none, none, none
 	clientcmd.BindOverrideFlags(&f.overrides, fs, names)
+	fs.StringArrayVar(&f.userExtra, "as-user-extra", nil, "User extra to impersonate, as `KEY=VALUE`; may be repeated.")
 }
 
 // Connect returns a reader. It connects at the first call.
 func (f *Flags) Connect(userAgent string) (*Reader, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides)
 	cfg, err := loader.ClientConfig()
 	if err != nil {
@@ -79,6 +91,25 @@ func (f *Flags) Connect(userAgent string) (*Reader, error) {
 	}
 	r.core, err = client(cfg, "/api", corev1.SchemeGroupVersion)
 	return r, err
+}
+
+// validate reads what clientcmd leaves as text.
+func (f *Flags) validate() error {
+	if _, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil {
+		return cli.Usagef("--request-timeout: expected a duration such as 10s, or 0 for none, got %q", f.overrides.Timeout)
+	}
+	extra := map[string][]string{}
+	for _, pair := range f.userExtra {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return cli.Usagef("--as-user-extra: expected KEY=VALUE, got %q", pair)
+		}
+		extra[key] = append(extra[key], value)
+	}
+	if len(extra) > 0 {
+		f.overrides.AuthInfo.ImpersonateUserExtra = extra
+	}
+	return nil
 }
 
 func client(cfg *rest.Config, path string, version schema.GroupVersion) (rest.Interface, error) {

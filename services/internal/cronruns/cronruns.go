@@ -69,6 +69,9 @@ func Read(p Plan) (*Reader, error) {
 	}
 	r := &Reader{loc: loc}
 	if r.runs, err = schedule.Parse(p.Schedule, loc, p.Options); err != nil {
+		if wrong := wrongFields(p.Schedule); wrong != nil {
+			return nil, fmt.Errorf("schedule %q: %w", p.Schedule, wrong)
+		}
 		return nil, fmt.Errorf("schedule %q: expected five fields such as \"30 2 * * 1-5\", a macro such as @daily, or @every 6h: %w", p.Schedule, err)
 	}
 	late := p.Options

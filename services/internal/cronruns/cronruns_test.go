@@ -110,7 +110,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		"a zone":     {cronruns.Plan{Schedule: "@daily", Zone: "Berlin"}, `time zone "Berlin": expected an IANA name`},
-		"a schedule": {cronruns.Plan{Schedule: "0 25 * * *"}, `schedule "0 25 * * *": expected five fields`},
+		"a schedule": {cronruns.Plan{Schedule: "0 25 * * *"}, `schedule "0 25 * * *": hour "25": expected 0 to 23`},
 		"nothing":    {cronruns.Plan{}, `schedule "": expected five fields`},
 	}
 	for name, tc := range cases {
@@ -119,5 +119,45 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 				t.Errorf("error %v, want %q…", err, tc.want)
 			}
 		})
+	}
+}
+
+// The error names each field that is wrong, and what it may hold.
+func TestAWrongFieldIsNamed(t *testing.T) {
+	const minute, hour, day = `expected 0 to 59`, `expected 0 to 23`, `expected 1 to 31`
+	const month, weekday = `expected 1 to 12 or jan to dec`, `expected 0 (Sunday) to 6 or sun to sat`
+	cases := map[string][]string{
+		"61 * * * *":               {`minute "61": ` + minute, "end of range (61) above maximum (59)"},
+		"* 24 * * *":               {`hour "24": ` + hour},
+		"* * 0 * *":                {`day of month "0": ` + day, "below minimum (1)"},
+		"* * * 13 *":               {`month "13": ` + month},
+		"* * * juli *":             {`month "juli": ` + month},
+		"* * * * 7":                {`day of week "7": ` + weekday},
+		"* * * * montag":           {`day of week "montag": ` + weekday},
+		"* * mon * *":              {`day of month "mon": ` + day},
+		"* * * * fri-mon":          {`day of week "fri-mon": ` + weekday, "beyond end of range"},
+		"*/0 * * * *":              {`minute "*/0": ` + minute, "step of range"},
+		"0-60/5 * * * *":           {`minute "0-60/5": ` + minute},
+		"1,99 * * * *":             {`minute "1,99": ` + minute},
+		"61 25 * * *":              {`minute "61": ` + minute, `; hour "25": ` + hour},
+		"TZ=Asia/Tokyo 61 * * * *": {`minute "61": ` + minute},
+		"* * * *":                  {"expected five fields", "found 4"},
+		"@hourly * * * *":          {"expected five fields", "unrecognized descriptor"},
+		"@always":                  {"expected five fields", "unrecognized descriptor"},
+	}
+	for text, wants := range cases {
+		_, err := cronruns.Read(cronruns.Plan{Schedule: text})
+		if err == nil {
+			t.Errorf("%q is read", text)
+			continue
+		}
+		for _, want := range wants {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: has no %s", err, want)
+			}
+		}
+		if strings.Contains(err.Error(), `"*"`) {
+			t.Errorf("%v: names a field that is right", err)
+		}
 	}
 }

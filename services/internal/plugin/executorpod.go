@@ -44,9 +44,20 @@ func (e *executorPod) addFlags(cmd *cobra.Command) {
 	cmd.PreRun = func(*cobra.Command, []string) {
 		shared.VisitAll(func(f *pflag.Flag) {
 			if f.Changed && f.Name != "namespace" {
-				e.passed = append(e.passed, "--"+f.Name+"="+f.Value.String())
+				e.pass(f)
 			}
 		})
+	}
+}
+
+// pass gives a flag to kubectl, as often as it was given here.
+func (e *executorPod) pass(f *pflag.Flag) {
+	values := []string{f.Value.String()}
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		values = list.GetSlice()
+	}
+	for _, value := range values {
+		e.passed = append(e.passed, "--"+f.Name+"="+value)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ type nextCommand struct {
 }
 
 func newNext(streams cli.IO) *cobra.Command {
-	c := &nextCommand{IO: streams, now: time.Now}
+	c := &nextCommand{IO: streams, n: 10, now: time.Now}
 	cmd := &cobra.Command{
 		Use: `next cronjob/NAME | -f FILE | "SCHEDULE"`, Short: "When the next runs of a CronJob come", Long: nextLong, Example: nextExample,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
@@ -54,7 +55,7 @@ func newNext(streams cli.IO) *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&c.file, "filename", "f", "", "A file with a CronJob, in YAML or JSON; - is standard input.")
-	fs.IntVarP(&c.n, "number", "n", 10, "How many runs to list.")
+	fs.VarP(cli.Value(&c.n, parseNumber), "number", "n", "How many `runs` to list. Default: 10. (A namespace is --namespace in this command.)")
 	fs.StringVar(&c.zone, "zone", "", "The `zone` of a schedule that has none, such as Europe/Berlin. Default: UTC.")
 	fs.Var(cli.Value(&c.from, parseTime), "from", "List runs after this `time`, such as 2026-03-28T00:00:00Z. Default: now.")
 	fs.BoolVar(&c.calendar, "calendar", false, "Show the months of these runs as a calendar, with the number of runs of each day.")
@@ -74,10 +75,15 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, errors.New("expected a time such as 2026-03-28T00:00:00Z, or a day such as 2026-03-28")
 }
 
-func (c *nextCommand) run(ctx context.Context, args []string) error {
-	if c.n < 1 || c.n > maxNext {
-		return cli.Usagef("--number: expected a number from 1 to %d, got %d", maxNext, c.n)
+func parseNumber(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxNext {
+		return 0, fmt.Errorf("expected a number from 1 to %d; --namespace is for a namespace", maxNext)
 	}
+	return n, nil
+}
+
+func (c *nextCommand) run(ctx context.Context, args []string) error {
 	if (len(args) == 1) == (c.file != "") || len(args) > 1 {
 		return cli.Usagef("expected one of cronjob/NAME, -f FILE, or a schedule in quotes, such as \"30 2 * * *\"")
 	}

@@ -62,6 +62,14 @@ func TestUIWithAPodAsksForNoLease(t *testing.T) {
 	}
 }
 
+// Flags of kubectl are passed on as they were given.
+func TestUIPassesFlagsOn(t *testing.T) {
+	_, _, calls := runUI(t, "", "--pod=mine", "--as=jane", "--as-group=a", "--as-group=b,c", "--as-user-extra=k=1", "--as-user-extra=k=2", "-s=http://there", "-n=ignored")
+	if want := "port-forward --address=127.0.0.1 pod/mine :8082 --namespace=jobpolicy-system --as=jane --as-group=a --as-group=b,c --as-user-extra=k=1 --as-user-extra=k=2 --server=http://there\n"; calls != want {
+		t.Errorf("kubectl was called with\n%swant\n%s", calls, want)
+	}
+}
+
 func TestUISaysWhatIsWrong(t *testing.T) {
 	cases := map[string]struct {
 		args     []string
