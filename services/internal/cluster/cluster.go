@@ -56,7 +56,7 @@ type Flags struct {
 // AddFlags defines the flags. short says whether --namespace is -n, too.
 func (f *Flags) AddFlags(fs *pflag.FlagSet, short bool) {
 	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
-	fs.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "Path to the kubeconfig `file` to use.")
+	fs.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "Path to the kubeconfig file to use.")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
 	if !short {
@@ -66,7 +66,7 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet, short bool) {
 	none := clientcmd.FlagInfo{}
 	names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password, names.ClusterOverrideFlags.ProxyURL = none, none, none
 	clientcmd.BindOverrideFlags(&f.overrides, fs, names)
-	fs.StringArrayVar(&f.userExtra, "as-user-extra", nil, "User extra to impersonate, as `KEY=VALUE`; may be repeated.")
+	fs.StringArrayVar(&f.userExtra, "as-user-extra", nil, "User extra to impersonate for the operation, as KEY=VALUE; this flag can be repeated.")
 }
 
 // Connect returns a reader. It connects at the first call.

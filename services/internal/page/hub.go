@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
@@ -15,7 +14,8 @@ import (
 
 // A hub makes one snapshot after the other while somebody watches.
 type hub struct {
-	cfg Config
+	cfg     Config
+	lookout lookout
 
 	mu       sync.Mutex
 	watchers int
@@ -28,7 +28,9 @@ type hub struct {
 	health   json.RawMessage // null before it was read first
 }
 
-func newHub(cfg Config) *hub { return &hub{cfg: cfg} }
+func newHub(cfg Config) *hub {
+	return &hub{cfg: cfg, lookout: lookout{jobs: cfg.Jobs, seen: map[types.UID]looked{}}}
+}
 
 var errFull = errors.New("too many pages are open")
 
@@ -82,6 +84,7 @@ func (h *hub) snapshot(health json.RawMessage) {
 	h.n++
 	h.now = time.Now()
 	h.cfg.Jobs.EachJob(h.putJob)
+	h.lookout.forget(h.now)
 	h.jobs.end(h.n)
 	if h.cfg.CronJobs != nil {
 		minute := h.now.Truncate(time.Minute)
@@ -98,12 +101,9 @@ func (h *hub) snapshot(health json.RawMessage) {
 
 func (h *hub) putJob(o executor.Observation) {
 	of := made{object: o.Job, decision: o.Decision, refusal: o.Refusal, hindered: o.Hindered}
-	var late []corev1.Pod
-	if mayBeLate(o, h.now) {
-		_, pods, _ := h.cfg.Jobs.Job(o.Job.UID, maxBars)
-		if late = latePods(pods.Pods, h.now); len(late) > 0 {
-			of.late, of.minute = len(late), h.now.Truncate(time.Minute)
-		}
+	late := h.lookout.late(o, h.now)
+	if late.pods > 0 {
+		of.late, of.minute = late.pods, h.now.Truncate(time.Minute)
 	}
 	h.jobs.put(h.n, o.Job.UID, of, func() json.RawMessage { return jobRow(o, late, h.now) })
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -40,12 +39,12 @@ type jobJSON struct {
 
 // jobRow is the row of a Job. late are pods that have been Pending for long, of a Job of
 // which nothing says why.
-func jobRow(o executor.Observation, late []corev1.Pod, now time.Time) json.RawMessage {
+func jobRow(o executor.Observation, late late, now time.Time) json.RawMessage {
 	decision := decided(o)
 	e := explanation(decision.Explanation)
 	counts := statusCounts(o.Job)
-	counts.Active = max(counts.Active, o.Hindered.Pods)
-	report := recorded(o, e, append(example(o), late...), now, counts)
+	counts.Active = max(counts.Active, o.Hindered.Pods, late.pods)
+	report := recorded(o, e, append(example(o), late.example()...), late, now, counts)
 	row := jobJSON{
 		UID: o.Job.UID, Namespace: o.Job.Namespace, Name: o.Job.Name, State: report.State,
 		Reason: e.GetSummary(), Rule: e.GetDecidingRule().Name(), Created: o.Job.CreationTimestamp.Time, Counts: report.Counts,
@@ -56,7 +55,7 @@ func jobRow(o executor.Observation, late []corev1.Pod, now time.Time) json.RawMe
 	switch {
 	case o.Hindered.Pods > 0:
 		row.Waits = append(row.Waits, o.Hindered.Reason)
-	case len(late) > 0:
+	case late.pods > 0:
 		row.Waits = append(row.Waits, string(corev1.PodPending))
 	}
 	if c := wire.FinishedCondition(o.Job); c != nil {
@@ -75,26 +74,6 @@ func jobRow(o executor.Observation, late []corev1.Pod, now time.Time) json.RawMe
 		}
 	}
 	return encoded(row)
-}
-
-// mayBeLate reports whether the Job has pods that have not become ready for so long that it
-// is worth to look at each. Nothing tells the executor why a volume is not mounted.
-func mayBeLate(o executor.Observation, now time.Time) bool {
-	s := &o.Job.Status
-	return o.Hindered.Pods == 0 && wire.FinishedCondition(o.Job) == nil && s.Active > ptr.Deref(s.Ready, 0) &&
-		s.StartTime != nil && now.Sub(s.StartTime.Time) >= explain.SlowStart
-}
-
-// latePods are those that have been Pending for long.
-func latePods(pods []*podcache.Pod, now time.Time) []corev1.Pod {
-	var late []corev1.Pod
-	for _, p := range pods {
-		if p.Phase() == corev1.PodPending && !p.Deleting && now.Sub(p.Created) >= explain.SlowStart {
-			late = append(late, podOf(p))
-		}
-	}
-	slices.SortFunc(late, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	return late
 }
 
 // example is a pod of those that cannot start, as far as the sum of them tells.

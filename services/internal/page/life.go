@@ -48,11 +48,16 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 			telling = append(telling, pod)
 		}
 	}
+	var many late
+	if pods.Known > maxBars {
+		many = h.lookout.late(o, now)
+		telling = append(example(o), many.example()...)
+	}
 	chart := timeline.Of(all)
 	sum := pods.Summary
 	counts := explain.Counts{Active: sum.GetActive(), Ready: sum.GetReady(), Terminating: sum.GetTerminating()}
 	life := lifeJSON{
-		Report: recorded(o, explanation(decided(o).Explanation), telling, now, counts),
+		Report: recorded(o, explanation(decided(o).Explanation), telling, many, now, counts),
 		Life:   chart.Picture(), Pods: pods.Known, Cells: cells(o.Job, pods),
 	}
 	verdict := explanation(decided(o).Verdict)
@@ -70,9 +75,10 @@ func tells(p *podcache.Pod) bool {
 	return p.Ended() || !p.Deleting && (p.Phase() == corev1.PodPending || p.Waits() != "")
 }
 
-// recorded explains the last decision, with the pods that tell something.
-func recorded(o executor.Observation, e *jobpolicyv1.Explanation, telling []corev1.Pod, now time.Time, counts explain.Counts) *explain.Report {
-	facts := explain.Facts{Job: o.Job, Pods: telling, NotStarting: int(o.Hindered.Pods), Now: now}
+// recorded explains the last decision, with the pods that tell something. late are those of
+// which telling has only an example.
+func recorded(o executor.Observation, e *jobpolicyv1.Explanation, telling []corev1.Pod, late late, now time.Time, counts explain.Counts) *explain.Report {
+	facts := explain.Facts{Job: o.Job, Pods: telling, NotStarting: int(max(o.Hindered.Pods, late.pods)), Now: now}
 	if o.Refusal.Why != "" {
 		facts.Events = []corev1.Event{{Reason: "FailedCreate", Message: o.Refusal.Why, LastTimestamp: metav1.NewTime(o.Refusal.At)}}
 	}

@@ -3,6 +3,7 @@ package page_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -35,6 +36,8 @@ type cluster struct {
 	pods  map[types.UID]tracker.Census
 	crons []cronjob.Observation
 	asked int
+	// listed counts the pods that were listed.
+	listed int
 }
 
 func (c *cluster) EachJob(f func(executor.Observation)) {
@@ -47,11 +50,17 @@ func (c *cluster) EachJob(f func(executor.Observation)) {
 	}
 }
 
-func (c *cluster) Job(uid types.UID, _ int) (executor.Observation, tracker.Census, bool) {
+func (c *cluster) Job(uid types.UID, mostPods int) (executor.Observation, tracker.Census, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o, ok := c.jobs[uid]
-	return o, c.pods[uid], ok
+	pods := c.pods[uid]
+	if pods.Known > mostPods {
+		pods.Pods = nil
+	} else {
+		c.listed += pods.Known
+	}
+	return o, pods, ok
 }
 
 func (c *cluster) EachCronJob(f func(cronjob.Observation)) {
@@ -355,6 +364,70 @@ func TestTheListSaysThatPodsAreLate(t *testing.T) {
 				}
 				return true
 			})
+		})
+	}
+}
+
+// A Job with many pods says the same of pods that do not start as one with few, in the list
+// and in its life, without a look at each pod in every snapshot.
+func TestManyPodsThatDoNotStart(t *testing.T) {
+	const n = 2000
+	cases := map[string]struct {
+		hindered tracker.Hindered
+		phase    corev1.PodPhase
+		want     string
+		wantWait string
+	}{
+		"no image":         {tracker.Hindered{Pods: n, Reason: "ImagePullBackOff"}, corev1.PodPending, "the image cannot be pulled (ImagePullBackOff)", "ImagePullBackOff"},
+		"Pending for long": {tracker.Hindered{}, corev1.PodPending, "it has been Pending for 1h", "Pending"},
+		"all run":          {tracker.Hindered{}, corev1.PodRunning, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster()
+			j := job("big")
+			j.Spec.Parallelism, j.Spec.Completions = new(int32(n)), new(int32(n))
+			j.Status.Active, j.Status.Ready = n, new(int32(0))
+			j.Status.StartTime = &metav1.Time{Time: time.Now().Add(-time.Hour)}
+			pods := tracker.Census{Summary: &jobpolicyv1.PodSummary{Active: n}, Known: n}
+			for i := range n {
+				pods.Pods = append(pods.Pods, podcache.From(&corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("big-%d", i), Namespace: "ns", CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Hour))},
+					Status:     corev1.PodStatus{Phase: tc.phase},
+				}))
+			}
+			c.pods[j.UID] = pods
+			c.put(j, &jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(n))}})
+			c.change(j.UID, func(o *executor.Observation) { o.Hindered = tc.hindered })
+			url, state := serve(t, c), "Running"
+			if tc.want != "" {
+				state = "Stuck"
+			}
+			watch(t, url+"job?uid=uid-big", func(e event) bool {
+				if r := e.Report; r.State != state || !strings.Contains(r.Headline, tc.want) || state == "Stuck" && !strings.HasPrefix(r.Headline, "2000 of 2000 active pods cannot start: ") {
+					t.Errorf("life %+v, want %s: %s", r, state, tc.want)
+				}
+				return true
+			})
+			watch(t, url+"events", func(e event) bool {
+				row := e.Jobs[0]
+				if row.State != state || !strings.HasPrefix(row.Reason, tc.want) || strings.Join(row.Waits, ",") != tc.wantWait {
+					t.Errorf("row %+v, want %s: %s", row, state, tc.want)
+				}
+				return true
+			})
+			wait := c.snapshots() + 10
+			watch(t, url+"events", func(event) bool {
+				for c.snapshots() < wait {
+					time.Sleep(time.Millisecond)
+				}
+				return true
+			})
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.listed > n {
+				t.Errorf("%d pods were listed one by one, want %d at most", c.listed, n)
+			}
 		})
 	}
 }

@@ -33,7 +33,7 @@ type row struct {
 type made struct {
 	object, decision any       // pointers
 	minute           time.Time // zero: the row does not change by time alone
-	late             int       // pods
+	late             int32     // pods
 	refusal          state.Refusal
 	hindered         tracker.Hindered
 }
