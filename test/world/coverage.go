@@ -48,6 +48,7 @@ func (p *plan) features() []string {
 		set["CronJob "+string(c.spec.ConcurrencyPolicy)] = true
 		set["CronJob "+c.spec.Schedule] = true
 	}
+	set["CronJobs over weeks"] = len(p.crons) > 0 && p.calm > 2*longestRhythm
 	e := p.executor
 	set["replaces the built-in"], set["beside the built-in"] = e.replace, !e.replace
 	set["few changes a round"], set["few uncounted"], set["rate limit"] = e.maxChanges > 0, e.maxUncounted > 0, e.qps > 0

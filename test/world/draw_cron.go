@@ -119,6 +119,9 @@ func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
 
 // slower draws a schedule that has not many more runs than the world is meant for.
 func (d *drawer) slower() rhythm {
+	if d.p.calm > longestRhythm {
+		return rhythm{schedule: pick(d, sparse...)}
+	}
 	for {
 		if r := pick(d, append(longRhythms, rhythms...)...); r.lasts >= d.p.calm/3 {
 			return r

@@ -68,7 +68,7 @@ func (f *fleet) start() error {
 		return err
 	}
 	f.w.note(name, "starts")
-	f.w.judge.hindered("", time.Now().Add(begins))
+	f.w.judge.hindered("", time.Now(), begins)
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	f.running = append(f.running, p)
@@ -105,6 +105,7 @@ func (f *fleet) bury(p *process) {
 	f.running = slices.DeleteFunc(f.running, func(other *process) bool { return other == p })
 	p.link.cut()
 	p.stop()
+	f.w.judge.died(p.name)
 }
 
 // build makes an executor as its program does.
@@ -213,6 +214,7 @@ func (f *fleet) kill(n int) bool {
 	f.running = append(f.running[:n:n], f.running[n+1:]...)
 	p.link.cut()
 	f.w.note(p.name, "is killed")
+	f.w.judge.died(p.name)
 	p.stop() // Nobody sees what it does from now on.
 	return true
 }

@@ -47,6 +47,8 @@ type judgeOptions struct {
 	standDown bool
 	// noticing: executors look for a second controller.
 	noticing bool
+	// zone is that of CronJobs that name none. Default: UTC.
+	zone string
 	// rivals: two executors are active at once.
 	rivals bool
 	// busy: executors have few writes in flight.
@@ -92,12 +94,16 @@ type judge struct {
 	// hindrances holds, by namespace, until when something keeps executors from acting;
 	// touched holds when a pod without owner was last written there.
 	hindrances, touched map[string]time.Time
+	// whenHindered holds all hindrances, in order. Those that meet are one.
+	whenHindered []hindrance
 	// calmSince is when the last fault ended; zero while faults may follow. troubledAt
 	// is when something last failed.
 	calmSince, troubledAt time.Time
 	// fastest and slowest are how far executors' clocks were ahead and behind at most;
 	// slowest is never above 0.
 	fastest, slowest time.Duration
+	// rightSince is when the clocks were set right; zero if they are wrong or always were right.
+	rightSince time.Time
 	// sightings are the writes by which executors notice a second controller, in order.
 	// secondAt is when it last wrote anything.
 	sightings []sighting
@@ -114,6 +120,10 @@ type said struct {
 // have filled.
 type writer struct {
 	began, first, last, asked time.Time
+	// died: the process was killed, or has lost its lease.
+	died bool
+	// untold are the times at which the API server or the network let an event of it fail.
+	untold []time.Time
 }
 
 func newJudge(options judgeOptions) *judge {
@@ -147,6 +157,7 @@ func (j *judge) wrote(w apiserver.Write) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.now = w.Time
+	j.forgetClocks()
 	ours := j.executors(w.By)
 	if ours {
 		by := j.writer(w.By)
@@ -169,6 +180,7 @@ func (j *judge) wrote(w apiserver.Write) {
 		keep(j.namespaces, w.Key.Name, w)
 	case "events":
 		j.eventWritten(w, ours)
+		j.endTold(w, ours)
 	}
 }
 
@@ -213,10 +225,25 @@ func (j *judge) refused(by, verb, resource, message string) {
 
 // clocksSet is called when executors' clocks are set; ahead is how far they are ahead
 // of the API server's (below 0: behind).
-func (j *judge) clocksSet(ahead time.Duration) {
+func (j *judge) clocksSet(now time.Time, ahead time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.fastest, j.slowest = max(j.fastest, ahead), min(j.slowest, ahead)
+	j.rightSince = now
+	if ahead != 0 {
+		j.rightSince = time.Time{}
+	}
+}
+
+// clockEffects is how long a clock that was wrong may have effects after it was set right:
+// what executors wrote with it is over by then.
+const clockEffects = 24 * time.Hour
+
+// forgetClocks ends the effects of clocks that were wrong.
+func (j *judge) forgetClocks() {
+	if !j.rightSince.IsZero() && j.now.Sub(j.rightSince) > clockEffects {
+		j.fastest, j.slowest = 0, 0
+	}
 }
 
 // askew is how much too early an executor may act because it compares times of two

@@ -32,6 +32,13 @@ type cronRecord struct {
 	runs         map[int64]started
 	lastStimulus time.Time
 	lastRun      time.Time
+	// checked is the time up to which the runs that were due have been checked.
+	checked time.Time
+	// owed is the latest run that was due while something hindered the executors, and that must
+	// start after it; zero if there is none.
+	owed time.Time
+	// baseUnsure: clocks were wrong since it was created.
+	baseUnsure bool
 }
 
 // A run that was started, and who started it.
@@ -52,7 +59,7 @@ func (j *judge) cronWritten(w apiserver.Write, ours bool) {
 		if next != nil {
 			j.crons[w.UID] = &cronRecord{
 				uid: w.UID, key: w.Key, cron: next, created: w.Time, lastStimulus: w.Time,
-				jobs: map[types.UID]*jobRecord{}, runs: map[int64]started{},
+				jobs: map[types.UID]*jobRecord{}, runs: map[int64]started{}, checked: w.Time.Add(startsWithin),
 			}
 		}
 		return
@@ -60,8 +67,9 @@ func (j *judge) cronWritten(w apiserver.Write, ours bool) {
 	if ours && !j.cronOurs(c) {
 		j.breach("I9", c.key, c.uid, "%s wrote a CronJob that somebody else runs, and must leave it alone", w.By)
 	}
+	j.judgeRunsDue(c)
 	if !ours {
-		c.lastStimulus = w.Time
+		c.lastStimulus, c.checked, c.owed = w.Time, latest(c.checked, w.Time.Add(startsWithin)), time.Time{}
 	}
 	if next == nil {
 		c.gone, c.goneAt = true, w.Time
@@ -143,6 +151,7 @@ func (j *judge) cronJobStarted(w apiserver.Write, ours bool, r *jobRecord) {
 	}
 	at := scheduled(r.job)
 	if ours {
+		j.judgeRunsDue(c)
 		j.judgeRun(w, c, r, at)
 	}
 	c.jobs[r.uid] = r
@@ -168,6 +177,8 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which is suspended", w.By, c.key.Name)
 	case at.After(j.now.Add(j.fastest)):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: before its time", w.By, at, j.now)
+	case !j.onSchedule(c, at):
+		j.breach("cron", r.key, r.uid, "%s started the run of %s, and the schedule of CronJob %s has no such time", w.By, at, c.key.Name)
 	case j.tooLate(c, at):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: later than the starting deadline allows", w.By, at, j.now)
 	case j.askew() > 0: // A clock that is set back may start a run again.
@@ -182,6 +193,9 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 // underWay is how long the creation of a run may travel to the API server after the
 // decision.
 const underWay = 75 * time.Second
+
+// longestLook limits how far back the judge looks for runs that start late.
+const longestLook = 48 * time.Hour
 
 // tooLate reports whether a run was started after its starting deadline.
 func (j *judge) tooLate(c *cronRecord, at time.Time) bool {

@@ -3,7 +3,6 @@ package world
 import (
 	"time"
 
-	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -13,17 +12,16 @@ func (j *judge) judgeCronEnd(c *cronRecord) {
 	if c.gone || c.cron.DeletionTimestamp != nil || !j.cronOurs(c) {
 		return
 	}
+	j.judgeRunsDue(c)
 	last := c.lastStimulus
 	for _, r := range c.jobs {
 		last = latest(last, latest(r.lastStimulus, r.finishedAt))
 	}
 	if !j.settled(last) {
-		j.judgeRunMissing(c)
 		return
 	}
 	j.judgeActive(c)
 	j.judgeHistory(c)
-	j.judgeRunMissing(c)
 }
 
 // judgeActive: status.active lists the runs that are not finished, and
@@ -72,39 +70,4 @@ func (j *judge) judgeHistory(c *cronRecord) {
 			j.breach("cron", c.key, c.uid, "%d Jobs that are %s are kept, and the history limit is %d", kept[outcome], outcome, limit)
 		}
 	}
-}
-
-// longestLook limits how far back runs are searched that should have started.
-const longestLook = 48 * time.Hour
-
-// judgeRunMissing: the latest run that was due since the faults ended has started,
-// unless something prevents it.
-func (j *judge) judgeRunMissing(c *cronRecord) {
-	schedule, err := cron.ParseStandard(c.cron.Spec.Schedule)
-	utc := c.cron.Spec.TimeZone == nil || *c.cron.Spec.TimeZone == "Etc/UTC" || *c.cron.Spec.TimeZone == "UTC"
-	jitter := c.cron.Annotations["jobpolicy.dev/start-jitter-seconds"] != ""
-	if err != nil || !utc || jitter || j.calmSince.IsZero() || cronSuspended(c.cron) || j.askew() > 0 || j.runsStill(c) {
-		return
-	}
-	from := latest(latest(j.calmSince, c.lastStimulus), latest(c.created, j.now.Add(-longestLook)))
-	var due time.Time
-	for at := schedule.Next(from.UTC()); !at.IsZero() && at.Before(j.now.Add(-settles)); at = schedule.Next(at) {
-		due = at
-	}
-	if !due.IsZero() && c.lastRun.Before(due) {
-		j.breach("cron", c.key, c.uid, "the run of %s was not started; the last one was that of %s", due, c.lastRun)
-	}
-}
-
-// runsStill reports whether an active run prevents others from starting.
-func (j *judge) runsStill(c *cronRecord) bool {
-	if c.cron.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
-		return false
-	}
-	for _, r := range c.jobs {
-		if isRun(r) && (!r.gone && finished(r.job) == "" || !j.settled(latest(r.finishedAt, r.goneAt))) {
-			return true
-		}
-	}
-	return false
 }

@@ -48,6 +48,7 @@ func (j *judge) judgeEnd(r *jobRecord) {
 	j.judgePodCounts(r)
 	switch {
 	case finished(r.job) != "":
+		j.judgeEndTold(r)
 	case r.job.DeletionTimestamp != nil:
 	case decided(r.job) != "":
 		j.judgeStuck(r)

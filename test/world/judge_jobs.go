@@ -62,6 +62,8 @@ type jobRecord struct {
 
 	decidedAt, finishedAt time.Time // The interim and the terminal condition.
 	decidedBy, finishedBy string
+	// endTold is how often an event has told the end.
+	endTold int
 	// decidedOn is the time up to which the writer of the interim condition knew
 	// everything.
 	decidedOn time.Time

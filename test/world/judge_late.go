@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"time"
 
 	"jobpolicy.dev/test/world/apiserver"
@@ -21,12 +22,34 @@ const (
 	begins = 15 * time.Second
 )
 
-// hindered is called when something keeps executors from acting in time: for how long
-// at most, and in which namespace (empty: in all).
-func (j *judge) hindered(namespace string, until time.Time) {
+// A hindrance is a time in which something keeps executors from acting.
+type hindrance struct{ from, until time.Time }
+
+// hindered is called when something keeps executors from acting in time: from now on, for
+// how long at most, and in which namespace (empty: in all).
+func (j *judge) hindered(namespace string, now time.Time, lasts time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	until := now.Add(lasts)
 	j.hindrances[namespace] = latest(j.hindrances[namespace], until)
+	if n := len(j.whenHindered); n > 0 && !now.After(j.whenHindered[n-1].until) {
+		j.whenHindered[n-1].until = latest(j.whenHindered[n-1].until, until)
+		return
+	}
+	j.whenHindered = append(j.whenHindered, hindrance{now, until})
+}
+
+// hinderedUntil is when the last hindrance between two times was over; zero if there was none.
+func (j *judge) hinderedUntil(from, to time.Time) time.Time {
+	for _, h := range slices.Backward(j.whenHindered) {
+		if !h.from.After(to) {
+			if h.until.Before(from) {
+				break
+			}
+			return h.until
+		}
+	}
+	return time.Time{}
 }
 
 // excused reports whether something kept an executor from acting in time.

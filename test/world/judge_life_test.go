@@ -87,6 +87,7 @@ func completes(tp *tape, job types.UID) {
 		s.CompletionTime = ptr(metav1.NewTime(tp.now))
 		setCondition(s, batchv1.JobComplete, batchv1.JobReasonCompletionsReached, tp.now)
 	})
+	tp.event(job, "Completed", 1)
 }
 
 // What stands still for a while is found, whatever gets it going in the end.
@@ -114,11 +115,11 @@ func TestLooks(t *testing.T) {
 		}},
 		"a time to live over for minutes": {want: []string{"ttl"}, play: func(tp *tape) { expires(tp, lookTime) }},
 		"a time to live over for minutes, after a clock was behind": {play: func(tp *tape) {
-			tp.judge.clocksSet(-time.Hour)
+			tp.judge.clocksSet(tp.now, -time.Hour)
 			expires(tp, lookTime)
 		}},
 		"a time to live over for long, after a clock was behind": {want: []string{"ttl"}, play: func(tp *tape) {
-			tp.judge.clocksSet(-time.Hour)
+			tp.judge.clocksSet(tp.now, -time.Hour)
 			expires(tp, 3*lookTime)
 		}},
 	})

@@ -33,6 +33,7 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		j.breach("I4", r.key, r.uid, "%s wrote the status of a Job that is %s, and that is the last word", w.By, finished(r.job))
 		return
 	}
+	j.judgeFirstStatus(w, r, next)
 	j.judgeLedger(w, r, next)
 	j.judgeConditions(w, r, next)
 	if decided(next) == "" {

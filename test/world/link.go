@@ -105,7 +105,7 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 	}
 	l.hear(r, resp)
 	if resp.StatusCode >= http.StatusBadRequest {
-		l.hindered(namespaceOf(r.URL.Path), time.Now().Add(recovers))
+		l.hindered(namespaceOf(r.URL.Path), time.Now(), recovers)
 	}
 	resp.Header["Date"] = []string{l.date()}
 	if r.watch && resp.StatusCode == http.StatusOK {

@@ -158,7 +158,7 @@ func (w *world) annotateNamespace(s *step) error {
 
 func (w *world) breakWatches(*step) error {
 	w.judge.disturbed(time.Now())
-	w.judge.hindered("", time.Now().Add(recovers))
+	w.judge.hindered("", time.Now(), recovers)
 	for _, name := range w.fleet.names() {
 		w.server.BreakWatches(name)
 	}
@@ -176,7 +176,7 @@ func (w *world) kill(s *step) error {
 		return fmt.Errorf("no executor runs")
 	}
 	w.judge.disturbed(time.Now())
-	w.judge.hindered("", time.Now().Add(recovers))
+	w.judge.hindered("", time.Now(), s.d+recovers)
 	w.later(s.d, func() {
 		if err := w.fleet.start(); err != nil {
 			w.broken("run", err.Error())
@@ -192,7 +192,7 @@ const renewsAfterStep = 40 * time.Second
 func (w *world) setClock(s *step) error {
 	if s.d > 0 && w.plan.executor.elected() {
 		// To the leader, its lease looks expired. It writes nothing until it has renewed it.
-		w.judge.hindered("", time.Now().Add(renewsAfterStep))
+		w.judge.hindered("", time.Now(), renewsAfterStep)
 	}
 	w.setClocks(time.Duration(w.fleet.skew.Load()) + s.d)
 	return nil
@@ -201,5 +201,5 @@ func (w *world) setClock(s *step) error {
 // setClocks sets how far the executors' clocks are ahead of the API server's.
 func (w *world) setClocks(ahead time.Duration) {
 	w.fleet.skew.Store(int64(ahead))
-	w.judge.clocksSet(ahead)
+	w.judge.clocksSet(time.Now(), ahead)
 }

@@ -31,12 +31,13 @@ type network struct {
 	readLease func(by string)
 	note      func(who, text string)
 	refused   func(by, verb, resource, message string)
-	runAway   func() // Called when executors send requests without end.
+	untold    func(by string, now time.Time) // Called when a fault befalls an event.
+	runAway   func()                         // Called when executors send requests without end.
 	telling   func() bool
 	// disturbed is called for each fault.
 	disturbed func(now time.Time)
 	// hindered is called for each fault and each error, in a namespace or everywhere.
-	hindered func(namespace string, until time.Time)
+	hindered func(namespace string, now time.Time, lasts time.Duration)
 	// asked and garbled are called for each question about a Job, and for each answer
 	// to one that breaks the contract.
 	asked   func(by string, job types.UID, at time.Time)
@@ -65,7 +66,7 @@ type list struct {
 func newNetwork(p *plan, begun time.Time, note func(who, text string)) *network {
 	return &network{
 		seed: p.seed, plan: p, begun: begun, note: note, sending: func(*request) {}, readLease: func(string) {}, telling: func() bool { return false },
-		refused: func(_, _, _, _ string) {}, disturbed: func(time.Time) {}, hindered: func(string, time.Time) {},
+		refused: func(_, _, _, _ string) {}, disturbed: func(time.Time) {}, hindered: func(string, time.Time, time.Duration) {}, untold: func(string, time.Time) {},
 		sent: map[uint64]uint64{}, lists: map[string]*list{}, happened: map[faultKind]int{}, reached: map[string]bool{},
 	}
 }
@@ -109,7 +110,10 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 		}
 		n.happened[f.kind]++
 		n.disturbed(time.Now())
-		n.hindered(f.namespace, time.Now().Add(recovers))
+		n.hindered(f.namespace, time.Now(), recovers)
+		if r.resource == "events" {
+			n.untold(r.by, time.Now())
+		}
 		return f
 	}
 	return nil

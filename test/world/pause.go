@@ -109,7 +109,7 @@ func (w *world) pause(s *step, p *process) {
 		return
 	}
 	w.note(p.name, "stands still for "+s.d.String())
-	w.judge.hindered("", time.Now().Add(s.d+recovers))
+	w.judge.hindered("", time.Now(), s.d+recovers)
 	w.after(min(s.d, time.Until(w.begun.Add(w.plan.calm))), func() {
 		w.note(p.name, "goes on")
 		w.judge.disturbed(time.Now())
@@ -119,6 +119,6 @@ func (w *world) pause(s *step, p *process) {
 
 // deleteLease is a user who wants another leader.
 func (w *world) deleteLease(*step) error {
-	w.judge.hindered("", time.Now().Add(recovers))
+	w.judge.hindered("", time.Now(), recovers)
 	return w.actor("user").CoordinationV1().Leases(leaseNamespace).Delete(background, leaseName, metav1.DeleteOptions{})
 }

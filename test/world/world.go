@@ -87,12 +87,12 @@ func newWorld(p *plan, tells bool) *world {
 	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}, due: map[*step]bool{}}
 	w.journal.begun = w.begun
 	w.judge = newJudge(judgeOptions{
-		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, noticing: p.executor.noticing, managed: w.managed, elected: p.executor.elected(), rivals: p.executor.together, lag: p.lag(), calmLag: p.calmLag(), busy: p.executor.maxWrites > 0,
+		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, noticing: p.executor.noticing, managed: w.managed, zone: p.executor.zone, elected: p.executor.elected(), rivals: p.executor.together, lag: p.lag(), calmLag: p.calmLag(), busy: p.executor.maxWrites > 0,
 		limited: p.executor.maxUncounted > 0 || p.executor.maxRows > 0 || p.executor.leastRows > 0,
 	})
 	w.network = newNetwork(p, w.begun, w.note)
 	w.network.telling, w.network.refused, w.network.disturbed = w.telling, w.judge.refused, w.judge.disturbed
-	w.network.hindered = w.judge.hindered
+	w.network.hindered, w.network.untold = w.judge.hindered, w.judge.untold
 	w.network.asked, w.network.garbled = w.judge.asked, w.judge.garbled
 	w.network.readLease = w.judge.readLease
 	w.network.sending = func(r *request) {

@@ -1,0 +1,137 @@
+package world
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// on sets a CronJob's schedule, in a zone.
+func on(schedule, zone string) func(*batchv1.CronJob) {
+	return func(cron *batchv1.CronJob) { cron.Spec.Schedule, cron.Spec.TimeZone = schedule, &zone }
+}
+
+// from begins a tape at a time.
+func (tp *tape) from(at string) { tp.now = instant(at) }
+
+func instant(at string) time.Time {
+	t, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// waitsUntil lets time pass, and runs start at their times.
+func (tp *tape) waitsUntil(end string, runs ...string) {
+	for _, at := range runs {
+		tp.now = instant(at)
+		tp.finishes(tp.run(at, tp.now))
+	}
+	tp.now = instant(end)
+	tp.judge.look(tp.now)
+}
+
+// Runs start at the times of the schedule in its zone, and at no others, also when clocks change.
+func TestRunsOfTheSchedule(t *testing.T) {
+	half := on("30 2 * * *", "Europe/Berlin")
+	runStreams(t, map[string]streamCase{
+		"clocks are set forward, and the hour is skipped": {play: func(tp *tape) {
+			tp.from("2026-03-27T12:00:00Z")
+			tp.cron(half)
+			tp.waitsUntil("2026-03-30T12:00:00Z", "2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z")
+		}},
+		"the skipped hour runs": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-03-27T12:00:00Z")
+			tp.cron(half)
+			tp.waitsUntil("2026-03-30T12:00:00Z", "2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z")
+		}},
+		"clocks are set back, and the hour runs twice": {play: func(tp *tape) {
+			tp.from("2026-10-24T12:00:00Z")
+			tp.cron(half)
+			tp.waitsUntil("2026-10-25T12:00:00Z", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z")
+		}},
+		"the hour runs once": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-10-24T12:00:00Z")
+			tp.cron(half)
+			tp.waitsUntil("2026-10-25T12:00:00Z", "2026-10-25T00:30:00Z")
+		}},
+		"a day is left out": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(half)
+			tp.waitsUntil("2026-06-04T12:00:00Z", "2026-06-02T00:30:00Z", "2026-06-04T00:30:00Z")
+		}},
+		"another zone": {want: []string{"cron", "cron"}, play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(half)
+			tp.waitsUntil("2026-06-02T12:00:00Z", "2026-06-02T02:30:00Z")
+		}},
+		"every 36 hours": {play: func(tp *tape) {
+			tp.from("2026-06-01T00:00:00Z")
+			tp.cron(on("@every 36h", "Etc/UTC"), createdNow(tp))
+			tp.waitsUntil("2026-06-04T12:00:00Z", "2026-06-02T12:00:00Z", "2026-06-04T00:00:00Z")
+		}},
+		"every 36 hours, too early": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-06-01T00:00:00Z")
+			tp.cron(on("@every 36h", "Etc/UTC"), createdNow(tp))
+			tp.waitsUntil("2026-06-02T12:00:00Z", "2026-06-02T11:00:00Z")
+		}},
+	})
+}
+
+func createdNow(tp *tape) func(*batchv1.CronJob) {
+	return func(cron *batchv1.CronJob) { cron.CreationTimestamp.Time = tp.now }
+}
+
+// A run need not start while something hinders the executors, and the latest one starts after it.
+func TestRunsThatAreMissed(t *testing.T) {
+	daily := on("0 2 * * *", "Etc/UTC")
+	away := func(tp *tape) {
+		tp.from("2026-06-01T12:00:00Z")
+		tp.cron(daily)
+		tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
+	}
+	runStreams(t, map[string]streamCase{
+		"the latest one starts": {play: func(tp *tape) {
+			away(tp)
+			tp.now = instant("2026-06-03T07:00:00Z")
+			tp.finishes(tp.run("x", instant("2026-06-03T02:00:00Z")))
+			tp.waitsUntil("2026-06-03T12:00:00Z")
+		}},
+		"none starts": {want: []string{"cron"}, play: func(tp *tape) { away(tp); tp.waitsUntil("2026-06-03T12:00:00Z") }},
+		"an older one starts": {want: []string{"cron"}, play: func(tp *tape) {
+			away(tp)
+			tp.now = instant("2026-06-03T07:00:00Z")
+			tp.finishes(tp.run("x", instant("2026-06-02T02:00:00Z")))
+			tp.waitsUntil("2026-06-03T12:00:00Z")
+		}},
+		"none may wait": {play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(daily, func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = ptr(int64(100)) })
+			tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
+			tp.waitsUntil("2026-06-03T12:00:00Z")
+		}},
+		"the CronJob is suspended meanwhile": {play: func(tp *tape) {
+			away(tp)
+			cron := tp.stored["cron"].(*batchv1.CronJob).DeepCopy()
+			cron.Spec.Suspend = ptr(true)
+			tp.commit(user, "update", "cronjobs", "", cron, cron)
+			tp.waitsUntil("2026-06-03T12:00:00Z")
+		}},
+		"a clock was wrong two days ago": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(daily)
+			tp.judge.clocksSet(tp.now, time.Hour)
+			tp.judge.clocksSet(tp.now, 0)
+			tp.waitsUntil("2026-06-04T12:00:00Z", "2026-06-02T02:00:00Z", "2026-06-03T02:00:00Z")
+		}},
+		"a clock was wrong an hour ago": {play: func(tp *tape) {
+			tp.from("2026-06-02T01:30:00Z")
+			tp.cron(daily)
+			tp.judge.clocksSet(tp.now, time.Hour)
+			tp.judge.clocksSet(tp.now, 0)
+			tp.waitsUntil("2026-06-02T02:30:00Z")
+		}},
+	})
+}

@@ -1,0 +1,92 @@
+package world
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/test/world/apiserver"
+)
+
+// died is called when an executor's process ends. What it was about to tell is lost.
+func (j *judge) died(by string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writer(by).died = true
+}
+
+// untold is called when the API server or the network lets an event of an executor fail.
+func (j *judge) untold(by string, now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writer(by).untold = append(j.writer(by).untold, now)
+}
+
+// endTold: an event tells the end of a Job once, and only after it.
+func (j *judge) endTold(w apiserver.Write, ours bool) {
+	event, ok := w.New.(*corev1.Event)
+	if !ours || !ok || event.InvolvedObject.Kind != "Job" {
+		return
+	}
+	r := j.jobs[event.InvolvedObject.UID]
+	if r == nil || event.Reason != r.endReason() {
+		return
+	}
+	if r.endTold = max(r.endTold+1, int(event.Count)); r.endTold > 1 {
+		j.breach("event", r.key, r.uid, "an event of %s tells again that the Job is %s (%s), and once is enough", w.By, finished(r.job), event.Reason)
+	}
+}
+
+// endReason is the reason of the event that tells the end of the Job; empty if it has not ended.
+func (r *jobRecord) endReason() string {
+	for _, c := range r.job.Status.Conditions {
+		switch {
+		case c.Status != corev1.ConditionTrue:
+		case c.Type == batchv1.JobComplete:
+			return "Completed"
+		case c.Type == batchv1.JobFailed:
+			return c.Reason
+		}
+	}
+	return ""
+}
+
+// judgeEndTold: an event tells the end of a Job that an executor has declared, unless the
+// executor died, or the event failed on its way.
+func (j *judge) judgeEndTold(r *jobRecord) {
+	if !j.executors(r.finishedBy) || r.endTold > 0 || !j.settled(r.finishedAt) {
+		return
+	}
+	by := j.writer(r.finishedBy)
+	if by.died {
+		return
+	}
+	for _, at := range by.untold {
+		if !at.Before(r.finishedAt) {
+			return
+		}
+	}
+	j.breach("event", r.key, r.uid, "%s wrote that the Job is %s, and no event tells it", r.finishedBy, finished(r.job))
+}
+
+// statusPeriod is how long executors wait with a first status that only says that a Job is
+// suspended.
+const statusPeriod = time.Second
+
+// judgeFirstStatus: who creates a Job suspended may update it at once. A first status that only
+// says that it is suspended waits for a second, because the update would be refused after it. An
+// engine of an earlier contract does not know this.
+func (j *judge) judgeFirstStatus(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
+	if w.Time.Sub(r.created) >= statusPeriod || !j.troubledAt.Before(r.created) || !j.always(r, suspended) || len(r.live) > 0 || len(r.departed) > 0 {
+		return
+	}
+	if len(r.job.Status.Conditions) == 0 && onlySuspended(&next.Status) {
+		j.breach("status", r.key, r.uid, "%s wrote %s after the Job was created that it is suspended, and must wait for %s", w.By, w.Time.Sub(r.created), statusPeriod)
+	}
+}
+
+// onlySuspended reports whether a status says no more than that the Job is suspended.
+func onlySuspended(s *batchv1.JobStatus) bool {
+	return s.StartTime == nil && len(s.Conditions) == 1 && s.Conditions[0].Type == batchv1.JobSuspended && s.Conditions[0].Status == corev1.ConditionTrue
+}

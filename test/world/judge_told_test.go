@@ -1,0 +1,98 @@
+package world
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// event writes an event about a Job.
+func (tp *tape) event(job types.UID, reason string, count int32) {
+	e := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "event", UID: types.UID(fmt.Sprint("event-", tp.version))}, Reason: reason, Count: count,
+		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "a", UID: job},
+	}
+	tp.commit(executorA, "create", "events", "", e, e)
+}
+
+// failed plays a Job that an executor declares failed, and then some more.
+func failed(more func(*tape)) func(*tape) {
+	return rests(func(tp *tape) {
+		one := func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(1)), ptr(int32(1)) }
+		tp.ends(tp.pod(executorA, tp.job("a", noRetries, one), "a-0", noIndex), 1)
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+			s.Active = 0
+			failedList(s, "a-0")
+			setCondition(s, batchv1.JobFailureTarget, reasonBackoffLimit, tp.now)
+		})
+		tp.release(executorA, "a-0")
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+			s.Failed, s.UncountedTerminatedPods = 1, &batchv1.UncountedTerminatedPods{}
+			setCondition(s, batchv1.JobFailed, reasonBackoffLimit, tp.now)
+		})
+		more(tp)
+	})
+}
+
+// The end of a Job is told once.
+func TestTheEndIsTold(t *testing.T) {
+	tell := func(tp *tape) { tp.event("job-a", reasonBackoffLimit, 1) }
+	runStreams(t, map[string]streamCase{
+		"once":                                   {play: failed(tell)},
+		"never":                                  {want: []string{"event"}, play: failed(func(*tape) {})},
+		"twice":                                  {want: []string{"event"}, play: failed(func(tp *tape) { tell(tp); tell(tp) })},
+		"twice in one event":                     {want: []string{"event"}, play: failed(func(tp *tape) { tp.event("job-a", reasonBackoffLimit, 2) })},
+		"by another reason":                      {want: []string{"event"}, play: failed(func(tp *tape) { tp.event("job-a", "Completed", 1) })},
+		"never, because the executor died":       {play: failed(func(tp *tape) { tp.judge.died(executorA) })},
+		"never, because another executor died":   {want: []string{"event"}, play: failed(func(tp *tape) { tp.judge.died(executorB) })},
+		"never, because the event failed":        {play: failed(func(tp *tape) { tp.judge.untold(executorA, tp.now) })},
+		"never, and another event failed before": {want: []string{"event"}, play: failed(func(tp *tape) { tp.judge.untold(executorA, tp.now.Add(-time.Second)) })},
+		"never, because somebody else declared the Job's end": {play: rests(func(tp *tape) { finishesOther(tp) })},
+	})
+}
+
+// finishesOther lets somebody else complete a Job.
+func finishesOther(tp *tape) {
+	tp.job("a", func(job *batchv1.Job) { job.Spec.ManagedBy = ptr(others) })
+	tp.status(others, "job-a", func(s *batchv1.JobStatus) { setCondition(s, batchv1.JobComplete, "", tp.now) })
+}
+
+// A first status that only says that a Job is suspended waits for a second.
+func TestTheFirstStatusOfASuspendedJob(t *testing.T) {
+	suspended := func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) }
+	says := func(tp *tape, changes ...func(*batchv1.JobStatus)) {
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+			setCondition(s, batchv1.JobSuspended, "JobSuspended", tp.now)
+			for _, change := range changes {
+				change(s)
+			}
+		})
+	}
+	runStreams(t, map[string]streamCase{
+		"at once": {want: []string{"status"}, play: func(tp *tape) { tp.job("a", suspended); says(tp) }},
+		"after a second": {play: func(tp *tape) {
+			tp.job("a", suspended)
+			tp.wait(statusPeriod)
+			says(tp)
+		}},
+		"at once, of a Job that was suspended a moment ago": {play: func(tp *tape) {
+			tp.job("a")
+			tp.spec(user, "job-a", suspended)
+			says(tp)
+		}},
+		"at once, of a Job with a pod": {play: func(tp *tape) {
+			tp.pod(user, tp.job("a", suspended), "a-0", noIndex)
+			says(tp, func(s *batchv1.JobStatus) { s.Active = 1 })
+		}},
+		"at once, by an engine of another contract": {play: func(tp *tape) {
+			tp.job("a", suspended)
+			tp.judge.disturbed(tp.now)
+			says(tp)
+		}},
+	})
+}
