@@ -48,7 +48,7 @@ func (p *plan) features() []string {
 		set["CronJob "+string(c.spec.ConcurrencyPolicy)] = true
 		set["CronJob "+c.spec.Schedule] = true
 	}
-	set["CronJobs over weeks"] = len(p.crons) > 0 && p.calm > 2*longestRhythm
+	set["CronJobs over weeks"] = p.overWeeks()
 	e := p.executor
 	set["replaces the built-in"], set["beside the built-in"] = e.replace, !e.replace
 	set["few changes a round"], set["few uncounted"], set["rate limit"] = e.maxChanges > 0, e.maxUncounted > 0, e.qps > 0
@@ -102,6 +102,7 @@ type tally struct {
 	// byOutcome counts, for each feature, step or fault, the worlds with each
 	// outcome of a Job; the empty outcome counts all.
 	byOutcome map[string]map[string]int
+	crossing  crossing
 }
 
 func newTally() *tally { return &tally{byOutcome: map[string]map[string]int{}} }
@@ -112,6 +113,7 @@ type report struct {
 	Passed   bool           `json:"passed,omitempty"` // Not played: the plan lacks the required feature.
 	Features []string       `json:"features,omitempty"`
 	Outcomes map[string]int `json:"outcomes,omitempty"`
+	Jobs     []crossedJob   `json:"jobs,omitempty"`
 	Writes   int            `json:"writes"`
 	Micros   int64          `json:"micros"`
 	Digest   string         `json:"digest,omitempty"`
@@ -122,7 +124,7 @@ type report struct {
 }
 
 func (e *aftermath) report() report {
-	r := report{Seed: e.plan.seed, Outcomes: e.outcomes, Writes: e.writes, Micros: e.took.Microseconds()}
+	r := report{Seed: e.plan.seed, Outcomes: e.outcomes, Jobs: e.jobs, Writes: e.writes, Micros: e.took.Microseconds()}
 	for _, f := range e.plan.features() {
 		r.Features = append(r.Features, "feature: "+f)
 	}
@@ -152,7 +154,11 @@ func (t *tally) add(r report) {
 	if len(r.Breaches) > 0 {
 		t.broken++
 	}
+	happened := map[string]bool{}
 	for _, f := range r.Features {
+		if kind, what, _ := strings.Cut(f, ": "); kind == "fault" || kind == "step" {
+			happened[what] = true
+		}
 		if t.byOutcome[f] == nil {
 			t.byOutcome[f] = map[string]int{}
 		}
@@ -161,6 +167,7 @@ func (t *tally) add(r report) {
 			t.byOutcome[f][o]++
 		}
 	}
+	t.crossing.add(r.Jobs, happened)
 }
 
 // String is the table of what was covered.

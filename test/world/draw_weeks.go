@@ -60,6 +60,9 @@ func (d *drawer) weeks() {
 	}
 }
 
+// overWeeks reports whether it is a plan of CronJobs over weeks.
+func (p *plan) overWeeks() bool { return len(p.crons) > 0 && p.calm > 2*longestRhythm }
+
 // ofWeeks draws a CronJob and what users do to it, and returns its schedule.
 func (d *drawer) ofWeeks(name, zone string) string {
 	p := d.p

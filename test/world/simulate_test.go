@@ -21,6 +21,7 @@ var (
 	twiceFlag   = flag.Bool("world.twice", false, "play each world twice, and count how often both logs of writes are the same; with one seed: print where two histories part")
 	spareFlag   = flag.Bool("world.faultless", false, "nothing fails, and nobody is killed")
 	untilFlag   = flag.Bool("world.until-broken", false, "stop after the first world that breaks a rule, and do not shrink it")
+	eachFlag    = flag.Bool("world.each-fault", false, "cross the features of Jobs with each kind of fault, not with classes of them")
 	workerFlag  = flag.Bool("world.worker", false, "work for another process: read seeds, write reports as JSON")
 )
 
@@ -150,7 +151,7 @@ func simulate(t *testing.T) {
 		t.Error(err)
 	}
 	fmt.Fprintln(os.Stderr, progress(total, time.Since(began)))
-	t.Logf("%s\n%s\n%s\nslowest: world %d, %s", progress(total, time.Since(began)), total, twice, slowest.seed, slowest.took)
+	t.Logf("%s\n%s\n%s\n%s\nslowest: world %d, %s", progress(total, time.Since(began)), total, total.crossing.table(*eachFlag), twice, slowest.seed, slowest.took)
 }
 
 func progress(t *tally, took time.Duration) string {

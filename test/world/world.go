@@ -63,6 +63,7 @@ type aftermath struct {
 	reached  map[string]bool
 	steps    map[string]int
 	outcomes map[string]int
+	jobs     []crossedJob
 	writes   int
 	took     time.Duration // Real time.
 }
@@ -282,7 +283,11 @@ func (w *world) aftermath() *aftermath {
 		e.breaches = append(e.breaches, w.judge.breaches()...)
 	}
 	for _, job := range w.outcomes {
-		e.outcomes[w.outcome(job)]++
+		outcome := w.outcome(job)
+		e.outcomes[outcome]++
+		if features := w.plan.crossed(job); len(features) > 0 && w.managed(job) {
+			e.jobs = append(e.jobs, crossedJob{features, outcome})
+		}
 	}
 	return e
 }
