@@ -106,9 +106,10 @@ type cronWork struct {
 	CronReport
 	owned []*batchv1.Job
 	resp  *jobpolicyv1.DecideCronJobResponse
-	// schedule is nil if it cannot be read.
-	schedule *cronruns.Reader
-	plan     cronruns.Plan
+	// schedule is nil if it cannot be read; unreadable says why.
+	schedule   *cronruns.Reader
+	unreadable error
+	plan       cronruns.Plan
 }
 
 // ExplainCronJob explains. The error is the engine's: it does not take the CronJob.
@@ -119,7 +120,7 @@ func ExplainCronJob(f CronFacts, decide DecideCronJob) (*CronReport, error) {
 	if w.resp, err = w.ask(decide); err != nil {
 		return nil, err
 	}
-	if w.schedule, err = cronruns.Read(w.plan); err == nil && f.CronJob.DeletionTimestamp == nil {
+	if w.schedule, w.unreadable = cronruns.Read(w.plan); w.unreadable == nil && f.CronJob.DeletionTimestamp == nil {
 		w.Next = w.coming()
 	}
 	w.runs()

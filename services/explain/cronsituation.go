@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -27,7 +28,10 @@ func (w *cronWork) situation() {
 		w.advise("Set spec.timeZone to an IANA name such as Europe/Berlin.")
 		w.say(Invalid, "No run starts: %s.", decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_UNPARSABLE_SCHEDULE:
-		w.advise(`Set spec.schedule to five fields such as "30 2 * * 1-5", a macro such as @daily, or @every 6h.`)
+		if w.unreadable == nil { // another engine may read less
+			w.unreadable = errors.New(`schedule: expected five fields such as "30 2 * * 1-5"`)
+		}
+		w.advise("Mend the %v.", w.unreadable)
 		w.say(Invalid, "No run starts: %s.", decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_NEVER_DUE:
 		w.advise("Set spec.schedule to a day that comes: \"0 0 30 2 *\", for example, never does.")

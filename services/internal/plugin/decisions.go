@@ -122,6 +122,7 @@ func (c *decisionsCommand) follow(ctx context.Context, base string) error {
 			return err
 		}
 		if !c.watch {
+			c.none()
 			return nil
 		}
 		select {
@@ -129,6 +130,17 @@ func (c *decisionsCommand) follow(ctx context.Context, base string) error {
 			return nil
 		case <-tick.C:
 		}
+	}
+}
+
+// none says on the second output that nothing was listed, as kubectl does.
+func (c *decisionsCommand) none() {
+	switch {
+	case len(c.told) > 0:
+	case c.only() != "":
+		fmt.Fprintf(c.Err, "No decisions found in namespace %s: the executor manages no Job there.\n", c.only())
+	default:
+		fmt.Fprintln(c.Err, "No decisions found: the executor manages no Job.")
 	}
 }
 

@@ -55,7 +55,7 @@ func readCronFacts(ctx context.Context, reader *cluster.Reader, name string) (ex
 	if f.Events, err = reader.EventsOf(ctx, f.CronJob.UID); err != nil {
 		f.Unread = append(f.Unread, err.Error())
 	}
-	f.Now = time.Now()
+	f.Now = now()
 	return f, nil
 }
 
@@ -102,7 +102,7 @@ func printTimes(w io.Writer, times []cronruns.Time, now time.Time) {
 			fmt.Fprintln(w, cli.Paint(w, cli.Notice, "    -- "+t.Change))
 			continue
 		}
-		line := t.At.Format("Mon 2006-01-02 15:04:05 MST") + "  in " + simulate.Clock(t.At.Sub(now).Truncate(time.Second))
+		line := t.At.Format("Mon 2006-01-02 15:04:05 MST") + "  in " + simulate.Clock(t.At.Sub(now).Round(time.Second))
 		if t.Note != "" {
 			line += "  " + cli.Paint(w, cli.Notice, t.Note)
 		}

@@ -43,11 +43,10 @@ type nextCommand struct {
 	zone     string
 	from     time.Time
 	calendar bool
-	now      func() time.Time
 }
 
 func newNext(streams cli.IO) *cobra.Command {
-	c := &nextCommand{IO: streams, n: 10, now: time.Now}
+	c := &nextCommand{IO: streams, n: 10}
 	cmd := &cobra.Command{
 		Use: `next cronjob/NAME | -f FILE | "SCHEDULE"`, Short: "When the next runs of a CronJob come", Long: nextLong, Example: nextExample,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
@@ -167,7 +166,7 @@ func (c *nextCommand) show(cron *batchv1.CronJob) error {
 	}
 	from := c.from
 	if from.IsZero() {
-		from = c.now()
+		from = now()
 	}
 	report := nextReport{
 		CronJob: cron.Name, Schedule: plan.Schedule, Zone: cmp.Or(plan.Zone, "UTC"), From: from.UTC().Truncate(time.Second),

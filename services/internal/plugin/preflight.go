@@ -74,7 +74,7 @@ func (c *preflightCommand) run(ctx context.Context, oneNamespace bool) error {
 	if oneNamespace {
 		namespace = reader.Namespace
 	}
-	all := preflight.Cluster{Now: time.Now()}
+	all := preflight.Cluster{Now: now()}
 	if all.Jobs, err = reader.Jobs(ctx, namespace); err != nil {
 		return err
 	}

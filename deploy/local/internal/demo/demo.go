@@ -120,7 +120,7 @@ func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubern
 	if opts.Node == cluster.Containers {
 		scripts.atOnce = atOnceInContainers
 	}
-	records := newRecorder(client, opts.RecordDir)
+	records := newRecorder(c, client, opts)
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
 	for {
