@@ -18,6 +18,7 @@ import (
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/ttl"
+	"jobpolicy.dev/services/internal/debugpages"
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
@@ -109,10 +110,13 @@ type controllers struct {
 func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, shared controller.Config, report *shadow.Report) (*controllers, error) {
 	c := &controllers{
 		run: []func(context.Context) error{jobs.Run}, ready: []func() error{jobs.Ready},
-		pages: map[string]http.Handler{"GET /debug/decisions": jobs.DecisionsHandler()},
+		pages: map[string]http.Handler{"GET /debug/decisions": debugpages.Decisions(jobs)},
 		second: probes.Check{
 			Name: "second-controller", Note: jobs.SecondController, Run: func(context.Context) error { return nil },
 		},
+	}
+	if o.election.warm {
+		c.standBy = jobs.StandBy
 	}
 	if report != nil {
 		c.pages["GET /debug/differences"] = report.Handler()
@@ -131,7 +135,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 			return nil, err
 		}
 		c.run, c.ready = append(c.run, crons.Run), append(c.ready, crons.Ready)
-		c.pages["GET /debug/cronjobs"] = crons.TableHandler()
+		c.pages["GET /debug/cronjobs"] = debugpages.CronJobTable(crons)
 		c.crons = crons
 	}
 	if o.controllers.enabled(ttlController) {

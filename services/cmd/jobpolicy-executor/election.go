@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -87,4 +88,26 @@ func (o *electionOptions) newElection(api *rest.Config, r prometheus.Registerer,
 	}
 	api.Wrap(election.Fence())
 	return election, r.Register(election.Metric())
+}
+
+// holds returns what tells whether this replica is certain to lead; nil without an election.
+func holds(election *leaderelection.Election) func() error {
+	if election == nil {
+		return nil
+	}
+	fenced := election.Fence()(nowhere{})
+	return func() error {
+		resp, err := fenced.RoundTrip(&http.Request{Method: http.MethodPost})
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	}
+}
+
+// nowhere answers what passes the fence, and sends nothing.
+type nowhere struct{}
+
+func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }

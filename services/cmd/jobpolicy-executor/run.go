@@ -22,7 +22,9 @@ import (
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/jobmetrics"
 	"jobpolicy.dev/services/internal/kubeclient"
+	"jobpolicy.dev/services/internal/liveness"
 	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
@@ -53,7 +55,10 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	}()
 	tracing.SetGlobal()
 
-	registry := telemetry.NewRegistry(service())
+	registry, err := newRegistry()
+	if err != nil {
+		return err
+	}
 	api, err := o.kube.Config(name + "/" + buildinfo.Version())
 	if err != nil {
 		return err
@@ -67,7 +72,9 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	client, err := newClients(api)
+	var all *controllers
+	alive := liveness.New(liveness.Config{Gatherer: registry, Ready: func() error { return all.Ready() }, Holds: holds(election), Logger: log})
+	client, err := newClients(api, alive)
 	if err != nil {
 		return err
 	}
@@ -90,24 +97,22 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	all, err := o.newControllers(client, jobs, engine.decider, shared, report)
-	if err != nil {
+	if all, err = o.newControllers(client, jobs, engine.decider, shared, report); err != nil {
 		return err
 	}
-	if o.election.warm {
-		all.standBy = jobs.StandBy
-	}
-	work, ready := lead(election, all)
+	work, ready := lead(election, all, alive)
+	go alive.Run(following)
 	checks := []probes.Check{ready, engine.check, engine.certificate, all.second}
 	all.pages["GET "+page.Path] = page.New(page.Config{Jobs: jobs, CronJobs: all.crons, Gatherer: registry, Checks: checks})
 	web := probes.New(probes.Config{
-		Gatherer:  registry,
-		Logger:    log,
-		Profiling: o.profiling,
-		Ready:     checks,
-		Debug:     all.pages,
+		Gatherer: registry, Logger: log, Profiling: o.profiling, Ready: checks, Alive: []probes.Check{alive.Check()}, Debug: all.pages,
 	})
 	return serve(ctx, o, work, web, log)
+}
+
+func newRegistry() (*prometheus.Registry, error) {
+	r := telemetry.NewRegistry(service())
+	return r, kubeclient.RegisterMetrics(r)
 }
 
 // newElection returns nil if there is none. A shadow does not act, so it needs no lease.
@@ -137,8 +142,10 @@ type clients struct {
 	secrets kubernetes.Interface
 }
 
-func newClients(api *rest.Config) (*clients, error) {
-	client, err := kubeclient.New(api)
+func newClients(api *rest.Config, alive *liveness.Watch) (*clients, error) {
+	counted := rest.CopyConfig(api)
+	counted.Wrap(alive.CountWrites)
+	client, err := kubeclient.New(counted)
 	if err != nil {
 		return nil, err
 	}
@@ -164,9 +171,10 @@ func (o *options) shared(client *clients, t controller.Telemetry) controller.Con
 
 func (o *options) newExecutor(shared controller.Config, d executor.Decider, report *shadow.Report) (*executor.Executor, error) {
 	shared.Workers = o.jobs.concurrentSyncs
-	return executor.New(executor.Config{
+	asked := jobmetrics.NewRejections(d)
+	jobs, err := executor.New(executor.Config{
 		Config:  shared,
-		Decider: d,
+		Decider: asked,
 		Shadow:  report,
 		Writes:  limit.Config{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
 		Settings: &jobpolicyv1.Settings{
@@ -181,6 +189,10 @@ func (o *options) newExecutor(shared controller.Config, d executor.Decider, repo
 		FieldManager:    name, // The user agent begins with it.
 		StandDown:       o.jobs.onSecondController == secondStandDown,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return jobs, jobmetrics.Register(shared.Registerer, jobs, asked)
 }
 
 // jobWrites is how many writes one Job may have in flight. Those that wait for the
@@ -203,10 +215,10 @@ func loneJobWrites(qps float32) int {
 
 // lead returns what to run, under leader election if there is one, and the check
 // that it is running.
-func lead(election *leaderelection.Election, all *controllers) (func(context.Context) error, probes.Check) {
-	caches := all.caches()
+func lead(election *leaderelection.Election, all *controllers, alive *liveness.Watch) (func(context.Context) error, probes.Check) {
+	caches, run := all.caches(), alive.Lead(all.Run)
 	if election == nil {
-		return all.Run, caches
+		return run, caches
 	}
 	// A replica that could lead is ready: it has nothing to fill before it does.
 	caches.Idle = func() (string, bool) {
@@ -220,7 +232,7 @@ func lead(election *leaderelection.Election, all *controllers) (func(context.Con
 			defer stop()
 			all.standBy(standing, func(f func()) { go f() })
 		}
-		return election.Run(ctx, all.Run)
+		return election.Run(ctx, run)
 	}, caches
 }
 

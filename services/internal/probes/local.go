@@ -22,6 +22,7 @@ var (
 // what is served here, neither by their own name made to point here (DNS rebinding), nor
 // by a request across sites.
 func local(h http.Handler) http.Handler {
+	h = readAtLeisure(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := refusal(r); err != nil {
 			http.Error(w, err.Error(), http.StatusForbidden)

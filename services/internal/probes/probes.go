@@ -21,8 +21,7 @@ import (
 
 const (
 	readHeaderTimeout = 5 * time.Second
-	// Requests have no body to speak of. Answers have no deadline: a CPU profile
-	// takes as long as its client asks for.
+	// Requests have no body to speak of.
 	readTimeout  = 10 * time.Second
 	idleTimeout  = time.Minute
 	closeTimeout = time.Second
@@ -47,6 +46,9 @@ type Config struct {
 	Logger   *slog.Logger
 	// Ready lists the conditions.
 	Ready []Check
+	// Alive lists what must hold, or the process should be restarted. Idle and Note do not
+	// count.
+	Alive []Check
 	// Profiling also serves /debug/pprof/.
 	Profiling bool
 	// Debug has more handlers, by pattern of http.ServeMux. They answer only clients on
@@ -58,19 +60,20 @@ type Config struct {
 type Server struct {
 	http     *http.Server
 	checks   []Check
+	alive    []Check
 	draining atomic.Bool
 }
 
 // New returns a Server that does not listen yet.
 func New(cfg Config) *Server {
-	s := &Server{checks: cfg.Ready}
+	s := &Server{checks: cfg.Ready, alive: cfg.Alive}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
+	mux.Handle("GET /healthz", readInTime(http.HandlerFunc(s.healthz)))
+	mux.Handle("GET /readyz", readInTime(http.HandlerFunc(s.readyz)))
+	mux.Handle("GET /metrics", readInTime(promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 		EnableOpenMetrics: true, // has the exemplars
-	}))
+	})))
 	if cfg.Profiling {
 		mux.Handle("GET /debug/pprof/", local(http.HandlerFunc(pprof.Index)))
 		mux.Handle("GET /debug/pprof/profile", local(http.HandlerFunc(pprof.Profile)))
@@ -85,6 +88,7 @@ func New(cfg Config) *Server {
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,
+		ConnState:         newConnections().changed,
 		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 	}
 	return s
@@ -111,6 +115,17 @@ func (s *Server) Close() {
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close() // Nobody is left to return the error to.
 	}
+}
+
+// healthz fails when the process should be restarted, and then says why.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+	for _, c := range s.alive {
+		if err := c.Run(r.Context()); err != nil {
+			http.Error(w, fmt.Sprintf("[-] %s: %v", c.Name, err), http.StatusInternalServerError)
+			return
+		}
+	}
+	fmt.Fprintln(w, "ok")
 }
 
 var errDraining = errors.New("draining")

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -203,5 +205,47 @@ func TestCachedCheckIsBounded(t *testing.T) {
 	// Not the prober's context: its answer is kept for others.
 	if err := check.Run(gone); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Run() = %v, want the check's own deadline", err)
+	}
+}
+
+// /healthz fails for a defect of the process, and for nothing that is only missing.
+func TestHealthzSaysWhyTheProcessShouldBeRestarted(t *testing.T) {
+	var problem error
+	_, base := serve(t, probes.Config{
+		Ready: []probes.Check{{Name: "engine", Run: func(context.Context) error { return errors.New("away") }}},
+		Alive: []probes.Check{{Name: "progress", Run: func(context.Context) error { return problem }}},
+	})
+	if code, body := get(t, base+"/healthz"); code != http.StatusOK || body != "ok\n" {
+		t.Errorf("/healthz = %d %q, want 200", code, body)
+	}
+	problem = errors.New("stands still")
+	if code, body := get(t, base+"/healthz"); code != http.StatusInternalServerError || body != "[-] progress: stands still\n" {
+		t.Errorf("/healthz = %d %q, want 500 and why", code, body)
+	}
+}
+
+// Whoever keeps many connections open keeps nobody else out, and has only so many.
+func TestConnectionsAreBounded(t *testing.T) {
+	_, base := serve(t, probes.Config{})
+	address := strings.TrimPrefix(base, "http://")
+	var open []net.Conn
+	for range 500 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		open = append(open, conn)
+	}
+	if code, _ := get(t, base+"/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz = %d, want 200", code)
+	}
+	for _, conn := range open[:500-128] {
+		if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("one of the first connections is open: %v", err)
+		}
 	}
 }

@@ -1,0 +1,110 @@
+package debugpages
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// maxListed bounds the list of decisions.
+const maxListed = 5000
+
+// Jobs is the controller of Jobs, package executor.
+type Jobs interface {
+	EachJob(f func(executor.Observation))
+}
+
+type decisionJSON struct {
+	Namespace   string          `json:"namespace"`
+	Name        string          `json:"name"`
+	UID         string          `json:"uid"`
+	Time        time.Time       `json:"time"`
+	Rule        string          `json:"rule"`
+	Reason      string          `json:"reason"`
+	Waiting     bool            `json:"waiting"`
+	Explanation json.RawMessage `json:"explanation"`
+	Verdict     json.RawMessage `json:"verdict"`
+	// NotCreated is why the API server refuses pods, and Hindered the pods that cannot start.
+	NotCreated string           `json:"notCreated,omitempty"`
+	Hindered   tracker.Hindered `json:"hindered,omitzero"`
+}
+
+// Decisions answers GET with a JSON list: the last decision on each Job that exists, by
+// namespace and name. The query narrows it by namespace, by name, and by a condition that
+// the Job's status has with the value True. Of what is left, the newest 5000 are listed.
+func Decisions(jobs Jobs) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		if err := refused(query, byNamespace, byName, byCondition); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		writeJSON(w, decisions(jobs, query))
+	})
+}
+
+func decisions(jobs Jobs, query url.Values) []decisionJSON {
+	var found []executor.Observation
+	jobs.EachJob(func(o executor.Observation) {
+		if o.Decision != nil && matches(query, o.Job.Namespace, o.Job.Name) && (!query.Has(byCondition) || has(o.Job, query.Get(byCondition))) {
+			found = append(found, o)
+		}
+	})
+	slices.SortFunc(found, func(a, b executor.Observation) int { return b.Decision.Time.Compare(a.Decision.Time) })
+	found = found[:min(len(found), maxListed)]
+	slices.SortFunc(found, func(a, b executor.Observation) int {
+		return cmp.Or(cmp.Compare(a.Job.Namespace, b.Job.Namespace), cmp.Compare(a.Job.Name, b.Job.Name), cmp.Compare(a.Job.UID, b.Job.UID))
+	})
+	list := make([]decisionJSON, 0, len(found))
+	for _, o := range found {
+		list = append(list, decisionOf(o))
+	}
+	return list
+}
+
+func has(job *batchv1.Job, condition string) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return string(c.Type) == condition && c.Status == corev1.ConditionTrue
+	})
+}
+
+func decisionOf(o executor.Observation) decisionJSON {
+	e := decoded(o.Decision.Explanation)
+	return decisionJSON{
+		Namespace: o.Job.Namespace, Name: o.Job.Name, UID: string(o.Job.UID), Time: o.Decision.Time,
+		Rule: e.GetDecidingRule().Name(), Reason: e.GetSummary(), Waiting: len(e.GetWaits()) > 0,
+		Explanation: encoded(e), Verdict: encoded(decoded(o.Decision.Verdict)), NotCreated: o.Refusal.Why, Hindered: o.Hindered,
+	}
+}
+
+// decoded is the explanation that was encoded; nil if there is none.
+func decoded(explanation []byte) *jobpolicyv1.Explanation {
+	e := &jobpolicyv1.Explanation{}
+	if explanation == nil || proto.Unmarshal(explanation, e) != nil {
+		return nil
+	}
+	return e
+}
+
+func encoded(e *jobpolicyv1.Explanation) json.RawMessage {
+	if e == nil {
+		return json.RawMessage("null")
+	}
+	out, err := protojson.Marshal(e)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return out
+}

@@ -1,0 +1,177 @@
+// Package jobmetrics says in metrics how many Jobs the executor manages, how many of them
+// wait for something, and how many the engine rejects.
+package jobmetrics
+
+import (
+	"context"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/telemetry"
+)
+
+// Reasons to wait that the engine does not know.
+const (
+	// podsRefused: the API server refuses to create pods.
+	podsRefused = "pods_refused"
+	// podsHindered: pods are there that cannot start.
+	podsHindered = "pods_hindered"
+)
+
+// rejections are the reasons for which the engine makes no decision about a Job.
+var rejections = []jobpolicyv1.ErrorReason{
+	jobpolicyv1.ErrorReason_ERROR_REASON_INVALID_REQUEST,
+	jobpolicyv1.ErrorReason_ERROR_REASON_UNSUPPORTED_FIELD,
+	jobpolicyv1.ErrorReason_ERROR_REASON_UNKNOWN_METHOD,
+	jobpolicyv1.ErrorReason_ERROR_REASON_UNKNOWN_VERSION,
+}
+
+// A Rejections is a Decider that remembers which Jobs the engine rejects.
+type Rejections struct {
+	executor.Decider
+
+	mu  sync.Mutex
+	why map[string]string // the reason by the Job's UID
+}
+
+// NewRejections returns one that asks d.
+func NewRejections(d executor.Decider) *Rejections {
+	return &Rejections{Decider: d, why: map[string]string{}}
+}
+
+// DecideJob implements executor.Decider.
+func (r *Rejections) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	resp, err := r.Decider.DecideJob(ctx, req)
+	switch status.Code(err) {
+	case codes.OK:
+		r.note(req, "")
+	case codes.InvalidArgument, codes.Unimplemented:
+		r.note(req, jobpolicyv1grpc.ReasonName(jobpolicyv1grpc.ReasonOf(err)))
+	}
+	return resp, err
+}
+
+func (r *Rejections) note(req *jobpolicyv1.DecideJobRequest, why string) {
+	uid := string(req.GetJob().GetUid())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if why == "" {
+		delete(r.why, uid)
+		return
+	}
+	r.why[uid] = why
+}
+
+// of counts the Jobs that are rejected, by reason, and forgets those that are gone.
+func (r *Rejections) of(jobs map[string]bool) map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := map[string]int{}
+	for uid, why := range r.why {
+		if !jobs[uid] {
+			delete(r.why, uid)
+			continue
+		}
+		counts[why]++
+	}
+	return counts
+}
+
+// Jobs is the controller of Jobs, package executor.
+type Jobs interface {
+	EachJob(f func(executor.Observation))
+}
+
+// A collector counts when somebody reads the metrics. Replicas that do not lead know no
+// Jobs: they tell 0.
+type collector struct {
+	jobs                    Jobs
+	rejections              *Rejections
+	managed, held, rejected *prometheus.Desc
+}
+
+// Register exports the metrics.
+func Register(r prometheus.Registerer, jobs Jobs, rejections *Rejections) error {
+	return r.Register(&collector{
+		jobs: jobs, rejections: rejections,
+		managed:  prometheus.NewDesc("jobpolicy_managed_jobs", "Jobs that this executor manages and that have not finished.", nil, nil),
+		held:     prometheus.NewDesc("jobpolicy_held_jobs", "Managed Jobs that wait for something, by reason: one of WaitReason of the contract, pods_refused (the API server refuses to create pods) or pods_hindered (pods cannot start). A Job counts once for each of its reasons.", []string{"reason"}, nil),
+		rejected: prometheus.NewDesc("jobpolicy_rejected_jobs", "Managed Jobs about which the engine makes no decision, by reason (ErrorReason of the contract).", []string{"reason"}, nil),
+	})
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	out <- c.managed
+	out <- c.held
+	out <- c.rejected
+}
+
+// Collect implements prometheus.Collector. Reasons that no Job has are told as 0.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	held, rejected := map[string]int{podsRefused: 0, podsHindered: 0}, map[string]int{}
+	for reason := range jobpolicyv1.WaitReason_name {
+		if reason := jobpolicyv1.WaitReason(reason); reason != jobpolicyv1.WaitReason_WAIT_REASON_UNSPECIFIED {
+			held[telemetry.WaitReason(reason)] = 0
+		}
+	}
+	for _, reason := range rejections {
+		rejected[jobpolicyv1grpc.ReasonName(reason)] = 0
+	}
+	managed, known := 0, map[string]bool{}
+	c.jobs.EachJob(func(o executor.Observation) {
+		if uid, err := wire.UIDBytes(o.Job.UID); err == nil {
+			known[string(uid)] = true
+		}
+		if finished(o.Job) {
+			return
+		}
+		managed++
+		for reason := range reasons(o) {
+			held[reason]++
+		}
+	})
+	for reason, n := range c.rejections.of(known) {
+		rejected[reason] += n
+	}
+	out <- prometheus.MustNewConstMetric(c.managed, prometheus.GaugeValue, float64(managed))
+	for reason, n := range held {
+		out <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, float64(n), reason)
+	}
+	for reason, n := range rejected {
+		out <- prometheus.MustNewConstMetric(c.rejected, prometheus.GaugeValue, float64(n), reason)
+	}
+}
+
+func finished(job *batchv1.Job) bool { return wire.FinishedCondition(job) != nil }
+
+// reasons are what a Job waits for, each once.
+func reasons(o executor.Observation) map[string]bool {
+	found := map[string]bool{}
+	if o.Refusal.Why != "" {
+		found[podsRefused] = true
+	}
+	if o.Hindered.Pods > 0 {
+		found[podsHindered] = true
+	}
+	if o.Decision == nil {
+		return found
+	}
+	e := &jobpolicyv1.Explanation{}
+	if proto.Unmarshal(o.Decision.Explanation, e) != nil {
+		return found
+	}
+	for _, wait := range e.GetWaits() {
+		found[telemetry.WaitReason(wait.GetReason())] = true
+	}
+	return found
+}

@@ -1,0 +1,131 @@
+package jobmetrics
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/refusal"
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+type jobs []executor.Observation
+
+func (j *jobs) EachJob(f func(executor.Observation)) {
+	for _, o := range *j {
+		f(o)
+	}
+}
+
+// scripted answers as its error says.
+type scripted struct{ err error }
+
+func (s *scripted) DecideJob(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	return &jobpolicyv1.DecideJobResponse{}, s.err
+}
+
+func job(t *testing.T, uid byte, waits ...jobpolicyv1.WaitReason) executor.Observation {
+	t.Helper()
+	id, err := wire.UIDString(testenv.UID(uid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &jobpolicyv1.Explanation{}
+	for _, reason := range waits {
+		e.Waits = append(e.Waits, &jobpolicyv1.Wait{Reason: reason})
+	}
+	text, err := proto.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return executor.Observation{
+		Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: id, Name: string(id)}}, Decision: &state.Decision{Explanation: text},
+	}
+}
+
+// expect compares gauges, by name and reason.
+func expect(t *testing.T, r prometheus.Gatherer, want map[string]float64) {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := strings.TrimPrefix(f.GetName(), "jobpolicy_")
+			for _, label := range m.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			got[name] = m.GetGauge().GetValue()
+		}
+	}
+	for name, value := range want {
+		if n, ok := got[name]; !ok || n != value {
+			t.Errorf("%s = %v, want %v; there are %v", name, n, value, got)
+		}
+	}
+}
+
+func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
+	done := job(t, 1, jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS)
+	done.Job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	backoff, remaining := jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING
+	refused, hindered := job(t, 4), job(t, 5)
+	refused.Refusal = state.Refusal{Why: "exceeded quota"}
+	hindered.Hindered = tracker.Hindered{Pods: 2, Reason: "Unschedulable"}
+	undecided := job(t, 6)
+	undecided.Decision = nil
+	all := &jobs{done, job(t, 2, backoff), job(t, 3, backoff, backoff, remaining), refused, hindered, undecided}
+	registry := prometheus.NewRegistry()
+	if err := Register(registry, all, NewRejections(&scripted{})); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, registry, map[string]float64{
+		"managed_jobs":                  5,
+		"held_jobs pod_failure_backoff": 2, "held_jobs pods_remaining": 1,
+		"held_jobs pods_refused": 1, "held_jobs pods_hindered": 1,
+		"held_jobs finalizers": 0, "rejected_jobs INVALID_REQUEST": 0,
+	})
+}
+
+// A Job counts as rejected until the engine decides about it, or it is gone.
+func TestRejectedJobsAreCountedUntilTheyAreDecidedOn(t *testing.T) {
+	engineSays := &scripted{}
+	rejections := NewRejections(engineSays)
+	all := &jobs{job(t, 1), job(t, 2)}
+	registry := prometheus.NewRegistry()
+	if err := Register(registry, all, rejections); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(uid byte, err error) {
+		req := testenv.Snapshot()
+		req.Job.Uid, engineSays.err = testenv.UID(uid), err
+		_, _ = rejections.DecideJob(t.Context(), req) // The script's error.
+	}
+	invalid, unsupported := refusal.InvalidArgument(engine.FieldViolation{Field: "spec"}), refusal.Refusal{Code: codes.Unimplemented, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNSUPPORTED_FIELD}.Err()
+	const ofInvalid, ofUnsupported = "rejected_jobs INVALID_REQUEST", "rejected_jobs UNSUPPORTED_FIELD"
+
+	ask(1, invalid)
+	ask(1, invalid)
+	ask(2, unsupported)
+	expect(t, registry, map[string]float64{ofInvalid: 1, ofUnsupported: 1})
+	ask(1, refusal.ErrInternal) // says nothing about the Job
+	expect(t, registry, map[string]float64{ofInvalid: 1, ofUnsupported: 1})
+	ask(1, nil)
+	*all = (*all)[:1]
+	expect(t, registry, map[string]float64{ofInvalid: 0, ofUnsupported: 0})
+}

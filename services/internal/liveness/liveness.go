@@ -1,0 +1,217 @@
+// Package liveness finds out that an executor which leads does nothing any more, so that
+// its kubelet restarts it: a reconcile loop stands still, or the process does not end
+// although it has lost its lease. Both would be defects. Nothing else makes a process
+// unhealthy: to restart it would not bring back an engine or an API server.
+package liveness
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"jobpolicy.dev/services/internal/probes"
+)
+
+// Defaults of Config.
+const (
+	defaultPeriod     = 10 * time.Second
+	defaultStandStill = 5 * time.Minute
+	defaultEnd        = time.Minute
+)
+
+// The metrics that show whether a queue is worked on.
+const (
+	depthMetric      = "workqueue_depth"
+	unfinishedMetric = "workqueue_unfinished_work_seconds"
+	doneMetric       = "workqueue_work_duration_seconds"
+)
+
+// Config is what a Watch is made of. Gatherer, Ready and Logger are required.
+type Config struct {
+	// Gatherer has the metrics of the work queues.
+	Gatherer prometheus.Gatherer
+	// Ready is nil once the queues are worked on.
+	Ready func() error
+	// Holds is nil while this replica is certain to hold its lease. Default: there is no
+	// lease.
+	Holds  func() error
+	Logger *slog.Logger
+
+	// Period is the time between two looks. Default 10 s.
+	Period time.Duration
+	// StandStill is how long nothing at all must move to be taken for a standstill. Default
+	// 5 min: longer than any call takes.
+	StandStill time.Duration
+	// End is how long a replica may take to end after it has lost its lease. Default 1 min.
+	End time.Duration
+}
+
+// A Watch looks at a process. Periods count and not clocks, so a process that was frozen
+// has the same time again.
+type Watch struct {
+	cfg     Config
+	writes  atomic.Int64 // that the API server answered
+	leading atomic.Bool
+	led     atomic.Bool
+
+	mu      sync.Mutex
+	before  sample
+	still   map[string]int // looks in a row at which a queue stood still, by its name
+	lost    int            // looks in a row at which the lease was lost
+	problem error
+}
+
+// New returns a Watch that sees nothing wrong before Run.
+func New(cfg Config) *Watch {
+	if cfg.Period == 0 {
+		cfg.Period = defaultPeriod
+	}
+	if cfg.StandStill == 0 {
+		cfg.StandStill = defaultStandStill
+	}
+	if cfg.End == 0 {
+		cfg.End = defaultEnd
+	}
+	return &Watch{cfg: cfg, still: map[string]int{}}
+}
+
+// Lead runs what the leader does. While it runs, the queues must be worked on.
+func (w *Watch) Lead(work func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		w.led.Store(true)
+		w.leading.Store(true)
+		defer w.leading.Store(false)
+		// What is asked to end begins nothing any more.
+		defer context.AfterFunc(ctx, func() { w.leading.Store(false) })()
+		return work(ctx)
+	}
+}
+
+// Run looks until the context is done.
+func (w *Watch) Run(ctx context.Context) {
+	ticker := time.NewTicker(w.cfg.Period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			w.look()
+		}
+	}
+}
+
+// Check fails when the process should be restarted.
+func (w *Watch) Check() probes.Check {
+	return probes.Check{Name: "progress", Run: func(context.Context) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.problem
+	}}
+}
+
+// look takes one look. A queue that moves again, or a lease that is held again, ends the
+// problem.
+func (w *Watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	problem := w.lease()
+	if problem == nil {
+		problem = w.queues()
+	}
+	if problem != nil && w.problem == nil {
+		w.cfg.Logger.Error("process does nothing any more, /healthz fails from now on", "error", problem, "goroutines", goroutines())
+	}
+	w.problem = problem
+}
+
+func (w *Watch) lease() error {
+	if w.cfg.Holds == nil || !w.led.Load() {
+		return nil
+	}
+	err := w.cfg.Holds()
+	if err == nil {
+		w.lost = 0
+		return nil
+	}
+	if w.lost++; time.Duration(w.lost)*w.cfg.Period < w.cfg.End {
+		return nil
+	}
+	return fmt.Errorf("the process has not ended within %s after it lost the lease: %w", w.cfg.End, err)
+}
+
+func (w *Watch) queues() error {
+	now, before := w.sample(), w.before
+	w.before = now
+	if !w.leading.Load() || w.cfg.Ready() != nil {
+		clear(w.still)
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.queues)) {
+		is, was := now.queues[name], before.queues[name]
+		if is.due == 0 || was.due == 0 || is.done != was.done || now.writes != before.writes {
+			w.still[name] = 0
+			continue
+		}
+		if w.still[name]++; time.Duration(w.still[name])*w.cfg.Period >= w.cfg.StandStill {
+			return fmt.Errorf("queue %s stands still: work is due, and for %s none of it was done and nothing was written", name, w.cfg.StandStill)
+		}
+	}
+	return nil
+}
+
+// goroutines says where the process stands.
+func goroutines() string {
+	var out bytes.Buffer
+	_ = pprof.Lookup("goroutine").WriteTo(&out, 1) // A buffer takes everything.
+	return out.String()
+}
+
+// A sample is what the metrics say at one moment.
+type sample struct {
+	queues map[string]queue
+	writes int64
+}
+
+// A queue is the state of one: how much is due or under way, and how often something was
+// done.
+type queue struct {
+	due  float64
+	done uint64
+}
+
+// sample reads the metrics. Those that cannot be gathered are left out.
+func (w *Watch) sample() sample {
+	s := sample{queues: map[string]queue{}, writes: w.writes.Load()}
+	families, _ := w.cfg.Gatherer.Gather() // it has what it could gather, besides the error
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			s.add(f.GetName(), m)
+		}
+	}
+	return s
+}
+
+func (s *sample) add(family string, m *dto.Metric) {
+	switch family {
+	case depthMetric, unfinishedMetric, doneMetric:
+	default:
+		return
+	}
+	name := strings.Clone(m.GetLabel()[0].GetValue()) // the only label
+	q := s.queues[name]
+	q.due += m.GetGauge().GetValue()
+	q.done += m.GetHistogram().GetSampleCount()
+	s.queues[name] = q
+}

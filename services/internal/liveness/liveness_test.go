@@ -1,0 +1,188 @@
+package liveness
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+// A loop is a controller with one queue, whose reconciles end when a test lets them.
+type loop struct {
+	queue   *controller.Queue[string]
+	proceed chan struct{}
+	begun   chan struct{}
+	watch   *Watch
+	log     *testenv.Log
+}
+
+// looks is how many looks make a standstill, and half as many a lost lease.
+const looks = 6
+
+func start(t *testing.T, holds func() error) *loop {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	l := &loop{proceed: make(chan struct{}), begun: make(chan struct{}, 100), log: &testenv.Log{}}
+	c, err := controller.New(controller.Config{
+		Client: fake.NewClientset(), ManagedBy: "test", Workers: 1, Telemetry: controller.Telemetry{Registerer: registry, Logger: l.log.Logger()},
+	}, controller.Identity{Component: "test", Scope: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.queue = controller.NewQueue(c, controller.Options[string]{Name: "job", Reconcile: func(context.Context, string) (controller.Result, error) {
+		l.begun <- struct{}{}
+		<-l.proceed
+		return controller.Result{}, nil
+	}})
+	l.watch = New(Config{
+		Gatherer: registry, Ready: c.Ready, Holds: holds, Logger: l.log.Logger(),
+		Period: time.Second, StandStill: looks * time.Second, End: looks / 2 * time.Second,
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.watch.Lead(c.Run)(ctx) }()
+	t.Cleanup(func() {
+		close(l.proceed)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	testenv.Eventually(t, c.Ready)
+	return l
+}
+
+// after is what the check says after so many looks.
+func (l *loop) after(t *testing.T, n int) error {
+	t.Helper()
+	for range n {
+		l.watch.look()
+	}
+	return l.watch.Check().Run(t.Context())
+}
+
+func (l *loop) enqueue(key string) {
+	l.queue.Enqueue(key, controller.CauseTimer, controller.PriorityNormal)
+}
+
+func TestAQueueThatStandsStillIsUnhealthyUntilItMoves(t *testing.T) {
+	l := start(t, nil)
+	if err := l.after(t, 10*looks); err != nil {
+		t.Errorf("nothing is due: %v, want nil", err)
+	}
+	l.enqueue("a")
+	l.enqueue("b")
+	<-l.begun
+	if err := l.after(t, looks); err != nil {
+		t.Errorf("one look too early: %v, want nil", err)
+	}
+	if err := l.after(t, 1); err == nil || !strings.Contains(err.Error(), "queue job stands still") {
+		t.Errorf("the queue stands still: %v, want an error that says so", err)
+	}
+	if !strings.Contains(l.log.String(), "liveness.start.func") || l.log.Count("does nothing any more") != 1 {
+		t.Errorf("the log does not say once where the process stands:\n%s", l.log)
+	}
+	l.proceed <- struct{}{}
+	<-l.begun
+	if err := l.after(t, 1); err != nil {
+		t.Errorf("the queue moves again: %v, want nil", err)
+	}
+}
+
+// Each reconcile of a large Job may take longer than a standstill, and the queue of other
+// Jobs may be long meanwhile.
+func TestWritesAreProgress(t *testing.T) {
+	l := start(t, nil)
+	l.enqueue("a")
+	<-l.begun
+	l.enqueue("b")
+	client := http.Client{Transport: l.watch.CountWrites(answering{})}
+	for range 10 * looks {
+		if resp, err := client.Post("http://api", "", nil); err == nil {
+			_ = resp.Body.Close()
+		}
+		if err := l.after(t, 1); err != nil {
+			t.Fatalf("something is written: %v, want nil", err)
+		}
+	}
+	for range looks {
+		if resp, err := client.Get("http://api"); err == nil {
+			_ = resp.Body.Close()
+		}
+		l.watch.look()
+	}
+	if err := l.after(t, 0); err == nil {
+		t.Error("reads count as progress")
+	}
+}
+
+type answering struct{}
+
+func (answering) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+// A replica that does not lead has nothing to do, and one that ends does nothing more.
+func TestOnlyALeaderMustMove(t *testing.T) {
+	ready, due := false, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: depthMetric}, []string{"name"})
+	due.WithLabelValues("job").Set(1)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(due)
+	l := &loop{watch: New(Config{
+		Gatherer: registry, Logger: (&testenv.Log{}).Logger(), Period: time.Second, StandStill: looks * time.Second,
+		Ready: func() error {
+			if ready {
+				return nil
+			}
+			return controller.ErrNotReady
+		},
+	})}
+	expect := func(when string, wantErr bool) {
+		if err := l.after(t, 2*looks); (err != nil) != wantErr {
+			t.Errorf("%s: %v, want an error: %v", when, err, wantErr)
+		}
+	}
+	expect("before it leads", false)
+	ctx, stop := context.WithCancel(t.Context())
+	err := l.watch.Lead(func(ctx context.Context) error {
+		expect("while the caches are filled", false)
+		ready = true
+		expect("while it leads", true)
+		stop()
+		<-ctx.Done()
+		testenv.Eventually(t, func() error { // The context tells the watch in a goroutine.
+			l.watch.look()
+			return l.watch.Check().Run(context.Background())
+		})
+		expect("while it ends", false)
+		return nil
+	})(ctx)
+	if err != nil {
+		t.Error(err)
+	}
+	expect("afterwards", false)
+}
+
+func TestAProcessThatDoesNotEndWithoutItsLeaseIsUnhealthy(t *testing.T) {
+	lost := errors.New("not the leader")
+	var state error
+	l := start(t, func() error { return state })
+	if err := l.after(t, looks); err != nil {
+		t.Errorf("it holds the lease: %v, want nil", err)
+	}
+	state = lost
+	if err := l.after(t, looks/2-1); err != nil {
+		t.Errorf("one look too early: %v, want nil", err)
+	}
+	if err := l.after(t, 1); !errors.Is(err, lost) {
+		t.Errorf("it lost the lease and goes on: %v, want %v", err, lost)
+	}
+}
