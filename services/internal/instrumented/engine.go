@@ -117,7 +117,7 @@ func decide[Req, Resp any](ctx context.Context, e *Engine, d decision[Req, Resp]
 		return none, err
 	}
 	made := d.describe(resp)
-	e.metrics.decided(made, time.Since(start))
+	e.metrics.decided(ctx, made, time.Since(start))
 	made.Record(span)
 	e.log.DebugContext(ctx, "decision made", d.kind, d.name,
 		"disposition", made.Disposition, "rule", made.Rule, "summary", made.Summary)

@@ -261,3 +261,27 @@ func TestCronJobPanicFailsOneRequest(t *testing.T) {
 		t.Errorf("log lacks the panic or the CronJob:\n%s", text)
 	}
 }
+
+// A slow decision in the histogram leads to its trace.
+func TestDurationsHaveExemplars(t *testing.T) {
+	b := newFixture(t, nil)
+	if _, err := b.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	families, err := b.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var linked []string
+	for _, f := range families {
+		for _, bucket := range f.GetMetric()[0].GetHistogram().GetBucket() {
+			for _, label := range bucket.GetExemplar().GetLabel() {
+				linked = append(linked, f.GetName()+" "+label.GetName()+"="+label.GetValue())
+			}
+		}
+	}
+	want := []string{"jobpolicy_engine_decision_duration_seconds trace_id=" + b.spans.Ended()[0].SpanContext().TraceID().String()}
+	if diff := cmp.Diff(want, linked); diff != "" {
+		t.Errorf("exemplars (-want +got):\n%s", diff)
+	}
+}

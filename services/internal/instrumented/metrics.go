@@ -1,6 +1,7 @@
 package instrumented
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -51,8 +52,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, errors.Join(errs...)
 }
 
-func (m *metrics) decided(d telemetry.Decision, took time.Duration) {
-	m.duration.Observe(took.Seconds())
+func (m *metrics) decided(ctx context.Context, d telemetry.Decision, took time.Duration) {
+	telemetry.Observe(ctx, m.duration, took.Seconds())
 	m.decisions.WithLabelValues(d.Disposition, d.Rule).Inc()
 	for _, w := range d.Waits {
 		m.waits.WithLabelValues(telemetry.WaitReason(w.GetReason())).Inc()

@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/metrics"
+
+	"jobpolicy.dev/services/internal/telemetry"
 )
 
 // requestMetrics count the requests to the API server. Names and labels are those of
@@ -54,8 +56,8 @@ func RegisterMetrics(r prometheus.Registerer) error {
 type latency struct{ *prometheus.HistogramVec }
 
 // Observe implements metrics.LatencyMetric.
-func (l latency) Observe(_ context.Context, verb string, u url.URL, took time.Duration) {
-	l.WithLabelValues(verb, u.Host).Observe(took.Seconds())
+func (l latency) Observe(ctx context.Context, verb string, u url.URL, took time.Duration) {
+	telemetry.Observe(ctx, l.WithLabelValues(verb, u.Host), took.Seconds())
 }
 
 type result struct{ *prometheus.CounterVec }

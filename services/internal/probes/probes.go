@@ -17,6 +17,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"jobpolicy.dev/services/internal/limitedlog"
 )
 
 const (
@@ -67,11 +69,13 @@ type Server struct {
 // New returns a Server that does not listen yet.
 func New(cfg Config) *Server {
 	s := &Server{checks: cfg.Ready, alive: cfg.Alive}
+	// Who goes away before the answer is there makes an error each time.
+	failed := slog.NewLogLogger(limitedlog.New(cfg.Logger).Handler(), slog.LevelWarn)
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", readInTime(http.HandlerFunc(s.healthz)))
 	mux.Handle("GET /readyz", readInTime(http.HandlerFunc(s.readyz)))
 	mux.Handle("GET /metrics", readInTime(promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
-		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
+		ErrorLog:          failed,
 		EnableOpenMetrics: true, // has the exemplars
 	})))
 	if cfg.Profiling {
@@ -89,7 +93,7 @@ func New(cfg Config) *Server {
 		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,
 		ConnState:         newConnections().changed,
-		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
+		ErrorLog:          failed,
 	}
 	return s
 }

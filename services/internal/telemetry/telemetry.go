@@ -92,9 +92,4 @@ const maxNameBytes = 253
 // Name cuts a name from a request to the longest name that Kubernetes allows. Spans and
 // log lines are written before the engine has validated the request, and exporters drop
 // a whole batch in which one span is too large.
-func Name(s string) string {
-	if len(s) > maxNameBytes {
-		s = s[:maxNameBytes] + "…"
-	}
-	return strings.ToValidUTF8(s, "")
-}
+func Name(s string) string { return cleanText(s, maxNameBytes) }

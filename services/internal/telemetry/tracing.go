@@ -77,7 +77,7 @@ func StartTracing(ctx context.Context, s Service, log *slog.Logger) (*Tracing, e
 		return nil, errors.Join(err, exporter.Shutdown(ctx))
 	}
 	reportErrors(log)
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithRawSpanLimits(spanLimits()))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(cleaning{exporter}), sdktrace.WithResource(res), sdktrace.WithRawSpanLimits(spanLimits()))
 	return &Tracing{Provider: provider, shutdown: provider.Shutdown}, nil
 }
 

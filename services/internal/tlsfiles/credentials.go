@@ -15,7 +15,7 @@ import (
 type following struct {
 	config     func() (*tls.Config, error)
 	serverName string
-	log        *slog.Logger
+	refused    *slog.Logger // has a line for few of the clients that are refused
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
@@ -28,7 +28,7 @@ func (f *following) ClientHandshake(ctx context.Context, authority string, conn 
 }
 
 // ServerHandshake implements credentials.TransportCredentials. Refused clients
-// are logged: they themselves often see no more than a closed connection.
+// are logged, some of many: they themselves often see no more than a closed connection.
 func (f *following) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	cfg, err := f.current()
 	if err != nil {
@@ -37,7 +37,7 @@ func (f *following) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthIn
 	secured, info, err := credentials.NewTLS(cfg).ServerHandshake(conn)
 	// A probe that only opens the port is no news.
 	if err != nil && !errors.Is(err, io.EOF) {
-		f.log.Warn("TLS handshake refused", "client", conn.RemoteAddr().String(), "error", err)
+		f.refused.Warn("TLS handshake refused", "client", conn.RemoteAddr().String(), "error", err)
 	}
 	return secured, info, err
 }

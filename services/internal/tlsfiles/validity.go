@@ -16,7 +16,7 @@ import (
 const soonPart = 10
 
 // Watch tells of the certificate that the credentials show: as a metric, and as a
-// check, which fails when the certificate is expired. Without a certificate the
+// check, which fails when the certificate is expired or not valid yet. Without a certificate the
 // check does not apply, and the metric is 0.
 func Watch(creds credentials.TransportCredentials, r prometheus.Registerer) (probes.Check, error) {
 	v := validity{}
@@ -60,9 +60,12 @@ func (v validity) none() (why string, none bool) {
 }
 
 func (v validity) check(context.Context) error {
-	_, until, err := v.times()
+	from, until, err := v.times()
 	if err != nil {
 		return err
+	}
+	if time.Now().Before(from) {
+		return fmt.Errorf("valid only from %s on: nobody accepts it before, or this machine's clock is wrong", from.UTC().Format(time.RFC3339))
 	}
 	if !time.Now().Before(until) {
 		return fmt.Errorf("expired at %s: nobody accepts it", until.UTC().Format(time.RFC3339))

@@ -35,6 +35,7 @@ func TestWatchTellsOfTheCertificateInUse(t *testing.T) {
 		"not there yet":       {creds: none, wantErr: "tls.crt is not there"},
 		"valid for long":      {creds: showing(-time.Hour, 100*time.Hour), wantNote: "expires at", wantIn: 100 * time.Hour},
 		"should be renewed":   {creds: showing(-100*time.Hour, time.Hour), wantNote: "warning", wantIn: time.Hour},
+		"not valid yet":       {creds: showing(time.Hour, 100*time.Hour), wantErr: "valid only from", wantNote: "expires at", wantIn: 100 * time.Hour},
 		"expired an hour ago": {creds: showing(-100*time.Hour, -time.Hour), wantErr: "expired at", wantNote: "warning", wantIn: -time.Hour},
 	}
 	for name, tc := range cases {

@@ -1,0 +1,62 @@
+// Package limitedlog limits lines in the log that strangers can cause.
+package limitedlog
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// period is the least time between two lines of one logger.
+const period = 10 * time.Second
+
+// New returns a logger for what strangers can cause as often as they like: it writes the
+// first line at once and from then on one in 10 s, which says how many were left out.
+func New(log *slog.Logger) *slog.Logger {
+	return slog.New(limited{log.Handler(), &limit{}})
+}
+
+type limited struct {
+	slog.Handler
+	limit *limit
+}
+
+type limit struct {
+	mu      sync.Mutex
+	written time.Time
+	leftOut int
+}
+
+// Handle implements slog.Handler.
+func (h limited) Handle(ctx context.Context, r slog.Record) error {
+	leftOut, write := h.limit.take(time.Now())
+	if !write {
+		return nil
+	}
+	r = r.Clone()
+	r.AddAttrs(slog.Int("notLogged", leftOut))
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h limited) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return limited{h.Handler.WithAttrs(attrs), h.limit}
+}
+
+// WithGroup implements slog.Handler.
+func (h limited) WithGroup(name string) slog.Handler {
+	return limited{h.Handler.WithGroup(name), h.limit}
+}
+
+// take reports whether a line may be written now, and how many were left out before it.
+func (l *limit) take(now time.Time) (leftOut int, write bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.written.IsZero() && now.Sub(l.written) < period {
+		l.leftOut++
+		return 0, false
+	}
+	leftOut, l.leftOut, l.written = l.leftOut, 0, now
+	return leftOut, true
+}
