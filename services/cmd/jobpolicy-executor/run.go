@@ -144,7 +144,7 @@ type clients struct {
 
 func newClients(api *rest.Config, alive *liveness.Watch) (*clients, error) {
 	counted := rest.CopyConfig(api)
-	counted.Wrap(alive.CountWrites)
+	counted.Wrap(alive.CountRequests)
 	client, err := kubeclient.New(counted)
 	if err != nil {
 		return nil, err

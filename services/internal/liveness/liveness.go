@@ -62,6 +62,7 @@ type Config struct {
 type Watch struct {
 	cfg     Config
 	writes  atomic.Int64 // that the API server answered
+	pending atomic.Int64 // requests that it has not answered yet
 	leading atomic.Bool
 	led     atomic.Bool
 
@@ -160,7 +161,7 @@ func (w *Watch) queues() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(now.queues)) {
 		is, was := now.queues[name], before.queues[name]
-		if is.due == 0 || was.due == 0 || is.done != was.done || now.writes != before.writes {
+		if is.due == 0 || was.due == 0 || is.done != was.done || now.writes != before.writes || w.pending.Load() > 0 {
 			w.still[name] = 0
 			continue
 		}

@@ -104,7 +104,7 @@ func TestWritesAreProgress(t *testing.T) {
 	l.enqueue("a")
 	<-l.begun
 	l.enqueue("b")
-	client := http.Client{Transport: l.watch.CountWrites(answering{})}
+	client := http.Client{Transport: l.watch.CountRequests(answering{})}
 	for range 10 * looks {
 		if resp, err := client.Post("http://api", "", nil); err == nil {
 			_ = resp.Body.Close()
@@ -114,19 +114,54 @@ func TestWritesAreProgress(t *testing.T) {
 		}
 	}
 	for range looks {
-		if resp, err := client.Get("http://api"); err == nil {
+		if resp, err := client.Get("http://api?watch=true"); err == nil {
 			_ = resp.Body.Close()
 		}
 		l.watch.look()
 	}
 	if err := l.after(t, 0); err == nil {
-		t.Error("reads count as progress")
+		t.Error("watches count as progress")
 	}
 }
 
 type answering struct{}
 
 func (answering) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+// An API server that does not answer is no reason for a restart.
+func TestWhoWaitsForTheAPIServerDoesNotStandStill(t *testing.T) {
+	l := start(t, nil)
+	l.enqueue("a")
+	<-l.begun
+	l.enqueue("b")
+	silent := silent{make(chan struct{}), make(chan struct{})}
+	client := http.Client{Transport: l.watch.CountRequests(silent)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if resp, err := client.Post("http://api", "", nil); err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	<-silent.asked
+	if err := l.after(t, 10*looks); err != nil {
+		t.Errorf("while the API server is silent: %v, want nil", err)
+	}
+	close(silent.answer)
+	<-ended
+	if err := l.after(t, looks+1); err == nil { // the answer itself is progress
+		t.Error("it stands still although the API server has answered, and is taken for healthy")
+	}
+}
+
+// silent answers when it is told to.
+type silent struct{ asked, answer chan struct{} }
+
+func (s silent) RoundTrip(*http.Request) (*http.Response, error) {
+	close(s.asked)
+	<-s.answer
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 

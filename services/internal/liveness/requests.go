@@ -2,10 +2,11 @@ package liveness
 
 import "net/http"
 
-// CountWrites wraps the transport of the client with which the reconcile loops write, for
+// CountRequests wraps the transport of the client that the reconcile loops use, for
 // rest.Config.Wrap. A large Job may be reconciled for long, so its writes count as work that
-// is done. Reads do not: watches go on while a loop stands still.
-func (w *Watch) CountWrites(next http.RoundTripper) http.RoundTripper { return counting{next, w} }
+// is done. Who waits for the API server does not stand still, and a restart would not help.
+// Watches do not count: they go on while a loop stands still.
+func (w *Watch) CountRequests(next http.RoundTripper) http.RoundTripper { return counting{next, w} }
 
 type counting struct {
 	next  http.RoundTripper
@@ -14,6 +15,11 @@ type counting struct {
 
 // RoundTrip implements http.RoundTripper.
 func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && r.URL.Query().Has("watch") {
+		return c.next.RoundTrip(r)
+	}
+	c.watch.pending.Add(1)
+	defer c.watch.pending.Add(-1)
 	resp, err := c.next.RoundTrip(r)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		c.watch.writes.Add(1)
