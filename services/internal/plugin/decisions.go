@@ -118,7 +118,7 @@ func (c *decisionsCommand) follow(ctx context.Context, base string) error {
 	tick := time.NewTicker(decisionsEvery)
 	defer tick.Stop()
 	for {
-		if err := c.tell(ctx, base+decisionsPath+c.query()); err != nil && ctx.Err() == nil {
+		if err := c.tell(ctx, base+decisionsPath); err != nil && ctx.Err() == nil {
 			return err
 		}
 		if !c.watch {
@@ -142,14 +142,6 @@ func (c *decisionsCommand) none() {
 	default:
 		fmt.Fprintln(c.Err, "No decisions found: the executor manages no Job.")
 	}
-}
-
-// query lets the executor leave out other namespaces. An older one lists all of them.
-func (c *decisionsCommand) query() string {
-	if c.only() == "" {
-		return ""
-	}
-	return "?" + url.Values{"namespace": {c.only()}}.Encode()
 }
 
 // tell prints the decisions that were not printed yet, by time.
