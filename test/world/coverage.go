@@ -48,6 +48,7 @@ func (p *plan) features() []string {
 		set["CronJob "+string(c.spec.ConcurrencyPolicy)] = true
 		set["CronJob "+c.spec.Schedule] = true
 	}
+	set["statuses without answer"] = p.unanswered
 	set["CronJobs over weeks"] = p.overWeeks()
 	e := p.executor
 	set["replaces the built-in"], set["beside the built-in"] = e.replace, !e.replace

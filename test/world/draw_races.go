@@ -50,6 +50,21 @@ func (d *drawer) lastMoment() {
 	p.calm = max(p.calm, 2*time.Minute)
 }
 
+// unansweredStatuses loses the answers to statuses, and lets the reads fail that would show at
+// once what became of them.
+func (d *drawer) unansweredStatuses() {
+	from, to := d.window()
+	if d.p.calm <= longestTrouble && d.chance(60) {
+		from, to = 0, d.p.calm
+	}
+	d.p.unanswered = true
+	delay := span{time.Millisecond, d.within(10*time.Millisecond, 2*time.Second)}
+	d.p.faults = append([]*fault{
+		{kind: pick(d, lostAnswer, timedOutDone), percent: pick(d, 60, 100), verb: "PUT", resource: "jobs", from: from, to: to, delay: delay},
+		{kind: pick(d, lostRequest, unavailable, timedOut), percent: 100, verb: "GET", resource: "jobs", from: from, to: to, delay: delay},
+	}, d.p.faults...)
+}
+
 // listsWithoutPods hides, from lists, pods that exist: somebody takes their labels for
 // a while. Meanwhile the executor must list the pods, because it does not know what
 // became of creations, and its watch is late.

@@ -32,6 +32,7 @@ func (d *drawer) rare() {
 		{4, true, d.statusesWhileWaiting},
 		{6, true, d.secondController},
 		{1, false, d.weeks},
+		{1, true, d.unansweredStatuses},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {

@@ -21,6 +21,8 @@ type plan struct {
 	crons    []*cronPlan
 	steps    []*step
 	faults   []*fault
+	// unanswered: answers to statuses are lost, and the reads after them fail.
+	unanswered bool
 }
 
 // An executorPlan is how the executors are configured.
