@@ -53,16 +53,15 @@ func (d *drawer) lastMoment() {
 // unansweredStatuses loses the answers to statuses, and lets the reads fail that would show at
 // once what became of them.
 func (d *drawer) unansweredStatuses() {
-	from, to := d.window()
-	if d.p.calm <= longestTrouble && d.chance(60) {
-		from, to = 0, d.p.calm
-	}
-	d.p.unanswered = true
+	p := d.p
+	p.unanswered, p.calm = true, max(p.calm, time.Minute)
+	from := d.within(2*time.Second, 6*time.Second) // The executor has listed the Jobs by then.
+	to := min(p.calm, from+longestTrouble)
 	delay := span{time.Millisecond, d.within(10*time.Millisecond, 2*time.Second)}
-	d.p.faults = append([]*fault{
+	p.faults = append([]*fault{
 		{kind: pick(d, lostAnswer, timedOutDone), percent: pick(d, 60, 100), verb: "PUT", resource: "jobs", from: from, to: to, delay: delay},
 		{kind: pick(d, lostRequest, unavailable, timedOut), percent: 100, verb: "GET", resource: "jobs", from: from, to: to, delay: delay},
-	}, d.p.faults...)
+	}, p.faults...)
 }
 
 // listsWithoutPods hides, from lists, pods that exist: somebody takes their labels for
