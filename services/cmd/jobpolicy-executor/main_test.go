@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/program"
@@ -21,6 +22,9 @@ func TestMain(m *testing.M) {
 	testprocess.Main(m, func() {
 		if file := os.Getenv(clockEnv); file != "" {
 			wallClock = clockIn(file)
+		}
+		if os.Getenv(hangEnv) != "" {
+			standStill, wrapDecider = time.Second, func(executor.Decider) executor.Decider { return hanging{} }
 		}
 		main()
 	})

@@ -73,7 +73,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		return err
 	}
 	var all *controllers
-	alive := liveness.New(liveness.Config{Gatherer: registry, Ready: func() error { return all.Ready() }, Holds: holds(election), Logger: log})
+	alive := newLiveness(registry, func() error { return all.Ready() }, election, log)
 	client, err := newClients(api, alive)
 	if err != nil {
 		return err
@@ -113,6 +113,13 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 func newRegistry() (*prometheus.Registry, error) {
 	r := telemetry.NewRegistry(service())
 	return r, kubeclient.RegisterMetrics(r)
+}
+
+// standStill is how soon a standstill is noticed; a test sets it. 0: the default.
+var standStill time.Duration
+
+func newLiveness(g prometheus.Gatherer, ready func() error, election *leaderelection.Election, log *slog.Logger) *liveness.Watch {
+	return liveness.New(liveness.Config{Gatherer: g, Ready: ready, Holds: holds(election), Logger: log, StandStill: standStill, Period: standStill / 10})
 }
 
 // newElection returns nil if there is none. A shadow does not act, so it needs no lease.
@@ -169,8 +176,14 @@ func (o *options) shared(client *clients, t controller.Telemetry) controller.Con
 	}
 }
 
+// wrapDecider is set by a test.
+var wrapDecider func(executor.Decider) executor.Decider
+
 func (o *options) newExecutor(shared controller.Config, d executor.Decider, report *shadow.Report) (*executor.Executor, error) {
 	shared.Workers = o.jobs.concurrentSyncs
+	if wrapDecider != nil {
+		d = wrapDecider(d)
+	}
 	asked := jobmetrics.NewRejections(d)
 	jobs, err := executor.New(executor.Config{
 		Config:  shared,
