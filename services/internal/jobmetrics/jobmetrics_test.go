@@ -128,4 +128,7 @@ func TestRejectedJobsAreCountedUntilTheyAreDecidedOn(t *testing.T) {
 	ask(1, nil)
 	*all = (*all)[:1]
 	expect(t, registry, map[string]float64{ofInvalid: 0, ofUnsupported: 0})
+	if n := len(rejections.why); n != 0 {
+		t.Errorf("%d Jobs are remembered that are gone or decided on", n)
+	}
 }
