@@ -5,7 +5,8 @@
 //
 // A plan is everything that will happen. It is drawn from one seed before anything
 // runs, so it can be read, replayed and shrunk. A world plays one plan inside one
-// testing/synctest bubble: hours pass in milliseconds.
+// testing/synctest bubble: hours pass in milliseconds. Few worlds last weeks: those of
+// CronJobs, across a change of clocks.
 //
 // Virtual time puts everything in order. Every request, answer and watch event takes
 // some time, to the nanosecond, that follows from the seed and from what it is. So
@@ -47,6 +48,13 @@
 //   - cron: while clocks are wrong, runs may be repeated, and finished runs of future
 //     times are kept. For the concurrency policy, an executor need not know a run that
 //     another executor started a moment ago.
+//   - cron: a run may start late, or not at all, if something hindered the executors in the
+//     minute after its time, if its starting deadline is below five seconds, or beside
+//     another run that forbids it. The latest run that was missed because of a hindrance
+//     starts after it, unless there is a starting deadline. A wrong clock excuses runs
+//     until a day after it was set right.
+//   - event: the end of a Job need not be told if the executor died, or if an event of it
+//     failed after the end.
 //   - ttl: after a clock was behind, a Job may be deleted ten minutes late.
 //   - A second controller, the built-in one that somebody left on: a Job that it has
 //     touched may be late for four minutes after that. Executors that stand down leave

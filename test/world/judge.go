@@ -22,7 +22,7 @@ const defaultLag = 2 * time.Minute
 type breach struct {
 	at time.Time
 	// rule is an invariant, I1 to I12, or one of deletion, verdict, status,
-	// liveness, rest, writes, cron, ttl.
+	// liveness, rest, writes, cron, ttl, event.
 	rule string
 	key  types.NamespacedName
 	uid  types.UID
