@@ -55,7 +55,7 @@ func (d *drawer) lastMoment() {
 func (d *drawer) unansweredStatuses() {
 	p := d.p
 	p.unanswered, p.calm = true, max(p.calm, time.Minute)
-	from := d.within(2*time.Second, 6*time.Second) // The executor has listed the Jobs by then.
+	from := d.within(2*time.Second, 6*time.Second)                   // The executor has listed the Jobs by then.
 	to := min(p.calm, from+d.within(20*time.Second, 90*time.Second)) // No view gets too old.
 	delay := span{time.Millisecond, d.within(10*time.Millisecond, 2*time.Second)}
 	p.faults = append([]*fault{
