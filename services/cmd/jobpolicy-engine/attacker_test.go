@@ -161,7 +161,8 @@ type attackerProcess struct {
 }
 
 // startAttacker returns when the attacker has done its worst once. With leave it has one
-// processor at most, and leaves even that to the engine and to other callers.
+// processor at most, and that only while neither the engine nor other callers want it, as
+// if it ran on another machine.
 func startAttacker(t *testing.T, o orders, leave bool) *attackerProcess {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -171,7 +172,7 @@ func startAttacker(t *testing.T, o orders, leave bool) *attackerProcess {
 	args := []string{os.Args[0], "-test.run=^TestPlaysAttacker$", "-test.v"}
 	env := append(os.Environ(), attackerRole+"="+string(text))
 	if leave {
-		args = append([]string{"nice", "-n", "19"}, args...)
+		args = append([]string{"chrt", "--idle", "0"}, args...)
 		env = append(env, "GOMAXPROCS=1")
 	}
 	p := &attackerProcess{first: make(chan struct{}), read: make(chan struct{}), cmd: exec.Command(args[0], args[1:]...)}

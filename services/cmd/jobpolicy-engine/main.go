@@ -14,10 +14,9 @@ func main() { newProgram().Main() }
 func newProgram() *program.Program {
 	o := &options{}
 	return &program.Program{
-		Name:     name,
-		Summary:  summary,
-		Options:  o,
-		Headroom: 4 << 20,
-		Run:      func(ctx context.Context, log *slog.Logger) error { return run(ctx, o, log) },
+		Name:    name,
+		Summary: summary,
+		Options: o,
+		Run:     func(ctx context.Context, log *slog.Logger) error { return run(ctx, o, log) },
 	}
 }

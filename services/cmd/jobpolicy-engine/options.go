@@ -22,10 +22,10 @@ for the program that carries its decisions out.
 Traces go where the standard OTEL_* variables say; set OTEL_EXPORTER_OTLP_ENDPOINT
 to turn them on.`
 
-// callsPerProcessor is the default bound of calls that are decided on at a time. One
-// caller gets half of them, which is all processors. Deciding is pure computation: more
-// calls at a time would only need more memory, and delay each other.
-const callsPerProcessor = 2
+// concurrentCalls is the default bound of calls that are decided on at a time. One caller
+// gets half of them, so it leaves a processor to others: a thread that must wait until
+// the operating system takes a processor from another waits for milliseconds.
+func concurrentCalls() int { return 2 * max(1, runtime.GOMAXPROCS(0)-1) }
 
 // options are the command line.
 type options struct {
@@ -49,7 +49,7 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	serving.StringVar(&o.grpcAddress, "grpc-address", ":8443", "`Address` (host:port) to serve gRPC on.")
 	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8081", "`Address` (host:port) to serve /healthz, /readyz and /metrics on, in plaintext. Empty: do not.")
 	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients on the same machine.")
-	serving.IntVar(&o.maxConcurrentCalls, "max-concurrent-calls", callsPerProcessor*runtime.GOMAXPROCS(0), "Calls that are decided on at a time; one caller gets half of them. Others wait for a second, then get RESOURCE_EXHAUSTED. Default: 2 for each processor.")
+	serving.IntVar(&o.maxConcurrentCalls, "max-concurrent-calls", concurrentCalls(), "Calls that are decided on at a time; one caller gets half of them. Others wait for a second, then get RESOURCE_EXHAUSTED. Default: 2 for each processor but one, at least 2.")
 	serving.IntVar(&o.maxOpenCalls, "max-open-calls", 1000, "Calls that may be open, those included that wait or still arrive; one caller gets half of them. More get RESOURCE_EXHAUSTED at once.")
 	serving.IntVar(&o.maxConnections, "max-connections-per-caller", 100, "Connections that one caller, by the identity of its certificate, may have.")
 	serving.StringVar(&o.memoryLimit, "memory-limit", "512Mi", "Memory that the process may take, as a Kubernetes `quantity`. Requests and answers get a part of it, and are refused beyond that; sets GOMEMLIMIT to three quarters, unless that is set.")

@@ -97,18 +97,26 @@ func newPolicyServer(o *options, creds credentials.TransportCredentials, tracing
 }
 
 // limitMemory makes the garbage collector work harder before the process takes all
-// that it may. What is not Go's heap, and what is freed too late, has the rest.
+// that it may. What is not Go's heap, and what is freed too late, has the rest. Below
+// that the collector runs seldom: while it runs, it occupies every processor, and calls
+// wait.
 func limitMemory(bytes int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(bytes / 4 * 3)
 	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
 }
 
+// garbagePercent is how much garbage there may be for all memory in use. Go's own
+// setting is 100.
+const garbagePercent = 400
+
 // doubleProcessors lets Go run twice as many goroutines at a time as there are
-// processors, so that decisions, of which one caller may have as many under way as there
-// are processors, never occupy all of Go's. While they are all occupied, Go looks
-// for new calls only every 10 ms. Now a thread waits for them, and the operating system
-// lets it run at once.
+// processors, so that decisions and transfers never occupy all of Go's. While they are
+// all occupied, Go looks for new calls only every 10 ms. Now a thread waits for them, and
+// the operating system lets it run at once if one processor is free.
 func doubleProcessors() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))

@@ -77,7 +77,7 @@ func (e *Engine) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReques
 			name: telemetry.Name(req.GetJob().GetNamespace()) + "/" + telemetry.Name(req.GetJob().GetName()),
 			f:    e.decide,
 		},
-		attributes: telemetry.JobAttributes(req.GetJob()),
+		attributes: func() []attribute.KeyValue { return telemetry.JobAttributes(req.GetJob()) },
 		describe:   telemetry.JobDecision,
 	}, req)
 }
@@ -90,7 +90,7 @@ func (e *Engine) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJ
 			name: telemetry.Name(req.GetCronJob().GetNamespace()) + "/" + telemetry.Name(req.GetCronJob().GetName()),
 			f:    e.decideCron,
 		},
-		attributes: telemetry.CronJobAttributes(req.GetCronJob()),
+		attributes: func() []attribute.KeyValue { return telemetry.CronJobAttributes(req.GetCronJob()) },
 		describe:   telemetry.CronJobDecision,
 	}, req)
 }
@@ -98,7 +98,8 @@ func (e *Engine) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJ
 // A decision is a call that decides on a Job or a CronJob.
 type decision[Req, Resp any] struct {
 	call[Req, Resp]
-	attributes []attribute.KeyValue
+	// attributes identify the object, in a span that is recorded.
+	attributes func() []attribute.KeyValue
 	// describe returns what to report about an answer.
 	describe func(Resp) telemetry.Decision
 }
@@ -108,8 +109,11 @@ func decide[Req, Resp any](ctx context.Context, e *Engine, d decision[Req, Resp]
 	if err := ctx.Err(); err != nil {
 		return none, refusal.FromContext(err)
 	}
-	ctx, span := e.tracer.Start(ctx, telemetry.SpanDecisionMade, trace.WithAttributes(d.attributes...))
+	ctx, span := e.tracer.Start(ctx, telemetry.SpanDecisionMade)
 	defer span.End()
+	if span.IsRecording() {
+		span.SetAttributes(d.attributes()...)
+	}
 	start := time.Now()
 	resp, err := d.run(ctx, e, req)
 	if err != nil {

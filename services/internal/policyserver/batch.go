@@ -3,7 +3,6 @@ package policyserver
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"golang.org/x/sync/errgroup"
 	statusv1 "google.golang.org/genproto/googleapis/rpc/status"
@@ -80,28 +79,20 @@ func answerItem[Req proto.Message, Resp any](ctx context.Context, c *call, item 
 	}
 }
 
-// answerBatch answers the items in parallel and encodes their results in order. It
-// leaves processors to other calls, and each item waits for its own turn.
+// answerBatch answers the items and encodes their results in order. As many are
+// decided on at a time as the caller has turns, and each waits for its own.
 func (s *service) answerBatch(ctx context.Context, c *call, one batch, body []byte, answer *encoded) error {
 	items, err := splitBatch(body)
 	if err != nil {
 		return err
 	}
-	width := max(1, runtime.GOMAXPROCS(0)/2)
+	results := make([]proto.Message, c.conn.caller.turns.pool.most)
 	for len(items) > 0 {
-		n := min(width, len(items))
-		results := make([]proto.Message, n)
-		group, grouped := errgroup.WithContext(ctx)
-		for i, item := range items[:n] {
-			group.Go(func() (err error) {
-				results[i], err = one(grouped, s, c, item)
-				return err
-			})
-		}
-		if err := group.Wait(); err != nil {
+		n := min(len(results), len(items))
+		if err := s.answerItems(ctx, c, one, items[:n], results); err != nil {
 			return err
 		}
-		for _, r := range results {
+		for _, r := range results[:n] {
 			if err := answer.addItem(resultsField, r); err != nil {
 				return err
 			}
@@ -110,6 +101,22 @@ func (s *service) answerBatch(ctx context.Context, c *call, one batch, body []by
 	}
 	// A caller that is gone, or whose time is up, gets no half-done batch.
 	return refusal.FromContextOf(ctx)
+}
+
+// answerItems answers the items in parallel.
+func (s *service) answerItems(ctx context.Context, c *call, one batch, items [][]byte, results []proto.Message) (err error) {
+	if len(items) == 1 {
+		results[0], err = one(ctx, s, c, items[0])
+		return err
+	}
+	group, grouped := errgroup.WithContext(ctx)
+	for i, item := range items {
+		group.Go(func() (err error) {
+			results[i], err = one(grouped, s, c, item)
+			return err
+		})
+	}
+	return group.Wait()
 }
 
 // splitBatch returns the items of an encoded batch, undecoded.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
@@ -49,6 +50,16 @@ func (s *share) acquire(ctx context.Context, n int64) error {
 	}
 	s.pool.held.Add(n)
 	return nil
+}
+
+// acquireWithin waits for n, but no longer than patience.
+func (s *share) acquireWithin(ctx context.Context, patience time.Duration, n int64) error {
+	if s.tryAcquire(n) == nil { // as nearly always: no timer is needed
+		return nil
+	}
+	patient, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return s.acquire(patient, n)
 }
 
 // tryAcquire does not wait.

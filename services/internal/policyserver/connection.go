@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/credentials"
 )
 
@@ -15,6 +17,30 @@ import (
 const maxHandshakes = 128
 
 var errTooManyConnections = errors.New("the caller has as many connections as it may have")
+
+// connectionsPerSecond is how many connections are accepted in a second, after the
+// first maxHandshakes. More wait in the operating system's queue: a caller that only
+// opens connections takes no processor from calls.
+const connectionsPerSecond = 1000
+
+// A pacedListener accepts connections at that pace.
+type pacedListener struct {
+	net.Listener
+	pace *rate.Limiter
+}
+
+func paced(lis net.Listener) net.Listener {
+	return &pacedListener{Listener: lis, pace: rate.NewLimiter(connectionsPerSecond, maxHandshakes)}
+}
+
+// Accept implements net.Listener.
+func (l *pacedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		time.Sleep(l.pace.Reserve().Delay())
+	}
+	return conn, err
+}
 
 // A gate lets connections in: it finds out who connects, and bounds how many
 // connections there are.

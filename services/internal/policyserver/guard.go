@@ -158,9 +158,7 @@ func (c *call) turn(ctx context.Context, bytes int64) (done func(), err error) {
 		}
 	}
 	take := func(s *share, n int64, patience time.Duration, kind string) error {
-		patient, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		if err := s.acquire(patient, n); err != nil {
+		if err := s.acquireWithin(ctx, patience, n); err != nil {
 			done()
 			if ctx.Err() != nil {
 				return refusal.FromContext(ctx.Err())

@@ -36,8 +36,8 @@ type Decision struct {
 	Summary string
 	Rules   []*jobpolicyv1.RuleAnswer
 	Waits   []*jobpolicyv1.Wait
-	// steps are attributes: what the decision asks the caller to do.
-	steps []attribute.KeyValue
+	// steps returns attributes: what the decision asks the caller to do.
+	steps func() []attribute.KeyValue
 }
 
 // JobDecision describes a decision on a Job. The caller's Settings.explain limits
@@ -50,12 +50,14 @@ func JobDecision(d *jobpolicyv1.DecideJobResponse) Decision {
 		Summary:     e.GetSummary(),
 		Rules:       e.GetRules(),
 		Waits:       e.GetWaits(),
-		steps: []attribute.KeyValue{
-			AttrCreates.Int64(int64(d.GetCreate().GetCount())),
-			AttrDeletes.Int(len(d.GetDelete())),
-			AttrReleases.Int(len(d.GetRelease())),
-			AttrWritesStatus.Bool(d.GetStatus() != nil),
-			AttrDeletesJob.Bool(d.GetDeleteJob() != nil),
+		steps: func() []attribute.KeyValue {
+			return []attribute.KeyValue{
+				AttrCreates.Int64(int64(d.GetCreate().GetCount())),
+				AttrDeletes.Int(len(d.GetDelete())),
+				AttrReleases.Int(len(d.GetRelease())),
+				AttrWritesStatus.Bool(d.GetStatus() != nil),
+				AttrDeletesJob.Bool(d.GetDeleteJob() != nil),
+			}
 		},
 	}
 }
@@ -74,11 +76,13 @@ func CronJobDecision(d *jobpolicyv1.DecideCronJobResponse) Decision {
 		Summary:     e.GetSummary(),
 		Rules:       e.GetRules(),
 		Waits:       e.GetWaits(),
-		steps: []attribute.KeyValue{
-			AttrCreates.Int(creates),
-			AttrDeletes.Int(len(d.GetDelete())),
-			AttrWritesStatus.Bool(d.GetStatus() != nil),
-			AttrEdits.Bool(d.GetEdits() != nil),
+		steps: func() []attribute.KeyValue {
+			return []attribute.KeyValue{
+				AttrCreates.Int(creates),
+				AttrDeletes.Int(len(d.GetDelete())),
+				AttrWritesStatus.Bool(d.GetStatus() != nil),
+				AttrEdits.Bool(d.GetEdits() != nil),
+			}
 		},
 	}
 }
@@ -89,7 +93,7 @@ func (d Decision) Record(span trace.Span) {
 		return
 	}
 	span.SetAttributes(AttrDisposition.String(d.Disposition), AttrDecidingRule.String(d.Rule))
-	span.SetAttributes(d.steps...)
+	span.SetAttributes(d.steps()...)
 	for _, a := range d.Rules {
 		span.AddEvent(EventRuleAnswered, trace.WithAttributes(
 			AttrRule.String(a.GetRule().Name()), AttrRuleDecided.Bool(a.GetDecided()), AttrRuleDetail.String(a.GetDetail())))
