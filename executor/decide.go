@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
@@ -92,7 +93,7 @@ func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpol
 		return nil, err
 	}
 	label := dispositionLabel(answer.GetDisposition())
-	d.metrics.duration.WithLabelValues(label).Observe(time.Since(started).Seconds())
+	metrics.Observe(ctx, d.metrics.duration.WithLabelValues(label), time.Since(started).Seconds())
 	d.metrics.decisions.WithLabelValues(label, cmp.Or(answer.GetVerdict().GetRule().Name(), "none")).Inc()
 	d.base.Logger.LogAttrs(ctx, slog.LevelDebug, "decided",
 		slog.String("namespace", snap.job.Namespace), slog.String("job", snap.job.Name), slog.String("uid", string(snap.job.UID)),

@@ -3,10 +3,7 @@ package executor
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -454,32 +453,35 @@ func TestARecreatedJobStartsClean(t *testing.T) {
 	}
 }
 
-func TestDecisionsAreListed(t *testing.T) {
+func TestDecisionsAreObserved(t *testing.T) {
 	s := newServer(testJob())
+	because := &jobpolicyv1.Explanation{
+		Summary: "because", DecidingRule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED,
+		Waits: []*jobpolicyv1.Wait{{Reason: jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE}},
+	}
 	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
-			Verdict: &jobpolicyv1.Verdict{Rule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED},
-			Explanation: &jobpolicyv1.Explanation{
-				Summary: "because", DecidingRule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED,
-				Waits: []*jobpolicyv1.Wait{{Reason: jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE}},
-			},
+			Verdict: &jobpolicyv1.Verdict{Rule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED}, Explanation: because,
 		}, nil
 	}}}
 	e := start(t, testConfig(s, decider))
-	var got []map[string]any
-	eventually(t, "a decision in the list", func() bool {
-		w := httptest.NewRecorder()
-		e.DecisionsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/debug/decisions", nil))
-		return json.Unmarshal(w.Body.Bytes(), &got) == nil && len(got) == 1
+	var got []Observation
+	eventually(t, "a decision on the Job", func() bool {
+		got = nil
+		e.EachJob(func(o Observation) { got = append(got, o) })
+		return len(got) == 1 && got[0].Decision != nil
 	})
-	delete(got[0], "time")
-	want := map[string]any{
-		"namespace": "ns", "name": "job", "uid": string(testUID(1)), "rule": "deadlinePassed", "reason": "because", "waiting": true,
-		"explanation": map[string]any{"summary": "because", "decidingRule": "RULE_DEADLINE_PASSED", "waits": []any{map[string]any{"reason": "WAIT_REASON_DEADLINE"}}},
-		"verdict":     map[string]any{"summary": "because", "decidingRule": "RULE_DEADLINE_PASSED", "waits": []any{map[string]any{"reason": "WAIT_REASON_DEADLINE"}}},
+	if got[0].Job.Name != "job" {
+		t.Errorf("Job %s/%s, want ns/job", got[0].Job.Namespace, got[0].Job.Name)
 	}
-	if diff := cmp.Diff(want, got[0]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for name, encoded := range map[string][]byte{"explanation": got[0].Decision.Explanation, "verdict": got[0].Decision.Verdict} {
+		var e jobpolicyv1.Explanation
+		if err := proto.Unmarshal(encoded, &e); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(because, &e, protocmp.Transform()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

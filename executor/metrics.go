@@ -2,6 +2,7 @@ package executor
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
@@ -46,6 +47,37 @@ type jobMetrics struct {
 	unmanaged       *prometheus.CounterVec
 	staleSkips      *prometheus.CounterVec
 	decisions       *decisionMetrics
+	managers        managers
+}
+
+// maxManagers bounds the names in jobs_by_external_controller_total. Whoever may create a
+// Job chooses such a name, and each is a time series.
+const maxManagers = 100
+
+// otherManagers stands for the names beyond maxManagers.
+const otherManagers = "other"
+
+// managers are the names in jobs_by_external_controller_total.
+type managers struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+// label is what a name is called in the metric.
+func (m *managers) label(name string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names[name] {
+		return name
+	}
+	if len(m.names) >= maxManagers {
+		return otherManagers
+	}
+	if m.names == nil {
+		m.names = map[string]bool{}
+	}
+	m.names[name] = true
+	return name
 }
 
 // decisionMetrics are the metrics of the decisions.
@@ -70,7 +102,7 @@ func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
 		tracking:        metrics.Counter(subsystem, "terminated_pods_tracking_finalizer_total", "Terminated pods that got (add) or lost (delete) the tracking finalizer, whoever owns them.", "event"),
 		finishedIndexes: metrics.Counter(subsystem, "job_finished_indexes_total", "Finished indexes.", "status", "backoffLimit"),
 		creations:       metrics.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
-		unmanaged:       metrics.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages.", "controller_name"),
+		unmanaged:       metrics.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages; beyond 100 names it is called other.", "controller_name"),
 		staleSkips:      metrics.Counter(subsystem, "stale_sync_skips_total", "Reconciles given up because the view was older than a write of this process.", "group", "resource"),
 	}
 	var err error
@@ -101,6 +133,11 @@ func newDecisionMetrics(r prometheus.Registerer) (*decisionMetrics, error) {
 	err := errors.Join(metrics.Register(r, &m.duration), metrics.Register(r, &m.decisions), metrics.Register(r, &m.missedReconciles))
 	m.missedReconciles.WithLabelValues() // Exported as 0 before the first one.
 	return m, err
+}
+
+// managedBy counts a Job that another controller manages.
+func (m *jobMetrics) managedBy(name string) {
+	m.unmanaged.WithLabelValues(m.managers.label(name)).Inc()
 }
 
 func completionModeLabel(job *batchv1.Job) string {

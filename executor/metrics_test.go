@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.opentelemetry.io/otel/trace"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -231,6 +234,25 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 	}
 }
 
+func TestNamesOfOtherManagersAreBounded(t *testing.T) {
+	m, err := newJobMetrics(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxManagers + 20 {
+		m.managedBy(fmt.Sprintf("example.com/%d", i))
+	}
+	m.managedBy("example.com/7")
+	if got := testutil.CollectAndCount(m.unmanaged); got != maxManagers+1 {
+		t.Errorf("%d series, want %d", got, maxManagers+1)
+	}
+	for name, want := range map[string]float64{"example.com/7": 2, otherManagers: 20} {
+		if got := testutil.ToFloat64(m.unmanaged.WithLabelValues(name)); got != want {
+			t.Errorf("%v Jobs of %s, want %v", got, name, want)
+		}
+	}
+}
+
 func TestJobsOfOtherManagersAreCountedOnce(t *testing.T) {
 	named := func(manager string) *batchv1.Job {
 		return testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &manager })
@@ -355,4 +377,39 @@ func TestMetricsHaveUpstreamsNames(t *testing.T) {
 	if _, err := New(cfg); err != nil {
 		t.Errorf("a second executor on the same registry: %v", err)
 	}
+}
+
+// A slow reconcile in the histogram leads to its trace.
+func TestReconcilesHaveExemplars(t *testing.T) {
+	m, err := newJobMetrics(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reporter{metrics: m}
+	for _, sampled := range []bool{false, true} {
+		id := trace.TraceID{15: 1}
+		sc := trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{7: 1}, TraceFlags: trace.TraceFlags(0).WithSampled(sampled)})
+		r.reconciled(trace.ContextWithSpanContext(t.Context(), sc), testJob(), actionCreated, nil, time.Second)
+		want := map[bool]string{true: id.String()}[sampled]
+		if got := exemplar(t, m.syncDuration); got != want {
+			t.Errorf("sampled %v: the exemplar is trace %q, want %q", sampled, got, want)
+		}
+	}
+}
+
+// exemplar is the trace that a histogram's only exemplar names; empty if it has none.
+func exemplar(t *testing.T, c prometheus.Collector) string {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bucket := range families[0].GetMetric()[0].GetHistogram().GetBucket() {
+		for _, label := range bucket.GetExemplar().GetLabel() {
+			return label.GetValue()
+		}
+	}
+	return ""
 }

@@ -95,7 +95,7 @@ func (r *reconciler) measured(ctx context.Context, s *state.Job, calls *api.Pods
 	if errors.Is(err, api.ErrJobGone) {
 		return controller.Result{}, nil
 	}
-	r.report.reconciled(job, action, err, time.Since(started))
+	r.report.reconciled(ctx, job, action, err, time.Since(started))
 	if stepFailed(err) {
 		return result, nil // Only create or delete is backing off; the rest of the Job is not.
 	}

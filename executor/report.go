@@ -12,6 +12,7 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
@@ -42,7 +43,7 @@ func actionOf(d *jobpolicyv1.DecideJobResponse) string {
 }
 
 // reconciled counts a reconcile.
-func (r *reporter) reconciled(job *batchv1.Job, action string, err error, took time.Duration) {
+func (r *reporter) reconciled(ctx context.Context, job *batchv1.Job, action string, err error, took time.Duration) {
 	if action == noAction {
 		return
 	}
@@ -50,7 +51,7 @@ func (r *reporter) reconciled(job *batchv1.Job, action string, err error, took t
 	if err != nil && !errors.Is(err, api.ErrNamespaceTerminating) {
 		result = resultError
 	}
-	r.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action).Observe(took.Seconds())
+	metrics.Observe(ctx, r.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action), took.Seconds())
 	r.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
 }
 
@@ -63,7 +64,7 @@ func (r *reporter) stale(d *jobpolicyv1.DecideJobResponse) {
 	r.metrics.staleSkips.WithLabelValues(group, resource).Inc()
 }
 
-// remember records a decision for DecisionsHandler.
+// remember records a decision for EachJob.
 func (r *reporter) remember(ctx context.Context, s *state.Job, snap snapshot, d *jobpolicyv1.DecideJobResponse) {
 	explanation, err := proto.Marshal(d.GetExplanation())
 	if err != nil {

@@ -56,7 +56,7 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 	}
 	listed := old == nil && w.ready() != nil
 	if old == nil && w.scope.Unmanaged(job) {
-		w.metrics.unmanaged.WithLabelValues(*job.Spec.ManagedBy).Inc()
+		w.metrics.managedBy(*job.Spec.ManagedBy)
 	}
 	var change state.Change
 	s := w.jobs.With(job.Namespace, job.UID, func(s *state.Job) {

@@ -2,10 +2,12 @@
 package metrics
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -20,6 +22,18 @@ func Histogram(r prometheus.Registerer, subsystem, name, help string, buckets []
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: subsystem, Name: name, Help: help, Buckets: buckets})
 	err := Register(r, &h)
 	return h, err
+}
+
+// Observe adds a value to a histogram, with the trace of the context as its exemplar, if the
+// trace is sampled.
+func Observe(ctx context.Context, h prometheus.Observer, value float64) {
+	span := trace.SpanContextFromContext(ctx)
+	with, ok := h.(prometheus.ExemplarObserver)
+	if !ok || !span.IsSampled() {
+		h.Observe(value)
+		return
+	}
+	with.ObserveWithExemplar(value, prometheus.Labels{"trace_id": span.TraceID().String()})
 }
 
 // Register registers a metric. If it is registered already, by another controller, *c

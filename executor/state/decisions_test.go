@@ -1,14 +1,23 @@
-package executor
+package state
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
-	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
+
+func encoded(t *testing.T, e *jobpolicyv1.Explanation) []byte {
+	t.Helper()
+	b, err := proto.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
 
 func TestVerdictIsTheDecisionThatCameFirst(t *testing.T) {
 	decided := &jobpolicyv1.Explanation{DecidingRule: jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED}
@@ -26,20 +35,20 @@ func TestVerdictIsTheDecisionThatCameFirst(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var d state.Decisions
+			var d Decisions
 			for _, explanation := range tc.decisions {
-				encoded, err := proto.Marshal(explanation)
-				if err != nil {
-					t.Fatal(err)
-				}
 				var verdict *jobpolicyv1.Verdict
 				if rule := explanation.GetDecidingRule(); rule != 0 {
 					verdict = &jobpolicyv1.Verdict{Rule: rule, Repeated: explanation == repeated}
 				}
-				d.Record(time.Now(), verdict, encoded)
+				d.Record(time.Now(), verdict, encoded(t, explanation))
 			}
-			if got := decoded(d.Last().Verdict); !proto.Equal(got, tc.want) {
-				t.Errorf("the verdict is explained by %v, want %v", got, tc.want)
+			var want []byte
+			if tc.want != nil {
+				want = encoded(t, tc.want)
+			}
+			if got := d.Last().Verdict; !bytes.Equal(got, want) {
+				t.Errorf("the verdict is explained by %q, want %v", got, tc.want)
 			}
 		})
 	}
