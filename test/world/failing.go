@@ -56,6 +56,16 @@ func (l *link) fail(ctx context.Context, r *request, f *fault) (*http.Response, 
 	return l.exchange(ctx, r)
 }
 
+// hidesOutcome reports whether a write that fails so may have taken effect, for all that its
+// sender knows.
+func (k faultKind) hidesOutcome() bool {
+	switch k {
+	case lostRequest, lostAnswer, serverError, unavailable, timedOut, timedOutDone, hangs:
+		return true
+	}
+	return false
+}
+
 // releasing occurs in each patch that removes finalizers.
 const releasing = "$deleteFromPrimitiveList/finalizers"
 

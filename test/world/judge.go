@@ -124,6 +124,9 @@ type writer struct {
 	died bool
 	// untold are the times at which the API server or the network let an event of it fail.
 	untold []time.Time
+	// unanswered is when a status of a Job, by the Job's name, last failed so that the
+	// executor cannot know whether it took effect.
+	unanswered map[types.NamespacedName]time.Time
 }
 
 func newJudge(options judgeOptions) *judge {

@@ -62,8 +62,8 @@ type jobRecord struct {
 
 	decidedAt, finishedAt time.Time // The interim and the terminal condition.
 	decidedBy, finishedBy string
-	// endTold is how often an event has told the end.
-	endTold int
+	// endTold is how often events of each executor have told the end.
+	endTold map[string]int
 	// decidedOn is the time up to which the writer of the interim condition knew
 	// everything.
 	decidedOn time.Time

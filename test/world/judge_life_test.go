@@ -87,7 +87,7 @@ func completes(tp *tape, job types.UID) {
 		s.CompletionTime = ptr(metav1.NewTime(tp.now))
 		setCondition(s, batchv1.JobComplete, batchv1.JobReasonCompletionsReached, tp.now)
 	})
-	tp.event(job, "Completed", 1)
+	tp.event(executorA, job, "Completed", 1)
 }
 
 // What stands still for a while is found, whatever gets it going in the end.

@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/test/world/apiserver"
 )
@@ -23,7 +24,18 @@ func (j *judge) untold(by string, now time.Time) {
 	j.writer(by).untold = append(j.writer(by).untold, now)
 }
 
-// endTold: an event tells the end of a Job once, and only after it.
+// unanswered is called when an executor cannot know whether its status of a Job took effect.
+func (j *judge) unanswered(by string, job types.NamespacedName, now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	who := j.writer(by)
+	if who.unanswered == nil {
+		who.unanswered = map[types.NamespacedName]time.Time{}
+	}
+	who.unanswered[job] = now
+}
+
+// endTold: an event tells the end of a Job once, only after it, and who wrote the end tells it.
 func (j *judge) endTold(w apiserver.Write, ours bool) {
 	event, ok := w.New.(*corev1.Event)
 	if !ours || !ok || event.InvolvedObject.Kind != "Job" {
@@ -33,9 +45,24 @@ func (j *judge) endTold(w apiserver.Write, ours bool) {
 	if r == nil || event.Reason != r.endReason() {
 		return
 	}
-	if r.endTold = max(r.endTold+1, int(event.Count)); r.endTold > 1 {
-		j.breach("event", r.key, r.uid, "an event of %s tells again that the Job is %s (%s), and once is enough", w.By, finished(r.job), event.Reason)
+	if r.endTold == nil {
+		r.endTold = map[string]int{}
 	}
+	r.endTold[w.By] = max(r.endTold[w.By]+1, int(event.Count))
+	switch {
+	case r.endTold[w.By] > 1:
+		j.breach("event", r.key, r.uid, "an event of %s tells again that the Job is %s (%s), and once is enough", w.By, finished(r.job), event.Reason)
+	case w.By != r.finishedBy && !j.mayHaveEnded(r, w.By):
+		j.breach("event", r.key, r.uid, "an event of %s tells that the Job is %s (%s), and that is for %s, which wrote it", w.By, finished(r.job), event.Reason, r.finishedBy)
+	}
+}
+
+// mayHaveEnded reports whether an executor may take the end of a Job, which another one wrote,
+// for its own: a status of it has failed without an answer since the end. If both decided in
+// the same second, nothing distinguishes the conditions that they wrote.
+func (j *judge) mayHaveEnded(r *jobRecord, by string) bool {
+	at, failed := j.writer(by).unanswered[r.key]
+	return failed && !at.Before(condition(r.job, finished(r.job)).LastTransitionTime.Add(-j.fastest))
 }
 
 // endReason is the reason of the event that tells the end of the Job; empty if it has not ended.
@@ -55,7 +82,7 @@ func (r *jobRecord) endReason() string {
 // judgeEndTold: an event tells the end of a Job that an executor has declared, unless the
 // executor died, or the event failed on its way.
 func (j *judge) judgeEndTold(r *jobRecord) {
-	if !j.executors(r.finishedBy) || r.endTold > 0 || !j.settled(r.finishedAt) {
+	if !j.executors(r.finishedBy) || len(r.endTold) > 0 || !j.settled(r.finishedAt) {
 		return
 	}
 	by := j.writer(r.finishedBy)

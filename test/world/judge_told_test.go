@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// event writes an event about a Job.
-func (tp *tape) event(job types.UID, reason string, count int32) {
+// event writes an event of an executor about a Job.
+func (tp *tape) event(by string, job types.UID, reason string, count int32) {
 	e := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "event", UID: types.UID(fmt.Sprint("event-", tp.version))}, Reason: reason, Count: count,
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "a", UID: job},
 	}
-	tp.commit(executorA, "create", "events", "", e, e)
+	tp.commit(by, "create", "events", "", e, e)
 }
 
 // failed plays a Job that an executor declares failed, and then some more.
@@ -41,18 +41,43 @@ func failed(more func(*tape)) func(*tape) {
 
 // The end of a Job is told once.
 func TestTheEndIsTold(t *testing.T) {
-	tell := func(tp *tape) { tp.event("job-a", reasonBackoffLimit, 1) }
+	tell := func(tp *tape) { tp.event(executorA, "job-a", reasonBackoffLimit, 1) }
 	runStreams(t, map[string]streamCase{
 		"once":                                   {play: failed(tell)},
 		"never":                                  {want: []string{"event"}, play: failed(func(*tape) {})},
 		"twice":                                  {want: []string{"event"}, play: failed(func(tp *tape) { tell(tp); tell(tp) })},
-		"twice in one event":                     {want: []string{"event"}, play: failed(func(tp *tape) { tp.event("job-a", reasonBackoffLimit, 2) })},
-		"by another reason":                      {want: []string{"event"}, play: failed(func(tp *tape) { tp.event("job-a", "Completed", 1) })},
+		"twice in one event":                     {want: []string{"event"}, play: failed(func(tp *tape) { tp.event(executorA, "job-a", reasonBackoffLimit, 2) })},
+		"by another reason":                      {want: []string{"event"}, play: failed(func(tp *tape) { tp.event(executorA, "job-a", "Completed", 1) })},
 		"never, because the executor died":       {play: failed(func(tp *tape) { tp.judge.died(executorA) })},
 		"never, because another executor died":   {want: []string{"event"}, play: failed(func(tp *tape) { tp.judge.died(executorB) })},
 		"never, because the event failed":        {play: failed(func(tp *tape) { tp.judge.untold(executorA, tp.now) })},
 		"never, and another event failed before": {want: []string{"event"}, play: failed(func(tp *tape) { tp.judge.untold(executorA, tp.now.Add(-time.Second)) })},
 		"never, because somebody else declared the Job's end": {play: rests(func(tp *tape) { finishesOther(tp) })},
+	})
+}
+
+// Who wrote the end tells it. If two executors may take the same end for their own, both do.
+func TestWhoTellsTheEnd(t *testing.T) {
+	tells := func(tp *tape, by ...string) {
+		for _, executor := range by {
+			tp.event(executor, "job-a", reasonBackoffLimit, 1)
+		}
+	}
+	noAnswer := func(tp *tape, by string, ago time.Duration) {
+		tp.judge.unanswered(by, types.NamespacedName{Namespace: "ns", Name: "a"}, tp.now.Add(-ago))
+	}
+	runStreams(t, map[string]streamCase{
+		"another executor":          {want: []string{"event"}, play: failed(func(tp *tape) { tells(tp, executorB) })},
+		"both":                      {want: []string{"event"}, play: failed(func(tp *tape) { tells(tp, executorA, executorB) })},
+		"both, one got no answer":   {play: failed(func(tp *tape) { noAnswer(tp, executorB, 0); tells(tp, executorA, executorB) })},
+		"both, first the other one": {play: failed(func(tp *tape) { noAnswer(tp, executorB, 0); tells(tp, executorB, executorA) })},
+		"no answer before the end":  {want: []string{"event"}, play: failed(func(tp *tape) { noAnswer(tp, executorB, time.Second); tells(tp, executorA, executorB) })},
+		"the writer got no answer":  {want: []string{"event"}, play: failed(func(tp *tape) { noAnswer(tp, executorA, 0); tells(tp, executorA, executorB) })},
+		"one that got none, twice":  {want: []string{"event"}, play: failed(func(tp *tape) { noAnswer(tp, executorB, 0); tells(tp, executorB, executorB) })},
+		"no answer of another Job's": {want: []string{"event"}, play: failed(func(tp *tape) {
+			tp.judge.unanswered(executorB, types.NamespacedName{Namespace: "ns", Name: "b"}, tp.now)
+			tells(tp, executorA, executorB)
+		})},
 	})
 }
 

@@ -32,8 +32,10 @@ type network struct {
 	note      func(who, text string)
 	refused   func(by, verb, resource, message string)
 	untold    func(by string, now time.Time) // Called when a fault befalls an event.
-	runAway   func()                         // Called when executors send requests without end.
-	telling   func() bool
+	// unanswered is called when a fault hides from an executor what became of a Job's status.
+	unanswered func(by string, job types.NamespacedName, now time.Time)
+	runAway    func() // Called when executors send requests without end.
+	telling    func() bool
 	// disturbed is called for each fault.
 	disturbed func(now time.Time)
 	// hindered is called for each fault and each error, in a namespace or everywhere.
@@ -67,7 +69,8 @@ func newNetwork(p *plan, begun time.Time, note func(who, text string)) *network 
 	return &network{
 		seed: p.seed, plan: p, begun: begun, note: note, sending: func(*request) {}, readLease: func(string) {}, telling: func() bool { return false },
 		refused: func(_, _, _, _ string) {}, disturbed: func(time.Time) {}, hindered: func(string, time.Time, time.Duration) {}, untold: func(string, time.Time) {},
-		sent: map[uint64]uint64{}, lists: map[string]*list{}, happened: map[faultKind]int{}, reached: map[string]bool{},
+		unanswered: func(string, types.NamespacedName, time.Time) {},
+		sent:       map[uint64]uint64{}, lists: map[string]*list{}, happened: map[faultKind]int{}, reached: map[string]bool{},
 	}
 }
 
@@ -113,6 +116,9 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 		n.hindered(f.namespace, time.Now(), recovers)
 		if r.resource == "events" {
 			n.untold(r.by, time.Now())
+		}
+		if r.resource == "jobs/status" && f.kind.hidesOutcome() {
+			n.unanswered(r.by, keyOf(r.URL.Path), time.Now())
 		}
 		return f
 	}

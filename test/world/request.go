@@ -12,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A request is one on its way to the API server. What happens to it is drawn from the
@@ -71,6 +72,14 @@ func namespaceOf(path string) string {
 	_, rest, _ := strings.Cut(path, "/namespaces/")
 	name, _, _ := strings.Cut(rest, "/")
 	return name
+}
+
+// keyOf is the namespace and the name of the object in a path of the API.
+func keyOf(path string) types.NamespacedName {
+	namespace := namespaceOf(path)
+	_, rest, _ := strings.Cut(path, "/namespaces/"+namespace+"/")
+	parts := strings.Split(rest, "/") // jobs/job-a/status
+	return types.NamespacedName{Namespace: namespace, Name: parts[min(1, len(parts)-1)]}
 }
 
 // count starts the random source of what happens to the request.
