@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -87,6 +88,8 @@ func TestCreationAfterAChange(t *testing.T) {
 			tp.wait(time.Hour)
 			create(tp, "a-2", noIndex)
 		}},
+		"for a pod that succeeded and that it lost, with the finalizer on": {play: loses(func(pod *corev1.Pod) { pod.Labels = nil })},
+		"for a pod that succeeded and that it can adopt":                   {want: []string{"I6"}, play: loses(func(*corev1.Pod) {})},
 		"one more for a Job that was just scaled down": {play: func(tp *tape) {
 			tp.job("a")
 			create(tp, "a-0", noIndex)
@@ -94,6 +97,18 @@ func TestCreationAfterAChange(t *testing.T) {
 			create(tp, "a-1", noIndex)
 		}},
 	})
+}
+
+// loses lets a pod succeed and lose its Job, but keep its finalizer. Then the executor creates another.
+func loses(change func(*corev1.Pod)) func(*tape) {
+	return func(tp *tape) {
+		starts(tp, tp.job("a"))
+		tp.ends("a-0", 0)
+		tp.edit("webhook", "a-0", change)
+		tp.wait(time.Hour)
+		tp.edit(executorA, "a-0", func(pod *corev1.Pod) { pod.OwnerReferences = nil })
+		create(tp, "a-2", noIndex)
+	}
 }
 
 // An executor creates no pod of a Job that wants none (I6).
@@ -320,7 +335,33 @@ func TestLastFailureOfAnIndex(t *testing.T) {
 		"the earlier one carries more":                replaces("2", "1", "3"),
 		"as many as the one that carries fewer allow": wrong(replaces("2", "1", "2")),
 		"both carry as many":                          replaces("1", "1", "2"),
+		"a second deletion of the earlier one":        {play: deletedAgain(41 * time.Second)},
+		"a second deletion that changes no order":     wrong(streamCase{play: deletedAgain(0)}),
 	})
+}
+
+// deletedAgain lets a pod end that reports no time of its end, and then another one of its index,
+// which the policy ignores. Some time after its deletion, the first is deleted again. The next
+// pod of the index replaces the first.
+func deletedAgain(later time.Duration) func(*tape) {
+	return func(tp *tape) {
+		tp.job("a", indexedJob(1), policyOn(1, batchv1.PodFailurePolicyActionIgnore), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(9)) })
+		tp.pod(executorA, "job-a", "a-0", 0)
+		tp.pod(executorB, "job-a", "b-0", 0)
+		asked := tp.now.Add(time.Second)
+		deleted := func(at time.Time) {
+			tp.edit("pod-gc", "a-0", func(pod *corev1.Pod) {
+				pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds, pod.Status.Phase = ptr(metav1.NewTime(at)), ptr(int64(0)), corev1.PodFailed
+			})
+		}
+		tp.wait(2 * time.Second)
+		tp.ends("b-0", 1)
+		tp.wait(time.Minute)
+		deleted(asked)
+		deleted(asked.Add(later))
+		tp.wait(10 * time.Minute)
+		tp.pod(executorA, "job-a", "a-1", 0, failedBefore("1"))
+	}
 }
 
 // Each index of a Job with limits per index has its own delay (I12, I10).

@@ -280,23 +280,34 @@ func (r *jobRecord) replacedAt(p *podRecord) (at time.Time) {
 // lastFailure is the failed pod that the next pod of an index replaces: of those that
 // still hold their finalizer, the one that carries the most failures; of equals, which two
 // active executors may leave, the one that finished last, by the times of their statuses,
-// which are whole seconds. It is nil if there is none.
-func (r *jobRecord) lastFailure(ix int32) (last *podRecord) {
+// which are whole seconds. It is nil if there is none, or if that depends on which of the
+// times that a pod reports an executor has seen: a second deletion moves the time of a pod
+// that has no other.
+func (r *jobRecord) lastFailure(ix int32) *podRecord {
+	last := r.lastFailureBy(ix, func(p *podRecord) time.Time { return p.finished })
+	if last != r.lastFailureBy(ix, func(p *podRecord) time.Time { return p.saidToEnd }) {
+		return nil
+	}
+	return last
+}
+
+// lastFailureBy is lastFailure by these times.
+func (r *jobRecord) lastFailureBy(ix int32, ended func(*podRecord) time.Time) (last *podRecord) {
 	for _, p := range r.ends {
 		if podIndex(p.pod) != ix || p.succeeded() || p.gone || !holds(p.pod) || !r.selects(p.pod) || r.live[p.uid] == nil {
 			continue
 		}
-		if last == nil || laterFailure(p, last) > 0 {
+		if last == nil || laterFailure(p, last, ended) > 0 {
 			last = p
 		}
 	}
 	return last
 }
 
-func laterFailure(a, b *podRecord) int {
+func laterFailure(a, b *podRecord, ended func(*podRecord) time.Time) int {
 	return cmp.Or(
 		cmp.Compare(failuresBefore(a), failuresBefore(b)),
-		a.finished.Truncate(time.Second).Compare(b.finished.Truncate(time.Second)),
+		ended(a).Truncate(time.Second).Compare(ended(b).Truncate(time.Second)),
 		cmp.Compare(a.uid, b.uid),
 	)
 }

@@ -57,6 +57,13 @@ func TestRelease(t *testing.T) {
 			tp.ends("a-0", 1)
 			tp.release(executorA, "a-0")
 		}},
+		"of a pod that the policy ignores, and that succeeded after its Job had failed":     {play: succeedsLate(0)},
+		"of a pod that the policy ignores, and that succeeded long after its Job's failure": {want: []string{"I1"}, play: succeedsLate(time.Hour)},
+		"of a pod that the policy ignores, and that succeeded": {want: []string{"I1"}, play: func(tp *tape) {
+			starts(tp, tp.job("a", ignoresDisruptions))
+			tp.ends("a-0", 0, disrupts)
+			tp.release(executorA, "a-0")
+		}},
 		"of a pod that the policy counts": {want: []string{"I1"}, play: func(tp *tape) {
 			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
 			tp.ends("a-0", 2)
@@ -82,6 +89,27 @@ func TestRelease(t *testing.T) {
 }
 
 // policyOn is a pod failure policy with one rule, on an exit code.
+// ignoresDisruptions lets a Job ignore failures of disrupted pods.
+func ignoresDisruptions(job *batchv1.Job) {
+	job.Spec.BackoffLimit = ptr(int32(0))
+	job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action:          batchv1.PodFailurePolicyActionIgnore,
+		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
+	}}}
+}
+
+// succeedsLate lets a disrupted pod of a failed Job succeed. It is released some time later.
+func succeedsLate(later time.Duration) func(*tape) {
+	return func(tp *tape) {
+		starts(tp, tp.job("a", ignoresDisruptions))
+		tp.ends("a-1", 1)
+		announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+		tp.ends("a-0", 0, disrupts)
+		tp.wait(later)
+		tp.release(executorA, "a-0")
+	}
+}
+
 func policyOn(code int32, action batchv1.PodFailurePolicyAction) func(*batchv1.Job) {
 	return func(job *batchv1.Job) {
 		job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{

@@ -2,6 +2,7 @@ package world
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/engine/indexset"
 	"jobpolicy.dev/test/world/apiserver"
@@ -75,9 +76,10 @@ func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
 }
 
 // ignored reports whether the pod failure policy ignores the pod's failure, by its
-// first or by its current report.
+// first or by its current report. A pod of a failed Job has failed if it still runs in the
+// view of the executor, and the policy may ignore that by a condition of the pod.
 func (j *judge) ignored(r *jobRecord, p *podRecord) bool {
-	if p.succeeded() {
+	if p.succeeded() && (!isTrue(r.job, batchv1.JobFailureTarget) || j.old(p.endedAt)) {
 		return false
 	}
 	return policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionIgnore ||
@@ -152,11 +154,20 @@ func (r *jobRecord) all() sight {
 	return sight{r.completed, func(*podRecord) bool { return true }, func(p *podRecord) bool { return p.excuse != "" }}
 }
 
-// least is what an executor must know of successes.
+// least is what an executor must know of successes. The Job need not count a pod that it
+// cannot have back.
 func (j *judge) least(r *jobRecord, by string) sight {
 	s := r.all()
+	s.letGo = func(p *podRecord) bool { return p.excuse != "" || r.hasLost(p) }
 	s.completed, s.ended = j.completedTo(r, by), func(p *podRecord) bool { return j.mustKnowEnd(r, p, by) && !j.justReleased(p, by) }
 	return s
+}
+
+// hasLost reports whether the Job does not control the pod any more and cannot adopt it: its
+// selector does not match, something else controls the pod, or the pod is being deleted. This
+// also holds if a webhook lets the Job lose the pod but not release it.
+func (r *jobRecord) hasLost(p *podRecord) bool {
+	return p.job != r && (!r.selects(p.pod) || metav1.GetControllerOfNoCopy(p.pod) != nil || p.pod.DeletionTimestamp != nil)
 }
 
 // justReleased reports whether another writer released the pod a moment ago: an executor may

@@ -50,12 +50,17 @@ func (j *judge) onSchedule(c *cronRecord, at time.Time) bool {
 	})
 }
 
-// base is the time from which the times of an interval are counted.
+// base is the time from which the times of an interval are counted: that of the last run, also
+// of one that started no Job because the Job of an earlier run in the same minute has its name.
 func (c *cronRecord) base() time.Time {
-	if !c.lastRun.IsZero() {
-		return c.lastRun
+	base := c.lastRun
+	if told := c.cron.Status.LastScheduleTime; told != nil {
+		base = latest(base, told.Time)
 	}
-	return c.cron.CreationTimestamp.Time
+	if base.IsZero() {
+		return c.cron.CreationTimestamp.Time
+	}
+	return base
 }
 
 // unsure reports whether the base is unknown: clocks were wrong, or somebody else created a Job of

@@ -77,7 +77,30 @@ func TestRunsOfTheSchedule(t *testing.T) {
 			tp.cron(on("@every 36h", "Etc/UTC"), createdNow(tp))
 			tp.waitsUntil("2026-06-02T12:00:00Z", "2026-06-02T11:00:00Z")
 		}},
+		"after a run that started no Job": {play: func(tp *tape) {
+			tp.from("2026-06-01T00:00:00Z")
+			tp.cron(on("@every 25s", "Etc/UTC"), createdNow(tp))
+			tp.waitsUntil("2026-06-01T00:00:51Z", "2026-06-01T00:00:25Z")
+			tp.tells(instant("2026-06-01T00:00:50Z"))
+			tp.reschedules("@every 90s")
+			tp.waitsUntil("2026-06-01T00:02:30Z", "2026-06-01T00:02:20Z")
+		}},
+		"as if a run that started no Job had not been": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-06-01T00:00:00Z")
+			tp.cron(on("@every 25s", "Etc/UTC"), createdNow(tp))
+			tp.waitsUntil("2026-06-01T00:00:51Z", "2026-06-01T00:00:25Z")
+			tp.tells(instant("2026-06-01T00:00:50Z"))
+			tp.reschedules("@every 90s")
+			tp.waitsUntil("2026-06-01T00:02:00Z", "2026-06-01T00:01:55Z")
+		}},
 	})
+}
+
+// reschedules changes the CronJob's schedule, and then time passes.
+func (tp *tape) reschedules(schedule string) {
+	cron := tp.stored["cron"].(*batchv1.CronJob).DeepCopy()
+	cron.Spec.Schedule = schedule
+	tp.commit(user, "update", "cronjobs", "", cron, cron)
 }
 
 func createdNow(tp *tape) func(*batchv1.CronJob) {
