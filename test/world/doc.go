@@ -29,9 +29,12 @@
 //   - I2, I4: a counted pod may count again each time somebody puts its finalizer back
 //     or changes its owner, because nothing in the cluster shows that it was counted.
 //   - I2: a pod that ran when its Job failed, or whose end before that was not seen,
-//     counts as failed, whatever its end.
+//     counts as failed, whatever its end. The policy may ignore it by one of its conditions (I1).
 //   - I6: an executor need not know the pods, ends and completed indexes that another
-//     executor created, recorded or wrote a moment ago.
+//     executor created, recorded or wrote a moment ago. It need not count a success that the
+//     Job has lost, also if a webhook keeps the pod's finalizer.
+//   - I10: which of two failed pods of an index came last is not judged if a pod has reported
+//     several times of its end, and they differ in that.
 //   - I12: an executor that started later does not know an end that only pods show which
 //     are gone, no longer selected, or owned by another Job. Nor does any other if another
 //     executor, or a second controller, released the pod a moment after its end, and no pod
@@ -54,7 +57,9 @@
 //     starts after it, unless there is a starting deadline. A wrong clock excuses runs
 //     until a day after it was set right.
 //   - event: the end of a Job need not be told if the executor died, or if an event of it
-//     failed after the end.
+//     failed after the end. An executor may tell an end that another one wrote if a status of
+//     its own has got no answer since then: if both decided in the same second, nothing
+//     distinguishes their conditions.
 //   - ttl: after a clock was behind, a Job may be deleted ten minutes late.
 //   - A second controller, the built-in one that somebody left on: a Job that it has
 //     touched may be late for four minutes after that. Executors that stand down leave
