@@ -33,7 +33,7 @@ func newWatchedServer(w *watcher, creds credentials.TransportCredentials) (*poli
 	}
 	return policyserver.New(policyserver.Config{
 		Engine: watched, Credentials: creds, TracerProvider: noop.NewTracerProvider(), Registerer: registry, Logger: log,
-		Version: buildinfo.Version(), MaxConcurrentCalls: 16, MaxOpenCalls: 1000, MaxConnections: 100, MemoryLimit: 1 << 30,
+		Version: buildinfo.Version(), MaxConcurrentCalls: 16, MaxOpenCalls: 1000, MaxConnectionsPerCaller: 100, MaxConnections: 100, MemoryLimit: 1 << 30,
 		ReceiveTimeout: time.Minute, SendTimeout: time.Minute, MaxConnectionAge: time.Hour,
 	})
 }

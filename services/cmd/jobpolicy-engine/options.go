@@ -29,18 +29,19 @@ func concurrentCalls() int { return 2 * max(1, runtime.GOMAXPROCS(0)-1) }
 
 // options are the command line.
 type options struct {
-	grpcAddress        string
-	httpAddress        string
-	profiling          bool
-	maxConcurrentCalls int
-	maxOpenCalls       int
-	maxConnections     int
-	memoryLimit        string
-	authorizedCallers  string
-	maxConnectionAge   time.Duration
-	tls                tlsfiles.Server
-	shutdownDelay      time.Duration
-	shutdownTimeout    time.Duration
+	grpcAddress             string
+	httpAddress             string
+	profiling               bool
+	maxConcurrentCalls      int
+	maxOpenCalls            int
+	maxConnectionsPerCaller int
+	maxConnections          int
+	memoryLimit             string
+	authorizedCallers       string
+	maxConnectionAge        time.Duration
+	tls                     tlsfiles.Server
+	shutdownDelay           time.Duration
+	shutdownTimeout         time.Duration
 }
 
 // AddFlags implements program.Options.
@@ -51,7 +52,8 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients on the same machine.")
 	serving.IntVar(&o.maxConcurrentCalls, "max-concurrent-calls", concurrentCalls(), "Calls that are decided on at a time; one caller gets half of them. Others wait for a second, then get RESOURCE_EXHAUSTED. Default: 2 for each processor but one, at least 2.")
 	serving.IntVar(&o.maxOpenCalls, "max-open-calls", 1000, "Calls that may be open, those included that wait or still arrive; one caller gets half of them. More get RESOURCE_EXHAUSTED at once.")
-	serving.IntVar(&o.maxConnections, "max-connections-per-caller", 100, "Connections that one caller, by the identity of its certificate, may have.")
+	serving.IntVar(&o.maxConnectionsPerCaller, "max-connections-per-caller", 100, "Connections that one caller, by the identity of its certificate, may have.")
+	serving.IntVar(&o.maxConnections, "max-connections", 1000, "Connections that all callers together may have. One more takes the place of the oldest of the caller that has most, unless its own caller would then have more.")
 	serving.StringVar(&o.memoryLimit, "memory-limit", "512Mi", "Memory that the process may take, as a Kubernetes `quantity`. Requests and answers get a part of it, and are refused beyond that; sets GOMEMLIMIT to three quarters, unless that is set.")
 	serving.DurationVar(&o.maxConnectionAge, "max-connection-age", 30*time.Minute, "Time after which a client is asked to connect anew, so that clients spread over replicas and certificates are checked again.")
 
@@ -76,8 +78,11 @@ func (o *options) Validate() error {
 	if o.maxOpenCalls < 2 {
 		errs = append(errs, fmt.Errorf("--max-open-calls must be at least 2, is %d", o.maxOpenCalls))
 	}
+	if o.maxConnectionsPerCaller < 1 {
+		errs = append(errs, fmt.Errorf("--max-connections-per-caller must be at least 1, is %d", o.maxConnectionsPerCaller))
+	}
 	if o.maxConnections < 1 {
-		errs = append(errs, fmt.Errorf("--max-connections-per-caller must be at least 1, is %d", o.maxConnections))
+		errs = append(errs, fmt.Errorf("--max-connections must be at least 1, is %d", o.maxConnections))
 	}
 	if _, err := o.memoryBytes(); err != nil {
 		errs = append(errs, err)

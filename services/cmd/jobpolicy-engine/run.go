@@ -52,7 +52,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	web := probes.New(probes.Config{Gatherer: registry, Logger: log, Profiling: o.profiling, Ready: []probes.Check{certificate}})
+	web := probes.New(probes.Config{Gatherer: registry, Logger: log, Profiling: o.profiling, Ready: []probes.Check{certificate, server.AuthorizedCallers()}})
 	return serve(ctx, o, server, web, log)
 }
 
@@ -79,20 +79,21 @@ func newPolicyServer(o *options, creds credentials.TransportCredentials, tracing
 		return nil, err
 	}
 	return policyserver.New(policyserver.Config{
-		Engine:             decider,
-		Credentials:        creds,
-		TracerProvider:     tracing.Provider,
-		Registerer:         r,
-		Logger:             log,
-		Version:            service().Version,
-		MaxConcurrentCalls: o.maxConcurrentCalls,
-		MaxOpenCalls:       o.maxOpenCalls,
-		MaxConnections:     o.maxConnections,
-		MemoryLimit:        memory,
-		AuthorizedCallers:  o.authorizedCallers,
-		ReceiveTimeout:     transferTimeout,
-		SendTimeout:        transferTimeout,
-		MaxConnectionAge:   o.maxConnectionAge,
+		Engine:                  decider,
+		Credentials:             creds,
+		TracerProvider:          tracing.Provider,
+		Registerer:              r,
+		Logger:                  log,
+		Version:                 service().Version,
+		MaxConcurrentCalls:      o.maxConcurrentCalls,
+		MaxOpenCalls:            o.maxOpenCalls,
+		MaxConnectionsPerCaller: o.maxConnectionsPerCaller,
+		MaxConnections:          o.maxConnections,
+		MemoryLimit:             memory,
+		AuthorizedCallers:       o.authorizedCallers,
+		ReceiveTimeout:          transferTimeout,
+		SendTimeout:             transferTimeout,
+		MaxConnectionAge:        o.maxConnectionAge,
 	})
 }
 

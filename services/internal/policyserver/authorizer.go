@@ -2,6 +2,7 @@ package policyserver
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,11 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"sigs.k8s.io/yaml"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/refusal"
 )
 
@@ -35,7 +38,8 @@ type AllowList struct {
 
 // An AllowedCaller is one identity and what it may call.
 type AllowedCaller struct {
-	// Identity is a SPIFFE ID, dns: with a DNS name, or cn: with a common name.
+	// Identity is a SPIFFE ID (or another URI with a host), dns: with a DNS name, or cn:
+	// with a common name: exactly as the certificate has it.
 	Identity string `json:"identity"`
 	// Methods are names of methods of PolicyService, or "*" for all.
 	Methods []string `json:"methods"`
@@ -83,7 +87,7 @@ func isIdentity(s string) bool {
 			return name != ""
 		}
 	}
-	return strings.Contains(s, "://")
+	return isURI(s)
 }
 
 // reloadAfter is how long a list is used before its file is looked at again.
@@ -99,7 +103,8 @@ type authorizer struct {
 	looked   time.Time
 	contents []byte
 	grants   grants
-	problem  string
+	problem  string    // why the file cannot be used; empty if it can
+	since    time.Time // when it became so
 }
 
 // newAuthorizer reads the file. An empty name makes no authorizer.
@@ -135,24 +140,73 @@ func (a *authorizer) current() grants {
 	if time.Since(a.looked) < reloadAfter {
 		return a.grants
 	}
-	before := a.contents
-	err := a.load()
-	switch {
-	case err != nil && a.problem != err.Error():
-		a.problem = err.Error()
-		a.log.Warn("list of authorized callers not usable, keeping the previous one", "file", a.file, "error", err)
-	case err == nil:
-		a.problem = ""
-		if !bytes.Equal(before, a.contents) {
-			a.log.Info("list of authorized callers reloaded", "file", a.file, "callers", len(a.grants))
-		}
-	}
+	a.reload()
 	a.looked = time.Now()
 	return a.grants
 }
 
-// name is what a caller is called in metrics and logs.
-func (a *authorizer) name(ids identities) string {
+// reload looks at the file. Locked.
+func (a *authorizer) reload() {
+	before := a.contents
+	err := a.load()
+	if err == nil {
+		a.problem = ""
+		if !bytes.Equal(before, a.contents) {
+			a.log.Info("list of authorized callers reloaded", "file", a.file, "callers", len(a.grants))
+		}
+		return
+	}
+	if a.problem == "" {
+		a.since = time.Now()
+	}
+	if a.problem != err.Error() {
+		a.problem = err.Error()
+		a.log.Warn("list of authorized callers not usable, keeping the previous one", "file", a.file, "error", err)
+	}
+}
+
+// usable reports whether the file can be used, and if not, since when.
+func (a *authorizer) usable() (since time.Time, ok bool) {
+	a.current() // looks at the file
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.since, a.problem == ""
+}
+
+// register shows whether the file can be used: an engine that could not would not start again.
+func (a *authorizer) register(r prometheus.Registerer) error {
+	if a == nil {
+		return nil
+	}
+	return r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "jobpolicy_engine_authorized_callers_usable",
+		Help: "Whether the list of authorized callers can be used as it stands in its file: 1, or 0 if the one before stays in use.",
+	}, func() float64 {
+		if _, ok := a.usable(); !ok {
+			return 0
+		}
+		return 1
+	}))
+}
+
+// check says in /readyz whether the file can be used. It does not fail: calls are answered.
+func (a *authorizer) check() probes.Check {
+	return probes.Check{
+		Name: "authorized-callers",
+		Run:  func(context.Context) error { return nil },
+		Idle: func() (string, bool) { return "there is no list, everybody who may connect may call", a == nil },
+		Note: func() string {
+			if since, ok := a.usable(); !ok {
+				return "warning: since " + since.UTC().Format(time.RFC3339) + " the list cannot be used, and the one before stays in use; the log says why"
+			}
+			return fmt.Sprintf("%d callers are listed", len(a.current()))
+		},
+	}
+}
+
+// identity is the one of a caller that counts: all that have it share what one caller may
+// have.
+func (a *authorizer) identity(ids identities) string {
 	if a == nil {
 		return ids.primary()
 	}
@@ -182,9 +236,10 @@ func (a *authorizer) authorize(ids identities, method string) error {
 	if named {
 		why = "is in the engine's list of authorized callers, but not for this method"
 	}
+	caller := shown(ids.primary())
 	return refusal.Refusal{
 		Code: codes.PermissionDenied, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_CALLER_NOT_ALLOWED,
-		Text:     fmt.Sprintf("%s may not call %s: it %s", ids.primary(), method, why),
-		Metadata: map[string]string{"caller": ids.primary(), "method": method},
+		Text:     fmt.Sprintf("%s may not call %s: it %s", caller, method, why),
+		Metadata: map[string]string{"caller": caller, "method": method},
 	}.Err()
 }

@@ -2,12 +2,14 @@ package policyserver
 
 import (
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"net/url"
+	"encoding/pem"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 func TestListOfCallersThatCannotBeUsed(t *testing.T) {
@@ -18,6 +20,8 @@ func TestListOfCallersThatCannotBeUsed(t *testing.T) {
 		"no identity":          {"callers: [{methods: ['*']}]", "callers[0].identity"},
 		"a name only":          {"callers: [{identity: executor}]", "callers[0].identity"},
 		"a prefix only":        {"callers: [{identity: 'cn:'}]", "callers[0].identity"},
+		"an address":           {"callers: [{identity: 'address://127.0.0.1'}]", "callers[0].identity"},
+		"a URI without a host": {"callers: [{identity: 'spiffe:///executor'}]", "callers[0].identity"},
 		"an unknown method":    {"callers: [{identity: 'cn:x', methods: ['*', Decide]}]", "callers[0].methods[1]"},
 		"text that is no list": {"callers", "AllowList"},
 	}
@@ -31,13 +35,40 @@ func TestListOfCallersThatCannotBeUsed(t *testing.T) {
 }
 
 func TestIdentitiesOfACertificate(t *testing.T) {
-	id := &url.URL{Scheme: "spiffe", Host: "cluster.local", Path: "/ns/a/sa/b"}
-	got := certificateIdentities(&x509.Certificate{
-		URIs: []*url.URL{id}, DNSNames: []string{"a.example", "b.example"},
-		Subject: pkix.Name{CommonName: strings.Repeat("x", 1000)},
-	})
-	want := identities{"spiffe://cluster.local/ns/a/sa/b", "dns:a.example", "dns:b.example", "cn:" + strings.Repeat("x", 253) + "…"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	block, _ := pem.Decode(readFile(t, testenv.NewAuthority(t, "authority").Issue(t, "a.example", "spiffe://cluster.local/ns/a/sa/b", "cn:c", "urn:d", "//e/f").CertFile))
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := identities{"spiffe://cluster.local/ns/a/sa/b", "dns:a.example", "cn:a.example"}
+	if diff := cmp.Diff(want, certificateIdentities(cert)); diff != "" {
 		t.Errorf("identities (-want +got):\n%s", diff)
+	}
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestShownIdentitiesAreShortAndPrintable(t *testing.T) {
+	cases := map[string]struct{ id, want string }{
+		"as usual":                   {"cn:jobpolicy-executor", "cn:jobpolicy-executor"},
+		"letters of other languages": {"cn:né 実", "cn:né 実"},
+		"a line of its own":          {"cn:a\nlevel=ERROR", "cn:a\uFFFDlevel=ERROR"},
+		"the other way round":        {"cn:a\u202Eb", "cn:a\uFFFDb"},
+		"what is not UTF-8":          {"cn:a\xff", "cn:a\uFFFD"},
+		"long":                       {strings.Repeat("x", 1000), strings.Repeat("x", 253) + "…"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := shown(tc.id); got != tc.want {
+				t.Errorf("shown as %q, want %q", got, tc.want)
+			}
+		})
 	}
 }

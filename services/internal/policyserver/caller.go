@@ -3,7 +3,6 @@ package policyserver
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -99,9 +98,10 @@ type pools struct {
 // A caller is whoever has one identity. All its connections share what it may
 // hold.
 type caller struct {
-	// name is the identity; it is also the label of metrics.
-	name        string
-	connections int // guarded by callers.mu
+	identity string
+	// name is the identity for people, and label that in metrics.
+	name, label string
+	connections []*connection // the oldest first; guarded by callers.mu
 	calls       *share
 	received    *share
 	decoded     *share
@@ -110,9 +110,11 @@ type caller struct {
 	large       *share
 }
 
-func newCaller(name string, p *pools) *caller {
+func newCaller(identity, label string, p *pools) *caller {
 	return &caller{
-		name:     name,
+		identity: identity,
+		name:     shown(identity),
+		label:    label,
 		calls:    p.calls.share(),
 		received: p.received.share(),
 		decoded:  p.decoded.share(),
@@ -154,60 +156,4 @@ func (c *caller) unread() error {
 		Text:     "this caller has too many answers that it did not read yet",
 		Metadata: map[string]string{"caller": c.name},
 	}.Err()
-}
-
-// Names of callers that have none of their own in metrics.
-const (
-	// unnamed are all callers that the list of authorized callers does not name.
-	unnamed = "unnamed"
-	// otherCallers are those beyond maxCallers.
-	otherCallers = "other"
-)
-
-// maxCallers bounds the names in metrics where no list names the callers.
-const maxCallers = 100
-
-// callers are those that are connected.
-type callers struct {
-	pools          *pools
-	maxConnections int // of one caller
-
-	mu    sync.Mutex
-	by    map[string]*caller
-	known map[string]bool // every name there ever was, up to maxCallers
-}
-
-func newCallers(p *pools, maxConnections int) *callers {
-	return &callers{pools: p, maxConnections: maxConnections, by: map[string]*caller{}, known: map[string]bool{}}
-}
-
-// connect returns the caller, to be given back by disconnect. It returns nil if
-// the caller has as many connections as it may have.
-func (cs *callers) connect(name string) *caller {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if !cs.known[name] {
-		if len(cs.known) >= maxCallers {
-			name = otherCallers
-		}
-		cs.known[name] = true
-	}
-	c := cs.by[name]
-	if c == nil {
-		c = newCaller(name, cs.pools)
-		cs.by[name] = c
-	}
-	if c.connections >= cs.maxConnections {
-		return nil
-	}
-	c.connections++
-	return c
-}
-
-func (cs *callers) disconnect(c *caller) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if c.connections--; c.connections == 0 {
-		delete(cs.by, c.name)
-	}
 }

@@ -28,7 +28,8 @@ import (
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
-// A secured is an engine over mutual TLS, with a list of who may call.
+// A secured is an engine over mutual TLS, with a list of who may call; without, if that is
+// empty.
 type secured struct {
 	*testengine.Engine
 	authority *testenv.Authority
@@ -38,14 +39,17 @@ type secured struct {
 func newSecured(t *testing.T, cfg testengine.Config, callers string) *secured {
 	t.Helper()
 	s := &secured{authority: testenv.NewAuthority(t, "authority"), list: filepath.Join(t.TempDir(), "callers.yaml")}
-	s.allow(t, callers)
+	if callers != "" {
+		s.allow(t, callers)
+		cfg.AuthorizedCallers = s.list
+	}
 	server := s.authority.Issue(t, "engine")
 	files := tlsfiles.Server{CertFile: server.CertFile, KeyFile: server.KeyFile, ClientCAFile: s.authority.File}
 	creds, err := files.Credentials((&testenv.Log{}).Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Credentials, cfg.AuthorizedCallers = creds, s.list
+	cfg.Credentials = creds
 	s.Engine = testengine.Start(t, cfg)
 	return s
 }
@@ -61,7 +65,12 @@ func (s *secured) allow(t *testing.T, callers string) {
 // as returns a connection of the caller with that name.
 func (s *secured) as(t *testing.T, name string, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	files := s.authority.Issue(t, name)
+	return s.with(t, s.authority.Issue(t, name), opts...)
+}
+
+// with returns a connection of the caller with that certificate.
+func (s *secured) with(t *testing.T, files testenv.Pair, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
 	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
 	if err != nil {
 		t.Fatal(err)

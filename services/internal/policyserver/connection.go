@@ -16,8 +16,6 @@ import (
 // more takes the place of the oldest: who only opens connections keeps nobody out.
 const maxHandshakes = 128
 
-var errTooManyConnections = errors.New("the caller has as many connections as it may have")
-
 // connectionsPerSecond is how many connections are accepted in a second, after the
 // first maxHandshakes. More wait in the operating system's queue: a caller that only
 // opens connections takes no processor from calls.
@@ -70,13 +68,27 @@ func (g *gate) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, er
 		return nil, nil, err
 	}
 	ids := identify(info, raw.RemoteAddr())
-	c := g.callers.connect(g.authorizer.name(ids))
-	if c == nil {
-		g.metrics.connectionRefused(refusedTooMany)
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", ids.primary(), errTooManyConnections), secured.Close())
+	conn := &connection{Conn: secured, raw: raw, info: info, ids: ids, callers: g.callers, answers: map[*answer]struct{}{}}
+	if err := g.letIn(conn); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", shown(ids.primary()), err), secured.Close())
 	}
-	conn := &connection{Conn: secured, info: info, ids: ids, caller: c, callers: g.callers, answers: map[*answer]struct{}{}}
 	return conn, conn, nil
+}
+
+// letIn lets a connection in, in place of another one if there is no room.
+func (g *gate) letIn(conn *connection) error {
+	replaced, err := g.callers.connect(conn, g.authorizer.identity(conn.ids))
+	switch {
+	case errors.Is(err, errTooManyConnections):
+		g.metrics.connectionEnded(refusedTooMany, "connection refused", conn)
+	case errors.Is(err, errFull):
+		g.metrics.connectionEnded(refusedFull, "connection refused", conn)
+	case replaced != nil:
+		g.metrics.connectionEnded(replacedByOther, "connection closed for one of another caller", replaced)
+		// Its TLS would wait until the other side reads.
+		_ = replaced.raw.Close() // its calls fail
+	}
+	return err
 }
 
 // Clone implements credentials.TransportCredentials.
@@ -106,6 +118,7 @@ func (g *gate) begin(raw net.Conn) (done func()) {
 // A connection is one of a caller. It is the AuthInfo of its calls.
 type connection struct {
 	net.Conn
+	raw     net.Conn // below TLS
 	info    credentials.AuthInfo
 	ids     identities
 	caller  *caller
@@ -129,7 +142,7 @@ func (c *connection) Close() error {
 		for a := range unwritten {
 			a.finish()
 		}
-		c.callers.disconnect(c.caller)
+		c.callers.disconnect(c)
 	}
 	return c.Conn.Close()
 }

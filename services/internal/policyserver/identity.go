@@ -2,12 +2,14 @@ package policyserver
 
 import (
 	"crypto/x509"
+	"encoding/asn1"
 	"net"
+	"net/url"
 	"slices"
+	"strings"
+	"unicode"
 
 	"google.golang.org/grpc/credentials"
-
-	"jobpolicy.dev/services/internal/refusal"
 )
 
 // Prefixes of identities that are no URI.
@@ -17,11 +19,10 @@ const (
 	prefixAddress = "address:"
 )
 
-// maxIdentityBytes bounds an identity in logs and metrics.
-const maxIdentityBytes = 253
-
 // identities are all names of a caller: the URIs (SPIFFE IDs) of its certificate,
 // its DNS names, its common name; of a caller without a certificate its address.
+// They are compared byte by byte, as they stand in the certificate: no letter is folded,
+// no escape decoded, no wildcard expanded.
 type identities []string
 
 func identify(info credentials.AuthInfo, from net.Addr) identities {
@@ -39,16 +40,51 @@ func identify(info credentials.AuthInfo, from net.Addr) identities {
 
 func certificateIdentities(cert *x509.Certificate) identities {
 	var ids identities
-	for _, uri := range cert.URIs {
-		ids = append(ids, refusal.Clip(uri.String(), maxIdentityBytes))
+	for _, uri := range writtenURIs(cert) {
+		if isURI(uri) {
+			ids = append(ids, uri)
+		}
 	}
 	for _, name := range cert.DNSNames {
-		ids = append(ids, prefixDNS+refusal.Clip(name, maxIdentityBytes))
+		ids = append(ids, prefixDNS+name)
 	}
 	if name := cert.Subject.CommonName; name != "" {
-		ids = append(ids, prefixCN+refusal.Clip(name, maxIdentityBytes))
+		ids = append(ids, prefixCN+name)
 	}
 	return ids
+}
+
+// How X.509 marks a URI among the alternative names of a subject.
+var subjectAltName = asn1.ObjectIdentifier{2, 5, 29, 17}
+
+const uriTag = 6
+
+// writtenURIs are the URIs as they stand in the certificate. Certificate.URIs are parsed,
+// and several texts may parse to the same.
+func writtenURIs(cert *x509.Certificate) []string {
+	var uris []string
+	for _, extension := range cert.Extensions {
+		var names []asn1.RawValue
+		if !extension.Id.Equal(subjectAltName) {
+			continue
+		}
+		if _, err := asn1.Unmarshal(extension.Value, &names); err != nil {
+			continue // Cannot be: package x509 has parsed it.
+		}
+		for _, name := range names {
+			if name.Class == asn1.ClassContextSpecific && name.Tag == uriTag {
+				uris = append(uris, string(name.Bytes))
+			}
+		}
+	}
+	return uris
+}
+
+// isURI reports whether s names somebody as a URI does: it has a scheme and a host, and
+// cannot be taken for another kind of name.
+func isURI(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Host != "" && !slices.Contains([]string{"", "dns", "cn", "address"}, u.Scheme)
 }
 
 // primary is the name that stands for the caller.
@@ -60,4 +96,22 @@ func (ids identities) first(found func(string) bool) (string, bool) {
 		return ids[i], true
 	}
 	return "", false
+}
+
+// maxShownBytes bounds what callers chose, in logs, metrics and errors.
+const maxShownBytes = 253
+
+// shown is an identity for people: not too long, and without characters that a terminal
+// or a log would not show. Different identities may look the same.
+func shown(id string) string {
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, id[:min(len(id), maxShownBytes)])
+	if len(id) > maxShownBytes {
+		text += "…"
+	}
+	return text
 }

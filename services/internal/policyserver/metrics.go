@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
@@ -14,6 +13,8 @@ import (
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/limitedlog"
+	"jobpolicy.dev/services/internal/telemetry"
 )
 
 // callMetrics counts calls and their messages. Names and labels are those of
@@ -28,7 +29,8 @@ type callMetrics struct {
 	refusals    *prometheus.CounterVec
 	connections *prometheus.CounterVec
 	known       map[string]method
-	limited     *limitedLog
+	// limited has a logger for each reason for which calls or connections are refused.
+	limited map[string]*slog.Logger
 }
 
 // method is a full method name in two parts.
@@ -75,19 +77,29 @@ func newCallMetrics(r prometheus.Registerer, log *slog.Logger) (*callMetrics, er
 		}, []string{"caller", "reason"}),
 		connections: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobpolicy_engine_refused_connections_total",
-			Help: "Connections that were not let in, by reason: handshake (the certificate, or too slow), too_many (of one caller).",
+			Help: "Connections that were not let in, by reason: handshake (the certificate, or too slow), too_many (of one caller), full (of all callers); or were closed: replaced (by one of a caller that has fewer).",
 		}, []string{"reason"}),
 		known:   map[string]method{},
-		limited: newLimitedLog(log),
+		limited: map[string]*slog.Logger{},
 	}
-	for _, reason := range []string{refusedHandshake, refusedTooMany} {
+	for value := range jobpolicyv1.ErrorReason_name {
+		m.limit(jobpolicyv1grpc.ReasonName(jobpolicyv1.ErrorReason(value)), log)
+	}
+	for _, reason := range []string{refusedHandshake, refusedTooMany, refusedFull, replacedByOther} {
 		m.connections.WithLabelValues(reason)
+		m.limit(reason, log)
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{m.handled, m.duration, m.bytes, m.callers, m.refusals, m.connections} {
 		errs = append(errs, r.Register(c))
 	}
 	return m, errors.Join(errs...)
+}
+
+// limit makes the logger of a reason: the first call or connection that is refused for it
+// is logged at once, whatever others were refused for.
+func (m *callMetrics) limit(reason string, log *slog.Logger) {
+	m.limited[reason] = limitedlog.New(log.With("reason", reason))
 }
 
 // know sets which methods get a label of their own. To be called before serving.
@@ -131,25 +143,14 @@ func (m *callMetrics) HandleRPC(ctx context.Context, event stats.RPCStats) {
 		code := status.Code(event.Error).String()
 		m.handled.WithLabelValues(called.service, called.name, code).Inc()
 		took := event.EndTime.Sub(event.BeginTime).Seconds()
-		observe(ctx, m.duration.WithLabelValues(called.service, called.name, code), took)
+		telemetry.Observe(ctx, m.duration.WithLabelValues(called.service, called.name, code), took)
 		if c := callFrom(ctx); c != nil {
-			m.callers.WithLabelValues(c.conn.caller.name, called.name, code).Inc()
+			m.callers.WithLabelValues(c.conn.caller.label, called.name, code).Inc()
 			if event.Error != nil {
 				m.refused(c, called, event.Error)
 			}
 		}
 	}
-}
-
-// observe links the value to the trace of the call, if the call is traced.
-func observe(ctx context.Context, h prometheus.Observer, value float64) {
-	span := trace.SpanContextFromContext(ctx)
-	with, ok := h.(prometheus.ExemplarObserver)
-	if !ok || !span.IsSampled() {
-		h.Observe(value)
-		return
-	}
-	with.ObserveWithExemplar(value, prometheus.Labels{"trace_id": span.TraceID().String()})
 }
 
 // received counts a request. The transport does not: it is not it that reads them.
@@ -163,23 +164,33 @@ const frameBytes = 5
 // refused counts a call that failed, and logs what concerns an operator.
 func (m *callMetrics) refused(c *call, called method, err error) {
 	reason := jobpolicyv1grpc.ReasonOf(err)
-	m.refusals.WithLabelValues(c.conn.caller.name, jobpolicyv1grpc.ReasonName(reason)).Inc()
+	name := jobpolicyv1grpc.ReasonName(reason)
+	m.refusals.WithLabelValues(c.conn.caller.label, name).Inc()
 	switch reason {
 	case jobpolicyv1.ErrorReason_ERROR_REASON_UNSPECIFIED, jobpolicyv1.ErrorReason_ERROR_REASON_INVALID_REQUEST,
 		jobpolicyv1.ErrorReason_ERROR_REASON_UNSUPPORTED_FIELD, jobpolicyv1.ErrorReason_ERROR_REASON_CALL_ENDED:
 		return // the caller's own affair
 	}
-	m.limited.warn(jobpolicyv1grpc.ReasonName(reason), "calls refused",
-		"caller", c.conn.ids.primary(), "method", called.name, "error", status.Convert(err).Message())
+	m.limited[name].Warn("calls refused", "caller", shown(c.conn.ids.primary()), "method", called.name, "error", status.Convert(err).Message())
 }
 
-// Reasons for which a connection is not let in.
+// Reasons for which a connection is not let in, or closed.
 const (
 	refusedHandshake = "handshake"
 	refusedTooMany   = "too_many"
+	refusedFull      = "full"
+	replacedByOther  = "replaced"
 )
 
+// connectionRefused counts a connection of nobody knows whom. What reads its certificate
+// has logged it.
 func (m *callMetrics) connectionRefused(reason string) { m.connections.WithLabelValues(reason).Inc() }
+
+// connectionEnded counts and logs a connection of a caller.
+func (m *callMetrics) connectionEnded(reason, message string, c *connection) {
+	m.connections.WithLabelValues(reason).Inc()
+	m.limited[reason].Warn(message, "caller", shown(c.ids.primary()), "client", c.raw.RemoteAddr().String())
+}
 
 // TagConn implements stats.Handler.
 func (m *callMetrics) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }

@@ -26,6 +26,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/instrumented"
+	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/refusal"
 	"jobpolicy.dev/services/internal/tracecontext"
 )
@@ -83,8 +84,9 @@ type Config struct {
 	// MaxOpenCalls is how many calls may be open, waiting ones included. One caller
 	// gets half of them.
 	MaxOpenCalls int
-	// MaxConnections is how many connections one caller may have.
-	MaxConnections int
+	// MaxConnectionsPerCaller is how many connections one caller may have, and
+	// MaxConnections how many all of them together may have.
+	MaxConnectionsPerCaller, MaxConnections int
 	// MemoryLimit is what the process may take, in bytes; at least MinMemoryLimit.
 	MemoryLimit int64
 	// ReceiveTimeout is the time that a request has to arrive, and SendTimeout the
@@ -104,8 +106,9 @@ const maxStreams = 250
 
 // A Server serves the policy engine.
 type Server struct {
-	grpc   *grpc.Server
-	health *health.Server
+	grpc    *grpc.Server
+	health  *health.Server
+	callers probes.Check
 }
 
 // New returns a Server that does not listen yet. It fails when its metrics are
@@ -120,14 +123,14 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("authorized callers: %w", err)
 	}
 	p := newPools(cfg)
-	if err := registerHeld(cfg.Registerer, p); err != nil {
+	if err := errors.Join(registerHeld(cfg.Registerer, p), authorizer.register(cfg.Registerer)); err != nil {
 		return nil, fmt.Errorf("register the server's metrics: %w", err)
 	}
-	s := &Server{health: health.NewServer()}
+	s := &Server{health: health.NewServer(), callers: authorizer.check()}
 	build := jobpolicyv1grpc.Build{Version: cfg.Version, RulesDigest: conformance.Digest()}
 	guard := &guard{build: build.Header(), log: cfg.Logger, metrics: calls, sendTimeout: cfg.SendTimeout}
 	admission := &admission{authorizer: authorizer, receiveTimeout: cfg.ReceiveTimeout}
-	gate := newGate(cfg.Credentials, newCallers(p, cfg.MaxConnections), authorizer, calls)
+	gate := newGate(cfg.Credentials, newCallers(p, cfg.MaxConnectionsPerCaller, cfg.MaxConnections), authorizer, calls)
 	s.grpc = grpc.NewServer(append(transportOptions(cfg),
 		grpc.Creds(gate),
 		grpc.InTapHandle(admission.admit),
@@ -145,6 +148,10 @@ func New(cfg Config) (*Server, error) {
 	s.health.SetServingStatus(ServiceName, healthv1.HealthCheckResponse_SERVING)
 	return s, nil
 }
+
+// AuthorizedCallers says whether the list of authorized callers can be used. It never
+// fails: while it cannot, the list before is in use.
+func (s *Server) AuthorizedCallers() probes.Check { return s.callers }
 
 func transportOptions(cfg Config) []grpc.ServerOption {
 	return []grpc.ServerOption{
@@ -182,7 +189,7 @@ func newPools(cfg Config) *pools {
 // unknownMethod answers calls of methods that are not served.
 func unknownMethod(_ any, stream grpc.ServerStream) error {
 	name, _ := grpc.MethodFromServerStream(stream)
-	name = refusal.Clip(name, maxIdentityBytes)
+	name = refusal.Clip(name, maxShownBytes)
 	if strings.HasPrefix(name, "/jobpolicy.") && !strings.HasPrefix(name, "/"+contractVersion+".") {
 		return refusal.Refusal{
 			Code: codes.Unimplemented, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNKNOWN_VERSION,

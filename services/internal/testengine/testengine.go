@@ -31,6 +31,8 @@ type Config struct {
 	TracerProvider trace.TracerProvider
 	// MaxConcurrentCalls is 8 if it is 0.
 	MaxConcurrentCalls int
+	// MaxConnectionsPerCaller and MaxConnections are 100 and 1,000 if they are 0.
+	MaxConnectionsPerCaller, MaxConnections int
 	// ReceiveTimeout and SendTimeout are a minute if they are 0.
 	ReceiveTimeout, SendTimeout time.Duration
 	// AuthorizedCallers is the file with the list of those who may call.
@@ -57,20 +59,21 @@ func Start(t testing.TB, cfg Config) *Engine {
 		t.Fatal(err)
 	}
 	e.Server, err = policyserver.New(policyserver.Config{
-		Engine:             decider,
-		Credentials:        cfg.Credentials,
-		TracerProvider:     cfg.TracerProvider,
-		Registerer:         e.Registry,
-		Logger:             e.Log.Logger(),
-		Version:            "v0-test",
-		MaxConcurrentCalls: cfg.MaxConcurrentCalls,
-		MaxOpenCalls:       1000,
-		MaxConnections:     100,
-		MaxConnectionAge:   time.Hour,
-		MemoryLimit:        512 << 20,
-		AuthorizedCallers:  cfg.AuthorizedCallers,
-		ReceiveTimeout:     cmp.Or(cfg.ReceiveTimeout, time.Minute),
-		SendTimeout:        cmp.Or(cfg.SendTimeout, time.Minute),
+		Engine:                  decider,
+		Credentials:             cfg.Credentials,
+		TracerProvider:          cfg.TracerProvider,
+		Registerer:              e.Registry,
+		Logger:                  e.Log.Logger(),
+		Version:                 "v0-test",
+		MaxConcurrentCalls:      cfg.MaxConcurrentCalls,
+		MaxOpenCalls:            1000,
+		MaxConnectionsPerCaller: cmp.Or(cfg.MaxConnectionsPerCaller, 100),
+		MaxConnections:          cmp.Or(cfg.MaxConnections, 1000),
+		MaxConnectionAge:        time.Hour,
+		MemoryLimit:             512 << 20,
+		AuthorizedCallers:       cfg.AuthorizedCallers,
+		ReceiveTimeout:          cmp.Or(cfg.ReceiveTimeout, time.Minute),
+		SendTimeout:             cmp.Or(cfg.SendTimeout, time.Minute),
 	})
 	if err != nil {
 		t.Fatal(err)

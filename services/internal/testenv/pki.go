@@ -11,8 +11,10 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -46,21 +48,26 @@ func NewAuthority(t testing.TB, name string) *Authority {
 	return a
 }
 
-// Issue makes a certificate for 127.0.0.1 and the name, for either side.
-func (a *Authority) Issue(t testing.TB, name string) Pair {
+// Issue makes a certificate for 127.0.0.1 and the name, for either side. URIs stand in it
+// as they are written here, however odd.
+func (a *Authority) Issue(t testing.TB, name string, uris ...string) Pair {
 	t.Helper()
 	dir := t.TempDir()
 	p := Pair{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
-	a.IssueTo(t, name, p)
+	a.IssueTo(t, name, p, uris...)
 	return p
 }
 
 // IssueTo is Issue into given files, which are replaced one after the other.
-func (a *Authority) IssueTo(t testing.TB, name string, p Pair) {
+func (a *Authority) IssueTo(t testing.TB, name string, p Pair, uris ...string) {
 	t.Helper()
 	key := newKey(t)
 	template := newTemplate(t, name)
 	template.DNSNames = []string{name}
+	for _, uri := range uris {
+		scheme, rest, _ := strings.Cut(uri, ":")
+		template.URIs = append(template.URIs, &url.URL{Scheme: scheme, Opaque: rest})
+	}
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}

@@ -1,0 +1,97 @@
+package policyserver
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// testCallers are callers that share little.
+func testCallers(perCaller, total int) *callers {
+	small := func() *pool { return newPool(1000) }
+	return newCallers(&pools{calls: small(), received: small(), decoded: small(), answers: small(), turns: small(), large: small()}, perCaller, total)
+}
+
+func mustConnect(t *testing.T, cs *callers, identity string) *connection {
+	t.Helper()
+	conn := &connection{}
+	if replaced, err := cs.connect(conn, identity); err != nil || replaced != nil {
+		t.Fatalf("%s: replaces %v, error %v", identity, replaced, err)
+	}
+	return conn
+}
+
+// Metrics have a bounded number of names. What callers may hold does not depend on their
+// names there.
+func TestCallersWithoutANameInMetricsHaveTheirOwnShares(t *testing.T) {
+	cs := testCallers(10, 1000)
+	for i := range maxLabels {
+		id := fmt.Sprintf("cn:caller-%d", i)
+		if label := mustConnect(t, cs, id).caller.label; label != id {
+			t.Errorf("caller %d is called %s, want %s", i, label, id)
+		}
+	}
+	one, two := mustConnect(t, cs, "cn:one").caller, mustConnect(t, cs, "cn:two").caller
+	if one.label != "other" || two.label != "other" {
+		t.Errorf("callers above %d are called %s and %s, want other", maxLabels, one.label, two.label)
+	}
+	if err := one.turns.tryAcquire(one.turns.pool.most); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.turns.tryAcquire(1); !errors.Is(err, errOverShare) {
+		t.Errorf("more than a share: %v, want %v", err, errOverShare)
+	}
+	if err := two.turns.tryAcquire(1); err != nil {
+		t.Errorf("another caller without a name: %v", err)
+	}
+	if again := mustConnect(t, cs, "cn:caller-7").caller; again.label != "cn:caller-7" {
+		t.Errorf("a known caller is called %s", again.label)
+	}
+}
+
+func TestCallersThatLookTheSameHaveTheirOwnShares(t *testing.T) {
+	cs := testCallers(10, 1000)
+	long := strings.Repeat("x", 1000)
+	one, two := mustConnect(t, cs, long+"1").caller, mustConnect(t, cs, long+"2").caller
+	if one == two || one.label != two.label {
+		t.Errorf("callers %p %s and %p %s: want two callers of one name", one, one.label, two, two.label)
+	}
+}
+
+// Whoever holds many connections leaves some to whoever has few.
+func TestNobodyHoldsAllConnections(t *testing.T) {
+	cs := testCallers(6, 10)
+	var noisy []*connection
+	for range 6 {
+		noisy = append(noisy, mustConnect(t, cs, "cn:noisy"))
+	}
+	if _, err := cs.connect(&connection{}, "cn:noisy"); !errors.Is(err, errTooManyConnections) {
+		t.Errorf("more than one caller may have: %v, want %v", err, errTooManyConnections)
+	}
+	for range 4 {
+		mustConnect(t, cs, "cn:second")
+	}
+	for _, want := range []*connection{noisy[0], noisy[1]} {
+		replaced, err := cs.connect(&connection{}, "cn:good")
+		if err != nil || replaced != want {
+			t.Errorf("replaces %p, error %v; want the oldest of the caller that has most, %p", replaced, err, want)
+		}
+		cs.disconnect(want) // as its Close does
+	}
+	for range 2 { // of noisy and of second in some order, or of nobody
+		if _, err := cs.connect(&connection{}, "cn:good"); err != nil && !errors.Is(err, errFull) {
+			t.Errorf("error %v, want none or %v", err, errFull)
+		}
+	}
+	var counts []int
+	for _, id := range []string{"cn:noisy", "cn:second", "cn:good"} {
+		counts = append(counts, len(cs.by[id].connections))
+	}
+	if cs.open != 10 || counts[0]+counts[1]+counts[2] != 10 || min(counts[0], counts[1], counts[2]) < 3 {
+		t.Errorf("%d connections are open, %d by caller; want 10, and at least 3 of each", cs.open, counts)
+	}
+	if _, err := cs.connect(&connection{}, "cn:noisy"); !errors.Is(err, errFull) {
+		t.Errorf("more than a fair part: %v, want %v", err, errFull)
+	}
+}
