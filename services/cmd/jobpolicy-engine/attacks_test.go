@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -17,11 +18,14 @@ import (
 
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/testenv"
+	"jobpolicy.dev/services/internal/testprocess"
 )
 
 // maxMessage is the contract's limit.
@@ -37,14 +41,16 @@ var quickAttacks = map[string]attack{
 	"a request of one name of 10 MB":     longName,
 	"as many rows as there may be":       manyRows,
 	"a request that is large if decoded": manyEmptyRows,
+	"1,000 calls of odd method names":    oddNames,
 }
 
 var slowAttacks = map[string]attack{
-	"four batches of 16 MiB":           func(t *testing.T, e *attacker) { batches(t, e, 4) },
-	"a slow reader with 400 answers":   unreadAnswers,
-	"1,000 connections":                manyConnections,
-	"1,000 connections without a word": silentConnections,
-	"100 calls at a time":              manyCalls,
+	"four batches of 16 MiB":                      func(t *testing.T, e *attacker) { batches(t, e, 4) },
+	"a slow reader with 400 answers":              unreadAnswers,
+	"1,000 connections":                           manyConnections,
+	"1,000 connections without a word":            silentConnections,
+	"100 calls at a time":                         manyCalls,
+	"1,000 readers of /metrics that read nothing": unreadMetrics,
 }
 
 // largeBatch is a valid request of nearly 16 MiB.
@@ -252,5 +258,53 @@ func manyEmptyRows(t *testing.T, e *attacker) {
 	message := bytes.Repeat(row, maxMessage/len(row))
 	if err := send(e.ctx, e.dial(t), jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, message); err == nil {
 		t.Error("8 million empty rows are accepted")
+	}
+}
+
+// oddNames calls methods whose names are long or not UTF-8. Nobody must keep them.
+func oddNames(t *testing.T, e *attacker) {
+	conn := e.dial(t)
+	var next atomic.Int32
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() {
+			for n := next.Add(1); n <= 1000; n = next.Add(1) {
+				name := fmt.Sprintf("/%s/odd-%d-\xff\xfe%s", jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName, n, strings.Repeat("x", int(n)*12))
+				if n%2 == 0 {
+					name = "/odd\xff" + name
+				}
+				if err := send(e.ctx, conn, name, nil); status.Code(err) != codes.Unimplemented && e.ctx.Err() == nil {
+					t.Errorf("a method that there is not: %.500v", err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	_, metrics, err := testprocess.Get("http://" + e.HTTP + "/metrics")
+	if err != nil || strings.Contains(metrics, "odd") {
+		t.Errorf("%d bytes of metrics with odd names, error %v", len(metrics), err)
+	}
+}
+
+func unreadMetrics(t *testing.T, e *attacker) {
+	dial := func(request string) net.Conn {
+		conn, err := net.Dial("tcp", e.HTTP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.hold(func() { _ = conn.Close() })
+		_, _ = io.WriteString(conn, request) // or it is closed
+		return conn
+	}
+	const request = "GET /metrics HTTP/1.1\r\nHost: engine\r\n"
+	first := dial(request)
+	for range 1000 {
+		dial(strings.Repeat(request+"\r\n", 10))
+	}
+	// The first has made room for others, so the rest of its request comes too late.
+	_, _ = io.WriteString(first, "\r\n")
+	if resp, err := http.ReadResponse(bufio.NewReader(first), nil); err == nil {
+		_ = resp.Body.Close()
+		t.Errorf("the first of 1,000 connections is still open: %s", resp.Status)
 	}
 }

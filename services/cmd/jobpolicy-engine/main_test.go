@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,9 +48,9 @@ func TestCommandLine(t *testing.T) {
 		"an unknown flag":     {[]string{"--tls-cert=x"}, program.ExitUsage, []string{"--tls-cert"}},
 		"a value of no sense": {[]string{"--insecure", "--max-connection-age=old"}, program.ExitUsage, []string{"--max-connection-age"}},
 		"several values that are out of range": {
-			[]string{"--insecure", "--max-concurrent-calls=0", "--shutdown-timeout=-1s", "--log-level=loud"},
+			[]string{"--insecure", "--max-concurrent-calls=0", "--max-connections=0", "--shutdown-timeout=-1s", "--log-level=loud"},
 			program.ExitUsage,
-			[]string{"--max-concurrent-calls", "--shutdown-timeout", "--log-level"},
+			[]string{"--max-concurrent-calls", "--max-connections must", "--shutdown-timeout", "--log-level"},
 		},
 		"a certificate that is not there": {
 			[]string{"--tls-cert-file", missing, "--tls-private-key-file", missing, "--client-ca-file", missing}, program.ExitFailed, []string{"--tls-cert-file", missing},
@@ -94,13 +95,17 @@ func newRemote(t *testing.T, address string, files tlsfiles.Client) *decider.Rem
 func TestEngineServesOverMutualTLSAndDrains(t *testing.T) {
 	authority := testenv.NewAuthority(t, "authority")
 	server, client := authority.Issue(t, "engine"), authority.Issue(t, "executor")
+	callers := filepath.Join(t.TempDir(), "callers.yaml")
+	if err := os.WriteFile(callers, []byte("callers: [{identity: 'cn:executor', methods: ['*']}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			p := testprocess.Start(t, nil, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",
 				"--tls-cert-file", server.CertFile, "--tls-private-key-file", server.KeyFile, "--client-ca-file", authority.File,
-				"--shutdown-delay-duration=500ms")
+				"--authorized-callers-file", callers, "--shutdown-delay-duration=500ms")
 			grpcAddress, httpAddress := p.Logged(t, "engine serving", "grpc"), p.Logged(t, "engine serving", "http")
-			testprocess.Readyz(t, httpAddress, http.StatusOK, "")
+			testprocess.Readyz(t, httpAddress, http.StatusOK, "[+] authorized-callers: ok, 1 listed")
 
 			remote := newRemote(t, grpcAddress, tlsfiles.Client{CAFile: authority.File, CertFile: client.CertFile, KeyFile: client.KeyFile})
 			if _, err := remote.DecideJob(t.Context(), testenv.FailedSnapshot()); err != nil {
@@ -115,7 +120,7 @@ func TestEngineServesOverMutualTLSAndDrains(t *testing.T) {
 				for _, want := range []string{
 					`jobpolicy_engine_decisions_total{disposition="apply",rule="backoffLimitExceeded"} 1`,
 					`grpc_server_handled_total{grpc_code="OK",grpc_method="DecideJob",grpc_service="jobpolicy.v1.PolicyService"} 1`,
-					"jobpolicy_build_info{", "go_goroutines ", "process_cpu_seconds_total ",
+					"jobpolicy_engine_authorized_callers_usable 1", "jobpolicy_build_info{", "go_goroutines ", "process_cpu_seconds_total ",
 				} {
 					if !strings.Contains(metrics, want) {
 						return fmt.Errorf("/metrics lacks %q", want)

@@ -199,7 +199,7 @@ func (a *authorizer) check() probes.Check {
 			if since, ok := a.usable(); !ok {
 				return "warning: since " + since.UTC().Format(time.RFC3339) + " the list cannot be used, and the one before stays in use; the log says why"
 			}
-			return fmt.Sprintf("%d callers are listed", len(a.current()))
+			return fmt.Sprintf("%d listed", len(a.current()))
 		},
 	}
 }

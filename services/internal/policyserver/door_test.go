@@ -81,14 +81,14 @@ func TestAListThatCannotBeReadIsNoticedWithoutACall(t *testing.T) {
 			t.Errorf("/readyz fails: %v", err)
 		}
 	}
-	assert(1, "1 callers are listed")
+	assert(1, "1 listed")
 	s.allow(t, "callers: none of your business")
 	assert(0, "warning: since ")
 	if s.Log.Count("list of authorized callers not usable") != 1 {
 		t.Errorf("log:\n%s", s.Log)
 	}
 	s.allow(t, list)
-	assert(1, "1 callers are listed")
+	assert(1, "1 listed")
 }
 
 func TestWithoutAListNothingIsSaidOfIt(t *testing.T) {
