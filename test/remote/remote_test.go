@@ -3,11 +3,14 @@ package remote
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,8 +47,12 @@ var needs = map[string][]string{
 	"Another caller":                 {},
 }
 
-// Every command and program of the page works, and each caller's trace reaches the
-// engine.
+// watchesHealth are the languages whose clients, as the page says, watch the engine's
+// health.
+var watchesHealth = map[string]bool{"Go": true, "Python": true}
+
+// Every command and program of the page works, each caller's trace reaches the
+// engine, and the clients of which the page says so watch the engine's health.
 func TestPage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the engine and generates clients")
@@ -69,7 +76,7 @@ func TestPage(t *testing.T) {
 				t.Skipf("NOT RUN: %s is missing (make clients installs it)", missing)
 			}
 			step.Command = strings.NewReplacer(address, p.address, kitAddress, p.kitAddress).Replace(step.Command)
-			before := p.traces()
+			before := p.seen(t)
 			if _, err := p.shell.Run(t.Context(), step); err != nil {
 				t.Fatalf("docs/remote.md:%d: %v", step.Line, err)
 			}
@@ -77,8 +84,8 @@ func TestPage(t *testing.T) {
 			if step.Heading == "Other languages" {
 				checkPublished(t, filepath.Join(p.dir, "jobpolicy.binpb"))
 			}
-			if strings.Contains(step.Command, "ask") && strings.Contains(step.Command, p.address) && p.traces() < before+2 {
-				t.Errorf("the engine saw %d calls in the trace of the caller, want 2:\n%s", p.traces()-before, p.log(t))
+			if strings.Contains(step.Command, "ask") && strings.Contains(step.Command, p.address) {
+				p.checkCaller(t, before, watchesHealth[step.Heading])
 			}
 		})
 	}
@@ -137,6 +144,7 @@ type page struct {
 	shell           guide.Shell
 	address         string
 	kitAddress      string
+	metrics         string
 	engine          *exec.Cmd
 	output          string
 }
@@ -146,7 +154,7 @@ func newPage(t *testing.T) *page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &page{file: filepath.Join(root, "docs/remote.md"), root: root, dir: t.TempDir(), address: freeAddress(t), kitAddress: freeAddress(t)}
+	p := &page{file: filepath.Join(root, "docs/remote.md"), root: root, dir: t.TempDir(), address: freeAddress(t), kitAddress: freeAddress(t), metrics: freeAddress(t)}
 	p.output = filepath.Join(p.dir, "engine.log")
 	path := os.Getenv("PATH") + ":" + filepath.Join(root, ".bin")
 	t.Setenv("PATH", path)
@@ -192,7 +200,7 @@ func (p *page) missing(heading string, programs []string) string {
 }
 
 // startEngine runs the page's command for the engine until the end of the test, on
-// another port and with a log of every call.
+// another port, with a log of every call and with metrics.
 func (p *page) startEngine(t *testing.T) {
 	block := regexp.MustCompile("(?s)```bash\n(\\./jobpolicy-engine .*?)```").FindSubmatch(read(t, p.file))
 	if block == nil {
@@ -203,7 +211,7 @@ func (p *page) startEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.engine = exec.CommandContext(t.Context(), "bash", "-c", "exec "+command+" --log-level=debug")
+	p.engine = exec.CommandContext(t.Context(), "bash", "-c", "exec "+command+" --log-level=debug --http-address="+p.metrics)
 	p.engine.Dir, p.engine.Stdout, p.engine.Stderr = p.dir, log, log
 	if err := p.engine.Start(); err != nil {
 		t.Fatal(err)
@@ -222,10 +230,52 @@ func (p *page) startEngine(t *testing.T) {
 
 func (p *page) log(t *testing.T) []byte { return read(t, p.output) }
 
-// traces is how many lines of the engine's log are about the callers' trace.
-func (p *page) traces() int {
-	data, _ := os.ReadFile(p.output) // There is no log before there is an engine.
-	return bytes.Count(data, []byte("trace_id="+traceID))
+// seen is what the engine has seen of callers.
+type seen struct {
+	// traces is how many lines of its log are about the callers' trace.
+	traces int
+	// watches is how many callers have watched its health, and are gone.
+	watches int
+}
+
+var endedWatches = regexp.MustCompile(`(?m)^grpc_server_handled_total\{.*grpc_method="Watch".*\} (\d+)$`)
+
+func (p *page) seen(t *testing.T) (s seen) {
+	t.Helper()
+	if p.engine == nil {
+		return s
+	}
+	s.traces = bytes.Count(p.log(t), []byte("trace_id="+traceID))
+	response, err := http.Get("http://" + p.metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range endedWatches.FindAllSubmatch(metrics, -1) {
+		n, err := strconv.Atoi(string(line[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.watches += n
+	}
+	return s
+}
+
+// checkCaller checks what the engine has seen of a caller that has ended.
+func (p *page) checkCaller(t *testing.T, before seen, watchesHealth bool) {
+	t.Helper()
+	if n := p.seen(t).traces - before.traces; n < 2 {
+		t.Errorf("the engine saw %d calls in the trace of the caller, want 2:\n%s", n, p.log(t))
+	}
+	for deadline := time.Now().Add(time.Minute); watchesHealth && p.seen(t).watches == before.watches; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the caller has not watched the engine's health")
+		}
+	}
 }
 
 func exists(path string) bool {

@@ -5,11 +5,10 @@
 //	kubectl apply -f crd.yaml
 //	training --kubeconfig kubeconfig --engine dns:///localhost:8443 --certificates tls
 //
-// A group has the spec of an Indexed Job, and the engine decides about it as about a
-// Job: retries, exit codes that end it, a deadline. The Training adds two policies. If
-// a group has failed, the whole Training starts again with new pods, or fails. If the
-// groups that matter have succeeded, so has the Training, and the pods of the others
-// are deleted.
+// A group has the spec of an Indexed Job, and package podjob asks the engine about it as
+// about a Job. The Training adds two policies. If a group has failed, the whole Training
+// starts again with new pods, or fails. If the groups that matter have succeeded, so has
+// the Training, and the pods of the others are deleted.
 //
 //	kind: Training
 //	spec:
@@ -19,6 +18,5 @@
 //	  failurePolicy: {maxRestarts: 3, failReasons: [PodFailurePolicy]}
 //	  successPolicy: {groups: [leader]}
 //
-// The program reads everything anew each time, so it may be killed at any time.
-// Package podjob asks the engine and carries decisions out. Only one program may run.
+// The program reads everything anew each time, so it may be killed. Only one may run.
 package main

@@ -47,9 +47,13 @@ const (
 //
 // The table says what a caller must do, by code and by the reason in
 // google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but
-// GetServerInfo never returns UNSUPPORTED_FIELD. In a batch, INVALID_REQUEST,
-// UNSUPPORTED_FIELD and INTERNAL concern a single item; every other row concerns the
-// whole batch, and so does UNSUPPORTED_FIELD if the field is one of the batch itself.
+// GetServerInfo never returns UNSUPPORTED_FIELD.
+//
+// The batches are DecideJobs, DecideCronJobs and CheckJobStatuses. INVALID_REQUEST,
+// UNSUPPORTED_FIELD and INTERNAL concern a single item of a batch: the call succeeds,
+// and the item's result is the error. They concern the whole batch if it has too many
+// items, if its bytes are not a valid message, or if the field is one of the batch
+// itself. Every other row concerns the whole batch.
 //
 //	code                 reason              what the caller does
 //	OK                   -                   act on the answer: carry a decision out
@@ -80,6 +84,8 @@ const (
 //	DEADLINE_EXCEEDED    no answer in time: ask again with a fresh snapshot
 //	UNAUTHENTICATED,     a proxy or a mesh refuses the caller: correct the configuration, retry slowly
 //	PERMISSION_DENIED
+//	any other code       the client itself, a proxy, or a server that is no engine: correct the
+//	                     configuration, retry slowly
 //
 // A call never has side effects, so any call may be repeated.
 //
@@ -305,9 +311,13 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 //
 // The table says what a caller must do, by code and by the reason in
 // google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but
-// GetServerInfo never returns UNSUPPORTED_FIELD. In a batch, INVALID_REQUEST,
-// UNSUPPORTED_FIELD and INTERNAL concern a single item; every other row concerns the
-// whole batch, and so does UNSUPPORTED_FIELD if the field is one of the batch itself.
+// GetServerInfo never returns UNSUPPORTED_FIELD.
+//
+// The batches are DecideJobs, DecideCronJobs and CheckJobStatuses. INVALID_REQUEST,
+// UNSUPPORTED_FIELD and INTERNAL concern a single item of a batch: the call succeeds,
+// and the item's result is the error. They concern the whole batch if it has too many
+// items, if its bytes are not a valid message, or if the field is one of the batch
+// itself. Every other row concerns the whole batch.
 //
 //	code                 reason              what the caller does
 //	OK                   -                   act on the answer: carry a decision out
@@ -338,6 +348,8 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 //	DEADLINE_EXCEEDED    no answer in time: ask again with a fresh snapshot
 //	UNAUTHENTICATED,     a proxy or a mesh refuses the caller: correct the configuration, retry slowly
 //	PERMISSION_DENIED
+//	any other code       the client itself, a proxy, or a server that is no engine: correct the
+//	                     configuration, retry slowly
 //
 // A call never has side effects, so any call may be repeated.
 //
