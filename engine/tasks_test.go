@@ -1,13 +1,19 @@
 package engine_test
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
 	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
 
+	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -52,4 +58,35 @@ func failJobOn(code int32) *jobpolicyv1.PodFailurePolicy {
 		Action:      jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB,
 		OnExitCodes: &jobpolicyv1.ExitCodesRequirement{Operator: jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_IN, Values: []int32{code}},
 	}}}
+}
+
+var saysPod = regexp.MustCompile(`(?i)\bpods?\b`)
+
+// No text of any decision says pod to a caller whose tasks have another name.
+func TestNoTextSaysPodToACallerOfTasks(t *testing.T) {
+	said := 0
+	rapid.Check(t, func(t *rapid.T) {
+		req := drawRequest(t)
+		req.Settings.PodNoun = "task"
+		resp, err := engine.DecideJob(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = protorange.Range(resp.ProtoReflect(), func(p protopath.Values) error {
+			text, ok := p.Index(-1).Value.Interface().(string)
+			if ok && saysPod.MatchString(strings.ReplaceAll(text, "ns/pod", "ns/name")) { // pod is the name that is drawn, too
+				return fmt.Errorf("%s says %q", p.Path, text)
+			}
+			if ok && strings.Contains(text, "task") {
+				said++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	if said == 0 {
+		t.Error("no text says task")
+	}
 }
