@@ -57,13 +57,6 @@ func TestRelease(t *testing.T) {
 			tp.ends("a-0", 1)
 			tp.release(executorA, "a-0")
 		}},
-		"of a pod that the policy ignores, and that succeeded after its Job had failed":     {play: succeedsLate(0)},
-		"of a pod that the policy ignores, and that succeeded long after its Job's failure": {want: []string{"I1"}, play: succeedsLate(time.Hour)},
-		"of a pod that the policy ignores, and that succeeded": {want: []string{"I1"}, play: func(tp *tape) {
-			starts(tp, tp.job("a", ignoresDisruptions))
-			tp.ends("a-0", 0, disrupts)
-			tp.release(executorA, "a-0")
-		}},
 		"of a pod that the policy counts": {want: []string{"I1"}, play: func(tp *tape) {
 			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
 			tp.ends("a-0", 2)
@@ -89,6 +82,19 @@ func TestRelease(t *testing.T) {
 }
 
 // policyOn is a pod failure policy with one rule, on an exit code.
+// The policy may ignore a disrupted pod that an executor still sees running when the Job has failed (I1).
+func TestReleaseOfADisruptedPod(t *testing.T) {
+	runStreams(t, map[string]streamCase{
+		"that succeeded after its Job had failed": {play: succeedsLate(0)},
+		"that succeeded long before its release":  {want: []string{"I1"}, play: succeedsLate(time.Hour)},
+		"that succeeded, of a Job that has not failed": {want: []string{"I1"}, play: func(tp *tape) {
+			starts(tp, tp.job("a", ignoresDisruptions))
+			tp.ends("a-0", 0, disrupts)
+			tp.release(executorA, "a-0")
+		}},
+	})
+}
+
 // ignoresDisruptions lets a Job ignore failures of disrupted pods.
 func ignoresDisruptions(job *batchv1.Job) {
 	job.Spec.BackoffLimit = ptr(int32(0))
