@@ -56,8 +56,13 @@ playground: ## build the playground, a page that plays Jobs in a browser without
 	@tools/playground.sh $(JOBPOLICY_BIN_DIR)/playground
 
 .PHONY: release
-release: verify ## make release VERSION=v0.1.0 in bin/release: images, chart, manifests, kubectl jobpolicy, modules, checksums; prints what to push, and pushes nothing
+release: release-check verify test ## make release VERSION=v0.1.0 in bin/release: images, chart, manifests, kubectl jobpolicy, modules, checksums; prints what to push, and pushes nothing
 	@GOWORK=off go -C tools run ./cmd/release -C $(CURDIR) -repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)' '$(VERSION)'
+
+# What takes a second comes before what takes minutes.
+.PHONY: release-check
+release-check:
+	@GOWORK=off go -C tools run ./cmd/release -C $(CURDIR) -check '$(VERSION)'
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 

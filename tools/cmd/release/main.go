@@ -1,6 +1,9 @@
 // Command release makes a release in a folder, and prints what to push.
 //
 //	release [-C dir] [-o dir] [-repository host/folder] [-platforms linux/amd64,linux/arm64] [-downloads URL] v1.2.3
+//	release -check [-C dir] [-o dir] v1.2.3
+//
+// The second form only says what forbids the release.
 //
 // Exit status: 0 when it was made, 1 when something forbids it, 2 when the command
 // line is wrong.
@@ -35,6 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	repository := flags.String("repository", "jobpolicy.dev", "the registry, and `folder` in it, that the images go to")
 	wanted := flags.String("platforms", "", "comma-separated `list` such as linux/amd64; empty: linux/amd64 and linux/arm64")
 	downloads := flags.String("downloads", "https://jobpolicy.dev/releases", "the `URL` below which the archives of kubectl jobpolicy are published, in a folder for the version")
+	check := flags.Bool("check", false, "only say what forbids the release")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -44,7 +48,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	r, err := newRelease(*dir, *out, flags.Arg(0))
-	if err == nil {
+	switch {
+	case err != nil:
+	case *check:
+		err = r.Check(ctx)
+	default:
 		r.Repository, r.Platforms, r.Log = *repository, platforms, stdout
 		r.PluginPlatforms, r.Downloads = release.PluginPlatforms(), *downloads
 		err = r.Make(ctx)

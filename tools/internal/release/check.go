@@ -16,8 +16,8 @@ import (
 	"jobpolicy.dev/tools/internal/gomodules"
 )
 
-// check reports everything that forbids the release.
-func (r Release) check(ctx context.Context) error {
+// Check reports everything that forbids the release.
+func (r Release) Check(ctx context.Context) error {
 	if err := checkVersion(r.Version); err != nil {
 		return err
 	}

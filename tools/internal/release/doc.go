@@ -48,7 +48,7 @@ func (r Release) Branch() string { return "release-" + r.Version }
 
 // Make checks, builds and writes the release.
 func (r Release) Make(ctx context.Context) error {
-	if err := r.check(ctx); err != nil {
+	if err := r.Check(ctx); err != nil {
 		return err
 	}
 	scratch, err := os.MkdirTemp("", "jobpolicy-release-")

@@ -262,6 +262,24 @@ func checkChart(t *testing.T, file string) {
 	}
 }
 
+// The command checks everything before it makes anything.
+func TestTheCommandRunsChecksAndTestsFirst(t *testing.T) {
+	cmd := exec.Command("make", "--dry-run", "release", "VERSION=v0.0.1")
+	cmd.Dir = "../../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := -1
+	for _, want := range []string{" -check ", "'make verify'", "'make test'", " -repository "} {
+		next := strings.Index(string(out), want)
+		if next < at {
+			t.Errorf("make release runs no %s in its turn:\n%s", want, out)
+		}
+		at = next
+	}
+}
+
 // Whatever forbids a release is said, all at once, and before anything is made.
 func TestWhatForbidsARelease(t *testing.T) {
 	cases := map[string]struct {
@@ -303,7 +321,7 @@ func TestWhatForbidsARelease(t *testing.T) {
 			if tc.spoil != nil {
 				tc.spoil(t, root)
 			}
-			err := Release{Root: root, Version: tc.version, Out: filepath.Join(root, "out")}.check(t.Context())
+			err := Release{Root: root, Version: tc.version, Out: filepath.Join(root, "out")}.Check(t.Context())
 			if (err == nil) != (len(tc.want) == 0) {
 				t.Fatalf("error %v, want %q", err, tc.want)
 			}
