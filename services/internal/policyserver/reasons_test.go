@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	_ "google.golang.org/grpc/encoding/gzip" // to send compressed messages
 	"google.golang.org/grpc/status"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -58,7 +57,6 @@ func provoked(t *testing.T) []error {
 	unsupported := testenv.Snapshot()
 	unsupported.Spec.ProtoReflect().SetUnknown([]byte("\xfa\x7f\x01x"))
 	_, unsupportedErr := jobpolicyv1grpc.NewPolicyServiceClient(plain).DecideJob(patient(t), unsupported)
-	_, compressedErr := jobpolicyv1grpc.NewPolicyServiceClient(plain).DecideJob(patient(t), testenv.Snapshot(), grpc.UseCompressor("gzip"))
 	slow, err := testengine.Start(t, testengine.Config{ReceiveTimeout: time.Millisecond}).Dial(t).NewStream(patient(t),
 		&grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, decideJob)
 	if err != nil {
@@ -71,7 +69,8 @@ func provoked(t *testing.T) []error {
 		unsupportedErr,
 		sendRaw(patient(t), plain, "/jobpolicy.v1.PolicyService/NoSuchMethod", nil),
 		sendRaw(patient(t), plain, "/jobpolicy.v2.PolicyService/DecideJob", nil),
-		compressedErr,
+		compressed(t, plain, "gzip"),
+		compressed(t, plain, "deflate"),
 		sendRaw(patient(t), plain, decideJob, make([]byte, 20<<20)),
 		ask(patient(t), strange, "huge"),
 		ask(patient(t), strange, "panic"),
@@ -85,6 +84,13 @@ func provoked(t *testing.T) []error {
 		refusal.FromContext(context.DeadlineExceeded),
 		refusal.FromContext(context.Canceled),
 	}
+}
+
+// compressed asks with a compressed message.
+func compressed(t *testing.T, conn *grpc.ClientConn, encoding string) error {
+	t.Helper()
+	_, err := jobpolicyv1grpc.NewPolicyServiceClient(conn).DecideJob(patient(t), testenv.Snapshot(), grpc.UseCompressor(encoding))
+	return err
 }
 
 // noRoom asks as a third call, when two callers hold a turn each and there are no
