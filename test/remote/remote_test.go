@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/test/freeport"
 	"jobpolicy.dev/test/guide"
 )
@@ -135,6 +136,23 @@ func TestPageInstallsWhatIsTested(t *testing.T) {
 	}
 	if len(packages) != len(pinned.Dependencies) {
 		t.Errorf("docs/remote.md installs %v, tools/clients/package.json %v", packages, pinned.Dependencies)
+	}
+}
+
+// The service config of the page is the one that jobpolicyv1grpc.Dial uses.
+func TestPageHasTheServiceConfigOfDial(t *testing.T) {
+	block := regexp.MustCompile("(?s)`service-config\\.json`:\n\n```json\n(.*?)```").FindSubmatch(read(t, "../../docs/remote.md"))
+	if block == nil {
+		t.Fatal("docs/remote.md has no service-config.json")
+	}
+	var page, dial any
+	for text, to := range map[string]*any{string(block[1]): &page, jobpolicyv1grpc.ServiceConfig: &dial} {
+		if err := json.Unmarshal([]byte(text), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(dial, page); diff != "" {
+		t.Errorf("service config (-Dial +page):\n%s", diff)
 	}
 }
 
