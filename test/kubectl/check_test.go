@@ -36,9 +36,82 @@ func TestCheckAgreesWithTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if refused := compareWithTheAPIServer(t, file, strings.Split(string(data), "\n---\n")); refused == 0 {
+		t.Error("the API server refuses nothing")
+	}
+}
+
+// The same of objects that differ in one field from one that is fine.
+func TestCheckAgreesAboutEachField(t *testing.T) {
+	data, err := os.ReadFile("testdata/one-change.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var docs []string
+	for line := range strings.Lines(string(data)) {
+		if !strings.HasPrefix(line, "#") {
+			docs = append(docs, changed(t, strings.TrimSuffix(line, "\n")))
+		}
+	}
+	file := filepath.Join(t.TempDir(), "changed.yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(docs, "\n---\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if refused := compareWithTheAPIServer(t, file, docs); refused < 100 || refused == len(docs) {
+		t.Errorf("the API server refuses %d of %d", refused, len(docs))
+	}
+}
+
+// changed is the object of a line of testdata/one-change.txt, as JSON, which is YAML, too.
+func changed(t *testing.T, line string) string {
+	t.Helper()
+	parts := strings.Split(line, "\t")
+	kind, name, _ := strings.Cut(parts[0], " ")
+	template := map[string]any{"spec": map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{"name": "main", "image": "busybox"}}}}
+	spec := map[string]any{"template": template}
+	if kind == "CronJob" {
+		spec = map[string]any{"schedule": "0 3 * * *", "jobTemplate": map[string]any{"spec": spec}}
+	}
+	object := map[string]any{"apiVersion": "batch/v1", "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec}
+	for _, change := range parts[1:] {
+		path, text, _ := strings.Cut(change, "=")
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		set(object, strings.Split(path, "."), value)
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// set changes a field, and makes those around it. A step into a list is a 0.
+func set(object map[string]any, path []string, value any) {
+	if len(path) == 1 {
+		object[path[0]] = value
+		return
+	}
+	switch next := object[path[0]].(type) {
+	case []any:
+		set(next[0].(map[string]any), path[2:], value)
+	case map[string]any:
+		set(next, path[1:], value)
+	default:
+		fields := map[string]any{}
+		object[path[0]] = fields
+		set(fields, path[1:], value)
+	}
+}
+
+// compareWithTheAPIServer returns how many objects of a file are refused.
+func compareWithTheAPIServer(t *testing.T, file string, docs []string) int {
+	t.Helper()
 	wrong := objectsWithErrors(t, file)
 	refused := 0
-	for _, doc := range strings.Split(string(data), "\n---\n") {
+	for _, doc := range docs {
 		var head metav1.PartialObjectMetadata
 		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
 			t.Fatal(err)
@@ -52,9 +125,10 @@ func TestCheckAgreesWithTheAPIServer(t *testing.T) {
 			refused++
 		}
 	}
-	if refused == 0 || refused != len(wrong) {
+	if refused != len(wrong) {
 		t.Errorf("refused objects %d, objects with errors %d", refused, len(wrong))
 	}
+	return refused
 }
 
 // objectsWithErrors asks check.

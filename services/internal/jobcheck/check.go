@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/services/internal/manifest"
 )
@@ -42,6 +43,8 @@ type subject struct {
 	// cron is nil for a Job.
 	cron *batchv1.CronJob
 	name string
+	// object is the metadata of the Job or CronJob.
+	object *metav1.ObjectMeta
 	// annotations are those of the Job.
 	annotations map[string]string
 	// base is the path of the Job's spec.
@@ -66,9 +69,11 @@ func Check(o *manifest.Object) []Finding {
 	switch {
 	case o.Job != nil:
 		s.spec, s.base, s.annotations = &o.Job.Spec, "spec", o.Job.Annotations
+		s.object = &o.Job.ObjectMeta
 	case o.CronJob != nil:
 		s.spec, s.cron, s.base = &o.CronJob.Spec.JobTemplate.Spec, o.CronJob, "spec.jobTemplate.spec"
 		s.annotations = o.CronJob.Spec.JobTemplate.Annotations
+		s.object = &o.CronJob.ObjectMeta
 	default:
 		return nil
 	}
@@ -77,6 +82,9 @@ func Check(o *manifest.Object) []Finding {
 		s.at(Error, p.Path, p.Text)
 	}
 	for _, c := range checks {
+		if o.Incomplete {
+			break
+		}
 		s.check = c.Name
 		c.run(s)
 	}
@@ -99,7 +107,7 @@ type Description struct{ Name, About string }
 
 // Checks describes all checks.
 func Checks() []Description {
-	out := []Description{{"fields", "The object has no unknown or repeated fields."}}
+	out := []Description{{"fields", "The object has no unknown or repeated fields, and none of another type."}}
 	for _, c := range checks {
 		out = append(out, c.Description)
 	}

@@ -35,7 +35,8 @@ func readableSchedule(s *subject) {
 		s.at(Error, "spec.schedule", "must not begin with TZ= or CRON_TZ=; use spec.timeZone")
 		return
 	}
-	if _, err := cronruns.Read(cronruns.Plan{Schedule: "@daily", Zone: zone}); err != nil {
+	empty := s.cron.Spec.TimeZone != nil && zone == ""
+	if _, err := cronruns.Read(cronruns.Plan{Schedule: "@daily", Zone: zone}); err != nil || empty {
 		s.at(Error, "spec.timeZone", fmt.Sprintf("%q: expected an IANA name such as Europe/Berlin", zone))
 		return
 	}

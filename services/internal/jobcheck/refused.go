@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/indexset"
@@ -180,7 +181,7 @@ func managedBy(s *subject) {
 	}
 	name := *s.spec.ManagedBy
 	switch {
-	case len(name) > maxManagedBy || !strings.Contains(name, "/"):
+	case len(name) > maxManagedBy || len(validation.IsDomainPrefixedPath(field.NewPath("managedBy"), name)) > 0:
 		s.find(Error, "managedBy", fmt.Sprintf("%q: expected a name with a domain in front, such as jobpolicy.dev/executor, of at most %d characters", name, maxManagedBy))
 	case name == batchv1.JobControllerName || name == "jobpolicy.dev/executor" || name == "kueue.x-k8s.io/multikueue":
 	default:

@@ -102,6 +102,19 @@ func endlessIgnore(s *subject) {
 	}
 }
 
+func ignoredDelays(s *subject) {
+	if s.spec.PodFailurePolicy == nil {
+		return
+	}
+	for i, rule := range s.spec.PodFailurePolicy.Rules {
+		if rule.Action == batchv1.PodFailurePolicyActionIgnore {
+			s.find(Note, fmt.Sprintf("podFailurePolicy.rules[%d].action", i),
+				"Ignore: such a failure does not count toward backoffLimit, but it delays the next try by 10s, and up to 10m when there are several in a row; under jobpolicy a disruption (DisruptionTarget) does not")
+			return
+		}
+	}
+}
+
 func neverStarts(s *subject) {
 	if s.spec.ActiveDeadlineSeconds == nil && s.cron == nil {
 		s.find(Note, "activeDeadlineSeconds", "is not set: a pod that never starts (image, missing config map, no node) is active, not failed, and keeps the Job open for ever")

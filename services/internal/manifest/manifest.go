@@ -36,7 +36,9 @@ type Object struct {
 	Kind    string
 	// Problems are fields that are unknown, twice there, or of another type.
 	Problems []Problem
-	lines    lines
+	// Incomplete: a field has a value of another type, so nothing is known of the others.
+	Incomplete bool
+	lines      lines
 }
 
 // Line is where a field stands, or the nearest one around it that is there.
@@ -133,23 +135,24 @@ func read(text []byte) (*Object, error) {
 		return nil, ErrNoKind
 	case meta.APIVersion == "batch/v1" && meta.Kind == "Job":
 		o.Job = &batchv1.Job{}
-		o.Problems, err = decode(data, o.Job)
+		o.decode(data, o.Job)
 		defaultJobSpec(&o.Job.Spec)
 	case meta.APIVersion == "batch/v1" && meta.Kind == "CronJob":
 		o.CronJob = &batchv1.CronJob{}
-		o.Problems, err = decode(data, o.CronJob)
+		o.decode(data, o.CronJob)
 		defaultJobSpec(&o.CronJob.Spec.JobTemplate.Spec)
 	}
-	return o, err
+	return o, nil
 }
 
-// decode fills an object and lists fields that it does not have, or has twice.
-func decode(data []byte, into any) ([]Problem, error) {
+// decode fills a Job or CronJob, and lists fields that it does not have, has twice, or that
+// have another type.
+func (o *Object) decode(data []byte, into any) {
 	strict, err := json.UnmarshalStrict(data, into)
 	if err != nil {
-		return nil, err
+		o.Incomplete = true
+		o.Problems = append(o.Problems, mistyped(data, err))
 	}
-	var problems []Problem
 	for _, e := range strict {
 		p := Problem{Text: e.Error()}
 		var field json.FieldError
@@ -159,9 +162,8 @@ func decode(data []byte, into any) ([]Problem, error) {
 		if what, _, ok := strings.Cut(p.Text, " \""); ok {
 			p.Text = what // "unknown field", "duplicate field"
 		}
-		problems = append(problems, p)
+		o.Problems = append(o.Problems, p)
 	}
-	return problems, nil
 }
 
 // defaultJobSpec fills in what the API server would, as far as policy asks.

@@ -104,12 +104,43 @@ func TestReadRefuses(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"no kind":      {"a: b\n", `f: the document that begins on line 1: kind: is missing`},
 		"no YAML":      {"kind: Job\n---\n  - a\n b", "f: the document that begins on line 3: "},
-		"another type": {"{apiVersion: batch/v1, kind: Job, spec: {parallelism: many}}", "parallelism"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if _, err := manifest.Read("f", []byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// A value of another type is a problem at its field, and the objects after it are read, too.
+func TestReadNamesAValueOfAnotherType(t *testing.T) {
+	cases := map[string]struct {
+		spec string
+		want manifest.Problem
+	}{
+		"a text for a number": {"{parallelism: many}", manifest.Problem{Path: "spec.parallelism", Line: 1, Text: "expected a whole number, got a text"}},
+		"a text for a switch": {"{suspend: 'no'}", manifest.Problem{Path: "spec.suspend", Line: 1, Text: "expected true or false, got a text"}},
+		"a number for a text": {"{managedBy: 3}", manifest.Problem{Path: "spec.managedBy", Line: 1, Text: "expected a text, in quotes if it looks like something else, got a number"}},
+		"fields for a list":   {"{template: {spec: {containers: {}}}}", manifest.Problem{Path: "spec.template.spec.containers", Line: 1, Text: "expected a list, got fields"}},
+		"no quantity": {
+			"{template: {spec: {containers: [{resources: {limits: {cpu: two}}}]}}}",
+			manifest.Problem{Path: "spec.template.spec.containers[0].resources.limits.cpu", Line: 1, Text: `"two": expected a quantity such as 500m or 1Gi`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			objects, err := manifest.Read("f", []byte("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: "+tc.spec+"}\n---\n{apiVersion: batch/v1, kind: Job}\n"))
+			if err != nil || len(objects) != 2 {
+				t.Fatalf("%d objects, error %v", len(objects), err)
+			}
+			o := objects[0]
+			if diff := cmp.Diff([]manifest.Problem{tc.want}, o.Problems); diff != "" || !o.Incomplete || o.Name() != "j" {
+				t.Errorf("incomplete %t, name %q, problems (-want +got):\n%s", o.Incomplete, o.Name(), diff)
+			}
+			if len(objects[1].Problems) > 0 || objects[1].Incomplete {
+				t.Errorf("the object after it has problems %v", objects[1].Problems)
 			}
 		})
 	}

@@ -18,11 +18,20 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write what the commands print into testdata")
 
 // run runs a command line in the top folder of the repository, and returns what it
-// prints on either output, with its exit code if that is not 0.
+// prints on either output, with its exit code if that is not 0. What follows < is read as
+// standard input.
 func run(t *testing.T, args []string) string {
 	t.Helper()
-	var out bytes.Buffer
-	code := plugin.Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out})
+	var out, in bytes.Buffer
+	if n := len(args); n > 2 && args[n-2] == "<" {
+		data, err := os.ReadFile(args[n-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Write(data)
+		args = args[:n-2]
+	}
+	code := plugin.Run(t.Context(), args, cli.IO{In: &in, Out: &out, Err: &out})
 	if code != cli.ExitOK {
 		fmt.Fprintf(&out, "(exit code %d)\n", code)
 	}

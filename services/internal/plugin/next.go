@@ -134,6 +134,10 @@ func cronsOf(file string, stdin io.Reader) ([]*batchv1.CronJob, error) {
 	}
 	var crons []*batchv1.CronJob
 	for _, o := range objects {
+		if o.CronJob != nil && o.Incomplete {
+			p := o.Problems[0]
+			return nil, fmt.Errorf("%s:%d: %s: %s", o.File, p.Line, p.Path, p.Text)
+		}
 		if o.CronJob != nil {
 			crons = append(crons, o.CronJob)
 		}

@@ -1,0 +1,124 @@
+package jobcheck
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// With more indexes than this, the API server bounds pods and failed indexes.
+const (
+	manyIndexes        = 100_000
+	limitOfManyIndexes = 10_000
+)
+
+func values(s *subject) {
+	if mode := s.spec.CompletionMode; mode != nil {
+		s.oneOf("completionMode", string(*mode), string(batchv1.NonIndexedCompletion), string(batchv1.IndexedCompletion))
+	}
+	if policy := s.spec.PodReplacementPolicy; policy != nil {
+		s.oneOf("podReplacementPolicy", string(*policy), string(batchv1.TerminatingOrFailed), string(batchv1.Failed))
+	}
+	manyIndexesHaveLimits(s)
+	if s.spec.PodFailurePolicy == nil {
+		return
+	}
+	for i, rule := range s.spec.PodFailurePolicy.Rules {
+		for k, pattern := range rule.OnPodConditions {
+			path := fmt.Sprintf("podFailurePolicy.rules[%d].onPodConditions[%d]", i, k)
+			s.oneOf(path+".status", string(pattern.Status), string(corev1.ConditionTrue), string(corev1.ConditionFalse), string(corev1.ConditionUnknown))
+			s.valid(path+".type", string(pattern.Type), validation.IsQualifiedName)
+		}
+	}
+}
+
+// oneOf reports a value that is not one of those that the API knows.
+func (s *subject) oneOf(path, value string, known ...string) {
+	if !slices.Contains(known, value) {
+		s.find(Error, path, fmt.Sprintf("%q: expected one of %s", value, strings.Join(known, ", ")))
+	}
+}
+
+// valid reports a text that does not have the form that the API server asks for. An empty
+// one is not looked at.
+func (s *subject) valid(path, text string, problems func(string) []string) {
+	if text == "" {
+		return
+	}
+	if list := problems(text); len(list) > 0 {
+		s.find(Error, path, fmt.Sprintf("%q: %s", text, list[0]))
+	}
+}
+
+func manyIndexesHaveLimits(s *subject) {
+	n := ptr.Deref(s.spec.Completions, 0)
+	if s.spec.BackoffLimitPerIndex == nil || n <= manyIndexes {
+		return
+	}
+	switch most := s.spec.MaxFailedIndexes; {
+	case most == nil:
+		s.find(Error, "maxFailedIndexes", fmt.Sprintf("is required with backoffLimitPerIndex and %d completions, more than %d", n, manyIndexes))
+	case *most > limitOfManyIndexes:
+		s.find(Error, "maxFailedIndexes", fmt.Sprintf("is %d; with more than %d completions expected at most %d", *most, manyIndexes, limitOfManyIndexes))
+	}
+	if p := ptr.Deref(s.spec.Parallelism, 1); p > limitOfManyIndexes {
+		s.find(Error, "parallelism", fmt.Sprintf("is %d; with backoffLimitPerIndex and more than %d completions expected at most %d", p, manyIndexes, limitOfManyIndexes))
+	}
+}
+
+// metadata is about labels, annotations and the namespace.
+func metadata(s *subject) {
+	s.meta(Error, "metadata", s.object)
+	if s.cron != nil {
+		// The API server takes these, and refuses the Jobs that are made of them.
+		s.meta(Warning, "spec.jobTemplate.metadata", &s.cron.Spec.JobTemplate.ObjectMeta)
+	}
+	s.meta(Error, s.base+".template.metadata", &s.spec.Template.ObjectMeta)
+	if s.object.Namespace != "" {
+		if problems := validation.IsDNS1123Label(s.object.Namespace); len(problems) > 0 {
+			s.at(Error, "metadata.namespace", fmt.Sprintf("%q: %s", s.object.Namespace, problems[0]))
+		}
+	}
+}
+
+func (s *subject) meta(severity Severity, path string, o *metav1.ObjectMeta) {
+	at := field.NewPath(path)
+	found := metav1validation.ValidateLabels(o.Labels, at.Child("labels"))
+	found = append(found, apivalidation.ValidateAnnotations(o.Annotations, at.Child("annotations"))...)
+	slices.SortFunc(found, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) }) // maps have no order
+	for _, problem := range found {
+		s.at(severity, problem.Field, fmt.Sprintf("%q: %s", fmt.Sprint(problem.BadValue), problem.Detail))
+	}
+}
+
+// manualSelector is about a selector that is chosen by hand.
+func manualSelector(s *subject) {
+	if !ptr.Deref(s.spec.ManualSelector, false) {
+		return
+	}
+	if s.cron != nil {
+		s.find(Error, "manualSelector", "must not be true in a CronJob")
+		return
+	}
+	if s.spec.Selector == nil {
+		s.find(Error, "manualSelector", "is true, but there is no selector")
+		return
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s.spec.Selector)
+	switch {
+	case err != nil:
+		s.find(Error, "selector", err.Error())
+	case !selector.Matches(labels.Set(s.spec.Template.Labels)):
+		s.find(Error, "selector", "does not match the labels of the pod template")
+	}
+}
