@@ -102,8 +102,8 @@ func TestReadSetsTheDefaultsOfTheAPIServer(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"no kind":      {"a: b\n", `f: the document that begins on line 1: kind: is missing`},
-		"no YAML":      {"kind: Job\n---\n  - a\n b", "f: the document that begins on line 3: "},
+		"no kind": {"a: b\n", `f: the document that begins on line 1: kind: is missing`},
+		"no YAML": {"kind: Job\n---\n  - a\n b", "f: the document that begins on line 3: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

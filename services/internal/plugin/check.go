@@ -52,7 +52,7 @@ func newCheck(streams cli.IO) *cobra.Command {
 	fs.StringVar(&c.failOn, "fail-on", string(jobcheck.Error), "The mildest `severity` with which the exit code is 1: error, warning or note.")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "Leave notes out.")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities, cobra.ShellCompDirectiveNoFileComp))
-	c.output = cli.AddOutput(cmd, "sarif")
+	c.output = cli.AddOutput(cmd, "wide", "sarif")
 	return cmd
 }
 
@@ -139,7 +139,11 @@ func (c *checkCommand) print(findings []jobcheck.Finding, objects int) error {
 	counts := map[jobcheck.Severity]int{}
 	for _, f := range findings {
 		counts[f.Severity]++
-		fmt.Fprintf(c.Out, "%s:%d: %s: %s: %s [%s]\n", f.File, f.Line, paintSeverity(c.Out, f.Severity), cmp.Or(f.Path, "object"), f.Text, f.Check)
+		path := cmp.Or(f.Path, "object")
+		if c.output.Format == "wide" {
+			path = f.Object + ": " + path
+		}
+		fmt.Fprintf(c.Out, "%s:%d: %s: %s: %s [%s]\n", f.File, f.Line, paintSeverity(c.Out, f.Severity), path, f.Text, f.Check)
 	}
 	_, err := fmt.Fprintf(c.Out, "Jobs and CronJobs: %d; errors: %d, warnings: %d, notes: %d\n", objects,
 		counts[jobcheck.Error], counts[jobcheck.Warning], counts[jobcheck.Note])

@@ -87,7 +87,7 @@ func newDecisions(streams cli.IO) *cobra.Command {
 	fs.SortFlags = false
 	fs.BoolVarP(&c.watch, "watch", "w", false, "Print each new decision, until Ctrl-C.")
 	fs.StringVar(&c.url, "url", "", "The `address` of an executor's HTTP port, in the place of a port-forward.")
-	c.output = cli.AddOutput(cmd)
+	c.output = cli.AddOutput(cmd, "wide")
 	c.addFlags(cmd)
 	c.only = func() string { return fs.Lookup("namespace").Value.String() }
 	return cmd
@@ -183,7 +183,11 @@ func (c *decisionsCommand) print(d decision) error {
 	if d.NotCreated != "" {
 		more += "; the API server refuses pods: " + d.NotCreated
 	}
-	_, err := fmt.Fprintf(c.Out, "%s  %s  %s%s\n", d.Time.UTC().Format("15:04:05.000"), cli.Paint(c.Out, cli.Strong, d.Namespace+"/"+d.Name), d.Reason, more)
+	at := d.Time.UTC().Format("15:04:05.000")
+	if c.output.Format == "wide" {
+		at = d.Time.UTC().Format("2006-01-02T15:04:05.000Z") + "  " + d.UID
+	}
+	_, err := fmt.Fprintf(c.Out, "%s  %s  %s%s\n", at, cli.Paint(c.Out, cli.Strong, d.Namespace+"/"+d.Name), d.Reason, more)
 	return err
 }
 

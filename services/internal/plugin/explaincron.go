@@ -65,7 +65,7 @@ func printCronJob(w io.Writer, r *explain.CronReport, wide bool, now time.Time) 
 	section(w, "What would change it", r.Change)
 	if len(r.Next) > 0 {
 		fmt.Fprintf(w, "\n%s\n", cli.Paint(w, cli.Strong, nextTitle(r.State)))
-		printTimes(w, r.Next, now)
+		printTimes(w, r.Next, now, false)
 	}
 	section(w, "Not started", skippedLines(r))
 	section(w, "Active", activeLines(r.Active, now))
@@ -95,14 +95,17 @@ func nextTitle(s explain.State) string {
 	return "Next runs"
 }
 
-// printTimes lists runs, and changes of the clock between them.
-func printTimes(w io.Writer, times []cronruns.Time, now time.Time) {
+// printTimes lists runs, and changes of the clock between them; wide adds the time in UTC.
+func printTimes(w io.Writer, times []cronruns.Time, now time.Time, wide bool) {
 	for _, t := range times {
 		if t.Change != "" {
 			fmt.Fprintln(w, cli.Paint(w, cli.Notice, "    -- "+t.Change))
 			continue
 		}
 		line := t.At.Format("Mon 2006-01-02 15:04:05 MST") + "  in " + simulate.Clock(t.At.Sub(now).Round(time.Second))
+		if wide {
+			line += "  " + t.At.UTC().Format(time.RFC3339)
+		}
 		if t.Note != "" {
 			line += "  " + cli.Paint(w, cli.Notice, t.Note)
 		}

@@ -58,7 +58,7 @@ func newNext(streams cli.IO) *cobra.Command {
 	fs.StringVar(&c.zone, "zone", "", "The `zone` of a schedule that has none, such as Europe/Berlin. Default: UTC.")
 	fs.Var(cli.Value(&c.from, parseTime), "from", "List runs after this `time`, such as 2026-03-28T00:00:00Z. Default: now.")
 	fs.BoolVar(&c.calendar, "calendar", false, "Show the months of these runs as a calendar, with the number of runs of each day.")
-	c.output = cli.AddOutput(cmd)
+	c.output = cli.AddOutput(cmd, "wide")
 	c.cluster.AddFlags(fs, false)
 	cmd.ValidArgsFunction = complete(&c.cluster, false, true)
 	_ = cmd.RegisterFlagCompletionFunc("zone", cobra.FixedCompletions(zone.Names(), cobra.ShellCompDirectiveNoFileComp))
@@ -197,7 +197,7 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 		fmt.Fprintln(w, cli.Paint(w, cli.Notice, m.Text(cron, report.From)))
 	}
 	fmt.Fprintln(w)
-	printTimes(w, report.Next, report.From)
+	printTimes(w, report.Next, report.From, c.output.Format == "wide")
 	if runs := countRuns(report.Next); runs < c.n {
 		fmt.Fprintf(w, "no more runs within five years\n")
 	}

@@ -62,7 +62,7 @@ func newReplay(streams cli.IO) *cobra.Command {
 	fs.IntVar(&c.show, "show", 0, "Print the record with this `number`, from 1, and how it is decided now.")
 	fs.IntVar(&c.asCase, "case", 0, "Print the record with this `number` as a case of the conformance kit.")
 	c.engine.addFlags(fs)
-	c.output = cli.AddOutput(cmd)
+	c.output = cli.AddOutput(cmd, "wide")
 	return cmd
 }
 
@@ -164,10 +164,22 @@ func (c *replayCommand) printText(r replay.Result) error {
 		return nil
 	}
 	fmt.Fprintln(c.Out)
+	if c.output.Format == "wide" {
+		return c.printEach(r.Differences)
+	}
 	rows := [][]string{{"COUNT", "THEN", "NOW", "DIFFERENT FIELDS", "FIRST RECORD", "ITS OBJECT"}}
 	for _, g := range groups(r.Differences) {
 		first := g[0]
 		rows = append(rows, []string{strconv.Itoa(len(g)), first.Then, first.Now, strings.Join(first.Fields, ", "), strconv.Itoa(first.Record), first.Object})
+	}
+	return cli.Table(c.Out, rows)
+}
+
+// printEach prints one line for each difference.
+func (c *replayCommand) printEach(all []replay.Difference) error {
+	rows := [][]string{{"RECORD", "OBJECT", "THEN", "NOW", "DIFFERENT FIELDS"}}
+	for _, d := range all {
+		rows = append(rows, []string{strconv.Itoa(d.Record), d.Object, d.Then, d.Now, strings.Join(d.Fields, ", ")})
 	}
 	return cli.Table(c.Out, rows)
 }
@@ -241,13 +253,16 @@ func (c *replayCommand) printCase(log iter.Seq2[*jobpolicyv1.DecisionRecord, err
 	if err != nil {
 		return err
 	}
-	job := record.GetJob()
-	if job.GetResponse() == nil {
-		return fmt.Errorf("record %d: expected a decision on a Job with a response; the kit has no cases of other kinds", c.asCase)
+	var request, response proto.Message
+	switch job, cron := record.GetJob(), record.GetCronJob(); {
+	case job.GetResponse() != nil:
+		request, response = job.GetRequest(), job.GetResponse()
+	case cron.GetResponse() != nil:
+		request, response = cron.GetRequest(), cron.GetResponse()
+	default:
+		return fmt.Errorf("record %d: expected one with a response; the call failed: %s", c.asCase, record.GetError().GetMessage())
 	}
-	answer := proto.CloneOf(job.GetResponse())
-	answer.Explanation = nil // An engine may word it as it likes.
-	line, err := caseLine(job.GetRequest(), answer)
+	line, err := caseLine(request, conformance.Comparable(response))
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ x (failed) or > (not ended).`
 type timelineCommand struct {
 	cli.IO
 	cluster cluster.Flags
+	output  *cli.Output
 	html    string
 }
 
@@ -38,6 +39,7 @@ func newTimeline(streams cli.IO) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	cmd.Flags().StringVar(&c.html, "html", "", "Write a page to this `file`, too.")
+	c.output = cli.AddOutput(cmd, "wide")
 	c.cluster.AddFlags(cmd.Flags(), true)
 	cmd.ValidArgsFunction = complete(&c.cluster, true, false)
 	return cmd
@@ -64,7 +66,7 @@ func (c *timelineCommand) run(ctx context.Context, args []string) error {
 		}
 		chart.Now(facts.Now, string(report.State)+": "+report.Headline)
 	}
-	if err := chart.WriteText(c.Out); err != nil {
+	if err := c.print(&chart); err != nil {
 		return err
 	}
 	for _, text := range facts.Unread {
@@ -73,6 +75,20 @@ func (c *timelineCommand) run(ctx context.Context, args []string) error {
 	if c.html == "" {
 		return nil
 	}
+	return c.writePage(&chart)
+}
+
+func (c *timelineCommand) print(chart *timeline.Chart) error {
+	if done, err := c.output.Machine(c.Out, chart); done {
+		return err
+	}
+	if c.output.Format == "wide" {
+		chart.TellTimes()
+	}
+	return chart.WriteText(c.Out)
+}
+
+func (c *timelineCommand) writePage(chart *timeline.Chart) error {
 	file, err := os.Create(c.html)
 	if err != nil {
 		return fmt.Errorf("--html: %w", err)

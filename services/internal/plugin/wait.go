@@ -20,7 +20,7 @@ import (
 
 const waitLong = `Waits until a Job is finished, either way: the exit code is 0 when it is Complete and 1
 when it has Failed. Tells what changes meanwhile. When the Job is deleted before, or
---timeout is over, the exit code is 3.`
+--timeout is over, the exit code is 3. With -o json or yaml only the end is told.`
 
 // waitEvery is how often wait looks.
 const waitEvery = time.Second
@@ -28,6 +28,7 @@ const waitEvery = time.Second
 type waitCommand struct {
 	cli.IO
 	cluster cluster.Flags
+	output  *cli.Output
 	timeout time.Duration
 	quiet   bool
 }
@@ -43,6 +44,7 @@ func newWait(streams cli.IO) *cobra.Command {
 	fs.SortFlags = false
 	fs.Var(cli.Value(&c.timeout, cli.ParseDuration), "timeout", "How long to wait, such as `1h`. Default: for ever.")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "Say only how it ended.")
+	c.output = cli.AddOutput(cmd, "wide")
 	c.cluster.AddFlags(fs, true)
 	cmd.ValidArgsFunction = complete(&c.cluster, true, false)
 	return cmd
@@ -81,8 +83,8 @@ func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *b
 		if wire.FinishedCondition(job) != nil {
 			return job, nil
 		}
-		if line := progress(job); line != told && !c.quiet {
-			fmt.Fprintf(c.Out, "%s  %s\n", now().Format(time.TimeOnly), line)
+		if line := progress(job); line != told && !c.silent() {
+			fmt.Fprintf(c.Out, "%s  %s\n", now().Format(c.clock()), line)
 			told = line
 		}
 		select {
@@ -106,6 +108,30 @@ func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *b
 	}
 }
 
+// silent: nothing is told before the end.
+func (c *waitCommand) silent() bool {
+	return c.quiet || c.output.Format == "json" || c.output.Format == "yaml"
+}
+
+// clock is how the time of a line is written; -o wide adds the day and the zone.
+func (c *waitCommand) clock() string {
+	if c.output.Format == "wide" {
+		return time.RFC3339
+	}
+	return time.TimeOnly
+}
+
+// A waitReport says how a Job ended, for programs.
+type waitReport struct {
+	Namespace string                   `json:"namespace"`
+	Job       string                   `json:"job"`
+	Outcome   batchv1.JobConditionType `json:"outcome"`
+	Reason    string                   `json:"reason"`
+	Message   string                   `json:"message"`
+	Ended     time.Time                `json:"ended"`
+	Status    batchv1.JobStatus        `json:"status"`
+}
+
 // progress is a Job's status in a line.
 func progress(job *batchv1.Job) string {
 	line := fmt.Sprintf("active %d, ready %d, succeeded %d", job.Status.Active, ptr.Deref(job.Status.Ready, 0), job.Status.Succeeded)
@@ -121,17 +147,28 @@ func progress(job *batchv1.Job) string {
 
 func (c *waitCommand) ended(job *batchv1.Job) error {
 	condition := wire.FinishedCondition(job)
+	report := waitReport{
+		Namespace: job.Namespace, Job: job.Name, Outcome: condition.Type, Reason: condition.Reason, Message: condition.Message,
+		Ended: condition.LastTransitionTime.Time, Status: job.Status,
+	}
+	done, err := c.output.Machine(c.Out, report)
+	if !done {
+		c.tellEnd(job, condition)
+	}
+	if err == nil && condition.Type != batchv1.JobComplete {
+		return cli.ErrNo
+	}
+	return err
+}
+
+func (c *waitCommand) tellEnd(job *batchv1.Job, condition *batchv1.JobCondition) {
 	took := ""
 	if start := job.Status.StartTime; start != nil {
 		took = " after " + simulate.Clock(condition.LastTransitionTime.Sub(start.Time))
 	}
-	word, painted := string(condition.Type), cli.Bad
+	painted := cli.Bad
 	if condition.Type == batchv1.JobComplete {
 		painted = cli.Good
 	}
-	fmt.Fprintf(c.Out, "%s%s: %s (%s)\n", cli.Paint(c.Out, painted, word), took, condition.Message, progress(job))
-	if condition.Type == batchv1.JobComplete {
-		return nil
-	}
-	return cli.ErrNo
+	fmt.Fprintf(c.Out, "%s%s: %s (%s)\n", cli.Paint(c.Out, painted, string(condition.Type)), took, condition.Message, progress(job))
 }

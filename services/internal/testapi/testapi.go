@@ -33,7 +33,11 @@ type Server struct {
 	Events []corev1.Event
 
 	handler http.Handler
-	jobs    []*batchv1.Job
+
+	jobsMu sync.Mutex
+	jobs   []*batchv1.Job
+	// next replaces the Jobs that are read by name, once one was.
+	next *[]*batchv1.Job
 
 	mu    sync.Mutex
 	lease *coordinationv1.Lease
@@ -135,7 +139,21 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, list)
 }
 
+// AfterRead replaces the Jobs that are read by name, once one was read.
+func (s *Server) AfterRead(jobs ...*batchv1.Job) {
+	s.jobsMu.Lock()
+	defer s.jobsMu.Unlock()
+	s.next = &jobs
+}
+
 func (s *Server) readJob(w http.ResponseWriter, r *http.Request) {
+	s.jobsMu.Lock()
+	defer s.jobsMu.Unlock()
+	defer func() {
+		if s.next != nil {
+			s.jobs, s.next = *s.next, nil
+		}
+	}()
 	for _, job := range s.jobs {
 		if job.Namespace == r.PathValue("namespace") && job.Name == r.PathValue("name") {
 			answer(w, http.StatusOK, job)

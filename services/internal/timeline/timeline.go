@@ -14,39 +14,42 @@ import (
 	"jobpolicy.dev/engine/simulate"
 )
 
-// A Chart is what is drawn.
+// A Chart is what is drawn. In JSON it is for programs.
 type Chart struct {
-	Title      string
-	Begin, End time.Time
-	Bars       []Bar
-	Marks      []Mark
+	Title string    `json:"title"`
+	Begin time.Time `json:"begin"`
+	End   time.Time `json:"end"`
+	Bars  []Bar     `json:"pods"`
+	Marks []Mark    `json:"events"`
 }
 
 // A Bar is the life of one pod.
 type Bar struct {
-	Name string
+	Name string `json:"name"`
 	// Line is the line of work that the pod belongs to: its index, or 0 if pods come one
 	// after the other. The bars of a line stand together, and those after a failed one are
 	// retries. Below 0: none.
-	Line int
+	Line int `json:"line"`
 	// Created, Started and Ended are in order; Started is zero for a pod that never
 	// ran, Ended for one that has not ended.
-	Created, Started, Ended time.Time
+	Created time.Time `json:"created"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
 	// Outcome is succeeded, failed, or empty for a pod that has not ended.
-	Outcome string
+	Outcome string `json:"outcome,omitempty"`
 	// Text says more.
-	Text string
+	Text string `json:"text"`
 }
 
 // A Mark is something that happened to the Job.
 type Mark struct {
-	At   time.Time
-	Text string
+	At   time.Time `json:"at"`
+	Text string    `json:"text"`
 }
 
 // New puts a chart in order: the bars by line, creation and name, the marks by time.
 func New(title string, now time.Time, bars []Bar, marks []Mark) Chart {
-	c := Chart{Title: title, Bars: bars, Marks: marks}
+	c := Chart{Title: title, Bars: append([]Bar{}, bars...), Marks: marks} // no pods are [], not null, in JSON
 	slices.SortStableFunc(c.Bars, func(a, b Bar) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 	})
@@ -91,6 +94,20 @@ func tellRetries(bars []Bar) {
 func (c *Chart) Now(now time.Time, text string) {
 	c.cover(now)
 	c.Marks = append(c.Marks, Mark{now, "now: " + text})
+}
+
+// TellTimes adds to the text of each pod when it was created, started and ended.
+func (c *Chart) TellTimes() {
+	for i := range c.Bars {
+		b := &c.Bars[i]
+		b.Text += "; created " + c.clock(b.Created)
+		if !b.Started.IsZero() {
+			b.Text += ", started " + c.clock(b.Started)
+		}
+		if !b.Ended.IsZero() {
+			b.Text += ", ended " + c.clock(b.Ended)
+		}
+	}
 }
 
 // cover makes the chart as long as it needs to be.

@@ -1,0 +1,171 @@
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/engine/cronjob"
+	"jobpolicy.dev/proto/conformance"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/cli"
+	"jobpolicy.dev/services/internal/testapi"
+)
+
+// Every command that tells something has json, yaml and wide. ui only opens a page.
+func TestEveryCommandHasFormats(t *testing.T) {
+	tried := 0
+	for _, cmd := range newRoot(cli.IO{}).Commands() {
+		if slices.Contains([]string{"ui", "help", "completion"}, cmd.Name()) {
+			continue
+		}
+		tried++
+		for _, format := range []string{"json", "yaml", "wide"} {
+			if err := cmd.Flags().Set("output", format); err != nil {
+				t.Errorf("%s -o %s: %v", cmd.Name(), format, err)
+			}
+		}
+		if err := cmd.Flags().Set("output", "xml"); err == nil {
+			t.Errorf("%s takes -o xml", cmd.Name())
+		}
+	}
+	if tried < 9 {
+		t.Errorf("%d commands were tried", tried)
+	}
+}
+
+// finishedJob is one of two pods that ended an hour ago.
+func finishedJob(outcome batchv1.JobConditionType) *batchv1.Job {
+	started := metav1.NewTime(time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC))
+	return &batchv1.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "backup", UID: "u", CreationTimestamp: started},
+		Spec:       batchv1.JobSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job-name": "backup"}}},
+		Status: batchv1.JobStatus{StartTime: &started, Succeeded: 2, Conditions: []batchv1.JobCondition{{
+			Type: outcome, Status: "True", Reason: "Because", Message: "it is so", LastTransitionTime: metav1.NewTime(started.Add(time.Minute)),
+		}}},
+	}
+}
+
+// told runs a command about the Job.
+func told(t *testing.T, api *testapi.Server, args ...string) (string, int) {
+	t.Helper()
+	var out bytes.Buffer
+	code := Run(t.Context(), append(args, "--kubeconfig", api.Kubeconfig, "-n", "ns"), cli.IO{In: strings.NewReader(""), Out: &out, Err: &out})
+	return out.String(), code
+}
+
+// Wait tells programs how a Job ended, with the same exit codes.
+func TestWaitForPrograms(t *testing.T) {
+	for outcome, want := range map[batchv1.JobConditionType]int{batchv1.JobComplete: cli.ExitOK, batchv1.JobFailed: cli.ExitNo} {
+		out, code := told(t, testapi.Start(t, finishedJob(outcome)), "wait", "job/backup", "-o", "json")
+		var report struct {
+			Job, Reason string
+			Outcome     batchv1.JobConditionType
+			Status      batchv1.JobStatus
+		}
+		if err := json.Unmarshal([]byte(out), &report); err != nil || code != want {
+			t.Fatalf("%s: exit code %d, error %v:\n%s", outcome, code, err, out)
+		}
+		if report.Job != "backup" || report.Outcome != outcome || report.Reason != "Because" || report.Status.Succeeded != 2 {
+			t.Errorf("%s: %+v", outcome, report)
+		}
+	}
+}
+
+// A Job that is deleted while it is waited for gives no answer: exit code 3. So does another
+// one of its name.
+func TestWaitForAJobThatIsDeleted(t *testing.T) {
+	for name, then := range map[string][]*batchv1.Job{"gone": nil, "another one": {func() *batchv1.Job {
+		job := finishedJob(batchv1.JobComplete)
+		job.UID = "another"
+		return job
+	}()}} {
+		t.Run(name, func(t *testing.T) {
+			job := finishedJob(batchv1.JobComplete)
+			job.Status.Conditions = nil
+			api := testapi.Start(t, job)
+			api.AfterRead(then...)
+			out, code := told(t, api, "wait", "job/backup")
+			if want := "job backup was deleted before it was seen to finish"; code != cli.ExitFailed || !strings.Contains(out, want) {
+				t.Errorf("exit code %d, want %d and %q:\n%s", code, cli.ExitFailed, want, out)
+			}
+		})
+	}
+}
+
+func TestTimelineForPrograms(t *testing.T) {
+	out, code := told(t, testapi.Start(t, finishedJob(batchv1.JobComplete)), "timeline", "job/backup", "-o", "json")
+	var chart struct {
+		Title  string
+		Pods   []any
+		Events []struct{ Text string }
+	}
+	if err := json.Unmarshal([]byte(out), &chart); err != nil || code != cli.ExitOK {
+		t.Fatalf("exit code %d, error %v:\n%s", code, err, out)
+	}
+	if n := len(chart.Events); chart.Title != "Job ns/backup" || chart.Pods == nil || n != 3 || chart.Events[n-1].Text != "Complete (Because): it is so" {
+		t.Errorf("%+v", chart)
+	}
+}
+
+// A decision on a CronJob is a case of the kit, too.
+func TestCaseOfACronJob(t *testing.T) {
+	text, err := conformance.Files.ReadFile("decide_cron_job/replace.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	var want conformance.Case
+	request := &jobpolicyv1.DecideCronJobRequest{}
+	if err := errors.Join(json.Unmarshal(first, &want), protojson.Unmarshal(want.Request, request)); err != nil {
+		t.Fatal(err)
+	}
+	response, err := cronjob.Decide(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := &jobpolicyv1.DecisionRecord{Exchange: &jobpolicyv1.DecisionRecord_CronJob{CronJob: &jobpolicyv1.CronJobExchange{Request: request, Response: response}}}
+	line, err := protojson.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(t.TempDir(), "decisions.log")
+	if err := os.WriteFile(log, append(line, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	code := Run(t.Context(), []string{"replay", log, "--case", "1"}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out})
+	var got conformance.Case
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != cli.ExitOK {
+		t.Fatalf("exit code %d, error %v:\n%s", code, err, out.String())
+	}
+	for _, part := range []struct {
+		of        proto.Message
+		got, want json.RawMessage
+	}{
+		{&jobpolicyv1.DecideCronJobRequest{}, got.Request, want.Request},
+		{&jobpolicyv1.DecideCronJobResponse{}, got.Response, want.Response},
+	} {
+		wanted := proto.Clone(part.of)
+		if err := errors.Join(protojson.Unmarshal(part.got, part.of), protojson.Unmarshal(part.want, wanted)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(wanted, part.of, protocmp.Transform()); diff != "" {
+			t.Errorf("the case (-want +got):\n%s", diff)
+		}
+	}
+}
