@@ -331,6 +331,25 @@ func TestExplain(t *testing.T) {
 			state: explain.Running,
 			says:  []string{"pod: job-1 sidecar", "container main is done, container proxy still runs", "note: sidecars"},
 		},
+		"more failures than the limit": {
+			facts: explain.Facts{Job: job(func(j *batchv1.Job) { j.Status.Failed = 9 }, condition(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"))},
+			state: explain.Failed,
+			says:  []string{"note: backoffLimit: status.failed may be above backoffLimit"},
+		},
+		"a pod that is deleted, and the one in its place": {
+			facts: explain.Facts{
+				Job: job(func(j *batchv1.Job) {
+					j.Spec.Parallelism, j.Spec.Completions, j.Status.Terminating = ptr.To[int32](2), ptr.To[int32](2), ptr.To[int32](1)
+				}),
+				Pods: []corev1.Pod{
+					pod(1, corev1.PodRunning, podCondition(corev1.PodReady, corev1.ConditionTrue, "", "")),
+					pod(2, corev1.PodRunning, podCondition(corev1.PodReady, corev1.ConditionTrue, "", "")),
+					pod(3, corev1.PodRunning, func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(before(time.Second)) }),
+				},
+			},
+			state: explain.Running,
+			says:  []string{"note: two pods at once: A pod that is being deleted is replaced at once"},
+		},
 		"a node that is gone": {
 			facts: explain.Facts{
 				Job: job(func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed) }),

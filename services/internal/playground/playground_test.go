@@ -40,13 +40,20 @@ spec:
           - {name: main, image: x}
 `
 
-// Every manifest of the documents can be opened.
+// Every manifest of the documents is an example of the page, and can be opened.
 func TestDocumentsManifests(t *testing.T) {
 	files, err := filepath.Glob("../../../deploy/examples/*.yaml")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d manifests, error %v", len(files), err)
 	}
+	presets, err := os.ReadFile("../../cmd/jobpolicy-playground/web/presets.js")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range files {
+		if !strings.Contains(string(presets), "file: '"+filepath.Base(file)+"'") {
+			t.Errorf("no example of the page has %s", filepath.Base(file))
+		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

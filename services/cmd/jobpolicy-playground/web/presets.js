@@ -21,6 +21,11 @@ const presets = [
   { title: 'Two at a time', file: 'pi-parallel.yaml', runtime: '30s±15s' },
   { title: 'A work queue', file: 'work-queue.yaml', runtime: '2m±1m' },
   { title: 'The smallest Job', file: 'hello.yaml' },
+  { title: 'One pod: digits of pi', file: 'pi.yaml' },
+  { title: 'A sidecar', file: 'sidecar.yaml', runtime: '20s' },
+  { title: 'A Job whose pods outlive it', file: 'old.yaml', runtime: '1h', script: 'delete-at 10s' },
+  { title: 'A selector chosen by hand', file: 'new.yaml' },
+  { title: 'For another controller, by the same rules', file: 'managed-elsewhere.yaml' },
   {
     title: 'CronJob: every night, over clock changes', now: '2026-03-26', lastRun: '2026-03-20T01:30:00Z', runtime: '10m',
     manifest: `apiVersion: batch/v1
