@@ -22,6 +22,7 @@ import (
 	"jobpolicy.dev/proto/conformance"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/cli"
+	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/testapi"
 )
 
@@ -44,6 +45,38 @@ func TestEveryCommandHasFormats(t *testing.T) {
 	}
 	if tried < 9 {
 		t.Errorf("%d commands were tried", tried)
+	}
+}
+
+// The page of the command names, of what people misread, only checks that there are.
+func TestThePageNamesChecks(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/kubectl.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "### What people misread")
+	section, _, _ = strings.Cut(section, "\n## ")
+	known := map[string]bool{}
+	for _, c := range jobcheck.Checks() {
+		known[c.Name] = true
+	}
+	named := 0
+	for line := range strings.Lines(section) {
+		columns := strings.Split(line, "|")
+		if len(columns) < 4 {
+			continue
+		}
+		for i, part := range strings.Split(columns[3], "`") {
+			if i%2 == 0 || strings.Contains(part, " ") {
+				continue
+			}
+			if named++; part != "check" && !known[part] {
+				t.Errorf("the page names a check %q, which is not there", part)
+			}
+		}
+	}
+	if named < 15 {
+		t.Errorf("the page names %d checks", named)
 	}
 }
 
