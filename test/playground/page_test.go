@@ -214,8 +214,9 @@ func testPersonPlays(t *testing.T, ctx context.Context) {
 
 // A link shows the whole state to somebody else.
 func testLink(t *testing.T, ctx context.Context) {
-	browser.Eval[bool](ctx, t, `(fill({...presetState(presets[0]), script: 'pod 5:evict@7s', runtime: '90s', seed: '7'}), run().then(() => true))`)
-	hash := browser.Eval[string](ctx, t, `location.hash.slice(1)`)
+	browser.Eval[bool](ctx, t, `(fill({...presetState(presets[0]), script: 'pod 5:evict@7s', runtime: '90s', seed: '7', failRate: '0.05', now: '2026-03-26', lastRun: '2026-03-20', zone: 'Europe/Paris'}), run().then(() => true))`)
+	hash := browser.Eval[string](ctx, t, `(pick(3), remember().then(() => location.hash.slice(1)))`)
+	clock := browser.Text(ctx, t, "#clock")
 	url := browser.Eval[string](ctx, t, `location.origin + location.pathname`)
 	verdict := browser.Text(ctx, t, "#verdict")
 	browser.Do(ctx, t, chromedp.Navigate("about:blank"))
@@ -223,7 +224,12 @@ func testLink(t *testing.T, ctx context.Context) {
 	if got := browser.Text(ctx, t, "#verdict"); got != verdict {
 		t.Errorf("the link shows %q, want %q", got, verdict)
 	}
-	for field, want := range map[string]string{"script": "pod 5:evict@7s", "runtime": "90s", "seed": "7", "preset": ""} {
+	if got := browser.Text(ctx, t, "#clock"); got != clock {
+		t.Errorf("the link shows the moment %s, want %s", got, clock)
+	}
+	for field, want := range map[string]string{
+		"script": "pod 5:evict@7s", "runtime": "90s", "seed": "7", "preset": "", "failRate": "0.05", "now": "2026-03-26", "lastRun": "2026-03-20", "zone": "Europe/Paris",
+	} {
 		if got := browser.Eval[string](ctx, t, fmt.Sprintf(`get('%s').value`, field)); got != want {
 			t.Errorf("%s is %q, want %q", field, got, want)
 		}

@@ -12,6 +12,7 @@ let chart = null;
 let current = 0;
 let animation = 0;
 let timer = 0;
+let remembering = 0;
 
 function state() {
   return Object.fromEntries(fields.map((f) => [f, get(f).value]));
@@ -35,8 +36,15 @@ function announce(text) {
   get('announce').textContent = text;
 }
 
-// run plays what the fields say.
-async function run() {
+// remember puts the fields and the moment that is shown into the address.
+async function remember() {
+  clearTimeout(remembering);
+  const last = !answer.play || current === answer.play.moments.length - 1;
+  history.replaceState(null, '', await toLink({ ...state(), moment: last ? '' : String(current) }));
+}
+
+// run plays what the fields say, and shows a moment of it; without one, the last.
+async function run(moment) {
   stop();
   const s = state();
   answer = JSON.parse(jobpolicyOpen(JSON.stringify(s)));
@@ -50,7 +58,8 @@ async function run() {
   }
   get('play').hidden = !answer.play;
   if (answer.play) showPlay(answer.play, s);
-  history.replaceState(null, '', await toLink(s));
+  if (answer.play && /^\d{1,6}$/.test(moment ?? '')) pick(Number(moment));
+  await remember();
 }
 
 function showProblem(problem) {
@@ -176,6 +185,8 @@ function pick(i, at) {
     if (now && !shown) shown = item;
   });
   if (shown) get('log').scrollTop = shown.offsetTop - 60;
+  clearTimeout(remembering);
+  remembering = setTimeout(remember, 300);
 }
 
 function stop() {
@@ -268,6 +279,7 @@ function listen() {
 }
 
 async function share() {
+  await remember();
   try {
     await navigator.clipboard.writeText(location.href);
     announce('The link is copied.');
@@ -283,17 +295,18 @@ async function share() {
 async function load() {
   let values = presetState(presets[0]);
   let bad = null;
+  clearTimeout(remembering);
   get('preset').value = '0';
   if (location.hash.length > 1) {
     try {
-      values = await fromLink(location.hash, fields);
+      values = await fromLink(location.hash, [...fields, 'moment']);
       get('preset').value = '';
     } catch (e) {
       bad = e;
     }
   }
   fill(values);
-  await run();
+  await run(values.moment);
   if (bad) showProblem({ field: 'link', text: bad.message });
 }
 
