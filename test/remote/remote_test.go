@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
@@ -117,7 +118,7 @@ func checkPublished(t *testing.T, file string) {
 	}
 }
 
-// What the page installs for Node is what the test runs with.
+// What the page installs for Node and Python is what the test runs with.
 func TestPageInstallsWhatIsTested(t *testing.T) {
 	var pinned struct{ Dependencies map[string]string }
 	data := read(t, "../../tools/clients/package.json")
@@ -136,6 +137,19 @@ func TestPageInstallsWhatIsTested(t *testing.T) {
 	}
 	if len(packages) != len(pinned.Dependencies) {
 		t.Errorf("docs/remote.md installs %v, tools/clients/package.json %v", packages, pinned.Dependencies)
+	}
+	line = regexp.MustCompile(`(?m)^apt-get install (.*)$`).FindSubmatch(read(t, "../../docs/remote.md"))
+	if line == nil {
+		t.Fatal("docs/remote.md has no line that begins with apt-get install")
+	}
+	var script []string
+	for _, added := range regexp.MustCompile(`packages\+=\((.*?)\)`).FindAllSubmatch(read(t, "../../tools/clients/install.sh"), -1) {
+		script = append(script, strings.Fields(string(added[1]))...)
+	}
+	less := func(a, b string) bool { return a < b }
+	// Who has Node has npm.
+	if diff := cmp.Diff(append(strings.Fields(string(line[1])), "npm"), script, cmpopts.SortSlices(less)); diff != "" {
+		t.Errorf("Debian's packages (-docs/remote.md and npm +tools/clients/install.sh):\n%s", diff)
 	}
 }
 
