@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
 	statusv1 "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -25,32 +24,32 @@ const (
 
 // A batch answers one encoded item of a batch. An error is one of the whole
 // batch: there was no room, or the caller is gone.
-type batch func(ctx context.Context, s *service, c *call, item []byte) (result proto.Message, err error)
+type batch func(ctx context.Context, s *service, t *turn, item []byte) (result proto.Message, err error)
 
 // batches are the methods that are answered item by item: the whole request is
 // never decoded, nor its answer ever there undone.
 var batches = map[string]batch{
-	"DecideJobs": func(ctx context.Context, s *service, c *call, item []byte) (proto.Message, error) {
+	"DecideJobs": func(ctx context.Context, s *service, t *turn, item []byte) (proto.Message, error) {
 		result := &jobpolicyv1.DecideJobsResult{}
-		decision, failure, err := answerItem(ctx, c, item, &jobpolicyv1.DecideJobRequest{}, s.DecideJob)
+		decision, failure, err := answerItem(ctx, t, item, &jobpolicyv1.DecideJobRequest{}, s.DecideJob)
 		result.Result = &jobpolicyv1.DecideJobsResult_Decision{Decision: decision}
 		if failure != nil {
 			result.Result = &jobpolicyv1.DecideJobsResult_Error{Error: failure}
 		}
 		return result, err
 	},
-	"DecideCronJobs": func(ctx context.Context, s *service, c *call, item []byte) (proto.Message, error) {
+	"DecideCronJobs": func(ctx context.Context, s *service, t *turn, item []byte) (proto.Message, error) {
 		result := &jobpolicyv1.DecideCronJobsResult{}
-		decision, failure, err := answerItem(ctx, c, item, &jobpolicyv1.DecideCronJobRequest{}, s.DecideCronJob)
+		decision, failure, err := answerItem(ctx, t, item, &jobpolicyv1.DecideCronJobRequest{}, s.DecideCronJob)
 		result.Result = &jobpolicyv1.DecideCronJobsResult_Decision{Decision: decision}
 		if failure != nil {
 			result.Result = &jobpolicyv1.DecideCronJobsResult_Error{Error: failure}
 		}
 		return result, err
 	},
-	"CheckJobStatuses": func(ctx context.Context, s *service, c *call, item []byte) (proto.Message, error) {
+	"CheckJobStatuses": func(ctx context.Context, s *service, t *turn, item []byte) (proto.Message, error) {
 		result := &jobpolicyv1.CheckJobStatusesResult{}
-		response, failure, err := answerItem(ctx, c, item, &jobpolicyv1.CheckJobStatusRequest{}, s.CheckJobStatus)
+		response, failure, err := answerItem(ctx, t, item, &jobpolicyv1.CheckJobStatusRequest{}, s.CheckJobStatus)
 		result.Result = &jobpolicyv1.CheckJobStatusesResult_Response{Response: response}
 		if failure != nil {
 			result.Result = &jobpolicyv1.CheckJobStatusesResult_Error{Error: failure}
@@ -61,12 +60,10 @@ var batches = map[string]batch{
 
 // answerItem decodes one item, when it is its turn, and answers it. The failure
 // is the item's own.
-func answerItem[Req proto.Message, Resp any](ctx context.Context, c *call, item []byte, req Req,
+func answerItem[Req proto.Message, Resp any](ctx context.Context, t *turn, item []byte, req Req,
 	answer func(context.Context, Req) (Resp, error),
 ) (resp Resp, failure *statusv1.Status, err error) {
-	done, err := c.decode(ctx, item, req)
-	if err == nil {
-		defer done()
+	if err = t.decode(ctx, item, req); err == nil {
 		if resp, err = answer(ctx, req); err == nil {
 			return resp, nil, nil
 		}
@@ -79,44 +76,26 @@ func answerItem[Req proto.Message, Resp any](ctx context.Context, c *call, item 
 	}
 }
 
-// answerBatch answers the items and encodes their results in order. As many are
-// decided on at a time as the caller has turns, and each waits for its own.
+// answerBatch answers the items one after the other, and encodes their results. A caller
+// that wants several processors sends several batches.
 func (s *service) answerBatch(ctx context.Context, c *call, one batch, body []byte, answer *encoded) error {
 	items, err := splitBatch(body)
 	if err != nil {
 		return err
 	}
-	results := make([]proto.Message, c.conn.caller.turns.pool.most)
-	for len(items) > 0 {
-		n := min(len(results), len(items))
-		if err := s.answerItems(ctx, c, one, items[:n], results); err != nil {
+	t := &turn{call: c}
+	defer t.end()
+	for _, item := range items {
+		result, err := one(ctx, s, t, item)
+		if err != nil {
 			return err
 		}
-		for _, r := range results[:n] {
-			if err := answer.addItem(resultsField, r); err != nil {
-				return err
-			}
+		if err := answer.addItem(resultsField, result); err != nil {
+			return err
 		}
-		items = items[n:]
 	}
 	// A caller that is gone, or whose time is up, gets no half-done batch.
 	return refusal.FromContextOf(ctx)
-}
-
-// answerItems answers the items in parallel.
-func (s *service) answerItems(ctx context.Context, c *call, one batch, items [][]byte, results []proto.Message) (err error) {
-	if len(items) == 1 {
-		results[0], err = one(ctx, s, c, items[0])
-		return err
-	}
-	group, grouped := errgroup.WithContext(ctx)
-	for i, item := range items {
-		group.Go(func() (err error) {
-			results[i], err = one(grouped, s, c, item)
-			return err
-		})
-	}
-	return group.Wait()
 }
 
 // splitBatch returns the items of an encoded batch, undecoded.

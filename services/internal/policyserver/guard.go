@@ -13,22 +13,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"jobpolicy.dev/engine"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/refusal"
 )
-
-// How long a call waits for its turn. A server that cannot keep up says so
-// instead of letting a queue grow. Large requests wait longer: each keeps the
-// next one waiting for longer.
-const (
-	turnPatience  = time.Second
-	largePatience = 5 * time.Second
-)
-
-// largeRequest is the decoded size from which on a request is large: few of them
-// are decoded at a time, and none before there is memory for it. Smaller ones need
-// none of their own, because there are only so many turns.
-const largeRequest = 256 << 10
 
 // A guard stands between the transport and the service: it receives and decodes a
 // call's message when there is room for it, encodes the answer, and turns panics
@@ -97,42 +83,14 @@ func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
 
 // one answers a request that is decided on as a whole.
 func (g *guard) one(srv any, ctx context.Context, c *call, body []byte, next grpc.MethodHandler, answer *encoded) error {
-	var done func()
-	decode := func(v any) (err error) {
-		done, err = c.decode(ctx, body, v.(proto.Message))
-		return err
-	}
-	defer func() {
-		if done != nil {
-			done()
-		}
-	}()
+	t := &turn{call: c}
+	defer t.end()
+	decode := func(v any) error { return t.decode(ctx, body, v.(proto.Message)) }
 	resp, err := next(srv, ctx, decode, nil)
 	if err != nil {
 		return err
 	}
 	return answer.add(nil, resp.(proto.Message))
-}
-
-// decode fills in the request when it is its turn and there is memory for it. The
-// function that it returns is to be called when the decision is made.
-func (c *call) decode(ctx context.Context, body []byte, m proto.Message) (done func(), err error) {
-	descriptor := m.ProtoReflect().Descriptor()
-	size := measureMessage(body, descriptor)
-	if size.overlong != "" {
-		return nil, refusal.InvalidArgument(engine.FieldViolation{
-			Field: size.overlong, Description: fmt.Sprintf("has more than %d entries, which no list may have", maxEntries),
-		})
-	}
-	done, err = c.turn(ctx, size.bytes)
-	if err != nil {
-		return nil, err
-	}
-	if err := decodeMessage(body, m, descriptor); err != nil {
-		done()
-		return nil, err
-	}
-	return done, nil
 }
 
 func decodeMessage(body []byte, m proto.Message, descriptor protoreflect.MessageDescriptor) error {
@@ -143,43 +101,6 @@ func decodeMessage(body []byte, m proto.Message, descriptor protoreflect.Message
 		})
 	}
 	return nil
-}
-
-// turn waits for a processor, and for memory if the request is large.
-func (c *call) turn(ctx context.Context, bytes int64) (done func(), err error) {
-	caller := c.conn.caller
-	if bytes > caller.decoded.pool.most {
-		return nil, refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_LARGE, "decoded, the request takes", bytes, caller.decoded.pool.most)
-	}
-	var took []func()
-	done = func() {
-		for _, release := range took {
-			release()
-		}
-	}
-	take := func(s *share, n int64, patience time.Duration, kind string) error {
-		if err := s.acquireWithin(ctx, patience, n); err != nil {
-			done()
-			if ctx.Err() != nil {
-				return refusal.FromContext(ctx.Err())
-			}
-			return caller.noRoom(err, kind)
-		}
-		took = append(took, func() { s.release(n) })
-		return nil
-	}
-	if bytes > largeRequest {
-		if err := take(caller.large, 1, largePatience, "processors for large requests"); err != nil {
-			return nil, err
-		}
-		if err := take(caller.decoded, bytes, largePatience, "memory for decoded requests"); err != nil {
-			return nil, err
-		}
-	}
-	if err := take(caller.turns, 1, turnPatience, "processors"); err != nil {
-		return nil, err
-	}
-	return done, nil
 }
 
 // unary guards calls of other services than the policy service.
