@@ -44,7 +44,14 @@ func (w *StatusWrite) tookEffect(job *batchv1.Job) bool {
 		}
 		set++
 	}
-	return set > 0 || (!sameLedger(&w.Status, &w.Job.Status) && sameLedger(&w.Status, &job.Status))
+	return set > 0 || (!sameLedger(&w.Status, &w.Job.Status) && sameLedger(&w.Status, &job.Status) && !decidesMore(&job.Status, &w.Status))
+}
+
+// decidesMore reports whether a status has a condition of the engine that another one lacks.
+func decidesMore(status, other *batchv1.JobStatus) bool {
+	return slices.ContainsFunc(status.Conditions, func(c batchv1.JobCondition) bool {
+		return wire.DecidedByEngine(c.Type) && !hasCondition(other, c)
+	})
 }
 
 func hasCondition(status *batchv1.JobStatus, wanted batchv1.JobCondition) bool {
