@@ -27,7 +27,7 @@ func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespons
 }
 
 func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
-	if stale, need := staleness(s.req.GetFreshness()); stale != nil {
+	if stale, need := staleness(s.req.GetFreshness(), s.noun); stale != nil {
 		return answerStale(s, stale, need)
 	}
 	if condition, ok := finished(s.status); ok {

@@ -9,14 +9,14 @@ import (
 // staleness says what the caller has written but not yet seen, and what it has to
 // read again; nil if its view is current. A decision on a stale view could create
 // pods twice (I6).
-func staleness(f *jobpolicyv1.Freshness) (*jobpolicyv1.Wait, jobpolicyv1.Requirement) {
+func staleness(f *jobpolicyv1.Freshness, noun string) (*jobpolicyv1.Wait, jobpolicyv1.Requirement) {
 	if older(f.GetJobObserved(), f.GetJobWritten()) {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_STALE_JOB,
 			"the Job was read at resource version %s, but written at %s", f.GetJobObserved(), f.GetJobWritten()), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_JOB
 	}
 	if older(f.GetPodsObserved(), f.GetPodsWritten()) {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_STALE_PODS,
-			"pods were read at resource version %s, but written at %s", f.GetPodsObserved(), f.GetPodsWritten()), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_PODS
+			"%ss were read at resource version %s, but written at %s", noun, f.GetPodsObserved(), f.GetPodsWritten()), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_PODS
 	}
 	return nil, 0
 }
