@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/engine/cronjob"
@@ -93,6 +94,14 @@ func finishedJob(outcome batchv1.JobConditionType) *batchv1.Job {
 	}
 }
 
+// lookOften lets wait look more often during a test.
+func lookOften(t *testing.T) {
+	t.Helper()
+	before := waitEvery
+	waitEvery = 10 * time.Millisecond
+	t.Cleanup(func() { waitEvery = before })
+}
+
 // told runs a command about the Job.
 func told(t *testing.T, api *testapi.Server, args ...string) (string, int) {
 	t.Helper()
@@ -122,6 +131,7 @@ func TestWaitForPrograms(t *testing.T) {
 // A Job that is deleted while it is waited for gives no answer: exit code 3. So does another
 // one of its name.
 func TestWaitForAJobThatIsDeleted(t *testing.T) {
+	lookOften(t)
 	for name, then := range map[string][]*batchv1.Job{"gone": nil, "another one": {func() *batchv1.Job {
 		job := finishedJob(batchv1.JobComplete)
 		job.UID = "another"
@@ -135,6 +145,35 @@ func TestWaitForAJobThatIsDeleted(t *testing.T) {
 			out, code := told(t, api, "wait", "job/backup")
 			if want := "job backup was deleted before it was seen to finish"; code != cli.ExitFailed || !strings.Contains(out, want) {
 				t.Errorf("exit code %d, want %d and %q:\n%s", code, cli.ExitFailed, want, out)
+			}
+		})
+	}
+}
+
+// A Job that is deleted right after its end, as with a time to live of 0, is seen to end by its
+// events.
+func TestWaitForAJobThatIsGoneAtItsEnd(t *testing.T) {
+	lookOften(t)
+	for reason, tc := range map[string]struct {
+		code int
+		want string
+	}{
+		"Completed":            {cli.ExitOK, "Complete after 1m: it is over (the Job is deleted since)"},
+		"BackoffLimitExceeded": {cli.ExitNo, "Failed after 1m: it is over (the Job is deleted since)"},
+		"FailedIndexes":        {cli.ExitNo, "Failed after 1m"},
+		"SuccessfulCreate":     {cli.ExitFailed, "was deleted before it was seen to finish"},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			job := finishedJob(batchv1.JobComplete)
+			job.Status.Conditions = nil
+			api := testapi.Start(t, job)
+			api.AfterRead()
+			api.Events = []corev1.Event{{
+				InvolvedObject: corev1.ObjectReference{UID: job.UID}, Reason: reason, Message: "it is over",
+				LastTimestamp: metav1.NewTime(job.CreationTimestamp.Add(time.Minute)),
+			}}
+			if out, code := told(t, api, "wait", "job/backup"); code != tc.code || !strings.Contains(out, tc.want) {
+				t.Errorf("exit code %d, want %d and %q:\n%s", code, tc.code, tc.want, out)
 			}
 		})
 	}

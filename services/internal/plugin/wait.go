@@ -8,11 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
@@ -20,10 +23,11 @@ import (
 
 const waitLong = `Waits until a Job is finished, either way: the exit code is 0 when it is Complete and 1
 when it has Failed. Tells what changes meanwhile. When the Job is deleted before, or
---timeout is over, the exit code is 3. With -o json or yaml only the end is told.`
+--timeout is over, the exit code is 3. Of a Job that was deleted right after its end, its
+events tell how it ended. With -o json or yaml only the end is told.`
 
-// waitEvery is how often wait looks.
-const waitEvery = time.Second
+// waitEvery is how often wait looks. Tests look more often.
+var waitEvery = time.Second
 
 type waitCommand struct {
 	cli.IO
@@ -31,6 +35,8 @@ type waitCommand struct {
 	output  *cli.Output
 	timeout time.Duration
 	quiet   bool
+	// deleted: the Job was deleted, and its events told how it ended.
+	deleted bool
 }
 
 func newWait(streams cli.IO) *cobra.Command {
@@ -97,7 +103,7 @@ func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *b
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case apierrors.IsNotFound(err), err == nil && next.UID != uid:
-			return nil, fmt.Errorf("job %s was deleted before it was seen to finish", job.Name)
+			return c.lastSeen(ctx, reader, job)
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return nil, err
 		case err != nil:
@@ -106,6 +112,46 @@ func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *b
 			job = next
 		}
 	}
+}
+
+// lastSeen is a Job that is deleted, with its end if its events tell it: a Job with a short
+// time to live may be gone before wait looks again. The event may come a little later.
+func (c *waitCommand) lastSeen(ctx context.Context, reader *cluster.Reader, job *batchv1.Job) (*batchv1.Job, error) {
+	for since := time.Now(); ; {
+		events, err := reader.EventsOf(ctx, job.UID)
+		if end := endOf(events); end != nil {
+			job.Status.Conditions = append(job.Status.Conditions, *end)
+			c.deleted = true
+			return job, nil
+		}
+		if err != nil || time.Since(since) >= 2*waitEvery {
+			return nil, fmt.Errorf("job %s was deleted before it was seen to finish", job.Name)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(waitEvery):
+		}
+	}
+}
+
+// endOf is the condition that a Job had at its end, by its events. Nil: they tell of no end.
+func endOf(events []corev1.Event) *batchv1.JobCondition {
+	for i := range events {
+		e := &events[i]
+		end := &batchv1.JobCondition{
+			Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: e.Reason, Message: e.Message, LastTransitionTime: metav1.NewTime(explain.Seen(e)),
+		}
+		switch e.Reason {
+		case "Completed":
+			end.Type = batchv1.JobComplete
+			return end
+		case batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonPodFailurePolicy,
+			batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded:
+			return end
+		}
+	}
+	return nil
 }
 
 // silent: nothing is told before the end.
@@ -129,7 +175,9 @@ type waitReport struct {
 	Reason    string                   `json:"reason"`
 	Message   string                   `json:"message"`
 	Ended     time.Time                `json:"ended"`
-	Status    batchv1.JobStatus        `json:"status"`
+	// Deleted: events told the end. Status is the one that was seen last.
+	Deleted bool              `json:"deleted,omitempty"`
+	Status  batchv1.JobStatus `json:"status"`
 }
 
 // progress is a Job's status in a line.
@@ -149,7 +197,7 @@ func (c *waitCommand) ended(job *batchv1.Job) error {
 	condition := wire.FinishedCondition(job)
 	report := waitReport{
 		Namespace: job.Namespace, Job: job.Name, Outcome: condition.Type, Reason: condition.Reason, Message: condition.Message,
-		Ended: condition.LastTransitionTime.Time, Status: job.Status,
+		Ended: condition.LastTransitionTime.Time, Deleted: c.deleted, Status: job.Status,
 	}
 	done, err := c.output.Machine(c.Out, report)
 	if !done {
@@ -170,5 +218,9 @@ func (c *waitCommand) tellEnd(job *batchv1.Job, condition *batchv1.JobCondition)
 	if condition.Type == batchv1.JobComplete {
 		painted = cli.Good
 	}
-	fmt.Fprintf(c.Out, "%s%s: %s (%s)\n", cli.Paint(c.Out, painted, string(condition.Type)), took, condition.Message, progress(job))
+	counts := progress(job)
+	if c.deleted {
+		counts = "the Job is deleted since"
+	}
+	fmt.Fprintf(c.Out, "%s%s: %s (%s)\n", cli.Paint(c.Out, painted, string(condition.Type)), took, condition.Message, counts)
 }
