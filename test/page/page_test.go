@@ -115,7 +115,12 @@ func TestWhatAPersonSees(t *testing.T) {
 		t.Errorf("a Job's name is not shown as it is:\n%s", text)
 	}
 	browser.Screenshot(ctx, t, "page-jobs-light")
+	const background = `getComputedStyle(document.documentElement).backgroundColor + getComputedStyle(document.body).backgroundColor`
+	light := browser.Eval[string](ctx, t, background)
 	browser.Dark(ctx, t, true)
+	if dark := browser.Eval[string](ctx, t, background); dark == light {
+		t.Errorf("the background is %s for who prefers light and who prefers dark", dark)
+	}
 	browser.Screenshot(ctx, t, "page-jobs-dark")
 
 	browser.Do(ctx, t, chromedp.Navigate(url+"#job/"+string(uid(1))))
