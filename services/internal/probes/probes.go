@@ -74,10 +74,10 @@ func New(cfg Config) *Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", readInTime(http.HandlerFunc(s.healthz)))
 	mux.Handle("GET /readyz", readInTime(http.HandlerFunc(s.readyz)))
-	mux.Handle("GET /metrics", readInTime(promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", readInTime(oneAtATime(promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:          failed,
 		EnableOpenMetrics: true, // has the exemplars
-	})))
+	}))))
 	if cfg.Profiling {
 		mux.Handle("GET /debug/pprof/", local(http.HandlerFunc(pprof.Index)))
 		mux.Handle("GET /debug/pprof/profile", local(http.HandlerFunc(pprof.Profile)))

@@ -1,0 +1,45 @@
+package probes
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+)
+
+// oneAtATime makes answers one after the other, so that many clients at once do not keep
+// every processor busy. It writes each when it is made: who reads slowly keeps nobody
+// waiting.
+func oneAtATime(h http.Handler) http.Handler {
+	turn := make(chan struct{}, 1)
+	answer := func(r *http.Request) *buffered {
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		b := &buffered{header: http.Header{}, code: http.StatusOK}
+		if r.Context().Err() == nil { // The client is still there.
+			h.ServeHTTP(b, r)
+		}
+		return b
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := answer(r)
+		maps.Copy(w.Header(), b.header)
+		w.WriteHeader(b.code)
+		_, _ = w.Write(b.body.Bytes()) // The client may be gone.
+	})
+}
+
+// A buffered answer is kept in memory.
+type buffered struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (b *buffered) Header() http.Header { return b.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (b *buffered) WriteHeader(code int) { b.code = code }
+
+// Write implements http.ResponseWriter.
+func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
