@@ -25,8 +25,13 @@ func TestCrossing(t *testing.T) {
 		column string
 		want   [3]int
 	}{
-		{"error", [3]int{2, 1, 1}}, {"500", [3]int{2, 1, 0}}, {"503", [3]int{2, 1, 1}}, {"process", [3]int{2, 1, 0}}, {"kill", [3]int{2, 1, 0}},
-		{nothing, [3]int{0, 0, 1}}, {"lost/late", [3]int{}},
+		{"error", [3]int{2, 1, 1}},
+		{"500", [3]int{2, 1, 0}},
+		{"503", [3]int{2, 1, 1}},
+		{"process", [3]int{2, 1, 0}},
+		{"kill", [3]int{2, 1, 0}},
+		{nothing, [3]int{0, 0, 1}},
+		{"lost/late", [3]int{}},
 	} {
 		if got := *x.cell("Indexed", tc.column); got != tc.want {
 			t.Errorf("Indexed Jobs beside %s: %v, want %v", tc.column, got, tc.want)
