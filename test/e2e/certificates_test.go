@@ -65,14 +65,19 @@ func TestCertificatesRotateUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	enginePort, err := freeport.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
 	engineAddress, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
 	in.startExecutor(t, engineAddress, executorPort)
 	files := in.mountSecret(t, "jobpolicy-engine-tls")
-	in.start(t, cluster.EngineBinary, "--grpc-address="+engineAddress, "--http-address=127.0.0.1:0",
-		"--tls-cert-file="+files+"/tls.crt", "--tls-private-key-file="+files+"/tls.key", "--client-ca-file="+files+"/ca.crt", "--max-connection-age=1s")
+	in.start(t, cluster.EngineBinary, "--grpc-address="+engineAddress, "--http-address=127.0.0.1:"+enginePort,
+		"--tls-cert-file="+files+"/tls.crt", "--tls-private-key-file="+files+"/tls.key", "--client-ca-file="+files+"/ca.crt",
+		"--authorized-callers-file="+in.callersFile(t), "--max-connection-age=1s")
 	eventually(t, "the executor reaches the engine", func() (bool, string) {
 		code, body := get("http://127.0.0.1:" + executorPort + "/readyz")
 		return code == 200, body
@@ -109,7 +114,7 @@ func TestCertificatesRotateUnderLoad(t *testing.T) {
 	}
 	t.Logf("%d calls over connections of their own and %d Jobs, none failed", made, jobs+1)
 	watched, _ := watchedMetrics(t)
-	if missing := missingMetrics(t, watched, "http://127.0.0.1:"+executorPort); len(missing) > 0 {
+	if missing := missingMetrics(t, watched, "http://127.0.0.1:"+executorPort, "http://127.0.0.1:"+enginePort); len(missing) > 0 {
 		t.Errorf("of the metrics %v, which the dashboard and the alerts ask for, %v are missing", watched, missing)
 	}
 	in.checkRights(t)
@@ -232,6 +237,20 @@ func (in *installed) executorArgs(t *testing.T) []string {
 	}
 	t.Fatal("the manifests have no executor")
 	return nil
+}
+
+// callersFile is the list of the engine's callers that the manifests have.
+func (in *installed) callersFile(t *testing.T) string {
+	t.Helper()
+	list, err := in.client.CoreV1().ConfigMaps(installNamespace).Get(t.Context(), "jobpolicy-engine-callers", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "callers.yaml")
+	if err := os.WriteFile(file, []byte(list.Data["callers.yaml"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // start runs a program until the end of the test.

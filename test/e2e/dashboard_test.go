@@ -27,10 +27,11 @@ func TestMetricsOfTheDashboardAndTheAlertsExist(t *testing.T) {
 	})
 }
 
-// installedOnly are the metrics that the executor of the shared control plane does
-// not have: it takes part in no election and keeps no certificates. That of
-// TestCertificatesRotateUnderLoad does, with the flags of the manifests.
+// installedOnly are the metrics that the services of the shared control plane do
+// not have: the executor takes part in no election and keeps no certificates, and the engine
+// has no list of callers. Those of TestCertificatesRotateUnderLoad do, as in the manifests.
 var installedOnly = []string{
+	"jobpolicy_engine_authorized_callers_usable",
 	"jobpolicy_certificate_issue_errors_total",
 	"jobpolicy_issued_certificate_expiration_timestamp_seconds",
 	"leader_election_master_status",
@@ -44,7 +45,7 @@ var shadowOnly = []string{"jobpolicy_shadow_open_differences"}
 var selected = regexp.MustCompile(`\b([a-z][a-z0-9_]+)\{`)
 
 // watchedMetrics are the names of the series in the queries of the dashboard and of
-// the alerts: those that only an installed executor has, and those that are here.
+// the alerts: those that only installed services have, and those that are here.
 func watchedMetrics(t *testing.T) (installed, here []string) {
 	t.Helper()
 	names := map[string]bool{}
