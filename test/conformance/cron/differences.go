@@ -106,12 +106,19 @@ func later(builtin, ours []string) bool {
 	return okAfter && (!okBefore || before.Before(after))
 }
 
+// heldBack reports whether all that is left is that ours told of a run that it held back: the
+// built-in controller is too late for that run.
+func heldBack(builtin, ours []string) bool {
+	_, rest := deliberate(builtin, slices.DeleteFunc(slices.Clone(ours), func(line string) bool { return eventOf(line, "JobAlreadyActive") }))
+	return rest
+}
+
 // parting is the difference at which the sides part, or empty.
 func parting(d deed, builtin, ours []string) string {
 	switch {
 	case irregular(d, builtin, ours), d.irregular && miscounted(builtin, ours):
 		return missedIrregular
-	case d.hasty && later(builtin, ours):
+	case d.hasty && (later(builtin, ours) || heldBack(builtin, ours)):
 		return runsInTime
 	case d.taken && len(jobsOf(ours)) > len(jobsOf(builtin)):
 		return replacesNothing
