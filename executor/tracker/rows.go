@@ -14,9 +14,9 @@ import (
 )
 
 // rows lists unaccounted pods. First come all pods that the status has recorded, because
-// their release makes room for others. Then come pods that can be recorded now, and last
-// those that cannot, because they have not ended; within each group those that have waited
-// longest come first. The pods of the last two groups fill the list up to limit.
+// their release makes room for others. The others follow in the order of their turn, until
+// the list has limit pods; of pods with the same turn, those that have waited longest come
+// first.
 func (p *pods) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
 	var listed []*record
 	for uid := range recorded {
@@ -25,12 +25,12 @@ func (p *pods) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*j
 		}
 	}
 	p.unaccounted.tidy()
-	for _, countable := range []bool{true, false} {
+	for turn := range turns {
 		for _, r := range p.unaccounted.queue {
 			if len(listed) >= limit {
 				break
 			}
-			if p.unaccounted.has(r) && p.policy.countable(r) == countable && !recorded[r.pod.UID] {
+			if p.unaccounted.has(r) && p.policy.turn(r) == turn && !recorded[r.pod.UID] {
 				listed = append(listed, r)
 			}
 		}
@@ -69,10 +69,22 @@ func (p *pods) withSiblings(listed []*record) []*record {
 	return listed
 }
 
-// countable reports whether an unaccounted pod can be recorded: it has ended, or the
-// policy already counts a pod that is being deleted.
-func (p *Policy) countable(r *record) bool {
-	return r.pod.Ended() || !p.ReplaceFailedOnly
+// turns is how many different turns there are.
+const turns = 3
+
+// turn says which pods a short list has first. 0: the pod leaves the list with the next
+// statuses. 1: it may stay for long, because with limits per index a failed pod stays
+// until it is replaced; listed first, such pods would hide all others. 2: it cannot be
+// recorded yet, because it has not ended and the policy does not count it before.
+func (p *Policy) turn(r *record) int {
+	switch {
+	case !r.pod.Ended() && p.ReplaceFailedOnly:
+		return 2
+	case p.LimitedPerIndex && r.pod.Phase() != corev1.PodSucceeded:
+		return 1
+	default:
+		return 0
+	}
 }
 
 func (p *Policy) row(r *record, now time.Time) (*jobpolicyv1.UnaccountedPod, error) {

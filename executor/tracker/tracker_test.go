@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -631,6 +632,24 @@ func TestPodsThatCanBeCountedAreListedFirst(t *testing.T) {
 		if len(rows) != 1 || strconv.Itoa(int(rows[0].Uid[15])) != want {
 			t.Errorf("replacing failed pods only: %v: rows %v, want pod %s", replaceFailedOnly, rows, want)
 		}
+	}
+}
+
+// With limits per index, a failed pod stays in the list until it is replaced. Failed pods
+// that fill a short list must not hide a pod that has succeeded.
+func TestFailedPodsThatStayInTheListHideNoSucceededPod(t *testing.T) {
+	tr := New()
+	tr.SetPolicy(Policy{LimitedPerIndex: true})
+	for n := range 3 {
+		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodFailed), withIndex(strconv.Itoa(n))), Watch)
+	}
+	tr.Observe(podOf(3, 1, tracked, inPhase(corev1.PodSucceeded), withIndex("3")), Watch)
+	var listed []int
+	for _, row := range mustView(t, tr, Question{MaxRows: 2}).Unaccounted {
+		listed = append(listed, int(row.Uid[15]))
+	}
+	if want := []int{0, 3}; !slices.Equal(listed, want) {
+		t.Errorf("listed pods %v, want %v: the pod that succeeded, and the failed pod that has waited longest", listed, want)
 	}
 }
 

@@ -13,8 +13,9 @@
 // compared, because an engine may word them as it likes: see Comparable. Of an error,
 // the field is one of those that google.rpc.BadRequest must name.
 //
-// The methods that take many requests have no folder: DecideJobs, DecideCronJobs and
-// CheckJobStatuses must answer all requests of a file at once as one by one.
+// The batches have no folder: DecideJobs, DecideCronJobs, CheckJobStatuses and the
+// methods whose names begin with Batch must answer all requests of a file at once as
+// one by one.
 //
 // The files with names are written by hand, without the answers; all others follow from
 // the engine's tests. make cases writes the answers and the other files, and the tests

@@ -257,7 +257,9 @@ func (j *judge) cronDeletes(_ apiserver.Write, r *jobRecord) bool {
 	}
 	kept := 0
 	for _, other := range c.jobs {
-		if !other.gone && other.job.DeletionTimestamp == nil && finished(other.job) == outcome {
+		// The executor may not know yet that a Job is being deleted, or gone.
+		deleted := (other.gone && j.old(other.goneAt)) || (other.job.DeletionTimestamp != nil && j.old(other.job.DeletionTimestamp.Time))
+		if !deleted && finished(other.job) == outcome {
 			kept++
 		}
 	}

@@ -315,6 +315,25 @@ func TestRunsOfACronJobBesideEachOther(t *testing.T) {
 			}
 			tp.removes(executorA, "jobs", "job-w")
 		}},
+		"history, while a user deletes another run": {play: func(tp *tape) {
+			tp.cron()
+			for _, name := range []string{"w", "x", "y", "z"} {
+				tp.finishes(tp.run(name, tp.now))
+				tp.wait(time.Minute)
+			}
+			tp.removes(user, "jobs", "job-z")
+			tp.removes(executorA, "jobs", "job-w")
+		}},
+		"history, long after a user deleted another run": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.cron()
+			for _, name := range []string{"w", "x", "y", "z"} {
+				tp.finishes(tp.run(name, tp.now))
+				tp.wait(time.Minute)
+			}
+			tp.removes(user, "jobs", "job-z")
+			tp.wait(5 * time.Minute)
+			tp.removes(executorA, "jobs", "job-w")
+		}},
 		"history within the limit": {want: []string{"cron"}, play: func(tp *tape) {
 			tp.cron()
 			tp.finishes(tp.run("x", tp.now))

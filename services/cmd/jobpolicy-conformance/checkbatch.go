@@ -21,6 +21,9 @@ type batch struct{ name string }
 func batchOf(method string) *batch {
 	name, found := map[string]string{
 		"DecideJob": "DecideJobs", "DecideCronJob": "DecideCronJobs", "CheckJobStatus": "CheckJobStatuses",
+		"MatchSuccessPolicy": "BatchMatchSuccessPolicy",
+		"ChoosePodsToDelete": "BatchChoosePodsToDelete",
+		"ComputeIndexes":     "BatchComputeIndexes",
 	}[method]
 	if !found {
 		return nil

@@ -75,6 +75,15 @@ func TestAnEngineThatIsWrongInEveryMethodFails(t *testing.T) {
 			wrong(func(r *jobpolicyv1.ChoosePodsToDeleteResponse) { slices.Reverse(r.Delete) }), "choose_pods_to_delete/written, line 9: all of them, in order",
 		},
 		"ComputeIndexes": {wrong(func(r *jobpolicyv1.ComputeIndexesResponse) { r.MissingCount = min(r.MissingCount, 3) }), "compute_indexes/written, line 9: only the lowest"},
+		"BatchMatchSuccessPolicy": {
+			wrong(func(r *jobpolicyv1.BatchMatchSuccessPolicyResponse) { r.Results = r.Results[1:] }), "match_success_policy/written, all at once",
+		},
+		"BatchChoosePodsToDelete": {
+			wrong(func(r *jobpolicyv1.BatchChoosePodsToDeleteResponse) { slices.Reverse(r.Results) }), "choose_pods_to_delete/written, all at once",
+		},
+		"BatchComputeIndexes": {
+			wrong(func(r *jobpolicyv1.BatchComputeIndexesResponse) { r.Results[0].Result = nil }), "compute_indexes/written, all at once",
+		},
 		"ComputeDeadlines": {wrong(func(r *jobpolicyv1.ComputeDeadlinesResponse) {
 			for _, d := range r.Deadlines {
 				d.Expired = false

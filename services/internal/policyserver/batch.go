@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -16,10 +17,13 @@ import (
 	"jobpolicy.dev/services/internal/refusal"
 )
 
-// Every batch has its items, and every answer its results, in one field.
+// Every batch has its items in one field, every answer its results, and every
+// result the answer or the error.
 const (
 	batchField   = protowire.Number(1) // requests
 	resultsField = protowire.Number(1) // results
+	answerField  = protowire.Number(1) // decision, or response
+	errorField   = protowire.Number(2) // error
 )
 
 // A batch answers one encoded item of a batch. An error is one of the whole
@@ -29,33 +33,37 @@ type batch func(ctx context.Context, s *service, t *turn, item []byte) (result p
 // batches are the methods that are answered item by item: the whole request is
 // never decoded, nor its answer ever there undone.
 var batches = map[string]batch{
-	"DecideJobs": func(ctx context.Context, s *service, t *turn, item []byte) (proto.Message, error) {
-		result := &jobpolicyv1.DecideJobsResult{}
-		decision, failure, err := answerItem(ctx, t, item, &jobpolicyv1.DecideJobRequest{}, s.DecideJob)
-		result.Result = &jobpolicyv1.DecideJobsResult_Decision{Decision: decision}
-		if failure != nil {
-			result.Result = &jobpolicyv1.DecideJobsResult_Error{Error: failure}
+	"DecideJobs":              itemwise(&jobpolicyv1.DecideJobsResult{}, (*service).DecideJob),
+	"DecideCronJobs":          itemwise(&jobpolicyv1.DecideCronJobsResult{}, (*service).DecideCronJob),
+	"CheckJobStatuses":        itemwise(&jobpolicyv1.CheckJobStatusesResult{}, (*service).CheckJobStatus),
+	"BatchMatchSuccessPolicy": itemwise(&jobpolicyv1.BatchMatchSuccessPolicyResult{}, (*service).MatchSuccessPolicy),
+	"BatchChoosePodsToDelete": itemwise(&jobpolicyv1.BatchChoosePodsToDeleteResult{}, (*service).ChoosePodsToDelete),
+	"BatchComputeIndexes":     itemwise(&jobpolicyv1.BatchComputeIndexesResult{}, (*service).ComputeIndexes),
+}
+
+// itemwise returns the batch whose items are requests of the method answer. Every
+// result has the answer in its field 1, or else the item's error in field 2.
+func itemwise[T any, Req interface {
+	*T
+	proto.Message
+}, Resp proto.Message](result proto.Message, answer func(*service, context.Context, Req) (Resp, error)) batch {
+	empty := result.ProtoReflect()
+	fields := empty.Descriptor().Fields()
+	return func(ctx context.Context, s *service, t *turn, item []byte) (proto.Message, error) {
+		resp, failure, err := answerItem(ctx, t, item, Req(new(T)), func(ctx context.Context, req Req) (Resp, error) {
+			return answer(s, ctx, req)
+		})
+		if err != nil {
+			return nil, err
 		}
-		return result, err
-	},
-	"DecideCronJobs": func(ctx context.Context, s *service, t *turn, item []byte) (proto.Message, error) {
-		result := &jobpolicyv1.DecideCronJobsResult{}
-		decision, failure, err := answerItem(ctx, t, item, &jobpolicyv1.DecideCronJobRequest{}, s.DecideCronJob)
-		result.Result = &jobpolicyv1.DecideCronJobsResult_Decision{Decision: decision}
+		r := empty.New()
 		if failure != nil {
-			result.Result = &jobpolicyv1.DecideCronJobsResult_Error{Error: failure}
+			r.Set(fields.ByNumber(errorField), protoreflect.ValueOfMessage(failure.ProtoReflect()))
+		} else {
+			r.Set(fields.ByNumber(answerField), protoreflect.ValueOfMessage(resp.ProtoReflect()))
 		}
-		return result, err
-	},
-	"CheckJobStatuses": func(ctx context.Context, s *service, t *turn, item []byte) (proto.Message, error) {
-		result := &jobpolicyv1.CheckJobStatusesResult{}
-		response, failure, err := answerItem(ctx, t, item, &jobpolicyv1.CheckJobStatusRequest{}, s.CheckJobStatus)
-		result.Result = &jobpolicyv1.CheckJobStatusesResult_Response{Response: response}
-		if failure != nil {
-			result.Result = &jobpolicyv1.CheckJobStatusesResult_Error{Error: failure}
-		}
-		return result, err
-	},
+		return r.Interface(), nil
+	}
 }
 
 // answerItem decodes one item, when it is its turn, and answers it. The failure

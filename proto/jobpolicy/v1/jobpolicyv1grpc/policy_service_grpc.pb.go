@@ -20,20 +20,23 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PolicyService_DecideJob_FullMethodName             = "/jobpolicy.v1.PolicyService/DecideJob"
-	PolicyService_DecideJobs_FullMethodName            = "/jobpolicy.v1.PolicyService/DecideJobs"
-	PolicyService_DecideCronJob_FullMethodName         = "/jobpolicy.v1.PolicyService/DecideCronJob"
-	PolicyService_DecideCronJobs_FullMethodName        = "/jobpolicy.v1.PolicyService/DecideCronJobs"
-	PolicyService_CheckJobStatus_FullMethodName        = "/jobpolicy.v1.PolicyService/CheckJobStatus"
-	PolicyService_CheckJobStatuses_FullMethodName      = "/jobpolicy.v1.PolicyService/CheckJobStatuses"
-	PolicyService_MatchPodFailurePolicy_FullMethodName = "/jobpolicy.v1.PolicyService/MatchPodFailurePolicy"
-	PolicyService_MatchSuccessPolicy_FullMethodName    = "/jobpolicy.v1.PolicyService/MatchSuccessPolicy"
-	PolicyService_ComputePodBackoff_FullMethodName     = "/jobpolicy.v1.PolicyService/ComputePodBackoff"
-	PolicyService_ChoosePodsToDelete_FullMethodName    = "/jobpolicy.v1.PolicyService/ChoosePodsToDelete"
-	PolicyService_ComputeIndexes_FullMethodName        = "/jobpolicy.v1.PolicyService/ComputeIndexes"
-	PolicyService_ComputeDeadlines_FullMethodName      = "/jobpolicy.v1.PolicyService/ComputeDeadlines"
-	PolicyService_ListScheduledRuns_FullMethodName     = "/jobpolicy.v1.PolicyService/ListScheduledRuns"
-	PolicyService_GetServerInfo_FullMethodName         = "/jobpolicy.v1.PolicyService/GetServerInfo"
+	PolicyService_DecideJob_FullMethodName               = "/jobpolicy.v1.PolicyService/DecideJob"
+	PolicyService_DecideJobs_FullMethodName              = "/jobpolicy.v1.PolicyService/DecideJobs"
+	PolicyService_DecideCronJob_FullMethodName           = "/jobpolicy.v1.PolicyService/DecideCronJob"
+	PolicyService_DecideCronJobs_FullMethodName          = "/jobpolicy.v1.PolicyService/DecideCronJobs"
+	PolicyService_CheckJobStatus_FullMethodName          = "/jobpolicy.v1.PolicyService/CheckJobStatus"
+	PolicyService_CheckJobStatuses_FullMethodName        = "/jobpolicy.v1.PolicyService/CheckJobStatuses"
+	PolicyService_MatchPodFailurePolicy_FullMethodName   = "/jobpolicy.v1.PolicyService/MatchPodFailurePolicy"
+	PolicyService_MatchSuccessPolicy_FullMethodName      = "/jobpolicy.v1.PolicyService/MatchSuccessPolicy"
+	PolicyService_BatchMatchSuccessPolicy_FullMethodName = "/jobpolicy.v1.PolicyService/BatchMatchSuccessPolicy"
+	PolicyService_ComputePodBackoff_FullMethodName       = "/jobpolicy.v1.PolicyService/ComputePodBackoff"
+	PolicyService_ChoosePodsToDelete_FullMethodName      = "/jobpolicy.v1.PolicyService/ChoosePodsToDelete"
+	PolicyService_BatchChoosePodsToDelete_FullMethodName = "/jobpolicy.v1.PolicyService/BatchChoosePodsToDelete"
+	PolicyService_ComputeIndexes_FullMethodName          = "/jobpolicy.v1.PolicyService/ComputeIndexes"
+	PolicyService_BatchComputeIndexes_FullMethodName     = "/jobpolicy.v1.PolicyService/BatchComputeIndexes"
+	PolicyService_ComputeDeadlines_FullMethodName        = "/jobpolicy.v1.PolicyService/ComputeDeadlines"
+	PolicyService_ListScheduledRuns_FullMethodName       = "/jobpolicy.v1.PolicyService/ListScheduledRuns"
+	PolicyService_GetServerInfo_FullMethodName           = "/jobpolicy.v1.PolicyService/GetServerInfo"
 )
 
 // PolicyServiceClient is the client API for PolicyService service.
@@ -49,11 +52,12 @@ const (
 // google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but
 // GetServerInfo never returns UNSUPPORTED_FIELD.
 //
-// The batches are DecideJobs, DecideCronJobs and CheckJobStatuses. INVALID_REQUEST,
-// UNSUPPORTED_FIELD and INTERNAL concern a single item of a batch: the call succeeds,
-// and the item's result is the error. They concern the whole batch if it has too many
-// items, if its bytes are not a valid message, or if the field is one of the batch
-// itself. Every other row concerns the whole batch.
+// The batches are DecideJobs, DecideCronJobs, CheckJobStatuses and the methods whose
+// names begin with Batch. INVALID_REQUEST, UNSUPPORTED_FIELD and INTERNAL concern a
+// single item of a batch: the call succeeds, and the item's result is the error. They
+// concern the whole batch if it has too many items, if its bytes are not a valid
+// message, or if the field is one of the batch itself. Every other row concerns the
+// whole batch.
 //
 //	code                 reason              what the caller does
 //	OK                   -                   act on the answer: carry a decision out
@@ -134,12 +138,21 @@ type PolicyServiceClient interface {
 	MatchPodFailurePolicy(ctx context.Context, in *v1.MatchPodFailurePolicyRequest, opts ...grpc.CallOption) (*v1.MatchPodFailurePolicyResponse, error)
 	// MatchSuccessPolicy says whether succeeded indexes meet a success policy.
 	MatchSuccessPolicy(ctx context.Context, in *v1.MatchSuccessPolicyRequest, opts ...grpc.CallOption) (*v1.MatchSuccessPolicyResponse, error)
+	// BatchMatchSuccessPolicy asks about many success policies in one call. A bad request
+	// does not affect the others.
+	BatchMatchSuccessPolicy(ctx context.Context, in *v1.BatchMatchSuccessPolicyRequest, opts ...grpc.CallOption) (*v1.BatchMatchSuccessPolicyResponse, error)
 	// ComputePodBackoff says when the next pod may be created after others failed.
 	ComputePodBackoff(ctx context.Context, in *v1.ComputePodBackoffRequest, opts ...grpc.CallOption) (*v1.ComputePodBackoffResponse, error)
 	// ChoosePodsToDelete says which pods to delete first when there are too many.
 	ChoosePodsToDelete(ctx context.Context, in *v1.ChoosePodsToDeleteRequest, opts ...grpc.CallOption) (*v1.ChoosePodsToDeleteResponse, error)
+	// BatchChoosePodsToDelete asks about many groups of pods in one call. A bad request
+	// does not affect the others.
+	BatchChoosePodsToDelete(ctx context.Context, in *v1.BatchChoosePodsToDeleteRequest, opts ...grpc.CallOption) (*v1.BatchChoosePodsToDeleteResponse, error)
 	// ComputeIndexes says which indexes are completed, failed and missing.
 	ComputeIndexes(ctx context.Context, in *v1.ComputeIndexesRequest, opts ...grpc.CallOption) (*v1.ComputeIndexesResponse, error)
+	// BatchComputeIndexes asks about the indexes of many Jobs in one call. A bad request
+	// does not affect the others.
+	BatchComputeIndexes(ctx context.Context, in *v1.BatchComputeIndexesRequest, opts ...grpc.CallOption) (*v1.BatchComputeIndexesResponse, error)
 	// ComputeDeadlines says until when Jobs may be active, and until when finished
 	// ones are kept.
 	ComputeDeadlines(ctx context.Context, in *v1.ComputeDeadlinesRequest, opts ...grpc.CallOption) (*v1.ComputeDeadlinesResponse, error)
@@ -240,6 +253,16 @@ func (c *policyServiceClient) MatchSuccessPolicy(ctx context.Context, in *v1.Mat
 	return out, nil
 }
 
+func (c *policyServiceClient) BatchMatchSuccessPolicy(ctx context.Context, in *v1.BatchMatchSuccessPolicyRequest, opts ...grpc.CallOption) (*v1.BatchMatchSuccessPolicyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.BatchMatchSuccessPolicyResponse)
+	err := c.cc.Invoke(ctx, PolicyService_BatchMatchSuccessPolicy_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *policyServiceClient) ComputePodBackoff(ctx context.Context, in *v1.ComputePodBackoffRequest, opts ...grpc.CallOption) (*v1.ComputePodBackoffResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.ComputePodBackoffResponse)
@@ -260,10 +283,30 @@ func (c *policyServiceClient) ChoosePodsToDelete(ctx context.Context, in *v1.Cho
 	return out, nil
 }
 
+func (c *policyServiceClient) BatchChoosePodsToDelete(ctx context.Context, in *v1.BatchChoosePodsToDeleteRequest, opts ...grpc.CallOption) (*v1.BatchChoosePodsToDeleteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.BatchChoosePodsToDeleteResponse)
+	err := c.cc.Invoke(ctx, PolicyService_BatchChoosePodsToDelete_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *policyServiceClient) ComputeIndexes(ctx context.Context, in *v1.ComputeIndexesRequest, opts ...grpc.CallOption) (*v1.ComputeIndexesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.ComputeIndexesResponse)
 	err := c.cc.Invoke(ctx, PolicyService_ComputeIndexes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) BatchComputeIndexes(ctx context.Context, in *v1.BatchComputeIndexesRequest, opts ...grpc.CallOption) (*v1.BatchComputeIndexesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(v1.BatchComputeIndexesResponse)
+	err := c.cc.Invoke(ctx, PolicyService_BatchComputeIndexes_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -313,11 +356,12 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 // google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but
 // GetServerInfo never returns UNSUPPORTED_FIELD.
 //
-// The batches are DecideJobs, DecideCronJobs and CheckJobStatuses. INVALID_REQUEST,
-// UNSUPPORTED_FIELD and INTERNAL concern a single item of a batch: the call succeeds,
-// and the item's result is the error. They concern the whole batch if it has too many
-// items, if its bytes are not a valid message, or if the field is one of the batch
-// itself. Every other row concerns the whole batch.
+// The batches are DecideJobs, DecideCronJobs, CheckJobStatuses and the methods whose
+// names begin with Batch. INVALID_REQUEST, UNSUPPORTED_FIELD and INTERNAL concern a
+// single item of a batch: the call succeeds, and the item's result is the error. They
+// concern the whole batch if it has too many items, if its bytes are not a valid
+// message, or if the field is one of the batch itself. Every other row concerns the
+// whole batch.
 //
 //	code                 reason              what the caller does
 //	OK                   -                   act on the answer: carry a decision out
@@ -398,12 +442,21 @@ type PolicyServiceServer interface {
 	MatchPodFailurePolicy(context.Context, *v1.MatchPodFailurePolicyRequest) (*v1.MatchPodFailurePolicyResponse, error)
 	// MatchSuccessPolicy says whether succeeded indexes meet a success policy.
 	MatchSuccessPolicy(context.Context, *v1.MatchSuccessPolicyRequest) (*v1.MatchSuccessPolicyResponse, error)
+	// BatchMatchSuccessPolicy asks about many success policies in one call. A bad request
+	// does not affect the others.
+	BatchMatchSuccessPolicy(context.Context, *v1.BatchMatchSuccessPolicyRequest) (*v1.BatchMatchSuccessPolicyResponse, error)
 	// ComputePodBackoff says when the next pod may be created after others failed.
 	ComputePodBackoff(context.Context, *v1.ComputePodBackoffRequest) (*v1.ComputePodBackoffResponse, error)
 	// ChoosePodsToDelete says which pods to delete first when there are too many.
 	ChoosePodsToDelete(context.Context, *v1.ChoosePodsToDeleteRequest) (*v1.ChoosePodsToDeleteResponse, error)
+	// BatchChoosePodsToDelete asks about many groups of pods in one call. A bad request
+	// does not affect the others.
+	BatchChoosePodsToDelete(context.Context, *v1.BatchChoosePodsToDeleteRequest) (*v1.BatchChoosePodsToDeleteResponse, error)
 	// ComputeIndexes says which indexes are completed, failed and missing.
 	ComputeIndexes(context.Context, *v1.ComputeIndexesRequest) (*v1.ComputeIndexesResponse, error)
+	// BatchComputeIndexes asks about the indexes of many Jobs in one call. A bad request
+	// does not affect the others.
+	BatchComputeIndexes(context.Context, *v1.BatchComputeIndexesRequest) (*v1.BatchComputeIndexesResponse, error)
 	// ComputeDeadlines says until when Jobs may be active, and until when finished
 	// ones are kept.
 	ComputeDeadlines(context.Context, *v1.ComputeDeadlinesRequest) (*v1.ComputeDeadlinesResponse, error)
@@ -448,14 +501,23 @@ func (UnimplementedPolicyServiceServer) MatchPodFailurePolicy(context.Context, *
 func (UnimplementedPolicyServiceServer) MatchSuccessPolicy(context.Context, *v1.MatchSuccessPolicyRequest) (*v1.MatchSuccessPolicyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MatchSuccessPolicy not implemented")
 }
+func (UnimplementedPolicyServiceServer) BatchMatchSuccessPolicy(context.Context, *v1.BatchMatchSuccessPolicyRequest) (*v1.BatchMatchSuccessPolicyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchMatchSuccessPolicy not implemented")
+}
 func (UnimplementedPolicyServiceServer) ComputePodBackoff(context.Context, *v1.ComputePodBackoffRequest) (*v1.ComputePodBackoffResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ComputePodBackoff not implemented")
 }
 func (UnimplementedPolicyServiceServer) ChoosePodsToDelete(context.Context, *v1.ChoosePodsToDeleteRequest) (*v1.ChoosePodsToDeleteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ChoosePodsToDelete not implemented")
 }
+func (UnimplementedPolicyServiceServer) BatchChoosePodsToDelete(context.Context, *v1.BatchChoosePodsToDeleteRequest) (*v1.BatchChoosePodsToDeleteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchChoosePodsToDelete not implemented")
+}
 func (UnimplementedPolicyServiceServer) ComputeIndexes(context.Context, *v1.ComputeIndexesRequest) (*v1.ComputeIndexesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ComputeIndexes not implemented")
+}
+func (UnimplementedPolicyServiceServer) BatchComputeIndexes(context.Context, *v1.BatchComputeIndexesRequest) (*v1.BatchComputeIndexesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchComputeIndexes not implemented")
 }
 func (UnimplementedPolicyServiceServer) ComputeDeadlines(context.Context, *v1.ComputeDeadlinesRequest) (*v1.ComputeDeadlinesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ComputeDeadlines not implemented")
@@ -631,6 +693,24 @@ func _PolicyService_MatchSuccessPolicy_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_BatchMatchSuccessPolicy_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.BatchMatchSuccessPolicyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).BatchMatchSuccessPolicy(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_BatchMatchSuccessPolicy_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).BatchMatchSuccessPolicy(ctx, req.(*v1.BatchMatchSuccessPolicyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PolicyService_ComputePodBackoff_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(v1.ComputePodBackoffRequest)
 	if err := dec(in); err != nil {
@@ -667,6 +747,24 @@ func _PolicyService_ChoosePodsToDelete_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_BatchChoosePodsToDelete_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.BatchChoosePodsToDeleteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).BatchChoosePodsToDelete(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_BatchChoosePodsToDelete_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).BatchChoosePodsToDelete(ctx, req.(*v1.BatchChoosePodsToDeleteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PolicyService_ComputeIndexes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(v1.ComputeIndexesRequest)
 	if err := dec(in); err != nil {
@@ -681,6 +779,24 @@ func _PolicyService_ComputeIndexes_Handler(srv interface{}, ctx context.Context,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PolicyServiceServer).ComputeIndexes(ctx, req.(*v1.ComputeIndexesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PolicyService_BatchComputeIndexes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(v1.BatchComputeIndexesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).BatchComputeIndexes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_BatchComputeIndexes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).BatchComputeIndexes(ctx, req.(*v1.BatchComputeIndexesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -779,6 +895,10 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PolicyService_MatchSuccessPolicy_Handler,
 		},
 		{
+			MethodName: "BatchMatchSuccessPolicy",
+			Handler:    _PolicyService_BatchMatchSuccessPolicy_Handler,
+		},
+		{
 			MethodName: "ComputePodBackoff",
 			Handler:    _PolicyService_ComputePodBackoff_Handler,
 		},
@@ -787,8 +907,16 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PolicyService_ChoosePodsToDelete_Handler,
 		},
 		{
+			MethodName: "BatchChoosePodsToDelete",
+			Handler:    _PolicyService_BatchChoosePodsToDelete_Handler,
+		},
+		{
 			MethodName: "ComputeIndexes",
 			Handler:    _PolicyService_ComputeIndexes_Handler,
+		},
+		{
+			MethodName: "BatchComputeIndexes",
+			Handler:    _PolicyService_BatchComputeIndexes_Handler,
 		},
 		{
 			MethodName: "ComputeDeadlines",
