@@ -2,7 +2,6 @@ package policyserver_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -121,69 +120,4 @@ func TestEveryMethodIsServed(t *testing.T) {
 			t.Errorf("%s of an empty message: %v, want an answer or INVALID_ARGUMENT", m.MethodName, err)
 		}
 	}
-}
-
-func TestOtherBatchesKeepOrderAndTakeEachItemByItself(t *testing.T) {
-	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
-	cron, checks := &jobpolicyv1.DecideCronJobsRequest{}, &jobpolicyv1.CheckJobStatusesRequest{}
-	for i := range 30 {
-		snapshot := testenv.CronJobSnapshot()
-		snapshot.RequestId = fmt.Sprintf("request-%d", i)
-		status := check()
-		status.Before.Failed = int32(i)
-		if i%3 == 1 {
-			snapshot.Spec.CreationTime = nil
-			status.KubernetesMinor = 1
-		}
-		cron.Requests, checks.Requests = append(cron.Requests, snapshot), append(checks.Requests, status)
-	}
-
-	gotCron, err := client.DecideCronJobs(patient(t), cron)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantCron := &jobpolicyv1.DecideCronJobsResponse{}
-	for _, req := range cron.Requests {
-		result := &jobpolicyv1.DecideCronJobsResult{}
-		if decision, err := client.DecideCronJob(patient(t), req); err != nil {
-			result.Result = &jobpolicyv1.DecideCronJobsResult_Error{Error: status.Convert(err).Proto()}
-		} else {
-			result.Result = &jobpolicyv1.DecideCronJobsResult_Decision{Decision: decision}
-		}
-		wantCron.Results = append(wantCron.Results, result)
-	}
-	if diff := cmp.Diff(wantCron, gotCron, protocmp.Transform()); diff != "" {
-		t.Errorf("DecideCronJobs differs from single calls (-single +batch):\n%s", diff)
-	}
-
-	gotChecks, err := client.CheckJobStatuses(patient(t), checks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantChecks := &jobpolicyv1.CheckJobStatusesResponse{}
-	for _, req := range checks.Requests {
-		result := &jobpolicyv1.CheckJobStatusesResult{}
-		if resp, err := client.CheckJobStatus(patient(t), req); err != nil {
-			result.Result = &jobpolicyv1.CheckJobStatusesResult_Error{Error: status.Convert(err).Proto()}
-		} else {
-			result.Result = &jobpolicyv1.CheckJobStatusesResult_Response{Response: resp}
-		}
-		wantChecks.Results = append(wantChecks.Results, result)
-	}
-	if diff := cmp.Diff(wantChecks, gotChecks, protocmp.Transform()); diff != "" {
-		t.Errorf("CheckJobStatuses differs from single calls (-single +batch):\n%s", diff)
-	}
-}
-
-func TestOtherBatchesAboveTheLimitAreRefusedAsAWhole(t *testing.T) {
-	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
-	cron, checks := &jobpolicyv1.DecideCronJobsRequest{}, &jobpolicyv1.CheckJobStatusesRequest{}
-	for range 1001 {
-		cron.Requests = append(cron.Requests, &jobpolicyv1.DecideCronJobRequest{})
-		checks.Requests = append(checks.Requests, &jobpolicyv1.CheckJobStatusRequest{})
-	}
-	_, err := client.DecideCronJobs(patient(t), cron)
-	assertInvalid(t, err, "requests")
-	_, err = client.CheckJobStatuses(patient(t), checks)
-	assertInvalid(t, err, "requests")
 }

@@ -40,53 +40,6 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestBatchKeepsOrderAndDecidesEachItemByItself(t *testing.T) {
-	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
-	batch := &jobpolicyv1.DecideJobsRequest{}
-	for i := range 1000 {
-		req := testenv.Snapshot()
-		req.RequestId = fmt.Sprintf("request-%d", i)
-		switch i % 3 {
-		case 1:
-			req.Spec.Parallelism = -1
-		case 2:
-			req = testenv.FailedSnapshot()
-			req.RequestId = fmt.Sprintf("request-%d", i)
-		}
-		batch.Requests = append(batch.Requests, req)
-	}
-	got, err := client.DecideJobs(patient(t), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &jobpolicyv1.DecideJobsResponse{}
-	for _, req := range batch.Requests {
-		want.Results = append(want.Results, oneByOne(t, client, req))
-	}
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-		t.Errorf("batch differs from single calls (-single +batch):\n%s", diff)
-	}
-}
-
-func oneByOne(t *testing.T, client jobpolicyv1grpc.PolicyServiceClient, req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.DecideJobsResult {
-	t.Helper()
-	decision, err := client.DecideJob(patient(t), req)
-	if err != nil {
-		return &jobpolicyv1.DecideJobsResult{Result: &jobpolicyv1.DecideJobsResult_Error{Error: status.Convert(err).Proto()}}
-	}
-	return &jobpolicyv1.DecideJobsResult{Result: &jobpolicyv1.DecideJobsResult_Decision{Decision: decision}}
-}
-
-func TestBatchAboveTheLimitIsRefusedAsAWhole(t *testing.T) {
-	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
-	batch := &jobpolicyv1.DecideJobsRequest{Requests: make([]*jobpolicyv1.DecideJobRequest, 1001)}
-	for i := range batch.Requests {
-		batch.Requests[i] = &jobpolicyv1.DecideJobRequest{}
-	}
-	_, err := client.DecideJobs(patient(t), batch)
-	assertInvalid(t, err, "requests")
-}
-
 func TestPanicOfOneItemSparesTheOthers(t *testing.T) {
 	srv := testengine.Start(t, testengine.Config{Decide: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		if req.GetRequestId() == "bad" {
