@@ -85,7 +85,7 @@ func TestCheckAsksTheAPIServer(t *testing.T) {
 		"taken":     {completions: "1", want: []string{"1: warning: object: would violate PodSecurity [dry-run]"}},
 		"there":     {completions: "1"},
 		"invalid":   {completions: "1", code: cli.ExitNo, want: []string{"6: error: spec.completions: Invalid value: -1: must be greater than or equal to 0 [dry-run]", "11: error: spec.template.spec.dnsPolicy: Required value: must have a server [dry-run]"}},
-		"known": {completions: "-1", code: cli.ExitNo, want: []string{"6: error: spec.completions: must not be negative, is -1 [spec]", "11: error: spec.template.spec.dnsPolicy: Required value: must have a server [dry-run]"}},
+		"known":     {completions: "-1", code: cli.ExitNo, want: []string{"6: error: spec.completions: must not be negative, is -1 [spec]", "11: error: spec.template.spec.dnsPolicy: Required value: must have a server [dry-run]"}},
 		"forbidden": {completions: "1", code: cli.ExitNo, want: []string{`1: error: object: jobs.batch "x" is forbidden: exceeded quota [dry-run]`}},
 		"busy":      {completions: "1", code: cli.ExitFailed, want: []string{"error: FILE: dry run of Job/busy: Too many requests: later"}},
 	}
