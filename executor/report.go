@@ -42,7 +42,7 @@ func actionOf(d *jobpolicyv1.DecideJobResponse) string {
 	}
 }
 
-// reconciled counts a reconcile.
+// reconciled counts a reconcile. That the namespace is being deleted is no error.
 func (r *reporter) reconciled(ctx context.Context, job *batchv1.Job, action string, err error, took time.Duration) {
 	if action == noAction {
 		return
