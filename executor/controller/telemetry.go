@@ -28,7 +28,7 @@ type Trigger struct {
 
 type triggerKey struct{}
 
-// TriggerOf returns what the reconcile of the context follows from.
+// TriggerOf returns the trigger of the context's reconcile.
 func TriggerOf(ctx context.Context) Trigger {
 	t, _ := ctx.Value(triggerKey{}).(Trigger)
 	return t

@@ -34,14 +34,14 @@ const (
 type Stale uint8
 
 const (
-	// StaleJob: the cached Job may be old. It has to be read.
+	// StaleJob: the cached Job may be old. It has to be read from the API server.
 	StaleJob Stale = 1 << iota
 	// StalePods: what is known of the pods may be older than the Job's status. They have
 	// to be listed.
 	StalePods
 	// StaleClaims: there may be pods to adopt.
 	StaleClaims
-	// UnverifiedPods: what is known of the pods is from before this process led. They have
+	// UnverifiedPods: what is known of the pods was read before this process led. They have
 	// to be listed before something is done, unless the cache has caught up.
 	UnverifiedPods
 )
@@ -65,7 +65,9 @@ type Version struct {
 	namespaceTerminating bool
 }
 
-// Change is what a newly seen version of a Job changed.
+// Change says what a newly seen version of a Job changed. News: it is not only the effect
+// of the status write under way. First: it is the first version. Spec: its generation is
+// another one.
 type Change struct {
 	News, First, Spec bool
 }
@@ -163,7 +165,7 @@ func (v *Version) FirstSeen() time.Time {
 }
 
 // Deleted records that the Job does not exist any more. final is its last version; nil if
-// that is not known.
+// that is not known. managed says whether this executor releases its pods.
 func (s *Job) Deleted(final *batchv1.Job, managed bool) {
 	v := &s.Version
 	v.mu.Lock()
@@ -199,7 +201,7 @@ func (v *Version) Mark(stale Stale) {
 	v.stale |= stale
 }
 
-// Clear removes from what is stale, and reports whether any of it was stale.
+// Clear removes from what is stale, and reports whether any of the given things was stale.
 func (v *Version) Clear(stale Stale) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -208,7 +210,7 @@ func (v *Version) Clear(stale Stale) bool {
 	return was
 }
 
-// IsStale reports whether any of it is stale.
+// IsStale reports whether any of the given things is stale.
 func (v *Version) IsStale(stale Stale) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
