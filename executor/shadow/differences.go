@@ -98,8 +98,8 @@ func OfCronJob(req *jobpolicyv1.DecideCronJobRequest, d *jobpolicyv1.DecideCronJ
 	return of.found
 }
 
-// OfRejection is the difference that the engine refuses a request; none if err is another
-// error.
+// OfRejection returns one difference if err says that the engine rejects a request, and
+// none if err is another error.
 func OfRejection(err error) []Difference {
 	why := controller.Rejection(err)
 	if why == "" {
@@ -121,7 +121,7 @@ func (s *steps) add(kind Kind, format string, args ...any) {
 // ruleOf is the name of the first rule that is set.
 func ruleOf(rules ...jobpolicyv1.Rule) string { return cmp.Or(cmp.Or(rules...).Name(), noRule) }
 
-// reasons are the reasons for which pods are deleted, each once.
+// reasons lists the reasons why pods are deleted, each once.
 func reasons(pods []*jobpolicyv1.DeletePod) string {
 	var list []string
 	for _, pod := range pods {
@@ -147,7 +147,7 @@ func changed[M proto.Message](stored, decided M) string {
 	return strings.Join(list, "; ")
 }
 
-// value is a field as text; fields of the same value have the same text.
+// value is a field as text. Equal values have equal texts.
 func value(m protoreflect.Message, field protoreflect.FieldDescriptor) string {
 	if field.HasPresence() && !m.Has(field) {
 		return "absent"
