@@ -33,7 +33,7 @@
 // executor.go makes these parts. report.go and metrics.go record in metrics, log and events
 // what was done. safety.go looks for Jobs whose event was missed. standby.go fills the pod
 // cache before this process leads. shadow.go only compares decisions with what the built-in
-// controller does.
+// controller does. ARCHITECTURE.md explains the words and the invariants (I1 to I12).
 //
 // # The packages below
 //

@@ -44,8 +44,8 @@ type Executor struct {
 	second     *secondcontroller.Detector
 }
 
-// New checks the configuration (ErrConfig) and registers the metrics. Nothing runs
-// before Run.
+// New checks the configuration (ErrConfig) and registers the metrics. Nothing runs before
+// Run or StandBy.
 func New(cfg Config) (*Executor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (e *Executor) trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// Ready is nil once the caches are filled and controller.ErrNotReady before.
+// Ready is nil once the caches are filled, and controller.ErrNotReady before that.
 func (e *Executor) Ready() error { return e.base.Ready() }
 
 // SecondController says in one line whether another controller works on managed Jobs.

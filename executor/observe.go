@@ -15,7 +15,7 @@ import (
 type Observation struct {
 	Job      *batchv1.Job
 	Decision *state.Decision
-	// Refusal is why pods could not be created; zero if that is not so.
+	// Refusal says why pods could not be created. Zero: there is no such failure.
 	Refusal state.Refusal
 	// Hindered sums up the pods that cannot start.
 	Hindered tracker.Hindered

@@ -41,8 +41,8 @@ func (p *Pods) Written() bool { return p.written.Load() }
 // MarkWritten records a write that was made by other means.
 func (p *Pods) MarkWritten() { p.written.Store(true) }
 
-// Observed reports whether an answer showed a change that the watch will not show any
-// more, so that the Job has to be reconciled again.
+// Observed reports whether an answer showed a change. The watch will not report that change
+// as new, so the Job has to be reconciled again.
 func (p *Pods) Observed() bool { return p.observed.Load() }
 
 // Create creates a pod of the Job. ErrNamespaceTerminating: the namespace is being

@@ -102,7 +102,7 @@ func (c *Controller) AddCache(run func(context.Context), synced ...cache.Informe
 // AddTask adds a function that runs beside the workers until its context ends.
 func (c *Controller) AddTask(task func(context.Context)) { c.tasks = append(c.tasks, task) }
 
-// Ready is nil once the caches are filled and ErrNotReady before.
+// Ready is nil once the caches are filled, and ErrNotReady before that.
 func (c *Controller) Ready() error {
 	if !c.synced.Load() {
 		return ErrNotReady

@@ -19,7 +19,7 @@ type DecisionLog interface {
 	Record(ctx context.Context, record *jobpolicyv1.DecisionRecord)
 }
 
-// A recording collects the records of one reconcile, which is one goroutine.
+// A recording collects the records of one reconcile. Only its goroutine uses it.
 type recording struct {
 	log     DecisionLog
 	pending *jobpolicyv1.DecisionRecord

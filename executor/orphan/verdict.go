@@ -70,8 +70,8 @@ func (r *Releaser) uncontrolled(pod *podcache.Pod, own bool) verdict {
 		case finished(job):
 			own = true
 		case job.DeletionTimestamp == nil && !pod.Deleting:
-			// The Job may adopt the pod. But the cache may not show yet that the Job is
-			// being deleted and that its pods are not.
+			// The Job may adopt the pod, unless it is being deleted without its pods, which the
+			// cache may not show yet.
 			return unsure
 		default:
 			own = true

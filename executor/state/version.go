@@ -84,7 +84,8 @@ const (
 	Written
 )
 
-// Observe records a version of the Job, unless a newer one is known.
+// Observe records a version of the Job, unless it is known or older than the known one, and
+// returns what has changed.
 func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	v := &s.Version
 	v.mu.Lock()
@@ -93,7 +94,7 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	known := v.job != nil && rv != 0
 	if v.gone() || (known && rv <= tracker.ResourceVersion(v.job.ResourceVersion)) {
 		if source == Watch && known && rv == tracker.ResourceVersion(v.job.ResourceVersion) {
-			v.job = job // The informer keeps this copy in any case.
+			v.job = job // The informer keeps this copy in any case, so only one is in memory.
 		}
 		return Change{}
 	}
@@ -258,7 +259,7 @@ func policyChanged(a, b *batchv1.Job) bool {
 	return wire.ReplacesFailedOnly(a) != wire.ReplacesFailedOnly(b) || ptr.Deref(a.Spec.Completions, 0) != ptr.Deref(b.Spec.Completions, 0)
 }
 
-// PodPolicy is how the Job's pods count.
+// PodPolicy returns what the Job's spec says about how its pods count.
 func PodPolicy(job *batchv1.Job) tracker.Policy {
 	policy := tracker.Policy{
 		Indexed:           wire.Indexed(job),

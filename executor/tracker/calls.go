@@ -57,8 +57,8 @@ type Creation struct {
 	unknown bool
 }
 
-// BeginCall records that a response about the Job's pods is under way. Call end once,
-// after the response is observed.
+// BeginCall records that a call about the Job's pods begins. Call end once, after the
+// response is observed.
 func (t *Tracker) BeginCall() (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -171,7 +171,7 @@ func (c *Controller) namespaceSeen(old, ns *corev1.Namespace) {
 	}
 }
 
-// Ready is nil once the caches are filled and controller.ErrNotReady before.
+// Ready is nil once the caches are filled, and controller.ErrNotReady before that.
 func (c *Controller) Ready() error { return c.base.Ready() }
 
 // Run deletes Jobs until ctx ends; see controller.Controller.Run.
