@@ -55,8 +55,8 @@ func (s *Set) Versions() map[string]string {
 	return versions
 }
 
-// In returns the informer that has the objects of the namespace, which must be one of those
-// that are watched.
+// In returns the informer that has the objects of the namespace. It panics if the namespace
+// is not watched.
 func (s *Set) In(namespace string) cache.SharedIndexInformer {
 	if all, ok := s.by[metav1.NamespaceAll]; ok {
 		return all
@@ -73,18 +73,19 @@ func (s *Set) Get(namespace, name string) (obj any, exists bool, err error) {
 	return s.In(namespace).GetStore().GetByKey(namespace + "/" + name)
 }
 
-// SetTransform sets the transform of all, before Run.
+// SetTransform sets the transform of all informers. Call it before Run.
 func (s *Set) SetTransform(transform cache.TransformFunc) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.SetTransform(transform) })
 }
 
-// AddIndexers adds indexers to all, before Run.
+// AddIndexers adds indexers to all informers. Call it before Run.
 func (s *Set) AddIndexers(indexers cache.Indexers) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.AddIndexers(indexers) })
 }
 
-// AddEventHandler adds a handler to all. Events of different namespaces may come at the same
-// time. seen reports whether the handler has got all objects of the first lists.
+// AddEventHandler adds a handler to all informers. Events of different namespaces may come
+// at the same time. seen reports whether the handler has got all objects of the first
+// lists.
 func (s *Set) AddEventHandler(handler cache.ResourceEventHandler) (seen cache.InformerSynced, err error) {
 	var synced []cache.InformerSynced
 	err = s.each(func(i cache.SharedIndexInformer) error {

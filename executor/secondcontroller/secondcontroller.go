@@ -214,7 +214,7 @@ func (d *Detector) sighted(ctx context.Context, job *batchv1.Job, what string, s
 		append(telemetry.JobAttrs(job), slog.String("fieldManager", s.manager), slog.String("did", s.did), slog.Bool("standDown", d.cfg.StandDown))...)
 }
 
-// countStoodDown sets the gauge. It is called with the lock held.
+// countStoodDown sets the gauge. d.mu must be held.
 func (d *Detector) countStoodDown() {
 	if d.cfg.StandDown {
 		d.stood.WithLabelValues().Set(float64(len(d.jobs)))

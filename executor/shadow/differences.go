@@ -46,7 +46,7 @@ const noRule = "none"
 // maxText bounds the texts of a difference, in bytes.
 const maxText = 500
 
-// OfJob are the steps of a decision about a Job, which was made from the request.
+// OfJob returns the steps of decision d about a Job. req is the request that it answers.
 func OfJob(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) []Difference {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		return nil
@@ -67,7 +67,8 @@ func OfJob(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) 
 	return of.found
 }
 
-// OfFinishedJob is the step of a decision about a Job's time to live.
+// OfFinishedJob returns the step of a decision about a Job's time to live; none if the Job
+// stays.
 func OfFinishedJob(d *jobpolicyv1.DecideJobResponse) []Difference {
 	if d.GetDeleteJob() == nil {
 		return nil
@@ -77,7 +78,8 @@ func OfFinishedJob(d *jobpolicyv1.DecideJobResponse) []Difference {
 	return of.found
 }
 
-// OfCronJob are the steps of a decision about a CronJob, which was made from the request.
+// OfCronJob returns the steps of decision d about a CronJob. req is the request that it
+// answers.
 func OfCronJob(req *jobpolicyv1.DecideCronJobRequest, d *jobpolicyv1.DecideCronJobResponse) []Difference {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		return nil
