@@ -34,9 +34,9 @@ func finishedTime(pod *podcache.Pod, deletedAt time.Time) time.Time {
 	return pod.Created
 }
 
-// notAfter returns ended, but no later than the moment seen on a clock that shows now. A
-// clock that was set back, or a node whose clock is fast, must not make a retry delay
-// longer. If now or seen is zero, it returns ended.
+// notAfter returns ended, but no later than seen in wall time, where now is the current
+// wall time. A clock that was set back, or a node whose clock is fast, must not make a
+// retry delay longer. If now or seen is zero, it returns ended.
 func notAfter(ended, seen, now time.Time) time.Time {
 	if now.IsZero() || seen.IsZero() {
 		return ended
