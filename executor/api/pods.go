@@ -100,7 +100,7 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 		Preconditions: &metav1.Preconditions{UID: &uid},
 	})
 	if err == nil {
-		p.tracker.Deleted(uid, p.client.Now())
+		p.tracker.Deleted(uid)
 		p.written.Store(true)
 		p.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
 		return nil

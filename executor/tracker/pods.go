@@ -20,9 +20,10 @@ type record struct {
 	unlisted uint64
 	// queued: the record is in the queue of unaccounted pods.
 	queued bool
-	// deletedAt is when this process deleted the pod. From then on the pod counts as
-	// being deleted, even before an observation says so.
-	deletedAt time.Time
+	// deleted: the API server accepted this process's deletion of the pod. From then on
+	// the pod is not active, even before an observation says so. It is accounted for only
+	// once an observation shows how it stood then: it may have succeeded before.
+	deleted bool
 	// endSeen is when, in elapsed time, this process first saw that the pod has ended
 	// (ended is true) or is being deleted (ended is false). The pod ended no later,
 	// whatever the clocks of nodes say.
@@ -30,7 +31,7 @@ type record struct {
 	ended   bool
 }
 
-func (r *record) deleting() bool { return r.pod.Deleting || !r.deletedAt.IsZero() }
+func (r *record) deleting() bool { return r.pod.Deleting || r.deleted }
 
 // missing reports whether a list that is newer than this version of the pod did not
 // contain the pod: it is gone, or has other labels or another owner.
@@ -76,7 +77,7 @@ func (p *pods) count(r *record, first bool) {
 	r.share = p.policy.shareOf(r)
 	p.totals.add(&r.share, 1)
 	p.hindrances.add(r, 1)
-	if ended := r.pod.Ended(); (ended && !r.ended) || (r.endSeen.IsZero() && r.deleting()) {
+	if ended := r.pod.Ended(); (ended && !r.ended) || (r.endSeen.IsZero() && r.pod.Deleting) {
 		r.endSeen, r.ended = time.Now(), ended
 	}
 	if r.share.stray {

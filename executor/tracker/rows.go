@@ -95,9 +95,9 @@ func (p *Policy) row(r *record, now time.Time) (*jobpolicyv1.UnaccountedPod, err
 	row := &jobpolicyv1.UnaccountedPod{
 		Uid:                      uid,
 		Phase:                    wire.PodPhase(r.pod.Phase()),
-		Deleting:                 r.deleting(),
+		Deleting:                 r.pod.Deleting,
 		Index:                    indexField(r.share.index),
-		FinishedTime:             wire.Timestamp(notAfter(finishedTime(r.pod, r.deletedAt), r.endSeen, now)),
+		FinishedTime:             wire.Timestamp(notAfter(finishedTime(r.pod), r.endSeen, now)),
 		IndexFailureCount:        r.pod.IndexFailures,
 		IndexIgnoredFailureCount: r.pod.IndexIgnoredFailures,
 	}

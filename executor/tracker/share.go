@@ -58,7 +58,7 @@ func (p *Policy) shareOf(r *record) share {
 	s := share{
 		active:      !ended && !deleting,
 		terminating: !ended && deleting,
-		unaccounted: tracked && (ended || deleting),
+		unaccounted: tracked && (ended || r.pod.Deleting),
 		index:       NoIndex,
 		restarts:    r.pod.Restarts,
 	}
