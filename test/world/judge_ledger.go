@@ -117,11 +117,11 @@ func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p
 	return ""
 }
 
-// deletedBefore reports whether the pod's deletion made it fail before it succeeded:
-// for some time an executor could see it so.
+// deletedBefore reports whether the pod's deletion made it fail before it succeeded. What
+// shows the deletion of a pod that had succeeded before also shows that it had.
 func (j *judge) deletedBefore(r *jobRecord, p *podRecord) bool {
 	waits := j.always(r, replacesFailedOnly) && !isTrue(r.job, batchv1.JobFailureTarget)
-	return !p.deletedAt.IsZero() && !waits && (p.deletedAt.Before(p.endedAt) || !j.old(p.endedAt))
+	return !p.deletedAt.IsZero() && !waits && p.deletedAt.Before(p.endedAt)
 }
 
 // asGoodAsFailed reports whether a pod that has not ended counts as failed: it is being
