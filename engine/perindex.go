@@ -53,7 +53,7 @@ func pastFailures(pod *jobpolicyv1.UnaccountedPod) int64 {
 	return int64(pod.GetIndexFailureCount()) + int64(pod.GetIndexIgnoredFailureCount())
 }
 
-// retry is what the delay of the failed pod's replacement is computed from.
+// retry returns the failures that delay the failed pod's replacement.
 func (r podRow) retry() retryState {
 	var state retryState
 	if !r.skipsDelay() {
