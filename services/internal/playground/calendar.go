@@ -29,8 +29,8 @@ type Calendar struct {
 	// Missed says what became of missed runs. Empty: there are none.
 	Missed string  `json:"missed,omitempty"`
 	Months []Month `json:"months"`
-	// NextChange is the time one day before the next change of the clock. Absent: there is
-	// no change within two years.
+	// NextChange is the day before the next change of the clock that is more than two days
+	// away. Absent: there is none within two years.
 	NextChange string `json:"nextChange,omitempty"`
 }
 

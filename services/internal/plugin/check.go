@@ -47,7 +47,7 @@ type checkCommand struct {
 	reader  *cluster.Reader
 }
 
-// severities from the mildest to the worst.
+// severities are in order, the least severe first.
 var severities = []string{string(jobcheck.Note), string(jobcheck.Warning), string(jobcheck.Error)}
 
 func newCheck(streams cli.IO) *cobra.Command {
