@@ -23,7 +23,7 @@ Traces go where the standard OTEL_* variables say; set OTEL_EXPORTER_OTLP_ENDPOI
 to turn them on.`
 
 // concurrentCalls is the default for how many calls are decided on at a time. One caller
-// gets half of them, which is one less than there are processors. So a processor is left
+// gets half of them: one less than there are processors, but at least 1. So one is left
 // for others: without one, they would wait for milliseconds until the operating system
 // takes a processor from a thread.
 func concurrentCalls() int { return 2 * max(1, runtime.GOMAXPROCS(0)-1) }
