@@ -3,9 +3,9 @@ package engine
 import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 
 // manyPods is a fifth of the pods that one decision may change. If at least so many
-// pods have finished, and at least so many are to be created, separate decisions do the
-// two. Otherwise the finished pods would wait: pods are created before the status is
-// written, and creating many takes long.
+// pods have finished, and at least so many are to be created, one decision records and a
+// later one creates. In a single decision the finished pods would wait: pods are created
+// before the status is written, and creating many takes long.
 func (s *snapshot) manyPods() int { return max(1, s.maxPodChanges/5) }
 
 // maxCreations is how many pods one decision may create. It is smaller for a NON_INDEXED

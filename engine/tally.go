@@ -83,8 +83,9 @@ func (t *tally) tallyIndexes(s *snapshot) {
 		if r.succeeded {
 			succeeded = append(succeeded, r.pod.GetIndex())
 		}
-		// A recorded pod cannot fail its index now. If it did when it was recorded, the
-		// status has the index already; if not, a verdict may have deleted the pod.
+		// A recorded pod does not fail its index now. If it failed it, the status has the
+		// index since the pod was recorded. If not, the pod may have been deleted because
+		// of a verdict.
 		if s.perIndex() && r.failed && !r.recorded && exhaustsIndex(s, r) {
 			failed = append(failed, r.pod.GetIndex())
 		}

@@ -52,7 +52,7 @@
 //
 // # When a schedule is due
 //
-// ListScheduledRuns says when schedules are due next and what they missed, with the
-// same functions that Decide uses. It is for dashboards, and for controllers that
+// ListScheduledRuns says when schedules are due next and which times they missed, with
+// the same functions that Decide uses. It is for dashboards, and for controllers that
 // start something other than Jobs.
 package cronjob

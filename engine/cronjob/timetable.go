@@ -65,8 +65,8 @@ func (t timetable) lastRun(recorded *timestamppb.Timestamp, now time.Time) *time
 	return timestamppb.New(now.Truncate(time.Second))
 }
 
-// dueAfter says which times of the schedule come after the time after and until now.
-// The schedule must be readable.
+// dueAfter returns the times of the schedule that are later than the parameter after, up
+// to now. The schedule must be readable.
 func (t timetable) dueAfter(after, now time.Time) due {
 	d := due{after: after}
 	from := d.after

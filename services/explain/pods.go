@@ -312,7 +312,8 @@ func failedAt(p *corev1.Pod) time.Time {
 	return at
 }
 
-// whyFailed is the exit code, or the kubelet's message.
+// whyFailed says that the pod was disrupted, or else gives the exit code or the kubelet's
+// message.
 func whyFailed(p *corev1.Pod) string {
 	if condition(p, corev1.DisruptionTarget) == corev1.ConditionTrue {
 		return "it was disrupted (condition DisruptionTarget)"

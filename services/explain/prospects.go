@@ -69,8 +69,8 @@ func (w *work) retries() {
 	w.Retries = strings.TrimPrefix(w.Retries+"; "+text, "; ")
 }
 
-// restarts is the number of restarts that counts towards backoffLimit with restartPolicy
-// OnFailure.
+// restarts is the number of restarts of the pods' containers. It is 0 unless the
+// restartPolicy is OnFailure, because otherwise restarts do not count towards backoffLimit.
 func (w *work) restarts() int32 {
 	if w.Job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return 0

@@ -156,7 +156,7 @@ func (r *Reader) Changes(after, until time.Time) []Time {
 	}
 }
 
-// changesClock reports whether the clock is set forward or back at that time.
+// changesClock reports whether the offset or the name of the zone changes at that time.
 func changesClock(at time.Time) bool {
 	before, from := at.Add(-time.Second).Zone()
 	name, to := at.Zone()

@@ -17,8 +17,8 @@ const (
 	asFormat    = "format"
 )
 
-// refused says what is wrong with a query. Unknown parameters are refused, because they
-// would select nothing.
+// refused says what is wrong with a query. It refuses unknown parameters: a user who
+// mistypes one would take the whole list for a selection.
 func refused(query url.Values, known ...string) error {
 	for name := range query {
 		if !slices.Contains(known, name) {

@@ -38,8 +38,8 @@ func (l Leaf) renew(data map[string][]byte, by authority, now time.Time, lifetim
 	return map[string][]byte{certKey: have.certPEM, keyKey: have.keyPEM, bundleKey: by.bundle()}, nil
 }
 
-// good reports whether the pair is what the leaf asks for, signed by the
-// authority, and not yet due.
+// good reports whether the pair has the leaf's names, is signed by the authority, and
+// need not be renewed yet.
 func (l Leaf) good(have, by *pair, now time.Time) bool {
 	return have != nil && now.Before(renewalTime(have.cert)) &&
 		have.cert.CheckSignatureFrom(by.cert) == nil &&

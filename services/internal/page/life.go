@@ -69,8 +69,8 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 	return life
 }
 
-// tells reports whether the cache holds enough to explain a pod: that it has ended, why it
-// does not start, or since when it has been Pending.
+// tells reports whether the cache says something about a pod that a report needs: that it
+// has ended, why it does not start, or since when it has been Pending.
 func tells(p *podcache.Pod) bool {
 	return p.Ended() || !p.Deleting && (p.Phase() == corev1.PodPending || p.Waits() != "")
 }

@@ -16,8 +16,8 @@ import (
 const chunkBytes = 64 << 10
 
 // uncounted is the size up to which a piece is not counted against the memory for
-// answers: the transport does not tell when it has written such a small buffer. The
-// limit on open calls also limits these pieces.
+// answers, because the transport does not report when it has written such a small buffer.
+// The limit on open calls also limits these pieces.
 const uncounted = 1 << 10
 
 // An answer is the memory of one piece of an encoded answer. To the transport it is the

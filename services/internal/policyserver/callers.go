@@ -16,8 +16,8 @@ const (
 	otherCallers = "other"
 )
 
-// maxLabels is how many callers get a label of their own in metrics. It matters where no
-// list names the callers.
+// maxLabels is how many callers get a label of their own in metrics. Without a list of
+// authorized callers, everybody who may connect would add one.
 const maxLabels = 100
 
 // callers are the callers that are connected.
@@ -82,7 +82,7 @@ func (cs *callers) busiest() *caller {
 	return most
 }
 
-// label is what a caller is called in metrics.
+// label is the name of a caller in metrics.
 func (cs *callers) label(identity string) string {
 	label := shown(identity)
 	if cs.labels[label] {

@@ -122,8 +122,8 @@ func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 }
 
 // recovered must be deferred. It logs a panic and sets err. (The recovery of
-// go-grpc-middleware is an interceptor. Calls of the policy service pass none, because
-// they are decoded only when it is their turn.)
+// go-grpc-middleware is an interceptor. Calls of the policy service pass through none,
+// because they are decoded only when it is their turn.)
 func (g *guard) recovered(ctx context.Context, method string, err *error) {
 	if p := recover(); p != nil {
 		g.log.ErrorContext(ctx, "call panicked", "method", method, "panic", p, "stack", string(debug.Stack()))

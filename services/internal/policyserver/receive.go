@@ -27,8 +27,8 @@ const receiveChunk = 1 << 20
 // receivePatience is how long a large message waits for room.
 const receivePatience = time.Second
 
-// A messageStream is the transport's stream below a call. It tells the size of a
-// message before the message is received; grpc.ServerStream only tells afterwards.
+// A messageStream is the transport's stream below a call. It gives the size of a message
+// before the message is received; grpc.ServerStream gives it only afterwards.
 type messageStream interface {
 	ReadMessageHeader([]byte) error
 	Read(n int) (mem.BufferSlice, error)

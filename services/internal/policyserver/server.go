@@ -52,8 +52,9 @@ const (
 	connectionBuffer = 16 << 10
 )
 
-// Requests and answers may take an eighth, a third and an eighth of the memory limit. The
-// rest is for connections, for deciding, and for garbage that Go has not yet collected.
+// Received requests, decoded requests and answers may take an eighth, a third and an eighth
+// of the memory limit. The rest is for connections, for deciding, and for garbage that Go
+// has not yet collected.
 const (
 	receivedPart = 8
 	decodedPart  = 3

@@ -69,7 +69,7 @@ func (p *Program) Start(ctx context.Context, args []string, stdout, stderr io.Wr
 
 	err := flags.Parse(args)
 	if errors.Is(err, flaggroup.ErrHelp) {
-		_ = flags.Usage(stdout) // nobody is left to tell
+		_ = flags.Usage(stdout) // there is nowhere to report an error
 		return ExitOK
 	}
 	if err == nil && *version {
