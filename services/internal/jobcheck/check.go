@@ -91,7 +91,7 @@ func Check(o *manifest.Object) []Finding {
 	return place(o, s.found)
 }
 
-// place says where findings stand, and sorts them by line.
+// place adds file, object and line to findings, and sorts them by line.
 func place(o *manifest.Object, found []Finding) []Finding {
 	for i := range found {
 		f := &found[i]

@@ -143,8 +143,8 @@ func (c *checkCommand) checkPath(ctx context.Context, name string) (found []jobc
 	return found, objects, nil
 }
 
-// checkObject checks one object, by a dry run too if one is asked for. An object that does
-// not decode is not sent: its finding says why.
+// checkObject checks one object, and with --dry-run=server also by a dry run. It does not
+// send an object that cannot be decoded, because that has a finding already.
 func (c *checkCommand) checkObject(ctx context.Context, o *manifest.Object) ([]jobcheck.Finding, error) {
 	found := jobcheck.Check(o)
 	if c.reader == nil || o.Incomplete {

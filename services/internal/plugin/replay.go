@@ -291,8 +291,8 @@ func exchanged(record *jobpolicyv1.DecisionRecord) (request, response proto.Mess
 	}
 }
 
-// refused is how the engine refused a request because of a field. It is nil if the call
-// failed for another reason, which the same request need not meet again.
+// refused is the refusal of an invalid request. It is nil if the call failed for another
+// reason, because then the same request may succeed later.
 func refused(s *statusv1.Status) *conformance.Error {
 	st := status.FromProto(s)
 	if st.Code() != codes.InvalidArgument {
