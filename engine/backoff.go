@@ -56,14 +56,14 @@ func (b backoff) delay(n int32) time.Duration {
 	return min(delay, b.limit)
 }
 
-// nextPod is when pods may be created again after failures; ok is false if that time
-// has come. It is computed from facts in the cluster only, so a restart loses nothing
-// (invariant I10).
+// nextPod is when pods may be created again after failures; ok is false if they may be
+// created now. It is computed from facts in the cluster only, so a restart loses
+// nothing (invariant I10).
 func (b backoff) nextPod(now time.Time, r retryState) (at time.Time, ok bool) {
 	delay := b.delay(r.consecutive)
 	at = r.last.Add(delay)
-	// Because clocks differ, a pod may have ended in the future. It delays creation
-	// until then, as upstream does, but the Job is decided on again after one delay.
+	// Clocks differ, so a pod's end may lie in the future. The delay begins at that end,
+	// as upstream's does, but the next decision comes after one delay from now at most.
 	if latest := now.Add(delay); at.After(latest) {
 		at = latest
 	}
@@ -76,7 +76,7 @@ func (b backoff) nextPod(now time.Time, r retryState) (at time.Time, ok bool) {
 	return at, true
 }
 
-// retryState is what the retry delay is computed from.
+// A retryState holds the failures and successes that the retry delay depends on.
 type retryState struct {
 	// consecutive counts failed pods since the last success.
 	consecutive int32

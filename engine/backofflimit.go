@@ -7,8 +7,8 @@ import (
 )
 
 // backoffLimitExceeded: more pods failed than spec.backoffLimit allows, or,
-// with restartPolicy OnFailure, the containers of unfinished pods restarted as
-// often. The two are not added up (upstream pastBackoffLimitOnFailure, v1.36).
+// with restartPolicy OnFailure, the containers of unfinished pods restarted that many
+// times. The two are not added up (upstream pastBackoffLimitOnFailure, v1.36).
 func backoffLimitExceeded(f facts) answer {
 	const message = "Job has reached the specified backoff limit"
 	limit := int64(f.spec.GetBackoffLimit())
@@ -20,8 +20,8 @@ func backoffLimitExceeded(f facts) answer {
 		return no(detail)
 	}
 	detail = fmt.Sprintf("%s; container restarts %d", detail, f.pods.GetRestarts())
-	// A limit of 0 allows no restart; otherwise the restart that reaches the
-	// limit is cut short.
+	// The restart that reaches the limit fails the Job; with a limit of 0, the first
+	// restart does.
 	if restarts := f.pods.GetRestarts(); restarts >= max(limit, 1) {
 		return failure(reasonBackoffLimitExceeded, message, detail)
 	}

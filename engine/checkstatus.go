@@ -32,7 +32,8 @@ func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJ
 }
 
 // validateCheck refuses only what the API cannot express, and what would make the
-// answer meaningless. The rules say what is wrong with a status.
+// answer meaningless. An invalid status is not refused: the answer lists the rules that
+// it breaks.
 func validateCheck(req *jobpolicyv1.CheckJobStatusRequest) error {
 	c := &checker{}
 	c.apiServer(req)

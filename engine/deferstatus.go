@@ -9,8 +9,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A busy Job's pods end all the time, and each status write costs the API server as
-// much as a pod. The caller may therefore ask for a pause between routine writes.
+// A busy Job's pods end all the time, and a status write costs the API server as much
+// as a write of a pod. The caller may therefore ask for a pause between routine writes.
 // Nothing is lost meanwhile: the pods keep their finalizers, so the next snapshot of
 // any caller includes them.
 
@@ -35,7 +35,8 @@ func deliver(s *snapshot, v verdict, p plan, l ledger, pub publication) delivery
 }
 
 // mayWait reports whether the next status is routine and the caller has deferred such
-// a write. A status is routine if it declares nothing and most pods are still active.
+// a write. A status is routine if it declares nothing and fewer pods are released than
+// are still active. The status of a suspended Job that never ran is routine too.
 func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 	if !nextStatus(s, l).After(s.now) || sameStatus(pub.status, s.status) {
 		return false
@@ -107,7 +108,7 @@ func recorded(s *snapshot, l ledger) (release [][]byte) {
 	return release
 }
 
-// unrecorded is how many pods are released with the next status, and not before.
+// unrecorded is how many pods may be released only after the next status is written.
 func unrecorded(s *snapshot, l ledger) int { return len(l.release) - len(recorded(s, l)) }
 
 // allUp reports whether all pods are ready and none has ended yet.

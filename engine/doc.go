@@ -20,12 +20,12 @@
 //     unaccounted_pods for each pod that holds the finalizer
 //     batch.kubernetes.io/job-tracking and has finished or is being deleted; if there
 //     are too many, count the others in unlisted_pods. List in confirmed_releases the
-//     UIDs of status.uncounted whose pods no longer hold it, or no longer exist. Say
-//     in retry when pods last succeeded and failed, whether they are accounted for or
-//     not: the retry delay is computed from these times and from the rows. Package
-//     snapshot does all of this from the list of pods.
-//  3. Call DecideJob. On DISPOSITION_INCOMPLETE, add what requirements asks for
-//     and call again; the second answer is never INCOMPLETE for the same need.
+//     UIDs of status.uncounted whose pods no longer hold that finalizer, or no longer
+//     exist. Say in retry when pods last succeeded and failed, whether they are
+//     accounted for or not: the retry delay is computed from these times and from the
+//     rows. Package snapshot does all of this from the list of pods.
+//  3. Call DecideJob. On DISPOSITION_INCOMPLETE, add the data that the answer lists in
+//     requirements and call again; the second answer never requires the same again.
 //  4. Carry the decision out in the order of DecideJobResponse: make the gang, create
 //     and delete pods, then write the status, then release finalizers, then delete
 //     the Job if delete_job says so, then record events. If a step fails in part,
@@ -36,12 +36,13 @@
 //  5. Ask again when a pod or the Job changes, when something that was in flight
 //     becomes known, at requeue_time, and when follow_up says so.
 //
-// A request that breaks the contract is refused with every violation at once
-// (InvalidRequestError), and one with fields or values of a newer contract with the
-// path of the first of them (UnsupportedError). Then there is no decision, and asking
-// again does not help. Every other request gets a decision. Explanation says how it
-// came about, for people only: which rules were asked, what each answered, and what
-// the decision waits for. Settings.explain says how much of it the answer holds.
+// There are two errors. A request that breaks the contract is refused with a list of
+// its violations (InvalidRequestError). A request with fields or values of a newer
+// contract is refused with the path of the first of them (UnsupportedError). In both
+// cases it does not help to ask the same engine again. Every other request gets a
+// decision. Its explanation is for people only: which rules were asked, what each
+// answered, and what the decision waits for. Settings.explain says how much of it the
+// answer holds.
 //
 // # Tasks that are not pods
 //
@@ -60,10 +61,10 @@
 // the pods by how they ended. The judge asks the verdict rules in order (see
 // RuleNames); the first verdict wins. Removals are the pods to delete. The ledger
 // records finished pods, releases their finalizers and counts those whose release is
-// confirmed. Creations are the pods to create; many of them wait if the ledger
-// records many. Publish builds the next status: the verdict says what is true, and
-// publish says whether the status may declare it yet. Deliver leaves a routine status
-// for later if the caller asks for that.
+// confirmed. Creations are the pods to create; if there are many to create and many to
+// record, a later decision creates them. Publish builds the next status, with as much
+// of the verdict as it may declare yet. Deliver leaves a routine status for later if
+// the caller asks for that.
 //
 // # The life of a verdict
 //
@@ -99,6 +100,6 @@
 //	ComputeIndexes         which indexes are completed, failed and missing
 //	ComputeDeadlines       until when Jobs may be active, and finished ones are kept
 //
-// For schedules, cronjob.ListScheduledRuns says when one is due next, and which times
-// it missed.
+// For schedules, cronjob.ListScheduledRuns says when runs are due next, and which runs
+// were missed.
 package engine

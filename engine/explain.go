@@ -83,8 +83,8 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 	return fmt.Sprintf("active: %d of %d wanted", p.active, *p.wanted)
 }
 
-// requeueTime is the earliest time at which a wait ends by itself. It is in the
-// future (invariant I11), unless the calendar ends before.
+// requeueTime is the earliest future time at which a wait ends by itself (invariant
+// I11); nil if there is none.
 func requeueTime(s *snapshot, waits []*jobpolicyv1.Wait) *timestamppb.Timestamp {
 	var earliest *timestamppb.Timestamp
 	for _, w := range waits {

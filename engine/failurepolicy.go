@@ -10,7 +10,8 @@ import (
 )
 
 // A policyMatch is the first rule of the pod failure policy that a failed pod
-// matches. The zero value: no policy, or no rule matched; the failure counts.
+// matches. The zero value says that there is no policy or that no rule matched, so that
+// the failure counts.
 type policyMatch struct {
 	action jobpolicyv1.PodFailurePolicyAction
 	// rule is the position of the rule, where one matched.
@@ -44,8 +45,8 @@ func (m policyMatch) matched() bool {
 // value has no rules.
 type failurePolicy struct {
 	rules []*jobpolicyv1.PodFailurePolicyRule
-	// exitCodes are the values of each rule, in ascending order: a request may
-	// hold millions of exits to look up.
+	// exitCodes are the values of each rule. They are sorted, because a request may hold
+	// millions of exits to look up.
 	exitCodes [][]int32
 	// namespace is the namespace of the pods, and noun is what texts call a pod.
 	namespace, noun string
@@ -89,8 +90,8 @@ func capitalized(noun string) string {
 	return strings.ToUpper(noun[:size]) + noun[size:]
 }
 
-// matchExitCodes finds the first container that exited as wanted; codes are the
-// requirement's values in ascending order.
+// matchExitCodes finds the first container whose exit meets the requirement; codes are
+// the requirement's values in ascending order.
 func matchExitCodes(want *jobpolicyv1.ExitCodesRequirement, codes []int32, f *jobpolicyv1.PodFailure) (*jobpolicyv1.ContainerExit, bool) {
 	if want == nil {
 		return nil, false

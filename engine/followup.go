@@ -3,10 +3,9 @@ package engine
 import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 
 // followUp says when to ask again after a decision was carried out, if no event comes
-// before. An event follows from most of what a decision does. Where none follows, the
-// caller asks again at once: for the rest if a limit has cut the decision, for a
-// creation that was left for later while pods are recorded, and for the next step of
-// a verdict.
+// before. Most steps of a decision cause an event. Where none does, the caller asks
+// again at once: if a limit has cut the decision short, if creations were left for
+// later because pods are recorded first, and if the next step of a verdict is due.
 func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.FollowUp {
 	creates, deletes, releases := int(resp.GetCreate().GetCount()), len(resp.GetDelete()), len(resp.GetRelease())
 	switch {

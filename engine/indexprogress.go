@@ -2,12 +2,12 @@ package engine
 
 import "jobpolicy.dev/engine/indexset"
 
-// An indexProgress says which indexes are done. An index is never both succeeded and
-// failed: the result that was recorded first stays, and if both are new at the same
-// time, success wins. So the API server accepts the status (invariant I5).
+// An indexProgress says which indexes are done. No index is both succeeded and failed,
+// because the API server would refuse such a status (invariant I5): the result that was
+// recorded first stays, and if both are new at the same time, success wins.
 type indexProgress struct{ succeededIndexes, failedIndexes indexset.Set }
 
-// and adds indexes that are new: succeeded, and failed for good.
+// and adds indexes that have newly succeeded, or newly failed for good.
 func (p indexProgress) and(succeeded, failed indexset.Set) indexProgress {
 	succeeded = p.succeededIndexes.Union(succeeded.Minus(p.failedIndexes))
 	return indexProgress{succeeded, p.failedIndexes.Union(failed.Minus(succeeded))}

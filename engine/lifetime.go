@@ -8,8 +8,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A lifetime holds what the deadlines of a Job are computed from. Only newLifetime
-// makes one; its messages are never nil.
+// A lifetime holds the values from which the deadlines of a Job are computed. Only
+// newLifetime makes one; its messages are never nil.
 type lifetime struct {
 	spec   *jobpolicyv1.JobSpec
 	status *jobpolicyv1.JobStatus

@@ -17,7 +17,7 @@ func exhaustsIndex(s *snapshot, r podRow) bool {
 
 // awaitingReplacement finds, for each index that is neither done nor active,
 // the failed pod that its next pod replaces. That pod keeps its finalizer until
-// the replacement is there, because it carries the index's failure count
+// the replacement exists, because it carries the index's failure count
 // (upstream getPodsWithDelayedDeletionPerIndex, v1.36).
 func awaitingReplacement(s *snapshot, t *tally) map[int32]podRow {
 	awaiting := map[int32]podRow{}
@@ -53,7 +53,7 @@ func pastFailures(pod *jobpolicyv1.UnaccountedPod) int64 {
 	return int64(pod.GetIndexFailureCount()) + int64(pod.GetIndexIgnoredFailureCount())
 }
 
-// retry is what the delay of the failed pod's replacement is computed from.
+// retry returns the failures that delay the failed pod's replacement.
 func (r podRow) retry() retryState {
 	var state retryState
 	if !r.skipsDelay() {

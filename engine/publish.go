@@ -50,7 +50,7 @@ func (pub *publication) countPods(s *snapshot, t tally, p plan, l ledger) {
 	next.Terminating = proto.Int32(p.terminating)
 	next.Succeeded = l.succeeded
 	next.Failed = l.failed
-	// Absence means empty, except for failed indexes.
+	// An empty list is left out, except for failed indexes.
 	if !l.empty() {
 		next.Uncounted = l.uncounted
 	}
@@ -62,15 +62,17 @@ func (pub *publication) countPods(s *snapshot, t tally, p plan, l ledger) {
 	}
 }
 
-// aboutToComplete reports whether the Job succeeds as soon as its pods, which are
-// deleted now, are gone. Such a Job is no longer suspended: it completes.
+// aboutToComplete reports whether enough pods have succeeded and no pod will be active
+// after this decision. Such a Job completes next, so no suspension or resumption is
+// reported.
 func aboutToComplete(s *snapshot, t tally, p plan) bool {
 	return p.active == 0 && s.creating() == 0 && t.succeeded >= wantedSuccesses(s)
 }
 
 // suspension keeps the condition Suspended in step with spec.suspend. The start time
-// is when the Job last started or resumed. It is removed when the Job is suspended
-// and set again when it resumes, so that the deadline counts active time only.
+// is when the Job last started or resumed. It is set again when the Job resumes, so
+// that the deadline does not include the time before. It is removed when the Job is
+// suspended, unless the caller's settings keep it.
 func (pub *publication) suspension(s *snapshot) {
 	if s.deleting() {
 		return

@@ -9,8 +9,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// maxQuestions is how many failures, histories or Jobs a question may be about; the
-// proto files have it at these fields.
+// maxQuestions is how many failures, histories or Jobs one request may ask about. The
+// proto files state it at these fields.
 const maxQuestions = 10_000
 
 // MatchPodFailurePolicy says how a pod failure policy handles failed pods, as

@@ -29,7 +29,7 @@ const (
 	// Condition Suspended became true, or false.
 	reasonJobSuspended = "JobSuspended"
 	reasonJobResumed   = "JobResumed"
-	// Events of the two.
+	// Events about the same two changes.
 	eventSuspended = "Suspended"
 	eventResumed   = "Resumed"
 	// Event: the Job is complete.

@@ -2,18 +2,16 @@ package engine
 
 import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 
-// manyPods is how many finished pods, and how many new pods, are enough to handle
-// them in separate decisions: a fifth of what one decision may change. Pods are
-// created before the status that counts them is written, and creating many takes
-// long. Finished pods would wait for that status, and pods that finish meanwhile
-// would wait for the next one.
+// manyPods is a fifth of the pods that one decision may change. If at least so many
+// pods have finished, and at least so many are to be created, one decision records and a
+// later one creates. In a single decision the finished pods would wait: pods are created
+// before the status is written, and creating many takes long.
 func (s *snapshot) manyPods() int { return max(1, s.maxPodChanges/5) }
 
-// maxCreations is how many pods a decision creates. The cost of a status that lists
-// finished pods by UID grows with their number, so two statuses of half the length
-// cost no more than one. A NON_INDEXED Job therefore has smaller decisions, and its
-// finished pods wait less. For an INDEXED Job a status costs the same however many
-// pods it records.
+// maxCreations is how many pods one decision may create. It is smaller for a NON_INDEXED
+// Job, so that its finished pods wait less for their status. That costs nothing, because
+// its status lists finished pods by UID: two statuses of half the length cost no more
+// than one. For an INDEXED Job a status costs the same however many pods it records.
 func (s *snapshot) maxCreations() int {
 	if s.indexed || !s.spacesStatuses() {
 		return s.maxPodChanges
@@ -23,9 +21,9 @@ func (s *snapshot) maxCreations() int {
 
 // recordsFirst says that a later decision creates the pods, because this one would
 // create many and records many finished ones; nil if this one creates them. This
-// happens only for callers that space their statuses. The later decision is the next
-// one; but while more pods have finished than one status may record, it is the first
-// one that has caught up.
+// happens only for callers that defer routine statuses. The later decision is the next
+// one; if more pods have finished than one status may record, several decisions record
+// them first.
 func recordsFirst(s *snapshot, create *jobpolicyv1.CreatePods, l ledger) *jobpolicyv1.Wait {
 	many := s.manyPods()
 	if !s.spacesStatuses() || int(create.GetCount()) < many || unrecorded(s, l) < many {

@@ -10,7 +10,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Defaults of Settings, those of the upstream job controller v1.36.
+// Defaults of Settings, as in the upstream job controller v1.36.
 const (
 	defaultPodFailureBackoff    = 10 * time.Second
 	defaultMaxPodFailureBackoff = 10 * time.Minute
@@ -153,7 +153,7 @@ func (s *snapshot) deferred(step jobpolicyv1.Step, format string, args ...any) *
 	return w
 }
 
-// spacesStatuses reports whether the caller writes routine statuses at intervals.
+// spacesStatuses reports whether the caller leaves time between routine statuses.
 func (s *snapshot) spacesStatuses() bool {
 	_, asked := s.deferredUntil(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
 	return asked && !s.atomicRelease()

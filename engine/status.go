@@ -9,8 +9,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// The lists of a status may be long: 100000 indexes, 500 UIDs. They are built once
-// and compared by their meaning, and never copied message by message.
+// The lists of a status may be long: 100000 indexes, 500 UIDs. So they are built once,
+// and they are not copied in order to compare two statuses.
 
 // withoutLists copies a status without its index sets and UIDs.
 func withoutLists(status *jobpolicyv1.JobStatus) *jobpolicyv1.JobStatus {

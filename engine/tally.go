@@ -36,7 +36,7 @@ func (r podRow) isNew() bool { return !r.recorded && r.inRange }
 type tally struct {
 	// rows are in order of index, then UID.
 	rows []podRow
-	// succeeded and failed are pods; for INDEXED, succeeded are indexes.
+	// succeeded and failed count pods; for INDEXED, succeeded counts indexes.
 	succeeded, failed int64
 	indexProgress
 	// awaiting holds, for each index whose last pod failed and has no
@@ -83,8 +83,9 @@ func (t *tally) tallyIndexes(s *snapshot) {
 		if r.succeeded {
 			succeeded = append(succeeded, r.pod.GetIndex())
 		}
-		// A recorded pod failed its index when it was recorded, or it never does: it may
-		// have been deleted because of a verdict.
+		// A recorded pod does not fail its index now. If it failed it, the status has the
+		// index since the pod was recorded. If not, the pod may have been deleted because
+		// of a verdict.
 		if s.perIndex() && r.failed && !r.recorded && exhaustsIndex(s, r) {
 			failed = append(failed, r.pod.GetIndex())
 		}

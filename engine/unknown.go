@@ -10,7 +10,8 @@ import (
 
 // requests finds what is unknown in a request of any kind.
 var requests = unknown.NewFinder(
-	// The caller refuses a decision that takes a step which it asked to leave.
+	// An unknown step may be ignored: the caller refuses a decision that takes a step
+	// which it deferred.
 	[]protoreflect.FullName{"jobpolicy.v1.Deferral.step"},
 	&jobpolicyv1.DecideJobRequest{},
 	&jobpolicyv1.DecideCronJobRequest{},

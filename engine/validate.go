@@ -13,7 +13,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Limits of the contract; the proto files have each one at its field.
+// Limits of the contract. The proto files state each one at its field.
 const (
 	maxRequestIDBytes   = 128
 	maxNameBytes        = 253
@@ -152,8 +152,8 @@ func (c *checker) settings(s *jobpolicyv1.Settings) {
 	c.bytesBetween("settings.pod_noun", s.GetPodNoun(), 0, maxNounBytes)
 }
 
-// backoff checks an optional duration and returns it in seconds, or the least
-// allowed one if it is absent or wrong.
+// backoff checks an optional duration and returns it in seconds: the default of
+// settings.pod_failure_backoff if it is absent, the least allowed one if it is wrong.
 func (c *checker) backoff(field string, d *durationpb.Duration, least float64) float64 {
 	if d == nil {
 		return defaultPodFailureBackoff.Seconds()

@@ -23,7 +23,7 @@ const (
 
 func (v verdict) reached() bool { return v.kind != undecided }
 
-// facts are what the rules read.
+// facts are the input of the rules.
 type facts struct {
 	*snapshot
 	tally tally

@@ -1,5 +1,5 @@
 // Package annotation has the names of the annotations that the engine reads and
-// writes, and reads what people write into them.
+// writes, and parses their values.
 package annotation
 
 import (
@@ -67,9 +67,9 @@ type Reader struct {
 	Problems []string
 }
 
-// Number reads a whole number from low to high; what describes it in messages, for
-// example "a whole number of seconds". ok is false if the annotation is absent or
-// cannot be read.
+// Number reads a whole number from low to high. Messages call it by the parameter
+// what, for example "a whole number of seconds". ok is false if the annotation is
+// absent or cannot be read.
 func (r *Reader) Number(name, what string, low, high int64) (n int64, ok bool) {
 	text, has := r.Annotations[name]
 	if !has {
@@ -83,7 +83,7 @@ func (r *Reader) Number(name, what string, low, high int64) (n int64, ok bool) {
 	return n, true
 }
 
-// Choice reads one of several words and returns its place among them; 0 if the
+// Choice reads one of several words and returns its position in the list; 0 if the
 // annotation is absent or cannot be read.
 func (r *Reader) Choice(name string, words ...string) int {
 	text, has := r.Annotations[name]
@@ -103,7 +103,7 @@ func (r *Reader) problem(name, text, expected string) {
 	r.Problems = append(r.Problems, fmt.Sprintf("annotation %s: expected %s, found %q; it is left aside", name, expected, Shortened(text)))
 }
 
-// Shortened shortens what a person wrote, so that it fits an event.
+// Shortened cuts off a text of a user that is too long for an event.
 func Shortened(text string) string {
 	const most = 64
 	if len(text) <= most {

@@ -77,7 +77,7 @@ func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobRes
 		resp.Disposition, resp.Events = jobpolicyv1.Disposition_DISPOSITION_SETTLED, f.runs.events
 		resp.FollowUp = jobpolicyv1.FollowUp_FOLLOW_UP_UNSPECIFIED
 	}
-	if resp.Status == nil { // a look follows at once
+	if resp.Status == nil { // after a status, the next decision follows at once and reports these
 		resp.Events = append(resp.Events, furtherEvents(f, answers, h, resp.Edits != nil)...)
 	}
 	resp.Explanation = explain(f, answers, h, resp)

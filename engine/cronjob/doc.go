@@ -1,35 +1,37 @@
 // Package cronjob decides what a controller does about Kubernetes CronJobs.
 //
 // Decide is a pure function from a snapshot of one CronJob, and the Jobs that it
-// controls, to a decision. It has no clock, no time zone and no memory: all three
-// are part of the request, and the same request gets the same bytes back. The
-// messages are those of the contract (proto/jobpolicy/v1), whose comments are
-// part of this manual.
+// controls, to a decision. It has no clock, no time zone of its own and no memory: the
+// request holds everything that it needs, and the same request gets the same bytes
+// back. The messages are those of the contract (proto/jobpolicy/v1), whose comments
+// are part of this manual.
 //
 // # What a caller does
 //
 //  1. Read the CronJob and every Job whose controller reference names it, by UID. Say
 //     in CronJobFreshness which of your own writes you may not see yet.
-//  2. Call Decide. On DISPOSITION_INCOMPLETE, look up past every cache the Jobs in
-//     status.active that have no row, and call again with a row for each that is
-//     there and with absent_jobs for the others.
+//  2. Call Decide. On DISPOSITION_INCOMPLETE, read the Jobs in status.active that have
+//     no row from the API server, not from a cache. Call again with a row for each that
+//     exists, and with the others in absent_jobs.
 //  3. Carry the decision out in the order of DecideCronJobResponse. It is one kind of
 //     step: a creation with the deletions that make room for it, or a status, or
 //     edits, or deletions by the history limits. If more is due, the next decisions
 //     follow in this order, so that a step that keeps failing does not hold up the
 //     steps before it.
 //  4. Ask again when the CronJob or one of its Jobs changes, at requeue_time, and
-//     when follow_up says so. If the name of a Job to create is taken: if the CronJob
-//     controls the Job of that name, it counts as created; if not, ask again with
-//     name_taken. If a creation fails for another reason, defer STEP_CREATE_JOB.
+//     when follow_up says so. If the name of a Job to create is taken by a Job that the
+//     CronJob controls, the creation has succeeded; if another Job has the name, ask
+//     again with name_taken. If a creation fails for another reason, defer
+//     STEP_CREATE_JOB.
 //
 // # How a decision is made
 //
 //	validate → read → rules → status, edits, history → explain
 //
 // The rules (see RuleNames) decide whether a run is started. They are asked in order,
-// and the first that decides is the deciding rule. Of all times that have come since
-// the last run, or since the CronJob was created, only the latest is started.
+// and the first that decides is the deciding rule. If several times of the schedule
+// have come since the last run, or since the CronJob was created, only the run of the
+// latest is started.
 //
 // # What keeps a run from being started twice
 //
@@ -41,17 +43,16 @@
 //
 // # Events
 //
-// Types, reasons and messages are those of the built-in controller (v1.36). An event
-// about something that stays true is not repeated with every decision. That the
-// concurrency policy holds a run back, that a run was missed, or that a Job is
-// unexpected, is reported for one minute. That times were missed, or that the
-// schedule contains TZ=, is reported when a Job is created. Our own reasons are
-// FailedCreate for a name that is taken, InvalidSpec, InvalidAnnotation and
-// SuspendedAfterFailures.
+// Types, reasons and messages are those of the built-in controller (v1.36). Some events
+// are not repeated with every decision, although what they report stays true:
+// JobAlreadyActive, MissSchedule and UnexpectedJob are reported for one minute;
+// TooManyMissedTimes, and UnsupportedSchedule for a schedule that can be read, are
+// reported when a Job is created. Our own reasons are FailedCreate for a name that is
+// taken, InvalidSpec, InvalidAnnotation and SuspendedAfterFailures.
 //
 // # When a schedule is due
 //
-// ListScheduledRuns says when schedules are due next and what they missed, with the
-// same functions that Decide uses. It is for dashboards, and for controllers that
+// ListScheduledRuns says when schedules are due next and which times they missed, with
+// the same functions that Decide uses. It is for dashboards, and for controllers that
 // start something other than Jobs.
 package cronjob

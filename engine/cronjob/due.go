@@ -135,7 +135,7 @@ type run struct {
 
 func (s *snapshot) scheduledRun(at time.Time) run {
 	shown := at.In(s.zone)
-	if shown.Year() > timestamp.Last.Year() { // RFC 3339 cannot say it.
+	if shown.Year() > timestamp.Last.Year() { // RFC 3339 has no such years.
 		shown = at.UTC()
 	}
 	return run{

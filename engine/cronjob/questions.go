@@ -7,7 +7,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Limits of the contract for ListScheduledRuns; the proto file has each one at its
+// Limits of the contract for ListScheduledRuns. The proto file states each one at its
 // field.
 const (
 	maxSchedules    = 100

@@ -18,7 +18,7 @@ type facts struct {
 	due  due
 }
 
-// An answer is the answer of one rule. It decides unless it is a no.
+// An answer is the answer of one rule: a decision, or why the rule does not decide.
 type answer struct {
 	decides bool
 	detail  string
@@ -129,9 +129,9 @@ func deleting(f facts) answer {
 	return no("the CronJob is not being deleted")
 }
 
-// runNowAsked starts the run that someone asked for by annotation, once for each
-// text. It comes before the rules of the schedule, so that the run also starts in a
-// CronJob that always has scheduled runs.
+// runNowAsked starts the run that someone asked for by annotation, once for each value
+// of the annotation. It comes before the rules of the schedule, so that the run also
+// starts in a CronJob whose schedule is always due.
 func runNowAsked(f facts) answer {
 	if f.opts.runNow == "" {
 		return no("nobody asks for a run")
@@ -189,8 +189,8 @@ func suspended(f facts) answer {
 	return no("the CronJob is not suspended")
 }
 
-// tooManyFailures suspends the CronJob, and records up to which time it has counted
-// failures. So the count begins at zero when someone resumes the CronJob.
+// tooManyFailures suspends the CronJob, and records the time of the last failure that
+// it counted. So the count begins at zero when someone resumes the CronJob.
 func tooManyFailures(f facts) answer {
 	n := len(f.runs.failures)
 	if f.opts.suspendAfter == 0 || n < f.opts.suspendAfter {

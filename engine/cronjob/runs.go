@@ -12,7 +12,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// runs are what the Jobs say about the CronJob's runs.
+// runs hold what is known of the CronJob's runs from its Jobs and its status.
 type runs struct {
 	// active are the unfinished runs, those in status.active first, in its order.
 	active []*jobpolicyv1.OwnedJob

@@ -67,7 +67,8 @@ func (s *snapshot) scheduleSeen() string {
 	return seen
 }
 
-// isRecent reports whether events still report what has been true since then.
+// isRecent reports whether something that has been true since then is still reported in
+// events.
 func (s *snapshot) isRecent(since time.Time) bool { return s.now.Before(since.Add(eventPeriod)) }
 
 func byName(a, b *jobpolicyv1.OwnedJob) int {

@@ -50,10 +50,10 @@ func readTimetable(spec *jobpolicyv1.CronJobSpec, clock schedule.Options) timeta
 	return t
 }
 
-// lastRun is the recorded scheduled time of the last run, unless that would stop the
-// schedule: it is in the future, and the schedule has a time before it. Then the
-// clock was ahead when it was written, and lastRun is now. If the recorded time is
-// the next time of the schedule, it is kept, because that run was started, perhaps by
+// lastRun is the recorded scheduled time of the last run. If the schedule has a time
+// between now and the recorded time, the clock was ahead when it was written, and the
+// schedule would stop until then. In that case lastRun is now. A recorded time that is
+// the next time of the schedule is kept, because that run was started, perhaps by
 // another replica whose clock is ahead by a second.
 func (t timetable) lastRun(recorded *timestamppb.Timestamp, now time.Time) *timestamppb.Timestamp {
 	if recorded == nil || t.schedule == nil {
@@ -65,8 +65,8 @@ func (t timetable) lastRun(recorded *timestamppb.Timestamp, now time.Time) *time
 	return timestamppb.New(now.Truncate(time.Second))
 }
 
-// dueAfter says what the schedule, which must be readable, asks for after a time and
-// until now.
+// dueAfter returns the times of the schedule that are later than the parameter after, up
+// to now. The schedule must be readable.
 func (t timetable) dueAfter(after, now time.Time) due {
 	d := due{after: after}
 	from := d.after

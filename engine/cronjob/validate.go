@@ -14,7 +14,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Limits of the contract; the proto files have each one at its field.
+// Limits of the contract. The proto files state each one at its field.
 const (
 	maxRequestIDBytes   = 128
 	maxCronJobNameBytes = 52
@@ -48,8 +48,8 @@ func (c *checker) require(ok bool, field, format string, args ...any) bool {
 }
 
 // validate is the only way into this package. It checks what later code relies on
-// (the invariants of snapshot), in time linear in the request. Of what a person wrote
-// it checks only the length.
+// (the invariants of snapshot), in time linear in the request. Of texts that users write,
+// such as the schedule, it checks only the length.
 func validate(req *jobpolicyv1.DecideCronJobRequest) error {
 	c := &checker{}
 	c.length("request_id", req.GetRequestId(), 0, maxRequestIDBytes)

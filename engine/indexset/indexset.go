@@ -7,8 +7,8 @@ package indexset
 
 import "slices"
 
-// Max is the highest index a set may hold. One more is the highest value of
-// spec.completions.
+// Max is the highest index a set may hold: the highest value of spec.completions,
+// minus 1.
 const Max = 1<<31 - 2
 
 // A Range is a run of indexes, both ends included.

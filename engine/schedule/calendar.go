@@ -14,7 +14,7 @@ const farAhead = 72 * time.Hour
 
 // A calendar is a schedule of five fields.
 type calendar struct {
-	// face is the schedule as a clock without changes shows it.
+	// face is the schedule on a clock that is never set forward or back.
 	face  *cron.SpecSchedule
 	loc   *time.Location
 	opts  Options
@@ -43,7 +43,7 @@ func newCalendar(read [5]values, loc *time.Location, opts Options) calendar {
 }
 
 // Next searches from one clock change to the next. Between two changes the offset
-// from UTC is constant, so the calendar of a clock without changes is right. (The
+// from UTC is constant, so the times of face are right. (The
 // library's own search in a time zone runs times of a skipped hour in the hour after
 // it, and never returns if a whole day is skipped, as in Samoa in 2011. The built-in
 // controller never returns there either.)
@@ -93,8 +93,8 @@ func nextChange(local time.Time) time.Time {
 	return change
 }
 
-// dropped reports whether a clock shows this time twice and this is the one that does
-// not count.
+// dropped reports whether the clock shows this time twice, and the options drop this
+// one of the two.
 func (c calendar) dropped(t time.Time) bool {
 	local := t.In(c.loc)
 	begin, end := local.ZoneBounds()

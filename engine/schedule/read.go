@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// A field is one of the five of a schedule.
+// A field describes one of the five fields of a schedule: its values and their names.
 type field struct {
 	low, high uint
 	names     map[string]uint
 }
 
-// fields returns what each of the five fields may hold, in their order.
+// fields returns the five fields in their order.
 func fields() [5]field {
 	return [5]field{
 		{low: 0, high: 59},
@@ -30,7 +30,7 @@ func fields() [5]field {
 	}
 }
 
-// The places of the five fields.
+// The positions of the five fields.
 const (
 	minute = iota
 	hour

@@ -4,8 +4,8 @@
 // same messages: five fields with names, ranges, lists and steps, ?, the macros,
 // @every, and a leading TZ= or CRON_TZ=. Runs are due when the built-in controller
 // (v1.36, robfig/cron v3) starts them; Options change how clock changes are treated.
-// The calendar itself, with its month lengths, leap years and clock changes, is that
-// of github.com/netresearch/go-cron. Its reading of text is not used, because it
+// The calendar itself, with its month lengths and leap years, is that of
+// github.com/netresearch/go-cron. That library's parser is not used, because it
 // differs from the API server's: it accepts 7 for Sunday (so that 1/2 includes
 // Sunday) and ranges that wrap around, and refuses steps that leave a range, names
 // with a capital H, and texts of 1025 bytes.

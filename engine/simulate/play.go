@@ -33,7 +33,8 @@ type player struct {
 	// pods are the pods that run or hold the finalizer, in the order of creation.
 	pods    []*simPod
 	tracked map[string]bool
-	// attempts counts the pods of an index, runs the container runs of a key.
+	// attempts counts the pods of an index; runs counts the runs of containers for a
+	// simPod.key.
 	attempts map[int32]int
 	runs     map[int32]int
 
@@ -41,8 +42,8 @@ type player struct {
 	current []*Entry
 	waits   string
 	gone    bool
-	// ended is when a condition was last written; at the end of the play, when the
-	// terminal one was.
+	// ended is when a condition last changed. At the end of the play that is when the
+	// Job finished.
 	ended time.Duration
 }
 

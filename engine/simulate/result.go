@@ -24,7 +24,7 @@ type Result struct {
 	Verdict, Reason, Message string
 	// Makespan is how long it took until the Job was finished, or the play stopped.
 	Makespan time.Duration
-	// Stopped says why a play ended without a verdict.
+	// Stopped says why a play ended without a verdict; empty if the user deleted the Job.
 	Stopped string
 	// Explanation is that of the last decision.
 	Explanation *jobpolicyv1.Explanation
@@ -65,7 +65,8 @@ type Pod struct {
 	// Outcome is succeeded, failed, evicted, deleted, or empty if the pod did not end.
 	Outcome  string
 	ExitCode int32
-	// Failures are when containers failed that were restarted; Restarts counts these.
+	// Failures are the times at which a container failed and was to be restarted in the
+	// pod. Restarts counts the restarts.
 	Failures []time.Duration
 	Restarts int
 }
@@ -110,8 +111,8 @@ type Entry struct {
 	indexed bool
 }
 
-// say records what happened to a pod, together with the same thing that happens to
-// others at the same time.
+// say records what happened to a pod. Pods to which the same happens at the same time
+// share one entry.
 func (p *player) say(kind Kind, pod *simPod, detail string) {
 	for _, e := range p.current {
 		if e.Kind == kind && e.Detail == detail {

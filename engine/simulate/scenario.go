@@ -100,8 +100,8 @@ type Outcome struct {
 
 // A Script says what happens to certain pods.
 type Script struct {
-	// Pods are indexes of an Indexed Job, or numbers of pods in the order of
-	// creation, from 0, both ends included. Last below First: all pods.
+	// First and Last are indexes of an Indexed Job, or numbers of pods in the order of
+	// creation, from 0. Both ends are included. Last below First: all pods.
 	First, Last int32
 	// Outcomes are those of the runs of an index, or of a pod, in order. The last one
 	// applies to all further runs.

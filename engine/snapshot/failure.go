@@ -16,8 +16,8 @@ const (
 // pod. A disruption that the policy ignores does not delay the next pod.
 const disruption = "DisruptionTarget"
 
-// failure is how a pod failed, with what the pod failure policy reads; nil without a
-// policy.
+// failure holds the facts about a failed pod that the pod failure policy reads; nil
+// without a policy.
 func (c *counter) failure(p *pod) *jobpolicyv1.PodFailure {
 	policy := c.spec.GetPodFailurePolicy()
 	if policy == nil {

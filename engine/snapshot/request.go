@@ -27,7 +27,7 @@ type Options struct {
 	MaxUnaccounted int
 }
 
-// A counter holds what all parts of a request are made from.
+// A counter holds the input from which all parts of a request are made.
 type counter struct {
 	spec *jobpolicyv1.JobSpec
 	pods []*pod

@@ -14,9 +14,9 @@ import (
 // reaches its maximum long before.
 const maxFailures = 64
 
-// retry returns what the retry delay is computed from; nil if no pod has ended. A pod
-// counts if it ended while it was tracked, or if it ended by itself. A pod that was
-// released before it was deleted did not fail.
+// retry returns the ends of pods on which the retry delay depends; nil if no pod has
+// ended. A pod counts if it ended while it was tracked, or if it ended by itself. A pod
+// that was released before it was deleted did not fail.
 func (c *counter) retry() *jobpolicyv1.RetryFacts {
 	var failed []*pod
 	m := &jobpolicyv1.RetryFacts{}

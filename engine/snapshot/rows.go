@@ -36,8 +36,8 @@ func (c *counter) choose(limit int) (listed, rest []*pod) {
 	return c.withSiblings(listed, rest)
 }
 
-// turn is 0 for a pod that is in the status, 1 for one that can be recorded now, and
-// 2 for one that has not ended.
+// turn is the position of a pod's group in that order: 0 for a pod that is in the
+// status, 1 for one that can be recorded now, and 2 for one that has not ended.
 func (c *counter) turn(p *pod) int {
 	switch {
 	case c.recorded[string(p.UID)]:

@@ -11,7 +11,7 @@ import (
 // Last is the latest time that a Timestamp may hold.
 var Last = time.Date(9999, time.December, 31, 23, 59, 59, 999_999_999, time.UTC)
 
-// Of is at, or Last if at is later.
+// Of converts at to a Timestamp, or Last if at is later.
 func Of(at time.Time) *timestamppb.Timestamp {
 	if at.After(Last) {
 		at = Last

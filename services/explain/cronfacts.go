@@ -63,8 +63,8 @@ func endedRun(job *batchv1.Job) EndedRun {
 	return EndedRun{Job: job.Name, Outcome: string(c.Type), Reason: cmp.Or(c.Reason, "no reason given"), Ended: c.LastTransitionTime.Time}
 }
 
-// engineFacts are what the engine says of runs that were skipped, of waits, and of
-// Jobs that are kept.
+// engineFacts adds what the engine says of skipped runs, of waits, and of Jobs that are
+// kept.
 func (w *cronWork) engineFacts() {
 	e := w.resp.GetExplanation()
 	for _, wait := range e.GetWaits() {
@@ -90,7 +90,7 @@ func (w *cronWork) engineFacts() {
 	}
 }
 
-// settings tells the spec, and the options by annotation.
+// settings lists the spec, and the options by annotation.
 func (w *cronWork) settings() {
 	spec := &w.CronJob.Spec
 	zone := "in " + w.plan.Zone
@@ -130,7 +130,7 @@ func limit(n *int32) string {
 	return fmt.Sprint(*n)
 }
 
-// cronOptions are the annotations that change what becomes of a CronJob.
+// cronOptions are the annotations that are options of a CronJob.
 var cronOptions = map[string]string{
 	annotation.StartJitter:      "a run starts up to so many seconds later",
 	annotation.RepeatedHour:     "which run starts of two in an hour that the clock shows twice",
@@ -146,7 +146,7 @@ func newestFirst(events []corev1.Event) {
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return Seen(&b).Compare(Seen(&a)) })
 }
 
-// notes tells what is often misunderstood, where it applies to this CronJob now.
+// notes lists what is often misunderstood, if it applies to this CronJob now.
 func (w *cronWork) notes() {
 	spec, named := &w.CronJob.Spec, w.CronJob.Annotations[wire.CronJobManagedBy]
 	for _, n := range []struct {

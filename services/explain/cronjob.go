@@ -14,10 +14,10 @@ import (
 	"jobpolicy.dev/services/internal/cronruns"
 )
 
-// CronFacts are what was read of a CronJob.
+// CronFacts hold what was read of a CronJob.
 type CronFacts struct {
 	CronJob *batchv1.CronJob
-	// Jobs are those of its namespace, whoever controls them, read after the CronJob.
+	// Jobs are all Jobs of its namespace, whoever controls them, read after the CronJob.
 	Jobs []batchv1.Job
 	// Events are those on the CronJob.
 	Events []corev1.Event
@@ -45,7 +45,7 @@ type CronReport struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	State     State  `json:"state"`
-	// Headline says what goes on.
+	// Headline says what is happening.
 	Headline string `json:"headline"`
 	// Waits is what it waits for, besides its next run.
 	Waits []Wait `json:"waits,omitempty"`
@@ -57,11 +57,11 @@ type CronReport struct {
 	// 10 of SkippedTotal.
 	Skipped      []SkippedRun `json:"skipped,omitempty"`
 	SkippedTotal int64        `json:"skippedTotal,omitempty"`
-	// Active are the Jobs that have not ended, Ended the newest of the others.
+	// Active are the Jobs that have not ended. Ended are the newest of the others.
 	Active   []ActiveRun `json:"active,omitempty"`
 	Ended    []EndedRun  `json:"ended,omitempty"`
 	Settings []Setting   `json:"settings"`
-	// Warnings are what was told lately, and what the engine would warn of.
+	// Warnings are recent events, and the warnings of the engine.
 	Warnings []string `json:"warnings,omitempty"`
 	Notes    []Note   `json:"notes,omitempty"`
 	// Kept says why each Job is kept.
@@ -100,7 +100,7 @@ type Setting struct {
 	Meaning string `json:"meaning"`
 }
 
-// cronWork is a report of a CronJob under way.
+// cronWork is a report of a CronJob that is being made.
 type cronWork struct {
 	CronFacts
 	CronReport
@@ -112,7 +112,7 @@ type cronWork struct {
 	plan       cronruns.Plan
 }
 
-// ExplainCronJob explains. The error is the engine's: it does not take the CronJob.
+// ExplainCronJob explains a CronJob. It fails if the engine refuses the CronJob.
 func ExplainCronJob(f CronFacts, decide DecideCronJob) (*CronReport, error) {
 	w := &cronWork{CronFacts: f, owned: ownedBy(f.CronJob, f.Jobs), plan: cronruns.PlanOf(f.CronJob, f.Zone)}
 	w.Namespace, w.Name, w.CronReport.Unread = f.CronJob.Namespace, f.CronJob.Name, f.Unread
@@ -154,8 +154,8 @@ func ownedBy(cron *batchv1.CronJob, jobs []batchv1.Job) []*batchv1.Job {
 	return owned
 }
 
-// ask asks again for as long as the engine has to know more: which of the active Jobs
-// are gone, that a name is taken, and what follows once the status is written.
+// ask asks the engine. It asks again if the engine has to know which of the active Jobs are
+// gone, or that a name is taken, and to learn what follows after the status is written.
 func (w *cronWork) ask(decide DecideCronJob) (*jobpolicyv1.DecideCronJobResponse, error) {
 	req, err := w.request()
 	if err != nil {
@@ -208,7 +208,8 @@ func (w *cronWork) request() (*jobpolicyv1.DecideCronJobRequest, error) {
 	return req, nil
 }
 
-// absent are the active Jobs that are not in the list, which is newer than the status.
+// absent are the active Jobs that are not in the list. The list is newer than the status,
+// so these Jobs no longer exist.
 func absent(req *jobpolicyv1.DecideCronJobRequest) [][]byte {
 	var gone [][]byte
 	for _, active := range req.GetStatus().GetActive() {
@@ -224,7 +225,8 @@ func (w *cronWork) takenByOthers(name string) bool {
 		!slices.ContainsFunc(w.owned, func(job *batchv1.Job) bool { return job.Name == name })
 }
 
-// handedOver reports whether a controller is named, and the built-in one kept away.
+// handedOver reports whether an annotation names a controller, and the CronJob is suspended
+// for the built-in one.
 func (w *cronWork) handedOver() bool {
 	return w.CronJob.Annotations[wire.CronJobManagedBy] != "" && w.CronJob.Spec.Suspend != nil && *w.CronJob.Spec.Suspend
 }

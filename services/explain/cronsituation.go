@@ -78,7 +78,8 @@ func decidedBecause(e *jobpolicyv1.CronJobExplanation) string {
 	return ""
 }
 
-// due is the latest time of the schedule, of which the engine says that it is due.
+// due is the latest time of the schedule. It is called if the engine says that a run is
+// due.
 func (w *cronWork) due() time.Time {
 	if at := w.resp.GetCreate().GetScheduledTime(); at != nil || w.schedule == nil {
 		return at.AsTime()
@@ -113,7 +114,7 @@ func (w *cronWork) runNow(detail string) {
 	w.say(Waiting, "A run that %s asks for waits: %s.", annotation.RunNow, detail)
 }
 
-// suspended says what was missed meanwhile, and what becomes of it.
+// suspended says which runs were missed meanwhile, and whether they still start.
 func (w *cronWork) suspended() {
 	how := "spec.suspend is false"
 	if w.handedOver() {
@@ -165,7 +166,8 @@ func (w *cronWork) adviseOnActive() {
 	}
 }
 
-// runDue: by the rules a run starts now. If it is due for long, somebody is in the way.
+// runDue: by the rules a run starts now. If it has been due for long, something prevents
+// it.
 func (w *cronWork) runDue() {
 	at := w.resp.GetCreate().GetScheduledTime().AsTime()
 	if e := latest(w.Events, "FailedCreate"); e != nil && Seen(e).After(at) {
@@ -205,7 +207,7 @@ func (w *cronWork) scheduled() {
 	}
 }
 
-// failedInARow counts the newest runs, as far as their Jobs are kept.
+// failedInARow counts the failed runs after the last success, among the Jobs in Ended.
 func (w *cronWork) failedInARow() int {
 	for i, run := range w.Ended {
 		if run.Outcome != string(batchv1.JobFailed) {
@@ -218,7 +220,7 @@ func (w *cronWork) failedInARow() int {
 // maxWarnings is how many events a report lists.
 const maxWarnings = 5
 
-// warnings lists the events that warn, the newest first, and what the engine warns of.
+// warnings lists the events of type Warning, the newest first, and the engine's warnings.
 func (w *cronWork) warnings() {
 	for _, e := range w.resp.GetEvents() {
 		if e.GetType() == jobpolicyv1.EventType_EVENT_TYPE_WARNING {

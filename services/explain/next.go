@@ -13,21 +13,21 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Next is what the controller does next if nothing else happens before: no pod changes,
-// and nobody changes the Job.
+// Next is what the controller does next if no pod changes and nobody changes the Job
+// before.
 type Next struct {
 	// At is when. Absent: now.
 	At *time.Time `json:"at,omitempty"`
-	// OrLater: it may come up to 10 minutes later, because pods that failed are gone, or may
-	// be, and a controller that has seen them waits longer before it tries again.
+	// OrLater: it may happen up to 10 minutes later. Failed pods are gone, or may be, and a
+	// controller that has seen them waits longer before it tries again.
 	OrLater bool `json:"orLater,omitempty"`
-	// OrEarlier: it may come earlier, because a pod that succeeded is gone, and a controller
-	// that has seen it counts only the failures after it.
+	// OrEarlier: it may happen earlier. A pod that succeeded is gone, and a controller that
+	// has seen it counts only the failures after it.
 	OrEarlier bool   `json:"orEarlier,omitempty"`
 	Steps     []Step `json:"steps"`
 }
 
-// A Step is one part of what is done.
+// A Step is one part of what the controller does.
 type Step struct {
 	// Kind is create or delete (pods), condition (of the Job), status (its other fields)
 	// or remove (the Job itself).
@@ -41,9 +41,9 @@ const longestDelay = 10 * time.Minute
 // maxLooks is how many times an engine is asked what comes next.
 const maxLooks = 5
 
-// next asks what the engine would decide at the time when it wants to be asked again, on
-// the same facts. Nil: nothing happens by itself. A status that only has to be brought up
-// to date is told of only if nothing else follows.
+// next asks what the engine would decide about the same facts at its requeue time. Nil:
+// nothing happens by itself. It returns a step that only updates the status if no other
+// step follows.
 func next(f Facts, resp *jobpolicyv1.DecideJobResponse, decide Decide) (*Next, error) {
 	var at *time.Time
 	var routine *Next
@@ -112,12 +112,12 @@ func conditionText(job *batchv1.Job, c *jobpolicyv1.JobCondition) (text string, 
 	return "", false
 }
 
-// failuresGone counts the pods that failed, as the status says, and that are not there any
-// more. They count for the retry delay, but nothing says when they failed.
+// failuresGone counts the failed pods in the status that no longer exist. They count for
+// the retry delay, but nothing says when they failed.
 func (w *work) failuresGone() int {
 	req, err := wire.JobRequest(w.Job)
 	if err != nil {
-		return 0 // The engine has taken the same request.
+		return 0 // cannot happen: the engine has accepted the same request
 	}
 	policy := req.GetSpec().GetPodFailurePolicy()
 	n := int(w.Counts.Failed)
@@ -141,8 +141,8 @@ func ignored(policy *jobpolicyv1.PodFailurePolicy, p *corev1.Pod) bool {
 	return err == nil && resp.GetMatches()[0].GetAction() == jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE
 }
 
-// successesGone reports whether pods that succeeded, as the status says, are not there any
-// more.
+// successesGone reports whether some pods that the status counts as succeeded no longer
+// exist.
 func (w *work) successesGone() bool {
 	n := int(w.Counts.Succeeded)
 	for i := range w.Facts.Pods {
@@ -153,8 +153,8 @@ func (w *work) successesGone() bool {
 	return n > 0
 }
 
-// ignoresFailures reports whether the pod failure policy leaves failures out of the count that
-// add to the retry delay. Of such a failure nothing remains when its pod is gone.
+// ignoresFailures reports whether there may be failures that the pod failure policy does not
+// count, but that add to the retry delay. Nothing shows such a failure after its pod is gone.
 func (w *work) ignoresFailures() bool {
 	policy := w.Job.Spec.PodFailurePolicy
 	return policy != nil && slices.ContainsFunc(policy.Rules, func(r batchv1.PodFailurePolicyRule) bool {

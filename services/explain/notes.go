@@ -11,7 +11,7 @@ import (
 	"jobpolicy.dev/executor/wire"
 )
 
-// notes tells what is often misunderstood, where it applies to this Job now.
+// notes lists what is often misunderstood, if it applies to this Job now.
 func (w *work) notes() {
 	for _, n := range []struct {
 		applies bool

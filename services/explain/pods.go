@@ -11,7 +11,7 @@ import (
 	"jobpolicy.dev/engine/simulate"
 )
 
-// SlowStart is how long a pod may take to start before that is remarkable.
+// SlowStart is how long a pod may take to start before a report mentions it.
 const SlowStart = 2 * time.Minute
 
 // A PodProblem is a pod that cannot start, does not end, or failed last.
@@ -25,7 +25,7 @@ type PodProblem struct {
 	Change string `json:"change,omitempty"`
 }
 
-// notStarting are the kinds of pods that are there and do not run.
+// notStarting are the kinds of problems of pods that exist and do not run.
 var notStarting = []string{"image", "config", "scheduling", "volume", "sandbox", "starting"}
 
 // maxPods is how many pods a report names.
@@ -89,7 +89,7 @@ func (w *work) problem(p *corev1.Pod) (PodProblem, bool) {
 	return PodProblem{}, false
 }
 
-// lateEnd: a pod that should have ended, as when its node is gone.
+// lateEnd finds a pod that should have ended, for example because its node is gone.
 func (w *work) lateEnd(p *corev1.Pod) (PodProblem, bool) {
 	late := w.Now.Sub(p.DeletionTimestamp.Time)
 	if late < patience {
@@ -175,7 +175,7 @@ func waitingContainer(p *corev1.Pod) (PodProblem, bool) {
 	return PodProblem{}, false
 }
 
-// named is a name with the words before it; nothing if the name is not known.
+// named is a name with words before it. It is empty if the name is not known.
 func named(before, name string) string {
 	if name == "" {
 		return ""
@@ -221,8 +221,8 @@ func (w *work) eventProblem(p *corev1.Pod) (PodProblem, bool) {
 	return PodProblem{}, false
 }
 
-// overcome reports whether the kubelet went on after an event: it pulls images and starts
-// containers only when the volumes are mounted and the sandbox is there.
+// overcome reports whether the kubelet made progress after an event: it pulls images and
+// starts containers only after the volumes are mounted and the sandbox exists.
 func overcome(events []corev1.Event, e *corev1.Event) bool {
 	for _, later := range []string{"Pulling", "Pulled", "Created", "Started"} {
 		if l := latest(events, later); l != nil && !Seen(l).Before(Seen(e)) {
@@ -232,7 +232,8 @@ func overcome(events []corev1.Event, e *corev1.Event) bool {
 	return false
 }
 
-// sidecar: the pod does not end, because a container runs beside those that are done.
+// sidecar finds a pod that does not end because one container still runs after the others
+// have ended.
 func sidecar(p *corev1.Pod) (PodProblem, bool) {
 	var done, running []string
 	for _, s := range p.Status.ContainerStatuses {
@@ -264,7 +265,7 @@ func (w *work) slow(p *corev1.Pod) (PodProblem, bool) {
 	return PodProblem{Kind: "starting", Why: fmt.Sprintf("it has been Pending for %s", simulate.Clock(age.Round(time.Second))), Change: change}, true
 }
 
-// reasons are why pods cannot start, each once.
+// reasons are the reasons why pods cannot start, each once.
 func (w *work) reasons() []string {
 	var out []string
 	for _, p := range w.Report.Pods {
@@ -288,7 +289,8 @@ func condition(p *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStat
 	return corev1.ConditionUnknown
 }
 
-// lastFailed is the pod that failed last and is still there; nil if none is.
+// lastFailed is the pod that failed last among those that still exist; nil if there is
+// none.
 func (w *work) lastFailed() *corev1.Pod {
 	var last *corev1.Pod
 	for i := range w.Facts.Pods {
@@ -299,7 +301,7 @@ func (w *work) lastFailed() *corev1.Pod {
 	return last
 }
 
-// failedAt is when the last container ended, or what comes nearest to it.
+// failedAt is when the last container ended, or the nearest time that is known.
 func failedAt(p *corev1.Pod) time.Time {
 	at := p.CreationTimestamp.Time
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -310,7 +312,8 @@ func failedAt(p *corev1.Pod) time.Time {
 	return at
 }
 
-// whyFailed is the exit code, or what the kubelet says.
+// whyFailed says that the pod was disrupted, or else gives the exit code or the kubelet's
+// message.
 func whyFailed(p *corev1.Pod) string {
 	if condition(p, corev1.DisruptionTarget) == corev1.ConditionTrue {
 		return "it was disrupted (condition DisruptionTarget)"

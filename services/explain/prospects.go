@@ -14,7 +14,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// waits lists what is waited for, as the engine says.
+// waits lists the engine's waits.
 func (w *work) waits() {
 	for _, wait := range w.resp.GetExplanation().GetWaits() {
 		out := Wait{For: wait.GetDetail()}
@@ -39,7 +39,7 @@ func (w *work) waits() {
 	}
 }
 
-// unlimited is what the API server sets for backoffLimit beside a limit per index.
+// unlimited is the API server's default of backoffLimit for a Job with a limit per index.
 const unlimited = math.MaxInt32
 
 // retries says how many failures are left.
@@ -69,7 +69,8 @@ func (w *work) retries() {
 	w.Retries = strings.TrimPrefix(w.Retries+"; "+text, "; ")
 }
 
-// restarts adds up what counts towards backoffLimit with restartPolicy OnFailure.
+// restarts is the number of restarts of the pods' containers. It is 0 unless the
+// restartPolicy is OnFailure, because otherwise restarts do not count towards backoffLimit.
 func (w *work) restarts() int32 {
 	if w.Job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return 0
@@ -83,7 +84,7 @@ func (w *work) restarts() int32 {
 	return n
 }
 
-// An ending is one way in which the Job may end, and how near it is: 0 is now.
+// An ending is one way in which the Job may end, and how far away it is: 0 is now.
 type ending struct {
 	near float64
 	text string
@@ -130,7 +131,7 @@ func (w *work) successEnding() []ending {
 	return out
 }
 
-// more counts what is still to come.
+// more writes a number of further things: one more failure, 2 more failures.
 func more(n int32, one, many string) string {
 	if n == 1 {
 		return "one more " + one
@@ -138,7 +139,7 @@ func more(n int32, one, many string) string {
 	return fmt.Sprintf("%d more %s", n, many)
 }
 
-// share is how much of the way to an ending is left, from 0 to 1.
+// share is the part of all that is left, from 0 to 1.
 func share(left, all int32) float64 { return float64(left) / float64(max(all, 1)) }
 
 func (w *work) backoffEnding() []ending {

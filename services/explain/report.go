@@ -23,12 +23,12 @@ const (
 	Completing State = "Completing" // it has succeeded, and its pods have to end
 	Failing    State = "Failing"    // it has failed, and its pods have to end
 	Deleting   State = "Deleting"
-	Unmanaged  State = "Unmanaged" // nobody seems to act on it
+	Unmanaged  State = "Unmanaged" // no controller seems to act on it
 	Suspended  State = "Suspended"
 	Paused     State = "Paused"  // parallelism is 0
 	Blocked    State = "Blocked" // its pods cannot be created
 	BackingOff State = "BackingOff"
-	Stuck      State = "Stuck" // pods are there and cannot start
+	Stuck      State = "Stuck" // its pods exist and cannot start
 	Waiting    State = "Waiting"
 	Starting   State = "Starting"
 	Running    State = "Running"
@@ -39,14 +39,14 @@ type Report struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	State     State  `json:"state"`
-	// Headline is one sentence: what goes on.
+	// Headline says in one sentence what is happening.
 	Headline string `json:"headline"`
-	// Cause is, in short, what keeps pods from being created or from starting; only Blocked
-	// and Stuck Jobs have one.
+	// Cause says in a few words why pods are not created or do not start; only Blocked and
+	// Stuck Jobs have one.
 	Cause string `json:"cause,omitempty"`
 	// Waits is what the Job waits for.
 	Waits []Wait `json:"waits,omitempty"`
-	// Next is what happens next by itself. Nil: nothing does.
+	// Next is what happens next by itself. Nil: nothing.
 	Next *Next `json:"next,omitempty"`
 	// Change says what a person can do to change the situation.
 	Change []string `json:"change,omitempty"`
@@ -56,9 +56,9 @@ type Report struct {
 	Retries string   `json:"retries,omitempty"`
 	// Pods are those that need attention.
 	Pods []PodProblem `json:"pods,omitempty"`
-	// Notes tell what is often misunderstood about a Job in this situation.
+	// Notes say what is often misunderstood about a Job in this situation.
 	Notes []Note `json:"notes,omitempty"`
-	// Rules are the engine's verdict rules, with what each answered.
+	// Rules are the engine's verdict rules with their answers.
 	Rules []Rule `json:"rules,omitempty"`
 	// Unread says what could not be read.
 	Unread []string `json:"unread,omitempty"`
@@ -94,20 +94,20 @@ type Note struct {
 	Text  string `json:"text"`
 }
 
-// work is a report under way.
+// work is a report that is being made.
 type work struct {
 	Facts
 	Report
 	resp *jobpolicyv1.DecideJobResponse
-	// notStarted counts the pods that are there and cannot start.
+	// notStarted counts the pods that exist and cannot start.
 	notStarted int
-	// gone counts failed pods that are not there any more, if the Job may wait for them.
+	// gone counts failed pods that no longer exist, if the Job may wait because of them.
 	gone int
 	// recorded: the decision was made by a controller that acts on the Job.
 	recorded bool
 }
 
-// Explain explains. The error is the engine's: it does not take the Job.
+// Explain explains a Job. It fails if the engine refuses the Job.
 func Explain(f Facts, decide Decide) (*Report, error) {
 	resp, err := ask(f, decide)
 	if err != nil {
@@ -138,7 +138,7 @@ func Recorded(f Facts, e *jobpolicyv1.Explanation, pods Counts) *Report {
 	return &w.Report
 }
 
-// explain writes the report; the pods are counted.
+// explain writes the report. The pods must have been counted.
 func (w *work) explain() {
 	w.Namespace, w.Name, w.Report.Unread = w.Job.Namespace, w.Job.Name, w.Facts.Unread
 	w.lookAtPods()
@@ -188,8 +188,8 @@ func ago(now, t time.Time) string {
 	return simulate.Clock(now.Sub(t).Round(time.Second)) + " ago"
 }
 
-// builtin reports whether no manager of its own is named, so that the built-in
-// controller, or one in its place, acts on the Job.
+// builtin reports whether the Job names no manager, so that the built-in controller, or one
+// in its place, acts on it.
 func builtin(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) == batchv1.JobControllerName
 }

@@ -14,14 +14,14 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// patience is how long a controller may take to act before that is remarkable.
+// patience is how long a controller may take to act before a report mentions it.
 const patience = 30 * time.Second
 
-// queueLabel is how a Job asks Kueue for a place.
+// queueLabel names the queue of Kueue in which a Job waits.
 const queueLabel = "kueue.x-k8s.io/queue-name"
 
-// situation finds the state and writes the headline. The order of the cases is the
-// order of what matters most to the reader.
+// situation finds the state and writes the headline. The cases are in order of their
+// importance to the reader.
 func (w *work) situation() {
 	for _, look := range []func() bool{
 		w.finished, w.deleting, w.ending, w.unmanaged, w.suspended, w.paused, w.decided, w.blocked, w.backingOff, w.stuck, w.replacing, w.starting,
@@ -87,8 +87,8 @@ func (w *work) deleting() bool {
 	return w.say(Deleting, "The Job is being deleted since %s.", w.when(w.Job.DeletionTimestamp.Time))
 }
 
-// ending: the verdict stands in the status, and the terminal condition comes when
-// the pods have ended.
+// ending: the verdict is in the status, and the terminal condition follows when the pods
+// have ended.
 func (w *work) ending() bool {
 	left := w.Counts.Active + w.Counts.Terminating
 	if c := jobCondition(w.Job, batchv1.JobFailureTarget); c != nil {
@@ -100,7 +100,7 @@ func (w *work) ending() bool {
 	return false
 }
 
-// unmanaged: a status that was never written tells that nobody acts on the Job.
+// unmanaged: the status was never written, so nobody acts on the Job.
 func (w *work) unmanaged() bool {
 	age := w.Now.Sub(w.Job.CreationTimestamp.Time)
 	if w.Job.Status.StartTime != nil || len(w.Job.Status.Conditions) > 0 || len(w.Facts.Pods) > 0 || age < patience {
@@ -225,7 +225,7 @@ func (w *work) backingOff() bool {
 	return false
 }
 
-// orEarlier says why pods may come earlier than the pods that are there let one expect.
+// orEarlier says why pods may be created earlier than the existing pods suggest.
 func (w *work) orEarlier() string {
 	if w.Next == nil || !w.Next.OrEarlier {
 		return ""
@@ -233,7 +233,7 @@ func (w *work) orEarlier() string {
 	return " Pods that succeeded are gone. A controller that has seen one succeed counts only the failures after it, and may try again earlier."
 }
 
-// orLater says why pods may come later than the pods that are there let one expect.
+// orLater says why pods may be created later than the existing pods suggest.
 func (w *work) orLater() string {
 	switch {
 	case w.gone == 0 && (w.Next == nil || !w.Next.OrLater):
@@ -266,7 +266,7 @@ func (w *work) replacing() bool {
 	return false
 }
 
-// starting: pods are to be created, and nobody has said why they are not.
+// starting: pods are to be created, and no event says why they are not.
 func (w *work) starting() bool {
 	if w.resp.GetCreate() == nil {
 		return false
@@ -282,8 +282,8 @@ func (w *work) starting() bool {
 	return w.say(Waiting, "The Job lacks %d pods, and %s has not created them.", n, manager(w.Job))
 }
 
-// recentChange reports whether something happened that a controller may not have
-// answered yet.
+// recentChange reports whether something has changed to which a controller may not have
+// reacted yet.
 func (w *work) recentChange() bool {
 	for i := range w.Facts.Pods {
 		p := &w.Facts.Pods[i]

@@ -12,7 +12,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Facts are what was read of a Job.
+// Facts hold what was read of a Job.
 type Facts struct {
 	Job  *batchv1.Job
 	Pods []corev1.Pod
@@ -21,7 +21,8 @@ type Facts struct {
 	// Events are those on the Job, PodEvents those on its pods by pod name.
 	Events    []corev1.Event
 	PodEvents map[string][]corev1.Event
-	// NamespaceAnnotations are those of the Job's namespace: one may set a time to live.
+	// NamespaceAnnotations are those of the Job's namespace. One of them may set a default
+	// time to live.
 	NamespaceAnnotations map[string]string
 	Now                  time.Time
 	// Unread says what could not be read, and why.
@@ -31,8 +32,8 @@ type Facts struct {
 // Decide asks an engine.
 type Decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 
-// ask builds the snapshot and asks, a second time if the engine wants the rows of
-// active pods.
+// ask builds the snapshot and asks the engine, and asks a second time if the engine needs
+// the rows of active pods.
 func ask(f Facts, decide Decide) (*jobpolicyv1.DecideJobResponse, error) {
 	req, err := Request(f, false)
 	if err != nil {
@@ -48,7 +49,7 @@ func ask(f Facts, decide Decide) (*jobpolicyv1.DecideJobResponse, error) {
 	return decide(req)
 }
 
-// Request is the snapshot of a Job as the engine takes it.
+// Request is the snapshot of a Job that the engine gets.
 func Request(f Facts, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 	job, err := wire.JobRequest(f.Job)
 	if err != nil {

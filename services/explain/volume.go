@@ -9,11 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What the kubelet writes into an event with the reason FailedMount, and the scheduler into a
+// Texts of the kubelet, in events with the reason FailedMount, and of the scheduler, in a
 // pod's condition.
 var (
-	// The first is about one volume. The second sums up those that are not there in time, and
-	// says no cause.
+	// The first is about one volume. The second lists the volumes that are not mounted in
+	// time, without a cause.
 	mountOfVolume = regexp.MustCompile(`^MountVolume\.\S+ failed for volume "([^"]*)"\s*:\s*(.*)$`)
 	mountsInTime  = regexp.MustCompile(`^Unable to attach or mount volumes: unmounted volumes=\[([^\]]*)\]`)
 
@@ -22,8 +22,8 @@ var (
 	missingKey    = regexp.MustCompile(`\b(?:configmap|secret) references non-existent (?:config|secret) key: (\S+)`)
 )
 
-// volumeEvent is the kubelet's last word on a volume that it cannot mount; nil if there is
-// none. One that names the cause is preferred.
+// volumeEvent is the kubelet's last event on a volume that it cannot mount; nil if there is
+// none. It prefers one that names the cause.
 func volumeEvent(events []corev1.Event) *corev1.Event {
 	causes := slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return mountsInTime.MatchString(e.Message) })
 	if e := latest(causes, failedMount); e != nil {
@@ -65,7 +65,7 @@ func unmounted(p *corev1.Pod, message string) PodProblem {
 	return problem
 }
 
-// kinds are the words of this project for those of the kubelet.
+// kinds are the words in reports for those of the kubelet.
 var kinds = map[string]string{"configmap": "config map", "secret": "secret"}
 
 // missingObjects are the config maps and secrets that do not exist. A projected volume may

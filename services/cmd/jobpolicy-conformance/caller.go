@@ -13,7 +13,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// What is checked of a caller, in the order of the table.
+// The checks of a caller, in the order of the table.
 const (
 	checkRequests    = "its requests are valid"
 	checkStatus      = "writes the status that was decided"
@@ -35,16 +35,16 @@ var callerChecks = []string{
 	checkLost, checkForeign, checkField, checkDisposition, checkDeferral, checkEnd,
 }
 
-// A watcher sees what a caller asks and what it is answered, and compares each snapshot
-// with what the caller was told to do before. It sees nothing of the cluster, unless it
-// has a clusterWatcher: what a caller does and undoes between two requests stays hidden.
+// A watcher sees the requests of a caller and their answers, and compares each snapshot
+// with what the earlier answers told the caller to do. Without a clusterWatcher it does not
+// see the cluster, so it misses what a caller does and undoes between two requests.
 type watcher struct {
 	mu      sync.Mutex
 	cluster *clusterWatcher // nil: the caller's API server is not watched.
 	jobs    map[string]*watchedJob
 	right   map[string]int
 	wrong   map[string][]string
-	answers int // With a status.
+	answers int // Answers with a new status.
 	asked   time.Time
 }
 
@@ -52,30 +52,30 @@ func newWatcher() *watcher {
 	return &watcher{jobs: map[string]*watchedJob{}, right: map[string]int{}, wrong: map[string][]string{}}
 }
 
-// A watchedJob is what the caller may do until its next request about the Job.
+// A watchedJob holds what the caller may do until its next request about the Job.
 type watchedJob struct {
 	name      string
-	status    []byte            // Of the last request.
+	status    []byte            // The status in the last request.
 	decided   [][]byte          // Statuses that may be written.
-	refused   map[string][]byte // Statuses that may not be written, by what is wrong with their answer.
-	fewest    int64             // How many pods are active, and will be active or ended.
-	most      int64             // The same with those that may be created.
-	tracked   map[string]bool   // Pods that have ended and are not released.
-	released  map[string][]byte // Pods that may be released, with the status before that.
-	deletable map[string]bool   // Pods that an answer has deleted.
+	refused   map[string][]byte // Statuses that must not be written, by what is wrong with their answer.
+	fewest    int64             // At least so many pods must be active or have ended in the next request.
+	most      int64             // At most so many pods may be active, in flight or have ended in the next request.
+	tracked   map[string]bool   // Pods that have ended or are being deleted, and are not released.
+	released  map[string][]byte // Pods that may be released, with the status that must be written before.
+	deletable map[string]bool   // Pods that an answer deletes.
 	uncounted bool              // The last request has pods whose release is not confirmed.
 	ended     bool
 
 	active           int64
-	created, deleted int64  // How many pods the last answer lets be created and deleted.
-	next             []byte // The status of the last answer.
-	early            bool   // The last answer creates pods although the request leaves that for later.
+	created, deleted int64  // How many pods the last answer creates and deletes.
+	next             []byte // The status in the last answer.
+	early            bool   // The last answer creates pods although the request defers that.
 
 	uid, namespace, short string // short is the name without the namespace.
 	writes                *jobWrites
 }
 
-// request takes in a request, before it is answered.
+// request records a request, before it is answered.
 func (w *watcher) request(req *jobpolicyv1.DecideJobRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +115,7 @@ func (w *watcher) request(req *jobpolicyv1.DecideJobRequest) {
 	}
 }
 
-// compare compares a snapshot with what might be done since the last one.
+// compare compares a snapshot with what the caller was allowed to do since the last one.
 func (w *watcher) compare(before, now *watchedJob, req *jobpolicyv1.DecideJobRequest) {
 	written := !bytes.Equal(before.status, now.status)
 	for fault, status := range before.refused {
@@ -165,13 +165,13 @@ func (w *watcher) compare(before, now *watchedJob, req *jobpolicyv1.DecideJobReq
 	}
 }
 
-// ended reports whether a pod has ended. Of such a pod nobody can tell from the snapshot
-// who has deleted it: the cluster deletes pods that have ended, too.
+// ended reports whether a pod has ended. The snapshot does not show who has deleted such a
+// pod, because the cluster deletes pods that have ended, too.
 func ended(row *jobpolicyv1.UnaccountedPod) bool {
 	return row.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || row.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED
 }
 
-// note notes how a check has gone.
+// note records the result of a check.
 func (w *watcher) note(check string, ok bool, job *watchedJob, problem string) {
 	if ok {
 		w.right[check]++
@@ -180,8 +180,8 @@ func (w *watcher) note(check string, ok bool, job *watchedJob, problem string) {
 	w.wrong[check] = append(w.wrong[check], "Job "+job.name+": "+problem)
 }
 
-// done is the number of Jobs that are at their end, and for how long the caller has not
-// asked about any.
+// done is the number of Jobs that have ended and are fully counted, and for how long the
+// caller has asked nothing.
 func (w *watcher) done() (n int, silent time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,12 +193,12 @@ func (w *watcher) done() (n int, silent time.Duration) {
 	return n, time.Since(w.asked)
 }
 
-// optional are checks that may never come up: not every caller leaves a step for later,
-// and not every Job has pods to delete.
+// optional are checks that may never apply: not every caller defers a step, and not every
+// Job has pods to delete.
 var optional = []string{checkDeferral, checkDelete, checkReleaseFirst}
 
-// results are one case for each check. A check that never came up has failed, unless it
-// is optional.
+// results returns one result for each check. A check that never applied has failed, unless
+// it is optional.
 func (w *watcher) results() []result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -236,8 +236,8 @@ func (w *watcher) results() []result {
 	return results
 }
 
-// essence is what a caller may not change of a status: all but its times, which a store
-// may keep in whole seconds.
+// essence is the part of a status that a caller must not change: all but its times, which a
+// store may keep in whole seconds.
 func essence(s *jobpolicyv1.JobStatus) []byte {
 	c := proto.CloneOf(s)
 	if c == nil {

@@ -18,11 +18,11 @@ import (
 	"jobpolicy.dev/services/internal/policyserver"
 )
 
-// lookAgain is how often it is looked whether the caller is done.
+// lookAgain is how often the command checks whether the caller is done.
 const lookAgain = 50 * time.Millisecond
 
-// newWatchedServer is the real server of the engine, which lets a watcher see and spoil
-// the decisions on Jobs, those in batches, too.
+// newWatchedServer returns the real server of the engine. A watcher sees and spoils its
+// decisions on Jobs, also those in batches.
 func newWatchedServer(w *watcher, creds credentials.TransportCredentials) (*policyserver.Server, error) {
 	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	watched, err := instrumented.New(instrumented.Config{
@@ -38,8 +38,8 @@ func newWatchedServer(w *watcher, creds credentials.TransportCredentials) (*poli
 	})
 }
 
-// caller serves a watched engine until enough Jobs are at their end and the caller asks
-// no more, and reports whether the caller did everything right.
+// caller serves a watched engine until enough Jobs have ended and the caller asks nothing
+// more, and reports whether the caller did everything right.
 func (o *options) caller(ctx context.Context, stdout io.Writer) (passed bool, err error) {
 	creds, err := o.server.Credentials(slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -88,8 +88,8 @@ func (o *options) caller(ctx context.Context, stdout io.Writer) (passed bool, er
 	return failures(results) == 0, errors.Join(o.report(stdout, results), err)
 }
 
-// atRest reports whether enough Jobs are at their end and the caller is silent. A caller
-// may have to ask once more to write the last status.
+// atRest reports whether enough Jobs have ended and the caller has been silent for the
+// required time: it may have to ask once more to write the last status.
 func (o *options) atRest(w *watcher) bool {
 	n, silent := w.done()
 	return n >= o.jobs && silent >= o.silence

@@ -34,15 +34,15 @@ const (
 	contract = "jobpolicy.v1"
 )
 
-// A result is what became of one case.
+// A result is the result of one case.
 type result struct {
 	suite, name string
 	took        time.Duration
 	problem     string // Empty: the answer is right.
 }
 
-// check puts every case to the engine. It fails when the engine cannot be reached, and
-// not when an answer is wrong.
+// check asks the engine every case. It fails if the engine cannot be reached, but not if an
+// answer is wrong.
 func check(ctx context.Context, engine grpc.ClientConnInterface, timeout time.Duration) ([]result, error) {
 	first, err := serverInfo(ctx, engine, timeout)
 	if err != nil {
@@ -96,11 +96,11 @@ type question struct {
 	name     string
 	method   string
 	request  proto.Message
-	response proto.Message // Not read if the request is to be refused.
+	response proto.Message // Not used if the request must be refused.
 	refusal  *conformance.Error
 }
 
-// newQuestion is a question of a folder's method, with nothing in it yet.
+// newQuestion returns an empty question for the method of a folder.
 func newQuestion(folder string) (question, error) {
 	methods := jobpolicyv1grpc.File_jobpolicy_v1_policy_service_proto.Services().ByName("PolicyService").Methods()
 	name := strings.ReplaceAll(folder, "_", "")
@@ -127,7 +127,7 @@ func newMessage(d protoreflect.MessageDescriptor) (proto.Message, error) {
 	return t.New().Interface(), nil
 }
 
-// put asks once.
+// put makes one call.
 func put(ctx context.Context, engine grpc.ClientConnInterface, method string, request, response proto.Message) error {
 	return engine.Invoke(ctx, "/"+jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName+"/"+method, request, response)
 }
@@ -184,7 +184,7 @@ func (q question) ask(ctx context.Context, engine grpc.ClientConnInterface, time
 	return q.compare(got, nil)
 }
 
-// compare compares what a request got with what it must get.
+// compare compares the answer or error with the expected one.
 func (q question) compare(got proto.Message, err error) error {
 	if q.refusal != nil {
 		return q.checkRefusal(err)

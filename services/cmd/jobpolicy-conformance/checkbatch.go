@@ -17,7 +17,7 @@ import (
 // the requests in one field, and the results in another.
 type batch struct{ name string }
 
-// batchOf is the batch of a method, nil if there is none.
+// batchOf is the batch method for a method; nil if there is none.
 func batchOf(method string) *batch {
 	name, found := map[string]string{
 		"DecideJob": "DecideJobs", "DecideCronJob": "DecideCronJobs", "CheckJobStatus": "CheckJobStatuses",
@@ -31,7 +31,8 @@ func batchOf(method string) *batch {
 	return &batch{name: name}
 }
 
-// ask asks all cases at once. Each must get what it gets by itself, in their order.
+// ask asks all cases in one call. The results must be in the order of the cases, and each
+// must be the same as that of a single call.
 func (b *batch) ask(ctx context.Context, engine grpc.ClientConnInterface, cases []question, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// deletionBegun judges when the deletion of a pod that the last answer decided has begun.
+// deletionBegun checks that a deletion which the last answer decided begins at the right
+// time.
 func (c *clusterWatcher) deletionBegun(w *clusterWrite, uid types.UID, pod *clusterPod) {
 	job := c.watched(pod.job)
 	releaseFirst, decided := pod.job.toDelete[uidBytes(uid)]
@@ -21,8 +22,8 @@ func (c *clusterWatcher) deletionBegun(w *clusterWrite, uid types.UID, pod *clus
 	}
 }
 
-// deletionEnded takes in a pod that the caller deleted. One that is released already is
-// nobody's concern.
+// deletionEnded records a pod that the caller deleted. It ignores a pod that is released
+// already, because the Job no longer depends on it.
 func (c *clusterWatcher) deletionEnded(job *watchedJob, uid types.UID, name string) {
 	if job.deletable[uidBytes(uid)] {
 		c.note(checkDelete, true, job, "")
@@ -34,7 +35,7 @@ func (c *clusterWatcher) deletionEnded(job *watchedJob, uid types.UID, name stri
 	job.writes.undecided = append(job.writes.undecided, name)
 }
 
-// allDeleted takes in the pods that one request has deleted.
+// allDeleted records the pods that one request has deleted.
 func (c *clusterWatcher) allDeleted(body []byte) {
 	var list struct{ Items []object }
 	if json.Unmarshal(body, &list) != nil {
@@ -47,8 +48,9 @@ func (c *clusterWatcher) allDeleted(body []byte) {
 	}
 }
 
-// judgeDeletions judges what was deleted when the caller asks about the Job again: one
-// that has rules of its own may give up a Job, and then deletes what it likes.
+// judgeDeletions reports the deletions that no answer decided. It is called only when the
+// caller asks about the Job again: a caller with rules of its own may give up a Job and
+// then delete any of its pods.
 func (c *clusterWatcher) judgeDeletions(job *watchedJob) {
 	for _, name := range job.writes.undecided {
 		c.note(checkDelete, false, job, fmt.Sprintf("the pod %s was deleted, and no answer decided it", name))

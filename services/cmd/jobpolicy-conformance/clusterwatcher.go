@@ -18,7 +18,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// What is checked of a caller whose API server the kit stands before.
+// The checks of a caller whose writes to its API server pass through a front.
 const (
 	checkWrites       = "begins no write of a decision after its status, and its status not before these are answered"
 	checkDurable      = "begins to release a pod when a status that accounts for it is written"
@@ -31,41 +31,41 @@ const (
 
 var clusterChecks = []string{checkWrites, checkDurable, checkReleaseFirst, checkBegins, checkUnknown, checkCount, checkLostWrites}
 
-// statusChecks are those that must see a status being written.
+// statusChecks are the checks that need to see the writes of statuses.
 var statusChecks = []string{checkWrites, checkDurable, checkCount}
 
-// A clusterWatcher sees each write of a caller to the API server, when it begins and
-// when it has ended, and compares it with what the caller was answered by the engine. It
-// shares the lock and the notes of the watcher, which sees the engine's side.
+// A clusterWatcher sees when each write of a caller to the API server begins and ends, and
+// compares it with the engine's answers to the caller. It shares the lock and the results
+// of the watcher, which sees the requests to the engine.
 type clusterWatcher struct {
 	*watcher
 	opaque  bool // The caller's statuses cannot be read.
-	clock   int  // Grows with all that begins or ends.
+	clock   int  // Counts the writes that begin and those that end.
 	open    map[*clusterWrite]bool
 	pods    map[types.UID]*clusterPod
-	durable map[types.UID]map[string]int // Statuses that objects have or had, and since when.
-	kinds   map[string]int               // How many writes of each kind could have been lost.
+	durable map[types.UID]map[string]int // Statuses that objects have or had, and since when (clock).
+	kinds   map[string]int               // How many writes of each kind the watcher has seen.
 }
 
 // A clusterPod is a pod that was created or written by the caller.
 type clusterPod struct {
 	job      *jobWrites
 	name     string
-	released int  // When its finalizer was gone; 0 before.
-	unshown  bool // Nobody told the caller that the pod exists.
+	released int  // When its finalizer was removed (clock); 0: not yet.
+	unshown  bool // The caller has not been told that the pod exists.
 }
 
-// A jobWrites is what a caller wrote for a Job, and what it was answered.
+// A jobWrites holds what a caller wrote for a Job, and what the engine answered.
 type jobWrites struct {
-	seen      bool // From the first pod on.
+	seen      bool // The Job has been watched since its first pod.
 	indexed   bool
-	first     string // The status of the first request.
+	first     string // The status in the first request.
 	next      string // The status that the last answer decides; "": none.
 	written   bool   // That status is written.
-	creations int    // That were begun since the last answer.
+	creations int    // Creations that have begun since the last request.
 	accounted map[string][]string
-	toDelete  map[string]bool // By the last answer. True: to be released first.
-	undecided []string        // Pods that the caller deleted and no answer did.
+	toDelete  map[string]bool // Pods that the last answer deletes. True: to be released first.
+	undecided []string        // Pods that the caller deleted although no answer did.
 	lost      int
 }
 
@@ -78,7 +78,7 @@ func newClusterWatcher() *clusterWatcher {
 	return c
 }
 
-// asked takes in a request to the engine. The lock is held.
+// asked records a request to the engine. The lock must be held.
 func (c *clusterWatcher) asked(job *watchedJob, req *jobpolicyv1.DecideJobRequest) {
 	if job.writes == nil {
 		job.writes = &jobWrites{
@@ -100,7 +100,7 @@ func (c *clusterWatcher) asked(job *watchedJob, req *jobpolicyv1.DecideJobReques
 	}
 }
 
-// answered takes in a decision that may be carried out. The lock is held.
+// answered records a decision that may be carried out. The lock must be held.
 func (c *clusterWatcher) answered(job *watchedJob, d *jobpolicyv1.DecideJobResponse) {
 	j, status := job.writes, string(job.status)
 	if d.GetStatus() != nil {
@@ -119,7 +119,7 @@ func (c *clusterWatcher) answered(job *watchedJob, d *jobpolicyv1.DecideJobRespo
 	}
 }
 
-// begun takes in that a write begins.
+// begun records that a write begins.
 func (c *clusterWatcher) begun(w *clusterWrite) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +147,7 @@ func (c *clusterWatcher) begun(w *clusterWrite) {
 	}
 }
 
-// over judges what can be judged only when the caller asks no more.
+// over makes the checks that are possible only after the caller's last request.
 func (c *clusterWatcher) over(job *watchedJob) {
 	if job.ended {
 		c.judgeDeletions(job)
@@ -157,14 +157,14 @@ func (c *clusterWatcher) over(job *watchedJob) {
 	}
 }
 
-// closed takes in that nothing comes of a write any more.
+// closed records that a write is over, with or without an answer.
 func (c *clusterWatcher) closed(w *clusterWrite) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.open, w)
 }
 
-// ended takes in what the API server answered, and reports whether that is to be lost.
+// ended records the API server's answer, and reports whether to lose it.
 func (c *clusterWatcher) ended(w *clusterWrite, code int, body []byte) (lose bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +187,7 @@ func (c *clusterWatcher) ended(w *clusterWrite, code int, body []byte) (lose boo
 	return c.objectWritten(w, o)
 }
 
-// podWritten takes in a pod that was created, changed or deleted.
+// podWritten records that a pod was created, changed or deleted.
 func (c *clusterWatcher) podWritten(w *clusterWrite, o *object) (lose bool) {
 	job := c.jobOf(&o.ObjectMeta)
 	if job == nil {
@@ -213,8 +213,9 @@ func (c *clusterWatcher) podWritten(w *clusterWrite, o *object) (lose bool) {
 	return c.lose("release", job)
 }
 
-// isAccounted reports whether a status with which an answer released the pod was written
-// by then. A pod that no answer released is for checkRelease.
+// isAccounted reports whether a status was written before then with which an answer
+// released the pod. It is true for a pod that no answer released: checkRelease reports
+// that.
 func (c *clusterWatcher) isAccounted(owner types.UID, j *jobWrites, pod string, by int) bool {
 	statuses := j.accounted[pod]
 	return len(statuses) == 0 || slices.ContainsFunc(statuses, func(status string) bool {
@@ -223,7 +224,7 @@ func (c *clusterWatcher) isAccounted(owner types.UID, j *jobWrites, pod string, 
 	})
 }
 
-// objectWritten takes in the statuses of an object that controls pods.
+// objectWritten records the statuses in an object that controls pods.
 func (c *clusterWatcher) objectWritten(w *clusterWrite, o *object) (lose bool) {
 	if c.durable[o.UID] == nil {
 		c.durable[o.UID] = map[string]int{}
@@ -249,7 +250,8 @@ func (c *clusterWatcher) objectWritten(w *clusterWrite, o *object) (lose bool) {
 	return written != nil && c.lose("status", written)
 }
 
-// notBefore judges when the write of a status that was decided has begun.
+// notBefore checks that the write of a decided status began after the creations and
+// deletions of the same decision were answered.
 func (c *clusterWatcher) notBefore(w *clusterWrite, job *watchedJob) {
 	open := 0
 	for _, other := range w.beside {
@@ -260,8 +262,9 @@ func (c *clusterWatcher) notBefore(w *clusterWrite, job *watchedJob) {
 	c.note(checkWrites, open == 0, job, fmt.Sprintf("the write of the status began, and %d creations and deletions of the same decision had no answer yet", open))
 }
 
-// counted judges what a status counts: pods that were released before it was written,
-// and of an INDEXED Job indexes, which are recorded before.
+// counted checks that a status counts no more pods than were released before it was
+// written. It does not check the succeeded pods of an INDEXED Job: their indexes are
+// recorded before the release.
 func (c *clusterWatcher) counted(w *clusterWrite, job *watchedJob, status *jobpolicyv1.JobStatus) {
 	if !job.writes.seen {
 		return
@@ -278,7 +281,7 @@ func (c *clusterWatcher) counted(w *clusterWrite, job *watchedJob, status *jobpo
 	c.note(checkCount, counted <= released, job, fmt.Sprintf("the status counts %d pods, and %d are released", counted, released))
 }
 
-// lose chooses the second of ten answers to each kind of write.
+// lose chooses the second of every ten answers to each kind of write.
 func (c *clusterWatcher) lose(kind string, job *watchedJob) bool {
 	c.kinds[kind]++
 	if c.kinds[kind]%10 != 2 {
@@ -288,7 +291,7 @@ func (c *clusterWatcher) lose(kind string, job *watchedJob) bool {
 	return true
 }
 
-// shown takes in what the caller reads.
+// shown looks for pods in what the caller reads.
 func (c *clusterWatcher) shown(text []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -300,8 +303,8 @@ func (c *clusterWatcher) shown(text []byte) {
 	}
 }
 
-// jobOf is the Job of a pod: the Job is its controller, or has a name with which that of
-// the pod begins. nil: it is the pod of nobody who was asked about.
+// jobOf is the Job of a pod: its controller, or a Job with whose name the pod's name begins.
+// nil: no request was about the pod's Job.
 func (c *clusterWatcher) jobOf(pod *metav1.ObjectMeta) *watchedJob {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
@@ -328,8 +331,8 @@ func (c *clusterWatcher) watched(j *jobWrites) *watchedJob {
 	return nil
 }
 
-// belongsTo reports whether an object has the Job's status: it is the Job, or has a name
-// with which that of the Job begins.
+// belongsTo reports whether an object may hold the Job's status: it is the Job, or the Job's
+// name begins with its name.
 func (j *watchedJob) belongsTo(o *object) bool {
 	return j.uid == uidBytes(o.UID) || j.namespace == o.Namespace && strings.HasPrefix(j.short, o.Name+"-")
 }
@@ -368,7 +371,7 @@ func collectStatuses(in any, found map[string]*jobpolicyv1.JobStatus) {
 	}
 }
 
-// uidBytes is a UID as requests have it; "" if it is none.
+// uidBytes is a UID in the form of requests; "" if it is not valid.
 func uidBytes(uid types.UID) string {
 	b, err := hex.DecodeString(strings.ReplaceAll(string(uid), "-", ""))
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// faults are what every second answer with a status suffers, in turn.
+// faults are the faults of every second answer with a new status, in turn.
 var faults = []string{checkLost, checkForeign, checkField, checkDisposition}
 
-// errLost is in place of an answer that is lost.
+// errLost replaces a lost answer.
 var errLost = status.Error(codes.Unavailable, "the answer is lost, on purpose")
 
-// decide answers as the engine does, takes in question and answer, and spoils some
+// decide answers as the engine does, but spoils some answers. It records requests and
 // answers.
 func (w *watcher) decide(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	w.request(req)
@@ -56,12 +56,12 @@ func (w *watcher) decide(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.Decide
 	return d, nil
 }
 
-// allow takes in what the caller may do.
+// allow records what the caller may do.
 func (j *watchedJob) allow(d *jobpolicyv1.DecideJobResponse) {
 	j.created, j.deleted = int64(d.GetCreate().GetCount()), int64(len(d.GetDelete()))
 	j.most += j.created
 	for _, id := range d.GetRelease() {
-		if !j.tracked[string(id)] { // It is deleted and released at once.
+		if !j.tracked[string(id)] { // An active pod, which is deleted and released.
 			j.fewest--
 		}
 		j.released[string(id)] = nil
@@ -78,7 +78,7 @@ func (j *watchedJob) allow(d *jobpolicyv1.DecideJobResponse) {
 	}
 }
 
-// spoil makes an answer one of which nothing may be carried out.
+// spoil puts a fault into an answer, so that the caller must not carry out any of it.
 func (w *watcher) spoil(job *watchedJob, d *jobpolicyv1.DecideJobResponse, fault string) (*jobpolicyv1.DecideJobResponse, error) {
 	job.refused[fault] = essence(d.GetStatus())
 	d = proto.CloneOf(d)
@@ -105,7 +105,7 @@ func defersCreation(req *jobpolicyv1.DecideJobRequest) bool {
 	return false
 }
 
-// createEarly answers as an engine that does not know the deferral.
+// createEarly answers like an engine that does not know the deferral.
 func createEarly(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) *jobpolicyv1.DecideJobResponse {
 	early := &jobpolicyv1.DecideJobResponse{
 		RequestId: d.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Create: &jobpolicyv1.CreatePods{Count: 1},

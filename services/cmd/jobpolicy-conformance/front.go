@@ -23,17 +23,16 @@ import (
 // errAnswerLost is why the answer to a write is not passed on.
 var errAnswerLost = errors.New("the answer is lost, on purpose")
 
-// A front stands between the caller and its API server. It passes everything on, tells
-// a clusterWatcher of each write when it begins and when it has ended, and loses the
-// answers that the watcher chooses: the write has its effect, and the caller does not
-// learn of it.
+// A front is a proxy between the caller and its API server. It tells a clusterWatcher when
+// each write begins and ends, and loses the answers that the watcher chooses: the write
+// takes effect, but the caller does not learn of it.
 type front struct {
 	watcher *clusterWatcher
 	proxy   httputil.ReverseProxy
 }
 
-// startFront serves a front on a local address, because who reaches it needs no
-// certificate. It ends with ctx.
+// startFront serves a front until ctx ends. The address is local, because clients of the
+// front need no certificate.
 func startFront(ctx context.Context, kubeconfig, listen string, w *clusterWatcher) (net.Addr, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -71,7 +70,7 @@ func newFront(cfg *rest.Config, w *clusterWatcher) (*front, error) {
 	f := &front{watcher: w}
 	f.proxy = httputil.ReverseProxy{
 		Transport:     transport,
-		FlushInterval: -1, // Watches.
+		FlushInterval: -1, // Watches need it.
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Header.Set("Accept-Encoding", "identity")
@@ -83,7 +82,7 @@ func newFront(cfg *rest.Config, w *clusterWatcher) (*front, error) {
 	return f, nil
 }
 
-// readable is what of an Accept header is not protobuf, so that answers are JSON.
+// readable removes protobuf from an Accept header, so that answers are JSON.
 func readable(accept string) string {
 	var kept []string
 	for _, kind := range strings.Split(accept, ",") {
@@ -104,7 +103,7 @@ func (f *front) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // What did not come whole has no effect.
+			return // An incomplete request has no effect.
 		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		w := newClusterWrite(r, body)
@@ -115,7 +114,7 @@ func (f *front) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	f.proxy.ServeHTTP(rw, r)
 }
 
-// ended takes in an answer before it is passed on.
+// ended shows an answer to the watcher before it is passed on.
 func (f *front) ended(resp *http.Response) error {
 	w, isWrite := resp.Request.Context().Value(writeKey{}).(*clusterWrite)
 	if !isWrite {
@@ -134,18 +133,18 @@ func (f *front) ended(resp *http.Response) error {
 	return nil
 }
 
-// A clusterWrite is a request to the API server that is no read.
+// A clusterWrite is a write request to the API server.
 type clusterWrite struct {
 	method, resource, name string
-	pod                    *corev1.Pod     // To be created.
-	deleted                *clusterPod     // To be deleted, by the last answer.
-	at                     int             // Its place among all that begins and ends.
+	pod                    *corev1.Pod     // The pod that it creates.
+	deleted                *clusterPod     // The pod that it deletes, if the last answer decided that.
+	at                     int             // When it began (clusterWatcher.clock).
 	beside                 []*clusterWrite // Creations and deletions that had no answer when it began.
 	done                   bool
 }
 
-// newClusterWrite reads what is written from the path, and of a pod to be created from
-// the body.
+// newClusterWrite reads the kind and name from the path, and a pod that is created from the
+// body.
 func newClusterWrite(r *http.Request, body []byte) *clusterWrite {
 	w := &clusterWrite{method: r.Method}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -177,8 +176,8 @@ func (w *clusterWrite) creates() bool {
 
 func (w *clusterWrite) deletes() bool { return w.method == http.MethodDelete && w.resource == "pods" }
 
-// An object is what the front reads of an answer. An answer to a deletion may be a
-// Status instead, which has no UID.
+// An object is the part of an answer that the front reads. The answer to a deletion may be
+// a Status instead, which has no UID.
 type object struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Status            any `json:"status"`
@@ -196,7 +195,7 @@ func readObject(body []byte) *object {
 type shownBody struct {
 	io.ReadCloser
 	watcher *clusterWatcher
-	tail    []byte // A name may stand in two pieces.
+	tail    []byte // The end of what was read: a name may be split between two reads.
 }
 
 func (b *shownBody) Read(p []byte) (n int, err error) {
@@ -209,5 +208,5 @@ func (b *shownBody) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// maxName is more than a name may be long.
+// maxName is longer than any name.
 const maxName = 256

@@ -1,13 +1,13 @@
-// Jobpolicy-conformance holds an engine of the contract jobpolicy.v1, or a caller of
-// one, against what it must do.
+// Jobpolicy-conformance checks an engine of the contract jobpolicy.v1, or a caller of an
+// engine.
 //
 //	jobpolicy-conformance engine --address dns:///localhost:8443 [TLS flags] [--junit FILE]
 //	jobpolicy-conformance caller --listen localhost:8443 --jobs 4 [TLS flags] [--junit FILE]
 //
-// Of an engine it asks every question of proto/conformance. For a caller it is the
-// engine: it answers, spoils some answers on purpose, and compares each snapshot with
-// what the caller was told to do. With --kubeconfig it also stands before the caller's
-// API server: it sees each write, and loses some answers. It prints a table, and ends with status 1 if
+// It asks an engine every question of proto/conformance. For a caller it is the engine: it
+// answers, spoils some answers on purpose, and compares each snapshot with what the caller
+// was told to do. With --kubeconfig it is also a proxy before the caller's API server: it
+// sees each write, and loses some answers. It prints a table, and ends with status 1 if
 // something is wrong.
 package main
 
@@ -42,7 +42,7 @@ type options struct {
 	tls     tlsfiles.Client
 	listen  string
 	server  tlsfiles.Server
-	// The API server that the caller writes to; "": it is not watched.
+	// The API server that the caller writes to. "": it is not watched.
 	kubeconfig, apiListen string
 	opaqueStatus          bool
 
@@ -53,7 +53,7 @@ type options struct {
 	version bool
 }
 
-// run is the program without its process: it returns the exit status.
+// run runs the program and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o := options{}
 	if len(args) > 0 {
@@ -88,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return program.ExitOK
 }
 
-// flags are those of an engine or of a caller.
+// flags are the flags of the commands engine and caller.
 func (o *options) flags(stderr io.Writer) *pflag.FlagSet {
 	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	flags.SetOutput(stderr)

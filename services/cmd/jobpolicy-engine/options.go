@@ -22,9 +22,10 @@ for the program that carries its decisions out.
 Traces go where the standard OTEL_* variables say; set OTEL_EXPORTER_OTLP_ENDPOINT
 to turn them on.`
 
-// concurrentCalls is the default bound of calls that are decided on at a time. One caller
-// gets half of them, so it leaves a processor to others: a thread that must wait until
-// the operating system takes a processor from another waits for milliseconds.
+// concurrentCalls is the default for how many calls are decided on at a time. One caller
+// gets half of them: one less than there are processors, but at least 1. So one is left
+// for others: without one, they would wait for milliseconds until the operating system
+// takes a processor from a thread.
 func concurrentCalls() int { return 2 * max(1, runtime.GOMAXPROCS(0)-1) }
 
 // options are the command line.

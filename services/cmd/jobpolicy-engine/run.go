@@ -23,8 +23,8 @@ import (
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
-// transferTimeout is the time that a request has to arrive, and that a caller has
-// to take an answer.
+// transferTimeout is how long a request may take to arrive, and how long a caller may take
+// to read an answer.
 const transferTimeout = 20 * time.Second
 
 // flushTimeout bounds sending the last traces.
@@ -56,7 +56,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	return serve(ctx, o, server, web, log)
 }
 
-// service is what traces and metrics are labelled with.
+// service is the name and version in traces and metrics.
 func service() telemetry.Service {
 	return telemetry.Service{Name: name, Version: buildinfo.Version()}
 }
@@ -97,10 +97,10 @@ func newPolicyServer(o *options, creds credentials.TransportCredentials, tracing
 	})
 }
 
-// limitMemory makes the garbage collector work harder before the process takes all
-// that it may. What is not Go's heap, and what is freed too late, has the rest. Below
-// that the collector runs seldom: while it runs, it occupies every processor, and calls
-// wait.
+// limitMemory makes the garbage collector run often when Go uses three quarters of the
+// memory limit. The last quarter is for memory that is not Go's, and for memory that is
+// freed too late. Below three quarters the collector runs seldom, because it occupies every
+// processor while it runs, and calls wait.
 func limitMemory(bytes int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(bytes / 4 * 3)
@@ -110,14 +110,14 @@ func limitMemory(bytes int64) {
 	}
 }
 
-// garbagePercent is how much garbage there may be for all memory in use. Go's own
-// setting is 100.
+// garbagePercent is how much garbage there may be before a collection, in percent of the
+// memory in use. Go's default is 100.
 const garbagePercent = 400
 
-// doubleProcessors lets Go run twice as many goroutines at a time as there are
-// processors, so that decisions and transfers never occupy all of Go's. While they are
-// all occupied, Go looks for new calls only every 10 ms. Now a thread waits for them, and
-// the operating system lets it run at once if one processor is free.
+// doubleProcessors lets Go run twice as many goroutines at a time as there are processors,
+// so that decisions and transfers never occupy all of Go's threads. If all were occupied,
+// Go would look for new calls only every 10 ms. With a free thread, the operating system
+// wakes it at once for a new call, if a processor is free.
 func doubleProcessors() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
@@ -149,7 +149,7 @@ func serve(ctx context.Context, o *options, server *policyserver.Server, web *pr
 	return group.Wait()
 }
 
-// shutDown says no first, so that callers go elsewhere, and then stops.
+// shutDown first reports not ready, so that callers go elsewhere, and then stops.
 func shutDown(o *options, server *policyserver.Server, web *probes.Server, log *slog.Logger) {
 	log.Info("engine draining", "delay", o.shutdownDelay, "timeout", o.shutdownTimeout)
 	web.Drain()

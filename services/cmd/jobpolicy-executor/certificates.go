@@ -76,7 +76,7 @@ func (o *certificateOptions) leaves() ([]issuer.Leaf, error) {
 		leaf := issuer.Leaf{Secret: at, CommonName: name}
 		if server {
 			leaf.DNSNames = strings.Split(name, ",")
-			// The field has room for 64 bytes, and nobody reads it where there are DNS names.
+			// The field has room for only 64 bytes. With DNS names nobody reads it.
 			leaf.CommonName = ""
 		}
 		leaves = append(leaves, leaf)

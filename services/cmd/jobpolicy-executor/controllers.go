@@ -24,7 +24,7 @@ import (
 	"jobpolicy.dev/services/internal/probes"
 )
 
-// Names of the controllers, those of kube-controller-manager.
+// Names of the controllers, as in kube-controller-manager.
 const (
 	jobController     = "job-controller"
 	cronJobController = "cronjob-controller"
@@ -34,7 +34,7 @@ const (
 
 var knownControllers = []string{jobController, cronJobController, ttlController}
 
-// controllerOptions say which controllers to run beside that of Jobs.
+// controllerOptions say which controllers to run besides that of Jobs.
 type controllerOptions struct {
 	names       []string
 	namespaces  []string
@@ -80,8 +80,8 @@ func (o *controllerOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// enabled reads the list as kube-controller-manager does: the first entry that
-// names the controller counts, and * for those that none names.
+// enabled reads the list as kube-controller-manager does: the first entry that names the
+// controller decides; if none does, * enables it.
 func (o *controllerOptions) enabled(name string) bool {
 	for _, entry := range o.names {
 		if entry == name {
@@ -99,11 +99,11 @@ type controllers struct {
 	run   []func(context.Context) error
 	ready []func() error
 	pages map[string]http.Handler
-	// second tells of another controller. It always passes: to restart the executor, or to
-	// let another replica act, would change nothing.
+	// second reports another controller on the same Jobs. It always passes, because neither
+	// a restart of the executor nor another replica would help.
 	second probes.Check
 	crons  page.CronJobs // nil without that controller
-	// standBy fills the pod cache before Run; nil: Run does.
+	// standBy fills the pod cache before Run; nil: Run fills it.
 	standBy func(ctx context.Context, start func(func()))
 }
 
@@ -149,7 +149,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 	return c, nil
 }
 
-// Run runs all until ctx ends, or one of them does.
+// Run runs all controllers until ctx ends, or one of them ends.
 func (c *controllers) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	for _, run := range c.run {

@@ -11,9 +11,9 @@ import (
 	"jobpolicy.dev/executor/leaderelection"
 )
 
-// openLog opens the decision log; nil if there is none. The function that it returns
-// closes the log when run has ended with err, and adds what goes wrong then. Who has
-// lost the lease must be gone at once, so it does not wait for the log.
+// openLog opens the decision log; nil if there is none. The function that it returns is
+// called with the error of run. It closes the log and adds an error of that. If the lease
+// was lost, it does not wait for the log, because the process must end at once.
 func (o *options) openLog(ctx context.Context, registerer prometheus.Registerer, logger *slog.Logger) (controller.DecisionLog, func(err error) error, error) {
 	log, err := o.log.Start(ctx, service(), registerer, logger)
 	if err != nil || log == nil {

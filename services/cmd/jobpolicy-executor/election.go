@@ -64,11 +64,11 @@ func (o *electionOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// wallClock tells wall time; a test sets it. nil: time.Now.
+// wallClock returns the wall time. A test sets it; nil: time.Now.
 var wallClock func() time.Time
 
-// newElection returns nil if there is none. With one, every client made of api
-// from now on writes only while this replica leads.
+// newElection returns nil if there is no leader election. Otherwise every client that is
+// made from api from now on writes only while this replica leads.
 func (o *electionOptions) newElection(api *rest.Config, r prometheus.Registerer, log *slog.Logger) (*leaderelection.Election, error) {
 	if !o.enabled {
 		return nil, nil
@@ -90,7 +90,8 @@ func (o *electionOptions) newElection(api *rest.Config, r prometheus.Registerer,
 	return election, r.Register(election.Metric())
 }
 
-// holds returns what tells whether this replica is certain to lead; nil without an election.
+// holds returns a function that returns nil while this replica is certain to lead. Without
+// an election it returns nil itself.
 func holds(election *leaderelection.Election) func() error {
 	if election == nil {
 		return nil
@@ -105,7 +106,7 @@ func holds(election *leaderelection.Election) func() error {
 	}
 }
 
-// nowhere answers what passes the fence, and sends nothing.
+// nowhere answers the requests that the election's fence lets through, and sends nothing.
 type nowhere struct{}
 
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {

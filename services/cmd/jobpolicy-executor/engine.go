@@ -23,20 +23,19 @@ const (
 	engineCheckTimeout = time.Second
 )
 
-// An engine is whom the executor asks, and how to see that it answers.
+// An engine is the engine that the executor asks, with the checks of it.
 type engine struct {
 	decider decider.Decider
 	check   probes.Check
-	// certificate is the check of the one that is shown to the engine.
+	// certificate checks the certificate that the executor shows to the engine.
 	certificate probes.Check
 	close       func()
-	// follow keeps what the engine is reached with up to date, until its context is
-	// done.
+	// follow keeps the credentials for the engine up to date, until its context is done.
 	follow func(context.Context)
 }
 
-// newEngine makes what --engine and --engine-fallback ask for. Secrets are read by
-// the client. needs are what the engine must support.
+// newEngine makes the engine of --engine and --engine-fallback. client reads Secrets. needs
+// are what the engine must support.
 func (o *engineOptions) newEngine(needs []need, client kubernetes.Interface, tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) (*engine, error) {
 	if o.target == embedded {
 		local, err := instrumented.New(instrumented.Config{TracerProvider: tracing, Registerer: r, Logger: log})
@@ -83,7 +82,8 @@ func answersAndSupports(remote *decider.Remote, info *serverInfo) func(context.C
 	}
 }
 
-// credentials are of a Secret or of files, and what keeps them up to date.
+// credentials returns credentials from a Secret or from files, and a function that keeps
+// them up to date.
 func (o *engineOptions) credentials(client kubernetes.Interface, log *slog.Logger) (credentials.TransportCredentials, func(context.Context), error) {
 	if o.tls.Secret == "" {
 		creds, err := o.tls.Credentials(log)
@@ -97,8 +97,8 @@ func (o *engineOptions) credentials(client kubernetes.Interface, log *slog.Logge
 	return o.tls.SecretCredentials(secret.Read, log), secret.Run, nil
 }
 
-// fallBack lets this process answer while the engine is away: there always is an
-// answer then.
+// fallBack makes this process answer while the engine cannot be reached, so that the check
+// always passes.
 func (e *engine) fallBack(tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) error {
 	local, err := instrumented.New(instrumented.Config{TracerProvider: tracing, Registerer: r, Logger: log})
 	if err != nil {

@@ -10,23 +10,23 @@ import (
 // featureGates are the gates of Kubernetes v1.36 that change what a Job
 // controller does. The zero value has every gate at its default.
 //
-// It is the value of a flag of the controller manager's name and syntax: a list
-// of Name=true and Name=false, in one flag or in several, of which the last one
-// counts.
+// It is the value of a flag with the name and syntax of kube-controller-manager's: a list
+// of Name=true and Name=false, in one flag or in several. If a name occurs several times,
+// the last one counts.
 type featureGates struct {
 	given []string
 	// workloadWithJob is off by default.
 	workloadWithJob bool
-	// keepStartTimeOnSuspend is MutableSchedulingDirectivesForSuspendedJobs
+	// keepStartTimeOnSuspend is true if MutableSchedulingDirectivesForSuspendedJobs is
 	// turned off.
 	keepStartTimeOnSuspend bool
 }
 
-// A gate is one name.
+// A gate is one feature gate.
 type gate struct {
 	name  string
 	about string
-	// set is nil if the gate cannot be turned off, and locked says why.
+	// set is nil if the gate cannot be turned off; locked says why.
 	set    func(*featureGates, bool)
 	locked string
 }
@@ -36,7 +36,7 @@ const (
 	lockedHere     = "an executor never acts on a view that is older than its own writes"
 )
 
-// gates are all names that are known, in alphabetical order.
+// gates are all known gates, in alphabetical order.
 var gates = []gate{
 	{name: "JobBackoffLimitPerIndex", locked: lockedUpstream},
 	{name: "JobManagedBy", locked: lockedUpstream},
@@ -74,8 +74,8 @@ func (g *featureGates) String() string { return strings.Join(g.given, ",") }
 // Type implements pflag.Value.
 func (g *featureGates) Type() string { return "mapStringBool" }
 
-// Set implements pflag.Value. Unlike the controller manager, it refuses gates
-// that would change nothing here: a name that is mistyped is one of them.
+// Set implements pflag.Value. Unlike kube-controller-manager, it refuses gates that would
+// change nothing here, because such a name may be a typing error.
 func (g *featureGates) Set(list string) error {
 	for _, item := range strings.Split(list, ",") {
 		if item = strings.TrimSpace(item); item == "" {

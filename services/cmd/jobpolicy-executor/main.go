@@ -1,5 +1,5 @@
-// Jobpolicy-executor runs Kubernetes Jobs: it watches them, asks the policy engine
-// what is to become of them, and carries its decisions out.
+// Jobpolicy-executor runs Kubernetes Jobs: it watches them, asks the policy engine what to
+// do about them, and carries out the decisions.
 package main
 
 import (

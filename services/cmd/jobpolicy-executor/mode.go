@@ -18,7 +18,7 @@ const (
 	shadowMode = "shadow"
 )
 
-// modeOptions say whether to manage Jobs, or only to compare.
+// modeOptions say whether to manage Jobs, or only to compare decisions (shadow mode).
 type modeOptions struct {
 	mode string
 	rest time.Duration
@@ -55,8 +55,8 @@ func (o *modeOptions) validate(all *options) error {
 	return errors.Join(errs...)
 }
 
-// newReport returns nil if nothing is compared. Otherwise every client made of api from now
-// on only reads.
+// newReport returns nil except in shadow mode. In shadow mode every client that is made
+// from api from now on only reads.
 func (o *modeOptions) newReport(api *rest.Config, t controller.Telemetry) (*shadow.Report, error) {
 	if !o.shadow() {
 		return nil, nil

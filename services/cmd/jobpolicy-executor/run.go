@@ -33,8 +33,8 @@ import (
 const (
 	// flushTimeout bounds sending the last traces.
 	flushTimeout = 5 * time.Second
-	// decisionMargin is what the executor waits beyond --engine-timeout, so that
-	// the engine's own error is seen and not the executor's.
+	// decisionMargin is how much longer than --engine-timeout the executor waits, so that
+	// it gets the engine client's error and not its own.
 	decisionMargin = 5 * time.Second
 )
 
@@ -47,7 +47,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	// Who has lost the lease must be gone before somebody else acts.
+	// A process that has lost the lease must end before another replica acts.
 	defer func() {
 		if !errors.Is(err, leaderelection.ErrLost) {
 			err = errors.Join(err, within(flushTimeout, tracing.Shutdown))
@@ -115,14 +115,15 @@ func newRegistry() (*prometheus.Registry, error) {
 	return r, kubeclient.RegisterMetrics(r)
 }
 
-// standStill is how soon a standstill is noticed; a test sets it. 0: the default.
+// standStill is after how long a standstill is noticed. A test sets it; 0: the default.
 var standStill time.Duration
 
 func newLiveness(g prometheus.Gatherer, ready func() error, election *leaderelection.Election, log *slog.Logger) *liveness.Watch {
 	return liveness.New(liveness.Config{Gatherer: g, Ready: ready, Holds: holds(election), Logger: log, StandStill: standStill, Period: standStill / 10})
 }
 
-// newElection returns nil if there is none. A shadow does not act, so it needs no lease.
+// newElection returns nil if there is no leader election. Shadow mode needs no lease,
+// because it writes nothing.
 func (o *options) newElection(api *rest.Config, r prometheus.Registerer, log *slog.Logger) (*leaderelection.Election, error) {
 	if o.mode.shadow() {
 		return nil, nil
@@ -130,19 +131,19 @@ func (o *options) newElection(api *rest.Config, r prometheus.Registerer, log *sl
 	return o.election.newElection(api, r, log)
 }
 
-// service is what traces and metrics are labelled with.
+// service is the name and version in traces and metrics.
 func service() telemetry.Service {
 	return telemetry.Service{Name: name, Version: buildinfo.Version()}
 }
 
-// within calls what sends the rest of something, for a limited time.
+// within calls end, which sends the rest of something, with a time limit.
 func within(limit time.Duration, end func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return end(ctx)
 }
 
-// clients are those of the controllers.
+// clients are the controllers' clients of the API server.
 type clients struct {
 	*kubeclient.Client
 	events  typedcorev1.EventsGetter
@@ -208,17 +209,17 @@ func (o *options) newExecutor(shared controller.Config, d executor.Decider, repo
 	return jobs, jobmetrics.Register(shared.Registerer, jobs, asked)
 }
 
-// jobWrites is how many writes one Job may have in flight. Those that wait for the
-// client's rate limit wait in front of other Jobs', so it is enough that the limit
-// is always used: one call that waits, and those that are on their way in the
-// 100 ms that an answer may take.
+// jobWrites is how many writes one Job may have in flight. Writes that wait for the
+// client's rate limit delay those of other Jobs behind them. So a Job has just enough to
+// use the whole limit: the writes that start in the 100 ms that an answer may take, and
+// one or two more that wait.
 func jobWrites(qps float32) int {
 	return int(min(executor.DefaultJobWrites, 2+qps/10))
 }
 
-// loneJobWrites is how many it may have in flight while no other Job is at work.
-// Where the rate limit is what it waits for, more would only be in front of the
-// next Job's.
+// loneJobWrites is how many writes a Job may have in flight while no other Job has any. If
+// the rate limit is the bottleneck, it is no more than jobWrites: more writes would only
+// delay those of the next Job.
 func loneJobWrites(qps float32) int {
 	if n := jobWrites(qps); n < executor.DefaultJobWrites {
 		return n
@@ -226,21 +227,21 @@ func loneJobWrites(qps float32) int {
 	return executor.DefaultLoneJobWrites
 }
 
-// lead returns what to run, under leader election if there is one, and the check
-// that it is running.
+// lead returns the function that runs all controllers, under leader election if there is
+// one, and the check that their caches are filled.
 func lead(election *leaderelection.Election, all *controllers, alive *liveness.Watch) (func(context.Context) error, probes.Check) {
 	caches, run := all.caches(), alive.Lead(all.Run)
 	if election == nil {
 		return run, caches
 	}
-	// A replica that could lead is ready: it has nothing to fill before it does.
+	// A replica that stands by is ready, whether its caches are filled or not.
 	caches.Idle = func() (string, bool) {
 		leader, standby := election.Standby()
 		return "standing by, " + leader + " leads", standby
 	}
 	return func(ctx context.Context) error {
 		if all.standBy != nil {
-			// The pod cache must outlast the last reconciles.
+			// The pod cache must run until the last reconciles have ended.
 			standing, stop := context.WithCancel(context.WithoutCancel(ctx))
 			defer stop()
 			all.standBy(standing, func(f func()) { go f() })
@@ -249,7 +250,7 @@ func lead(election *leaderelection.Election, all *controllers, alive *liveness.W
 	}, caches
 }
 
-// serve works until the context is done. /readyz says no before the work ends.
+// serve works until the context is done. /readyz fails before the work ends.
 func serve(ctx context.Context, o *options, work func(context.Context) error, web *probes.Server, log *slog.Logger) error {
 	group, serving := errgroup.WithContext(ctx)
 	var httpAddress string

@@ -18,13 +18,13 @@ import (
 // contractVersion is the version of the contract that this program speaks.
 const contractVersion = "jobpolicy.v1"
 
-// A need is what this executor asks of an engine, and for what.
+// A need is a capability that this executor needs of an engine, and what for.
 type need struct {
 	capability jobpolicyv1.Capability
 	purpose    string
 }
 
-// needs are those of the controllers and gates that are switched on.
+// needs are the needs of the enabled controllers and gates.
 func (o *options) needs() []need {
 	var all []need
 	for _, capability := range []jobpolicyv1.Capability{
@@ -47,8 +47,8 @@ func (o *options) needs() []need {
 	return all
 }
 
-// A serverInfo reads what engines say of themselves, and says in the log which versions
-// it has met, and which of them have decided.
+// A serverInfo reads the versions and capabilities of engines, and logs which versions it
+// has met, and which of them have decided.
 type serverInfo struct {
 	read  func(context.Context) (*jobpolicyv1.GetServerInfoResponse, error)
 	needs []need
@@ -64,10 +64,10 @@ func newServerInfo(needs []need, log *slog.Logger) *serverInfo {
 	return &serverInfo{needs: needs, log: log, met: map[string]bool{}, builds: map[jobpolicyv1grpc.Build]bool{}}
 }
 
-// check returns an error if the engine lacks what this executor needs. The executor is
-// not ready then, so that no rollout goes on; objects that the engine can decide on are
-// decided on all the same. An engine that does not say what it supports is no error: it
-// refuses what it does not know (UNIMPLEMENTED).
+// check returns an error if the engine lacks what this executor needs. Then the executor is
+// not ready, so that a rollout stops; it still manages the objects that the engine can
+// decide on. An engine that does not say what it supports causes no error: it refuses what
+// it does not know (UNIMPLEMENTED).
 func (s *serverInfo) check(ctx context.Context) error {
 	info, err := s.read(ctx)
 	switch status.Code(err) {
@@ -87,7 +87,7 @@ func (s *serverInfo) check(ctx context.Context) error {
 	return nil
 }
 
-// answered takes in which engine has decided. It logs each once.
+// answered notes which engine has decided. It logs each version once.
 func (s *serverInfo) answered(b jobpolicyv1grpc.Build) {
 	if b == (jobpolicyv1grpc.Build{}) {
 		return // It is too old to say.
@@ -118,8 +118,8 @@ func (s *serverInfo) missing(info *jobpolicyv1.GetServerInfoResponse) []string {
 	return missing
 }
 
-// say writes a line to the log, each once: calls are spread over replicas, which may have
-// two versions during an upgrade.
+// say logs each line only once. Calls are spread over replicas, which may have two versions
+// during an upgrade, so the same lines would alternate.
 func (s *serverInfo) say(level slog.Level, message string, attrs ...slog.Attr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

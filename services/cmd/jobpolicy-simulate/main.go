@@ -20,7 +20,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program without its process: it returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, streams cli.IO) int {
 	cmd := simulation.New(streams, nil)
 	cmd.Use = strings.Replace(cmd.Use, "simulate", "jobpolicy-simulate", 1)

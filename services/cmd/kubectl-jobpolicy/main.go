@@ -1,5 +1,5 @@
-// Kubectl-jobpolicy is a plugin of kubectl: it says why a Job is where it is, what
-// comes next, and what would happen if.
+// Kubectl-jobpolicy is a plugin of kubectl: it says why a Job is in its state, what happens
+// next, and what would happen in other circumstances.
 package main
 
 import (

@@ -16,15 +16,15 @@ var version, commit string
 // commitLength is how much of a commit hash identifies it for people.
 const commitLength = 12
 
-// Version is the released version. Of an unreleased build it is "devel", followed
-// by the commit it was built from where that is known; of a program that go install
-// fetched, the version of its module.
+// Version is the released version. For a program that go install fetched, it is the
+// version of its module. For an unreleased build it is "devel", followed by the commit
+// if that is known.
 func Version() string { return running().version() }
 
 // Summary is one line about the build: version, commit, Go version and platform.
 func Summary() string { return running().summary() }
 
-// build is what is known of a build; fields are empty where nothing is.
+// build is what is known of a build. Fields of which nothing is known are empty.
 type build struct {
 	released string // by the linker
 	module   string // version of the main module
@@ -51,7 +51,7 @@ func newBuild(version, commit string, info *debug.BuildInfo) build {
 			b.modified = s.Value == "true"
 		}
 	}
-	// In a checkout the Go tool makes a version up from the tags around it.
+	// In a checkout the Go tool makes up a version from nearby tags.
 	if b.commit == "" && info.Main.Version != "(devel)" {
 		b.module = info.Main.Version
 	}

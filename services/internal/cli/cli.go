@@ -1,5 +1,5 @@
-// Package cli is what the programs for people share: exit codes, mistakes on the command
-// line, flags that a function reads, and output as text, JSON or YAML.
+// Package cli has what the programs for people share: exit codes, errors on the command
+// line, flags that a function parses, and output as text, JSON or YAML.
 package cli
 
 import (
@@ -19,20 +19,20 @@ const (
 	ExitOK    = 0
 	ExitNo    = 1
 	ExitUsage = 2
-	// ExitFailed says that no answer was found: a file or the cluster could not be read.
+	// ExitFailed says that there is no answer: a file or the cluster could not be read.
 	ExitFailed = 3
 )
 
-// IO is what a command reads from and prints to.
+// IO are the streams of a command.
 type IO struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// ErrNo ends a command that has told its answer, which is no.
+// ErrNo ends a command that has printed its answer, if that is no.
 var ErrNo = errors.New("the answer is no")
 
-// UsageError is a mistake on the command line.
+// UsageError is an error on the command line.
 type UsageError struct{ Err error }
 
 func (e UsageError) Error() string { return e.Err.Error() }
@@ -67,7 +67,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) in
 	return ExitFailed
 }
 
-// displayName is how the user calls a command.
+// displayName is the command as the user types it.
 func displayName(cmd *cobra.Command) string {
 	return strings.Replace(cmd.CommandPath(), "kubectl-jobpolicy", "kubectl jobpolicy", 1)
 }

@@ -16,7 +16,7 @@ func FileOnly(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// Value is a flag whose text a function reads.
+// Value is a flag whose text the function read parses.
 func Value[T any](to *T, read func(string) (T, error)) pflag.Value {
 	return flagFunc(func(text string) error {
 		x, err := read(text)
@@ -27,7 +27,7 @@ func Value[T any](to *T, read func(string) (T, error)) pflag.Value {
 	})
 }
 
-// List is a flag that may be repeated.
+// List is a flag that may be repeated. The function read parses each text.
 func List[T any](to *[]T, read func(string) (T, error)) pflag.Value {
 	return flagFunc(func(text string) error {
 		x, err := read(text)
@@ -44,10 +44,10 @@ type flagFunc func(string) error
 // Set is for pflag.
 func (f flagFunc) Set(text string) error { return f(text) }
 
-// String is the default, which the help shows: there is none.
+// String is the default that the help shows: none.
 func (f flagFunc) String() string { return "" }
 
-// Type names what is expected.
+// Type is the word for the value in the help.
 func (f flagFunc) Type() string { return "value" }
 
 // ParseDuration reads a duration above 0.

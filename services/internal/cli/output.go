@@ -19,7 +19,7 @@ type Output struct {
 	known  []string
 }
 
-// AddOutput adds -o with json, yaml and what else a command has.
+// AddOutput adds -o with the values json, yaml and more.
 func AddOutput(cmd *cobra.Command, more ...string) *Output {
 	o := &Output{known: append([]string{"json", "yaml"}, more...)}
 	cmd.Flags().VarP(o, "output", "o", "Output `format`: "+strings.Join(o.known, ", ")+". Default: text for people.")
@@ -39,7 +39,7 @@ func (o *Output) Set(s string) error {
 // String is for pflag.
 func (o *Output) String() string { return o.Format }
 
-// Type names what is expected.
+// Type is the word for the value in the help.
 func (o *Output) Type() string { return "format" }
 
 // Machine prints v as JSON or YAML, if that is asked for.
@@ -60,7 +60,8 @@ func (o *Output) Machine(w io.Writer, v any) (done bool, err error) {
 	return false, nil
 }
 
-// Separate stands between two objects, before the one with index i.
+// Separate prints the separator between two objects. It is called before the one with
+// index i.
 func (o *Output) Separate(w io.Writer, i int) {
 	switch {
 	case i == 0 || o.Format == "json":

@@ -1,10 +1,10 @@
-// Package cluster reads what kubectl jobpolicy asks of a cluster, with the user's
-// own rights. Only ProbeJobs writes; DryRun keeps nothing.
+// Package cluster reads objects of a cluster for kubectl jobpolicy, with the user's own
+// rights. Only ProbeJobs changes the cluster: DryRun writes nothing that stays.
 //
 // The flags are those of kubectl: the ConfigFlags of cli-runtime, without --cache-dir,
-// because nothing is cached (package test/kubectl compares them). Client-go's clientset
-// and cli-runtime itself are left out: they hold every API group and kustomize, and
-// would make most of what go run has to compile.
+// because nothing is cached (package test/kubectl compares them). The package does not
+// import client-go's clientset and cli-runtime: they have every API group and kustomize,
+// and go run would have to compile most of that.
 package cluster
 
 import (
@@ -46,14 +46,14 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// Flags say which cluster, as whom, and which namespace.
+// Flags say which cluster, as which user, and which namespace.
 type Flags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
 	userExtra []string
 }
 
-// AddFlags defines the flags. short says whether --namespace is -n, too.
+// AddFlags defines the flags. short says whether --namespace has the short form -n.
 func (f *Flags) AddFlags(fs *pflag.FlagSet, short bool) {
 	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
 	fs.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "Path to the kubeconfig file to use.")
@@ -62,7 +62,7 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet, short bool) {
 	if !short {
 		names.ContextOverrideFlags.Namespace.ShortName = ""
 	}
-	// A flag without a name is not defined. These are not among those of cli-runtime.
+	// A flag without a name is not defined. cli-runtime does not have these.
 	none := clientcmd.FlagInfo{}
 	names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password, names.ClusterOverrideFlags.ProxyURL = none, none, none
 	clientcmd.BindOverrideFlags(&f.overrides, fs, names)
@@ -93,7 +93,7 @@ func (f *Flags) Connect(userAgent string) (*Reader, error) {
 	return r, err
 }
 
-// validate reads what clientcmd leaves as text.
+// validate parses the flags that clientcmd leaves as text.
 func (f *Flags) validate() error {
 	if _, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil {
 		return cli.Usagef("--request-timeout: expected a duration such as 10s, or 0 for none, got %q", f.overrides.Timeout)
@@ -231,8 +231,8 @@ func controls(uid types.UID, object metav1.Object) bool {
 	return owner != nil && owner.UID == uid
 }
 
-// EventsOf lists the events on one object, the oldest first. Who may not read
-// events is told by the error.
+// EventsOf lists the events on one object, the oldest first. The error says whether the
+// user lacks the right to read events.
 func (r *Reader) EventsOf(ctx context.Context, uid types.UID) ([]corev1.Event, error) {
 	opts := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(uid)).String()}
 	list := &corev1.EventList{}

@@ -18,7 +18,7 @@ const probeEvery = 200 * time.Millisecond
 const deleteTimeout = 10 * time.Second
 
 // ProbeJobs finds out which controller acts on Jobs that name no manager. It creates a
-// suspended Job, which every controller of Jobs tells so in its status, and deletes it. It
+// suspended Job, waits until a controller writes its status, and deletes the Job. It
 // returns the field managers of the status, or none if nobody wrote it within the timeout.
 func (r *Reader) ProbeJobs(ctx context.Context, timeout time.Duration) (writers []string, err error) {
 	probe := &batchv1.Job{

@@ -15,7 +15,7 @@ import (
 	"jobpolicy.dev/engine/zone"
 )
 
-// A Plan is a schedule as a CronJob has it.
+// A Plan is the schedule of a CronJob, with its zone and options.
 type Plan struct {
 	// Schedule may begin with TZ= or CRON_TZ=, as the built-in controller reads it.
 	Schedule string
@@ -25,8 +25,8 @@ type Plan struct {
 	Options schedule.Options
 }
 
-// PlanOf is the schedule of a CronJob, with the options that its annotations take.
-// Otherwise is the zone of a schedule that names none.
+// PlanOf is the plan of a CronJob, with the options in its annotations. otherwise is the
+// zone of a schedule that names none.
 func PlanOf(cron *batchv1.CronJob, otherwise string) Plan {
 	p := Plan{Schedule: cron.Spec.Schedule, Zone: otherwise}
 	if cron.Spec.TimeZone != nil {
@@ -44,19 +44,19 @@ func PlanOf(cron *batchv1.CronJob, otherwise string) Plan {
 	return p
 }
 
-// A Time is one line of what comes: a run, or a change of the clock.
+// A Time is a run, or a change of the clock.
 type Time struct {
 	At time.Time `json:"at"`
 	// Change is set for a change of the clock, and says which.
 	Change string `json:"clockChange,omitempty"`
-	// Note is what is particular about a run.
+	// Note says if something about a run is unusual.
 	Note string `json:"note,omitempty"`
 }
 
-// A Reader knows one plan.
+// A Reader computes the times of one plan.
 type Reader struct {
 	runs schedule.Schedule
-	// after is the same schedule with runs in the place of those that a clock skips.
+	// after is the same schedule, in which a run replaces those that a clock skips.
 	after schedule.Schedule
 	loc   *time.Location
 }
@@ -80,8 +80,8 @@ func Read(p Plan) (*Reader, error) {
 	return r, err
 }
 
-// clockOf is the zone in which a plan's times are told: its own, or that which
-// stands in front of the schedule.
+// clockOf is the zone in which a plan's times are shown: that at the beginning of the
+// schedule, or else that of the plan.
 func clockOf(p Plan) string {
 	for _, prefix := range []string{"TZ=", "CRON_TZ="} {
 		if rest, ok := strings.CutPrefix(p.Schedule, prefix); ok {
@@ -132,10 +132,10 @@ func (r *Reader) run(at time.Time) Time {
 	return t
 }
 
-// Zone is that in which times are told.
+// Zone is the zone in which times are shown.
 func (r *Reader) Zone() *time.Location { return r.loc }
 
-// Changes are those of the clock after one time and up to another.
+// Changes are the changes of the clock after one time and up to another.
 func (r *Reader) Changes(after, until time.Time) []Time {
 	var out []Time
 	for at := after.In(r.loc); ; {
@@ -156,7 +156,7 @@ func (r *Reader) Changes(after, until time.Time) []Time {
 	}
 }
 
-// changesClock reports whether a clock shows something else from at on.
+// changesClock reports whether the offset or the name of the zone changes at that time.
 func changesClock(at time.Time) bool {
 	before, from := at.Add(-time.Second).Zone()
 	name, to := at.Zone()
@@ -181,7 +181,7 @@ func (r *Reader) change(at time.Time) string {
 	return fmt.Sprintf("the zone is called %s from here on", name)
 }
 
-// skips reports whether a run falls into the time that the clock leaves out at at.
+// skips reports whether the change of the clock at that time skips a run.
 func (r *Reader) skips(at time.Time) bool {
 	late, ok := r.after.Next(at.Add(-time.Second))
 	if !ok || !late.Equal(at) {
@@ -191,14 +191,14 @@ func (r *Reader) skips(at time.Time) bool {
 	return !ok || !run.Equal(at)
 }
 
-// Clock is the zone in which the plan's times are told.
+// Clock is the name of the zone in which the plan's times are shown.
 func (p Plan) Clock() string { return cmp.Or(clockOf(p), "UTC") }
 
 // Day counts the runs of a day on the schedule's clock that come after a time, and lists
 // the first n of them with the changes of the clock before and among them.
 func (r *Reader) Day(year int, month time.Month, day int, after time.Time, n int) (runs int64, first []Time) {
 	begin, end := time.Date(year, month, day, 0, 0, 0, 0, r.loc), time.Date(year, month, day+1, 0, 0, 0, 0, r.loc)
-	// A run at the begin of the day is of the day.
+	// A run at the very beginning of the day belongs to the day.
 	if from := begin.Add(-time.Nanosecond); after.Before(from) {
 		after = from
 	}

@@ -9,7 +9,7 @@ import (
 	"jobpolicy.dev/engine/schedule"
 )
 
-// fields are the five of a schedule, and what each may hold.
+// fields are the five fields of a schedule, and their values.
 var fields = [5]struct{ name, expected string }{
 	{"minute", "0 to 59"},
 	{"hour", "0 to 23"},
@@ -18,9 +18,9 @@ var fields = [5]struct{ name, expected string }{
 	{"day of week", "0 (Sunday) to 6 or sun to sat"},
 }
 
-// wrongFields names each field that cannot be read. The engine reads each of them alone,
-// with * in the place of the others. Nil: the schedule does not have five fields, or each
-// of them can be read.
+// wrongFields names each field that cannot be read. It lets the engine read each field
+// alone, with * for the others. Nil: the schedule does not have five fields, or each of
+// them can be read.
 func wrongFields(text string) error {
 	texts := strings.Fields(withoutZone(text))
 	if len(texts) != len(fields) || strings.HasPrefix(texts[0], "@") {
@@ -40,7 +40,7 @@ func wrongFields(text string) error {
 	return errors.New(strings.Join(wrong, "; "))
 }
 
-// withoutZone cuts a zone off that stands in front of a schedule.
+// withoutZone removes a zone at the beginning of a schedule.
 func withoutZone(text string) string {
 	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
 		_, text, _ = strings.Cut(text, " ")

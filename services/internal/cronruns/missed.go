@@ -33,7 +33,7 @@ func MissedOf(cron *batchv1.CronJob, reader *Reader, now time.Time) *Missed {
 	return &Missed{n, since.UTC(), last}
 }
 
-// Text says what becomes of the runs that were missed.
+// Text says whether the missed runs still start.
 func (m *Missed) Text(cron *batchv1.CronJob, now time.Time) string {
 	about := ""
 	if m.Count > schedule.CountLimit {

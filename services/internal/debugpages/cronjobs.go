@@ -33,7 +33,7 @@ type cronJobJSON struct {
 }
 
 // CronJobTable answers GET with the managed CronJobs: as a table in plain text, or, if the
-// query has format=json, as a list that namespace and name narrow.
+// query has format=json, as a list. The query may select a namespace and a name.
 func CronJobTable(crons CronJobs) http.Handler {
 	text := crons.TableHandler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

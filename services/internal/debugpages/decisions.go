@@ -36,14 +36,14 @@ type decisionJSON struct {
 	Waiting     bool            `json:"waiting"`
 	Explanation json.RawMessage `json:"explanation"`
 	Verdict     json.RawMessage `json:"verdict"`
-	// NotCreated is why the API server refuses pods, and Hindered the pods that cannot start.
+	// NotCreated says why the API server refuses pods. Hindered are the pods that cannot start.
 	NotCreated string           `json:"notCreated,omitempty"`
 	Hindered   tracker.Hindered `json:"hindered,omitzero"`
 }
 
 // Decisions answers GET with a JSON list: the last decision on each Job that exists, by
-// namespace and name. The query narrows it by namespace, by name, and by a condition that
-// the Job's status has with the value True. Of what is left, the newest 5000 are listed.
+// namespace and name. The query may select a namespace, a name, and a condition that is
+// True in the Job's status. The newest 5000 of the selected decisions are listed.
 func Decisions(jobs Jobs) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -89,7 +89,7 @@ func decisionOf(o executor.Observation) decisionJSON {
 	}
 }
 
-// decoded is the explanation that was encoded; nil if there is none.
+// decoded decodes an explanation; nil if there is none.
 func decoded(explanation []byte) *jobpolicyv1.Explanation {
 	e := &jobpolicyv1.Explanation{}
 	if explanation == nil || proto.Unmarshal(explanation, e) != nil {

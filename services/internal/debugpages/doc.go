@@ -1,3 +1,3 @@
-// Package debugpages serves what the executor decided last: a list of Jobs and one of
-// CronJobs. Both can be narrowed to those that a person looks for.
+// Package debugpages serves the last decisions as a list of Jobs and one of CronJobs. A
+// query selects some of them.
 package debugpages

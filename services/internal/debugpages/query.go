@@ -17,8 +17,8 @@ const (
 	asFormat    = "format"
 )
 
-// refused says what is wrong with a query: an unknown parameter would otherwise seem to
-// narrow the list.
+// refused says what is wrong with a query. It refuses unknown parameters: a user who
+// mistypes one would take the whole list for a selection.
 func refused(query url.Values, known ...string) error {
 	for name := range query {
 		if !slices.Contains(known, name) {
@@ -28,7 +28,7 @@ func refused(query url.Values, known ...string) error {
 	return nil
 }
 
-// matches reports whether a query lets an object through.
+// matches reports whether a query selects an object.
 func matches(query url.Values, namespace, name string) bool {
 	return (!query.Has(byNamespace) || query.Get(byNamespace) == namespace) && (!query.Has(byName) || query.Get(byName) == name)
 }

@@ -12,14 +12,13 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A Decider answers what is to become of Jobs and CronJobs. Its errors have a gRPC
-// status.
+// A Decider decides about Jobs and CronJobs. Its errors have a gRPC status.
 type Decider interface {
 	DecideJob(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 	DecideCronJob(context.Context, *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
 }
 
-// Fallback asks the first decider, and the second when the first is away.
+// Fallback asks the first decider, and the second if the first cannot be reached.
 type Fallback struct {
 	first  Decider
 	second Decider
@@ -40,8 +39,8 @@ func NewFallback(first, second Decider, r prometheus.Registerer, log *slog.Logge
 	return f, r.Register(f.active)
 }
 
-// DecideJob asks the first decider. Only UNAVAILABLE and DEADLINE_EXCEEDED lead
-// to the second: any other error is an answer, and would be the same again.
+// DecideJob asks the first decider, and the second after UNAVAILABLE or
+// DEADLINE_EXCEEDED. Any other error is an answer, which the second would give too.
 func (f *Fallback) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	return fallBack(ctx, f, req, f.first.DecideJob, f.second.DecideJob)
 }

@@ -1,7 +1,6 @@
-// Package decider asks the policy engine on behalf of the executor: over gRPC, or
-// over gRPC with the engine in this process to fall back on. (Package
-// instrumented is the engine in this process alone.) All satisfy executor.Decider and
-// give the same answers.
+// Package decider asks the policy engine on behalf of the executor: Remote asks over gRPC,
+// and Fallback asks the engine in this process if that fails. (Package instrumented is the
+// engine in this process alone.) All satisfy executor.Decider and give the same answers.
 package decider
 
 import (
@@ -17,7 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
-	_ "google.golang.org/grpc/health" // lets the client heed the server's health
+	_ "google.golang.org/grpc/health" // makes the client check the server's health
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
@@ -31,7 +30,7 @@ import (
 // maxMessageBytes is the contract's limit, either way.
 const maxMessageBytes = 16 << 20
 
-// Connection settings. An engine that was restarted is found again within
+// Connection settings. The client reconnects to a restarted engine within
 // maxReconnectDelay.
 const (
 	firstReconnectDelay = 100 * time.Millisecond
@@ -39,16 +38,16 @@ const (
 	connectTimeout      = 3 * time.Second
 	pingAfter           = 20 * time.Second
 	pingTimeout         = 5 * time.Second
-	// So many bytes of a call may be sent before anybody reads them, and of all
-	// calls before they arrive. Were they not said, gRPC would learn them by pings,
-	// about one with each small message.
+	// How many bytes the engine may send before they are read: of one call, and of all
+	// calls. Fixed windows avoid gRPC's bandwidth probes, about one ping for each small
+	// message.
 	streamWindow     = 1 << 20
 	connectionWindow = 4 << 20
 )
 
-// serviceConfig spreads calls over all addresses of the target, leaves out those
-// that say they are draining, and repeats a call that broke off with its
-// connection: no call has side effects.
+// serviceConfig spreads calls over all addresses of the target, except those that report
+// that they are draining. It repeats a call whose connection broke; that is safe, because
+// no call has side effects.
 const serviceConfig = `{
   "loadBalancingConfig": [{"round_robin": {}}],
   "healthCheckConfig": {"serviceName": "jobpolicy.v1.PolicyService"},
@@ -64,8 +63,7 @@ const serviceConfig = `{
   }]
 }`
 
-// RemoteConfig is what a Remote needs. Every field but FailFast and Met is
-// required.
+// RemoteConfig configures a Remote. Every field but FailFast and Met is required.
 type RemoteConfig struct {
 	// Target is a gRPC target: host:port, dns:///host:port, unix:///path.
 	Target         string
@@ -74,10 +72,10 @@ type RemoteConfig struct {
 	// Timeout bounds each call, the wait for a connection included. The caller's
 	// own deadline counts if it is earlier.
 	Timeout time.Duration
-	// FailFast fails a call at once when the engine is known to be away, or goes
-	// away, instead of waiting for it and repeating the call.
+	// FailFast fails a call at once if there is no connection to the engine, or if it
+	// breaks, instead of waiting for a connection and repeating the call.
 	FailFast bool
-	// Met is told which engine gave each answer.
+	// Met is called for each answer with the build of the engine that gave it.
 	Met func(jobpolicyv1grpc.Build)
 }
 
@@ -126,7 +124,7 @@ func dialOptions(cfg RemoteConfig) []grpc.DialOption {
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 			otelgrpc.WithTracerProvider(cfg.TracerProvider),
 			otelgrpc.WithPropagators(tracecontext.Propagator()),
-			// Readiness asks these again and again.
+			// Readiness probes ask these again and again.
 			otelgrpc.WithFilter(filters.None(filters.HealthCheck(), filters.MethodName("GetServerInfo"))),
 		)),
 	}
@@ -167,8 +165,8 @@ func (r *Remote) ServerInfo(ctx context.Context) (*jobpolicyv1.GetServerInfoResp
 	return r.policy.GetServerInfo(ctx, &jobpolicyv1.GetServerInfoRequest{}, grpc.WaitForReady(true))
 }
 
-// explain tells an engine that is away from one that is slow. To the transport
-// both are a deadline that passed.
+// explain turns DEADLINE_EXCEEDED into UNAVAILABLE if there is no connection to the
+// engine. The transport does not distinguish that from an engine that is slow.
 func (r *Remote) explain(ctx context.Context, err error) error {
 	if status.Code(err) != codes.DeadlineExceeded || ctx.Err() != nil || r.conn.GetState() == connectivity.Ready {
 		return err

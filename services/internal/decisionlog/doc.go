@@ -2,6 +2,6 @@
 // and what became of the answer (jobpolicy.v1.DecisionRecord). A log goes to a file, which
 // is rotated, to standard output, or to an OpenTelemetry collector.
 //
-// Writing never delays a decision. Records wait in a queue of a bounded length, and those
-// that find it full are dropped and counted.
+// Writing never delays a decision. Records wait in a queue of a bounded length; if it is
+// full, further records are dropped and counted.
 package decisionlog

@@ -26,7 +26,7 @@ type sink interface {
 // Log is a decision log. It implements controller.DecisionLog.
 type Log struct {
 	sink   sink
-	share  uint64 // Objects whose hash is not above it are logged.
+	share  uint64 // Objects whose hash is at most this are logged.
 	redact *redactor
 	logger *slog.Logger
 	count  *prometheus.CounterVec
@@ -91,7 +91,7 @@ func (l *Log) Record(ctx context.Context, record *jobpolicyv1.DecisionRecord) {
 	}
 }
 
-// hash draws an object: its log is whole or absent.
+// hash depends only on the object's UID, so that all of its records are logged or none.
 func hash(record *jobpolicyv1.DecisionRecord) uint64 {
 	uid := record.GetJob().GetRequest().GetJob().GetUid()
 	if cron := record.GetCronJob(); cron != nil {
@@ -116,14 +116,14 @@ func (l *Log) run() {
 			continue
 		}
 		l.count.WithLabelValues(resultFailed).Inc()
-		if healthy { // The same failure is told once.
+		if healthy { // Failures in a row are logged once.
 			l.logger.ErrorContext(e.ctx, "decision log cannot be written", slog.Any("error", err))
 		}
 		healthy = false
 	}
 }
 
-// Close writes what waits, until ctx ends. Records that come later are dropped.
+// Close writes the waiting records, until ctx ends. Records that come later are dropped.
 func (l *Log) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.closed {

@@ -49,7 +49,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MaxFiles, "decision-log-max-files", 5, "How many older files are kept. 0: all.")
 }
 
-// Validate names each flag that cannot be used.
+// Validate returns an error for each flag that cannot be used.
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Format != formatJSON && o.Format != formatBinary {
@@ -90,7 +90,7 @@ func (o *Options) open(ctx context.Context, service telemetry.Service, logger *s
 		}
 		return newCollectorSink(logs), nil
 	}
-	// The file is opened when the first record comes. What is wrong shows now.
+	// The file is opened for the first record. This shows errors at the start.
 	if err := writable(o.To); err != nil {
 		return nil, err
 	}

@@ -17,9 +17,9 @@ import (
 // three times as long.
 const maxRecord = 96 << 20
 
-// Read returns the records of a log in either format, in order. After an error, which
-// says in which record it is, there are no more. A last record that is cut off, as by a
-// kill, is an error that wraps io.ErrUnexpectedEOF.
+// Read returns the records of a log in either format, in order. It ends at the first
+// error, which says which record it concerns. If the last record is cut off, as after a
+// kill, the error wraps io.ErrUnexpectedEOF.
 func Read(log io.Reader) iter.Seq2[*jobpolicyv1.DecisionRecord, error] {
 	in := bufio.NewReaderSize(log, 1<<20)
 	next := nextDelimited

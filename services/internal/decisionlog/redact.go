@@ -12,11 +12,11 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// redactedPrefix begins what stands for a name or a text.
+// redactedPrefix begins the replacement of a name or a text.
 const redactedPrefix = "redacted-"
 
 // named are the fields of a record that hold names which users choose, or texts that may
-// hold such a name. The test of this package names all other texts, too.
+// hold such a name. A test of this package lists all other fields with texts.
 var named = fields(
 	"JobRef.namespace", "JobRef.name", "CronJobRef.namespace", "CronJobRef.name",
 	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.name_taken",
@@ -43,8 +43,8 @@ func newRedactor() *redactor {
 	return &redactor{key}
 }
 
-// record returns the record without names. The original belongs to a decision that is
-// being applied, and stays as it is.
+// record returns a copy of the record without names. It does not change the original,
+// which belongs to a decision that is being applied.
 func (r *redactor) record(record *jobpolicyv1.DecisionRecord) *jobpolicyv1.DecisionRecord {
 	record = proto.CloneOf(record)
 	if record.GetError() != nil {
@@ -61,8 +61,8 @@ func (r *redactor) hashed(text string) string {
 	return redactedPrefix + hex.EncodeToString(mac.Sum(nil)[:6])
 }
 
-// WithoutNames removes from a message what a log without names does not have, so that it
-// can be compared with one.
+// WithoutNames removes names and texts from a message, so that it can be compared with a
+// log without names.
 func WithoutNames(message proto.Message) {
 	replace(message.ProtoReflect(), func(string) string { return "" })
 }

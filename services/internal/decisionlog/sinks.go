@@ -34,7 +34,7 @@ func encodeDelimited(to *bytes.Buffer, record *jobpolicyv1.DecisionRecord) error
 	return err
 }
 
-// fileSink writes each record with one call, so that no record is divided between two
+// fileSink writes each record with one call, so that no record is split between two
 // files.
 type fileSink struct {
 	w      io.Writer
@@ -91,7 +91,7 @@ func (s *collectorSink) write(ctx context.Context, record *jobpolicyv1.DecisionR
 	return nil
 }
 
-// attributes are those of the spans, by which people search.
+// attributes are the same as those of spans, by which people search.
 func attributes(record *jobpolicyv1.DecisionRecord) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{attribute.String("jobpolicy.outcome", record.GetOutcome().String())}
 	if cron := record.GetCronJob(); cron != nil {

@@ -1,7 +1,6 @@
-// Package flaggroup gives a program command line flags whose help is printed in
-// named groups, and errors that name the flag they are about. (The named flag sets
-// of k8s.io/component-base print such groups too; the engine would link that module
-// for nothing else.)
+// Package flaggroup gives a program command line flags whose help is printed in named
+// groups, and errors that name the flag they are about. (k8s.io/component-base has named
+// flag sets too, but the engine would link that module only for this.)
 package flaggroup
 
 import (

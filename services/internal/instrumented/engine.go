@@ -24,7 +24,7 @@ import (
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
-// Config is what New needs. Every field but Decide and DecideCron is required.
+// Config configures an Engine. Every field but Decide and DecideCron is required.
 type Config struct {
 	TracerProvider trace.TracerProvider
 	Registerer     prometheus.Registerer

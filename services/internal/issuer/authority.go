@@ -23,24 +23,24 @@ const (
 	rotatedKey    = "rotated"
 )
 
-// RotateAnnotation on the authority's Secret asks for another authority, once for
-// each text.
+// RotateAnnotation on the authority's Secret asks for another authority, once for each
+// value.
 const RotateAnnotation = "jobpolicy.dev/rotate"
 
-// An authority is what the authority's Secret says.
+// An authority is the content of the authority's Secret.
 type authority struct {
 	// current signs. next is announced, and nil if there is none.
 	current, next *pair
 	// announced is when every ca.crt was seen to have next; zero before.
 	announced time.Time
-	// earlier are the authorities before, and trusted until the time.
+	// earlier are the earlier authorities. They are trusted until earlierUntil.
 	earlier      []*x509.Certificate
 	earlierUntil time.Time
-	// rotated is the text of the annotation that was carried out last.
+	// rotated is the last value of RotateAnnotation that was carried out.
 	rotated string
 }
 
-// readAuthority reads what the Secret has. What cannot be read is missing.
+// readAuthority reads the Secret's data. Values that cannot be read count as missing.
 func readAuthority(data map[string][]byte) authority {
 	a := authority{
 		current:      parsePair(data[certKey], data[keyKey]),
@@ -57,7 +57,7 @@ func readAuthority(data map[string][]byte) authority {
 	return a
 }
 
-// data is what readAuthority reads.
+// data is the Secret's data, which readAuthority reads.
 func (a authority) data() map[string][]byte {
 	data := map[string][]byte{certKey: a.current.certPEM, keyKey: a.current.keyPEM, bundleKey: a.bundle()}
 	if a.next != nil {
@@ -75,8 +75,8 @@ func (a authority) data() map[string][]byte {
 	return data
 }
 
-// bundle is the ca.crt of everybody: all authorities that are trusted, in an order
-// that does not change when another of them signs.
+// bundle is the ca.crt of every Secret: all trusted authorities, in an order that does
+// not change when another of them signs.
 func (a authority) bundle() []byte {
 	certs := slices.Clone(a.earlier)
 	for _, p := range []*pair{a.current, a.next} {
@@ -92,17 +92,17 @@ func (a authority) bundle() []byte {
 	return text
 }
 
-// A rotation is what advance needs to know besides the authority itself.
+// A rotation holds the input of advance besides the authority itself.
 type rotation struct {
 	name   string
 	now    time.Time
-	wanted string // the text of RotateAnnotation
-	// seen says that every ca.crt is as the authority wants it.
+	wanted string // the value of RotateAnnotation
+	// seen says that every ca.crt is the authority's bundle.
 	seen                        bool
 	lifetime, leaf, propagation time.Duration
 }
 
-// advance takes the next step there is to take, if any.
+// advance takes the next step that is due, if any.
 func (a authority) advance(r rotation) (authority, error) {
 	if len(a.earlier) > 0 && !r.now.Before(a.earlierUntil) {
 		a.earlier, a.earlierUntil = nil, time.Time{}
@@ -110,7 +110,7 @@ func (a authority) advance(r rotation) (authority, error) {
 	var err error
 	switch {
 	case a.current == nil || !r.now.Before(a.current.cert.NotAfter):
-		// Nobody can sign, so there is nothing to wait for.
+		// No authority can sign, so the new one is in force at once.
 		a.current, err = newAuthority(r.name, r.now, r.lifetime)
 		a.next, a.announced, a.rotated = nil, time.Time{}, r.wanted
 	case a.next == nil && (r.wanted != "" && r.wanted != a.rotated || !r.now.Before(renewalTime(a.current.cert))):

@@ -19,24 +19,24 @@ import (
 // ErrConfig says that a Config is not usable.
 var ErrConfig = errors.New("issuer configuration")
 
-// Bounds of the time between two looks.
+// Bounds of the time between two checks of the Secrets.
 const (
 	minPeriod = 100 * time.Millisecond
 	maxPeriod = 30 * time.Second
 )
 
-// Config is what an Issuer needs. Every field is required, but Now.
+// Config configures an Issuer. Every field but Now is required.
 type Config struct {
 	Client typedcorev1.SecretsGetter
 	// Authority is the Secret of the authority, with its key.
 	Authority types.NamespacedName
 	// Leaves are the certificates to keep.
 	Leaves []Leaf
-	// AuthorityDuration and LeafDuration are how long certificates are valid. They
-	// are renewed when two thirds of that are over, and what is left of an
-	// authority then must be enough for a leaf.
+	// AuthorityDuration and LeafDuration are how long certificates are valid. They are
+	// renewed after two thirds of that time. The last third of an authority's validity
+	// must be enough for a leaf.
 	AuthorityDuration, LeafDuration time.Duration
-	// Propagation is how long it may take until everybody has what a Secret says.
+	// Propagation is how long it may take until everybody has a Secret's new content.
 	Propagation time.Duration
 	Registerer  prometheus.Registerer
 	Logger      *slog.Logger
@@ -88,13 +88,12 @@ func New(cfg Config) (*Issuer, error) {
 	return i, errors.Join(cfg.Registerer.Register(i.expires), cfg.Registerer.Register(i.errors))
 }
 
-// Run keeps the certificates until ctx is done. What is wrong with the Secrets is
-// logged, and looked at again.
+// Run keeps the certificates until ctx is done. It logs errors and tries again.
 func (i *Issuer) Run(ctx context.Context) error {
 	period := min(max(i.cfg.Propagation/4, minPeriod), maxPeriod)
 	tick := time.NewTicker(period)
 	defer tick.Stop()
-	// Who looks has stopped leading, or does not lead yet: what it saw is not news.
+	// A replica that no longer leads exports no expiry times, because they would be old.
 	defer i.expires.Reset()
 	var last string
 	for {
@@ -117,7 +116,7 @@ func (i *Issuer) Run(ctx context.Context) error {
 	}
 }
 
-// Sync looks once, and writes what is missing or due.
+// Sync checks the Secrets once, and writes the certificates that are missing or due.
 func (i *Issuer) Sync(ctx context.Context) error {
 	secret, err := i.read(ctx, i.cfg.Authority)
 	if err != nil {
@@ -137,8 +136,8 @@ func (i *Issuer) Sync(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// advance takes every step of the authority that can be taken now. What it returns
-// stands in the Secret.
+// advance takes the authority's next step, if one is due. The Secret holds the authority
+// that it returns.
 func (i *Issuer) advance(ctx context.Context, secret *corev1.Secret, seen bool) (authority, error) {
 	next, err := readAuthority(secret.Data).advance(rotation{
 		name: i.cfg.Authority.Name, now: i.cfg.Now(), wanted: secret.Annotations[RotateAnnotation], seen: seen,
@@ -155,7 +154,8 @@ func (i *Issuer) advance(ctx context.Context, secret *corev1.Secret, seen bool) 
 	return next, err
 }
 
-// allHave reports whether every ca.crt there is is as the authority wants it.
+// allHave reports whether the ca.crt of every leaf is the authority's bundle. A leaf that
+// is nil does not count.
 func allHave(leaves []*corev1.Secret, a authority) bool {
 	if a.current == nil {
 		return false
@@ -190,9 +190,9 @@ func (i *Issuer) tell(secret types.NamespacedName, have *pair) {
 	i.expires.WithLabelValues(secret.Namespace, secret.Name).Set(float64(have.cert.NotAfter.Unix()))
 }
 
-// readLeaves returns nil for a Secret that cannot be read: what is wrong with one
-// must not keep the others from being renewed. One that is missing has no reader
-// either; of any other, seenAll says that it was not seen.
+// readLeaves returns nil for a Secret that cannot be read, so that the others are renewed
+// all the same. seenAll is false if a Secret could not be read that may exist. A missing
+// one does not matter, because nobody reads it.
 func (i *Issuer) readLeaves(ctx context.Context) (leaves []*corev1.Secret, seenAll bool, errs []error) {
 	seenAll = true
 	for _, leaf := range i.cfg.Leaves {
@@ -217,8 +217,8 @@ func (i *Issuer) read(ctx context.Context, name types.NamespacedName) (*corev1.S
 	return secret, nil
 }
 
-// write stores the data, unless it is there already. A Secret that changed since it
-// was read is left alone.
+// write stores the data, unless the Secret has it already. It fails if the Secret was
+// changed since it was read.
 func (i *Issuer) write(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (wrote bool, err error) {
 	if sameData(secret.Data, data) {
 		return false, nil

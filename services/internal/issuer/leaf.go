@@ -11,11 +11,11 @@ import (
 
 // A Leaf is a certificate to keep.
 type Leaf struct {
-	// Secret holds it. It exists.
+	// Secret holds it. The Secret must exist.
 	Secret types.NamespacedName
 	// CommonName is the subject's name.
 	CommonName string
-	// DNSNames are a server's. A leaf without is a client's.
+	// DNSNames are the names of a server. A leaf without names is a client's.
 	DNSNames []string
 }
 
@@ -26,7 +26,7 @@ func (l Leaf) usage() x509.ExtKeyUsage {
 	return x509.ExtKeyUsageClientAuth
 }
 
-// renew returns what the leaf's Secret must have: what it has, where that is good.
+// renew returns the data for the leaf's Secret, with the present pair if that is good.
 func (l Leaf) renew(data map[string][]byte, by authority, now time.Time, lifetime time.Duration) (map[string][]byte, error) {
 	have := parsePair(data[certKey], data[keyKey])
 	if !l.good(have, by.current, now) {
@@ -38,8 +38,8 @@ func (l Leaf) renew(data map[string][]byte, by authority, now time.Time, lifetim
 	return map[string][]byte{certKey: have.certPEM, keyKey: have.keyPEM, bundleKey: by.bundle()}, nil
 }
 
-// good reports whether the pair is what the leaf asks for, signed by the
-// authority, and not yet due.
+// good reports whether the pair has the leaf's names, is signed by the authority, and
+// need not be renewed yet.
 func (l Leaf) good(have, by *pair, now time.Time) bool {
 	return have != nil && now.Before(renewalTime(have.cert)) &&
 		have.cert.CheckSignatureFrom(by.cert) == nil &&

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// backdate lets certificates be good at once where clocks are behind.
+// backdate makes certificates valid at once on machines whose clocks are behind.
 func backdate(lifetime time.Duration) time.Duration { return min(time.Hour, lifetime/10) }
 
 // A pair is a certificate with its key, parsed and as PEM.
@@ -23,7 +23,7 @@ type pair struct {
 	certPEM, keyPEM []byte
 }
 
-// parsePair returns nil where the two do not go together.
+// parsePair returns nil if the two do not belong together.
 func parsePair(certPEM, keyPEM []byte) *pair {
 	both, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
@@ -36,7 +36,7 @@ func parsePair(certPEM, keyPEM []byte) *pair {
 	return &pair{cert: both.Leaf, key: signer, certPEM: certPEM, keyPEM: keyPEM}
 }
 
-// parseBundle returns the certificates of a ca.crt. What is none is left out.
+// parseBundle returns the certificates of a ca.crt. It leaves out everything else.
 func parseBundle(text []byte) []*x509.Certificate {
 	var certs []*x509.Certificate
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -61,7 +61,8 @@ func newAuthority(name string, now time.Time, lifetime time.Duration) (*pair, er
 	return issue(template, nil)
 }
 
-// newLeaf makes a certificate that the authority signs. It does not outlive it.
+// newLeaf makes a certificate that the authority signs. It expires no later than the
+// authority.
 func newLeaf(leaf Leaf, by *pair, now time.Time, lifetime time.Duration) (*pair, error) {
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: leaf.CommonName},
@@ -77,7 +78,8 @@ func newLeaf(leaf Leaf, by *pair, now time.Time, lifetime time.Duration) (*pair,
 	return issue(template, by)
 }
 
-// issue makes a key and its certificate, signed by the authority, or by itself.
+// issue makes a key and its certificate. The authority signs it; without one, the new key
+// does.
 func issue(template *x509.Certificate, by *pair) (*pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -19,9 +19,9 @@ type Severity string
 const (
 	// Error: the API server refuses the object.
 	Error Severity = "error"
-	// Warning: it is taken, and is likely not what was meant.
+	// Warning: the API server accepts the object, but it is probably not what was meant.
 	Warning Severity = "warning"
-	// Note: it is taken, and often misunderstood.
+	// Note: the API server accepts the object, but it is often misunderstood.
 	Note Severity = "note"
 )
 
@@ -91,7 +91,7 @@ func Check(o *manifest.Object) []Finding {
 	return place(o, s.found)
 }
 
-// place says where findings stand, and sorts them by line.
+// place adds file, object and line to findings, and sorts them by line.
 func place(o *manifest.Object, found []Finding) []Finding {
 	for i := range found {
 		f := &found[i]
@@ -101,7 +101,7 @@ func place(o *manifest.Object, found []Finding) []Finding {
 	return found
 }
 
-// A check is one thing to look at.
+// A check is a function that looks for one kind of mistake.
 type check struct {
 	Description
 	run func(*subject)
@@ -119,7 +119,7 @@ func Checks() []Description {
 	return append(out, dryRun)
 }
 
-// unwrap lists the errors that errors.Join put together.
+// unwrap lists the errors that errors.Join has joined.
 func unwrap(err error) []error {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {

@@ -11,7 +11,7 @@ import (
 	"jobpolicy.dev/services/internal/cronruns"
 )
 
-// reader reads the schedule; nil when it cannot be read, which readableSchedule tells.
+// reader reads the schedule; nil if it cannot be read. readableSchedule reports that.
 func (s *subject) reader() *cronruns.Reader {
 	if s.cron == nil {
 		return nil
@@ -23,7 +23,7 @@ func (s *subject) reader() *cronruns.Reader {
 	return r
 }
 
-// clockYear is a year whose changes of the clock are looked at: any does.
+// clockYear is the year whose changes of the clock are checked. Any year would do.
 var clockYear = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func readableSchedule(s *subject) {
@@ -91,7 +91,7 @@ func clockChanges(s *subject) {
 	if reader == nil || s.cron.Spec.TimeZone == nil || s.cron.Annotations["jobpolicy.dev/dst-repeated-hour"] != "" || s.cron.Annotations["jobpolicy.dev/dst-skipped-hour"] != "" {
 		return
 	}
-	// A schedule that runs every hour has no run of its own to lose.
+	// A schedule that runs every hour does not depend on a single run.
 	if n, _ := reader.Missed(clockYear, clockYear.AddDate(0, 0, 1)); n >= 20 {
 		return
 	}

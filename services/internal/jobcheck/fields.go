@@ -12,7 +12,7 @@ import (
 	"jobpolicy.dev/engine"
 )
 
-// manifestFields are fields of the contract that a manifest has elsewhere.
+// manifestFields are fields of the contract that have another path in a manifest.
 var manifestFields = map[string]string{
 	"spec.restart_policy": "spec.template.spec.restartPolicy",
 }
@@ -27,7 +27,7 @@ func ManifestField(field string) string {
 	return underscore.ReplaceAllStringFunc(field, func(s string) string { return strings.ToUpper(s[1:]) })
 }
 
-// contractWords are the contract's words for values, and those of a manifest.
+// contractWords replaces the contract's words for values by those of a manifest.
 var contractWords = strings.NewReplacer(
 	"COMPLETION_MODE_INDEXED", "completionMode: Indexed",
 	"COMPLETION_MODE_NON_INDEXED", "completionMode: NonIndexed",
@@ -59,8 +59,8 @@ func InManifest(err error) error {
 	return errors.Join(lines...)
 }
 
-// RestartPolicyProblem says what is wrong with the restart policy of a Job's pods;
-// empty: nothing.
+// RestartPolicyProblem says what is wrong with the restart policy of a Job's pods. Empty:
+// nothing is wrong.
 func RestartPolicyProblem(spec *batchv1.JobSpec) string {
 	switch p := spec.Template.Spec.RestartPolicy; p {
 	case corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure:

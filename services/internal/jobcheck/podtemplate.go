@@ -16,8 +16,7 @@ import (
 // maxPort is the highest number of a port.
 const maxPort = 65_535
 
-// podTemplate looks for what is often wrong in a pod template. It does not know all that
-// the API server refuses there.
+// podTemplate looks for frequent mistakes in a pod template. The API server refuses more.
 func podTemplate(s *subject) {
 	pod := &s.spec.Template.Spec
 	if d := pod.ActiveDeadlineSeconds; d != nil && *d < 1 {
@@ -80,7 +79,7 @@ func notNegative(s *subject, path string, n *int64) {
 	}
 }
 
-// volumes returns the names.
+// volumes checks the volumes and returns their names.
 func volumes(s *subject, list []corev1.Volume) []string {
 	var names []string
 	for i, v := range list {
@@ -101,7 +100,7 @@ func volumes(s *subject, list []corev1.Volume) []string {
 	return names
 }
 
-// whichSet are the fields of a struct of pointers that are set, by their names in JSON.
+// whichSet returns the JSON names of those fields of a struct of pointers that are set.
 func whichSet(of any) []string {
 	var set []string
 	v := reflect.ValueOf(of)

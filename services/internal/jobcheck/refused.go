@@ -23,7 +23,7 @@ const maxCronJobName = 52
 
 func names(s *subject) {
 	if s.name == "" {
-		return // generateName, or a mistake that the API server names
+		return // with generateName, or without a name, which the API server reports
 	}
 	if problems := validation.IsDNS1123Subdomain(s.name); len(problems) > 0 {
 		s.at(Error, "metadata.name", fmt.Sprintf("%q: %s", s.name, problems[0]))
@@ -36,7 +36,7 @@ func names(s *subject) {
 	}
 }
 
-// specFits asks the engine, which refuses what contradicts itself.
+// specFits asks the engine, which refuses a spec that contradicts itself.
 func specFits(s *subject) {
 	if text := RestartPolicyProblem(s.spec); text != "" {
 		s.find(Error, "template.spec.restartPolicy", text)
@@ -154,7 +154,7 @@ func successPolicy(s *subject) {
 		if rule.SucceededIndexes != nil {
 			set, err := wire.ParseIndexes(*rule.SucceededIndexes)
 			if err != nil {
-				continue // specFits tells
+				continue // specFits reports it
 			}
 			var all indexset.Set
 			for _, r := range set.GetRanges() {

@@ -12,13 +12,13 @@ import (
 	"jobpolicy.dev/services/internal/manifest"
 )
 
-// dryRun is the check of what an API server says to an object.
+// dryRun is the check by an API server.
 var dryRun = Description{"dry-run", "The API server takes the object in a dry run (with --dry-run=server)."}
 
-// AddAnswer adds what an API server answered to the creation of an object in a dry run: its
-// warnings, and its refusal, at the fields that it names. It leaves out errors at fields
-// that already have one. An object that is already there was valid. An err that says
-// nothing of the object is returned.
+// AddAnswer adds the answer of an API server to the creation of an object in a dry run: its
+// warnings, and the errors of a refusal at their fields. It leaves out errors at fields
+// that already have one. That the object exists already is no error. If err is not about
+// the object, AddAnswer returns it.
 func AddAnswer(found []Finding, o *manifest.Object, warnings []string, err error) ([]Finding, error) {
 	s := &subject{check: dryRun.Name}
 	for _, text := range warnings {
@@ -49,8 +49,9 @@ func AddAnswer(found []Finding, o *manifest.Object, warnings []string, err error
 	return found, nil
 }
 
-// refusal tells answers that are about the object from those that are not: the user is
-// unknown, or the API server asks to come back later.
+// refusal returns the status of a refusal of the object. It reports false for errors that
+// are not about the object: the user is unknown, the API server is too busy or has failed,
+// or it did not answer.
 func refusal(err error) (metav1.Status, bool) {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || apierrors.IsUnauthorized(err) || apierrors.IsTooManyRequests(err) {

@@ -70,7 +70,8 @@ const (
 	longestDelay = 10 * time.Minute
 )
 
-// retryDelays is about Jobs with one pod at a time: pods that fail side by side share delays.
+// retryDelays checks Jobs with one pod at a time, because parallel pods that fail share
+// delays.
 func retryDelays(s *subject) {
 	if s.onFailure() || s.spec.BackoffLimitPerIndex != nil || ptr.Deref(s.spec.Parallelism, 1) != 1 {
 		return

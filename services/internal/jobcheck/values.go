@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// With more indexes than this, the API server bounds pods and failed indexes.
+// With more indexes than this, the API server limits parallelism and failed indexes.
 const (
 	manyIndexes        = 100_000
 	limitOfManyIndexes = 10_000
@@ -49,8 +49,8 @@ func (s *subject) oneOf(path, value string, known ...string) {
 	}
 }
 
-// valid reports a text that does not have the form that the API server asks for. An empty
-// one is not looked at.
+// valid reports a text that does not have the form that the API server requires. It
+// ignores an empty text.
 func (s *subject) valid(path, text string, problems func(string) []string) {
 	if text == "" {
 		return
@@ -76,11 +76,11 @@ func manyIndexesHaveLimits(s *subject) {
 	}
 }
 
-// metadata is about labels, annotations and the namespace.
+// metadata checks labels, annotations and the namespace.
 func metadata(s *subject) {
 	s.meta(Error, "metadata", s.object)
 	if s.cron != nil {
-		// The API server takes these, and refuses the Jobs that are made of them.
+		// The API server accepts these, but refuses the Jobs that are made from them.
 		s.meta(Warning, "spec.jobTemplate.metadata", &s.cron.Spec.JobTemplate.ObjectMeta)
 	}
 	s.meta(Error, s.base+".template.metadata", &s.spec.Template.ObjectMeta)
@@ -101,7 +101,7 @@ func (s *subject) meta(severity Severity, path string, o *metav1.ObjectMeta) {
 	}
 }
 
-// manualSelector is about a selector that is chosen by hand.
+// manualSelector checks a selector that the user has set.
 func manualSelector(s *subject) {
 	if !ptr.Deref(s.spec.ManualSelector, false) {
 		return

@@ -1,5 +1,5 @@
-// Package jobmetrics says in metrics how many Jobs the executor manages, how many of them
-// wait for something, and how many the engine rejects.
+// Package jobmetrics exports how many Jobs the executor manages, how many of them wait for
+// something, and how many the engine rejects.
 package jobmetrics
 
 import (
@@ -23,7 +23,7 @@ import (
 const (
 	// podsRefused: the API server refuses to create pods.
 	podsRefused = "pods_refused"
-	// podsHindered: pods are there that cannot start.
+	// podsHindered: there are pods that cannot start.
 	podsHindered = "pods_hindered"
 )
 
@@ -43,7 +43,7 @@ type Rejections struct {
 	why map[string]string // the reason by the Job's UID
 }
 
-// NewRejections returns one that asks d.
+// NewRejections returns a Rejections that asks d.
 func NewRejections(d executor.Decider) *Rejections {
 	return &Rejections{Decider: d, why: map[string]string{}}
 }
@@ -71,7 +71,7 @@ func (r *Rejections) note(req *jobpolicyv1.DecideJobRequest, why string) {
 	r.why[uid] = why
 }
 
-// of counts the Jobs that are rejected, by reason, and forgets those that are gone.
+// of counts the Jobs that are rejected, by reason. It forgets Jobs that are not in jobs.
 func (r *Rejections) of(jobs map[string]bool) map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ type Jobs interface {
 }
 
 // A collector counts when somebody reads the metrics. Replicas that do not lead know no
-// Jobs: they tell 0.
+// Jobs and export 0.
 type collector struct {
 	jobs                    Jobs
 	rejections              *Rejections
@@ -116,7 +116,7 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	out <- c.rejected
 }
 
-// Collect implements prometheus.Collector. Reasons that no Job has are told as 0.
+// Collect implements prometheus.Collector. Reasons that no Job has are exported as 0.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	held, rejected := map[string]int{podsRefused: 0, podsHindered: 0}, map[string]int{}
 	for reason := range jobpolicyv1.WaitReason_name {
@@ -154,7 +154,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 
 func finished(job *batchv1.Job) bool { return wire.FinishedCondition(job) != nil }
 
-// reasons are what a Job waits for, each once.
+// reasons are the reasons for which a Job waits, each once.
 func reasons(o executor.Observation) map[string]bool {
 	found := map[string]bool{}
 	if o.Refusal.Why != "" {

@@ -13,11 +13,11 @@ type Clock struct {
 	last atomic.Pointer[answer] // nil while there was none.
 }
 
-// An answer is what an answer's Date said, and when it was heard. That has a monotonic
-// reading: what has passed since does not change when this process's clock is set.
+// An answer is the Date of an answer, and when it was received. The latter has a monotonic
+// reading, so the time since then does not change when this machine's clock is set.
 type answer struct{ date, heard time.Time }
 
-// Watch makes cfg's clients tell the Clock.
+// Watch makes the Clock read the answers to cfg's clients.
 func (c *Clock) Watch(cfg *rest.Config) {
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -37,13 +37,13 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func (c *Clock) hear(date string, now time.Time) {
 	at, err := http.ParseTime(date)
 	if err != nil {
-		return // A server that does not say is believed to agree.
+		return // Without a Date, the time that is known stays.
 	}
 	c.last.Store(&answer{date: at, heard: now})
 }
 
-// Now is the API server's time, up to a second early: the Date is in whole
-// seconds. The zero time while it has not answered yet.
+// Now is the API server's time, up to a second early, because the Date has whole seconds.
+// It is zero before the first answer.
 func (c *Clock) Now() time.Time {
 	last := c.last.Load()
 	if last == nil {

@@ -114,8 +114,8 @@ func New(cfg *rest.Config) (*Client, error) {
 	return &Client{client, clock, core}, nil
 }
 
-// leanCore is a core/v1 client with package podcache's decoder. The clientset does not
-// serve for this: it replaces a configured decoder by its own.
+// leanCore is a core/v1 client with package podcache's decoder. The clientset cannot have
+// it, because it replaces a configured decoder by its own.
 func leanCore(cfg *rest.Config, transport *http.Client) (typedcorev1.CoreV1Interface, error) {
 	own := rest.CopyConfig(cfg)
 	own.APIPath, own.GroupVersion = "/api", &corev1.SchemeGroupVersion
@@ -154,7 +154,7 @@ func NewForLease(cfg *rest.Config, renewDeadline time.Duration) (kubernetes.Inte
 	return New(own)
 }
 
-// What client-go dials with by default.
+// client-go's defaults for dialing.
 const (
 	dialTimeout   = 30 * time.Second
 	dialKeepAlive = 30 * time.Second

@@ -14,8 +14,8 @@ import (
 )
 
 // requestMetrics count the requests to the API server. Names and labels are those of
-// Kubernetes components. client-go tells of the requests of all clients of a process in one
-// place, so there is one of these in a process.
+// Kubernetes components. client-go has one hook for all clients of a process, so a process
+// has one of these.
 type requestMetrics struct {
 	duration, limited *prometheus.HistogramVec
 	requests, retries *prometheus.CounterVec

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// NewForSecrets returns a client with a rate limit of its own: certificates do not
+// NewForSecrets returns a client with a rate limit of its own, so that certificates do not
 // wait for Jobs.
 func NewForSecrets(cfg *rest.Config) (kubernetes.Interface, error) {
 	own := rest.AddUserAgent(rest.CopyConfig(cfg), "certificates")
@@ -28,15 +28,15 @@ func NewForSecrets(cfg *rest.Config) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// A Secret is one Secret as the API server told it last.
+// A Secret is the last known content of one Secret.
 type Secret struct {
 	name      types.NamespacedName
 	store     cache.Store
 	reflector *cache.Reflector
 }
 
-// NewSecret returns a Secret that knows nothing before Run. It lists and watches
-// this one Secret, so rights on its name are enough.
+// NewSecret returns a Secret that is unknown before Run. Run lists and watches only this
+// Secret, so rights on its name are enough.
 func NewSecret(client kubernetes.Interface, name types.NamespacedName) *Secret {
 	secrets := client.CoreV1().Secrets(name.Namespace)
 	only := func(o *metav1.ListOptions) {
@@ -62,7 +62,7 @@ func NewSecret(client kubernetes.Interface, name types.NamespacedName) *Secret {
 // Run follows the Secret until ctx is done.
 func (s *Secret) Run(ctx context.Context) { s.reflector.RunWithContext(ctx) }
 
-// Read returns what the Secret has under the key.
+// Read returns the Secret's value of the key.
 func (s *Secret) Read(key string) ([]byte, error) {
 	object, there, err := s.store.GetByKey(s.name.String())
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package limitedlog limits lines in the log that strangers can cause.
+// Package limitedlog limits how many log lines strangers can cause.
 package limitedlog
 
 import (
@@ -11,8 +11,8 @@ import (
 // period is the least time between two lines of one logger.
 const period = 10 * time.Second
 
-// New returns a logger for what strangers can cause as often as they like: it writes the
-// first line at once and from then on one in 10 s, which says how many were left out.
+// New returns a logger that writes the first line at once, and then at most one line in
+// 10 s. The attribute notLogged says how many lines were left out before.
 func New(log *slog.Logger) *slog.Logger {
 	return slog.New(limited{log.Handler(), &limit{}})
 }

@@ -1,7 +1,7 @@
-// Package liveness finds out that an executor which leads does nothing any more, so that
-// its kubelet restarts it: a reconcile loop stands still, or the process does not end
-// although it has lost its lease. Both would be defects. Nothing else makes a process
-// unhealthy: to restart it would not bring back an engine or an API server.
+// Package liveness notices a leading executor that does nothing any more, so that the
+// kubelet restarts it: a reconcile loop stands still, or the process does not end although
+// it has lost its lease. Both would be defects. Nothing else makes a process unhealthy,
+// because a restart would not bring back an engine or an API server.
 package liveness
 
 import (
@@ -37,7 +37,7 @@ const (
 	doneMetric       = "workqueue_work_duration_seconds"
 )
 
-// Config is what a Watch is made of. Gatherer, Ready and Logger are required.
+// Config configures a Watch. Gatherer, Ready and Logger are required.
 type Config struct {
 	// Gatherer has the metrics of the work queues.
 	Gatherer prometheus.Gatherer
@@ -48,28 +48,28 @@ type Config struct {
 	Holds  func() error
 	Logger *slog.Logger
 
-	// Period is the time between two looks. Default 10 s.
+	// Period is the time between two checks. Default 10 s.
 	Period time.Duration
-	// StandStill is how long nothing at all must move to be taken for a standstill. Default
-	// 5 min: longer than any call takes.
+	// StandStill is how long a queue may do nothing before /healthz fails. Default 5 min,
+	// which is longer than any call takes.
 	StandStill time.Duration
 	// End is how long a replica may take to end after it has lost its lease. Default 1 min.
 	End time.Duration
 }
 
-// A Watch looks at a process. Periods count and not clocks, so a process that was frozen
-// has the same time again.
+// A Watch checks a process once in each period. It measures time by counting checks, not
+// by a clock, so the time in which the process was frozen does not count.
 type Watch struct {
 	cfg     Config
-	writes  atomic.Int64 // that the API server answered
-	pending atomic.Int64 // requests that it has not answered yet
+	writes  atomic.Int64 // writes that have ended, with an answer or an error
+	pending atomic.Int64 // requests that have not ended yet
 	leading atomic.Bool
 	led     atomic.Bool
 
 	mu      sync.Mutex
 	before  sample
-	still   map[string]int // looks in a row at which a queue stood still, by its name
-	lost    int            // looks in a row at which the lease was lost
+	still   map[string]int // checks in a row in which a queue stood still, by its name
+	lost    int            // checks in a row in which the lease was lost
 	problem error
 }
 
@@ -87,19 +87,20 @@ func New(cfg Config) *Watch {
 	return &Watch{cfg: cfg, still: map[string]int{}}
 }
 
-// Lead runs what the leader does. While it runs, the queues must be worked on.
+// Lead returns a function that runs the work of a leader. While it runs, the queues must
+// make progress.
 func (w *Watch) Lead(work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		w.led.Store(true)
 		w.leading.Store(true)
 		defer w.leading.Store(false)
-		// What is asked to end begins nothing any more.
+		// Work that was asked to end starts nothing new, so the queues may stand still.
 		defer context.AfterFunc(ctx, func() { w.leading.Store(false) })()
 		return work(ctx)
 	}
 }
 
-// Run looks until the context is done.
+// Run checks the process until the context is done.
 func (w *Watch) Run(ctx context.Context) {
 	ticker := time.NewTicker(w.cfg.Period)
 	defer ticker.Stop()
@@ -122,8 +123,8 @@ func (w *Watch) Check() probes.Check {
 	}}
 }
 
-// look takes one look. A queue that moves again, or a lease that is held again, ends the
-// problem.
+// look checks the process once. The problem ends when the queue makes progress, or the
+// lease is held, again.
 func (w *Watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -172,21 +173,21 @@ func (w *Watch) queues() error {
 	return nil
 }
 
-// goroutines says where the process stands.
+// goroutines returns the stacks of all goroutines.
 func goroutines() string {
 	var out bytes.Buffer
-	_ = pprof.Lookup("goroutine").WriteTo(&out, 1) // A buffer takes everything.
+	_ = pprof.Lookup("goroutine").WriteTo(&out, 1) // A buffer returns no error.
 	return out.String()
 }
 
-// A sample is what the metrics say at one moment.
+// A sample holds the metrics of the queues at one time.
 type sample struct {
 	queues map[string]queue
 	writes int64
 }
 
-// A queue is the state of one: how much is due or under way, and how often something was
-// done.
+// A queue is the state of a work queue: how many items are due or in progress, and how
+// many were done.
 type queue struct {
 	due  float64
 	done uint64
@@ -195,7 +196,7 @@ type queue struct {
 // sample reads the metrics. Those that cannot be gathered are left out.
 func (w *Watch) sample() sample {
 	s := sample{queues: map[string]queue{}, writes: w.writes.Load()}
-	families, _ := w.cfg.Gatherer.Gather() // it has what it could gather, besides the error
+	families, _ := w.cfg.Gatherer.Gather() // besides an error it returns what it could gather
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			s.add(f.GetName(), m)

@@ -3,9 +3,9 @@ package liveness
 import "net/http"
 
 // CountRequests wraps the transport of the client that the reconcile loops use, for
-// rest.Config.Wrap. A large Job may be reconciled for long, so its writes count as work that
-// is done. Who waits for the API server does not stand still, and a restart would not help.
-// Watches do not count: they go on while a loop stands still.
+// rest.Config.Wrap. The reconcile of a large Job may take long, so its writes count as
+// progress. A loop that waits for the API server does not stand still, and a restart would
+// not help it. Watches do not count, because they go on while a loop stands still.
 func (w *Watch) CountRequests(next http.RoundTripper) http.RoundTripper { return counting{next, w} }
 
 type counting struct {

@@ -14,8 +14,8 @@ type lines struct {
 	offset int
 }
 
-// of is the line of a path such as spec.rules[0].action, or of the last part of it
-// that is there; 0 for an object that was not read from a file.
+// of is the line of a path such as spec.rules[0].action, or of the longest part of the
+// path that exists; 0 for an object that was not read from a file.
 func (l lines) of(path string) int {
 	if l.root == nil {
 		return 0
@@ -39,7 +39,7 @@ func steps(path string) []string {
 	return strings.Split(strings.ReplaceAll(strings.ReplaceAll(path, "[", "."), "]", ""), ".")
 }
 
-// child is what a step leads to, and the line of its key.
+// child returns the node to which a step leads, and the line of its key.
 func child(node *yaml.Node, step string) (*yaml.Node, int) {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias

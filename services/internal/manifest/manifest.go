@@ -34,7 +34,7 @@ type Object struct {
 	Job     *batchv1.Job
 	CronJob *batchv1.CronJob
 	Kind    string
-	// Problems are fields that are unknown, twice there, or of another type.
+	// Problems are fields that are unknown, duplicate, or of another type.
 	Problems []Problem
 	// Incomplete: a field has a value of another type, so nothing is known of the others.
 	Incomplete bool
@@ -43,7 +43,7 @@ type Object struct {
 	lines lines
 }
 
-// Line is where a field stands, or the nearest one around it that is there.
+// Line is the line of a field, or of the nearest field around it that exists.
 func (o *Object) Line(path string) int { return o.lines.of(path) }
 
 // Name is metadata.name.
@@ -104,7 +104,7 @@ type document struct {
 	line int
 }
 
-// split cuts a file at the lines that are a separator.
+// split splits a file at the separator lines.
 func split(data []byte) []document {
 	var docs []document
 	current := document{line: 1}
@@ -119,7 +119,7 @@ func split(data []byte) []document {
 	return append(docs, current)
 }
 
-// ErrNoKind is of a document that is no object of the Kubernetes API.
+// ErrNoKind says that a document is no object of the Kubernetes API.
 var ErrNoKind = errors.New(`kind: is missing; expected "Job" or "CronJob" of batch/v1`)
 
 func read(text []byte) (*Object, error) {
@@ -168,7 +168,7 @@ func (o *Object) decode(data []byte, into any) {
 	}
 }
 
-// defaultJobSpec fills in what the API server would, as far as policy asks.
+// defaultJobSpec sets the API server's defaults that the policy needs.
 func defaultJobSpec(spec *batchv1.JobSpec) {
 	one := int32(1)
 	if spec.Completions == nil && spec.Parallelism == nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// mistyped says at which field a value has another type than the API asks for.
+// mistyped says at which field a value does not have the type that the API requires.
 func mistyped(data []byte, err error) Problem {
 	var wrong *stdjson.UnmarshalTypeError
 	if errors.As(err, &wrong) {
@@ -29,7 +29,7 @@ func mistyped(data []byte, err error) Problem {
 	return Problem{Text: err.Error()}
 }
 
-// typeWord is a type as people call it.
+// typeWord is the usual word for a type.
 func typeWord(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -44,7 +44,8 @@ func typeWord(t reflect.Type) string {
 	return "fields"
 }
 
-// valueWord is what was read as people call it: string, number 3, array, object or bool.
+// valueWord is the usual word for the value that was read: string, number 3, array, object
+// or bool.
 func valueWord(value string) string {
 	switch word, _, _ := strings.Cut(value, " "); word {
 	case "string":

@@ -12,8 +12,8 @@ import (
 // maxCells is how many ranges of indexes are drawn.
 const maxCells = 200
 
-// A cell is a range of indexes, and how many of them are in which state. The rest has no
-// pod yet.
+// A cell is a range of indexes with the number of indexes in each state. The other indexes
+// have no pod yet.
 type cell struct {
 	First       int32 `json:"first"`
 	Last        int32 `json:"last"`
@@ -23,8 +23,8 @@ type cell struct {
 	Terminating int32 `json:"terminating"`
 }
 
-// cells draws an Indexed Job: its indexes in at most maxCells ranges of one length. It
-// costs as much as the sets have ranges, however many pods there are.
+// cells returns the indexes of an Indexed Job in at most maxCells ranges of one length. Its
+// cost grows with the ranges of the index sets, not with the number of pods.
 func cells(job *batchv1.Job, pods tracker.Census) []cell {
 	n := ptr.Deref(job.Spec.Completions, 0)
 	if !wire.Indexed(job) || n < 1 {

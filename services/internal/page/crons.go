@@ -13,7 +13,7 @@ import (
 const (
 	// calendarDays is how many days the calendar has.
 	calendarDays = 7
-	// runsShown is how many runs of a day are told by time.
+	// runsShown is how many runs of a day are shown with their times.
 	runsShown = 3
 )
 
@@ -45,7 +45,7 @@ type runJSON struct {
 	Change bool   `json:"change,omitempty"`
 }
 
-// daysFrom are the dates of the calendar, by UTC.
+// daysFrom are the dates of the calendar, in UTC.
 func daysFrom(now time.Time) []string {
 	days := make([]string, calendarDays)
 	for i := range days {

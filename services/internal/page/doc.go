@@ -2,7 +2,7 @@
 // state, the life of one Job, the CronJobs as a calendar, and the health of engine and
 // queues. The page shows no pod template and no annotation, and it changes nothing.
 //
-// The data come from the executor's caches. While a page is open, one snapshot a second is
-// made for all of them, and each gets what is new to it as a server-sent event. While none
-// is open, nothing is made and nothing is kept.
+// The data come from the executor's caches. While pages are open, one snapshot a second is
+// made for all of them, and each page gets the changes since its last one as a server-sent
+// event. While no page is open, there are no snapshots and nothing is kept.
 package page

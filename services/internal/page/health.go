@@ -23,18 +23,18 @@ const (
 	addsMetric      = "workqueue_adds_total"
 )
 
-// rateSamples is over how many snapshots a rate is an average.
+// rateSamples is the number of snapshots over which a rate is averaged.
 const rateSamples = 10
 
-// healthJSON is how engine and queues are.
+// healthJSON is the health of engine and queues.
 type healthJSON struct {
 	Checks []checkJSON `json:"checks"`
 	Queues []queueJSON `json:"queues"`
 	Rules  []ruleJSON  `json:"rules"`
-	// PerSecond is how many decisions on Jobs a second there are.
+	// PerSecond is the number of decisions on Jobs a second.
 	PerSecond float64 `json:"perSecond"`
 	Decisions float64 `json:"decisions"`
-	// MeanSeconds is how long a decision took of late; 0: there was none.
+	// MeanSeconds is the mean duration of recent decisions; 0: there were none.
 	MeanSeconds float64     `json:"meanSeconds"`
 	Errors      []errorJSON `json:"errors"`
 }
@@ -68,7 +68,7 @@ type meter struct {
 	samples  []sample // the oldest first
 }
 
-// A sample is one reading: sums by the label that matters.
+// A sample is one reading: sums, by the label that the page shows.
 type sample struct {
 	at                           time.Time
 	rules, errors, depth, adds   map[string]float64
@@ -112,7 +112,7 @@ func (m *meter) read(now time.Time, checks []probes.Check) healthJSON {
 	return h
 }
 
-// checkTimeout bounds a check: most remember their last answer.
+// checkTimeout bounds a check. Most checks remember their last answer, so it can be short.
 const checkTimeout = time.Second
 
 func checked(c probes.Check) checkJSON {
@@ -136,7 +136,7 @@ func checked(c probes.Check) checkJSON {
 // sample reads the metrics. Those that cannot be gathered are left out.
 func (m *meter) sample(now time.Time) sample {
 	s := sample{at: now, rules: map[string]float64{}, errors: map[string]float64{}, depth: map[string]float64{}, adds: map[string]float64{}}
-	families, _ := m.gatherer.Gather() // it has what it could gather, besides the error
+	families, _ := m.gatherer.Gather() // besides an error it returns what it could gather
 	for _, f := range families {
 		for _, metric := range f.GetMetric() {
 			s.add(f.GetName(), metric)

@@ -20,12 +20,12 @@ type hub struct {
 	mu       sync.Mutex
 	watchers int
 	stop     chan struct{} // ends the snapshots
-	next     chan struct{} // is closed by the next snapshot
+	next     chan struct{} // closed by the next snapshot
 	n        uint64        // numbers the snapshots, from 1 on
 	now      time.Time
 	jobs     *table
 	crons    *table
-	health   json.RawMessage // null before it was read first
+	health   json.RawMessage // null before the first reading
 }
 
 func newHub(cfg Config) *hub {
@@ -108,10 +108,10 @@ func (h *hub) putJob(o executor.Observation) {
 	h.jobs.put(h.n, o.Job.UID, of, func() json.RawMessage { return jobRow(o, late, h.now) })
 }
 
-// A message is what one reader gets of a snapshot.
+// A message holds what a snapshot has new for one reader.
 type message struct {
 	Now time.Time `json:"now"`
-	// All: what the reader has before counts no more.
+	// All: the message is complete, and the reader drops what it has.
 	All       bool              `json:"all,omitempty"`
 	Jobs      []json.RawMessage `json:"jobs,omitempty"`
 	JobsGone  []types.UID       `json:"jobsGone,omitempty"`
@@ -122,8 +122,8 @@ type message struct {
 	Health json.RawMessage `json:"health"`
 }
 
-// since is what is new to a reader after the snapshot that it had last; 0: none. next is
-// closed when there is more.
+// since is what is new to a reader whose last snapshot has the number last; 0: it has
+// none. next is closed when there is more.
 func (h *hub) since(last uint64) (m message, n uint64, next chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,7 +139,7 @@ func (h *hub) since(last uint64) (m message, n uint64, next chan struct{}) {
 func encoded(v any) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // these types have nothing that cannot be encoded
+		panic(err) // cannot happen: JSON can encode all of these types
 	}
 	return text
 }

@@ -26,7 +26,7 @@ type jobJSON struct {
 	Namespace string        `json:"ns"`
 	Name      string        `json:"name"`
 	State     explain.State `json:"state"`
-	// Reason is the engine's summary; of a finished Job, why it ended.
+	// Reason is the engine's summary. For a finished Job it says why the Job ended.
 	Reason string   `json:"reason"`
 	Rule   string   `json:"rule,omitempty"`
 	Waits  []string `json:"waits,omitempty"`
@@ -37,8 +37,8 @@ type jobJSON struct {
 	explain.Counts
 }
 
-// jobRow is the row of a Job. late are pods that have been Pending for long, of a Job of
-// which nothing says why.
+// jobRow is the row of a Job. late are its pods that have been Pending for long, if nothing
+// says why.
 func jobRow(o executor.Observation, late late, now time.Time) json.RawMessage {
 	decision := decided(o)
 	e := explanation(decision.Explanation)
@@ -76,7 +76,8 @@ func jobRow(o executor.Observation, late late, now time.Time) json.RawMessage {
 	return encoded(row)
 }
 
-// example is a pod of those that cannot start, as far as the sum of them tells.
+// example makes a pod that stands for those that cannot start. The executor knows only
+// their number and their reason.
 func example(o executor.Observation) []corev1.Pod {
 	if o.Hindered.Pods == 0 {
 		return nil
@@ -86,8 +87,8 @@ func example(o executor.Observation) []corev1.Pod {
 	return []corev1.Pod{pod}
 }
 
-// hinder writes why a pod cannot start to where scheduler and kubelet write it. The pod has a
-// container.
+// hinder writes why a pod cannot start into the fields in which the scheduler and the
+// kubelet write it. The pod must have a container.
 func hinder(pod *corev1.Pod, reason string) {
 	switch reason {
 	case "":
@@ -106,7 +107,7 @@ func decided(o executor.Observation) *state.Decision {
 	return o.Decision
 }
 
-// waitWord is a reason to wait as a person reads it.
+// waitWord is the word for a wait reason on the page.
 func waitWord(r jobpolicyv1.WaitReason) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(r.String(), "WAIT_REASON_"), "_", " "))
 }
@@ -116,7 +117,7 @@ func statusCounts(job *batchv1.Job) explain.Counts {
 	return explain.Counts{Active: s.Active, Ready: ptr.Deref(s.Ready, 0), Terminating: ptr.Deref(s.Terminating, 0)}
 }
 
-// explanation decodes a recorded one. Nil is an empty explanation.
+// explanation decodes a recorded explanation. Nil is an empty explanation.
 func explanation(encoded []byte) *jobpolicyv1.Explanation {
 	e := &jobpolicyv1.Explanation{}
 	if err := proto.Unmarshal(encoded, e); err != nil {

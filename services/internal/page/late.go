@@ -15,14 +15,15 @@ import (
 	"jobpolicy.dev/services/explain"
 )
 
-// lookEvery is how often the pods of a Job with more than maxBars are looked at one by one.
+// lookEvery is how often the pods of a Job with more than maxBars pods are checked one by
+// one.
 const lookEvery = 10 * time.Second
 
-// late are pods that have been Pending for long. Nothing tells the executor why: a volume
-// that is not mounted is told by events only.
+// late are pods that have been Pending for long. The executor does not know why: that a
+// volume cannot be mounted, for example, is only in events.
 type late struct {
 	pods int32
-	// longest is the one that was created first.
+	// longest is the pod that was created first.
 	longest *podcache.Pod
 }
 
@@ -48,16 +49,16 @@ func latePods(pods []*podcache.Pod, now time.Time) late {
 	return l
 }
 
-// mayBeLate reports whether the Job has pods that have not become ready for so long that it
-// is worth to look at each, because nothing says that they cannot start.
+// mayBeLate reports whether the Job may have late pods: some pods are not ready long after
+// the Job has started, and nothing says that they cannot start.
 func mayBeLate(o executor.Observation, now time.Time) bool {
 	s := &o.Job.Status
 	return o.Hindered.Pods == 0 && wire.FinishedCondition(o.Job) == nil && s.Active > ptr.Deref(s.Ready, 0) &&
 		s.StartTime != nil && now.Sub(s.StartTime.Time) >= explain.SlowStart
 }
 
-// A lookout looks for late pods. It remembers what it saw of Jobs with many pods: to look at
-// 100,000 of them in each snapshot would take too long.
+// A lookout looks for late pods. It remembers the result for Jobs with many pods, because
+// it would take too long to check 100,000 pods for each snapshot.
 type lookout struct {
 	jobs Jobs
 
@@ -90,7 +91,7 @@ func (l *lookout) late(o executor.Observation, now time.Time) late {
 	return found
 }
 
-// forget drops what is too old to be used.
+// forget drops results that are too old to be used.
 func (l *lookout) forget(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

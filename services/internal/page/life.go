@@ -17,18 +17,18 @@ import (
 	"jobpolicy.dev/services/internal/timeline"
 )
 
-// maxBars is how many pods are drawn one by one. Of a Job with more, only sums and ranges
+// maxBars is how many pods are drawn one by one. For a Job with more, only sums and ranges
 // of indexes are drawn.
 const maxBars = 300
 
 // lifeJSON is all that is shown of one Job.
 type lifeJSON struct {
-	// Gone: there is no such Job any more, and nothing else is set.
+	// Gone: the Job no longer exists, and nothing else is set.
 	Gone   bool            `json:"gone,omitempty"`
 	Report *explain.Report `json:"report,omitempty"`
 	// Ended is the rule that decided how the Job ends.
 	Ended *explain.Rule `json:"ended,omitempty"`
-	// Life has a bar for each pod that is still there, unless there are too many.
+	// Life has a bar for each pod that still exists, unless there are too many.
 	Life  timeline.Picture `json:"life"`
 	Pods  int              `json:"pods"`
 	Cells []cell           `json:"cells,omitempty"`
@@ -69,14 +69,14 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 	return life
 }
 
-// tells reports whether the cache holds enough of a pod to explain it: that it has ended, why
-// it does not start, or since when it has been Pending.
+// tells reports whether the cache says something about a pod that a report needs: that it
+// has ended, why it does not start, or since when it has been Pending.
 func tells(p *podcache.Pod) bool {
 	return p.Ended() || !p.Deleting && (p.Phase() == corev1.PodPending || p.Waits() != "")
 }
 
-// recorded explains the last decision, with the pods that tell something. late are those of
-// which telling has only an example.
+// recorded explains the last decision. telling are the pods that the cache can explain; it
+// may hold only one example of the late pods.
 func recorded(o executor.Observation, e *jobpolicyv1.Explanation, telling []corev1.Pod, late late, now time.Time, counts explain.Counts) *explain.Report {
 	facts := explain.Facts{Job: o.Job, Pods: telling, NotStarting: int(max(o.Hindered.Pods, late.pods)), Now: now}
 	if o.Refusal.Why != "" {
@@ -89,7 +89,7 @@ func recorded(o executor.Observation, e *jobpolicyv1.Explanation, telling []core
 	return r
 }
 
-// podOf is a pod with what the cache holds of it.
+// podOf makes a pod from what the cache holds of it.
 func podOf(p *podcache.Pod) corev1.Pod {
 	pod := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace(), UID: p.UID, CreationTimestamp: metav1.NewTime(p.Created)},
@@ -107,7 +107,7 @@ func podOf(p *podcache.Pod) corev1.Pod {
 	status := corev1.ContainerStatus{RestartCount: p.MaxRestarts}
 	switch {
 	case p.Ended():
-		// When the container started is not in the cache; the bar begins with the pod.
+		// The cache does not have the container's start time, so the bar begins at the pod's.
 		ended := &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(p.Created), FinishedAt: metav1.NewTime(p.ContainersEnded)}
 		for _, exit := range p.Exits {
 			status.Name, ended.ExitCode = exit.Container, exit.Code

@@ -18,8 +18,8 @@ import (
 // Path is where the page is served.
 const Path = "/debug/page/"
 
-// maxWatchers bounds how many streams are open at once: a page has one, and that of a Job
-// a second one.
+// maxWatchers is how many streams may be open at once. A page has one, and the view of a
+// Job a second one.
 const maxWatchers = 64
 
 // Jobs is the controller of Jobs, package executor.
@@ -33,7 +33,7 @@ type CronJobs interface {
 	EachCronJob(f func(cronjob.Observation))
 }
 
-// Config is what the page shows. All but CronJobs and Interval are required.
+// Config says what the page shows. All fields but CronJobs and Interval are required.
 type Config struct {
 	Jobs Jobs
 	// CronJobs is nil if that controller does not run.
@@ -56,7 +56,7 @@ func New(cfg Config) http.Handler {
 	}
 	files, err := fs.Sub(assets, "assets")
 	if err != nil {
-		panic(err) // the folder is embedded
+		panic(err) // cannot happen: the folder is embedded
 	}
 	h := newHub(cfg)
 	mux := http.NewServeMux()
@@ -66,8 +66,8 @@ func New(cfg Config) http.Handler {
 	return guarded(mux)
 }
 
-// policy lets the page load its own files and nothing else, and lets no text become
-// markup or script.
+// policy allows the page to load only its own files, and does not allow a text to become
+// markup or a script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 

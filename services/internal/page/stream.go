@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// sendTimeout is how long a reader may take for one event. Who takes longer is dropped, and
-// comes back by itself.
+// sendTimeout is how long a reader may take for one event. A slower one is disconnected;
+// a browser then connects again by itself.
 const sendTimeout = 10 * time.Second
 
-// serveAll streams what all pages show.
+// serveAll streams what every page shows.
 func (h *hub) serveAll(w http.ResponseWriter, r *http.Request) {
 	if err := h.join(); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -53,7 +53,7 @@ func (h *hub) serveJob(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 		now, next := h.now, h.next
 		h.mu.Unlock()
-		// A Job at rest changes only in what says how long ago something was.
+		// A Job at rest changes only where a text says how long ago something was.
 		if text := encoded(h.life(uid, now)); !bytes.Equal(text, sent) {
 			if err := out.send(text); err != nil {
 				return

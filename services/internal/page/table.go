@@ -11,12 +11,12 @@ import (
 	"jobpolicy.dev/executor/tracker"
 )
 
-// removalsKept is for how many snapshots a table remembers what was removed. Who is further
-// behind gets everything again.
+// removalsKept is for how many snapshots a table remembers removed rows. A reader that is
+// further behind gets everything again.
 const removalsKept = 30
 
 // A table holds rows as they are sent, each with the number of the snapshot that changed
-// it last. So what is new to a reader follows from the last snapshot that it has.
+// it last. So the number of a reader's last snapshot says which rows are new to it.
 type table struct {
 	rows    map[types.UID]*row
 	removed []removal
@@ -29,7 +29,7 @@ type row struct {
 	seen    uint64
 }
 
-// made is what a row was made of: the same values make the same row.
+// made holds the values from which a row was made: equal values make equal rows.
 type made struct {
 	object, decision any       // pointers
 	minute           time.Time // zero: the row does not change by time alone
@@ -45,7 +45,7 @@ type removal struct {
 
 func newTable() *table { return &table{rows: map[types.UID]*row{}} }
 
-// put makes the row of snapshot n, unless it is made of the same.
+// put makes the row of snapshot n, unless the values are those of the present row.
 func (t *table) put(n uint64, uid types.UID, of made, text func() json.RawMessage) {
 	r := t.rows[uid]
 	if r == nil {
@@ -62,7 +62,7 @@ func (t *table) put(n uint64, uid types.UID, of made, text func() json.RawMessag
 	}
 }
 
-// end removes the rows that snapshot n has not.
+// end removes the rows that are not in snapshot n.
 func (t *table) end(n uint64) {
 	for uid, r := range t.rows {
 		if r.seen != n {
@@ -75,7 +75,7 @@ func (t *table) end(n uint64) {
 	}
 }
 
-// since is what is new after a snapshot; 0: everything.
+// since returns the changes after the snapshot with the number last; 0: everything.
 func (t *table) since(last uint64) (changed []json.RawMessage, removed []types.UID) {
 	for _, r := range t.rows {
 		if r.changed > last {

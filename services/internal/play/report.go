@@ -9,7 +9,7 @@ import (
 	"jobpolicy.dev/executor/wire"
 )
 
-// A Report is a play for programs. Times are seconds from its beginning.
+// A Report is a play in a form for programs. Times are seconds from its beginning.
 type Report struct {
 	Job             string            `json:"job"`
 	Verdict         string            `json:"verdict"`

@@ -1,5 +1,5 @@
-// Package play makes a Job of a manifest into a scenario that can be played in virtual
-// time, and the play into a report. The command kubectl jobpolicy simulate and the
+// Package play makes a scenario that can be played in virtual time from the Job of a
+// manifest, and a report from the play. The command kubectl jobpolicy simulate and the
 // playground share it.
 package play
 
@@ -15,7 +15,7 @@ import (
 	"jobpolicy.dev/services/internal/jobcheck"
 )
 
-// Scenario is sc with a Job: its spec, its name, and the container that fails.
+// Scenario returns sc with the Job's spec, its name, and the container that fails.
 func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error) {
 	if text := jobcheck.RestartPolicyProblem(&job.Spec); text != "" {
 		return sc, fmt.Errorf("%s: spec.template.spec.restartPolicy: %s", job.Name, text)
@@ -32,7 +32,7 @@ func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error)
 	return sc, nil
 }
 
-// JobOf is the Job that a CronJob runs.
+// JobOf is the Job of a CronJob's template.
 func JobOf(cron *batchv1.CronJob) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: cron.ObjectMeta, Spec: cron.Spec.JobTemplate.Spec}
 }

@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	// months is how many the calendar has: every clock change of a year is in it.
+	// months is how many months the calendar has, so that it has every clock change of a
+	// year.
 	months = 12
-	// past is how many of them may come before the present one, for missed runs.
+	// past is how many of these months may be before the present one, for missed runs.
 	past = 2
 	// listed is how many runs are listed one by one.
 	listed = 12
 )
 
-// A Calendar is when a CronJob runs.
+// A Calendar says when a CronJob runs.
 type Calendar struct {
 	Schedule string          `json:"schedule"`
 	Zone     string          `json:"zone"`
@@ -28,8 +29,8 @@ type Calendar struct {
 	// Missed says what became of missed runs. Empty: there are none.
 	Missed string  `json:"missed,omitempty"`
 	Months []Month `json:"months"`
-	// NextChange is a day before the next change of the clock. Absent: there is none
-	// within two years.
+	// NextChange is the day before the next change of the clock that is more than two days
+	// away. Absent: there is none within two years.
 	NextChange string `json:"nextChange,omitempty"`
 }
 
@@ -41,12 +42,12 @@ type Month struct {
 	Days  []Day `json:"days"`
 }
 
-// A Day has the numbers of its runs to come, and of those missed. Above
-// schedule.CountLimit, which is 100, they are estimates.
+// A Day has the numbers of its coming runs and of its missed runs. Numbers above
+// schedule.CountLimit, which is 100, are estimates.
 type Day struct {
 	Runs   int64 `json:"runs"`
 	Missed int64 `json:"missed"`
-	// Change is what happens to the clock.
+	// Change says how the clock changes on this day.
 	Change string `json:"change,omitempty"`
 	Today  bool   `json:"today,omitempty"`
 }

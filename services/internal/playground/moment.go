@@ -24,7 +24,7 @@ type Counter struct {
 	Value string `json:"value"`
 }
 
-// A Condition is one of the Job's status.
+// A Condition is a condition in the Job's status.
 type Condition struct {
 	Type    string `json:"type"`
 	True    bool   `json:"true"`
@@ -32,14 +32,14 @@ type Condition struct {
 	Message string `json:"message"`
 }
 
-// A Decision is the engine's explanation of one.
+// A Decision is the engine's explanation of one decision.
 type Decision struct {
 	Summary string `json:"summary"`
 	Rules   []Rule `json:"rules"`
 	Waits   []Wait `json:"waits"`
 }
 
-// A Rule is the answer of one.
+// A Rule is the answer of one rule.
 type Rule struct {
 	Name    string `json:"name"`
 	Decided bool   `json:"decided"`
@@ -52,7 +52,7 @@ type Wait struct {
 	Until  string `json:"until"`
 }
 
-// Moment is one of the last play's; nil if there is no such moment.
+// Moment returns moment i of the last play; nil if there is no such moment.
 func (p *Playground) Moment(i int) *Moment {
 	if p.last == nil || i < 0 || i >= len(p.last.Moments) {
 		return nil
@@ -66,7 +66,7 @@ func (p *Playground) Moment(i int) *Moment {
 	}
 	for _, e := range m.Explanations {
 		d := decision(e)
-		// A wait has a time of day, the page counts from the beginning of the play.
+		// The times of waits are times of day; the page counts from the beginning of the play.
 		for i, w := range e.GetWaits() {
 			if w.GetUntil() != nil {
 				d.Waits[i].Until = simulate.Clock(w.GetUntil().AsTime().Sub(start))

@@ -14,13 +14,13 @@ import (
 	"jobpolicy.dev/services/internal/play"
 )
 
-// A Playground remembers the last play, so that the page can ask for its moments one
-// by one: all of them may take much memory.
+// A Playground remembers the last play, so that the page can ask for its moments one by
+// one. All moments together may take much memory.
 type Playground struct{ last *simulate.Result }
 
-// An Answer is what the page shows of a state.
+// An Answer is what the page shows for a state.
 type Answer struct {
-	// Problem is why there is nothing to show; absent: nothing is wrong.
+	// Problem says why there is nothing to show. Absent: nothing is wrong.
 	Problem *Problem `json:"problem,omitempty"`
 	// Findings are what jobcheck finds in the manifest.
 	Findings []jobcheck.Finding `json:"findings"`
@@ -37,9 +37,9 @@ type Play struct {
 	Ending string `json:"ending,omitempty"`
 	// Indexed says whether the Job's pods have indexes.
 	Indexed bool `json:"indexed"`
-	// Moments are their times, in seconds; Moment returns what happened then.
+	// Moments are the times of the moments, in seconds. Playground.Moment returns one.
 	Moments []float64 `json:"moments"`
-	// Failures are the times at which a container failed that was restarted, of each pod.
+	// Failures are, for each pod, the times at which a container failed that was restarted.
 	Failures [][]float64 `json:"failures"`
 }
 

@@ -9,8 +9,8 @@ import (
 	"jobpolicy.dev/engine/simulate"
 )
 
-// The page plays no larger Job, and reads no larger manifest, because a browser stands
-// still meanwhile. The command has no such limits.
+// The largest Job that the page plays, and the largest manifest that it reads: the browser
+// does not react meanwhile. The command has no such limits.
 const (
 	MaxPods     = 1000
 	maxManifest = 256 << 10
@@ -19,7 +19,7 @@ const (
 // start is the time of day at which every play begins. The page does not show it.
 var start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// A State is what the page holds. A link to the page holds it, too.
+// A State is the page's input. A link to the page contains it.
 type State struct {
 	// Manifest is a Job or CronJob in YAML or JSON.
 	Manifest string `json:"manifest"`
@@ -30,18 +30,19 @@ type State struct {
 	Runtime  string `json:"runtime"`
 	FailRate string `json:"failRate"`
 	Seed     string `json:"seed"`
-	// Now is when a CronJob is looked at, LastRun when its last run was started. Empty:
-	// nothing is said about missed runs. Zone is that of a schedule without one.
+	// Now is the time for which a CronJob is shown, LastRun the time of its last run. If
+	// LastRun is empty, nothing is said about missed runs. Zone is the zone of a schedule
+	// that names none.
 	Now     string `json:"now"`
 	LastRun string `json:"lastRun"`
 	Zone    string `json:"zone"`
 }
 
-// A Problem is why a state cannot be played.
+// A Problem says why a state cannot be played.
 type Problem struct {
-	// Field is that of the page: manifest, script, runtime and so on.
+	// Field is the field of the page: manifest, script, runtime and so on.
 	Field string `json:"field"`
-	// Line is that of the field's text; 0: unknown.
+	// Line is the line in the field's text; 0: unknown.
 	Line int `json:"line,omitempty"`
 	// Path is the field of the manifest, if one is wrong.
 	Path string `json:"path,omitempty"`
@@ -54,7 +55,7 @@ func (p *Problem) Error() string { return p.Field + ": " + p.Text }
 
 func problem(field, text string) *Problem { return &Problem{Field: field, Text: text} }
 
-// scenario is what the page says about the play, without the Job.
+// scenario is the scenario of the state, without the Job.
 func (s State) scenario() (simulate.Scenario, *Problem) {
 	sc := simulate.Scenario{Start: start, Seed: 1, MaxPods: MaxPods, Moments: true}
 	var err error
@@ -125,7 +126,7 @@ func parseAt(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// times are the page's times for a CronJob.
+// times reads Now and LastRun.
 func (s State) times() (now, lastRun time.Time, bad *Problem) {
 	if now, bad = parseTime("now", s.Now); bad != nil {
 		return now, lastRun, bad

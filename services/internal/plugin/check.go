@@ -47,7 +47,7 @@ type checkCommand struct {
 	reader  *cluster.Reader
 }
 
-// severities from the mildest to the worst.
+// severities are in order, the least severe first.
 var severities = []string{string(jobcheck.Note), string(jobcheck.Warning), string(jobcheck.Error)}
 
 func newCheck(streams cli.IO) *cobra.Command {
@@ -143,8 +143,8 @@ func (c *checkCommand) checkPath(ctx context.Context, name string) (found []jobc
 	return found, objects, nil
 }
 
-// checkObject checks one object, by a dry run too if one is asked for. An object that does
-// not decode is not sent: its finding says why.
+// checkObject checks one object, and with --dry-run=server also by a dry run. It does not
+// send an object that cannot be decoded, because that has a finding already.
 func (c *checkCommand) checkObject(ctx context.Context, o *manifest.Object) ([]jobcheck.Finding, error) {
 	found := jobcheck.Check(o)
 	if c.reader == nil || o.Incomplete {

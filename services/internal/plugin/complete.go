@@ -13,8 +13,8 @@ import (
 // completionPatience is how long a shell waits for names from a cluster.
 const completionPatience = 3 * time.Second
 
-// complete completes one argument: job/NAME and cronjob/NAME of the namespace, of those kinds
-// that the command takes. Without a cluster it completes nothing.
+// complete completes one argument: job/NAME and cronjob/NAME in the namespace, if the
+// command takes that kind. Without a cluster it completes nothing.
 func complete(flags *cluster.Flags, jobs, cronJobs bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -28,7 +28,7 @@ func complete(flags *cluster.Flags, jobs, cronJobs bool) cobra.CompletionFunc {
 		}
 		var names []cobra.Completion
 		if jobs {
-			list, _ := reader.Jobs(ctx, reader.Namespace) // what cannot be read is not completed
+			list, _ := reader.Jobs(ctx, reader.Namespace) // after an error nothing is completed
 			for i := range list {
 				names = append(names, "job/"+list[i].Name)
 			}

@@ -51,7 +51,7 @@ type decision struct {
 	Rule      string    `json:"rule"`
 	Reason    string    `json:"reason"`
 	Waiting   bool      `json:"waiting"`
-	// NotCreated is why the API server refuses pods, and Hindered the pods that cannot start.
+	// NotCreated says why the API server refuses pods. Hindered are the pods that cannot start.
 	NotCreated string    `json:"notCreated,omitempty"`
 	Hindered   *hindered `json:"hindered,omitempty"`
 }
@@ -62,7 +62,7 @@ type hindered struct {
 	Reason string `json:"reason"`
 }
 
-// news is what tells two states of a Job apart.
+// news holds the values by which follow notices that something about a Job is new.
 type news struct {
 	at         time.Time
 	notCreated string
@@ -113,7 +113,7 @@ func (c *decisionsCommand) run(ctx context.Context, args []string) error {
 	return cmp.Or(answered, err)
 }
 
-// follow prints what is new, once or until the context is done.
+// follow prints new decisions, once or until the context is done.
 func (c *decisionsCommand) follow(ctx context.Context, base string) error {
 	tick := time.NewTicker(decisionsEvery)
 	defer tick.Stop()
@@ -133,7 +133,7 @@ func (c *decisionsCommand) follow(ctx context.Context, base string) error {
 	}
 }
 
-// none says on the second output that nothing was listed, as kubectl does.
+// none says on standard error that nothing was listed, as kubectl does.
 func (c *decisionsCommand) none() {
 	switch {
 	case len(c.told) > 0:

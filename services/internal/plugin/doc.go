@@ -1,7 +1,7 @@
-// Package plugin is kubectl jobpolicy: it tells people why a Job is where it is,
-// what comes next, and what would happen if.
+// Package plugin is kubectl jobpolicy: it tells people why a Job is in its state, what
+// happens next, and what would happen in other circumstances.
 //
-// A command reads its flags, asks a package that knows the matter (simulate of the
-// engine, manifest, …), and prints. Text is for people and may change; -o json and
+// A command reads its flags, calls the package that does the work (engine/simulate,
+// manifest and others), and prints. Text is for people and may change; -o json and
 // -o yaml are for programs.
 package plugin

@@ -45,7 +45,7 @@ func (f *engineFlags) validate() error {
 	return nil
 }
 
-// An asked is the engine that answers.
+// An asked is an engine that can be asked.
 type asked struct {
 	job     explain.Decide
 	cronJob explain.DecideCronJob
@@ -80,7 +80,7 @@ func (f *engineFlags) ask(ctx context.Context) (asked, error) {
 	}, nil
 }
 
-// failed says of which engine an error is.
+// failed adds to an error which engine returned it.
 func (f *engineFlags) failed(err error) error {
 	if err == nil {
 		return nil
@@ -88,7 +88,7 @@ func (f *engineFlags) failed(err error) error {
 	return engineError{f.target, status.Convert(err)}
 }
 
-// An engineError is what a remote engine answered instead of a decision.
+// An engineError is the error of a remote engine.
 type engineError struct {
 	target string
 	status *status.Status

@@ -28,7 +28,7 @@ type executorPod struct {
 	lease     string
 	pod       string
 	podPort   int
-	// passed are the flags that kubectl gets, too.
+	// passed are the flags that are passed on to kubectl.
 	passed []string
 }
 
@@ -50,7 +50,7 @@ func (e *executorPod) addFlags(cmd *cobra.Command) {
 	}
 }
 
-// pass gives a flag to kubectl, as often as it was given here.
+// pass passes a flag on to kubectl, as often as the user gave it.
 func (e *executorPod) pass(f *pflag.Flag) {
 	values := []string{f.Value.String()}
 	if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -62,7 +62,7 @@ func (e *executorPod) pass(f *pflag.Flag) {
 }
 
 // forward finds the pod, and forwards a port of this machine to it until the context is
-// done; 0 stands for any port that is free. ready is called with the URL.
+// done. Port 0 stands for any free port. It calls ready with the URL.
 func (e *executorPod) forward(ctx context.Context, port int, ready func(base string)) error {
 	for flag, port := range map[string]int{"--pod-port": e.podPort, "--port": port} {
 		if port < 0 || port > 65535 {
@@ -108,8 +108,8 @@ func notStarted(err error) error {
 	return err
 }
 
-// findLeader reads who holds the Lease: the name of a pod, and something that tells two
-// processes in it apart.
+// findLeader reads who holds the Lease. The holder is the name of a pod, followed by a part
+// that differs for each process in it.
 func (e *executorPod) findLeader(ctx context.Context) error {
 	holder, err := e.kubectl(ctx, "get", "lease", e.lease, "--output=jsonpath={.spec.holderIdentity}").Output()
 	if err != nil {
@@ -123,8 +123,8 @@ func (e *executorPod) findLeader(ctx context.Context) error {
 
 var forwarding = regexp.MustCompile(`^Forwarding from 127\.0\.0\.1:(\d+) `)
 
-// announce waits until the port is forwarded, says where, and reads on, so that kubectl
-// never waits for a reader.
+// announce waits until kubectl says that the port is forwarded, and calls ready. It reads
+// on, so that kubectl never waits for a reader.
 func announce(out io.Reader, ready func(base string)) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if m := forwarding.FindStringSubmatch(lines.Text()); m != nil {

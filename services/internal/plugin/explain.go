@@ -35,7 +35,7 @@ const explainExample = `  kubectl jobpolicy explain job/backup
   kubectl jobpolicy explain job/backup -n nightly -o wide
   kubectl jobpolicy explain cronjob/backup`
 
-// maxEventPods is of how many pods that do not run the events are read.
+// maxEventPods is for how many pods that do not run the command reads events.
 const maxEventPods = 5
 
 type explainCommand struct {
@@ -113,11 +113,11 @@ func jobArgument(args []string) (string, error) {
 	return args[0], nil
 }
 
-// now is the time of what is printed. A test of recorded Jobs sets it to when they were recorded.
+// now is the present time. A test of recorded Jobs sets it to the time of the recording.
 var now = time.Now
 
-// readFacts reads what explain needs. Without the Job there is no answer; what else
-// cannot be read is said in the answer.
+// readFacts reads what explain needs. It fails if it cannot read the Job. If it cannot read
+// something else, the answer says so.
 func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explain.Facts, error) {
 	f := explain.Facts{Now: now(), PodEvents: map[string][]corev1.Event{}}
 	var err error
@@ -133,7 +133,7 @@ func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explai
 	}
 	if wire.FinishedCondition(f.Job) != nil && f.Job.Spec.TTLSecondsAfterFinished == nil {
 		// Without the right to read the namespace, its default time to live is not known. Few
-		// set one, so this is not worth a word.
+		// namespaces have one, so the answer does not mention this.
 		f.NamespaceAnnotations, _ = reader.NamespaceAnnotations(ctx)
 	}
 	for i := range f.Pods {

@@ -22,7 +22,7 @@ func cronArgument(args []string) (name string, ok bool) {
 	return resourceName(args[0], cronKinds...)
 }
 
-// cronKinds are how kubectl calls CronJobs.
+// cronKinds are kubectl's names for the kind.
 var cronKinds = []string{"cronjob", "cronjobs", "cj"}
 
 func (c *explainCommand) cronJob(ctx context.Context, reader *cluster.Reader, name string, decide explain.DecideCronJob) error {
@@ -41,8 +41,8 @@ func (c *explainCommand) cronJob(ctx context.Context, reader *cluster.Reader, na
 	return printCronJob(c.Out, report, c.output.Format == "wide", facts.Now)
 }
 
-// readCronFacts reads what explain needs. The CronJob comes first: an active Job that
-// the list lacks is gone then.
+// readCronFacts reads what explain needs. It reads the CronJob before the Jobs, so an
+// active Job that is not in the list no longer exists.
 func readCronFacts(ctx context.Context, reader *cluster.Reader, name string) (explain.CronFacts, error) {
 	var f explain.CronFacts
 	var err error

@@ -14,7 +14,7 @@ import (
 // jobReader reads the Job that simulate plays.
 type jobReader struct{ cluster cluster.Flags }
 
-// AddFlags says which cluster.
+// AddFlags adds the flags that say which cluster.
 func (r *jobReader) AddFlags(fs *pflag.FlagSet) { r.cluster.AddFlags(fs, true) }
 
 // Complete completes job/NAME.
@@ -22,7 +22,7 @@ func (r *jobReader) Complete(cmd *cobra.Command, args []string, text string) ([]
 	return complete(&r.cluster, true, false)(cmd, args, text)
 }
 
-// Job takes job/NAME.
+// Job reads the Job of an argument job/NAME.
 func (r *jobReader) Job(ctx context.Context, arg string) (*batchv1.Job, error) {
 	name, err := jobArgument([]string{arg})
 	if err != nil {

@@ -99,7 +99,8 @@ func (c *nextCommand) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// crons are the CronJobs that are asked about; a schedule becomes one without a name.
+// crons are the CronJobs that the arguments name. A schedule becomes a CronJob without a
+// name.
 func (c *nextCommand) crons(ctx context.Context, args []string) ([]*batchv1.CronJob, error) {
 	if c.file != "" {
 		return cronsOf(c.file, c.In)
@@ -115,8 +116,8 @@ func (c *nextCommand) crons(ctx context.Context, args []string) ([]*batchv1.Cron
 	return []*batchv1.CronJob{{Spec: batchv1.CronJobSpec{Schedule: args[0]}}}, nil
 }
 
-// resourceName takes the name out of KIND/NAME. Schedules have slashes, too, but no
-// such kind before them.
+// resourceName returns the NAME of KIND/NAME. Schedules have slashes, too, but not after
+// one of the kinds.
 func resourceName(arg string, kinds ...string) (name string, ok bool) {
 	kind, name, _ := strings.Cut(arg, "/")
 	for _, k := range kinds {
@@ -148,7 +149,7 @@ func cronsOf(file string, stdin io.Reader) ([]*batchv1.CronJob, error) {
 	return crons, nil
 }
 
-// nextReport is what comes, for programs.
+// nextReport is the output for programs.
 type nextReport struct {
 	CronJob  string           `json:"cronJob,omitempty"`
 	Schedule string           `json:"schedule"`
@@ -217,7 +218,7 @@ func countRuns(times []cronruns.Time) int {
 	return n
 }
 
-// printCalendar shows the months of the runs. A day has the number of its runs.
+// printCalendar prints the months of the runs. Each day shows the number of its runs.
 func printCalendar(w io.Writer, reader *cronruns.Reader, times []cronruns.Time) error {
 	if len(times) == 0 {
 		return nil

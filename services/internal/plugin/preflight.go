@@ -24,11 +24,11 @@ suspended Job in the namespace, waits until a controller writes its status, and 
 No pod is created. Use it after the built-in controllers were switched off, before any Job
 is affected.`
 
-// probeTimeout is how long a probe waits by default. A controller at work takes a second
-// or two.
+// probeTimeout is how long a probe waits by default. A running controller answers within a
+// second or two.
 const probeTimeout = 30 * time.Second
 
-// maxExamples is how many objects of a difference are named.
+// maxExamples is how many objects are named for each difference.
 const maxExamples = 5
 
 type preflightCommand struct {
@@ -81,7 +81,7 @@ func (c *preflightCommand) run(ctx context.Context, oneNamespace bool) error {
 	if all.CronJobs, err = reader.CronJobs(ctx, namespace); err != nil {
 		return err
 	}
-	touches := slices.Concat([]preflight.Touch{}, preflight.Check(all)) // no list is [], not null, in JSON
+	touches := slices.Concat([]preflight.Touch{}, preflight.Check(all)) // an empty list is [] in JSON, not null
 	if done, err := c.output.Machine(c.Out, map[string]any{"touches": touches}); done {
 		return err
 	}

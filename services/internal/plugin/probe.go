@@ -15,7 +15,7 @@ const (
 	executorManager = "jobpolicy-executor"
 )
 
-// probe tells which controller acts on Jobs that name no manager.
+// probe prints which controller acts on Jobs that name no manager.
 func (c *preflightCommand) probe(ctx context.Context, reader *cluster.Reader) error {
 	writers, err := reader.ProbeJobs(ctx, c.timeout)
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *preflightCommand) probe(ctx context.Context, reader *cluster.Reader) er
 	return err
 }
 
-// probed says what the writers of the status mean.
+// probed says which controller the writers of the status show.
 func probed(writers []string, timeout string) string {
 	builtIn, ours := slices.Contains(writers, builtInManager), slices.Contains(writers, executorManager)
 	names := strings.Join(writers, " and ")

@@ -107,8 +107,8 @@ func (c *replayCommand) run(ctx context.Context, args []string) error {
 	return c.print(result)
 }
 
-// withStatus gives the errors of the engine that is built in the status that a service
-// returns. Those of a service have it.
+// withStatus converts the errors of the built-in engine to the gRPC errors that a service
+// returns.
 func withStatus[Q, A any](decide func(Q) (A, error)) func(Q) (A, error) {
 	return func(req Q) (A, error) {
 		answer, err := decide(req)
@@ -132,14 +132,14 @@ func (c *replayCommand) readSettings() (*jobpolicyv1.Settings, error) {
 	}
 	settings := &jobpolicyv1.Settings{}
 	if err := protojson.Unmarshal([]byte(c.settings), settings); err != nil {
-		// The library varies the space behind its prefix on purpose.
+		// The library varies the space after its prefix on purpose.
 		text := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
 		return nil, cli.Usagef("--settings: expected JSON of jobpolicy.v1.Settings, such as {\"podFailureBackoff\": \"5s\"}: %s", text)
 	}
 	return settings, nil
 }
 
-// replayReport is the result, for programs.
+// replayReport is the output for programs.
 type replayReport struct {
 	Same        int                 `json:"same"`
 	Skipped     int                 `json:"skipped"`
@@ -291,8 +291,8 @@ func exchanged(record *jobpolicyv1.DecisionRecord) (request, response proto.Mess
 	}
 }
 
-// refused is how the engine refused a request because of a field. It is nil if the call
-// failed for another reason, which the same request need not meet again.
+// refused is the refusal of an invalid request. It is nil if the call failed for another
+// reason, because then the same request may succeed later.
 func refused(s *statusv1.Status) *conformance.Error {
 	st := status.FromProto(s)
 	if st.Code() != codes.InvalidArgument {

@@ -18,8 +18,8 @@ Runs kubectl port-forward to the executor's pod that leads, prints the page's ad
 opens the browser, until Ctrl-C. The page is read-only. It needs the rights to get the Lease
 and to create pods/portforward in the executor's namespace.`
 
-// PagePath is where the executor serves its page: page.Path. That package is not used here,
-// because it would make the plugin half as large again.
+// PagePath is where the executor serves its page: page.Path. The plugin does not import that
+// package, which would make it larger by half.
 const PagePath = "/debug/page/"
 
 type uiCommand struct {
@@ -55,7 +55,7 @@ func (c *uiCommand) run(ctx context.Context, args []string) error {
 	})
 }
 
-// open starts the browser. Who has none has the address.
+// open starts the browser. A user without one has the printed address.
 func (c *uiCommand) open(url string) {
 	command := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if command == nil {
@@ -66,5 +66,5 @@ func (c *uiCommand) open(url string) {
 		fmt.Fprintf(c.Err, "the browser was not opened: %v\n", err)
 		return
 	}
-	go func() { _ = browser.Wait() }() // it may run on, or fail without a screen
+	go func() { _ = browser.Wait() }() // it may keep running, or fail without a screen
 }

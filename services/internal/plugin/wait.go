@@ -26,7 +26,7 @@ when it has Failed. Tells what changes meanwhile. When the Job is deleted before
 --timeout is over, the exit code is 3. Of a Job that was deleted right after its end, its
 events tell how it ended. With -o json or yaml only the end is told.`
 
-// waitEvery is how often wait looks. Tests look more often.
+// waitEvery is how often wait reads the Job. Tests set a shorter time.
 var waitEvery = time.Second
 
 type waitCommand struct {
@@ -35,7 +35,7 @@ type waitCommand struct {
 	output  *cli.Output
 	timeout time.Duration
 	quiet   bool
-	// deleted: the Job was deleted, and its events told how it ended.
+	// deleted: the Job was deleted, and its events say how it ended.
 	deleted bool
 }
 
@@ -82,7 +82,7 @@ func (c *waitCommand) run(ctx context.Context, args []string) error {
 	return c.ended(job)
 }
 
-// follow looks at the Job until it is finished.
+// follow reads the Job again and again until it is finished.
 func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *batchv1.Job) (*batchv1.Job, error) {
 	uid, told := job.UID, ""
 	for {
@@ -114,8 +114,9 @@ func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *b
 	}
 }
 
-// lastSeen is a Job that is deleted, with its end if its events tell it: a Job with a short
-// time to live may be gone before wait looks again. The event may come a little later.
+// lastSeen returns a deleted Job as it was last read, with its end if its events show it: a
+// Job with a short time to live may be gone before wait reads it again. The event may come
+// a little later.
 func (c *waitCommand) lastSeen(ctx context.Context, reader *cluster.Reader, job *batchv1.Job) (*batchv1.Job, error) {
 	for since := time.Now(); ; {
 		events, err := reader.EventsOf(ctx, job.UID)
@@ -135,7 +136,7 @@ func (c *waitCommand) lastSeen(ctx context.Context, reader *cluster.Reader, job 
 	}
 }
 
-// endOf is the condition that a Job had at its end, by its events. Nil: they tell of no end.
+// endOf is the condition that a Job had at its end, by its events. Nil: they show no end.
 func endOf(events []corev1.Event) *batchv1.JobCondition {
 	for i := range events {
 		e := &events[i]
@@ -154,12 +155,12 @@ func endOf(events []corev1.Event) *batchv1.JobCondition {
 	return nil
 }
 
-// silent: nothing is told before the end.
+// silent reports whether nothing is printed before the end.
 func (c *waitCommand) silent() bool {
 	return c.quiet || c.output.Format == "json" || c.output.Format == "yaml"
 }
 
-// clock is how the time of a line is written; -o wide adds the day and the zone.
+// clock is the format of the times of lines; -o wide adds the day and the zone.
 func (c *waitCommand) clock() string {
 	if c.output.Format == "wide" {
 		return time.RFC3339
@@ -175,12 +176,13 @@ type waitReport struct {
 	Reason    string                   `json:"reason"`
 	Message   string                   `json:"message"`
 	Ended     time.Time                `json:"ended"`
-	// Deleted: events told the end. Status is the one that was seen last.
+	// Deleted: the Job was deleted, and its events say how it ended. Status is the last one
+	// that was read.
 	Deleted bool              `json:"deleted,omitempty"`
 	Status  batchv1.JobStatus `json:"status"`
 }
 
-// progress is a Job's status in a line.
+// progress is a Job's status in one line.
 func progress(job *batchv1.Job) string {
 	line := fmt.Sprintf("active %d, ready %d, succeeded %d", job.Status.Active, ptr.Deref(job.Status.Ready, 0), job.Status.Succeeded)
 	if n := job.Spec.Completions; n != nil {

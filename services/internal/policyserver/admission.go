@@ -15,7 +15,7 @@ import (
 // A call is one call from its first header to its end.
 type call struct {
 	conn *connection
-	// refused is why the call is not to be answered; nil if it is.
+	// refused says why the call gets no answer; nil if it gets one.
 	refused error
 	// arrival cuts the call off if its message does not arrive in time.
 	arrival *time.Timer
@@ -24,8 +24,7 @@ type call struct {
 
 type callKey struct{}
 
-// callFrom returns the call of a context that comes from the transport; nil of any
-// other.
+// callFrom returns the call that admit has put into the context; nil if there is none.
 func callFrom(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
@@ -33,10 +32,10 @@ func callFrom(ctx context.Context) *call {
 
 var errTooSlow = errors.New("the request did not arrive in time")
 
-// An admission looks at calls when nothing but their header is there.
+// An admission decides which calls are answered, before their messages are received.
 type admission struct {
 	authorizer *authorizer
-	// receiveTimeout is the time that a message has to arrive.
+	// receiveTimeout is how long a message may take to arrive.
 	receiveTimeout time.Duration
 }
 
@@ -71,7 +70,8 @@ func (a *admission) admit(ctx context.Context, info *tap.Info) (context.Context,
 	return ctx, nil
 }
 
-// end gives back what the call took. The transport ends the context of every call.
+// end frees the call's place among the open calls. The transport ends the context of
+// every call.
 func (c *call) end() {
 	if c.counted.Swap(true) {
 		return
@@ -82,11 +82,11 @@ func (c *call) end() {
 	}
 }
 
-// arrived says that the message is there.
+// arrived notes that the message has been received.
 func (c *call) arrived() { c.arrival.Stop() }
 
-// authorize lets everybody who may connect ask for the engine's health: that is
-// how clients spread their calls.
+// authorize lets everybody who may connect ask for the engine's health, because clients
+// need it to balance their calls. For other methods it asks the authorizer.
 func (a *admission) authorize(conn *connection, fullMethod string) error {
 	if strings.HasPrefix(fullMethod, "/"+healthv1.Health_ServiceDesc.ServiceName+"/") {
 		return nil

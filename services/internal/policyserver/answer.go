@@ -12,17 +12,16 @@ import (
 	"jobpolicy.dev/services/internal/refusal"
 )
 
-// chunkBytes is the least size of the pieces that a batch's answer is made of.
+// chunkBytes is the least size of every piece of a batch's answer after the first.
 const chunkBytes = 64 << 10
 
-// uncounted is the size up to which the transport takes no buffer of ours. So
-// much of an answer costs no more than the call that it belongs to, and calls are
-// counted.
+// uncounted is the size up to which a piece is not counted against the memory for
+// answers, because the transport does not report when it has written such a small buffer.
+// The limit on open calls also limits these pieces.
 const uncounted = 1 << 10
 
-// An answer is a piece of memory that holds an encoded answer until the transport
-// has written it. It is the transport's buffer pool for this one buffer: that is
-// how the transport says that it is done.
+// An answer is the memory of one piece of an encoded answer. To the transport it is the
+// buffer pool of that piece, so the transport calls Put when it has written the piece.
 type answer struct {
 	conn  *connection
 	bytes int64
@@ -41,7 +40,7 @@ func (a *answer) Put(*[]byte) {
 	a.finish()
 }
 
-// finish gives the memory back, once.
+// finish releases the memory, once.
 func (a *answer) finish() {
 	if a.done.Swap(true) {
 		return
@@ -57,7 +56,7 @@ func (a *answer) finish() {
 func (a *answer) expire(after time.Duration) {
 	a.timer.Store(time.AfterFunc(after, func() {
 		if !a.done.Load() {
-			_ = a.conn.Close() // the transport notices, and says so
+			_ = a.conn.Close() // the transport then fails the calls
 		}
 	}))
 }
@@ -72,7 +71,7 @@ type encoded struct {
 	timeout time.Duration
 }
 
-// add encodes the message behind what is there already.
+// add appends the prefix and the encoded message.
 func (e *encoded) add(prefix []byte, m proto.Message) error {
 	size := len(prefix) + proto.Size(m)
 	if e.bytes += int64(size); e.bytes > MaxMessageBytes {
@@ -117,7 +116,7 @@ func (e *encoded) room(n int) (*[]byte, error) {
 	return e.open, nil
 }
 
-// count takes memory for a piece.
+// count reserves n bytes of the memory for answers.
 func (e *encoded) count(n int64) error {
 	if e.conn.caller.answers.tryAcquire(n) != nil {
 		return e.conn.caller.unread()
@@ -154,7 +153,7 @@ func (e *encoded) send() mem.BufferSlice {
 	return e.buffers
 }
 
-// free gives up what will not be sent.
+// free releases an answer that will not be sent.
 func (e *encoded) free() {
 	e.seal()
 	e.buffers.Free()

@@ -39,7 +39,7 @@ type AllowList struct {
 // An AllowedCaller is one identity and what it may call.
 type AllowedCaller struct {
 	// Identity is a SPIFFE ID (or another URI with a host), dns: with a DNS name, or cn:
-	// with a common name: exactly as the certificate has it.
+	// with a common name. It must be exactly as in the certificate.
 	Identity string `json:"identity"`
 	// Methods are names of methods of PolicyService, or "*" for all.
 	Methods []string `json:"methods"`
@@ -90,11 +90,11 @@ func isIdentity(s string) bool {
 	return isURI(s)
 }
 
-// reloadAfter is how long a list is used before its file is looked at again.
+// reloadAfter is how long a list is used before its file is read again.
 const reloadAfter = time.Second
 
-// An authorizer says who may call what, as a file has it. A nil authorizer lets
-// everybody call everything.
+// An authorizer allows the calls that a file lists. A nil authorizer lets everybody call
+// everything.
 type authorizer struct {
 	file string
 	log  *slog.Logger
@@ -104,10 +104,10 @@ type authorizer struct {
 	contents []byte
 	grants   grants
 	problem  string    // why the file cannot be used; empty if it can
-	since    time.Time // when it became so
+	since    time.Time // when the problem was first seen
 }
 
-// newAuthorizer reads the file. An empty name makes no authorizer.
+// newAuthorizer reads the file. It returns nil if the name is empty.
 func newAuthorizer(file string, log *slog.Logger) (*authorizer, error) {
 	if file == "" {
 		return nil, nil
@@ -133,7 +133,7 @@ func (a *authorizer) load() error {
 	return nil
 }
 
-// current is the list as the file has it, or had it when it was last usable.
+// current is the list in the file, or the last usable one if the file cannot be used.
 func (a *authorizer) current() grants {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -145,7 +145,7 @@ func (a *authorizer) current() grants {
 	return a.grants
 }
 
-// reload looks at the file. Locked.
+// reload reads the file. a.mu must be locked.
 func (a *authorizer) reload() {
 	before := a.contents
 	err := a.load()
@@ -167,13 +167,14 @@ func (a *authorizer) reload() {
 
 // usable reports whether the file can be used, and if not, since when.
 func (a *authorizer) usable() (since time.Time, ok bool) {
-	a.current() // looks at the file
+	a.current() // reads the file
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.since, a.problem == ""
 }
 
-// register shows whether the file can be used: an engine that could not would not start again.
+// register adds the metric that says whether the file can be used. If it cannot, the engine
+// goes on with the previous list, but it would not start again.
 func (a *authorizer) register(r prometheus.Registerer) error {
 	if a == nil {
 		return nil
@@ -204,8 +205,9 @@ func (a *authorizer) check() probes.Check {
 	}
 }
 
-// identity is the one of a caller that counts: all that have it share what one caller may
-// have.
+// identity is the identity by which a caller is counted: the first one in the list, or
+// unnamed. Without a list it is the primary one. All connections that have it share what
+// one caller may have.
 func (a *authorizer) identity(ids identities) string {
 	if a == nil {
 		return ids.primary()
@@ -217,8 +219,8 @@ func (a *authorizer) identity(ids identities) string {
 	return unnamed
 }
 
-// authorize returns nil if one of the identities may call the method. An empty
-// method is one that is no part of PolicyService: whoever is named may call it.
+// authorize returns nil if one of the identities may call the method. An empty method
+// stands for any method outside of PolicyService: every caller in the list may call it.
 func (a *authorizer) authorize(ids identities, method string) error {
 	if a == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"jobpolicy.dev/services/internal/refusal"
 )
 
-// Every batch has its items in one field, every answer its results, and every
-// result the answer or the error.
+// Field numbers that are the same in all batch methods: the items of a request, the
+// results of an answer, and the answer or the error of a result.
 const (
 	batchField   = protowire.Number(1) // requests
 	resultsField = protowire.Number(1) // results
@@ -26,12 +26,12 @@ const (
 	errorField   = protowire.Number(2) // error
 )
 
-// A batch answers one encoded item of a batch. An error is one of the whole
-// batch: there was no room, or the caller is gone.
+// A batch answers one encoded item. If it returns an error, the whole batch fails: there
+// was no room, or the caller is gone.
 type batch func(ctx context.Context, s *service, t *turn, item []byte) (result proto.Message, err error)
 
-// batches are the methods that are answered item by item: the whole request is
-// never decoded, nor its answer ever there undone.
+// batches are the methods that are answered item by item: each item is decoded, answered
+// and encoded before the next one is decoded.
 var batches = map[string]batch{
 	"DecideJobs":              itemwise(&jobpolicyv1.DecideJobsResult{}, (*service).DecideJob),
 	"DecideCronJobs":          itemwise(&jobpolicyv1.DecideCronJobsResult{}, (*service).DecideCronJob),
@@ -66,8 +66,8 @@ func itemwise[T any, Req interface {
 	}
 }
 
-// answerItem decodes one item, when it is its turn, and answers it. The failure
-// is the item's own.
+// answerItem waits for the item's turn, decodes the item and answers it. failure is an
+// error of this item alone; err fails the whole batch.
 func answerItem[Req proto.Message, Resp any](ctx context.Context, t *turn, item []byte, req Req,
 	answer func(context.Context, Req) (Resp, error),
 ) (resp Resp, failure *statusv1.Status, err error) {
@@ -102,7 +102,7 @@ func (s *service) answerBatch(ctx context.Context, c *call, one batch, body []by
 			return err
 		}
 	}
-	// A caller that is gone, or whose time is up, gets no half-done batch.
+	// A caller that is gone, or whose deadline has passed, gets no answer.
 	return refusal.FromContextOf(ctx)
 }
 

@@ -13,8 +13,8 @@ import (
 	"jobpolicy.dev/services/internal/refusal"
 )
 
-// A pool is a supply that all callers share. One caller gets at most half of it,
-// so that whatever it does, others have the other half.
+// A pool is a limited resource that all callers share. One caller gets at most half of
+// it, so that the other half is left for the others.
 type pool struct {
 	most int64 // of one caller
 	all  *semaphore.Weighted
@@ -53,7 +53,7 @@ func (s *share) acquire(ctx context.Context, n int64) error {
 
 // acquireWithin waits for n, but no longer than patience.
 func (s *share) acquireWithin(ctx context.Context, patience time.Duration, n int64) error {
-	if s.tryAcquire(n) == nil { // as nearly always: no timer is needed
+	if s.tryAcquire(n) == nil { // This is nearly always so, and needs no timer.
 		return nil
 	}
 	patient, cancel := context.WithTimeout(ctx, patience)
@@ -80,26 +80,26 @@ func (s *share) release(n int64) {
 	s.own.Release(n)
 }
 
-// pools are all that callers share. Those of memory are in bytes.
+// pools are the resources that callers share. Memory is counted in bytes.
 type pools struct {
-	// calls are those that are open, whatever they wait for.
+	// calls are the open calls, waiting ones included.
 	calls *pool
-	// received is for requests as they came over the wire.
+	// received is memory for requests as they came over the wire.
 	received *pool
-	// decoded is for decoded requests, and what deciding on them takes.
+	// decoded is memory for large decoded requests, while they are decided on.
 	decoded *pool
-	// answers is for answers until they are written to the connection.
+	// answers is memory for answers, until they are written to the connection.
 	answers *pool
-	// turns are calls that are decided on; large are those among them that keep a
-	// processor for long.
+	// turns are the calls that are decided on at a time; large are those of them whose
+	// request is large.
 	turns, large *pool
 }
 
-// A caller is whoever has one identity. All its connections share what it may
-// hold.
+// A caller stands for everybody who has the same identity. All its connections share
+// what one caller may have.
 type caller struct {
 	identity string
-	// name is the identity for people, and label that in metrics.
+	// name is the identity as people see it, and label its name in metrics.
 	name, label string
 	connections []*connection // the oldest first; guarded by callers.mu
 	calls       *share
@@ -124,8 +124,8 @@ func newCaller(identity, label string, p *pools) *caller {
 	}
 }
 
-// noRoom is the refusal of a call for which err says that there was no room of
-// the kind.
+// noRoom is the refusal of a call that got no room in a pool. err is that of the pool,
+// and kind is what texts call the resource.
 func (c *caller) noRoom(err error, kind string) error {
 	if errors.Is(err, errOverloaded) {
 		return refusal.Refusal{
@@ -140,8 +140,8 @@ func (c *caller) noRoom(err error, kind string) error {
 	}.Err()
 }
 
-// readsAnswers returns nil if there is room for one more answer: a decision that
-// cannot be sent is not worth making.
+// readsAnswers returns nil if there is room for one more answer. Without it no decision
+// is made, because its answer could not be sent.
 func (c *caller) readsAnswers() error {
 	if c.answers.tryAcquire(chunkBytes) != nil {
 		return c.unread()

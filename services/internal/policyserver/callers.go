@@ -6,28 +6,30 @@ import (
 	"sync"
 )
 
-// Names of callers that have none of their own in metrics.
+// Labels of callers that have none of their own in metrics.
 const (
-	// unnamed are all callers that the list of authorized callers does not name. They
-	// are one caller: all that they may call is health.
+	// unnamed are all callers that are not in the list of authorized callers. They count
+	// as one caller, and may call only the health service.
 	unnamed = "unnamed"
-	// otherCallers are those beyond maxLabels. Each has a share of its own.
+	// otherCallers are the callers beyond the first maxLabels. They share this label, but
+	// each has a share of its own.
 	otherCallers = "other"
 )
 
-// maxLabels bounds the names in metrics where no list names the callers.
+// maxLabels is how many callers get a label of their own in metrics. Without a list of
+// authorized callers, everybody who may connect would add one.
 const maxLabels = 100
 
-// callers are those that are connected.
+// callers are the callers that are connected.
 type callers struct {
 	pools *pools
-	// most connections of one caller, and of all together.
+	// perCaller is how many connections one caller may have, total how many all may have.
 	perCaller, total int
 
 	mu     sync.Mutex
 	open   int
 	by     map[string]*caller // by identity
-	labels map[string]bool    // every one there ever was, up to maxLabels
+	labels map[string]bool    // all labels given out so far, at most maxLabels
 }
 
 func newCallers(p *pools, perCaller, total int) *callers {
@@ -40,10 +42,10 @@ var (
 	errFull               = errors.New("all callers together have as many connections as they may have")
 )
 
-// connect lets a connection of that identity in, until disconnect. When all callers
-// together have as many connections as they may have, a caller takes the place of the oldest
-// connection of the caller that has most, unless it would then have more itself.
-// The connection in whose place it comes is returned, to be closed.
+// connect admits a connection of the identity, until disconnect. If the total is reached,
+// it replaces the oldest connection of the caller that has most connections, unless the
+// new one's caller would then have more than that one. The caller of connect must close
+// the replaced connection.
 func (cs *callers) connect(conn *connection, identity string) (replaced *connection, err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -69,7 +71,7 @@ func (cs *callers) connect(conn *connection, identity string) (replaced *connect
 	return replaced, nil
 }
 
-// busiest is a caller that has most connections. Some caller must be connected.
+// busiest is a caller with the most connections. At least one caller must be connected.
 func (cs *callers) busiest() *caller {
 	most := &caller{}
 	for _, c := range cs.by {
@@ -80,7 +82,7 @@ func (cs *callers) busiest() *caller {
 	return most
 }
 
-// label is what a caller is called in metrics.
+// label is the name of a caller in metrics.
 func (cs *callers) label(identity string) string {
 	label := shown(identity)
 	if cs.labels[label] {
@@ -99,7 +101,7 @@ func (cs *callers) disconnect(conn *connection) {
 	cs.remove(conn)
 }
 
-// remove forgets a connection; nothing, if it did so before.
+// remove forgets a connection. It does nothing if the connection is forgotten already.
 func (cs *callers) remove(conn *connection) {
 	c := conn.caller
 	i := slices.Index(c.connections, conn)

@@ -7,8 +7,8 @@ import (
 )
 
 // codec is the protobuf codec, which also takes answers that are encoded already.
-// Requests of the policy service do not come by here: they are decoded when it is
-// their turn.
+// It does not decode requests of the policy service: a guard does that when it is their
+// turn.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }

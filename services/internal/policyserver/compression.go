@@ -8,12 +8,12 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip"
 )
 
-// Compressed messages are refused (messageSize). A call with an encoding that is not
-// registered does not get that far: gRPC refuses it, without a reason. So both encodings
-// are registered that clients in C, Python, Node and .NET have built in.
+// The server refuses compressed messages, and says why (messageSize). gRPC itself refuses
+// calls whose encoding is not registered, without a reason. So the two encodings that
+// clients in C, Python, Node and .NET have built in are registered: gzip and deflate.
 func init() { encoding.RegisterCompressor(deflate{}) }
 
-// deflate is the encoding of this name, which is that of zlib.
+// deflate is the encoding of that name. Its format is zlib.
 type deflate struct{}
 
 // Name implements encoding.Compressor.

@@ -12,16 +12,16 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// maxHandshakes is how many connections may not have shown a certificate yet. One
-// more takes the place of the oldest: who only opens connections keeps nobody out.
+// maxHandshakes is how many TLS handshakes may be in progress. One more ends the oldest,
+// so that a client that only opens connections keeps nobody out.
 const maxHandshakes = 128
 
 // connectionsPerSecond is how many connections are accepted in a second, after the
-// first maxHandshakes. More wait in the operating system's queue: a caller that only
-// opens connections takes no processor from calls.
+// first maxHandshakes. More wait in the operating system's queue, so that a client that
+// only opens connections takes no processor time from calls.
 const connectionsPerSecond = 1000
 
-// A pacedListener accepts connections at that pace.
+// A pacedListener accepts connections at that rate.
 type pacedListener struct {
 	net.Listener
 	pace *rate.Limiter
@@ -40,8 +40,8 @@ func (l *pacedListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// A gate lets connections in: it finds out who connects, and bounds how many
-// connections there are.
+// A gate admits connections: it finds out who connects, and limits the number of
+// connections.
 type gate struct {
 	credentials.TransportCredentials
 	callers    *callers
@@ -75,7 +75,7 @@ func (g *gate) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, er
 	return conn, conn, nil
 }
 
-// letIn lets a connection in, in place of another one if there is no room.
+// letIn admits a connection, which replaces another one if there is no room.
 func (g *gate) letIn(conn *connection) error {
 	replaced, err := g.callers.connect(conn, g.authorizer.identity(conn.ids))
 	switch {
@@ -85,7 +85,7 @@ func (g *gate) letIn(conn *connection) error {
 		g.metrics.connectionEnded(refusedFull, "connection refused", conn)
 	case replaced != nil:
 		g.metrics.connectionEnded(replacedByOther, "connection closed for one of another caller", replaced)
-		// Its TLS would wait until the other side reads.
+		// To close it by TLS would wait until the other side reads.
 		_ = replaced.raw.Close() // its calls fail
 	}
 	return err
@@ -98,7 +98,7 @@ func (g *gate) Clone() credentials.TransportCredentials {
 	return &clone
 }
 
-// begin notes that a handshake goes on, and returns what notes its end.
+// begin notes that a handshake is in progress; done notes its end.
 func (g *gate) begin(raw net.Conn) (done func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,16 +106,16 @@ func (g *gate) begin(raw net.Conn) (done func()) {
 	if g.handshakes.Len() > maxHandshakes {
 		oldest := g.handshakes.Front()
 		g.handshakes.Remove(oldest)
-		_ = oldest.Value.(net.Conn).Close() // its handshake fails, and says so
+		_ = oldest.Value.(net.Conn).Close() // its handshake returns an error
 	}
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.handshakes.Remove(element) // nothing, if it is no longer there
+		g.handshakes.Remove(element) // does nothing if it is no longer there
 	}
 }
 
-// A connection is one of a caller. It is the AuthInfo of its calls.
+// A connection is a caller's connection. Its calls have it as their AuthInfo.
 type connection struct {
 	net.Conn
 	raw     net.Conn // below TLS

@@ -24,7 +24,7 @@ type guard struct {
 	build   metadata.MD
 	log     *slog.Logger
 	metrics *callMetrics
-	// sendTimeout is the time that an answer has to be written to the connection.
+	// sendTimeout is how long it may take to write an answer to the connection.
 	sendTimeout time.Duration
 }
 
@@ -41,9 +41,9 @@ func (g *guard) wrap(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 	return &guarded
 }
 
-// handler answers one call. Everything that the call holds it gives back at the
-// end, but for its answer, which the transport gives back. Every error that leaves it
-// has a reason.
+// handler returns a handler of one method. It releases everything that a call holds,
+// except the answer, which the transport releases. Every error that it returns has a
+// reason.
 func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
 	return func(srv any, ctx context.Context, _ func(any) error, _ grpc.UnaryServerInterceptor) (_ any, err error) {
 		defer func() { err = refusal.WithReason(err) }()
@@ -121,8 +121,8 @@ func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	return next(srv, ss)
 }
 
-// recovered is to be deferred. It logs a panic and sets err. (The recovery of
-// go-grpc-middleware is an interceptor: calls of the policy service have none,
+// recovered must be deferred. It logs a panic and sets err. (The recovery of
+// go-grpc-middleware is an interceptor. Calls of the policy service pass through none,
 // because they are decoded only when it is their turn.)
 func (g *guard) recovered(ctx context.Context, method string, err *error) {
 	if p := recover(); p != nil {

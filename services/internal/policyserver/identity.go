@@ -19,9 +19,9 @@ const (
 	prefixAddress = "address:"
 )
 
-// identities are all names of a caller: the URIs (SPIFFE IDs) of its certificate,
-// its DNS names, its common name; of a caller without a certificate its address.
-// They are compared byte by byte, as they stand in the certificate: no letter is folded,
+// identities are all names of a caller: the URIs (SPIFFE IDs), the DNS names and the
+// common name of its certificate, or its address if there are none of these. They are
+// compared byte by byte, as they stand in the certificate: no letter is folded,
 // no escape decoded, no wildcard expanded.
 type identities []string
 
@@ -54,7 +54,8 @@ func certificateIdentities(cert *x509.Certificate) identities {
 	return ids
 }
 
-// How X.509 marks a URI among the alternative names of a subject.
+// X.509 marks the alternative names of a subject by this identifier, and a URI among them
+// by uriTag.
 var subjectAltName = asn1.ObjectIdentifier{2, 5, 29, 17}
 
 const uriTag = 6
@@ -80,8 +81,8 @@ func writtenURIs(cert *x509.Certificate) []string {
 	return uris
 }
 
-// isURI reports whether s names somebody as a URI does: it has a scheme and a host, and
-// cannot be taken for another kind of name.
+// isURI reports whether s is a URI that may be an identity: it has a scheme and a host,
+// and cannot be taken for another kind of identity.
 func isURI(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Host != "" && !slices.Contains([]string{"", "dns", "cn", "address"}, u.Scheme)
@@ -98,7 +99,7 @@ func (ids identities) first(found func(string) bool) (string, bool) {
 	return "", false
 }
 
-// maxShownBytes bounds what callers chose, in logs, metrics and errors.
+// maxShownBytes bounds texts of callers in logs, metrics and errors.
 const maxShownBytes = 253
 
 // shown is an identity for people: not too long, and without characters that a terminal

@@ -9,12 +9,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// maxEntries is the length of the longest list that the contract allows
-// anywhere. The engine knows each list's own limit, but only once the message is
-// decoded, and an entry that takes two bytes on the wire takes a hundred then.
+// maxEntries is the length of the longest list that the contract allows anywhere. The
+// engine checks each list's own limit, but only after the message is decoded. An entry
+// of two bytes on the wire takes a hundred bytes then.
 const maxEntries = 200_000
 
-// Sizes of what Go makes of fields, in bytes. Lists are counted twice: they are
+// Sizes of decoded fields in memory, in bytes. Lists are counted twice, because they are
 // copied while they grow.
 const (
 	pointerBytes = 8
@@ -23,7 +23,7 @@ const (
 	wordBytes    = 8
 	entryBytes   = 96 // of a map
 	listGrowth   = 2
-	// allocated memory comes in sizes that are up to an eighth apart
+	// Go rounds the size of an allocation up by up to an eighth.
 	sizeClass = 8
 )
 
@@ -36,8 +36,8 @@ type measure struct {
 	overlong string
 }
 
-// measureMessage reads the encoded message without decoding it. What cannot be
-// read is left to the decoder to refuse.
+// measureMessage reads the encoded message without decoding it. It stops at invalid
+// bytes, which the decoder will refuse.
 func measureMessage(b []byte, m protoreflect.MessageDescriptor) measure {
 	total := measure{bytes: structBytes(m)}
 	var entries map[protowire.Number]int
@@ -54,7 +54,7 @@ func measureMessage(b []byte, m protoreflect.MessageDescriptor) measure {
 		b = b[n+size:]
 		field := m.Fields().ByNumber(number)
 		if field == nil {
-			total.bytes += listGrowth * int64(n+size) // kept as it is
+			total.bytes += listGrowth * int64(n+size) // an unknown field is kept as it is
 			continue
 		}
 		if field.IsList() && wireType == protowire.BytesType {

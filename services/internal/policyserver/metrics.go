@@ -36,7 +36,7 @@ type callMetrics struct {
 // method is a full method name in two parts.
 type method struct{ service, name string }
 
-// unknownCall stands for whatever else clients ask for: they choose those names, and
+// unknownCall stands for all methods that are not served. Clients choose those names, and
 // each name would be a time series.
 var unknownCall = method{service: "unknown", name: "unknown"}
 
@@ -46,7 +46,7 @@ const (
 	directionResponse = "response"
 )
 
-// full is the name as gRPC has it.
+// full is the name as gRPC writes it.
 func (m method) full() string { return "/" + m.service + "/" + m.name }
 
 var methodLabels = []string{"grpc_service", "grpc_method", "grpc_code"}
@@ -96,13 +96,13 @@ func newCallMetrics(r prometheus.Registerer, log *slog.Logger) (*callMetrics, er
 	return m, errors.Join(errs...)
 }
 
-// limit makes the logger of a reason: the first call or connection that is refused for it
-// is logged at once, whatever others were refused for.
+// limit makes the logger of a reason. Each reason is limited by itself, so that the first
+// call or connection that is refused for it is logged at once.
 func (m *callMetrics) limit(reason string, log *slog.Logger) {
 	m.limited[reason] = limitedlog.New(log.With("reason", reason))
 }
 
-// know sets which methods get a label of their own. To be called before serving.
+// know sets which methods get a label of their own. It must be called before serving.
 func (m *callMetrics) know(services map[string]grpc.ServiceInfo) {
 	for service, info := range services {
 		for _, rpc := range info.Methods {
@@ -114,8 +114,8 @@ func (m *callMetrics) know(services map[string]grpc.ServiceInfo) {
 	}
 }
 
-// zero exports a series for each code before the first call that ends with it: an alert
-// about the growth of a series does not see the call that begins it.
+// zero exports a series for each code before the first call that ends with it. Otherwise
+// an alert about the increase of a series would miss the call that begins it.
 func (m *callMetrics) zero(called method) {
 	for code := codes.OK; code <= codes.Unauthenticated; code++ {
 		m.handled.WithLabelValues(called.service, called.name, code.String())
@@ -153,12 +153,12 @@ func (m *callMetrics) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	}
 }
 
-// received counts a request. The transport does not: it is not it that reads them.
+// received counts a request. gRPC reports none, because receive reads the messages.
 func (m *callMetrics) received(called method, bytes int) {
 	m.bytes.WithLabelValues(called.service, called.name, directionRequest).Observe(float64(bytes + frameBytes))
 }
 
-// frameBytes is what gRPC puts before each message.
+// frameBytes is the length of the header that gRPC puts before each message.
 const frameBytes = 5
 
 // refused counts a call that failed, and logs what concerns an operator.
@@ -169,7 +169,7 @@ func (m *callMetrics) refused(c *call, called method, err error) {
 	switch reason {
 	case jobpolicyv1.ErrorReason_ERROR_REASON_UNSPECIFIED, jobpolicyv1.ErrorReason_ERROR_REASON_INVALID_REQUEST,
 		jobpolicyv1.ErrorReason_ERROR_REASON_UNSUPPORTED_FIELD, jobpolicyv1.ErrorReason_ERROR_REASON_CALL_ENDED:
-		return // the caller's own affair
+		return // These concern only the caller.
 	}
 	m.limited[name].Warn("calls refused", "caller", shown(c.conn.ids.primary()), "method", called.name, "error", status.Convert(err).Message())
 }
@@ -182,8 +182,8 @@ const (
 	replacedByOther  = "replaced"
 )
 
-// connectionRefused counts a connection of nobody knows whom. What reads its certificate
-// has logged it.
+// connectionRefused counts a connection whose caller is not known, because its handshake
+// failed. The credentials have logged it.
 func (m *callMetrics) connectionRefused(reason string) { m.connections.WithLabelValues(reason).Inc() }
 
 // connectionEnded counts and logs a connection of a caller.
@@ -198,7 +198,7 @@ func (m *callMetrics) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context
 // HandleConn implements stats.Handler.
 func (m *callMetrics) HandleConn(context.Context, stats.ConnStats) {}
 
-// registerHeld shows what calls hold of the memory that they share.
+// registerHeld adds the metric that says how much of the shared memory calls hold.
 func registerHeld(r prometheus.Registerer, p *pools) error {
 	var errs []error
 	for kind, pool := range map[string]*pool{"received": p.received, "decoded": p.decoded, "answers": p.answers} {

@@ -16,19 +16,19 @@ import (
 	"jobpolicy.dev/services/internal/refusal"
 )
 
-// smallMessage is how much of a message the transport takes before anybody asks
-// for it. Up to this size a message needs no room of its own.
+// smallMessage is how much of a message the transport receives before anybody reads it.
+// Messages up to this size are not counted against the memory for requests.
 const smallMessage = streamWindow
 
-// receiveChunk is how much of a larger message is asked for at a time. The rest
-// stays with the client.
+// receiveChunk is how much of a larger message is read at a time. The client keeps the
+// rest meanwhile.
 const receiveChunk = 1 << 20
 
 // receivePatience is how long a large message waits for room.
 const receivePatience = time.Second
 
-// A messageStream is the transport's stream below a call. It tells the size of a
-// message before the message is received; grpc.ServerStream only tells afterwards.
+// A messageStream is the transport's stream below a call. It gives the size of a message
+// before the message is received; grpc.ServerStream gives it only afterwards.
 type messageStream interface {
 	ReadMessageHeader([]byte) error
 	Read(n int) (mem.BufferSlice, error)
@@ -38,7 +38,7 @@ type messageStream interface {
 type message struct {
 	body   []byte
 	pooled *[]byte
-	share  *share // that has room for it; nil if it is small
+	share  *share // where its bytes are counted; nil if it is small
 }
 
 func (m *message) free() {
@@ -51,11 +51,11 @@ func (m *message) free() {
 	*m = message{}
 }
 
-// receive reads the one message of a call, when there is room for it.
+// receive waits for room for the one message of a call, and reads it.
 func receive(ctx context.Context, c *call) (*message, error) {
 	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(messageStream)
 	if !ok {
-		return nil, refusal.ErrInternal // another version of gRPC; every test fails
+		return nil, refusal.ErrInternal // only with another version of gRPC, for which every test fails
 	}
 	size, err := messageSize(ctx, stream)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *call) roomFor(ctx context.Context, size int) (*message, error) {
 	return &message{body: make([]byte, size), share: caller.received}, nil
 }
 
-// fill reads the message, and that there is no other.
+// fill reads the message, and checks that no other follows.
 func (m *message) fill(ctx context.Context, stream messageStream) error {
 	for at := 0; at < len(m.body); {
 		piece, err := stream.Read(min(receiveChunk, len(m.body)-at))
@@ -130,8 +130,8 @@ func (m *message) fill(ctx context.Context, stream messageStream) error {
 	return nil
 }
 
-// receiveError tells a call that was cut off because it was slow from one that the
-// caller ended.
+// receiveError returns the error of a call whose message could not be read: it was too
+// slow, the caller ended it, or its connection failed.
 func receiveError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errTooSlow):

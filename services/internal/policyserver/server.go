@@ -31,21 +31,20 @@ import (
 	"jobpolicy.dev/services/internal/tracecontext"
 )
 
-// Transport settings that nobody needs to turn.
+// Transport settings that nobody needs to change.
 const (
-	// A client may ping this often, also when it has no call open.
+	// A client may ping this often, even without an open call.
 	minClientPing = 10 * time.Second
 	// The server pings a silent client to learn whether it is still there.
 	pingAfter   = time.Minute
 	pingTimeout = 20 * time.Second
 	// After its age is reached, a connection's calls get this long to end.
 	connectionAgeGrace = time.Minute
-	// So many bytes of a call may be sent before anybody reads them, and of a
-	// connection's calls before they arrive. Fixed windows avoid gRPC's bandwidth
-	// probes.
+	// How many bytes a client may send before they are read: of one call, and of all
+	// calls of a connection. Fixed windows avoid gRPC's bandwidth probes.
 	streamWindow     = 64 << 10
 	connectionWindow = 4 << 20
-	// A connection that has not shown a certificate by then is closed.
+	// A connection whose handshake takes longer is closed.
 	handshakeTimeout = 10 * time.Second
 	// Names and metadata of a call, in bytes.
 	maxHeaderBytes = 16 << 10
@@ -53,8 +52,9 @@ const (
 	connectionBuffer = 16 << 10
 )
 
-// Parts of the memory limit that requests and answers may take. The rest is for
-// connections, for what deciding takes, and for what Go has not yet collected.
+// Received requests, decoded requests and answers may take an eighth, a third and an eighth
+// of the memory limit. The rest is for connections, for deciding, and for garbage that Go
+// has not yet collected.
 const (
 	receivedPart = 8
 	decodedPart  = 3
@@ -65,18 +65,17 @@ const (
 // memory for requests, a sixteenth, must hold the largest message.
 const MinMemoryLimit = 2 * receivedPart * MaxMessageBytes
 
-// ServiceName is the name under which health is told, beside the empty one.
+// ServiceName is the service whose health is reported, besides that of the empty name.
 var ServiceName = jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName
 
-// Config is what a Server needs. Every field but AuthorizedCallers is
-// required.
+// Config configures a Server. Every field but AuthorizedCallers is required.
 type Config struct {
 	Engine         *instrumented.Engine
 	Credentials    credentials.TransportCredentials
 	TracerProvider trace.TracerProvider
 	Registerer     prometheus.Registerer
 	Logger         *slog.Logger
-	// Version is told by GetServerInfo, and by the headers of each answer.
+	// Version is what GetServerInfo and the headers of each answer report.
 	Version string
 	// MaxConcurrentCalls is how many calls are decoded and decided on at a time;
 	// fewer if they are large. One caller gets half of them. 1 or more.
@@ -89,15 +88,16 @@ type Config struct {
 	MaxConnectionsPerCaller, MaxConnections int
 	// MemoryLimit is what the process may take, in bytes; at least MinMemoryLimit.
 	MemoryLimit int64
-	// ReceiveTimeout is the time that a request has to arrive, and SendTimeout the
-	// time that an answer has to be taken; then the connection is closed.
+	// ReceiveTimeout is how long a request may take to arrive; then its call ends.
+	// SendTimeout is how long it may take to write an answer; then the connection is
+	// closed.
 	ReceiveTimeout, SendTimeout time.Duration
 	// AuthorizedCallers is a file that says who may call what: see AllowList. Empty:
-	// everybody who may connect.
+	// everybody who may connect may call everything.
 	AuthorizedCallers string
-	// MaxConnectionAge is after how long a client is asked to connect anew, so
-	// that clients spread over new replicas. Each connection's differs by up to
-	// a tenth.
+	// MaxConnectionAge is the age at which a client is asked to connect anew, so that
+	// clients spread over new replicas. gRPC varies it by up to a tenth for each
+	// connection.
 	MaxConnectionAge time.Duration
 }
 
@@ -149,8 +149,8 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// AuthorizedCallers says whether the list of authorized callers can be used. It never
-// fails: while it cannot, the list before is in use.
+// AuthorizedCallers says whether the list of authorized callers can be used. The check
+// never fails: if the list cannot be used, the previous one stays in use.
 func (s *Server) AuthorizedCallers() probes.Check { return s.callers }
 
 func transportOptions(cfg Config) []grpc.ServerOption {
@@ -203,8 +203,8 @@ func unknownMethod(_ any, stream grpc.ServerStream) error {
 	}.Err()
 }
 
-// tracing makes a span of every call of the policy service. Probes and
-// reflection would drown them.
+// tracing makes a span of every call of the policy service. There are none of probes and
+// reflection, because they would be too many.
 func tracing(p trace.TracerProvider) stats.Handler {
 	return otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(p),

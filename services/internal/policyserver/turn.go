@@ -12,35 +12,34 @@ import (
 	"jobpolicy.dev/services/internal/refusal"
 )
 
-// How long a call waits for its turn. A server that cannot keep up says so
-// instead of letting a queue grow. Large requests wait longer: each keeps the
-// next one waiting for longer.
+// How long a call waits for its turn. A server that cannot keep up refuses calls instead
+// of letting a queue grow. Large requests wait longer, because each takes longer.
 const (
 	turnPatience  = time.Second
 	largePatience = 5 * time.Second
 )
 
-// largeRequest is the decoded size from which on a request is large: few of them
-// are decoded at a time, and none before there is memory for it. Smaller ones need
-// none of their own, because there are only so many turns.
+// largeRequest is the decoded size above which a request is large. Few large requests are
+// decoded at a time, and each waits for its memory. The memory of smaller ones is not
+// counted, because the number of turns limits it.
 const largeRequest = 256 << 10
 
-// itemsPerTurn is how many items of a batch are decided on in one turn. To hand a turn
-// over wakes a thread, which takes a processor from other calls.
+// itemsPerTurn is how many items of a batch are decided on in one turn. Handing a turn
+// over wakes a thread, which costs other calls processor time.
 const itemsPerTurn = 32
 
 // A turn is a call's right to use a processor, and memory if the request is large. A batch
-// has it for several items.
+// keeps the processor for several items.
 type turn struct {
 	call *call
 	// items is how many more may be decided on, while the call has a processor.
 	items     int
-	processor func() // gives the processor back; nil: the call has none
+	processor func() // releases the processor; nil: the call has none
 	memory    []func()
 }
 
-// decode fills in the message when there is a processor, and memory for it. What it takes
-// is kept until the next message or the end.
+// decode waits for a processor, and for memory if the message is large, and decodes the
+// message. The memory is kept until the next message or the end.
 func (t *turn) decode(ctx context.Context, body []byte, m proto.Message) error {
 	descriptor := m.ProtoReflect().Descriptor()
 	size := measureMessage(body, descriptor)
@@ -55,7 +54,7 @@ func (t *turn) decode(ctx context.Context, body []byte, m proto.Message) error {
 	return decodeMessage(body, m, descriptor)
 }
 
-// wait waits for what a message needs of which the decoded size is given.
+// wait waits for what a message of this decoded size needs.
 func (t *turn) wait(ctx context.Context, bytes int64) error {
 	caller := t.call.conn.caller
 	if bytes > caller.decoded.pool.most {
@@ -63,7 +62,7 @@ func (t *turn) wait(ctx context.Context, bytes int64) error {
 	}
 	t.freeMemory()
 	if t.items == 0 || bytes > largeRequest {
-		t.end() // Who waits, also for memory, keeps no processor from others.
+		t.end() // A call that waits must not keep a processor from others.
 	}
 	if bytes > largeRequest {
 		for _, of := range []struct {
@@ -101,7 +100,7 @@ func (t *turn) take(ctx context.Context, s *share, n int64, patience time.Durati
 	return func() { s.release(n) }, nil
 }
 
-// end gives back what the turn has.
+// end releases what the turn has.
 func (t *turn) end() {
 	t.freeMemory()
 	if t.processor != nil {

@@ -1,7 +1,7 @@
 // Package preflight finds the Jobs and CronJobs of a cluster that a deliberate
 // difference from the built-in controllers would touch, if jobpolicy took their
-// place. ARCHITECTURE.md lists the differences; those that only concern a restart, a
-// race or the answer of a failing API server touch no object in particular.
+// place. ARCHITECTURE.md lists the differences. Some concern only a restart, a race or
+// the answer of a failing API server; they do not depend on the object and are left out.
 package preflight
 
 import (
@@ -22,15 +22,15 @@ import (
 
 // A Touch is one difference, with the objects that it touches.
 type Touch struct {
-	// What is the situation, BuiltIn what the built-in controller does in it, and Here
-	// what jobpolicy does.
+	// What is the situation. BuiltIn and Here are what the built-in controller and
+	// jobpolicy do in it.
 	What    string   `json:"what"`
 	BuiltIn string   `json:"builtIn"`
 	Here    string   `json:"here"`
 	Objects []string `json:"objects"`
 }
 
-// Cluster is what is looked at.
+// Cluster holds the objects to check.
 type Cluster struct {
 	Jobs     []batchv1.Job
 	CronJobs []batchv1.CronJob
@@ -48,7 +48,8 @@ type difference struct {
 // manyPods is how many pods one reconcile deletes.
 const manyPods = 500
 
-// longest is the longest duration that the built-in controller can compute with.
+// longest is the longest duration, in seconds, that the built-in controller can compute
+// with.
 const longest = 292 * 365 * 24 * 3600
 
 var differences = []difference{
@@ -119,7 +120,8 @@ var differences = []difference{
 	},
 }
 
-// Check finds what is touched. Finished Jobs, and those of another controller, are not.
+// Check finds the objects that are touched. It ignores finished Jobs and those of another
+// controller.
 func Check(c Cluster) []Touch {
 	var out []Touch
 	for _, d := range differences {
@@ -134,7 +136,7 @@ func Check(c Cluster) []Touch {
 			if cron := &c.CronJobs[i]; d.cron != nil && d.cron(cron, &c) {
 				t.Objects = append(t.Objects, "cronjob "+cron.Namespace+"/"+cron.Name)
 			}
-			// The Jobs to come are touched as those that are there.
+			// A difference touches a CronJob if it touches the Jobs of its template.
 			if cron := &c.CronJobs[i]; d.job != nil && d.job(&batchv1.Job{Spec: cron.Spec.JobTemplate.Spec}, c.Now) {
 				t.Objects = append(t.Objects, "cronjob "+cron.Namespace+"/"+cron.Name)
 			}
@@ -192,8 +194,8 @@ func interval(c *batchv1.CronJob) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// lists reports whether status.active has a Job that is there and that the CronJob
-// does not control.
+// lists reports whether status.active has a Job that exists and that the CronJob does not
+// control.
 func lists(c *batchv1.CronJob, all *Cluster) bool {
 	active := map[types.UID]bool{}
 	for _, ref := range c.Status.Active {

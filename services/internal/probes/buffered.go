@@ -7,8 +7,8 @@ import (
 )
 
 // oneAtATime makes answers one after the other, so that many clients at once do not keep
-// every processor busy. It writes each when it is made: who reads slowly keeps nobody
-// waiting.
+// every processor busy. It writes an answer only when it is complete, so that a slow
+// reader does not delay the others.
 func oneAtATime(h http.Handler) http.Handler {
 	turn := make(chan struct{}, 1)
 	answer := func(r *http.Request) *buffered {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// maxConnections is how many connections may be open. One more takes the place of the
-// oldest: whoever opens many keeps neither kubelet nor Prometheus out.
+// maxConnections is how many connections may be open. One more replaces the oldest, so
+// that a client that opens many does not keep out the kubelet or Prometheus.
 const maxConnections = 128
 
-// answerTimeout is the time that a client has to read an answer.
+// answerTimeout is how long a client may take to read an answer.
 const answerTimeout = 20 * time.Second
 
-// connections are those that are open. Everybody who reaches the port may open some, so
-// they must not cost more memory than there is.
+// connections are the open connections. Everybody who reaches the port may open some, so
+// their number is limited.
 type connections struct {
 	mu   sync.Mutex
 	open *list.List // of net.Conn, the oldest first
@@ -51,8 +51,8 @@ func (c *connections) remove(conn net.Conn) {
 	}
 }
 
-// readInTime serves clients that read what they get. One that does not read would keep what
-// it gets in memory.
+// readInTime closes the connection of a client that does not read its answer in time: the
+// answer would stay in memory.
 func readInTime(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)) // fails in tests without a connection
@@ -60,11 +60,11 @@ func readInTime(h http.Handler) http.Handler {
 	})
 }
 
-// readAtLeisure serves clients that are trusted: a profile or a stream takes as long as its
-// client asks for.
+// readAtLeisure sets no time limit. It is for trusted clients: a profile or a stream takes
+// as long as its client asks for.
 func readAtLeisure(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // of a request before on the same connection
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // removes that of an earlier request
 		h.ServeHTTP(w, r)
 	})
 }

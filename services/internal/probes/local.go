@@ -19,8 +19,8 @@ var (
 // loopback interface, too.
 //
 // A browser on that interface may also show pages of other sites. These must not read
-// what is served here, neither by their own name made to point here (DNS rebinding), nor
-// by a request across sites.
+// what is served here, neither by a host name of theirs that points here (DNS rebinding),
+// nor by a request across sites.
 func local(h http.Handler) http.Handler {
 	h = readAtLeisure(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,8 +62,8 @@ func loopbackName(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// sameSite reports whether the request does not come from a page of another site. A link
-// from elsewhere may be followed: who follows it reads the page, not the other site.
+// sameSite reports whether the request does not come from a page of another site. A user
+// may follow a link on another site, because that site cannot read the page.
 func sameSite(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		from, err := url.Parse(origin)

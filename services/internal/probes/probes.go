@@ -1,5 +1,5 @@
-// Package probes serves a service's HTTP endpoints: liveness, readiness with what is
-// missing, metrics, and profiles if they are switched on.
+// Package probes serves a service's HTTP endpoints: liveness, readiness with a list of what
+// is missing, metrics, and profiles if they are switched on.
 package probes
 
 import (
@@ -23,7 +23,7 @@ import (
 
 const (
 	readHeaderTimeout = 5 * time.Second
-	// Requests have no body to speak of.
+	// Requests have no body, or a short one.
 	readTimeout  = 10 * time.Second
 	idleTimeout  = time.Minute
 	closeTimeout = time.Second
@@ -38,18 +38,18 @@ type Check struct {
 	// Idle reports whether the check does not apply at the moment, and why. nil: it
 	// always applies.
 	Idle func() (why string, idle bool)
-	// Note says something more of a check that passes. nil: there is nothing.
+	// Note returns further information on a check that passes. nil: there is none.
 	Note func() string
 }
 
-// Config is what a Server needs.
+// Config configures a Server.
 type Config struct {
 	Gatherer prometheus.Gatherer
 	Logger   *slog.Logger
 	// Ready lists the conditions.
 	Ready []Check
-	// Alive lists what must hold, or the process should be restarted. Idle and Note do not
-	// count.
+	// Alive lists conditions. If one does not hold, the process should be restarted. Their
+	// Idle and Note are not used.
 	Alive []Check
 	// Profiling also serves /debug/pprof/.
 	Profiling bool
@@ -69,14 +69,14 @@ type Server struct {
 // New returns a Server that does not listen yet.
 func New(cfg Config) *Server {
 	s := &Server{checks: cfg.Ready, alive: cfg.Alive}
-	// Who goes away before the answer is there makes an error each time.
+	// Each client that goes away before its answer is complete causes an error.
 	failed := slog.NewLogLogger(limitedlog.New(cfg.Logger).Handler(), slog.LevelWarn)
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", readInTime(http.HandlerFunc(s.healthz)))
 	mux.Handle("GET /readyz", readInTime(http.HandlerFunc(s.readyz)))
 	mux.Handle("GET /metrics", readInTime(oneAtATime(promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:          failed,
-		EnableOpenMetrics: true, // has the exemplars
+		EnableOpenMetrics: true, // for exemplars
 	}))))
 	if cfg.Profiling {
 		mux.Handle("GET /debug/pprof/", local(http.HandlerFunc(pprof.Index)))
@@ -101,7 +101,7 @@ func New(cfg Config) *Server {
 // Handler returns the handler of all endpoints.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
-// Drain lets /readyz answer 503 from now on.
+// Drain makes /readyz answer 503 from now on.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // Serve serves until Close, and then returns nil.
@@ -168,7 +168,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 // Cached returns a check that runs c at most once in ttl, for at most timeout, and
-// returns the last result in between. So frequent probes do not load what c asks.
+// returns the last result in between. So frequent probes do not load the server that c
+// asks.
 func Cached(c Check, ttl, timeout time.Duration) Check {
 	var mu sync.Mutex
 	var asked time.Time

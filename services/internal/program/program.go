@@ -1,4 +1,4 @@
-// Package program is what the mains have in common: flags, exit codes, signals.
+// Package program has what the main functions share: flags, exit codes, signals.
 package program
 
 import (
@@ -42,8 +42,7 @@ type Program struct {
 	// Summary stands above the flags in the help.
 	Summary string
 	Options Options
-	// Headroom is how many bytes the heap may grow to, beyond what it would anyway,
-	// before it is collected.
+	// Headroom is by how many more bytes the heap may grow before it is collected.
 	Headroom int
 	// Run serves until the context is done, and then drains. Nil means success.
 	Run func(context.Context, *slog.Logger) error
@@ -70,7 +69,7 @@ func (p *Program) Start(ctx context.Context, args []string, stdout, stderr io.Wr
 
 	err := flags.Parse(args)
 	if errors.Is(err, flaggroup.ErrHelp) {
-		_ = flags.Usage(stdout) // nobody is left to tell
+		_ = flags.Usage(stdout) // there is nowhere to report an error
 		return ExitOK
 	}
 	if err == nil && *version {

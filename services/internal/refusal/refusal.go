@@ -30,14 +30,15 @@ const (
 	maxMetadataBytes    = 253
 )
 
-// Whoever waits for room tries again soon. Whoever waits for a person does not.
+// A caller tries again soon if it waits for room, and slowly if it waits for a person to
+// change something.
 const (
 	soon   = time.Second
 	slowly = time.Minute
 )
 
 // retryDelays are the reasons for which the same call may succeed later, and how long to
-// wait before it. Of all other reasons the same call gets the same error.
+// wait before it. For all other reasons the same call would get the same error.
 var retryDelays = map[jobpolicyv1.ErrorReason]time.Duration{
 	jobpolicyv1.ErrorReason_ERROR_REASON_OVERLOADED:         soon,
 	jobpolicyv1.ErrorReason_ERROR_REASON_CALLER_OVER_SHARE:  soon,
@@ -53,9 +54,9 @@ type Refusal struct {
 	Reason jobpolicyv1.ErrorReason
 	// Text is for people.
 	Text string
-	// Metadata is what the contract lists for the reason.
+	// Metadata is the metadata that the contract lists for the reason.
 	Metadata map[string]string
-	// Violations are the fields that are wrong, if it is the request that is.
+	// Violations are the invalid fields of an invalid request.
 	Violations []engine.FieldViolation
 }
 
@@ -90,7 +91,7 @@ var ErrInternal = Refusal{
 	Code: codes.Internal, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_INTERNAL, Text: internalText,
 }.Err()
 
-// FromEngine maps what the engine returns to the code that the contract lists.
+// FromEngine maps an error of the engine to the code that the contract lists.
 func FromEngine(err error) error {
 	if invalid, ok := errors.AsType[*engine.InvalidRequestError](err); ok {
 		return InvalidArgument(invalid.Violations...)
@@ -102,13 +103,13 @@ func FromEngine(err error) error {
 		}.Err()
 	}
 	if _, ok := status.FromError(err); ok {
-		return err // Of a stand-in for the engine: the engine itself knows no gRPC.
+		return err // A test's substitute for the engine made it. The engine itself knows no gRPC.
 	}
 	return ErrInternal
 }
 
-// WithReason returns an error that has a reason: the error itself, or what stands for an
-// error that nobody gave one. UNAVAILABLE has none, because it is the transport's.
+// WithReason returns err if it has a reason, and otherwise the error of the contract that
+// fits it. UNAVAILABLE stays without a reason, because it is the transport's.
 func WithReason(err error) error {
 	if err == nil || status.Code(err) == codes.Unavailable || jobpolicyv1grpc.ReasonOf(err) != jobpolicyv1.ErrorReason_ERROR_REASON_UNSPECIFIED {
 		return err
@@ -170,7 +171,7 @@ func invalidText(violations []engine.FieldViolation) string {
 	return text
 }
 
-// Clip makes a text that somebody else wrote short enough, and valid UTF-8.
+// Clip cuts off a text of somebody else that is too long, and makes it valid UTF-8.
 func Clip(s string, maxBytes int) string {
 	if len(s) > maxBytes {
 		s = s[:maxBytes] + "…"
@@ -178,7 +179,7 @@ func Clip(s string, maxBytes int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// FromContextOf is FromContext of a context that is done, nil of one that is not.
+// FromContextOf returns FromContext of ctx's error, or nil if ctx is not done.
 func FromContextOf(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return FromContext(err)

@@ -32,17 +32,19 @@ type Difference struct {
 	Record int `json:"record"`
 	// Object names the Job or CronJob: job/NAMESPACE/NAME.
 	Object string `json:"object"`
-	// Then and Now are the rules that decided, "no verdict", or how the engine refused.
+	// Then and Now are the rule of a Job's verdict or "no verdict", the steps of a decision
+	// on a CronJob, or the code of a refusal.
 	Then string `json:"then"`
 	Now  string `json:"now"`
 	// Fields of the response that differ, by name.
 	Fields []string `json:"fields"`
 }
 
-// Result is what a replay found.
+// Result is the result of a replay.
 type Result struct {
-	// Same answers, and records that were not decided again, because they hold no
-	// answer of an engine or hide a name that decides.
+	// Same is how many answers are the same. Skipped is how many records were not decided
+	// again, because they have no answer of an engine or hide a name that the decision
+	// depends on.
 	Same, Skipped int
 	Differences   []Difference
 }
@@ -50,8 +52,8 @@ type Result struct {
 // chunk is how many records are decided concurrently.
 const chunk = 1024
 
-// Run decides the requests of a log again. It returns what it has found so far with an
-// error of the log, or one of the engine that is no answer.
+// Run decides the requests of a log again. If the log cannot be read, or the engine cannot
+// be asked, it returns the error with what it has found so far.
 func Run(log iter.Seq2[*jobpolicyv1.DecisionRecord, error], e Engine) (Result, error) {
 	var result Result
 	n := 0
@@ -76,7 +78,7 @@ func Run(log iter.Seq2[*jobpolicyv1.DecisionRecord, error], e Engine) (Result, e
 	return result, decide()
 }
 
-// An outcome is what became of one record.
+// An outcome is the result for one record.
 type outcome struct {
 	skipped    bool
 	difference *Difference
@@ -174,7 +176,8 @@ func response(record *jobpolicyv1.DecisionRecord) proto.Message {
 	return orNil(record.GetJob().GetResponse())
 }
 
-// skipped: there was no answer, or the answer depends on a name that is hidden.
+// skipped reports whether the record has no answer, or its answer depends on a name that is
+// hidden.
 func skipped(record *jobpolicyv1.DecisionRecord) bool {
 	if record.GetExchange() == nil || (response(record) == nil && !answered(codes.Code(record.GetError().GetCode()))) {
 		return true
@@ -182,13 +185,13 @@ func skipped(record *jobpolicyv1.DecisionRecord) bool {
 	return record.GetRedacted() && record.GetCronJob().GetRequest().GetNameTaken() != ""
 }
 
-// answered: with these codes the engine says something about the request.
+// answered reports whether the code is an answer of the engine to the request.
 func answered(code codes.Code) bool {
 	return code == codes.InvalidArgument || code == codes.Unimplemented
 }
 
-// different lists the fields of the response that differ. Explanations are not compared:
-// their words may change. Of refusals, the code is compared.
+// different lists the fields of the response that differ. It does not compare explanations,
+// because their words may change. Of refusals it compares the code.
 func different(record *jobpolicyv1.DecisionRecord, now proto.Message, err error) []string {
 	then := response(record)
 	if then == nil || now == nil {
@@ -229,7 +232,8 @@ func object(record *jobpolicyv1.DecisionRecord) string {
 	return "job/" + ref.GetNamespace() + "/" + ref.GetName()
 }
 
-// ruling says in short how it was decided.
+// ruling names the rule of a Job's verdict, the steps of a decision on a CronJob, or the
+// code of a refusal.
 func ruling(answer proto.Message, code int32) string {
 	switch answer := answer.(type) {
 	case *jobpolicyv1.DecideJobResponse:

@@ -1,6 +1,6 @@
 // Package simulation is the command simulate: it plays the Jobs of a file, or of a cluster,
-// in virtual time. It knows no client of Kubernetes, so that a program of its own, which
-// needs no cluster, builds fast.
+// in virtual time. It imports no client of Kubernetes, so that a program that has only this
+// command builds fast.
 package simulation
 
 import (
@@ -53,7 +53,7 @@ type Jobs interface {
 	AddFlags(fs *pflag.FlagSet)
 	// Complete completes job/NAME.
 	Complete(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective)
-	// Job reads one by job/NAME.
+	// Job reads the Job of an argument job/NAME.
 	Job(ctx context.Context, arg string) (*batchv1.Job, error)
 }
 
@@ -71,7 +71,7 @@ type simulation struct {
 	delete   time.Duration
 }
 
-// New is the command. Without a cluster there is no flag --from.
+// New returns the command. If cluster is nil, it has no flag --from.
 func New(streams cli.IO, cluster Jobs) *cobra.Command {
 	s := &simulation{IO: streams, cluster: cluster}
 	cmd := &cobra.Command{
@@ -163,7 +163,7 @@ func (s *simulation) addChanges() {
 	}
 }
 
-// jobsOf reads the Jobs of a file, and makes one of each CronJob.
+// jobsOf reads the Jobs of a file, and makes a Job from each CronJob.
 func jobsOf(file string, stdin io.Reader) ([]*batchv1.Job, error) {
 	objects, err := manifest.ReadFile(file, stdin)
 	if err != nil {

@@ -113,7 +113,7 @@ func printPods(w io.Writer, pods []*simulate.Pod) error {
 	return err
 }
 
-// spreadReport is a distribution for programs.
+// spreadReport is a distribution in a form for programs.
 type spreadReport struct {
 	Job      string          `json:"job"`
 	Runs     int             `json:"runs"`
@@ -128,7 +128,7 @@ type verdictReport struct {
 	Reason  string  `json:"reason,omitempty"`
 	Runs    int     `json:"runs"`
 	Share   float64 `json:"share"`
-	// Seed plays the first of them again.
+	// Seed is the seed of the first of these plays.
 	Seed uint64 `json:"seed"`
 }
 

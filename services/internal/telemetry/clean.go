@@ -20,8 +20,8 @@ const (
 )
 
 // A cleaning exporter makes texts short and valid UTF-8 before it exports them. A caller
-// chooses some of them, such as the name of the method; one that is not UTF-8, or spans that
-// are too large together, would lose the whole batch, and so the spans of others.
+// chooses some of them, such as the name of the method. A text that is not UTF-8, or a
+// batch that is too large, would lose the whole batch, and so the spans of others.
 type cleaning struct{ sdktrace.SpanExporter }
 
 // ExportSpans implements sdktrace.SpanExporter.
@@ -33,7 +33,7 @@ func (c cleaning) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 	return c.SpanExporter.ExportSpans(ctx, clean)
 }
 
-// A cleanSpan is a span without what would spoil its batch.
+// A cleanSpan is a span with cleaned texts.
 type cleanSpan struct{ sdktrace.ReadOnlySpan }
 
 // Name implements sdktrace.ReadOnlySpan.

@@ -27,8 +27,8 @@ type Logs struct {
 	shutdown func(context.Context) error
 }
 
-// StartLogs sets up the sending of log records, to where the OTEL_* variables say
-// (ErrNoLogsEndpoint).
+// StartLogs sets up the sending of log records to the endpoint in the OTEL_* variables.
+// Without one it returns ErrNoLogsEndpoint.
 func StartLogs(ctx context.Context, s Service, log *slog.Logger) (*Logs, error) {
 	if os.Getenv(envEndpoint) == "" && os.Getenv(envLogsEndpoint) == "" {
 		return nil, ErrNoLogsEndpoint

@@ -23,8 +23,8 @@ contexts: [{name: test, context: {cluster: test}}]
 current-context: test
 `
 
-// A Door is an address of a Server, to tell by it who sends what. It ends with
-// the test.
+// A Door is an address of a Server. By the Door a test knows who has sent a request. It
+// ends with the test.
 type Door struct {
 	// Kubeconfig names a file.
 	Kubeconfig string
@@ -37,7 +37,7 @@ type Door struct {
 	writes []string
 }
 
-// Door opens another one.
+// Door opens another Door.
 func (s *Server) Door(t testing.TB) *Door {
 	t.Helper()
 	d := &Door{handler: s.handler, Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), release: make(chan struct{})}
@@ -52,8 +52,7 @@ func (s *Server) Door(t testing.TB) *Door {
 	return d
 }
 
-// Writes are the requests to write that were received whole, without those of
-// Leases.
+// Writes are the write requests that were received completely, except those of Leases.
 func (d *Door) Writes() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,11 +62,11 @@ func (d *Door) Writes() []string {
 // HangLeases gives no more answers about Leases.
 func (d *Door) HangLeases() { d.hangs.Store(true) }
 
-// Answer answers the writes, those that have come and those that are to come.
+// Answer answers all writes, those received so far and later ones.
 func (d *Door) Answer() { close(d.release) }
 
-// ServeHTTP implements http.Handler. Writes wait for Answer, and fail then in a
-// way that makes it worth to try again.
+// ServeHTTP implements http.Handler. Writes wait for Answer, and then fail with an error
+// after which a client may try again.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d.hangs.Load() && strings.Contains(r.URL.Path, "/leases") {
 		_, _ = io.ReadAll(r.Body) // The end of the connection is noticed only after that.
@@ -79,7 +78,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, err := io.ReadAll(r.Body); err != nil {
-		return // What did not come whole has no effect.
+		return // An incomplete request has no effect.
 	}
 	d.mu.Lock()
 	d.writes = append(d.writes, r.Method+" "+r.URL.Path)

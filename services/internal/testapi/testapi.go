@@ -1,6 +1,6 @@
-// Package testapi is as much of a Kubernetes API server as a program needs to
-// start: Jobs that never change, no CronJobs, no pods but those that a test gives it, no
-// namespaces, and Leases that can be held.
+// Package testapi is the part of a Kubernetes API server that a program needs to start:
+// Jobs that never change, no CronJobs, only those pods that a test gives it, no namespaces,
+// and Leases that can be held.
 package testapi
 
 import (
@@ -23,12 +23,12 @@ import (
 type Server struct {
 	// Kubeconfig names a file. Every Door has one of its own.
 	Kubeconfig string
-	// HoldLists, while true, keeps objects from being listed.
+	// HoldLists, while true, prevents lists of objects.
 	HoldLists atomic.Bool
-	// RefuseRenewals, while true, keeps Leases from being written.
+	// RefuseRenewals, while true, prevents writes of Leases.
 	RefuseRenewals atomic.Bool
 
-	// Pods and Events are what a namespace lists, whichever it is.
+	// Pods and Events are listed in every namespace.
 	Pods   []corev1.Pod
 	Events []corev1.Event
 
@@ -36,14 +36,14 @@ type Server struct {
 
 	jobsMu sync.Mutex
 	jobs   []*batchv1.Job
-	// next replaces the Jobs that are read by name, once one was.
+	// next replaces the Jobs that are read by name, after one has been read.
 	next *[]*batchv1.Job
 
 	mu    sync.Mutex
 	lease *coordinationv1.Lease
 }
 
-// Start starts one with these Jobs.
+// Start starts a Server with these Jobs.
 func Start(t testing.TB, jobs ...*batchv1.Job) *Server {
 	t.Helper()
 	s := &Server{jobs: jobs}
@@ -128,7 +128,7 @@ func (s *Server) listPods(none http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// listEvents knows the selector of the object that is concerned.
+// listEvents lists the events on the object that the field selector names.
 func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) {
 	list := &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}}
 	for _, e := range s.Events {
@@ -139,7 +139,7 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, list)
 }
 
-// AfterRead replaces the Jobs that are read by name, once one was read.
+// AfterRead replaces the Jobs that are read by name, after one has been read.
 func (s *Server) AfterRead(jobs ...*batchv1.Job) {
 	s.jobsMu.Lock()
 	defer s.jobsMu.Unlock()
@@ -201,7 +201,7 @@ func (s *Server) writeLease(w http.ResponseWriter, r *http.Request) {
 			fail(w, http.StatusConflict, metav1.StatusReasonConflict)
 			return
 		}
-		version, _ = strconv.Atoi(lease.ResourceVersion) // it is ours
+		version, _ = strconv.Atoi(lease.ResourceVersion) // it was written here, so it is a number
 	}
 	lease.APIVersion, lease.Kind, lease.ResourceVersion = "coordination.k8s.io/v1", "Lease", strconv.Itoa(version+1)
 	s.lease = lease
@@ -218,5 +218,5 @@ func fail(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 func answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the client went away
+	_ = json.NewEncoder(w).Encode(body) // fails only if the client went away
 }

@@ -20,11 +20,11 @@ import (
 	"jobpolicy.dev/services/internal/testenv"
 )
 
-// Config says how an Engine differs from the usual. All may be left out.
+// Config configures an Engine. Every field has a default.
 type Config struct {
 	// Address to listen on. Default: any free port.
 	Address string
-	// Decide and DecideCron stand in for the engine.
+	// Decide and DecideCron replace the engine.
 	Decide         func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 	DecideCron     func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
 	Credentials    credentials.TransportCredentials
@@ -35,7 +35,7 @@ type Config struct {
 	MaxConnectionsPerCaller, MaxConnections int
 	// ReceiveTimeout and SendTimeout are a minute if they are 0.
 	ReceiveTimeout, SendTimeout time.Duration
-	// AuthorizedCallers is the file with the list of those who may call.
+	// AuthorizedCallers is the file with the list of authorized callers.
 	AuthorizedCallers string
 }
 
@@ -47,7 +47,7 @@ type Engine struct {
 	Log      *testenv.Log
 }
 
-// Start starts one.
+// Start starts an Engine.
 func Start(t testing.TB, cfg Config) *Engine {
 	t.Helper()
 	setDefaults(&cfg)
@@ -103,8 +103,8 @@ func setDefaults(cfg *Config) {
 	}
 }
 
-// Dial returns a plaintext connection, closed at the end of the test. Messages
-// of any size may pass from here.
+// Dial returns a plaintext connection, closed at the end of the test. It allows larger
+// messages than the server does.
 func (e *Engine) Dial(t testing.TB, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	const anySize = 64 << 20

@@ -2,7 +2,7 @@ package testenv
 
 import "google.golang.org/grpc/mem"
 
-// BytesCodec sends bytes as they are, and hands them over as they come.
+// BytesCodec sends and receives bytes without encoding them.
 type BytesCodec struct{}
 
 // Name implements encoding.CodecV2.

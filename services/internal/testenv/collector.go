@@ -21,7 +21,7 @@ type Collector struct {
 	spans []Span
 }
 
-// A Span is a received span and the service whose it is.
+// A Span is a received span and its service.
 type Span struct {
 	*tracev1.Span
 	Service string

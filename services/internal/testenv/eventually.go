@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// patience ends waits that would never end; it is no expectation.
+// patience ends waits that would never end. Tests expect much less.
 const patience = 20 * time.Second
 
 // Eventually waits until check returns nil, and fails the test if it never does.

@@ -1,5 +1,5 @@
-// Package testenv has what the tests of several packages need: certificates, a
-// valid snapshot, a collector of traces.
+// Package testenv has helpers for the tests of several packages: certificates, a valid
+// snapshot, a collector of traces.
 package testenv
 
 import (
@@ -48,8 +48,8 @@ func NewAuthority(t testing.TB, name string) *Authority {
 	return a
 }
 
-// Issue makes a certificate for 127.0.0.1 and the name, for either side. URIs stand in it
-// as they are written here, however odd.
+// Issue makes a certificate for 127.0.0.1 and the name, for a client or a server. It holds
+// the URIs byte for byte, even invalid ones.
 func (a *Authority) Issue(t testing.TB, name string, uris ...string) Pair {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Package testprocess runs a program as a process of its own in a test: the test
-// binary, which plays the program when it is asked to.
+// Package testprocess runs a program as a separate process in a test: it starts the test
+// binary again, which then runs the program instead of the tests.
 package testprocess
 
 import (
@@ -17,13 +17,13 @@ import (
 	"jobpolicy.dev/services/internal/testenv"
 )
 
-// role is set in a process that is to play the program.
+// role is the environment variable that is set in a process which runs the program.
 const role = "JOBPOLICY_TEST_PLAYS_PROGRAM"
 
-// patience ends a process that does not end; it is no expectation.
+// patience is after how long a test stops waiting for a process. Tests expect much less.
 const patience = 30 * time.Second
 
-// Main is to be called from TestMain.
+// Main must be called from TestMain.
 func Main(m *testing.M, program func()) {
 	if os.Getenv(role) != "" {
 		program()
@@ -46,7 +46,7 @@ func Start(t testing.TB, env []string, args ...string) *Process {
 	return StartProgram(t, os.Args[0], append([]string{role + "=1"}, env...), args...)
 }
 
-// StartProgram is Start for a program that stands in a file of its own.
+// StartProgram is Start for a program in a file of its own.
 func StartProgram(t testing.TB, file string, env []string, args ...string) *Process {
 	t.Helper()
 	p := &Process{Log: &testenv.Log{}, cmd: exec.Command(file, args...), done: make(chan struct{})}
@@ -56,7 +56,7 @@ func StartProgram(t testing.TB, file string, env []string, args ...string) *Proc
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // the exit code is asked for
+		_ = p.cmd.Wait() // ExitCode reads the result
 		close(p.done)
 	}()
 	t.Cleanup(func() {
@@ -77,10 +77,10 @@ func (p *Process) Signal(t testing.TB, s os.Signal) {
 	}
 }
 
-// ID is the process's number.
+// ID is the process ID.
 func (p *Process) ID() int { return p.cmd.Process.Pid }
 
-// ExitCode waits for the end.
+// ExitCode waits for the end and returns the exit code.
 func (p *Process) ExitCode(t testing.TB) int {
 	t.Helper()
 	select {

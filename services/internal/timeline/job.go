@@ -65,7 +65,7 @@ func barOf(p *corev1.Pod) Bar {
 	case corev1.PodFailed:
 		b.Outcome, b.Text = "failed", "failed"+exit
 	default:
-		b.Ended = time.Time{} // one container may have ended, the pod has not
+		b.Ended = time.Time{} // a container may have ended, but the pod has not
 	}
 	if b.Outcome != "" && b.Ended.IsZero() {
 		b.Ended = b.Created
@@ -96,7 +96,7 @@ func marksOf(f explain.Facts) []Mark {
 	return marks
 }
 
-// warnings are the events of this type.
+// warnings are the events of the type Warning.
 func warnings(of string, events []corev1.Event) []Mark {
 	var marks []Mark
 	for i := range events {

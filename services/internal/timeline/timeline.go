@@ -14,7 +14,7 @@ import (
 	"jobpolicy.dev/engine/simulate"
 )
 
-// A Chart is what is drawn. In JSON it is for programs.
+// A Chart is the life of a Job, to be drawn. Programs can read it as JSON.
 type Chart struct {
 	Title string    `json:"title"`
 	Begin time.Time `json:"begin"`
@@ -26,9 +26,9 @@ type Chart struct {
 // A Bar is the life of one pod.
 type Bar struct {
 	Name string `json:"name"`
-	// Line is the line of work that the pod belongs to: its index, or 0 if pods come one
-	// after the other. The bars of a line stand together, and those after a failed one are
-	// retries. Below 0: none.
+	// Line is the pod's index, or 0 if the Job runs one pod at a time. The bars of a line
+	// stand together, and those after a failed one are retries. Below 0: the pod has no
+	// line.
 	Line int `json:"line"`
 	// Created, Started and Ended are in order; Started is zero for a pod that never
 	// ran, Ended for one that has not ended.
@@ -37,7 +37,7 @@ type Bar struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	// Outcome is succeeded, failed, or empty for a pod that has not ended.
 	Outcome string `json:"outcome,omitempty"`
-	// Text says more.
+	// Text is what is written beside the bar.
 	Text string `json:"text"`
 }
 
@@ -49,7 +49,7 @@ type Mark struct {
 
 // New puts a chart in order: the bars by line, creation and name, the marks by time.
 func New(title string, now time.Time, bars []Bar, marks []Mark) Chart {
-	c := Chart{Title: title, Bars: append([]Bar{}, bars...), Marks: marks} // no pods are [], not null, in JSON
+	c := Chart{Title: title, Bars: append([]Bar{}, bars...), Marks: marks} // without pods, [] in JSON, not null
 	slices.SortStableFunc(c.Bars, func(a, b Bar) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 	})
@@ -73,7 +73,7 @@ func New(title string, now time.Time, bars []Bar, marks []Mark) Chart {
 	return c
 }
 
-// tellRetries says of the pods after a failed one how long they were delayed.
+// tellRetries adds to the text of each pod after a failed one how long it was delayed.
 func tellRetries(bars []Bar) {
 	for i := range bars {
 		b := &bars[i]
@@ -90,7 +90,7 @@ func tellRetries(bars []Bar) {
 	}
 }
 
-// Now adds what is so now, as the last mark.
+// Now adds a last mark for the present.
 func (c *Chart) Now(now time.Time, text string) {
 	c.cover(now)
 	c.Marks = append(c.Marks, Mark{now, "now: " + text})
@@ -123,7 +123,7 @@ func (c *Chart) cover(t time.Time) {
 	}
 }
 
-// share is where a time lies, from 0 to 1.
+// share is the position of a time in the chart, from 0 to 1.
 func (c *Chart) share(t time.Time) float64 {
 	if t.IsZero() {
 		return 1
@@ -201,7 +201,7 @@ i.succeeded { background: var(--succeeded); } i.failed { background: var(--faile
 {{end}}</tbody></table></body></html>
 `))
 
-// A Picture is a chart with everything in its place, for who draws it.
+// A Picture is a chart with the positions of everything that is drawn.
 type Picture struct {
 	Title string        `json:"title"`
 	From  string        `json:"from"`
@@ -210,7 +210,7 @@ type Picture struct {
 	Marks []PictureMark `json:"marks"`
 }
 
-// A PictureBar is a pod: what is drawn, and what it says.
+// A PictureBar is the bar of a pod: its parts and its text.
 type PictureBar struct {
 	Name  string        `json:"name"`
 	Text  string        `json:"text"`
@@ -225,7 +225,7 @@ type PicturePart struct {
 	Width string `json:"width"`
 }
 
-// A PictureMark is something that happened to the Job, some time after the begin.
+// A PictureMark is something that happened to the Job, and how long after the beginning.
 type PictureMark struct {
 	At   string `json:"at"`
 	Text string `json:"text"`
@@ -234,7 +234,7 @@ type PictureMark struct {
 // WriteHTML draws the chart as one page without scripts.
 func (c *Chart) WriteHTML(w io.Writer) error { return page.Execute(w, c.Picture()) }
 
-// Picture puts everything in its place.
+// Picture computes the positions.
 func (c *Chart) Picture() Picture {
 	data := Picture{
 		Title: c.Title, From: c.Begin.UTC().Format(time.RFC3339), Took: simulate.Clock(c.End.Sub(c.Begin).Round(time.Second)),

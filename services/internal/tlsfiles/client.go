@@ -17,13 +17,13 @@ import (
 // Client names the files of a client of the engine, or the Secret that has their
 // content.
 type Client struct {
-	// CAFile holds the authorities that may sign the server's certificate; the
-	// system's if empty.
+	// CAFile holds the authorities that may sign the server's certificate. Empty: the
+	// authorities of the system.
 	CAFile   string
 	CertFile string
 	KeyFile  string
-	// ServerName is the name that the server's certificate must have; that of the
-	// address if empty.
+	// ServerName is the name that the server's certificate must have. Empty: the name in
+	// the address.
 	ServerName string
 	// Secret, if set, is the namespace/name of a Secret with tls.crt, tls.key and
 	// ca.crt; no file may be set then.
@@ -65,16 +65,16 @@ func (c *Client) Validate() error {
 	return nil
 }
 
-// SecretCredentials follows what read returns of the Secret, by key. Until it has a
-// certificate, nobody can be connected to.
+// SecretCredentials takes the certificates from read, which returns the Secret's value of
+// a key, and follows changes. Until the Secret has a certificate, connections fail.
 func (c *Client) SecretCredentials(read func(key string) ([]byte, error), log *slog.Logger) credentials.TransportCredentials {
 	pool := newPool(newSource(read, "ca.crt"), log)
 	pair := newKeyPair(newSource(read, "tls.crt", "tls.key"), log)
 	return &following{config: clientConfig(pool, pair), serverName: c.ServerName, refused: limitedlog.New(log)}
 }
 
-// Credentials reads the files once, so that what is wrong with them shows at the
-// start, and follows them from then on.
+// Credentials reads the files once, so that errors show at the start, and follows changes
+// from then on.
 func (c *Client) Credentials(log *slog.Logger) (credentials.TransportCredentials, error) {
 	if c.Insecure {
 		return insecure.NewCredentials(), nil
@@ -98,7 +98,7 @@ func (c *Client) config(log *slog.Logger) func() (*tls.Config, error) {
 	return clientConfig(pool, pair)
 }
 
-// clientConfig is what the two say now. Either may be nil.
+// clientConfig returns the configuration by the current pool and pair. Either may be nil.
 func clientConfig(pool *reloaded[*x509.CertPool], pair *reloaded[*tls.Certificate]) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		cfg := &tls.Config{MinVersion: tls.VersionTLS12}

@@ -11,11 +11,11 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// following is TLS whose configuration is asked for again at each handshake.
+// following is TLS that asks for its configuration at each handshake.
 type following struct {
 	config     func() (*tls.Config, error)
 	serverName string
-	refused    *slog.Logger // has a line for few of the clients that are refused
+	refused    *slog.Logger // logs refused clients, but not all if there are many
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
@@ -27,15 +27,15 @@ func (f *following) ClientHandshake(ctx context.Context, authority string, conn 
 	return credentials.NewTLS(cfg).ClientHandshake(ctx, authority, conn)
 }
 
-// ServerHandshake implements credentials.TransportCredentials. Refused clients
-// are logged, some of many: they themselves often see no more than a closed connection.
+// ServerHandshake implements credentials.TransportCredentials. It logs refused clients,
+// because they often see only a closed connection themselves.
 func (f *following) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	cfg, err := f.current()
 	if err != nil {
 		return nil, nil, err
 	}
 	secured, info, err := credentials.NewTLS(cfg).ServerHandshake(conn)
-	// A probe that only opens the port is no news.
+	// A probe that only opens the port is not logged.
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.refused.Warn("TLS handshake refused", "client", conn.RemoteAddr().String(), "error", err)
 	}

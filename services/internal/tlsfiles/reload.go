@@ -1,6 +1,6 @@
-// Package tlsfiles makes gRPC transport credentials of PEM files, or of a Secret
-// with their content, and follows them when they change: each new connection uses
-// what stands in them then. Connections that are open stay as they are.
+// Package tlsfiles makes gRPC transport credentials from PEM files, or from a Secret with
+// their content. When they change, new connections use the new content. Open connections
+// stay as they are.
 package tlsfiles
 
 import (
@@ -13,12 +13,11 @@ import (
 	"sync"
 )
 
-// A reloaded value is parsed from files and parsed again when their content
-// changes. Contents are compared, not times: they are small, handshakes are rare
-// beside them, and a file that is swapped by a symbolic link, as Kubernetes does
-// with mounted Secrets, needs no special case. (The certprovider/pemfile package of
-// gRPC looks at files by a timer, not at each handshake, and knows no Secrets of the
-// API server.)
+// A reloaded value is parsed from files, and parsed again when their content changes. It
+// compares contents, not times: contents are small, handshakes are rare, and files that
+// are replaced by symbolic links, as in mounted Secrets, need no special case. (gRPC's
+// package certprovider/pemfile reads files by a timer, not at each handshake, and cannot
+// read Secrets from the API server.)
 type reloaded[T any] struct {
 	from  source
 	parse func(contents [][]byte) (T, error)
@@ -71,13 +70,13 @@ func (r *reloaded[T]) replace(contents [][]byte) error {
 	return nil
 }
 
-// A source is where texts come from that belong together.
+// A source reads texts that belong together, such as a certificate and its key.
 type source struct {
 	names []string
 	read  func() ([][]byte, error)
 }
 
-// A reading of one of a source's texts, by its name.
+// A reading returns one of a source's texts by its name.
 type reading func(name string) ([]byte, error)
 
 func newSource(read reading, names ...string) source {

@@ -18,8 +18,8 @@ import (
 type Server struct {
 	CertFile string
 	KeyFile  string
-	// ClientCAFile makes every client show a certificate signed by one of its
-	// authorities.
+	// ClientCAFile holds authorities. Every client must show a certificate that one of
+	// them has signed.
 	ClientCAFile string
 	// Insecure serves clients that nobody authenticates: over TLS if there is a
 	// certificate, else in plaintext. ClientCAFile may not be set then.
@@ -34,8 +34,8 @@ func (s *Server) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&s.Insecure, "insecure", false, "Serve clients that show no certificate: anybody may ask. In plaintext, unless there is --tls-cert-file. Only for one's own machine or a mesh that authenticates.")
 }
 
-// Validate refuses to serve clients that nobody authenticates, unless asked to by
-// name. Errors name flags.
+// Validate refuses to serve clients that nobody authenticates, unless Insecure is set.
+// Errors name flags.
 func (s *Server) Validate() error {
 	hasPair := s.CertFile != "" && s.KeyFile != ""
 	switch {
@@ -55,8 +55,8 @@ func (s *Server) Validate() error {
 	return nil
 }
 
-// Credentials reads the files once, so that what is wrong with them shows at the
-// start, and follows them from then on.
+// Credentials reads the files once, so that errors show at the start, and follows changes
+// from then on.
 func (s *Server) Credentials(log *slog.Logger) (credentials.TransportCredentials, error) {
 	if s.Insecure && s.CertFile == "" {
 		log.Warn("serving plaintext: anybody who reaches the address may ask, and may read along")
@@ -83,7 +83,7 @@ func (s *Server) config(log *slog.Logger) func() (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Without tickets every connection proves itself against the files of now.
+		// Without session tickets, every connection is checked against the current files.
 		cfg := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*cert}, SessionTicketsDisabled: true}
 		if pool == nil {
 			return cfg, nil

@@ -11,12 +11,12 @@ import (
 	"jobpolicy.dev/services/internal/probes"
 )
 
-// soonPart is the last part of a certificate's time in which it expires soon: by
-// then it should have been renewed long ago.
+// soonPart: a certificate expires soon in the last tenth of its validity. It should have
+// been renewed long before.
 const soonPart = 10
 
-// Watch tells of the certificate that the credentials show: as a metric, and as a
-// check, which fails when the certificate is expired or not valid yet. Without a certificate the
+// Watch reports when the credentials' certificate expires: in a metric, and in a check,
+// which fails if the certificate is expired or not valid yet. Without a certificate the
 // check does not apply, and the metric is 0.
 func Watch(creds credentials.TransportCredentials, r prometheus.Registerer) (probes.Check, error) {
 	v := validity{}
@@ -73,7 +73,7 @@ func (v validity) check(context.Context) error {
 	return nil
 }
 
-// note says when a certificate expires, and that it is soon.
+// note says when a certificate expires, and warns if that is soon.
 func (v validity) note() string {
 	from, until, err := v.times()
 	if err != nil {

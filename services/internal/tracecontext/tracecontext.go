@@ -1,5 +1,5 @@
-// Package tracecontext says how a trace travels with a call. It is apart from package
-// telemetry, so that a client that writes no traces does without the exporters.
+// Package tracecontext says how a call carries its trace. It is separate from package
+// telemetry, so that a client that writes no traces does not link the exporters.
 package tracecontext
 
 import "go.opentelemetry.io/otel/propagation"
