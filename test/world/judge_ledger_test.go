@@ -104,7 +104,7 @@ func ignoresDisruptions(job *batchv1.Job) {
 	}}}
 }
 
-// succeedsLate lets a disrupted pod of a failed Job succeed. It is released some time later.
+// succeedsLate lets a disrupted pod of a failed Job succeed. The pod is released some time later.
 func succeedsLate(later time.Duration) func(*tape) {
 	return func(tp *tape) {
 		starts(tp, tp.job("a", ignoresDisruptions))
@@ -214,7 +214,7 @@ func failedBefore(failures string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Annotations[batchv1.JobIndexFailureCountAnnotation] = failures }
 }
 
-// The index sets say what became of the pods.
+// The index sets agree with the ends of the pods.
 func TestIndexes(t *testing.T) {
 	failIndex := func(tp *tape, name types.UID, failures string) {
 		tp.pod(executorA, "job-a", string(name), 0, failedBefore(failures))
