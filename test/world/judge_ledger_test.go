@@ -81,7 +81,6 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// policyOn is a pod failure policy with one rule, on an exit code.
 // The policy may ignore a disrupted pod that an executor still sees running when the Job has failed (I1).
 func TestReleaseOfADisruptedPod(t *testing.T) {
 	runStreams(t, map[string]streamCase{
@@ -116,6 +115,7 @@ func succeedsLate(later time.Duration) func(*tape) {
 	}
 }
 
+// policyOn gives a Job a pod failure policy with one rule, on an exit code.
 func policyOn(code int32, action batchv1.PodFailurePolicyAction) func(*batchv1.Job) {
 	return func(job *batchv1.Job) {
 		job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
