@@ -99,7 +99,7 @@ func (a *applier) writeStatus(ctx context.Context, s *state.Job, calls *api.Pods
 		return write, err
 	}
 	if !s.Unanswered.Announce(&write) {
-		return state.StatusWrite{}, nil // The watch was faster than the answer.
+		return state.StatusWrite{}, nil // The watch has shown this write, and it was announced then.
 	}
 	a.report.written(ctx, &write)
 	return write, nil

@@ -13,8 +13,8 @@ import (
 
 // claim adopts the pods that nothing controls and that the Job's selector matches. It
 // disowns the Job's pods that the selector does not match any more (strays). A Job that is
-// being deleted adopts and disowns nothing, so that its pods are deleted with it. It
-// only releases its strays, because their finalizer would delay that.
+// being deleted adopts and disowns nothing, so that its pods are deleted with it. It only
+// releases its strays, because their finalizers would delay the deletion.
 func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
 	strays := s.Pods.Strays()
 	err := s.Writes.Patch.Do(ctx, len(strays), func(ctx context.Context, i int) error {

@@ -14,8 +14,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// ManagedBy is the spec.managedBy of Jobs for this executor, unless configured
-// otherwise.
+// ManagedBy is the default of Config.ManagedBy: the spec.managedBy of Jobs for this
+// executor.
 const ManagedBy = "jobpolicy.dev/executor"
 
 // Defaults of Config.Writes.PerJob and Config.Writes.Alone.
@@ -24,29 +24,29 @@ const (
 	DefaultLoneJobWrites = 48
 )
 
-// Decider decides what becomes of a Job. Errors carry a gRPC status code, read with
-// status.Code; the contract says what each code asks of a caller.
+// Decider decides what becomes of a Job. Errors carry a gRPC status code (see status.Code);
+// the contract says what a caller must do for each code.
 type Decider interface {
 	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 }
 
-// Config is what an Executor is made of. Client and Decider are required. ManagedBy is
-// the constant ManagedBy by default. Workers is how many Jobs are reconciled at the same
-// time. The zero value of every other field stands for its default.
+// Config is what an Executor is made of. Client and Decider are required. The default of
+// ManagedBy is the constant ManagedBy. Workers is how many Jobs are read and decided on at
+// the same time. The zero value of every other field stands for its default.
 type Config struct {
 	controller.Config
 	Decider Decider
 
-	// Writes says how many API writes are in flight at the same time. A Job gets fewer
-	// than Writes.PerJob while its writes slow the API server down. Defaults: Total 64,
-	// PerJob DefaultJobWrites, Alone DefaultLoneJobWrites.
+	// Writes bounds how many API writes are in flight at the same time. A Job gets fewer than
+	// Writes.PerJob while its writes slow the API server down. Defaults: Total 64, PerJob
+	// DefaultJobWrites, Alone DefaultLoneJobWrites.
 	Writes limit.Config
 
-	// Settings are sent to the engine with every request. With
-	// gang_scheduling, the executor creates a Workload and a PodGroup for each Job whose
-	// pods are of use only together; the API server must serve
-	// scheduling.k8s.io/v1alpha2: without it, the caches never fill. atomic_release must
-	// not be set: the executor releases pods one by one. Default: the engine's defaults.
+	// Settings are sent to the engine with every request. With gang_scheduling, the executor
+	// creates a Workload and a PodGroup for each Job whose pods are of use only together. The
+	// API server must then serve scheduling.k8s.io/v1alpha2, or the caches never fill.
+	// atomic_release must not be set, because the executor releases pods one by one. Default:
+	// the engine's defaults.
 	Settings *jobpolicyv1.Settings
 	// Rows says how many finished pods a request lists.
 	Rows RowLimits
@@ -54,25 +54,24 @@ type Config struct {
 	// SyncBatchPeriod is the shortest time between two reconciles of a busy Job.
 	// Default 200 ms. After the first event of a quiet Job, it is reconciled at once.
 	SyncBatchPeriod time.Duration
-	// StatusPeriod is the average time between two status writes of a busy Job that
-	// record finished pods. A status that only counts may wait half a period more. A
-	// status that decides something is written at once. Default 1 s, as in the built-in
-	// controller.
+	// StatusPeriod is the average time between two status writes of a busy Job that record
+	// finished pods. A status that only updates counts may wait half a period more. A status
+	// that decides something is written at once. Default 1 s, as in the built-in controller.
 	StatusPeriod time.Duration
 	// Resync is how often every Job is reconciled even if nothing happens. 0: never.
 	Resync time.Duration
-	// FieldManager is the name that the API server records for the writes of Client: its
-	// user agent up to the first slash. By it, package secondcontroller tells writes of
-	// another controller. Empty: it does not look for any.
+	// FieldManager is the name that the API server records for the writes of Client: its user
+	// agent up to the first slash. Package secondcontroller uses it to recognize writes of
+	// other controllers. Empty: it looks for none.
 	FieldManager string
-	// StandDown: leave the Jobs alone on which another controller works, until it is gone.
+	// StandDown: leave a Job alone while another controller works on it.
 	StandDown bool
 	// SafetyLookReportsOnly: the safety look, which finds Jobs that stand still although
-	// there is something to do, only counts and logs them. It does not enqueue them.
+	// there is something to do, counts and logs them and does not enqueue them.
 	SafetyLookReportsOnly bool
-	// Shadow takes the differences between the engine's decisions and what the built-in
-	// controller does with the Jobs that are its own. With it, the Executor only compares: it
-	// writes nothing, and ManagedBy, ReplaceBuiltin and Settings.GangScheduling do not count.
+	// Shadow collects the differences between the engine's decisions and what the built-in
+	// controller does with its Jobs. If it is set, the Executor only compares: it writes
+	// nothing, and ManagedBy, ReplaceBuiltin and Settings.GangScheduling have no effect.
 	Shadow *shadow.Report
 }
 
@@ -81,10 +80,10 @@ type RowLimits struct {
 	// Max is how many finished pods one request lists at most. Default: enough for two
 	// statuses, and 99,000 for a Job with limits per index.
 	Max int
-	// Least is how many finished pods a request may list in any case: for a Job with
-	// limits per index even if Max is less, because its failed pods stay in the list
-	// until they are replaced and would hide all others; and for every Job after the
-	// engine has refused a longer list. Default 1,000.
+	// Least is the least value of that limit in two cases. One is a Job with limits per
+	// index, even if Max is less: its failed pods stay in the list until they are replaced,
+	// and would hide all others. The other is any Job, after the engine has refused a longer
+	// list. Default 1,000.
 	Least int
 }
 

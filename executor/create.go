@@ -42,8 +42,8 @@ func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods,
 	return err
 }
 
-// newest is the newest version of the Job that was decided on. Its pod template may have
-// changed since the decision.
+// newest returns the newest known version of the Job. Its pod template may have changed
+// since the decision.
 func newest(s *state.Job, snap snapshot) *batchv1.Job {
 	if job := s.Version.Current(); job != nil {
 		return job

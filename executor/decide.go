@@ -47,7 +47,7 @@ func (d *decider) inSlot(ctx context.Context, f func() error) error {
 }
 
 // decide asks about a Job, and once more if the engine wants rows of active pods.
-// errOverdue: something has to be read or settled before.
+// errOverdue: something has to be read or settled before the Job is decided on.
 func (d *decider) decide(ctx context.Context, s *state.Job) (snap snapshot, answer *jobpolicyv1.DecideJobResponse, err error) {
 	err = d.inSlot(ctx, func() error {
 		snap, answer, err = d.answer(s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
@@ -101,8 +101,8 @@ func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpol
 	return answer, nil
 }
 
-// askFailed handles what only the Job decides on. Each generation that the engine rejects
-// has one event.
+// askFailed handles errors that concern this Job alone: the engine rejects the Job, or its
+// request is too large. Each rejected generation of the Job gets one event.
 func (d *decider) askFailed(s *state.Job, snap snapshot, err error) {
 	switch {
 	case errors.Is(err, controller.ErrRejected):
@@ -114,9 +114,9 @@ func (d *decider) askFailed(s *state.Job, snap snapshot, err error) {
 	}
 }
 
-// tooLarge reports whether RESOURCE_EXHAUSTED is about the size of a message. The
-// engine says so, or names another reason. The client and proxies give no reason: they
-// use this code only for the size of messages.
+// tooLarge reports whether RESOURCE_EXHAUSTED is about the size of a message. The engine
+// always gives a reason. gRPC clients and proxies give none, and use this code only for the
+// size of messages.
 func tooLarge(err error) bool {
 	switch jobpolicyv1grpc.ReasonOf(err) {
 	case jobpolicyv1.ErrorReason_ERROR_REASON_UNSPECIFIED,
@@ -145,9 +145,9 @@ func (d *decider) try(ctx context.Context, s *state.Job) (snap snapshot, answer 
 	return snap, answer, err
 }
 
-// requeueAfter is how long until the decision's requeue time, as seen from the request
-// whose clock it was decided by; 0 if it has none. A time that is not in the future counts
-// as Config.SyncBatchPeriod (invariant I11).
+// requeueAfter is how long until the decision's requeue time; 0 if it has none. It counts
+// from the request's now, in elapsed time. It is at least Config.SyncBatchPeriod (invariant
+// I11).
 func (d *decider) requeueAfter(snap snapshot, answer *jobpolicyv1.DecideJobResponse) time.Duration {
 	if answer.GetRequeueTime() == nil {
 		return 0
@@ -159,9 +159,9 @@ func (d *decider) requeueAfter(snap snapshot, answer *jobpolicyv1.DecideJobRespo
 const (
 	// leastRows is the default of Config.Rows.Least.
 	leastRows = 1000
-	// maxRowsPerIndex is a little less than the contract's limit, as the tracker may list
-	// some more. With limits per index, failed pods stay unaccounted until they are
-	// replaced: a shorter list could be full of those, and nothing else would be seen.
+	// maxRowsPerIndex is a little less than the contract's limit, because the tracker may
+	// list some more. With limits per index, failed pods stay unaccounted until they are
+	// replaced. A shorter list could be full of them and hide all other pods.
 	maxRowsPerIndex = 99000
 )
 
@@ -182,9 +182,8 @@ func (d *decider) rowLimit(job *batchv1.Job) int {
 	return limit
 }
 
-// regrowth is when to reconcile a Job that was to be reconciled after some time (0: only
-// after an event): when more pods may be listed than the snapshot has, if that is earlier
-// and it left some out.
+// regrowth is when to reconcile a settled Job again: after the given time (0: only after an
+// event), or earlier if the snapshot left pods out and the next one may list more.
 func (d *decider) regrowth(s *state.Job, snap snapshot, after time.Duration) time.Duration {
 	if snap.req.GetUnlistedPods() == nil {
 		return after

@@ -1,36 +1,45 @@
 // Package executor carries out what a policy engine decides about Jobs.
 //
-// It watches Jobs and pods, and reconciles each Job that it manages: take a snapshot, ask
+// It watches Jobs and pods. It reconciles each Job that it manages: take a snapshot, ask
 // the Decider, apply the decision in the order that the contract (jobpolicy.v1) states.
 // What really happened is part of the next snapshot. The executor decides nothing itself
 // and never adjusts a decision.
 //
-// What must be known to use it:
+// To use it:
 //
-//   - One Executor at a time may manage a Job. Run it under leader election when there is
-//     more than one process. A second one does no harm to counters, because every status
-//     write carries the resource version that was decided on.
 //   - New needs a client and a Decider. Run blocks until its context ends and the
 //     reconciles in progress are finished.
-//   - By default only Jobs whose spec.managedBy is Config.ManagedBy are managed. With
-//     Config.ReplaceBuiltin also those that the built-in controller would manage, which
+//   - By default the Executor manages only Jobs whose spec.managedBy is Config.ManagedBy.
+//     With Config.ReplaceBuiltin it also manages the Jobs of the built-in controller, which
 //     must then be switched off.
+//   - Only one Executor at a time may manage a Job. With several processes, use leader
+//     election. If a second one runs all the same, the counters stay right: every status
+//     write carries the resource version that was decided on.
 //
-// # The way of a pod event
+// # From a pod event to a write
 //
-//	watcher ─▶ tracker ─▶ jobQueue.enqueue        watch.go, queue.go
-//	reconciler ─▶ refresh, claim                  reconcile.go, refresh.go, claim.go
-//	           ─▶ decider: snapshot, ask, check   decide.go, snapshot.go, check.go
-//	           ─▶ applier                         apply.go, create.go, delete.go
-//	           ─▶ requeue after
+//  1. The watcher gets the event from the pod informer. It updates the tracker of the Job
+//     that controls the pod, and puts the Job into the work queue (watch.go, queue.go).
+//  2. A worker takes the Job from the queue and calls the reconciler (reconcile.go). That
+//     reads what the caches may not show, such as the outcome of a write without an answer
+//     (refresh.go). It adopts pods and disowns others (claim.go).
+//  3. The decider makes a request from the Job and its tracker (snapshot.go), asks the engine
+//     (decide.go) and checks the answer (check.go).
+//  4. The applier carries the decision out (apply.go): it creates pods (create.go) or
+//     deletes pods (delete.go), writes the status, removes finalizers and records events.
+//     Each answer of the API server updates what is known of the Job at once.
+//  5. The reconciler tells the queue when to reconcile the Job again if no event comes.
 //
-// Beside it, safety.go looks for Jobs whose event was missed. executor.go makes the parts;
-// report.go and metrics.go tell metrics, log and events what was done.
+// executor.go makes these parts. report.go and metrics.go record in metrics, log and events
+// what was done. safety.go looks for Jobs whose event was missed. standby.go fills the pod
+// cache before this process leads. shadow.go only compares decisions with what the built-in
+// controller does. ARCHITECTURE.md explains the words and the invariants (I1 to I12).
 //
 // # The packages below
 //
-// controller has the queue, the workers and the calls of the engine; state what is
-// remembered of each Job; tracker its pods; api the calls to the API server; limit bounds
-// them; gang finds or makes Workloads and PodGroups; orphan releases pods whose Job cannot
-// do it any more; podcache keeps pods small; wire converts.
+// controller has the queue, the workers and the calls of the engine. state holds what is
+// remembered of each Job, and tracker what is known of its pods. api makes the calls to the
+// API server, and limit bounds how many are in flight. wire converts between Kubernetes
+// objects and messages of the contract. podcache keeps pods in little memory. gang finds or
+// makes Workloads and PodGroups. orphan releases pods whose Job cannot do it any more.
 package executor

@@ -23,8 +23,8 @@ import (
 	"jobpolicy.dev/executor/telemetry"
 )
 
-// eventComponent is the source of events: the built-in controller's, so that filters by
-// component keep working.
+// eventComponent is the source component of events. It is the built-in controller's, so
+// that filters by component keep working.
 const eventComponent = "job-controller"
 
 // Executor carries out decisions about Jobs. It is made by New and run once.
@@ -44,8 +44,8 @@ type Executor struct {
 	second     *secondcontroller.Detector
 }
 
-// New checks the configuration (ErrConfig) and registers the metrics. Nothing runs
-// before Run.
+// New checks the configuration (ErrConfig) and registers the metrics. Nothing runs before
+// Run or StandBy.
 func New(cfg Config) (*Executor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -139,8 +139,9 @@ func (e *Executor) addCaches() error {
 	return nil
 }
 
-// addWatches says in which order the caches are filled: the Jobs' first, so that what is
-// known of pods is never older than the statuses that were read at the start.
+// addWatches adds the caches in the order in which they are filled: Jobs first, then pods.
+// So what is known of the pods is never older than the Job statuses that were read at the
+// start.
 func (e *Executor) addWatches() error {
 	jobsSeen, err := e.informer.AddEventHandler(e.watcher.jobHandler())
 	if err != nil {
@@ -151,8 +152,8 @@ func (e *Executor) addWatches() error {
 	return nil
 }
 
-// trim is the transform of Jobs. The template is needed to create pods, so a Job is kept
-// but for its field ownership.
+// trim is the transform of the Job informer. It removes only managed fields: creating pods
+// needs the rest, with the pod template.
 func (e *Executor) trim(obj any) (any, error) {
 	if job, ok := obj.(*batchv1.Job); ok {
 		e.second.Trim(job)
@@ -160,7 +161,7 @@ func (e *Executor) trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// Ready is nil once the caches are filled and controller.ErrNotReady before.
+// Ready is nil once the caches are filled, and controller.ErrNotReady before that.
 func (e *Executor) Ready() error { return e.base.Ready() }
 
 // SecondController says in one line whether another controller works on managed Jobs.
@@ -169,8 +170,8 @@ func (e *Executor) SecondController() string { return e.second.Note() }
 // Run manages Jobs until ctx ends; see controller.Controller.Run.
 func (e *Executor) Run(ctx context.Context) error { return e.base.Run(ctx) }
 
-// Jobs is the informer of the Jobs, which Run runs. Others may attach themselves to it
-// before; they must not change what they get from it.
+// Jobs is the informer of Jobs. Run runs it. Others may add handlers and indexes before
+// that. They must not change the objects that they get from it.
 func (e *Executor) Jobs() *informer.Set { return e.informer }
 
 // describe names a Job in the log.

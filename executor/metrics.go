@@ -50,8 +50,8 @@ type jobMetrics struct {
 	managers        managers
 }
 
-// maxManagers bounds the names in jobs_by_external_controller_total. Whoever may create a
-// Job chooses such a name, and each is a time series.
+// maxManagers bounds the names in jobs_by_external_controller_total. Anybody who may create
+// a Job chooses such a name, and each name is a time series.
 const maxManagers = 100
 
 // otherManagers stands for the names beyond maxManagers.
@@ -63,7 +63,7 @@ type managers struct {
 	names map[string]bool
 }
 
-// label is what a name is called in the metric.
+// label is the name in the metric: otherManagers if there is no room for another name.
 func (m *managers) label(name string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,7 +162,7 @@ func dispositionLabel(d jobpolicyv1.Disposition) string {
 	}
 }
 
-// statusWritten counts the pods, indexes and Jobs that finished by a status write.
+// statusWritten counts the pods, indexes and Jobs that a status write declares finished.
 func (m *jobMetrics) statusWritten(before, after *batchv1.Job) {
 	mode := completionModeLabel(after)
 	old, now := &before.Status, &after.Status

@@ -8,15 +8,16 @@ import (
 	"jobpolicy.dev/executor/tracker"
 )
 
-// An Observation is a Job with the last decision on it; nil: there is none, as for Jobs that
-// had finished when the executor started. Neither may be changed: they are the executor's
-// own. As long as all four compare equal, nothing is new.
+// An Observation is a Job with the last decision on it. Decision is nil if there is none,
+// as for a Job that had finished when the executor started. Job and Decision are the
+// executor's own and must not be changed. If all four fields equal those of an earlier
+// Observation, nothing has changed.
 type Observation struct {
 	Job      *batchv1.Job
 	Decision *state.Decision
-	// Refusal is why pods are not created; the zero value: they are, or none are to be.
+	// Refusal says why pods could not be created. Zero: there is no such failure.
 	Refusal state.Refusal
-	// Hindered are the pods that cannot start.
+	// Hindered sums up the pods that cannot start.
 	Hindered tracker.Hindered
 }
 
@@ -29,8 +30,8 @@ func (e *Executor) EachJob(f func(Observation)) {
 	}
 }
 
-// Job returns one of these Jobs, and what is known of its pods. If it has more pods than
-// mostPods, they are only counted.
+// Job returns the managed Job with this UID, and what is known of its pods. More pods than
+// mostPods are only counted.
 func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker.Census, ok bool) {
 	s, known := e.jobs.Find(uid)
 	if !known {

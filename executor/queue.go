@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxInProgress bounds how many Jobs are reconciled at once, most of which wait for
-	// the API server. How many are decided on at once is Config.Workers.
+	// maxInProgress bounds how many Jobs are reconciled at once. Most of them wait for the
+	// API server. Config.Workers bounds how many are read and decided on.
 	maxInProgress = 256
 	// maxLowWait is how long a Job of low priority waits for a busy API server.
 	maxLowWait = 10 * time.Second
-	// maxRequeueAfter bounds how far ahead a reconcile is planned. The queue keeps a
-	// planned one until its time, although its Job may be gone long before.
+	// maxRequeueAfter bounds how far ahead a reconcile is planned. The queue keeps an entry
+	// until its time, even if the Job is gone long before.
 	maxRequeueAfter = time.Hour
 )
 
-// jobQueue holds the Jobs that are due. Only Jobs that are reconciled get into it.
+// jobQueue holds the Jobs that are due. It takes only Jobs that state.Scope.Reconciles.
 type jobQueue struct {
 	*controller.Queue[types.UID]
 	scope state.Scope
@@ -35,8 +35,8 @@ func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, sco
 		Workers: maxInProgress, Namespace: jobs.Namespace,
 		MinInterval: cfg.SyncBatchPeriod, EventsWait: true, MaxRequeueAfter: maxRequeueAfter,
 		Low: controller.LowPriority{
-			// The API server is busy: writes wait for a slot, or as many Jobs are reconciled as
-			// one Job may have writes in flight.
+			// The API server is taken for busy if writes wait for a slot, or if more Jobs are
+			// being reconciled than one Job may have writes in flight.
 			Busy:   func() bool { return writes.Waiting() > 0 || q.InProgress() > cfg.Writes.PerJob },
 			Period: cfg.StatusPeriod, Max: maxLowWait,
 		},
@@ -44,7 +44,7 @@ func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, sco
 	return q
 }
 
-// enqueue makes a Job due, if it is reconciled at all.
+// enqueue makes a Job due. It ignores a Job that is gone, has finished or is unmanaged.
 func (q jobQueue) enqueue(s *state.Job, cause controller.Cause, priority controller.Priority) {
 	q.enqueueAfter(s, cause, priority, 0)
 }
@@ -67,6 +67,6 @@ func priorityIf(high bool) controller.Priority {
 const (
 	causePod controller.Cause = "pod.event"
 	causeJob controller.Cause = "job.event"
-	// causeSafety: nothing else made the Job due, though it ought to.
+	// causeSafety: the safety look found the Job. No event had made it due.
 	causeSafety controller.Cause = "safety.look"
 )

@@ -22,8 +22,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// missedEvent is when a Job is reconciled again after a decision that changed
-// something, if no event comes.
+// missedEvent is when a Job is reconciled again after a decision was applied, if no event
+// comes.
 const missedEvent = 10 * time.Second
 
 // reconciler brings what is known of a Job up to date, asks for a decision, and has it
@@ -68,7 +68,7 @@ func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.R
 	result, err := r.measured(ctx, s, calls, job)
 	end(err)
 	if calls.Written() {
-		r.queue.Progressed(uid) // What is left to do got less: no longer delay for it.
+		r.queue.Progressed(uid) // The next failure is a first one, with the shortest delay.
 	}
 	if calls.Observed() {
 		r.queue.enqueue(s, causePod, controller.PriorityNormal)
@@ -87,8 +87,8 @@ func sooner(result controller.Result, delay time.Duration) controller.Result {
 	return result
 }
 
-// measured is reconcile with metrics. It is no failure if a step backs off, if the Job is
-// gone or if its namespace is being deleted.
+// measured is reconcile with metrics. It returns no error for a Job that is gone, or if
+// only one step backs off.
 func (r *reconciler) measured(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) (controller.Result, error) {
 	started := time.Now()
 	action, result, err := r.reconcile(ctx, s, calls)
@@ -97,7 +97,7 @@ func (r *reconciler) measured(ctx context.Context, s *state.Job, calls *api.Pods
 	}
 	r.report.reconciled(ctx, job, action, err, time.Since(started))
 	if stepFailed(err) {
-		return result, nil // Only create or delete is backing off; the rest of the Job is not.
+		return result, nil // Only create or delete backs off, not the whole Job.
 	}
 	return result, err
 }
@@ -105,7 +105,7 @@ func (r *reconciler) measured(ctx context.Context, s *state.Job, calls *api.Pods
 // stepFailed reports whether a reconcile stopped because of a step that backs off now.
 func stepFailed(err error) bool { return errors.Is(err, errCreation) || errors.Is(err, errDeletion) }
 
-// reconcile makes the snapshot certain, asks, and applies the decision.
+// reconcile reads what is not known for certain, asks the engine, and applies the decision.
 func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pods) (action string, result controller.Result, err error) {
 	more, err := r.refresh(ctx, s, calls)
 	if err != nil {
@@ -168,11 +168,12 @@ func (r *reconciler) apply(ctx context.Context, s *state.Job, calls *api.Pods, s
 // followUp says when to reconcile again after a decision was applied.
 func (r *reconciler) followUp(s *state.Job, d *jobpolicyv1.DecideJobResponse, requeue time.Duration) controller.Result {
 	releases := slices.ContainsFunc(d.GetRelease(), func(b []byte) bool {
-		uid, _ := wire.UIDString(b) // The answer was checked.
+		uid, _ := wire.UIDString(b) // The answer was checked, so the UID is valid.
 		return s.Backoffs.Releasing(uid)
 	})
 	result := controller.Result{RequeueAfter: missedEvent}
-	// A decision that changed nothing would only be made again.
+	// After a decision that changed nothing, the next one would be the same. So its follow_up
+	// is ignored.
 	if d.GetCreate() != nil || len(d.GetDelete()) > 0 || d.GetStatus() != nil || releases {
 		switch d.GetFollowUp() {
 		case jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE:

@@ -13,8 +13,8 @@ import (
 )
 
 // refresh reads from the API server what the cache does not know for certain: the outcome
-// of this process's writes, and changes by other clients. more says that there are pods
-// whose fate only time will show.
+// of this process's writes, and changes by other clients. more says that the watch must
+// still show what became of some pods.
 func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods) (more bool, err error) {
 	err = r.decider.inSlot(ctx, func() error {
 		more, err = r.refreshed(ctx, s, calls)
@@ -35,7 +35,7 @@ func (r *reconciler) refreshed(ctx context.Context, s *state.Job, calls *api.Pod
 		}
 	}
 	if stalePods || s.Version.IsStale(state.StalePods) || s.Pods.NeedsList() {
-		// Cleared before: what happens while the list is under way may need another one.
+		// Cleared before the list: what happens during the list may need another one.
 		s.Version.Clear(state.StalePods)
 		if err := calls.List(ctx, job); err != nil {
 			s.Version.Mark(state.StalePods)

@@ -42,7 +42,8 @@ func actionOf(d *jobpolicyv1.DecideJobResponse) string {
 	}
 }
 
-// reconciled counts a reconcile.
+// reconciled counts a reconcile. A namespace that is being deleted is not counted as an
+// error.
 func (r *reporter) reconciled(ctx context.Context, job *batchv1.Job, action string, err error, took time.Duration) {
 	if action == noAction {
 		return

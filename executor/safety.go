@@ -18,10 +18,10 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Events and planned requeues enqueue Jobs. If a defect of this program loses one of
-// them, the Job stands still. The safety look finds such Jobs: now and then it asks the
-// engine about each Job at rest whether there is something to do. It makes no request to
-// the API server. Each Job that it finds is due to a defect and is counted.
+// Events and planned requeues enqueue Jobs. If a defect of this program loses one of them,
+// the Job stands still. The safety look finds such Jobs: now and then it asks the engine
+// about each Job at rest whether there is something to do. It makes no request to the API
+// server. Each Job that it finds shows a defect, and is counted.
 
 const (
 	// lookPeriod is how often each Job is looked at. The Jobs take turns: every lookStep,
@@ -32,14 +32,14 @@ const (
 	clockTolerance = time.Second
 )
 
-// suspect is a Job at rest although there is something to do. Its event may be on the
-// way. If the Job is not reconciled before the next step either, an event was missed.
+// suspect is a Job at rest although there is something to do. Its event may be on the way.
+// If the Job is still not reconciled at the next step, an event was missed.
 type suspect struct {
 	job  *state.Job
 	last time.Time // When the Job was reconciled last.
 }
 
-// safetyLook is the safety look.
+// safetyLook finds Jobs that stand still although there is something to do.
 type safetyLook struct {
 	base    *controller.Controller
 	cfg     *Config
@@ -143,8 +143,8 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 	return queued.Last, ""
 }
 
-// atRest reports whether the Job is one to reconcile that was not reconciled lately, is
-// not queued, and is not planned for soon.
+// atRest reports whether a Job that the executor reconciles is at rest: it was not
+// reconciled lately, is not queued, and is not planned for soon.
 func (l *safetyLook) atRest(s *state.Job, queued controller.State) bool {
 	job := s.Version.Current()
 	if !l.scope.Reconciles(job) || l.second.StandDown(s.UID) > 0 || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {

@@ -19,8 +19,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// An observer takes the place of the reconciler in shadow mode: it makes the same
-// snapshots and asks the same questions, and has nothing to apply an answer with.
+// An observer takes the place of the reconciler in shadow mode: it makes the same snapshots
+// and asks the same questions, but cannot apply an answer.
 type observer struct {
 	scope   state.Scope
 	jobs    *state.Jobs
@@ -66,7 +66,7 @@ func (e *Executor) addShadowCaches(cfg *Config, o *observer) error {
 	return e.addWatches()
 }
 
-// seen forgets a Job on which nobody decides any more.
+// seen forgets a Job that is not reconciled any more, for example because it has finished.
 func (o *observer) seen(old, job *batchv1.Job) {
 	if old != nil && old.UID != job.UID {
 		o.looker.Gone(old.UID)
@@ -108,7 +108,7 @@ func (o *observer) ask(ctx context.Context, s *state.Job) (answer shadow.Answer,
 	return answer, err
 }
 
-// ignoreOrphans stands for the releaser of orphans, which has no part in shadow mode.
+// ignoreOrphans replaces the releaser of orphans in shadow mode.
 type ignoreOrphans struct{}
 
 func (ignoreOrphans) Enqueue(*podcache.Pod)                     {}

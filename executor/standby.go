@@ -16,12 +16,13 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// podWatch fills the pod cache: when Run begins, or before, while another replica leads.
+// podWatch fills the pod cache: when Run begins, or earlier, while another replica leads.
 //
-// A cache that was filled before may lag behind what that replica did last. So the first
-// decision on each Job that would do something is made again, after a list of the Job's
-// pods, unless the cache has shown since that it has caught up with the list of Jobs, which
-// is read when Run begins. A Job at rest needs no list: what it waits for will be seen.
+// A cache that was filled earlier may lack the last writes of that replica. So when the
+// first decision on a Job would do something, the Job's pods are listed, and the decision
+// is made again. That is not needed once the cache has shown a version that is not older
+// than the list of Jobs, which is read when Run begins. Nor does a Job at rest need it: the
+// watch will show what the Job waits for.
 type podWatch struct {
 	pods podinformer.Informer
 	jobs *informer.Set
@@ -39,8 +40,8 @@ func newPodWatch(pods podinformer.Informer, jobs *informer.Set, log *slog.Logger
 	return &podWatch{pods: pods, jobs: jobs, log: log, listed: map[string]uint64{}, newest: map[string]uint64{}}
 }
 
-// StandBy fills the pod cache and keeps it up to date until ctx ends, in a goroutine that
-// start starts. Called before Run, it saves Run the list of pods, which takes long in a
+// StandBy fills the pod cache and keeps it up to date until ctx ends, in goroutines that it
+// passes to start. Called before Run, it saves Run the list of pods, which takes long in a
 // large cluster. It only reads.
 func (e *Executor) StandBy(ctx context.Context, start func(func())) {
 	w := e.podWatch
@@ -53,7 +54,7 @@ func (e *Executor) StandBy(ctx context.Context, start func(func())) {
 	})
 }
 
-// run gives the watcher the pods that are known, and those to come. The Jobs are listed.
+// run gives the watcher the known pods, and all later events. The Jobs were listed before.
 func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) {
 	w.mu.Lock()
 	for key, version := range w.jobs.Versions() {
@@ -62,7 +63,7 @@ func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) 
 	w.mu.Unlock()
 	seen, err := w.pods.AddEventHandler(handler)
 	if err != nil {
-		w.log.ErrorContext(ctx, "pods are not watched", slog.Any("error", err)) // StandBy has ended.
+		w.log.ErrorContext(ctx, "pods are not watched", slog.Any("error", err)) // The informer has ended with StandBy.
 		return
 	}
 	w.seen.Store(&seen)
@@ -71,13 +72,13 @@ func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) 
 	}
 }
 
-// synced reports whether the watcher has got the pods that were known.
+// synced reports whether the watcher has got all pods that were known.
 func (w *podWatch) synced() bool {
 	seen := w.seen.Load()
 	return seen != nil && (*seen)()
 }
 
-// podSeen takes a pod that the handler got.
+// podSeen records the version of a pod that the watcher got.
 func (w *podWatch) podSeen(pod *podcache.Pod) {
 	if w == nil || !w.warm.Load() {
 		return
@@ -88,7 +89,7 @@ func (w *podWatch) podSeen(pod *podcache.Pod) {
 	w.newest[key] = max(w.newest[key], tracker.ResourceVersion(pod.ResourceVersion))
 }
 
-// jobListed marks a Job of the first list, if its pods may be known from before.
+// jobListed marks a Job of the first list if the pod cache was filled earlier.
 func (w *podWatch) jobListed(s *state.Job) {
 	if w != nil && w.warm.Load() {
 		s.Version.Mark(state.UnverifiedPods)

@@ -17,7 +17,7 @@ import (
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
-// watcher turns events of Jobs and pods into facts about Jobs, and enqueues them.
+// watcher records events of Jobs and pods in the state of the Jobs, and enqueues the Jobs.
 type watcher struct {
 	scope   state.Scope
 	jobs    *state.Jobs
@@ -30,7 +30,7 @@ type watcher struct {
 	// ready is nil once the caches are filled.
 	ready  func() error
 	second *secondcontroller.Detector
-	// podWatch takes note of the pods seen; nil in tests.
+	// podWatch records the versions of the pods seen; nil in shadow mode and in tests.
 	podWatch *podWatch
 }
 
@@ -104,8 +104,8 @@ func (w *watcher) jobDeleted(job *batchv1.Job) {
 	w.jobs.DropUnused(job.Namespace, job.UID)
 }
 
-// keepCopy makes the Job's tracker hold the informer's copy of a pod after a new
-// list, so that there is one.
+// keepCopy gives the Job's tracker the informer's copy of a pod after a new list, so that
+// there is only one copy in memory.
 func (w *watcher) keepCopy(pod *podcache.Pod, ref *podcache.Owner) {
 	if ref == nil {
 		return
@@ -143,8 +143,8 @@ func (w *watcher) podSeen(old, pod *podcache.Pod) {
 	}
 }
 
-// podGained looks at who gave the Job this pod. The pods that the first list shows are
-// history.
+// podGained tells the Detector of second controllers that the Job got this pod. It ignores
+// the pods of the first list: they are older than this watch.
 func (w *watcher) podGained(pod *podcache.Pod, ref *podcache.Owner) {
 	s, ok := w.jobs.Find(ref.UID)
 	if !ok || w.ready() != nil {
@@ -163,7 +163,7 @@ func controllingJob(pod *podcache.Pod) *podcache.Owner {
 	return ref
 }
 
-// leaveOldJob tells the Job that controlled the pod before.
+// leaveOldJob takes the pod from the Job that controlled it before.
 func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 	oldRef := controllingJob(old)
 	if oldRef == nil || (ref != nil && ref.UID == oldRef.UID) {
@@ -174,8 +174,8 @@ func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 		return
 	}
 	if !pod.Controlled() && s.Version.Matches(pod) {
-		// The Job will adopt it again. Between the two, nothing is decided: a pod
-		// that is not the Job's would pass for one without the finalizer.
+		// The Job will adopt it again. Decide nothing before that: a pod that is not the Job's
+		// would count as a pod without the finalizer.
 		s.Version.Mark(state.StaleClaims)
 	}
 	if s.Pods.Left(pod, tracker.Watch) {
@@ -204,8 +204,8 @@ func (w *watcher) ownedPodSeen(pod *podcache.Pod, ref *podcache.Owner) {
 	}
 }
 
-// uncontrolledSeen handles a pod that nothing controls: a Job may want it, and if it
-// holds the finalizer, somebody must release it.
+// uncontrolledSeen handles a pod that nothing controls: a Job may adopt it, and if it has
+// the finalizer, somebody must release it.
 func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
 	if pod.HasTrackingFinalizer {
 		w.orphans.EnqueueUncontrolled(old, pod)
@@ -215,7 +215,7 @@ func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
 	}
 	for _, s := range w.jobs.Selecting(pod) {
 		if _, known := s.Pods.Pod(pod.UID); known {
-			// Only own answers have shown it as the Job's: what came after, the watch missed.
+			// The watch never showed it as the Job's, only an answer to an own call did.
 			s.Pods.Left(pod, tracker.Watch)
 		}
 		s.Version.Mark(state.StaleClaims)

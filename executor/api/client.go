@@ -27,8 +27,8 @@ type Client struct {
 	Now func() time.Time
 }
 
-// Job reads a Job by its UID. A Job of the same name with another UID is not it
-// (invariant I8): ErrJobGone.
+// Job reads a Job by its UID. ErrJobGone: there is no Job of that name, or it has another
+// UID (invariant I8).
 func (c *Client) Job(ctx context.Context, namespace, name string, uid types.UID) (*batchv1.Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -46,9 +46,9 @@ func (c *Client) Job(ctx context.Context, namespace, name string, uid types.UID)
 	return job, nil
 }
 
-// UpdateStatus writes the Job's status and returns the Job as it is then. The API
-// server refuses if the Job has changed since the version that is given. If no answer
-// comes, the Job is read: that the status is there counts as the answer.
+// UpdateStatus writes the Job's status and returns the Job as it is then. The API server
+// refuses the write if the Job has changed since the given version. If no answer comes,
+// UpdateStatus reads the Job: if that has the status, the write has succeeded.
 func (c *Client) UpdateStatus(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	limited, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

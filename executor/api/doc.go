@@ -4,6 +4,6 @@
 // Client reads Jobs and writes their status. Pods writes one Job's pods: every answer
 // is part of the Job's tracker before the call returns, so the next snapshot holds it.
 //
-// A write either took effect, or was refused, or has an unknown outcome
-// (OutcomeUnknown). Whoever has to know asks the API server.
+// A write takes effect, or is refused, or has an unknown outcome (OutcomeUnknown). A caller
+// that must know the outcome reads the object from the API server.
 package api

@@ -12,8 +12,8 @@ import (
 var (
 	// ErrJobGone: the Job does not exist any more.
 	ErrJobGone = errors.New("job is gone")
-	// ErrNamespaceTerminating: no pod can be created any more, because the namespace is
-	// being deleted. That is no failure that a person should read about.
+	// ErrNamespaceTerminating: no pod can be created any more, because the namespace is being
+	// deleted. Nobody has to act on that.
 	ErrNamespaceTerminating = errors.New("namespace is terminating")
 	// ErrPodEnded: a pod that was to be deleted uncounted has ended by itself.
 	ErrPodEnded = errors.New("pod has ended")

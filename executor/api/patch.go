@@ -29,7 +29,7 @@ type metadataPatch struct {
 type podPatch struct {
 	// UID is a precondition: the API server refuses to change it.
 	UID types.UID `json:"uid"`
-	// ResourceVersion is one too: the pod must be as it was seen.
+	// ResourceVersion is a precondition, too: the pod must be as it was seen.
 	ResourceVersion  string          `json:"resourceVersion,omitempty"`
 	OwnerReferences  []ownerRefPatch `json:"ownerReferences,omitempty"`
 	Finalizers       []string        `json:"finalizers,omitempty"`
@@ -90,10 +90,10 @@ func (c *Client) ReleaseUnowned(ctx context.Context, pod *podcache.Pod) error {
 	return err
 }
 
-// Adopt makes the Job the pod's controller and adds the tracking finalizer, while
-// wanted says so. The patch requires the pod as it was seen: another executor may have
-// adopted, counted and released it since, and with the finalizer it would count a
-// second time (I2).
+// Adopt makes the Job the pod's controller and adds the tracking finalizer, as long as
+// wanted returns true. The patch requires the pod as it was seen: another executor may have
+// adopted, counted and released it since, and with the finalizer it would count a second
+// time (I2).
 func (p *Pods) Adopt(ctx context.Context, ref *metav1.OwnerReference, pod *podcache.Pod, wanted func(*podcache.Pod) bool) (err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodClaimed, podAttrs(pod)...)
 	defer func() { end(err) }()
@@ -111,8 +111,9 @@ func (p *Pods) Adopt(ctx context.Context, ref *metav1.OwnerReference, pod *podca
 	return nil
 }
 
-// Disown takes the Job and the tracking finalizer from the pod, while wanted says so.
-// It returns the pod as it is then; nil: there is none any more.
+// Disown removes the Job's owner reference and the tracking finalizer from the pod, as long
+// as wanted returns true. It returns the pod as it is then; nil if it does not exist any
+// more.
 func (p *Pods) Disown(ctx context.Context, pod *podcache.Pod, wanted func(*podcache.Pod) bool) (_ *podcache.Pod, err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodClaimed, podAttrs(pod)...)
 	defer func() { end(err) }()
@@ -200,10 +201,10 @@ func (p *Pods) patch(ctx context.Context, pod *podcache.Pod, patch []byte) (*pod
 	return nil, err
 }
 
-// deletedByWrite reports whether the write that this is the answer to has removed the
-// last finalizer that the pod's deletion waited for. The answer then bears the version
-// from before the write. It would pass for an old observation, and the pod for one that
-// still has its finalizer.
+// deletedByWrite reports whether a write has removed the last finalizer that the deletion
+// of the pod waited for, so that the pod is gone. The answer to such a write has the
+// resource version from before the write. The tracker would take it for an old observation,
+// and believe that the pod still has its finalizer.
 func deletedByWrite(pod *corev1.Pod) bool {
 	grace := pod.DeletionGracePeriodSeconds
 	return pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0 && grace != nil && *grace == 0

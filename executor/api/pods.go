@@ -35,14 +35,14 @@ func (c *Client) Pods(job types.UID, t *tracker.Tracker, recorder record.EventRe
 	return &Pods{client: c, job: job, tracker: t, recorder: recorder}
 }
 
-// Written reports whether a write took effect.
+// Written reports whether a write of these calls took effect.
 func (p *Pods) Written() bool { return p.written.Load() }
 
 // MarkWritten records a write that was made by other means.
 func (p *Pods) MarkWritten() { p.written.Store(true) }
 
-// Observed reports whether an answer showed a change that the watch will not show any
-// more, so that the Job has to be reconciled again.
+// Observed reports whether an answer showed a change. The watch will not report that change
+// as new, so the Job has to be reconciled again.
 func (p *Pods) Observed() bool { return p.observed.Load() }
 
 // Create creates a pod of the Job. ErrNamespaceTerminating: the namespace is being
@@ -100,7 +100,7 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 		Preconditions: &metav1.Preconditions{UID: &uid},
 	})
 	if err == nil {
-		p.tracker.Deleted(uid, p.client.Now())
+		p.tracker.Deleted(uid)
 		p.written.Store(true)
 		p.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
 		return nil
@@ -114,8 +114,8 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 	return err
 }
 
-// List reads the Job's pods from the API server, past every cache. It settles
-// creations of unknown outcome.
+// List reads the Job's pods from the API server, past every cache. It tells the outcome of
+// creations without an answer.
 func (p *Pods) List(ctx context.Context, job *batchv1.Job) (err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodsListed)
 	defer func() { end(err) }()
@@ -173,8 +173,8 @@ func (p *Pods) owns(pod *podcache.Pod) bool {
 	return ref != nil && ref.UID == p.job
 }
 
-// podGone works out whether a write failed because its pod does not exist any more.
-// If not, it returns the error.
+// podGone finds out whether a write failed because its pod does not exist any more. If not,
+// it returns the error.
 func (c *Client) podGone(ctx context.Context, pod *podcache.Pod, err error) (bool, error) {
 	if apierrors.IsNotFound(err) {
 		return true, nil

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Backoff is the delay before something that failed is tried again: the first delay
-// of a Limits, doubled with each failure in a row. The zero value has not failed. It
-// wraps wait.Backoff, which has the delays but does not know when the last one ends.
+// Backoff is the delay before something that failed is tried again: Limits.First, doubled
+// with each failure in a row, up to Limits.Max. The zero value has not failed. It wraps
+// wait.Backoff, which has the delays but does not know when the last one ends.
 type Backoff struct {
 	delays wait.Backoff
 	until  time.Time

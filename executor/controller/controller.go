@@ -56,13 +56,13 @@ type Controller struct {
 	started, synced atomic.Bool
 }
 
-// filled is some caches, and what fills them.
+// filled is a group of caches, and the function that fills them.
 type filled struct {
 	run    func(context.Context)
 	synced []cache.InformerSynced
 }
 
-// A runner is a Queue of any key.
+// A runner is a Queue with keys of any type.
 type runner interface {
 	start(work context.Context, stopping <-chan struct{}, workers *sync.WaitGroup)
 	shutDown()
@@ -99,10 +99,10 @@ func (c *Controller) AddCache(run func(context.Context), synced ...cache.Informe
 	c.caches = append(c.caches, filled{run, synced})
 }
 
-// AddTask adds what runs beside the workers, until its context ends.
+// AddTask adds a function that runs beside the workers until its context ends.
 func (c *Controller) AddTask(task func(context.Context)) { c.tasks = append(c.tasks, task) }
 
-// Ready is nil once the caches are filled and ErrNotReady before.
+// Ready is nil once the caches are filled, and ErrNotReady before that.
 func (c *Controller) Ready() error {
 	if !c.synced.Load() {
 		return ErrNotReady
@@ -110,12 +110,12 @@ func (c *Controller) Ready() error {
 	return nil
 }
 
-// BackoffLimits are those of the configuration.
+// BackoffLimits returns the limits of the configuration.
 func (c *Controller) BackoffLimits() Limits { return Limits{First: c.APIBackoff, Max: c.MaxAPIBackoff} }
 
-// Run works until ctx ends. Then it begins nothing more, lets the reconciles in
-// progress finish, sends the events that are left, both for at most
-// Config.DrainPeriod, and returns nil. It can be called once.
+// Run works until ctx ends. Then it begins no more reconciles, and waits at most
+// Config.DrainPeriod until those in progress have finished and the events that are left are
+// sent. It returns nil. It can be called once.
 func (c *Controller) Run(ctx context.Context) error {
 	if c.started.Swap(true) {
 		return ErrStarted
@@ -151,7 +151,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// fillCaches reports whether all caches were filled before ctx ended.
+// fillCaches fills the caches, and reports whether all were filled before ctx ended.
 func (c *Controller) fillCaches(ctx, caching context.Context, informers *sync.WaitGroup) bool {
 	for _, f := range c.caches {
 		if f.run != nil {

@@ -8,16 +8,16 @@
 //	                        ▲                                                │
 //	                        └───────────── requeue after, backoff ◀──────────┘
 //
-// A handler says that a key has to be reconciled, why, and how urgent that is. Events
-// of one key that no reconcile has begun for are one entry in the queue. A key is
-// reconciled by one worker at a time.
+// A handler says that a key has to be reconciled, why, and how urgent that is. Events of
+// one key that no reconcile has begun for are one entry in the queue. A key is reconciled
+// by one worker at a time.
 //
 // # To write a controller
 //
-// Make a Controller with New, tell it with AddCache which informers it needs, make
-// each Queue with NewQueue and a Reconcile function, and call Run. Reconcile asks the
-// engine with Ask, which measures the call and checks the answer, and says in its
-// Result when to look again.
+// Make a Controller with New, tell it with AddCache which informers it needs, make each
+// Queue with NewQueue and a Reconcile function, and call Run. Reconcile asks the engine
+// with Ask, which measures the call and checks the answer. Its Result says when to
+// reconcile again.
 //
 // # Time
 //

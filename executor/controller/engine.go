@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	// ErrEngine: there is no decision. The engine's absence is logged by Ask, not for
-	// each key.
+	// ErrEngine: there is no decision, because the call of the engine failed. Ask logs that
+	// for all keys together, not for each key.
 	ErrEngine = errors.New("no decision from the policy engine")
 	// ErrRejected: there will be no decision before the object or the engine changes.
 	ErrRejected = errors.New("the policy engine rejects the request")
@@ -73,8 +73,8 @@ func (c *Controller) engineAnswered(ctx context.Context) {
 	}
 }
 
-// Rejection is what the engine says about a request that it rejects, and "" if err
-// is another error.
+// Rejection returns what the engine says about a request that it rejects; "" if err is
+// another error.
 func Rejection(err error) string {
 	call, ok := errors.AsType[rpcError](err)
 	if !ok || !errors.Is(err, ErrRejected) {

@@ -13,7 +13,7 @@ const (
 	PriorityLow Priority = iota - 1
 	// PriorityNormal waits until Options.MinInterval is over.
 	PriorityNormal
-	// PriorityHigh does not.
+	// PriorityHigh does not wait for Options.MinInterval.
 	PriorityHigh
 )
 
@@ -22,7 +22,7 @@ type State struct {
 	Pending bool      // There was an event, and no reconcile has begun since.
 	Running bool      // It is being reconciled.
 	Last    time.Time // When the last reconcile began or ended.
-	Planned time.Time // When it will be reconciled if no event comes; zero: not.
+	Planned time.Time // When it will be reconciled if no event comes; zero: never.
 	// BackoffUntil is when the delay after failures ends; zero: there is none.
 	BackoffUntil time.Time
 }
@@ -45,7 +45,7 @@ type entry struct {
 
 func (e *entry) pending() bool { return e.cause != "" }
 
-// event takes in an event.
+// event records an event.
 func (e *entry) event(cause Cause, priority Priority, now time.Time) {
 	if e.pending() {
 		e.priority = max(e.priority, priority)
@@ -66,8 +66,9 @@ func (e *entry) wait(now time.Time, minInterval time.Duration, eventsWait bool) 
 	return max(0, at.Sub(now))
 }
 
-// lowPriorityWait is how long a key of low priority leaves a busy API server to others: not
-// longer than LowPriority.Max, and not beyond the time for which it was planned.
+// lowPriorityWait is how long a key of low priority still gives way to others while the API
+// server is busy: not longer than LowPriority.Max, and not beyond the time for which it was
+// planned.
 func (e *entry) lowPriorityWait(now time.Time, low LowPriority) time.Duration {
 	switch {
 	case !e.pending() || e.priority > PriorityLow || now.Sub(e.since) >= low.Max:
@@ -79,7 +80,7 @@ func (e *entry) lowPriorityWait(now time.Time, low LowPriority) time.Duration {
 	}
 }
 
-// begin begins a reconcile, and says what it follows from.
+// begin begins a reconcile, and returns what triggered it.
 func (e *entry) begin(now time.Time) Trigger {
 	t := Trigger{Cause: e.cause, At: e.since}
 	switch {
@@ -99,8 +100,8 @@ func (e *entry) succeeded() {
 	e.last = time.Now()
 }
 
-// failed begins the delay after a failure. One that only a change of the object or
-// of the engine can end has the longest.
+// failed begins the delay after a failure. A rejection has the longest delay, because only
+// a change of the object or of the engine can end it.
 func (e *entry) failed(err error, limits Limits) (delay time.Duration) {
 	if errors.Is(err, ErrRejected) {
 		delay = e.backoff.FailedForLong(limits)
@@ -117,10 +118,9 @@ func (e *entry) endBackoff() {
 	e.engineAway = false
 }
 
-// engineIsBack ends a backoff of which the engine's absence was the cause, and
-// reports whether there was one. It does so once in a period: there may be a key that
-// the engine never answers about, and each answer about another one looks as if the
-// engine had come back.
+// engineIsBack ends the backoff if the engine's absence was its cause, and reports whether
+// it did. It does so at most once in a period: if the engine never answers about one key,
+// each answer about another key looks as if the engine had come back.
 func (e *entry) engineIsBack(period time.Duration) bool {
 	now := time.Now()
 	if !e.engineAway || now.Sub(e.retriedEarly) < period {

@@ -34,8 +34,8 @@ type Result struct {
 	RequeueAfter time.Duration
 }
 
-// After is the Result for a time on a clock that shows now. The time is always in
-// the future (invariant I11): what is over is due in a millisecond.
+// After is the Result for a time on a clock that shows now. A time that is over becomes one
+// millisecond from now, so the Result is always in the future (invariant I11).
 func After(at, now time.Time) Result { return Result{RequeueAfter: max(at.Sub(now), time.Millisecond)} }
 
 // Options are what a Queue is made of. Name and Reconcile are required.
@@ -51,19 +51,19 @@ type Options[K comparable] struct {
 	// Workers is how many keys are reconciled at the same time. Default:
 	// Config.Workers.
 	Workers int
-	// Namespace is that of the key. With it, keys take turns by namespace, and no
+	// Namespace returns the namespace of a key. With it, keys take turns by namespace, and no
 	// namespace gets all workers. nil: keys are reconciled in order.
 	Namespace func(key K) string
 
-	// MinInterval is the shortest time between two reconciles of a key. The first
-	// event of a quiet key is acted on at once. Default 0.
+	// MinInterval is the shortest time between two reconciles of a key. After the first event
+	// of a quiet key, it is reconciled at once. Default 0.
 	MinInterval time.Duration
 	// EventsWait: a key that backs off waits until the delay is over, whatever events
 	// come. Without it, an event ends the wait.
 	EventsWait bool
 	// MaxRequeueAfter bounds Result.RequeueAfter. Default 10 min.
 	MaxRequeueAfter time.Duration
-	// Low is what a low priority means.
+	// Low says how keys of low priority give way.
 	Low LowPriority
 }
 
@@ -71,7 +71,7 @@ type Options[K comparable] struct {
 type LowPriority struct {
 	// Busy reports whether they have to wait. nil: never.
 	Busy func() bool
-	// Period is how often that is asked again, and Max how long they wait at most.
+	// Period is how often Busy is asked again, and Max how long they wait at most.
 	Period, Max time.Duration
 }
 
@@ -142,11 +142,11 @@ func (q *Queue[K]) Forget(key K) {
 	delete(q.entries, key)
 }
 
-// EndBackoff ends the delay after failures: what made them fail may have changed.
+// EndBackoff ends the delay after failures: their cause may be gone.
 func (q *Queue[K]) EndBackoff(key K) { q.update(key, (*entry).endBackoff) }
 
-// Progressed says that a write of a reconcile in progress took effect. If the
-// reconcile fails all the same, the delay is that after a first failure.
+// Progressed says that a write of a reconcile in progress took effect. If the reconcile
+// fails all the same, its delay is that of a first failure.
 func (q *Queue[K]) Progressed(key K) { q.update(key, func(e *entry) { e.backoff.Progressed() }) }
 
 // State is what the queue knows of a key.
@@ -168,7 +168,7 @@ func (q *Queue[K]) update(key K, f func(*entry)) {
 	}
 }
 
-// engineIsBack ends the delays of which the engine's absence was the cause.
+// engineIsBack ends the delays whose cause was the engine's absence.
 func (q *Queue[K]) engineIsBack() {
 	q.mu.Lock()
 	var retried []K
@@ -185,8 +185,8 @@ func (q *Queue[K]) engineIsBack() {
 
 func (q *Queue[K]) shutDown() { q.queue.ShutDown() }
 
-// start starts the workers. They begin nothing once stopping is closed: what is still
-// queued then is left to the next leader. work is the context of what has begun.
+// start starts the workers. They begin nothing once stopping is closed: the next leader
+// does what is still queued then. work is the context of the reconciles.
 func (q *Queue[K]) start(work context.Context, stopping <-chan struct{}, workers *sync.WaitGroup) {
 	serve := func(key K) {
 		defer q.queue.Done(key)
@@ -222,7 +222,7 @@ func (q *Queue[K]) each(f func(K)) {
 	}
 }
 
-// serve reconciles a key, again and again if that is asked for.
+// serve reconciles a key, and repeats that while the Result asks for it at once.
 func (q *Queue[K]) serve(ctx context.Context, stopping <-chan struct{}, key K) {
 	trigger, wait, due := q.begin(key)
 	if wait > 0 {
@@ -258,8 +258,8 @@ func (q *Queue[K]) serve(ctx context.Context, stopping <-chan struct{}, key K) {
 	}
 }
 
-// begin begins a reconcile, or says how long the key has to wait for one. A key that
-// is not known has none: it was forgotten, or what its timer was for was done earlier.
+// begin begins a reconcile, or says how long the key has to wait for one. A key without an
+// entry needs none: it was forgotten, or an earlier reconcile did what its timer was for.
 func (q *Queue[K]) begin(key K) (t Trigger, wait time.Duration, due bool) {
 	now := time.Now()
 	busy := q.Low.Busy != nil && q.Low.Busy()

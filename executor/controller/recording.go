@@ -19,7 +19,7 @@ type DecisionLog interface {
 	Record(ctx context.Context, record *jobpolicyv1.DecisionRecord)
 }
 
-// A recording collects the records of one reconcile, which is one goroutine.
+// A recording collects the records of one reconcile. Only its goroutine uses it.
 type recording struct {
 	log     DecisionLog
 	pending *jobpolicyv1.DecisionRecord
@@ -43,8 +43,8 @@ func recordingOf(ctx context.Context) *recording {
 	return r
 }
 
-// flush sends the last record. It waits for its outcome until the next one begins or
-// the reconcile ends.
+// flush sends the last record. A record is kept until the next one begins or the reconcile
+// ends, so that Applied can add its outcome.
 func (r *recording) flush() {
 	if r.pending != nil {
 		r.log.Record(r.ctx, r.pending)
@@ -82,8 +82,8 @@ func recordExchange[Q answer.Request, A answer.Decision](ctx context.Context, c 
 	r.pending, r.ctx = record, ctx
 }
 
-// Applied records what became of the last answer that Ask returned. err is nil if
-// everything was done that it says.
+// Applied records what became of the last answer that Ask returned. err is nil if all of it
+// was done.
 func Applied(ctx context.Context, err error) {
 	r := recordingOf(ctx)
 	if r == nil || r.pending == nil {

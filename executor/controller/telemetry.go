@@ -15,12 +15,12 @@ type Cause string
 
 // Causes that the queue itself has. Event handlers have theirs.
 const (
-	CauseTimer   Cause = "timer"   // The time that the reconcile before asked for.
-	CauseRetry   Cause = "retry"   // The reconcile before has failed.
-	CauseRequeue Cause = "requeue" // The reconcile before asked for another one at once.
+	CauseTimer   Cause = "timer"   // The last reconcile asked for this time.
+	CauseRetry   Cause = "retry"   // The last reconcile failed.
+	CauseRequeue Cause = "requeue" // The last reconcile asked for another one at once.
 )
 
-// Trigger is what a reconcile follows from.
+// Trigger is what led to a reconcile.
 type Trigger struct {
 	Cause Cause
 	At    time.Time // Of the first event that no reconcile had begun for.
@@ -28,7 +28,7 @@ type Trigger struct {
 
 type triggerKey struct{}
 
-// TriggerOf returns what the reconcile of the context follows from.
+// TriggerOf returns the trigger of the context's reconcile.
 func TriggerOf(ctx context.Context) Trigger {
 	t, _ := ctx.Value(triggerKey{}).(Trigger)
 	return t
@@ -38,8 +38,8 @@ func withTrigger(ctx context.Context, t Trigger) context.Context {
 	return context.WithValue(ctx, triggerKey{}, t)
 }
 
-// RootSpan starts the span of a reconcile: a trace of its own, which begins with the
-// event that the reconcile follows from. The function that it returns ends the span.
+// RootSpan starts the span of a reconcile: a trace of its own, which begins at the time of
+// the trigger. The function that it returns ends the span.
 func (c *Controller) RootSpan(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, func(error)) {
 	t := TriggerOf(ctx)
 	ctx, span := c.Start(ctx, name, trace.WithNewRoot(), trace.WithTimestamp(t.At),

@@ -6,8 +6,8 @@ import (
 	"jobpolicy.dev/executor/wire"
 )
 
-// Annotations of a CronJob that this package reads. The request carries the others
-// unchanged; the engine reads them.
+// Annotations of a CronJob that this package reads. The other annotations of jobpolicy.dev/
+// are for the engine.
 const (
 	AnnotationManagedBy = wire.CronJobManagedBy
 	AnnotationSuspend   = wire.CronJobSuspend

@@ -10,8 +10,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// errChanged: the decision was made on an older version of the CronJob, or without
-// knowledge of a Job that has the name of the next run.
+// errChanged: another decision is needed, because the CronJob has changed, a Job of another
+// owner has the name of the next run, or that run could not be created.
 var errChanged = errors.New("the cron job or its jobs have changed since the decision")
 
 // An applier carries decisions out.
@@ -19,11 +19,11 @@ type applier struct {
 	live
 	base  *controller.Controller
 	scope scope
-	skew  prometheus.Histogram // From when a run was due to its Job's creation.
+	skew  prometheus.Histogram // The time from when a run was due to its Job's creation.
 }
 
-// apply carries a decision out in the contract's order, and stops at the first
-// step that does not succeed. errChanged: another decision is needed. again: the next
+// apply carries a decision out in the contract's order, and stops at the first step that
+// does not succeed. errChanged: another decision is needed. again says that the next
 // reconcile is due at once.
 func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again bool, err error) {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
@@ -77,8 +77,8 @@ func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *job
 		s.recorded(snap.jobs)
 	}
 	a.base.RecordEvents(snap.cron, events)
-	// If the API server would store the status unchanged, the same decision would follow
-	// for ever (invariant I11).
+	// If the status as stored did not change, the same decision would follow for ever
+	// (invariant I11).
 	changed := written || d.GetStatus() == nil || d.GetEdits() != nil
 	return changed && d.GetFollowUp() == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, nil
 }

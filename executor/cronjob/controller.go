@@ -128,7 +128,7 @@ func indexByOwner(obj any) ([]string, error) {
 	return []string{string(controllingUID(job))}, nil
 }
 
-// Ready is nil once the caches are filled and controller.ErrNotReady before.
+// Ready is nil once the caches are filled, and controller.ErrNotReady before that.
 func (c *Controller) Ready() error { return c.base.Ready() }
 
 // Run runs CronJobs until ctx ends; see controller.Controller.Run.

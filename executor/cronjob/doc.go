@@ -3,11 +3,11 @@
 //
 // # Which CronJobs
 //
-// In place of the built-in controller (Config.ReplaceBuiltin), this one manages all
+// If this controller replaces the built-in one (Config.ReplaceBuiltin), it manages all
 // CronJobs except those whose AnnotationManagedBy names another manager. Beside the
-// built-in controller, it manages a CronJob if AnnotationManagedBy names this
-// controller and spec.suspend is true. The built-in controller then takes the CronJob
-// for suspended; users suspend it with AnnotationSuspend.
+// built-in controller, it manages a CronJob if AnnotationManagedBy names this controller
+// and spec.suspend is true. The built-in controller then takes the CronJob for suspended;
+// users suspend it with AnnotationSuspend.
 //
 // While spec.suspend changes, both controllers may manage the CronJob for a moment.
 // They cannot both start the same run: its Job's name is computed from the scheduled
@@ -15,9 +15,9 @@
 //
 // # A reconcile
 //
-// One snapshot, one decision, carried out in the contract's order: delete, create,
-// edit, status, events. A Job that was created is in the next snapshot at once, from the
-// API server's answer, whether or not the watch shows it; the status that lists it is
-// written then. A restart loses nothing: the Job is found again by its owner reference,
-// and the scheduled time by the Job's annotation.
+// One snapshot, one decision, carried out in the contract's order: delete, create, edit,
+// status, events. A Job that was created is in the next snapshot at once, by the API
+// server's answer, even if the watch does not show it yet. The status that lists it is
+// written then. A restart loses nothing: the Job is found again by its owner reference, and
+// the scheduled time by the Job's annotation.
 package cronjob

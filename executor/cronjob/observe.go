@@ -6,8 +6,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// An Observation is a managed CronJob with the explanation of the last decision on it;
-// nil: there is none yet. Neither may be changed: they are the controller's own.
+// An Observation is a managed CronJob with the explanation of the last decision on it.
+// Explanation is nil if there is none yet. Both belong to the controller and must not be
+// changed.
 type Observation struct {
 	CronJob     *batchv1.CronJob
 	Explanation *jobpolicyv1.CronJobExplanation

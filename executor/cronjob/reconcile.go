@@ -20,8 +20,8 @@ import (
 
 // Reasons of events.
 const (
-	// EventNotSuspended is on a CronJob that names this controller but is not
-	// suspended for the built-in one.
+	// EventNotSuspended is on a CronJob that names this controller, but whose spec.suspend is
+	// not true, so that the built-in controller runs it.
 	EventNotSuspended = "NotSuspended"
 	// eventPolicyRejected is on a CronJob that the engine does not decide on.
 	eventPolicyRejected = "PolicyRejected"
@@ -102,8 +102,8 @@ func (s *cronState) warnOnce(recorder record.EventRecorder, cron *batchv1.CronJo
 	}
 }
 
-// decide asks the engine, and asks once more if the engine must know which Jobs of
-// the active list are absent.
+// decide asks the engine. If the engine must know which Jobs of the active list are absent,
+// it asks once more.
 func (c *Controller) decide(ctx context.Context, s *cronState) (snapshot, *jobpolicyv1.DecideCronJobResponse, error) {
 	snap, err := c.snapshot(s)
 	if err != nil {
@@ -130,8 +130,8 @@ func (c *Controller) decide(ctx context.Context, s *cronState) (snapshot, *jobpo
 	return snap, d, nil
 }
 
-// absentJobs reads the Jobs of the active list that the watch does not show.
-// Those that exist count as seen from now on.
+// absentJobs reads the Jobs of the active list that the watch does not show. It returns the
+// UIDs of those that do not exist. The others count as seen from now on.
 func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot) ([][]byte, error) {
 	seen := map[types.UID]bool{}
 	for _, job := range snap.jobs {
@@ -141,7 +141,7 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 	for _, ref := range snap.cron.Status.Active {
 		uid, err := wire.ActiveJobUID(&ref)
 		if err != nil || seen[ref.UID] {
-			continue // It is not part of the question.
+			continue // It is not valid, or the watch shows it.
 		}
 		job, err := c.live.liveJob(ctx, snap.cron.Namespace, ref.Name)
 		if err != nil {

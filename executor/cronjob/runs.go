@@ -104,9 +104,9 @@ func (a *applier) started(ctx context.Context, s *cronState, snap snapshot, crea
 	a.base.Logger.InfoContext(ctx, "run started", slog.String("namespace", snap.cron.Namespace), slog.String("cronJob", snap.cron.Name), slog.String("job", job.Name))
 }
 
-// existing finds out whose Job has the name of a run that could not be created. If it
-// is the CronJob's own, the run has started: the Job was created before a restart, or
-// by the built-in controller. If no Job has the name, cause may repeat at once, so
+// existing finds out whose Job has the name of a run that could not be created. If it is
+// the CronJob's own, the run has started: the Job was created before a restart, or by the
+// built-in controller. If no Job has the name, the same refusal may follow at once, so
 // creation backs off.
 func (a *applier) existing(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob, cause error) (started bool, err error) {
 	inUse, err := a.nameInUse(ctx, s, snap, create)
@@ -142,7 +142,7 @@ func (a *applier) nameInUse(ctx context.Context, s *cronState, snap snapshot, cr
 	return true, nil
 }
 
-// creationFailed lets creation back off.
+// creationFailed starts the backoff of creation.
 func (a *applier) creationFailed(ctx context.Context, s *cronState, cause error) {
 	s.mu.Lock()
 	delay := s.creation.Failed(a.base.BackoffLimits())

@@ -13,7 +13,7 @@ import (
 )
 
 // An observer takes the place of the reconciler in shadow mode: it asks the same questions,
-// and has nothing to apply an answer with.
+// but cannot apply an answer.
 type observer struct{ *Controller }
 
 // newObserver makes the Controller observe the CronJobs of the built-in controller only.
@@ -40,7 +40,7 @@ func (c observer) look(ctx context.Context, uid types.UID) (controller.Result, e
 	return c.looker.Look(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return c.compare(ctx, s) })
 }
 
-// compare asks, and says what the decision would change.
+// compare asks the engine, and returns what the decision would change.
 func (c observer) compare(ctx context.Context, s *cronState) (shadow.Answer, error) {
 	snap, d, err := c.decide(ctx, s)
 	if errors.Is(err, errGone) {
@@ -50,7 +50,7 @@ func (c observer) compare(ctx context.Context, s *cronState) (shadow.Answer, err
 		return shadow.Answer{}, err
 	}
 	s.decided(d)
-	s.recorded(snap.jobs) // Only until the watch has shown them do they count as seen.
+	s.recorded(snap.jobs) // Jobs that absentJobs found are forgotten once the watch has shown them.
 	answer := shadow.Answer{Differences: shadow.OfCronJob(snap.req, d)}
 	if d.GetRequeueTime() != nil {
 		answer.Next = controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()).RequeueAfter

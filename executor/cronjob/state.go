@@ -13,8 +13,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// cronState is what is remembered about one CronJob UID. Nothing of it is needed
-// after a restart.
+// cronState is what is remembered about one CronJob UID. None of it is needed after a restart.
 type cronState struct {
 	uid             types.UID
 	namespace, name string
@@ -29,12 +28,12 @@ type cronState struct {
 	// deletes at once would start again.
 	made   map[types.UID]*madeJob
 	unmade map[types.UID]bool
-	// creating is the name of the run whose creation was sent last and not refused. The
-	// answer may get lost, and the run may be deleted before the creation is tried again.
-	// So a Job of this name that the watch shows is one that this controller has created.
+	// creating is the name of the run whose creation was sent last. The answer may get lost,
+	// and the run may be deleted before the creation is tried again. So a Job of this name
+	// that the watch shows counts as one that this controller has created.
 	creating string
 
-	// nameTaken is the name of a run that another Job has.
+	// nameTaken is the name of a run that a Job of somebody else has.
 	nameTaken string
 	// creation backs off after a Job could not be created.
 	creation controller.Backoff
@@ -62,7 +61,7 @@ func (s *cronState) current() *batchv1.CronJob {
 	return s.cron
 }
 
-// A madeJob exists, but the watch may not have shown it yet.
+// A madeJob is a Job that was created or found, and that the watch may not have shown yet.
 type madeJob struct {
 	job *batchv1.Job
 	// recorded: the status lists it, or does not have to.
@@ -75,7 +74,7 @@ func (s *cronState) madeJob(job *batchv1.Job) {
 	s.keepMade(job)
 }
 
-// sends says that a run is about to be created.
+// sends records that a run is about to be created.
 func (s *cronState) sends(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +97,7 @@ func (s *cronState) keepMade(job *batchv1.Job) {
 	}
 }
 
-// recorded says that the status is up to date with these Jobs.
+// recorded records that the status is up to date with these Jobs.
 func (s *cronState) recorded(jobs []*batchv1.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,8 +115,8 @@ func (s *cronState) unmadeJob(uid types.UID) {
 	delete(s.made, uid)
 }
 
-// jobs returns the Jobs that the CronJob controls, in order of name. It includes own
-// writes that the watch has not shown yet.
+// jobs returns the Jobs that the CronJob controls, in order of name. It takes into account
+// own writes that the watch has not shown yet.
 func (s *cronState) jobs(store cache.SharedIndexInformer) []*batchv1.Job {
 	// This is read before the index, so the index has at least this version.
 	seen := tracker.ResourceVersion(store.GetStore().LastStoreSyncResourceVersion())

@@ -66,7 +66,7 @@ func (a *applier) editPatch(cron *batchv1.CronJob, edits *jobpolicyv1.CronJobEdi
 	return json.Marshal(patch)
 }
 
-// writeStatus replaces the status of the version that was decided on. written: the
+// writeStatus replaces the status of the version that was decided on. written says that the
 // CronJob has a new version.
 func (a *applier) writeStatus(ctx context.Context, s *cronState, snap snapshot, m *jobpolicyv1.CronJobStatus) (written bool, err error) {
 	if m == nil {
@@ -86,7 +86,7 @@ func (a *applier) writeStatus(ctx context.Context, s *cronState, snap snapshot, 
 	cron := snap.cron.DeepCopy()
 	cron.Status = *status
 	if current := s.current(); current != nil {
-		cron.ResourceVersion = current.ResourceVersion // The edit before has made a newer version.
+		cron.ResourceVersion = current.ResourceVersion // An edit may have made a newer version.
 	}
 	updated, err := a.base.Client.BatchV1().CronJobs(cron.Namespace).UpdateStatus(ctx, cron, metav1.UpdateOptions{})
 	if err != nil {

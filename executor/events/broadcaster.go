@@ -31,11 +31,11 @@ const (
 	// postTimeout bounds one call of the API server, including the wait for the
 	// client's rate limit.
 	postTimeout = 30 * time.Second
-	// maxTries, firstDelay and maxDelay: if the API server is away, an event is tried
-	// for three minutes.
+	// maxTries, firstDelay and maxDelay: if the API server is away, an event is tried for two
+	// and a half minutes.
 	maxTries             = 12
 	firstDelay, maxDelay = 250 * time.Millisecond, 30 * time.Second
-	// maxNames is how many names are tried for an event if others have them.
+	// maxNames is how many names are tried for an event if other events have them.
 	maxNames = 10
 )
 

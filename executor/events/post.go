@@ -67,9 +67,9 @@ func (b *Broadcaster) giveUp(ctx context.Context, ev *event, err error) {
 		slog.String("name", ev.about.Name), slog.String("reason", ev.reason), slog.Any("error", err))
 }
 
-// transient reports whether another try may succeed. An error that is no answer of the
-// API server is a broken connection, or a write that was refused because this replica is
-// not certain to hold the lease.
+// transient reports whether another try may succeed. An error that the API server did not
+// send is a broken connection, or a write that was refused because this replica is not
+// certain to hold the lease.
 func transient(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

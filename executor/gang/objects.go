@@ -98,8 +98,8 @@ func cutName(name string, length int) string {
 }
 
 // InPodGroup returns the Job with a template whose pods name the PodGroup; an empty name
-// changes nothing. The PodGroup does not become an owner of the pods: it exists until
-// they have ended, and so the garbage collector would not collect them.
+// changes nothing. The PodGroup does not become an owner of the pods. It exists until they
+// have ended, so the garbage collector would not delete the pods of a deleted Job.
 func InPodGroup(job *batchv1.Job, podGroup string) *batchv1.Job {
 	if podGroup == "" {
 		return job

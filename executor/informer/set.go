@@ -1,6 +1,6 @@
-// Package informer watches objects of one kind: in all namespaces, or in some, each by an
-// informer of its own. So what is known of a namespace has one resource version, and the
-// client needs no rights in any other namespace.
+// Package informer watches objects of one kind: in all namespaces with one informer, or in
+// some namespaces with one informer each. So what is known of a namespace has one resource
+// version, and the client needs no rights in any other namespace.
 package informer
 
 import (
@@ -12,14 +12,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Set is the informers of one kind of objects, by namespace. That of all namespaces is
-// metav1.NamespaceAll.
+// Set is the informers of one kind of objects, by namespace. One informer of all namespaces
+// has the key metav1.NamespaceAll.
 type Set struct {
 	by map[string]cache.SharedIndexInformer
 }
 
-// New returns the informers that in makes: one for each namespace, or one for all if none is
-// named.
+// New returns a Set of the informers that in makes: one for each namespace, or one for all
+// if no namespace is named.
 func New(namespaces []string, in func(namespace string) cache.SharedIndexInformer) *Set {
 	if len(namespaces) == 0 {
 		return All(in(metav1.NamespaceAll))
@@ -46,7 +46,7 @@ func (s *Set) Key(namespace string) string {
 	return namespace
 }
 
-// Versions returns the resource versions of which the informers have heard, by Key.
+// Versions returns the last resource version of each informer, by Key.
 func (s *Set) Versions() map[string]string {
 	versions := map[string]string{}
 	for key, i := range s.by {
@@ -55,8 +55,8 @@ func (s *Set) Versions() map[string]string {
 	return versions
 }
 
-// In returns the informer that has the objects of the namespace, which must be one of those
-// that are watched.
+// In returns the informer that has the objects of the namespace. It panics if the namespace
+// is not watched.
 func (s *Set) In(namespace string) cache.SharedIndexInformer {
 	if all, ok := s.by[metav1.NamespaceAll]; ok {
 		return all
@@ -73,18 +73,19 @@ func (s *Set) Get(namespace, name string) (obj any, exists bool, err error) {
 	return s.In(namespace).GetStore().GetByKey(namespace + "/" + name)
 }
 
-// SetTransform sets the transform of all, before Run.
+// SetTransform sets the transform of all informers. Call it before Run.
 func (s *Set) SetTransform(transform cache.TransformFunc) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.SetTransform(transform) })
 }
 
-// AddIndexers adds indexers to all, before Run.
+// AddIndexers adds indexers to all informers. Call it before Run.
 func (s *Set) AddIndexers(indexers cache.Indexers) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.AddIndexers(indexers) })
 }
 
-// AddEventHandler adds a handler to all. Events of different namespaces may come at the same
-// time. seen reports whether the handler has got all objects of the first lists.
+// AddEventHandler adds a handler to all informers. Events of different namespaces may come
+// at the same time. seen reports whether the handler has got all objects of the first
+// lists.
 func (s *Set) AddEventHandler(handler cache.ResourceEventHandler) (seen cache.InformerSynced, err error) {
 	var synced []cache.InformerSynced
 	err = s.each(func(i cache.SharedIndexInformer) error {

@@ -28,8 +28,8 @@ var (
 	ErrConfig = errors.New("invalid configuration of leader election")
 )
 
-// JitterFactor is how much longer than Config.RetryPeriod a replica may wait
-// between two tries: Config.RenewDeadline must be longer than their product.
+// JitterFactor is client-go's. Config.RenewDeadline must be longer than Config.RetryPeriod
+// times this factor.
 const JitterFactor = leaderelection.JitterFactor
 
 // Config is what an Election is made of. Required are Client, Namespace, Name and
@@ -51,8 +51,8 @@ type Config struct {
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two tries.
 	RetryPeriod time.Duration
-	// StandbyPeriod is the time between two looks of a standby at the lease: so much
-	// later than it could it takes over. Default: an eighth of RetryPeriod.
+	// StandbyPeriod is the time between two looks of a standby at the lease. So a standby
+	// takes over at most this much later than it could. Default: an eighth of RetryPeriod.
 	StandbyPeriod time.Duration
 
 	// Now tells wall time, and may be set back and forward. Default time.Now.

@@ -22,8 +22,8 @@ type lock struct {
 }
 
 // Get implements resourcelock.Interface. For a standby it returns only when the lease is
-// free, or cannot be read. client-go would look every RetryPeriod to 2.2 times of it, and
-// nobody would lead meanwhile.
+// free, or cannot be read. client-go would wait for 1 to 2.2 times the RetryPeriod between
+// two looks, and nobody would lead meanwhile.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	for {
 		record, raw, err := l.LeaseLock.Get(ctx)
@@ -42,7 +42,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		wait := l.vacancy.left(now)
 		if wait == 0 || (err == nil && record.HolderIdentity == l.Identity()) {
 			if err == nil {
-				record.HolderIdentity = "" // client-go has not seen how old it is.
+				record.HolderIdentity = "" // Else client-go would wait: it has not seen how old the lease is.
 			}
 			return record, raw, err
 		}
@@ -69,8 +69,8 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, l.LeaseLock.Update)
 }
 
-// write acquires or renews the lease, but not after it was lost. client-go has read the
-// time before Get, which may have waited for long.
+// write acquires or renews the lease, but not after it was lost. It sets the times itself:
+// client-go took them before Get, which may have waited for long.
 func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	if l.tenure.lost.Err() != nil {
 		return ErrLost

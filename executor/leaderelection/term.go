@@ -38,8 +38,8 @@ func (t *term) run(held context.Context) {
 	t.stop()
 }
 
-// result is how the term ended. It is called after the election has ended. If lead still
-// runs then, the lease was lost.
+// result is how the term ended. It is called after the election has ended. If lead is still
+// running then, the lease was lost.
 func (t *term) result() error {
 	if t.lost.Err() != nil {
 		return ErrLost

@@ -25,9 +25,9 @@ func (p *Pool) Limiter(namespace string, job types.UID) *Limiter {
 	return &Limiter{pool: p, namespace: namespace, job: job}
 }
 
-// SlowStart returns a Limiter that begins with one write, has one more in flight for
-// each that succeeded, and begins none after one that failed: what would fail a
-// thousand times, such as a quota, fails a few times only.
+// SlowStart returns a Limiter that begins with one write and allows one more in flight for
+// each write that has ended. After a failure it begins none: what would fail a thousand
+// times, for example because of a quota, fails a few times only.
 func (p *Pool) SlowStart(namespace string, job types.UID) *Limiter {
 	l := p.Limiter(namespace, job)
 	l.slowStart = true
@@ -42,9 +42,8 @@ func (l *Limiter) Do(ctx context.Context, n int, f func(ctx context.Context, i i
 	return b.run()
 }
 
-// A batch is the writes of one call of Do. As many goroutines as may write take one
-// write after the other: a stack that has grown to the depth of a request serves the
-// next one.
+// A batch is the writes of one call of Do. Each of its goroutines makes one write after the
+// other, because a stack that has grown for one request serves the next ones.
 type batch struct {
 	*Limiter
 	ctx   context.Context
@@ -61,8 +60,8 @@ type batch struct {
 	firstErr  error
 }
 
-// large reports whether there are more writes than may be in flight. Only these are
-// timed and slowed down.
+// large reports whether the batch has more writes than one Job may have in flight. Only
+// large batches are timed and slowed down.
 func (b *batch) large() bool { return b.n > b.pool.cfg.PerJob }
 
 func (b *batch) run() error {
@@ -85,8 +84,8 @@ func (b *batch) work() {
 	}
 }
 
-// inSlot waits for a slot and makes one write. The slot is released after the end is
-// recorded, so that the next write in it knows of a failure.
+// inSlot waits for a slot and makes one write. It releases the slot after it has recorded
+// the end, so that the next write in the slot knows of a failure.
 func (b *batch) inSlot(i int, measures bool) {
 	release, err := b.pool.Acquire(b.ctx, b.namespace)
 	if err != nil {
@@ -107,8 +106,8 @@ func (b *batch) inSlot(i int, measures bool) {
 }
 
 // take returns the next write, and whether it may measure the baseline because few are in
-// flight. ok is false if the calling goroutine has to end: more run than may. If fewer
-// run than may, take starts others.
+// flight. ok is false if the calling goroutine has to end: there is nothing more to begin,
+// or more goroutines run than the limit allows. If fewer run, take starts others.
 func (b *batch) take() (i int, measures, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -126,7 +125,7 @@ func (b *batch) take() (i int, measures, ok bool) {
 	return i, b.running <= baselineInFlight, true
 }
 
-// failing reports that no more writes are to begin. b.mu must be held.
+// failing reports whether no more writes are to begin, after a failure. b.mu must be held.
 func (b *batch) failing() bool { return b.slowStart && b.firstErr != nil }
 
 func (b *batch) stopped() bool {
@@ -135,7 +134,7 @@ func (b *batch) stopped() bool {
 	return b.failing()
 }
 
-// limit is how many of the batch may be in flight. b.mu must be held.
+// limit is how many writes of the batch may be in flight. b.mu must be held.
 func (b *batch) limit() int {
 	limit, most := b.n, b.pool.cfg.PerJob
 	switch {

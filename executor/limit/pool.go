@@ -12,11 +12,11 @@ import (
 
 // Config says how many writes may be in flight at the same time.
 type Config struct {
-	// Total is the most of all Jobs together; one namespace gets three quarters of
-	// them at most.
+	// Total is the limit for all Jobs together. One namespace gets at most three quarters of
+	// it.
 	Total int
-	// PerJob is the most of one Job, and Alone the most while no other Job is active,
-	// if that is more.
+	// PerJob is the limit for one Job. Alone is its limit while no other Job is active, if
+	// that is higher.
 	PerJob, Alone int
 	// Now tells elapsed time. Default time.Now.
 	Now func() time.Time
@@ -28,7 +28,7 @@ type Pool struct {
 	slots *semaphore.Semaphore
 
 	mu sync.Mutex
-	// latest is the last Job that was active, and other the last one beside it.
+	// latest is the Job that was active last, and other the last different one before it.
 	latest, other activity
 }
 
@@ -67,9 +67,9 @@ func (p *Pool) Active(job types.UID) {
 	p.latest = activity{job: job, at: p.cfg.Now()}
 }
 
-// alone reports whether no other Job is active. Then no other Job's writes wait, and many
-// writes at once cost the API server less each: it reads, commits and announces several
-// together.
+// alone reports whether no other Job is active. Then no other Job's writes wait. And many
+// writes at once cost the API server less each, because it reads, commits and announces
+// several together.
 func (p *Pool) alone(job types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

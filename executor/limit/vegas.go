@@ -6,8 +6,7 @@ import (
 )
 
 const (
-	// baselineInFlight is how many writes may be in flight at most while the baseline
-	// is measured.
+	// baselineInFlight is how many writes may be in flight while the baseline is measured.
 	baselineInFlight = 2
 	// baselineWrites is how many writes measure a baseline anew, and baselinePeriod how
 	// old it may be.
@@ -20,8 +19,8 @@ const (
 // vegas is the adaptive limit of a Limiter. The zero value allows the maximum.
 type vegas struct {
 	mu sync.Mutex
-	// reduction is what the limit is below the maximum. The limit is rounded down, so
-	// that it can get down to baselineInFlight, where the baseline is measured anew.
+	// reduction is how far the limit is below the maximum. The limit is rounded down, so that
+	// it can fall to baselineInFlight, where the baseline is measured anew.
 	reduction          float64
 	baseline, observed mean
 	measuredAt         time.Time // when the baseline was measured
@@ -38,7 +37,7 @@ func (m *mean) add(d time.Duration) {
 	*m += (mean(d) - *m) / 16
 }
 
-// limit is how many writes may be in flight, of at most most.
+// limit is how many writes may be in flight; most is the maximum.
 func (v *vegas) limit(most int) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

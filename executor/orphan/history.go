@@ -11,7 +11,7 @@ import (
 const maxHistory = 10_000
 
 // history remembers the newest managed Jobs that have finished or are gone. A pod may
-// appear after all other state of its Job is dropped.
+// appear after everything else about its Job was dropped.
 type history struct {
 	mu    sync.Mutex
 	known map[types.UID]bool

@@ -1,8 +1,8 @@
-// Package orphan releases pods with the tracking finalizer from which nobody else removes
-// it: their Job is gone or has finished, or nothing controls them.
+// Package orphan removes the tracking finalizer from pods where nobody else does: the pod's
+// Job is gone or has finished, or nothing controls the pod.
 //
-// Read orphan.go (which pods are queued, and how one is released), then verdict.go
-// (which pods are orphans).
+// Read orphan.go (which pods are queued, and how one is released), then verdict.go (which
+// pods are orphans).
 package orphan
 
 import (
@@ -81,10 +81,11 @@ func (r *Releaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
 	r.enqueue(pod, old != nil && r.wasManaged(old))
 }
 
-// EnqueueLeftovers queues the pods of a Job that is gone or has finished, so that it is not
-// reconciled any more. If the Job was unmanaged, it also queues the pods that nothing
-// controls, because pods that the Job selected were left to it. (If a managed Job selects
-// such pods, they stay in the queue until they are adopted or released.)
+// EnqueueLeftovers queues the pods of a Job that is not reconciled any more, because it is
+// gone or has finished. If the Job was unmanaged and the executor replaces the built-in
+// controller, it also queues the pods of the namespace that nothing controls: the Job may
+// have selected them. (If a managed Job selects such pods, they stay in the queue until
+// they are adopted or released.)
 func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
 	own := r.cfg.Scope.Manages(job)
 	if own {

@@ -26,11 +26,11 @@ const (
 
 func finished(job *batchv1.Job) bool { return wire.FinishedCondition(job) != nil }
 
-// verdict decides whether nobody else removes the finalizer of a pod. Pods of other
-// controllers and of unmanaged Jobs are left alone (invariant I9). Beside the built-in
-// controller, so are pods that are not known to have belonged to a managed Job: the
-// built-in controller releases the pods of every Job that is gone and the pods that
-// nothing controls, so no pod is stuck.
+// verdict decides whether a pod is an orphan: nobody else removes its finalizer. Pods of
+// other controllers and of unmanaged Jobs are left alone (invariant I9). If the built-in
+// controller runs beside the executor, so are pods that are not known to have belonged to a
+// managed Job: the built-in controller releases the pods of every Job that is gone and the
+// pods that nothing controls, so no pod is stuck.
 func (r *Releaser) verdict(ctx context.Context, pod *podcache.Pod, own bool) (verdict, error) {
 	ref, other := pod.ControllingJob()
 	switch {
@@ -70,8 +70,8 @@ func (r *Releaser) uncontrolled(pod *podcache.Pod, own bool) verdict {
 		case finished(job):
 			own = true
 		case job.DeletionTimestamp == nil && !pod.Deleting:
-			// The Job may adopt the pod. But the cache may not show yet that the Job is
-			// being deleted and that its pods are not.
+			// The Job may adopt the pod, unless it is being deleted without its pods, which the
+			// cache may not show yet.
 			return unsure
 		default:
 			own = true
@@ -106,8 +106,9 @@ func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcac
 }
 
 // releasesPodsOf reports whether this executor releases the pods of a Job that is gone. In
-// place of the built-in controller, it always does. Beside it, only if the Job is known to
-// have been managed: the built-in controller releases the pods of all Jobs that are gone.
+// place of the built-in controller, it always does. Beside the built-in controller, which
+// releases the pods of all Jobs that are gone, it does so only if the Job is known to have
+// been managed.
 func (r *Releaser) releasesPodsOf(gone types.UID) bool {
 	return r.cfg.Scope.ReplaceBuiltin || r.history.has(gone)
 }

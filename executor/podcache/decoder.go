@@ -27,8 +27,8 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return d.Serializer.Decode(lean(data), defaults, into)
 }
 
-// lean returns data without the fields that are not kept. It returns data itself if that
-// is not a pod or cannot be read. It never changes data.
+// lean returns data without the fields that are not kept. It returns data itself if that is
+// not a pod or a list of pods, or cannot be read. It never changes data.
 func lean(data []byte) []byte {
 	body, ok := bytes.CutPrefix(data, magic)
 	if !ok {

@@ -8,7 +8,7 @@ type message map[protowire.Number]message
 
 var whole message
 
-// Keys of messages that are no numbers of fields.
+// Special keys of a message. They are not field numbers.
 const (
 	// onlyFirstOwner: the message is kept only if it contains firstOwner.
 	onlyFirstOwner protowire.Number = -1

@@ -10,10 +10,11 @@ import (
 // Labels are the labels of a pod. They can be matched with a selector.
 type Labels []label
 
-// A label's texts are those of many pods.
+// A label shares its texts in memory with the labels of other pods.
 type label struct{ key, value unique.Handle[string] }
 
-// labelsOf are in the order of their keys, so that equal ones are equal.
+// labelsOf returns the labels in the order of their keys, so that equal labels compare
+// equal.
 func labelsOf(m map[string]string) Labels {
 	if len(m) == 0 {
 		return nil
@@ -48,5 +49,5 @@ func (l Labels) Get(key string) string {
 	return value
 }
 
-// Equal reports whether both are the same.
+// Equal reports whether both have the same keys and values.
 func (l Labels) Equal(other Labels) bool { return slices.Equal(l, other) }

@@ -33,7 +33,7 @@ type Pod struct {
 	// Scheduled: the pod has a node.
 	Scheduled bool
 
-	Indexing // Here it fills the space after the booleans.
+	Indexing // Placed here, it fills the padding after the booleans.
 	Deletion
 	Readiness
 	Containers
@@ -67,7 +67,7 @@ type Containers struct {
 	// MaxRestarts is the highest restart count of a container, MaxSidecarRestarts that
 	// of a restartable init container.
 	MaxRestarts, MaxSidecarRestarts int32
-	// Restarts is the sum of all restart counts, of a pod that may still run.
+	// Restarts is the sum of all restart counts; 0 unless the pod is pending or running.
 	Restarts int64
 	// ContainersEnded is when the last container ended; restartable init containers end
 	// after the others and count, too. It is zero while a container runs, or if one has
@@ -78,7 +78,7 @@ type Containers struct {
 	Exits []Exit
 }
 
-// interned has what many pods have in common. It is in memory once.
+// interned has values that many pods have in common. Each value is in memory once.
 type interned struct {
 	namespace  unique.Handle[string]
 	phase      unique.Handle[phase]
@@ -86,8 +86,8 @@ type interned struct {
 	conditions []unique.Handle[Condition]
 }
 
-// phase is the pod's phase, and why it does not get further. Together they need no more
-// memory than one of them.
+// phase is the pod's phase, and why it does not get further. They are interned together, so
+// that a Pod needs one handle for both.
 type phase struct {
 	phase corev1.PodPhase
 	waits string
@@ -239,9 +239,9 @@ func controller(pod *corev1.Pod) Owner {
 	return Owner{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, SetBy: ownerSetBy(pod)}
 }
 
-// firstOwner is in the recorded fields of the field manager that added a pod's first owner
-// reference. Who changes an owner reference later, as the garbage collector does, owns only
-// that reference, and not the list (".").
+// firstOwner is in the managed fields of the field manager that added a pod's first owner
+// reference. A client that changes an owner reference later, as the garbage collector does,
+// owns only that reference, and not the list (".").
 var firstOwner = []byte(`"f:ownerReferences":{".":{}`)
 
 // ownerSetBy returns the field manager that added the pod's first owner reference.
@@ -273,8 +273,8 @@ func failureCount(pod *corev1.Pod, annotation string) int32 {
 	return int32(n)
 }
 
-// restarts adds up the restarts of a pod that may still run. It ignores counts below 0,
-// which the API server accepts.
+// restarts adds up the restarts of a pod that is pending or running. It ignores counts
+// below 0, which the API server accepts.
 func restarts(pod *corev1.Pod) int64 {
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != corev1.PodRunning {
 		return 0
@@ -326,8 +326,8 @@ func containersEnded(pod *corev1.Pod) (latest time.Time) {
 	return latest
 }
 
-// waits is the reason of the condition PodScheduled if that is false, else that of the first
-// container that cannot be started.
+// waits returns the reason of the condition PodScheduled if that is false, or else the
+// reason of the first container that cannot be started.
 func waits(pod *corev1.Pod) string {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return ""
@@ -347,7 +347,8 @@ func waits(pod *corev1.Pod) string {
 	return ""
 }
 
-// usualWaits are why a container waits although nothing is wrong with its start.
+// usualWaits are the reasons of waiting containers that do not mean that the start has
+// failed.
 var usualWaits = []string{"", "ContainerCreating", "PodInitializing", "CrashLoopBackOff"}
 
 func restartable(pod *corev1.Pod, initContainer string) bool {

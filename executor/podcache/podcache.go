@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Serializer returns next with another decoder for pods and lists of pods in protobuf.
-// It decodes names, labels, annotations, owners, finalizers and times; the node; names
-// and restart policies of init containers; the phase; and conditions and container
-// statuses without their texts. All other fields of pods stay empty. Other objects, other
-// formats and encoding do not change.
+// Serializer returns next with another decoder for pods and lists of pods in protobuf. It
+// decodes names, labels, annotations, owners, finalizers and times; the field manager that
+// added the first owner; the node; names and restart policies of init containers; the
+// phase; and conditions and container statuses with their reasons, without their messages.
+// All other fields of pods stay empty. Other objects, other formats and encoding do not
+// change.
 func Serializer(next runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
 	infos := slices.Clone(next.SupportedMediaTypes())
 	for i := range infos {

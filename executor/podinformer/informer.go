@@ -1,6 +1,6 @@
-// Package podinformer watches the pods of a cluster, and keeps of each what package
-// podcache keeps. It is apart from that package, so that programs which only convert
-// pods link no client of Kubernetes.
+// Package podinformer watches the pods of a cluster, and keeps each as a podcache.Pod. It
+// is separate from package podcache, so that programs which only convert pods do not link a
+// client of Kubernetes.
 package podinformer
 
 import (
@@ -16,7 +16,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 )
 
-// uncontrolledIndex finds pods that nothing controls by namespace.
+// uncontrolledIndex finds, by namespace, the pods that nothing controls.
 const uncontrolledIndex = "uncontrolled"
 
 // Informer is an informer of the pods of the cluster, or of some namespaces. Its objects are *podcache.Pod.
@@ -34,8 +34,8 @@ func New(client kubernetes.Interface, namespaces []string, tweak func(*metav1.Li
 	return Informer{pods}, nil
 }
 
-// transform keeps of a pod what is kept. What is no API object (a tombstone, what was
-// transformed before) passes unchanged.
+// transform converts a pod to a podcache.Pod. Anything else (a tombstone, or a pod that was
+// converted before) passes unchanged.
 func transform(obj any) (any, error) {
 	if pod, ok := obj.(*corev1.Pod); ok {
 		return podcache.From(pod), nil

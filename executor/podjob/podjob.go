@@ -40,16 +40,16 @@ type Controller struct {
 	// Event gets the events on a group; nil: nobody does.
 	Event func(group *batchv1.Job, event *jobpolicyv1.JobEvent)
 
-	createAfter sync.Map // Times, by the UID of a group of which a pod was not created.
+	createAfter sync.Map // By the UID of a group: until when no pod is created after a failure.
 }
 
 // A Group is a group of pods that run as a Job.
 type Group struct {
 	// Owner is the reference of each pod to its controller.
 	Owner metav1.OwnerReference
-	// Job has the group's namespace, name and spec, and its status as last written. The
-	// owner has no other group of that name, and never has one again. Its time to live
-	// is not heeded: the owner decides how long the group stays.
+	// Job has the group's namespace, name and spec, and its status as last written. The owner
+	// has no other group of that name, and never has one again. The spec's time to live is
+	// ignored: the owner decides how long the group stays.
 	Job *batchv1.Job
 	// Pods are all pods of the group, finished ones included.
 	Pods []corev1.Pod
@@ -58,8 +58,8 @@ type Group struct {
 	WriteStatus func(context.Context, batchv1.JobStatus) error
 }
 
-// Step brings a group one step forward. next is when to call it again if neither a pod
-// nor the object changes; zero: only then.
+// Step brings a group one step forward. next is when to call it again if neither a pod nor
+// the object changes; zero: only after a change.
 func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err error) {
 	decision, err := answer.Decide(ctx, c.Ask, func(activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 		return c.request(g, activePods)
@@ -111,7 +111,7 @@ func (g *Group) write(ctx context.Context, decided *jobpolicyv1.JobStatus) (writ
 	return true, g.WriteStatus(ctx, status)
 }
 
-// uid identifies the group: those of one owner differ by their names.
+// uid identifies the group. Groups of one owner differ by their names.
 func (g *Group) uid() [16]byte {
 	sum := sha256.Sum256([]byte(string(g.Owner.UID) + "/" + g.Job.Name))
 	return [16]byte(sum[:16])
@@ -149,8 +149,8 @@ func (c *Controller) request(g Group, activePods bool) (*jobpolicyv1.DecideJobRe
 	return req, nil
 }
 
-// tracker counts the pods. It is told of them in the order in which they ended: a
-// failure before the last success does not delay a retry.
+// tracker returns a Tracker of the pods. It observes them in the order in which they ended:
+// a failure before the last success does not delay a retry.
 func (g *Group) tracker() *tracker.Tracker {
 	t := tracker.New()
 	t.SetPolicy(state.PodPolicy(g.Job))
@@ -167,7 +167,7 @@ func (g *Group) tracker() *tracker.Tracker {
 	return t
 }
 
-// ended is when a pod ended, as far as it says so.
+// ended is when a pod ended, as far as the pod says so; else when it was created.
 func ended(pod *podcache.Pod) time.Time {
 	switch {
 	case !pod.ContainersEnded.IsZero():

@@ -16,9 +16,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// create creates pods. Each has the first number that none of the group's pods has: if
-// the answer to a creation is lost, and the pod appears after all, the next creation
-// finds its name taken.
+// create creates pods. Each name ends in the first number that is free in the group. So if
+// the answer to a creation is lost and the pod appears after all, the next creation finds
+// its name taken.
 func (c *Controller) create(ctx context.Context, g Group, create *jobpolicyv1.CreatePods) error {
 	taken := map[string]bool{}
 	for i := range g.Pods {
@@ -60,7 +60,7 @@ func (c *Controller) release(ctx context.Context, pod *corev1.Pod) error {
 	return unlessGone(err)
 }
 
-// unlessGone leaves out the error that there is no such pod any more.
+// unlessGone returns the error, or nil if it says that the pod does not exist any more.
 func unlessGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -1,13 +1,13 @@
-// Package secondcontroller notices that another controller works on Jobs that the executor
-// manages, above all the built-in Job controller, which somebody left on or an upgrade
+// Package secondcontroller notices another controller that works on Jobs which the executor
+// manages. That is mostly the built-in Job controller, which somebody left on or an upgrade
 // brought back. Two controllers create each pod twice and overwrite each other's status.
 //
 // The API server records under which name each client writes, its field manager. Two things
-// show another controller, both only while the executor watches: a status of a Job that
-// another field manager wrote, and a pod of a Job that another field manager created or
-// adopted. All replicas of the executor have one name, and what happened before this process
-// began to watch does not count: so neither a restart, nor a second replica, nor Jobs that
-// were moved from another controller are taken for a second one.
+// show another controller: a status of a Job that another field manager wrote, and a pod of
+// a Job that another field manager created or adopted. Both count only while the executor
+// watches. All replicas of the executor have one name, and what happened before this
+// process began to watch does not count. So neither a restart, nor a second replica, nor
+// Jobs that were moved from another controller are taken for a second controller.
 package secondcontroller
 
 import (
@@ -36,14 +36,14 @@ import (
 const EventReason = "SecondController"
 
 // recently: a controller that wrote a status so shortly before the executor began to watch
-// may still be on. It may also have been switched off since, so this is only a note.
+// may still run. It may also have been switched off since, so this is only a note.
 const recently = time.Minute
 
-// Quiet is how long another controller must not have touched any managed Job to be taken
-// for gone.
+// Quiet: another controller is taken for gone if it has not touched any managed Job for this
+// long.
 const Quiet = 10 * time.Minute
 
-// At most one event and one line in the log in eventPeriod, after a burst.
+// After a burst, there is at most one event and one log line in eventPeriod.
 const (
 	eventBurst  = 10
 	eventPeriod = 10 * time.Second
@@ -60,7 +60,7 @@ type Config struct {
 	// FieldManager is the name that the API server records for writes of the executor.
 	// Empty: other controllers are not noticed.
 	FieldManager string
-	// StandDown: leave the Jobs alone on which another controller works, until it is gone.
+	// StandDown: leave a Job alone while another controller works on it.
 	StandDown bool
 
 	Recorder   record.EventRecorder
@@ -123,8 +123,8 @@ var counted = [][]byte{
 	[]byte(`"f:startTime"`), []byte(`"f:completionTime"`), []byte(`"f:uncountedTerminatedPods"`),
 }
 
-// Trim removes the managed fields of a Job, but for who else wrote its status last: one
-// entry without fields. The Job must not be written with it.
+// Trim removes the managed fields of a Job. It keeps one entry, without fields: the other
+// field manager that wrote the status last. The Job must not be written with that entry.
 func (d *Detector) Trim(job *batchv1.Job) {
 	entries := job.ManagedFields
 	job.ManagedFields = nil
@@ -158,7 +158,7 @@ func otherWriter(job *batchv1.Job) *metav1.ManagedFieldsEntry {
 	return &job.ManagedFields[0]
 }
 
-// JobSeen compares two versions of a managed Job that the informer showed one after the
+// JobSeen compares two versions of a managed Job, as the informer showed them one after the
 // other. Both were trimmed. old is nil if the Job appeared while the executor watched.
 func (d *Detector) JobSeen(ctx context.Context, old, job *batchv1.Job) {
 	now, before := otherWriter(job), otherWriter(old)
@@ -214,15 +214,15 @@ func (d *Detector) sighted(ctx context.Context, job *batchv1.Job, what string, s
 		append(telemetry.JobAttrs(job), slog.String("fieldManager", s.manager), slog.String("did", s.did), slog.Bool("standDown", d.cfg.StandDown))...)
 }
 
-// countStoodDown sets the gauge. It is called with the lock held.
+// countStoodDown sets the gauge. d.mu must be held.
 func (d *Detector) countStoodDown() {
 	if d.cfg.StandDown {
 		d.stood.WithLabelValues().Set(float64(len(d.jobs)))
 	}
 }
 
-// StandDown returns how long to leave the Job alone at least, or 0. When no managed Job was
-// touched for so long, the other controller is taken for gone.
+// StandDown returns how long to leave the Job alone at least, or 0. If another controller
+// has touched no managed Job for Quiet, it is taken for gone.
 func (d *Detector) StandDown(uid types.UID) time.Duration {
 	if !d.cfg.StandDown {
 		return 0

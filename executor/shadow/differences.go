@@ -46,7 +46,7 @@ const noRule = "none"
 // maxText bounds the texts of a difference, in bytes.
 const maxText = 500
 
-// OfJob are the steps of a decision about a Job, which was made from the request.
+// OfJob returns the steps of decision d about a Job. req is the request that it answers.
 func OfJob(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) []Difference {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		return nil
@@ -67,7 +67,8 @@ func OfJob(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) 
 	return of.found
 }
 
-// OfFinishedJob is the step of a decision about a Job's time to live.
+// OfFinishedJob returns the step of a decision about a Job's time to live; none if the Job
+// stays.
 func OfFinishedJob(d *jobpolicyv1.DecideJobResponse) []Difference {
 	if d.GetDeleteJob() == nil {
 		return nil
@@ -77,7 +78,8 @@ func OfFinishedJob(d *jobpolicyv1.DecideJobResponse) []Difference {
 	return of.found
 }
 
-// OfCronJob are the steps of a decision about a CronJob, which was made from the request.
+// OfCronJob returns the steps of decision d about a CronJob. req is the request that it
+// answers.
 func OfCronJob(req *jobpolicyv1.DecideCronJobRequest, d *jobpolicyv1.DecideCronJobResponse) []Difference {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		return nil
@@ -98,8 +100,8 @@ func OfCronJob(req *jobpolicyv1.DecideCronJobRequest, d *jobpolicyv1.DecideCronJ
 	return of.found
 }
 
-// OfRejection is the difference that the engine refuses a request; none if err is another
-// error.
+// OfRejection returns one difference if err says that the engine rejects a request, and
+// none if err is another error.
 func OfRejection(err error) []Difference {
 	why := controller.Rejection(err)
 	if why == "" {
@@ -121,7 +123,7 @@ func (s *steps) add(kind Kind, format string, args ...any) {
 // ruleOf is the name of the first rule that is set.
 func ruleOf(rules ...jobpolicyv1.Rule) string { return cmp.Or(cmp.Or(rules...).Name(), noRule) }
 
-// reasons are the reasons for which pods are deleted, each once.
+// reasons lists the reasons why pods are deleted, each once.
 func reasons(pods []*jobpolicyv1.DeletePod) string {
 	var list []string
 	for _, pod := range pods {
@@ -147,7 +149,7 @@ func changed[M proto.Message](stored, decided M) string {
 	return strings.Join(list, "; ")
 }
 
-// value is a field as text; fields of the same value have the same text.
+// value is a field as text. Equal values have equal texts.
 func value(m protoreflect.Message, field protoreflect.FieldDescriptor) string {
 	if field.HasPresence() && !m.Has(field) {
 		return "absent"

@@ -6,8 +6,9 @@
 //
 // # When the engine is asked
 //
-// At every rest of an object: nothing has happened to it, or to its pods or Jobs, for
-// Config.Rest. While something happens, the other controller may still be about to react.
+// The engine is asked at every rest of an object: nothing has happened to it, or to its
+// pods or Jobs, for Config.Rest. While something happens, the other controller may still be
+// about to react.
 //
 // # What counts as a difference
 //

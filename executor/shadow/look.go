@@ -47,12 +47,12 @@ type Looker struct {
 	rests  map[types.UID]*rest
 }
 
-// rest is what is remembered of an object that something has happened to, or that the
-// engine answers a difference about.
+// rest is what is remembered of an object that has changed, or that had differences in the
+// last answer.
 type rest struct {
 	moved time.Time // When something happened to the object.
-	// found are the kinds of the differences in the last answer, and since when they are
-	// the same.
+	// found are the kinds of the differences in the last answer. since is when they were
+	// first the same.
 	found []Kind
 	since time.Time
 }
@@ -60,8 +60,8 @@ type rest struct {
 // NewLooker returns a Looker for one controller.
 func (r *Report) NewLooker() *Looker { return &Looker{report: r, rests: map[types.UID]*rest{}} }
 
-// Look is the reconcile of an object in shadow mode. It asks if the object is at rest, and
-// reports what the engine says twice.
+// Look is the reconcile of an object in shadow mode. If the object is at rest, Look asks the
+// engine, and reports differences that a later answer repeats.
 func (l *Looker) Look(ctx context.Context, o Object, ask func(context.Context) (Answer, error)) (controller.Result, error) {
 	if wait := l.untilRest(ctx, o.UID); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, nil
@@ -95,7 +95,8 @@ func (l *Looker) Gone(uid types.UID) {
 	l.report.gone(uid)
 }
 
-// untilRest is how long until the object is at rest, if nothing happens; 0: it is.
+// untilRest is how long until the object is at rest, if nothing happens; 0 or less: it is
+// at rest.
 func (l *Looker) untilRest(ctx context.Context, uid types.UID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,8 +112,9 @@ func (l *Looker) untilRest(ctx context.Context, uid types.UID) time.Duration {
 	return l.report.cfg.Rest - time.Since(r.moved)
 }
 
-// untilSure is how long the same answer must still be given until it counts; 0: it counts.
-// An answer without differences counts at once. exists: Gone was not called meanwhile.
+// untilSure is how long the same answer must still be given until it counts; 0 or less: it
+// counts. An answer without differences counts at once. exists is false if Gone was called
+// meanwhile.
 func (l *Looker) untilSure(uid types.UID, answer Answer) (wait time.Duration, exists bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,8 +23,9 @@ type entryJSON struct {
 	Until     *time.Time `json:"until"`
 }
 
-// Handler answers GET with the differences that were found, as a table in plain text, or
-// as a JSON list if the query is format=json. It lists at most 1,000; those that last come first.
+// Handler answers GET with the differences that were found, as a table in plain text, or as
+// a JSON list if the query is format=json. It lists at most 1,000. Those that still exist
+// come first.
 func (r *Report) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		var body []byte

@@ -10,8 +10,8 @@ import (
 var ErrReadOnly = errors.New("nothing is written in shadow mode")
 
 // ReadOnly wraps the transport of a client, for rest.Config.Wrap: requests that read pass,
-// and all others fail with ErrReadOnly. Nothing should ever make one; this, and RBAC
-// without a verb that writes, are there in case something does.
+// and all others fail with ErrReadOnly. No part of the program should ever send one. This
+// check, and RBAC without a verb that writes, are safeguards.
 func ReadOnly(next http.RoundTripper) http.RoundTripper { return readOnly{next} }
 
 type readOnly struct{ next http.RoundTripper }

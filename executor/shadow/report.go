@@ -49,7 +49,7 @@ type Entry struct {
 	Object
 	Difference
 	// Since is when it was found. Until is when the engine and the other controller agreed
-	// again or the object was gone; the zero time while it lasts.
+	// again or the object was gone; zero while the difference exists.
 	Since, Until time.Time
 }
 
@@ -103,7 +103,7 @@ const (
 	different = "different"
 )
 
-// asked takes in the differences that the engine's answer about an object at rest has.
+// asked records the differences in the engine's answer about an object at rest.
 func (r *Report) asked(ctx context.Context, o Object, found []Difference) {
 	result := same
 	if len(found) > 0 {
@@ -147,8 +147,8 @@ func (r *Report) remember(uid types.UID, lasting []*Entry) {
 	r.current[uid] = lasting
 }
 
-// begin adds a difference, and drops the oldest one that has ended if the list is full, or
-// else the oldest.
+// begin adds a difference. If the list is full, it first drops the oldest difference that
+// has ended, or else the oldest one.
 func (r *Report) begin(ctx context.Context, o Object, d Difference) *Entry {
 	e := &Entry{Object: o, Difference: d, Since: r.cfg.Now()}
 	if len(r.entries) >= maxListed {
@@ -169,8 +169,8 @@ func (r *Report) end(e *Entry) {
 	r.open.WithLabelValues(e.Type, string(e.Kind), e.Rule).Dec()
 }
 
-// Entries are the differences that are listed: those that last first, then the others,
-// each from the newest to the oldest.
+// Entries are the differences that are listed: first those that still exist, then the
+// others, each from the newest to the oldest.
 func (r *Report) Entries() []Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()

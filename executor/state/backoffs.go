@@ -11,7 +11,7 @@ import (
 	"jobpolicy.dev/executor/tracker"
 )
 
-// Step is a step of a decision that has a backoff of its own: finished pods are counted
+// Step is a step of a decision that has a backoff of its own. So finished pods are counted
 // and released even while a quota is exhausted or a webhook refuses new pods.
 type Step int
 
@@ -44,7 +44,7 @@ func (b *Backoffs) Refused(r Refusal) {
 	b.refusal = r
 }
 
-// Refusal is the last refusal, unless the reason to wait for another try is gone since then.
+// Refusal returns the last refusal; zero after a Reset of Create.
 func (b *Backoffs) Refusal() Refusal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +89,7 @@ func (b *Backoffs) ReleaseFailed(pod types.UID, limits controller.Limits) time.D
 	return b.releases[pod].Failed(limits)
 }
 
-// Releasing reports whether the pod may be released now.
+// Releasing reports whether the pod may be released now: its release is not backing off.
 func (b *Backoffs) Releasing(pod types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

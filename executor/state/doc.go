@@ -1,4 +1,4 @@
-// Package state is what the executor remembers of each Job, by UID (invariant I8).
+// Package state holds what the executor remembers of each Job, by UID (invariant I8).
 //
 // It makes no API calls, starts no goroutines and knows no queue. Each part of a Job has
 // its own lock. While a part holds its lock, it calls no other part except the Tracker.

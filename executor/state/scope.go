@@ -24,8 +24,8 @@ func (s Scope) Manages(job *batchv1.Job) bool {
 	return *manager == s.ManagedBy || (s.ReplaceBuiltin && *manager == batchv1.JobControllerName)
 }
 
-// Unmanaged reports whether the Job names a manager that is neither this executor nor
-// the built-in controller, which manages a Job that names none.
+// Unmanaged reports whether the Job names a manager other than this executor and the
+// built-in controller.
 func (s Scope) Unmanaged(job *batchv1.Job) bool {
 	manager := job.Spec.ManagedBy
 	return manager != nil && *manager != batchv1.JobControllerName && !s.Manages(job)

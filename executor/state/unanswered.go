@@ -12,8 +12,8 @@ import (
 )
 
 // StatusWrite is a status write and what to announce about it in metrics, log and events.
-// It is announced exactly once, when the write is known to have taken effect. Without an
-// answer, the next version of the Job shows that.
+// It is announced exactly once, when the write is known to have taken effect. If no answer
+// came, a later version of the Job shows that.
 type StatusWrite struct {
 	Job     *batchv1.Job // The version that the write replaces.
 	Status  batchv1.JobStatus
@@ -30,8 +30,9 @@ func (w *StatusWrite) Written() *batchv1.Job {
 }
 
 // tookEffect reports whether a later version of the Job contains this write. Other clients
-// may have changed the status since, but they keep the conditions that the write set,
-// which have its time. For a write that set no conditions, the accounting of pods decides.
+// may have changed the status since. But they keep the conditions that the write set, with
+// its time. A write that set no conditions took effect if it changed the accounting of
+// pods, the Job has that accounting, and no other condition of the engine was added.
 func (w *StatusWrite) tookEffect(job *batchv1.Job) bool {
 	set := 0
 	for i := range w.Status.Conditions {
@@ -112,7 +113,8 @@ func (u *Unanswered) Announce(w *StatusWrite) bool {
 	return u.announce(w)
 }
 
-// announce is Announce; u.mu must be held. Each version of the Job is replaced once.
+// announce is Announce; u.mu must be held. A version of the Job is replaced only once, so
+// it identifies the write.
 func (u *Unanswered) announce(w *StatusWrite) bool {
 	base := tracker.ResourceVersion(w.Job.ResourceVersion)
 	if base != 0 && base == u.announced {

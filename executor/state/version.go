@@ -34,14 +34,14 @@ const (
 type Stale uint8
 
 const (
-	// StaleJob: the cached Job may be old. It has to be read.
+	// StaleJob: the cached Job may be old. It has to be read from the API server.
 	StaleJob Stale = 1 << iota
 	// StalePods: what is known of the pods may be older than the Job's status. They have
 	// to be listed.
 	StalePods
 	// StaleClaims: there may be pods to adopt.
 	StaleClaims
-	// UnverifiedPods: what is known of the pods is from before this process led. They have
+	// UnverifiedPods: what is known of the pods was read before this process led. They have
 	// to be listed before something is done, unless the cache has caught up.
 	UnverifiedPods
 )
@@ -65,7 +65,9 @@ type Version struct {
 	namespaceTerminating bool
 }
 
-// Change is what a newly seen version of a Job changed.
+// Change says what a newly seen version of a Job changed. News: it is not only the effect
+// of the status write under way. First: it is the first version. Spec: its generation is
+// another one.
 type Change struct {
 	News, First, Spec bool
 }
@@ -82,7 +84,8 @@ const (
 	Written
 )
 
-// Observe records a version of the Job, unless a newer one is known.
+// Observe records a version of the Job, unless it is known or older than the known one, and
+// returns what has changed.
 func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	v := &s.Version
 	v.mu.Lock()
@@ -91,7 +94,7 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	known := v.job != nil && rv != 0
 	if v.gone() || (known && rv <= tracker.ResourceVersion(v.job.ResourceVersion)) {
 		if source == Watch && known && rv == tracker.ResourceVersion(v.job.ResourceVersion) {
-			v.job = job // The informer keeps this copy in any case.
+			v.job = job // The informer keeps this copy in any case, so only one is in memory.
 		}
 		return Change{}
 	}
@@ -163,7 +166,7 @@ func (v *Version) FirstSeen() time.Time {
 }
 
 // Deleted records that the Job does not exist any more. final is its last version; nil if
-// that is not known.
+// that is not known. managed says whether this executor releases its pods.
 func (s *Job) Deleted(final *batchv1.Job, managed bool) {
 	v := &s.Version
 	v.mu.Lock()
@@ -199,7 +202,7 @@ func (v *Version) Mark(stale Stale) {
 	v.stale |= stale
 }
 
-// Clear removes from what is stale, and reports whether any of it was stale.
+// Clear removes from what is stale, and reports whether any of the given things was stale.
 func (v *Version) Clear(stale Stale) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -208,7 +211,7 @@ func (v *Version) Clear(stale Stale) bool {
 	return was
 }
 
-// IsStale reports whether any of it is stale.
+// IsStale reports whether any of the given things is stale.
 func (v *Version) IsStale(stale Stale) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -256,7 +259,7 @@ func policyChanged(a, b *batchv1.Job) bool {
 	return wire.ReplacesFailedOnly(a) != wire.ReplacesFailedOnly(b) || ptr.Deref(a.Spec.Completions, 0) != ptr.Deref(b.Spec.Completions, 0)
 }
 
-// PodPolicy is how the Job's pods count.
+// PodPolicy returns what the Job's spec says about how its pods count.
 func PodPolicy(job *batchv1.Job) tracker.Policy {
 	policy := tracker.Policy{
 		Indexed:           wire.Indexed(job),

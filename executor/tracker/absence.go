@@ -69,11 +69,11 @@ func (t *Tracker) drop(uid types.UID, until uint64, shown bool) bool {
 	return known
 }
 
-// Sweep drops the awaited pods that are certainly gone: the informer's store is complete
-// up to a version after theirs (watched) and does not contain them (stored). The event
-// handler may be behind the store and still show such a pod. The tracker ignores that
-// until the handler has shown the pod's end. If the watch never saw the pod, the tracker
-// ignores it as long as the Job exists.
+// Sweep drops the awaited pods that are certainly gone: the informer's store has reached at
+// least their version (watched) and does not contain them (stored). The event handler may
+// be behind the store and still show such a pod. The tracker ignores that until the handler
+// has shown the pod's end. If the watch never saw the pod, the tracker ignores it as long
+// as the Job exists.
 //
 // more says that pods are still awaited. Their end may have been between two versions
 // that the watch has shown: then there is no event, and only another Sweep drops them.

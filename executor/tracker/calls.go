@@ -13,8 +13,9 @@ type calls struct {
 	creations map[*Creation]struct{}
 }
 
-// explain reports whether a change of a pod is likely the effect of a call under way: the
-// watch may be faster than the answer. The caller looks at the Job after the call.
+// explain reports whether a change of a pod is likely the effect of a call under way, which
+// the watch has shown before the answer came. Such a change is no reason to act, because the
+// caller looks at the Job after the call.
 func (c *calls) explain(known bool, before, after share) bool {
 	if !known {
 		return len(c.creations) > 0 && after.active
@@ -37,7 +38,7 @@ func (c *calls) inFlight() *jobpolicyv1.InFlight {
 	return &jobpolicyv1.InFlight{Creates: int32(len(c.creations)), CreateIndexes: set.set()}
 }
 
-// unknown returns the creations that are over and whose outcome is unknown.
+// unknown returns the creations whose call is over and whose outcome is unknown.
 func (c *calls) unknown() (out []*Creation) {
 	for creation := range c.creations {
 		if creation.unknown {
@@ -56,8 +57,8 @@ type Creation struct {
 	unknown bool
 }
 
-// BeginCall records that a response about the Job's pods is under way. Call end once,
-// after the response is observed.
+// BeginCall records that a call about the Job's pods begins. Call end once, after the
+// response is observed.
 func (t *Tracker) BeginCall() (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -29,7 +29,7 @@ func (h *hindrances) add(r *record, sign int32) {
 	}
 }
 
-// Hindered sums the pods up that cannot start. It costs as much as there are reasons.
+// Hindered sums up the active pods that cannot start. It costs O(reasons).
 func (t *Tracker) Hindered() (sum Hindered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,7 +43,7 @@ func (t *Tracker) Hindered() (sum Hindered) {
 	return sum
 }
 
-// A Census is what people may want to know of a Job's pods. No decision needs it.
+// A Census is what people may want to know of a Job's pods. Decisions do not use it.
 type Census struct {
 	Summary *jobpolicyv1.PodSummary
 	// Known is how many pods there are, finished ones included.
@@ -52,7 +52,7 @@ type Census struct {
 	Pods []*podcache.Pod
 }
 
-// Census sums the pods up, and lists them if there are at most so many.
+// Census sums up the pods, and lists them if there are at most mostPods.
 func (t *Tracker) Census(mostPods int) Census {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package tracker keeps the facts about the pods of one Job up to date, one
-// event at a time.
+// Package tracker keeps the facts about the pods of one Job up to date, one event at a
+// time.
 //
 // A Tracker belongs to a Job's UID, never to its name (invariant I8). It gets observations
 // from three sources: the watch, the responses to the executor's writes, and lists. It
@@ -7,7 +7,7 @@
 // order. A write of the executor is part of the next View; the View does not wait for the
 // watch.
 //
-// An event costs O(1): the tracker subtracts the old share of the pod from the counts and
-// adds the new one (pods.count and uncount). A View costs O(rows + index ranges). It costs O(pods) only if it lists
-// active pods or cannot list all unaccounted pods.
+// An event costs O(1): the tracker subtracts the pod's old share from the counts and adds
+// the new one (pods.uncount and count). A View costs O(rows + index ranges). It costs
+// O(pods) only if it lists active pods or cannot list all unaccounted pods.
 package tracker

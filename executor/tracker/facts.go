@@ -44,12 +44,12 @@ func (f *retryFacts) learn(r *record, policy *Policy, first bool) {
 	if policy.Indexed && (r.pod.Index == NoIndex || r.pod.Index >= policy.Completions) {
 		return
 	}
-	at := finishedTime(r.pod, r.deletedAt)
+	at := finishedTime(r.pod)
 	if r.pod.Phase() == corev1.PodSucceeded {
 		f.succeeded(at, r.endSeen)
 		return
 	}
-	if !r.pod.Ended() && (policy.ReplaceFailedOnly || !r.deleting()) {
+	if !r.pod.Ended() && (policy.ReplaceFailedOnly || !r.pod.Deleting) {
 		return
 	}
 	fact := failure{uid: r.pod.UID, finished: at, seen: r.endSeen}

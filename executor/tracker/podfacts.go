@@ -22,10 +22,9 @@ func ResourceVersion(s string) uint64 {
 }
 
 // finishedTime is UnaccountedPod.finished_time. It is never before the pod was created: a
-// node whose clock is slow must not make the retry delay seem over. deletedAt is when this
-// process deleted the pod; zero if it did not.
-func finishedTime(pod *podcache.Pod, deletedAt time.Time) time.Time {
-	if at := reportedEnd(pod, deletedAt); at.After(pod.Created) {
+// node whose clock is slow must not make the retry delay seem over.
+func finishedTime(pod *podcache.Pod) time.Time {
+	if at := reportedEnd(pod); at.After(pod.Created) {
 		return at
 	}
 	if pod.Created.IsZero() {
@@ -34,9 +33,9 @@ func finishedTime(pod *podcache.Pod, deletedAt time.Time) time.Time {
 	return pod.Created
 }
 
-// notAfter returns ended, but no later than the moment seen on a clock that shows now. A
-// clock that was set back, or a node whose clock is fast, must not make a retry delay
-// longer. If now or seen is zero, it returns ended.
+// notAfter returns ended, but no later than seen in wall time, where now is the current
+// wall time. A clock that was set back, or a node whose clock is fast, must not make a
+// retry delay longer. If now or seen is zero, it returns ended.
 func notAfter(ended, seen, now time.Time) time.Time {
 	if now.IsZero() || seen.IsZero() {
 		return ended
@@ -47,8 +46,8 @@ func notAfter(ended, seen, now time.Time) time.Time {
 	return ended
 }
 
-// reportedEnd is when a pod ended as far as the pod says, or else deletedAt.
-func reportedEnd(pod *podcache.Pod, deletedAt time.Time) time.Time {
+// reportedEnd is when a pod ended as far as the pod says; zero if it says nothing.
+func reportedEnd(pod *podcache.Pod) time.Time {
 	switch {
 	case !pod.ContainersEnded.IsZero():
 		return pod.ContainersEnded
@@ -57,6 +56,6 @@ func reportedEnd(pod *podcache.Pod, deletedAt time.Time) time.Time {
 	case pod.Deleting:
 		return pod.DeletionAsked
 	default:
-		return deletedAt
+		return time.Time{}
 	}
 }

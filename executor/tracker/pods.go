@@ -20,9 +20,10 @@ type record struct {
 	unlisted uint64
 	// queued: the record is in the queue of unaccounted pods.
 	queued bool
-	// deletedAt is when this process deleted the pod. From then on the pod counts as
-	// being deleted, even before an observation says so.
-	deletedAt time.Time
+	// deleted: the API server accepted this process's deletion of the pod. From then on
+	// the pod is not active, even before an observation says so. It is accounted for only
+	// once an observation shows how it stood then: it may have succeeded before.
+	deleted bool
 	// endSeen is when, in elapsed time, this process first saw that the pod has ended
 	// (ended is true) or is being deleted (ended is false). The pod ended no later,
 	// whatever the clocks of nodes say.
@@ -30,22 +31,22 @@ type record struct {
 	ended   bool
 }
 
-func (r *record) deleting() bool { return r.pod.Deleting || !r.deletedAt.IsZero() }
+func (r *record) deleting() bool { return r.pod.Deleting || r.deleted }
 
 // missing reports whether a list that is newer than this version of the pod did not
 // contain the pod: it is gone, or has other labels or another owner.
 func (r *record) missing() bool { return r.unlisted > 0 && r.rv <= r.unlisted }
 
-// pods are the pods of the Job, and what follows from them. The sums and sets always agree
-// with the records: whoever changes a record calls uncount before and count after.
+// pods are the pods of the Job, with sums and sets over them. These always agree with the
+// records: whoever changes a record calls uncount before and count after.
 type pods struct {
 	policy      Policy
 	policyKnown bool // setPolicy was called.
 
 	records map[types.UID]*record
-	// listed is the version of the newest list; 0: none yet. The watch may show versions
-	// from before it of pods that were gone by then: another replica created and released
-	// them.
+	// listed is the version of the newest list; 0: none yet. The watch may still show older
+	// versions of pods that were gone by then, for example pods that another replica created
+	// and released.
 	listed uint64
 	// awaited are the pods about which the watch is behind: those that only responses
 	// have shown, and those that were missing in a list.
@@ -76,7 +77,7 @@ func (p *pods) count(r *record, first bool) {
 	r.share = p.policy.shareOf(r)
 	p.totals.add(&r.share, 1)
 	p.hindrances.add(r, 1)
-	if ended := r.pod.Ended(); (ended && !r.ended) || (r.endSeen.IsZero() && r.deleting()) {
+	if ended := r.pod.Ended(); (ended && !r.ended) || (r.endSeen.IsZero() && r.pod.Deleting) {
 		r.endSeen, r.ended = time.Now(), ended
 	}
 	if r.share.stray {
@@ -97,14 +98,15 @@ func (p *pods) uncount(r *record) {
 	delete(p.strays, r.pod.UID)
 }
 
-// keep replaces the copy of a version.
+// keep replaces the copy of a pod by this one if both have the same version.
 func (p *pods) keep(pod *podcache.Pod) {
 	if r, known := p.records[pod.UID]; known && pod.ResourceVersion == r.pod.ResourceVersion {
 		r.pod = pod
 	}
 }
 
-// await updates whether the watch is behind about the pod.
+// await adds the pod to the awaited ones if the watch is behind about it, or else removes
+// it.
 func (p *pods) await(r *record) {
 	if r.seen && !r.missing() {
 		delete(p.awaited, r.pod.UID)
@@ -114,8 +116,8 @@ func (p *pods) await(r *record) {
 }
 
 // miss records that the pod was missing in a list of this version. Until the watch shows
-// what became of the pod, it counts nowhere, and its finalizer is not known to be gone.
-// That it failed, and when, stays a fact for the retry delay.
+// what became of the pod, it counts nowhere, and its finalizer is not known to be gone. If
+// it failed, the retry delay still depends on that.
 func (p *pods) miss(r *record, at uint64) {
 	p.uncount(r)
 	r.unlisted = at

@@ -49,9 +49,9 @@ func (p *pods) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*j
 }
 
 // withSiblings adds the pods that share an index with a listed pod if failures are limited
-// per index. The engine keeps the last failed pod of an index until it is replaced, and
-// needs all of them to know which is the last. They are few: each pod of an index but the
-// first replaces another one.
+// per index. The engine keeps the last failed pod of an index until that is replaced, and
+// needs all pods of the index to know which is the last. They are few: each pod of an index
+// but the first replaces another one.
 func (p *pods) withSiblings(listed []*record) []*record {
 	if !p.policy.LimitedPerIndex || len(listed) == len(p.unaccounted.records) {
 		return listed
@@ -73,9 +73,9 @@ func (p *pods) withSiblings(listed []*record) []*record {
 const turns = 3
 
 // turn says which pods a short list has first. 0: the pod leaves the list with the next
-// statuses. 1: it may stay for long, because with limits per index a failed pod stays
-// until it is replaced; listed first, such pods would hide all others. 2: it cannot be
-// recorded yet, because it has not ended and the policy does not count it before.
+// statuses. 1: the pod may stay long, because with limits per index a failed pod stays
+// until it is replaced; listed first, such pods would hide all others. 2: the pod cannot be
+// recorded yet, because the policy counts it only once it has ended.
 func (p *Policy) turn(r *record) int {
 	switch {
 	case !r.pod.Ended() && p.ReplaceFailedOnly:
@@ -95,9 +95,9 @@ func (p *Policy) row(r *record, now time.Time) (*jobpolicyv1.UnaccountedPod, err
 	row := &jobpolicyv1.UnaccountedPod{
 		Uid:                      uid,
 		Phase:                    wire.PodPhase(r.pod.Phase()),
-		Deleting:                 r.deleting(),
+		Deleting:                 r.pod.Deleting,
 		Index:                    indexField(r.share.index),
-		FinishedTime:             wire.Timestamp(notAfter(finishedTime(r.pod, r.deletedAt), r.endSeen, now)),
+		FinishedTime:             wire.Timestamp(notAfter(finishedTime(r.pod), r.endSeen, now)),
 		IndexFailureCount:        r.pod.IndexFailures,
 		IndexIgnoredFailureCount: r.pod.IndexIgnoredFailures,
 	}

@@ -34,8 +34,8 @@ type share struct {
 	restarts int64
 }
 
-// actsAs reports whether the difference changes at most the number of ready pods. For an
-// unaccounted pod every detail matters.
+// actsAs reports whether the share differs from the one before in readiness at most. For an
+// unaccounted pod it is false, because there every detail matters.
 func (s share) actsAs(before share) bool {
 	before.ready = s.ready
 	return s == before && !s.unaccounted
@@ -58,7 +58,7 @@ func (p *Policy) shareOf(r *record) share {
 	s := share{
 		active:      !ended && !deleting,
 		terminating: !ended && deleting,
-		unaccounted: tracked && (ended || deleting),
+		unaccounted: tracked && (ended || r.pod.Deleting),
 		index:       NoIndex,
 		restarts:    r.pod.Restarts,
 	}

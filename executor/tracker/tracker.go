@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -124,9 +123,8 @@ func (t *Tracker) Keep(pod *podcache.Pod) {
 	t.pods.keep(pod)
 }
 
-// Deleted records that the API server accepted this process's deletion of the pod at the
-// given time.
-func (t *Tracker) Deleted(uid types.UID, at time.Time) {
+// Deleted records that the API server accepted this process's deletion of the pod.
+func (t *Tracker) Deleted(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, known := t.pods.records[uid]
@@ -134,6 +132,6 @@ func (t *Tracker) Deleted(uid types.UID, at time.Time) {
 		return
 	}
 	t.pods.uncount(r)
-	r.deletedAt = at
+	r.deleted = true
 	t.pods.count(r, false)
 }

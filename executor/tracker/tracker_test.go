@@ -225,7 +225,6 @@ func TestFinishedTime(t *testing.T) {
 	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
 	cases := map[string]struct {
 		pod  *podcache.Pod
-		own  time.Time
 		want time.Time
 	}{
 		"the latest end of its containers":                  {pod: podOf(1, 1, endedAt(at(5), 0), endedAt(at(9), 1), notReadySince(at(3))), want: at(9)},
@@ -233,12 +232,11 @@ func TestFinishedTime(t *testing.T) {
 		"a sidecar still runs, so when it became unready":   {pod: podOf(1, 1, endedAt(at(5), 0), sidecarEnds(time.Time{}), notReadySince(at(3))), want: at(3)},
 		"a container still runs, so when it became unready": {pod: podOf(1, 1, endedAt(at(5), 0), restarted(0), notReadySince(at(3))), want: at(3)},
 		"when its deletion was asked for":                   {pod: podOf(1, 1, deletedAt(at(20), 30)), want: at(20)},
-		"when this process asked for its deletion":          {pod: podOf(1, 1), own: at(21), want: at(21)},
 		"else when it was created":                          {pod: podOf(1, 1), want: epoch},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := finishedTime(tc.pod, tc.own); !got.Equal(tc.want) {
+			if got := finishedTime(tc.pod); !got.Equal(tc.want) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
@@ -298,11 +296,18 @@ func TestObservationsAreOrderedByVersion(t *testing.T) {
 			},
 			wantActive: 1,
 		},
-		"an own deletion counts before the watch shows it, and an older event does not undo it": {
+		"a pod that this process deleted is not active, but is listed only when an observation shows how it stood then": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 1, tracked), Watch)
-				tr.Deleted(uidOf(1), epoch)
+				tr.Deleted(uidOf(1))
 				tr.Observe(podOf(1, 2, tracked, inPhase(corev1.PodRunning)), Watch)
+			},
+		},
+		"the watch shows the pod that this process deleted": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, tracked), Watch)
+				tr.Deleted(uidOf(1))
+				tr.Observe(podOf(1, 2, tracked, inPhase(corev1.PodSucceeded), deletedAt(epoch, 0)), Watch)
 			},
 			wantRows: 1,
 		},
@@ -465,7 +470,7 @@ func TestRetryFacts(t *testing.T) {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodRunning)), Watch)
 				tr.Observe(podOf(1, 2, inPhase(corev1.PodRunning)), Response)
-				tr.Deleted(uidOf(1), at(3))
+				tr.Deleted(uidOf(1))
 				tr.Observe(podOf(1, 3, inPhase(corev1.PodFailed), endedAt(at(4), 143), deletedAt(at(3), 0)), Watch)
 			},
 		},

@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// staleQueue is how many records that are not unaccounted any more the queue may always
-// have.
+// staleQueue is how many removed records the queue may contain in any case.
 const staleQueue = 16
 
 // unaccounted are the pods that are finished or being deleted and have the finalizer.

@@ -17,7 +17,7 @@ import (
 type Question struct {
 	// Uncounted are the UIDs in the status's uncountedTerminatedPods.
 	Uncounted *batchv1.UncountedTerminatedPods
-	// Now is wall time. Times of pods in the View are not after it.
+	// Now is wall time. No pod in the View ended after it.
 	Now time.Time
 	// MaxRows is how many unaccounted pods to list at most. There may be more if the
 	// status has recorded more, or if failures are limited per index.
@@ -37,8 +37,8 @@ type View struct {
 	Retry       *jobpolicyv1.RetryFacts
 }
 
-// View returns the current facts. The package comment says what it costs. err is an
-// ErrUID.
+// View returns the current facts. The package comment says what it costs. The error is a
+// wire.ErrUID.
 func (t *Tracker) View(q Question) (View, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,8 +16,9 @@ type Decider interface {
 	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 }
 
-// Config is what a Controller is made of. Decider and Jobs are required, and what
-// controller.Config requires. ManagedBy is the value of spec.managedBy.
+// Config is what a Controller is made of. Required are Decider, Jobs and what
+// controller.Config requires. ManagedBy is the value of spec.managedBy of the Jobs that are
+// managed here.
 type Config struct {
 	controller.Config
 	Decider Decider
@@ -27,8 +28,9 @@ type Config struct {
 	// ServerNow returns the API server's time as of its last answer, or the zero time
 	// before the first answer. nil: only Now counts.
 	ServerNow func() time.Time
-	// Shadow takes the differences from the built-in controller. With it, the Controller only
-	// compares: it deletes nothing, and ManagedBy and ReplaceBuiltin do not count.
+	// Shadow collects the differences from what the built-in controller does. If it is set,
+	// the Controller only compares: it deletes nothing, and ManagedBy and ReplaceBuiltin have
+	// no effect.
 	Shadow *shadow.Report
 }
 

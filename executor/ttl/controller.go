@@ -38,7 +38,7 @@ type Controller struct {
 	base       *controller.Controller
 	queue      *controller.Queue[jobKey]
 	api        *api.Client
-	delay      prometheus.Histogram      // From when a Job was due to be deleted to its deletion.
+	delay      prometheus.Histogram      // The time from when a Job was due to be deleted to its deletion.
 	namespaces cache.SharedIndexInformer // nil with Config.Namespaces
 	looker     *shadow.Looker            // nil unless in shadow mode.
 }
@@ -91,13 +91,13 @@ func (c *Controller) addCaches() error {
 		return fmt.Errorf("job handler: %w", err)
 	}
 	if len(c.cfg.Namespaces) > 0 {
-		c.base.AddCache(nil, jobs) // Who may watch a namespace's objects may not watch it itself.
+		c.base.AddCache(nil, jobs) // Rights in these namespaces do not include watching Namespaces.
 		return nil
 	}
 	return c.addNamespaces(jobs)
 }
 
-// addNamespaces watches namespaces, for the times to live that their annotations set.
+// addNamespaces watches namespaces, because their annotations may set times to live.
 func (c *Controller) addNamespaces(jobs cache.InformerSynced) error {
 	c.namespaces = coreinformers.NewNamespaceInformer(c.cfg.Client, 0, cache.Indexers{})
 	if err := c.namespaces.SetTransform(trim); err != nil {
@@ -111,7 +111,7 @@ func (c *Controller) addNamespaces(jobs cache.InformerSynced) error {
 	return nil
 }
 
-// trim keeps only name and annotations of a namespace.
+// trim keeps only the identity and the annotations of a namespace.
 func trim(obj any) (any, error) {
 	ns, ok := obj.(*corev1.Namespace)
 	if !ok {
@@ -139,8 +139,8 @@ func (c *Controller) managed(job *batchv1.Job) bool {
 }
 
 // limited reports whether anything may set a time to live for the Job: its spec, or an
-// annotation that the engine may read. Most finished Jobs have neither, and the engine
-// need not be asked about them.
+// annotation that the engine may read. Most finished Jobs have neither, so the engine is
+// not asked about them.
 func (c *Controller) limited(job *batchv1.Job) bool {
 	return job.Spec.TTLSecondsAfterFinished != nil || len(wire.Annotations(job.Annotations)) > 0 || len(c.namespaceAnnotations(job)) > 0
 }
@@ -171,7 +171,7 @@ func (c *Controller) namespaceSeen(old, ns *corev1.Namespace) {
 	}
 }
 
-// Ready is nil once the caches are filled and controller.ErrNotReady before.
+// Ready is nil once the caches are filled, and controller.ErrNotReady before that.
 func (c *Controller) Ready() error { return c.base.Ready() }
 
 // Run deletes Jobs until ctx ends; see controller.Controller.Run.

@@ -30,7 +30,8 @@ func (c *Controller) Reconcile(ctx context.Context, key jobKey) (controller.Resu
 	return result, err
 }
 
-// finished is the Job if it has finished, is managed, and may have a time to live; nil if not.
+// finished returns the Job if it has finished, is managed, and may have a time to live, or
+// else nil.
 func (c *Controller) finished(key jobKey) (*batchv1.Job, error) {
 	obj, exists, err := c.cfg.Jobs.Get(key.namespace, key.name)
 	if err != nil || !exists {
@@ -82,8 +83,8 @@ func (c *Controller) now() time.Time {
 	return now
 }
 
-// delete deletes the version of the Job that was decided on, its pods first. If the
-// Job has changed since, the event of that change brings it back.
+// delete deletes the version of the Job that was decided on, its pods first. If the Job has
+// changed since, the deletion fails, and the event of the change enqueues the Job again.
 func (c *Controller) delete(ctx context.Context, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) (err error) {
 	ctx, end := c.base.Span(ctx, telemetry.SpanJobDeleted, telemetry.AttrSummary.String(d.GetExplanation().GetSummary()))
 	defer func() { end(err) }()

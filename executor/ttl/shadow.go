@@ -10,8 +10,8 @@ import (
 	"jobpolicy.dev/executor/shadow"
 )
 
-// observeOnly makes the Controller one that asks about the finished Jobs of the built-in
-// controller, which are all, and deletes none.
+// observeOnly sets up shadow mode: the Controller asks about all finished Jobs, as the
+// built-in controller does, and deletes none.
 func (c *Controller) observeOnly(report *shadow.Report) {
 	c.base.Recorder = &record.FakeRecorder{}
 	c.cfg.ReplaceBuiltin = true

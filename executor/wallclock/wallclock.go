@@ -1,14 +1,14 @@
-// Package wallclock keeps a process's two clocks apart. Wall time is compared with times
-// of the cluster and sent to the engine; somebody may set it back or forward at any
-// moment. Monotonic time measures how long something takes or waits. A time.Now has
-// both, and arithmetic on it uses the monotonic reading: after the clock was set, the
+// Package wallclock separates wall time from monotonic time. Wall time is compared with
+// times of the cluster and sent to the engine; somebody may set it back or forward at any
+// moment. Monotonic time measures how long something takes or waits. The result of time.Now
+// has both, and arithmetic on it uses the monotonic reading: after the clock was set, the
 // result differs from wall time.
 package wallclock
 
 import "time"
 
-// New returns a clock of wall time: now without monotonic readings. nil stands for
-// time.Now.
+// New returns a clock of wall time: the times of now, without monotonic readings. nil
+// stands for time.Now.
 func New(now func() time.Time) func() time.Time {
 	if now == nil {
 		now = time.Now

@@ -18,8 +18,8 @@ var (
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// Timestamp converts a time of the API. One outside of the years 1 to 9999, which
-// the API server takes in some notations, becomes the nearest one within.
+// Timestamp converts a time of the API. A time outside of the years 1 to 9999, which the
+// API server accepts in some notations, becomes the nearest one within.
 func Timestamp(t time.Time) *timestamppb.Timestamp {
 	switch {
 	case t.Before(earliest):
@@ -34,9 +34,8 @@ func Timestamp(t time.Time) *timestamppb.Timestamp {
 // ellipsis ends a text that was cut.
 const ellipsis = "…"
 
-// Text converts a text of the API: invalid UTF-8 is replaced, and one of more
-// than most bytes is cut and ends in an ellipsis, so that it is not taken for
-// something shorter.
+// Text converts a text of the API. It replaces invalid UTF-8. A text of more than most
+// bytes is cut and ends in an ellipsis, so that readers see that it was longer.
 func Text(s string, most int) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, string(utf8.RuneError))
@@ -54,7 +53,7 @@ func Text(s string, most int) string {
 // annotationPrefix begins the names of the annotations that the contract carries.
 const annotationPrefix = "jobpolicy.dev/"
 
-// maxAnnotationBytes is the contract's limit on their values.
+// maxAnnotationBytes is the contract's limit on the values of annotations.
 const maxAnnotationBytes = 4096
 
 // IsAnnotation reports whether the contract carries annotations of that name.

@@ -24,8 +24,8 @@ func DecidedByEngine(t batchv1.JobConditionType) bool {
 	return false
 }
 
-// conditionMessages converts the conditions that are the engine's, one of each
-// type. The API server takes several: one that is true counts before others.
+// conditionMessages converts the conditions that the engine writes, one of each type. The
+// API server accepts several of one type; then a true one is preferred.
 func conditionMessages(in []batchv1.JobCondition) []*jobpolicyv1.JobCondition {
 	var out []*jobpolicyv1.JobCondition
 	place := map[batchv1.JobConditionType]int{}
@@ -44,8 +44,9 @@ func conditionMessages(in []batchv1.JobCondition) []*jobpolicyv1.JobCondition {
 	return out
 }
 
-// withOtherConditions returns the conditions that were decided on, with those of
-// the Job that are not the engine's where they were.
+// withOtherConditions returns the conditions that were decided on, and those of the Job
+// that the engine does not write. Those that the Job had keep their order; new ones come
+// last.
 func withOtherConditions(had, next []batchv1.JobCondition) []batchv1.JobCondition {
 	left := slices.Clone(next)
 	var out []batchv1.JobCondition

@@ -25,10 +25,10 @@ const (
 	CronJobSuspend = "jobpolicy.dev/suspend"
 )
 
-// CronJobSuspended reports whether the CronJob's user has suspended it. If it is
-// handed over to the controller that CronJobManagedBy names, CronJobSuspend says so
-// in the place of spec.suspend. A text that is not a boolean suspends it, too: a
-// started run cannot be undone.
+// CronJobSuspended reports whether the CronJob's user has suspended it. If the CronJob is
+// handed over to the controller that CronJobManagedBy names, CronJobSuspend says so instead
+// of spec.suspend. A text that is not a boolean also suspends it, because a started run
+// cannot be undone.
 func CronJobSuspended(cron *batchv1.CronJob, handedOver bool) bool {
 	if !handedOver {
 		return cron.Spec.Suspend != nil && *cron.Spec.Suspend
@@ -60,8 +60,8 @@ func CronJobSpec(cron *batchv1.CronJob, suspended bool, localZone string) *jobpo
 	}
 }
 
-// optional keeps the first moment of the year 1 apart from no time, as the built-in
-// controller does.
+// optional converts a time that may be absent. The first moment of the year 1 does not
+// count as absent, as in the built-in controller.
 func optional(t *metav1.Time) *timestamppb.Timestamp {
 	if t == nil {
 		return nil
@@ -69,8 +69,9 @@ func optional(t *metav1.Time) *timestamppb.Timestamp {
 	return Timestamp(t.Time)
 }
 
-// CronJobStatus leaves out references in the active list that cannot be Jobs. Anybody
-// who may write the status can put any reference there; the contract allows Jobs only.
+// CronJobStatus converts the status of a CronJob. It leaves out references in the active
+// list that cannot be Jobs: anybody who may write the status can put any reference there,
+// and the contract allows Jobs only.
 func CronJobStatus(in *batchv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
 	out := &jobpolicyv1.CronJobStatus{
 		LastScheduleTime:   optional(in.LastScheduleTime),

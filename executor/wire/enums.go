@@ -9,8 +9,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// The enumerations of the API and of the contract. A value that the contract does not
-// have becomes UNSPECIFIED, which the engine refuses where it needs a value.
+// The enumerations of the API and of the contract. A value that the contract does not have
+// becomes the default of the function that converts it, or else UNSPECIFIED, which the
+// engine refuses where it needs a value.
 var (
 	conditionStatuses = map[corev1.ConditionStatus]jobpolicyv1.ConditionStatus{
 		corev1.ConditionTrue:    jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE,

@@ -10,8 +10,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Limits of the contract on how one pod failed. One that is above them makes the
-// whole request invalid, and the Job would never be decided on again.
+// Limits of the contract on how one pod failed. A value above them makes the whole request
+// invalid, and the Job would never be decided on again.
 const (
 	maxContainerExits     = 1000
 	maxPodConditions      = 100
@@ -29,11 +29,11 @@ func PodFailure(pod *podcache.Pod, policy *batchv1.PodFailurePolicy) *jobpolicyv
 	return f
 }
 
-// disruption tells that the pod was ended for reasons that are not its own. A
+// disruption is the condition of a pod that was ended for reasons that are not its own. A
 // disruption that is ignored does not delay the next pod.
 var disruption = batchv1.PodFailurePolicyOnPodConditionsPattern{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}
 
-// appendCondition appends a condition that a rule names, and a disruption.
+// appendCondition appends a condition if a rule names it, or if it is a disruption.
 func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c podcache.Condition, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.PodConditionPattern {
 	pattern := batchv1.PodFailurePolicyOnPodConditionsPattern{Type: c.Type, Status: c.Status}
 	status := conditionStatuses[c.Status]
@@ -49,8 +49,8 @@ func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c podcache.C
 	return append(conditions, &jobpolicyv1.PodConditionPattern{Type: string(c.Type), Status: status})
 }
 
-// appendExit appends the failure of a container that a rule may match: of one
-// that a rule names, and the first with each exit code for rules that name none.
+// appendExit appends the exit of a failed container if a rule may match it: a rule names
+// the container, or a rule names none and the exit code is not listed yet.
 func appendExit(exits []*jobpolicyv1.ContainerExit, failed *podcache.Exit, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.ContainerExit {
 	if len(exits) == maxContainerExits {
 		return exits

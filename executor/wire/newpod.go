@@ -28,8 +28,8 @@ var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 type NewPod struct {
 	// Index is the pod's completion index; podcache.NoIndex unless the Job is Indexed.
 	Index int32
-	// failures is what the pod inherits from the one before it; nil if the Job does
-	// not limit failures by index.
+	// failures are the counts that the pod inherits from the one before it; nil if the Job
+	// does not limit failures by index.
 	failures *jobpolicyv1.IndexFailureCount
 }
 
@@ -53,10 +53,9 @@ func NewPods(job *batchv1.Job, create *jobpolicyv1.CreatePods) []NewPod {
 	return pods
 }
 
-// From makes the pod of the Job's template, with the tracking finalizer, the Job as its
-// controller, and its index in all places where programs look for it. It shares with
-// the template what is the same in all pods, so the pod is to be sent and not to be
-// changed.
+// From makes the pod from the Job's template, with the tracking finalizer, the Job as its
+// controller, and its index in all places where programs look for it. The pod shares memory
+// with the template, so it is to be sent and must not be changed.
 func (p NewPod) From(job *batchv1.Job) *corev1.Pod {
 	template := &job.Spec.Template
 	pod := &corev1.Pod{
@@ -117,8 +116,8 @@ var indexEnv = corev1.EnvVar{
 	}},
 }
 
-// withIndexEnv returns copies of the containers that know their index. It leaves
-// a variable of that name alone which the template sets.
+// withIndexEnv returns copies of the containers with the index in an environment variable.
+// If the template sets that variable, it keeps the value.
 func withIndexEnv(containers []corev1.Container) []corev1.Container {
 	containers = slices.Clone(containers)
 	for i := range containers {

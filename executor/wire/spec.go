@@ -19,7 +19,7 @@ func Indexed(job *batchv1.Job) bool {
 	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
 }
 
-// KnownCompletionMode is false for a completion mode that the contract does not have.
+// KnownCompletionMode reports whether the contract has the Job's completion mode.
 func KnownCompletionMode(job *batchv1.Job) bool {
 	mode := job.Spec.CompletionMode
 	return mode == nil || *mode == batchv1.IndexedCompletion || *mode == batchv1.NonIndexedCompletion

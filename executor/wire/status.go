@@ -14,17 +14,16 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// JobStatus converts a Job's status for the engine. Neighbouring intervals of
-// an index set are joined: "0,1" becomes the range (0,1).
+// JobStatus converts a Job's status for the engine. Neighbouring intervals of an index set
+// are joined: "0,1" becomes the range (0,1).
 //
-// Whoever may write a Job's status can put there what makes a request invalid,
-// and the API server takes it. So only conditions of the types that the engine
-// writes are converted, one of each (KeepUndecided puts the others back),
-// and uncounted UIDs that no object can have are left out: there is no pod to
-// count.
+// Anybody who may write a Job's status can put values there that would make a request
+// invalid, and the API server accepts them. So JobStatus converts only conditions of the
+// types that the engine writes, one of each; KeepUndecided puts the others back. It leaves
+// out uncounted UIDs that no object can have: there is no pod to count.
 //
-// It fails for an index set that is malformed or out of order. The API server
-// accepts no such sets since v1.32.
+// It fails for an index set that is malformed or out of order. The API server accepts no
+// such sets since v1.32.
 func JobStatus(in *batchv1.JobStatus) (*jobpolicyv1.JobStatus, error) {
 	out := &jobpolicyv1.JobStatus{
 		StartTime:      timeMessage(in.StartTime),
@@ -73,9 +72,9 @@ func uidMessages(uids []types.UID) [][]byte {
 	return out
 }
 
-// APIStatus converts a decided status for the API server: the reverse of
-// JobStatus. Conditions of other types than the engine writes are not in it;
-// KeepUndecided puts them back. It fails for a UID that is not one of 16 bytes.
+// APIStatus converts a decided status for the API server: the reverse of JobStatus. The
+// result has only conditions of the types that the engine writes; KeepUndecided puts the
+// others back. It fails for a UID that does not have 16 bytes.
 func APIStatus(in *jobpolicyv1.JobStatus) (batchv1.JobStatus, error) {
 	out := batchv1.JobStatus{
 		StartTime:        APITime(in.GetStartTime()),
@@ -126,7 +125,8 @@ func timeMessage(t *metav1.Time) *timestamppb.Timestamp {
 	return Timestamp(t.Time)
 }
 
-// APITime is a time of the contract, cut to whole seconds: that is what the API keeps.
+// APITime converts a time of the contract. It cuts the time to whole seconds, as the API
+// stores it.
 func APITime(t *timestamppb.Timestamp) *metav1.Time {
 	if t == nil {
 		return nil
@@ -145,5 +145,5 @@ func KeepUndecided(status, had *batchv1.JobStatus) {
 	}
 }
 
-// SameStatus reports whether two statuses say the same.
+// SameStatus reports whether two statuses are semantically equal.
 func SameStatus(a, b *batchv1.JobStatus) bool { return apiequality.Semantic.DeepEqual(a, b) }

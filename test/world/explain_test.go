@@ -58,13 +58,48 @@ func TestExplainNamesWhatHappensNext(t *testing.T) {
 		}
 	}
 	t.Logf("rests by state and what came next: %v; of CronJobs: %v", tally, crons)
-	for _, state := range []explain.State{explain.BackingOff, explain.Running, explain.Complete, explain.Failed, explain.Suspended} {
+	for _, state := range []explain.State{
+		explain.BackingOff, explain.Running, explain.Complete, explain.Failed, explain.Suspended, explain.Paused, explain.Blocked, explain.Waiting,
+		explain.Failing, explain.Deleting, explain.Starting,
+	} {
 		if n := tally[string(state)]; n == 0 && *explainFlag >= 60 {
 			t.Errorf("no Job was at rest in the state %s", state)
 		}
 	}
 	if crons["run as told"] == 0 && *explainFlag >= 60 {
 		t.Error("no run of a CronJob was compared")
+	}
+}
+
+// recovery is how long after the last fault a world may still put right what faults did.
+const recovery = 5 * time.Minute
+
+// TestExplainAfterFaults plays worlds in which everything fails for a while: requests are
+// lost, executors are killed, watches lag, quotas are full. It asks explain once that is
+// over.
+func TestExplainAfterFaults(t *testing.T) {
+	prepare()
+	tally := map[string]int{}
+	for seed := *fromFlag; seed < *fromFlag+5**explainFlag; seed++ {
+		p := draw(seed, false)
+		e := play(t, p, false)
+		r := newReader(p)
+		r.from = p.begins.Add(p.calm + recovery)
+		r.read(e.journal)
+		for _, b := range r.wrong {
+			t.Errorf("world %d: %s", seed, b)
+		}
+		for what, n := range r.tally {
+			tally[what] += n
+		}
+	}
+	t.Logf("rests by state and what came next: %v", tally)
+	for _, state := range []explain.State{
+		explain.BackingOff, explain.Running, explain.Complete, explain.Failed, explain.Suspended, explain.Paused, explain.Waiting,
+	} {
+		if n := tally[string(state)]; n == 0 && *explainFlag >= 60 {
+			t.Errorf("no Job was at rest in the state %s", state)
+		}
 	}
 }
 
@@ -80,6 +115,9 @@ type reader struct {
 
 	wrong []string
 	tally map[string]int
+
+	// from is when explain is asked for the first time.
+	from time.Time
 }
 
 // A restingJob is a Job, and what explain said of it when it came to rest.
@@ -118,8 +156,9 @@ func (r *reader) read(j *journal) {
 // explainUntil explains the Jobs that have been at rest for a while by then.
 func (r *reader) explainUntil(now time.Time) {
 	for _, uid := range sortedUIDs(r.jobs) {
-		if j := r.jobs[uid]; j.said == nil && j.touched.Add(r.quiet).Before(now) {
-			r.explain(j, j.touched.Add(r.quiet))
+		j := r.jobs[uid]
+		if at := latest(j.touched.Add(r.quiet), r.from); j.said == nil && at.Before(now) {
+			r.explain(j, at)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func Run(t testing.TB, runs ...func(context.Context) error) {
 	})
 }
 
-// Informing is an informer's run function.
+// Informing makes an informer's run function one for Run.
 func Informing(run func(context.Context)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		run(ctx)

@@ -25,8 +25,8 @@ func UID(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-000
 // and resource, as in "update jobs/status". Writes of events do not count.
 type Server struct {
 	*fake.Clientset
-	// Failures are asked before a write takes effect, by its name; n counts the tries.
-	// An error is the answer.
+	// Failures are functions by the name of a write. Each is called before such a write takes
+	// effect; n counts the tries. If it returns an error, that is the answer.
 	Failures map[string]func(n int) error
 
 	one     sync.Mutex // Held by a write: one takes effect after the other.
@@ -58,7 +58,8 @@ func Once(err error) func(int) error {
 	}
 }
 
-// Stamp gives an object the next resource version, and what else it lacks.
+// Stamp gives an object the next resource version, and a UID, a name and a creation time if
+// it has none.
 func (s *Server) Stamp(o runtime.Object) {
 	m, err := meta.Accessor(o)
 	must(err)
@@ -78,7 +79,8 @@ func (s *Server) Stamp(o runtime.Object) {
 	}
 }
 
-// Lock keeps writes out until Unlock, for several changes at once by a test.
+// Lock keeps other writes out until Unlock, so that a test can make several changes at
+// once.
 func (s *Server) Lock() { s.one.Lock() }
 
 // Unlock ends what Lock began.
@@ -141,8 +143,8 @@ func (s *Server) try(action clienttesting.Action) error {
 	return fail(n)
 }
 
-// patch lets the clientset apply the patch, and then gives the object a version. A
-// patch that names a version is refused if the object has another one.
+// patch lets the clientset apply the patch, and then gives the object a version. A patch
+// that names a resource version is refused if the object has another one.
 func (s *Server) patch(a clienttesting.PatchActionImpl) (bool, runtime.Object, error) {
 	var named struct {
 		Metadata struct{ ResourceVersion string }
@@ -165,7 +167,7 @@ func (s *Server) patch(a clienttesting.PatchActionImpl) (bool, runtime.Object, e
 	return true, obj, s.Tracker().Update(a.GetResource(), obj, a.GetNamespace())
 }
 
-// must ends the test on what only a defect of the test can cause.
+// must panics on an error that only a defect of the test can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)

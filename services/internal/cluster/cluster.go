@@ -1,5 +1,5 @@
 // Package cluster reads what kubectl jobpolicy asks of a cluster, with the user's
-// own rights. Only ProbeJobs writes.
+// own rights. Only ProbeJobs writes; DryRun keeps nothing.
 //
 // The flags are those of kubectl: the ConfigFlags of cli-runtime, without --cache-dir,
 // because nothing is cached (package test/kubectl compares them). Client-go's clientset

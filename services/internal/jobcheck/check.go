@@ -88,12 +88,17 @@ func Check(o *manifest.Object) []Finding {
 		s.check = c.Name
 		c.run(s)
 	}
-	for i := range s.found {
-		f := &s.found[i]
-		f.File, f.Object, f.Line = o.File, o.Kind+"/"+s.name, o.Line(f.Path)
+	return place(o, s.found)
+}
+
+// place says where findings stand, and sorts them by line.
+func place(o *manifest.Object, found []Finding) []Finding {
+	for i := range found {
+		f := &found[i]
+		f.File, f.Object, f.Line = o.File, o.Kind+"/"+o.Name(), o.Line(f.Path)
 	}
-	slices.SortStableFunc(s.found, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
-	return s.found
+	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
+	return found
 }
 
 // A check is one thing to look at.
@@ -111,7 +116,7 @@ func Checks() []Description {
 	for _, c := range checks {
 		out = append(out, c.Description)
 	}
-	return out
+	return append(out, dryRun)
 }
 
 // unwrap lists the errors that errors.Join put together.

@@ -38,7 +38,9 @@ type Object struct {
 	Problems []Problem
 	// Incomplete: a field has a value of another type, so nothing is known of the others.
 	Incomplete bool
-	lines      lines
+	// JSON is the document as it is written, without defaults.
+	JSON  []byte
+	lines lines
 }
 
 // Line is where a field stands, or the nearest one around it that is there.
@@ -129,7 +131,7 @@ func read(text []byte) (*Object, error) {
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &meta); err != nil {
 		return nil, err
 	}
-	o := &Object{Kind: meta.Kind}
+	o := &Object{Kind: meta.Kind, JSON: data}
 	switch {
 	case meta.Kind == "":
 		return nil, ErrNoKind

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
+	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/manifest"
 )
@@ -23,18 +25,26 @@ const checkLong = `Warns before the mistake: says of Jobs and CronJobs in files 
 refuse (error), what is likely not meant (warning), and what is often misunderstood (note),
 each with its line. Needs no cluster.
 
+With --dry-run=server it also asks the API server, which keeps nothing: that finds all that
+validation, quotas and admission webhooks of this cluster refuse.
+
 The exit code is 1 if there is a finding of the severity that --fail-on names, or a worse one.`
 
 const checkExample = `  kubectl jobpolicy check -f job.yaml
   helm template . | kubectl jobpolicy check -f - --fail-on warning
-  kubectl jobpolicy check -f deploy/ -o sarif > findings.sarif`
+  kubectl jobpolicy check -f deploy/ -o sarif > findings.sarif
+  kubectl jobpolicy check -f job.yaml --dry-run=server --namespace team-a`
 
 type checkCommand struct {
 	cli.IO
 	files  []string
 	failOn string
 	quiet  bool
+	dryRun string
 	output *cli.Output
+	// cluster and reader are for a dry run; reader is nil without one.
+	cluster cluster.Flags
+	reader  *cluster.Reader
 }
 
 // severities from the mildest to the worst.
@@ -44,19 +54,22 @@ func newCheck(streams cli.IO) *cobra.Command {
 	c := &checkCommand{IO: streams}
 	cmd := &cobra.Command{
 		Use: "check -f FILE", Short: "What is wrong with a Job or CronJob before it runs", Long: checkLong, Example: checkExample, Args: cli.FileOnly,
-		RunE: func(*cobra.Command, []string) error { return c.run() },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringArrayVarP(&c.files, "filename", "f", nil, "A `file` or folder with YAML or JSON; - is standard input. May be repeated.")
 	fs.StringVar(&c.failOn, "fail-on", string(jobcheck.Error), "The mildest `severity` with which the exit code is 1: error, warning or note.")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "Leave notes out.")
+	fs.StringVar(&c.dryRun, "dry-run", "none", "`none`, or server: ask the API server, too, without creating anything.")
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities, cobra.ShellCompDirectiveNoFileComp))
 	c.output = cli.AddOutput(cmd, "wide", "sarif")
+	c.cluster.AddFlags(fs, true)
 	return cmd
 }
 
-func (c *checkCommand) run() error {
+func (c *checkCommand) run(ctx context.Context) error {
 	if len(c.files) == 0 {
 		return cli.Usagef("--filename: is required: a file or folder; - is standard input")
 	}
@@ -64,10 +77,20 @@ func (c *checkCommand) run() error {
 	if threshold < 0 {
 		return cli.Usagef("--fail-on: expected error, warning or note, got %q", c.failOn)
 	}
+	switch c.dryRun {
+	case "none":
+	case "server":
+		var err error
+		if c.reader, err = c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version()); err != nil {
+			return err
+		}
+	default:
+		return cli.Usagef("--dry-run: expected none or server, got %q", c.dryRun)
+	}
 	findings := []jobcheck.Finding{}
 	objects := 0
 	for _, name := range c.files {
-		found, n, err := c.checkPath(name)
+		found, n, err := c.checkPath(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -86,7 +109,7 @@ func (c *checkCommand) run() error {
 }
 
 // checkPath checks a file, or every manifest in a folder.
-func (c *checkCommand) checkPath(name string) (found []jobcheck.Finding, objects int, err error) {
+func (c *checkCommand) checkPath(ctx context.Context, name string) (found []jobcheck.Finding, objects int, err error) {
 	files, folder := []string{name}, false
 	if info, statErr := os.Stat(name); name != "-" && statErr == nil && info.IsDir() {
 		folder = true
@@ -106,7 +129,11 @@ func (c *checkCommand) checkPath(name string) (found []jobcheck.Finding, objects
 			if o.Job != nil || o.CronJob != nil {
 				objects++
 			}
-			for _, f := range jobcheck.Check(o) {
+			findings, err := c.checkObject(ctx, o)
+			if err != nil {
+				return nil, 0, err
+			}
+			for _, f := range findings {
 				if !c.quiet || f.Severity != jobcheck.Note {
 					found = append(found, f)
 				}
@@ -114,6 +141,27 @@ func (c *checkCommand) checkPath(name string) (found []jobcheck.Finding, objects
 		}
 	}
 	return found, objects, nil
+}
+
+// checkObject checks one object, by a dry run too if one is asked for. An object that does
+// not decode is not sent: its finding says why.
+func (c *checkCommand) checkObject(ctx context.Context, o *manifest.Object) ([]jobcheck.Finding, error) {
+	found := jobcheck.Check(o)
+	if c.reader == nil || o.Incomplete {
+		return found, nil
+	}
+	var warnings []string
+	var err error
+	switch {
+	case o.Job != nil:
+		warnings, err = c.reader.DryRun(ctx, "jobs", o.Job.Namespace, o.JSON)
+	case o.CronJob != nil:
+		warnings, err = c.reader.DryRun(ctx, "cronjobs", o.CronJob.Namespace, o.JSON)
+	}
+	if found, err = jobcheck.AddAnswer(found, o, warnings, err); err != nil {
+		return nil, fmt.Errorf("%s: dry run of %s/%s: %w", o.File, o.Kind, o.Name(), err)
+	}
+	return found, nil
 }
 
 func manifestsIn(folder string) ([]string, error) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -24,6 +26,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/jobcheck"
+	"jobpolicy.dev/services/internal/refusal"
 	"jobpolicy.dev/services/internal/testapi"
 )
 
@@ -210,21 +213,9 @@ func TestCaseOfACronJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := &jobpolicyv1.DecisionRecord{Exchange: &jobpolicyv1.DecisionRecord_CronJob{CronJob: &jobpolicyv1.CronJobExchange{Request: request, Response: response}}}
-	line, err := protojson.Marshal(record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := filepath.Join(t.TempDir(), "decisions.log")
-	if err := os.WriteFile(log, append(line, '\n'), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	code := Run(t.Context(), []string{"replay", log, "--case", "1"}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out})
-	var got conformance.Case
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != cli.ExitOK {
-		t.Fatalf("exit code %d, error %v:\n%s", code, err, out.String())
-	}
+	got := printedCase(t, &jobpolicyv1.DecisionRecord{
+		Exchange: &jobpolicyv1.DecisionRecord_CronJob{CronJob: &jobpolicyv1.CronJobExchange{Request: request, Response: response}},
+	})
 	for _, part := range []struct {
 		of        proto.Message
 		got, want json.RawMessage
@@ -240,4 +231,59 @@ func TestCaseOfACronJob(t *testing.T) {
 			t.Errorf("the case (-want +got):\n%s", diff)
 		}
 	}
+}
+
+// A request that the engine refuses for a field is a case, too.
+func TestCaseOfARefusedRequest(t *testing.T) {
+	request := &jobpolicyv1.DecideCronJobRequest{RequestId: "r"}
+	_, err := cronjob.Decide(request)
+	if err == nil {
+		t.Fatal("an empty request is decided")
+	}
+	got := printedCase(t, &jobpolicyv1.DecisionRecord{
+		Exchange: &jobpolicyv1.DecisionRecord_CronJob{CronJob: &jobpolicyv1.CronJobExchange{Request: request}},
+		Error:    status.Convert(refusal.FromEngine(err)).Proto(),
+	})
+	want := &conformance.Error{Code: "INVALID_ARGUMENT", Reason: "INVALID_REQUEST", Field: "now"}
+	if diff := cmp.Diff(want, got.Error); diff != "" || got.Response != nil || !bytes.Contains(got.Request, []byte("requestId")) {
+		t.Errorf("case %+v; its error (-want +got):\n%s", got, diff)
+	}
+}
+
+// A call that failed for another reason is no case.
+func TestNoCaseOfAnOverloadedEngine(t *testing.T) {
+	record := &jobpolicyv1.DecisionRecord{
+		Exchange: &jobpolicyv1.DecisionRecord_Job{Job: &jobpolicyv1.JobExchange{Request: &jobpolicyv1.DecideJobRequest{}}},
+		Error:    status.New(codes.Unavailable, "draining").Proto(),
+	}
+	code, out := printCase(t, record)
+	if want := "expected one with a response or with INVALID_ARGUMENT; the call failed: draining"; code != cli.ExitFailed || !strings.Contains(out, want) {
+		t.Errorf("exit code %d, output %q, want %q", code, out, want)
+	}
+}
+
+// printCase has replay print the only record of a log as a case.
+func printCase(t *testing.T, record *jobpolicyv1.DecisionRecord) (code int, output string) {
+	t.Helper()
+	line, err := protojson.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(t.TempDir(), "decisions.log")
+	if err := os.WriteFile(log, append(line, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	code = Run(t.Context(), []string{"replay", log, "--case", "1"}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out})
+	return code, out.String()
+}
+
+func printedCase(t *testing.T, record *jobpolicyv1.DecisionRecord) conformance.Case {
+	t.Helper()
+	code, out := printCase(t, record)
+	var got conformance.Case
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK {
+		t.Fatalf("exit code %d, error %v:\n%s", code, err, out)
+	}
+	return got
 }

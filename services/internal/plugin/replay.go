@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -13,6 +12,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/genproto/googleapis/rpc/code"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	statusv1 "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -253,16 +256,20 @@ func (c *replayCommand) printCase(log iter.Seq2[*jobpolicyv1.DecisionRecord, err
 	if err != nil {
 		return err
 	}
-	var request, response proto.Message
-	switch job, cron := record.GetJob(), record.GetCronJob(); {
-	case job.GetResponse() != nil:
-		request, response = job.GetRequest(), job.GetResponse()
-	case cron.GetResponse() != nil:
-		request, response = cron.GetRequest(), cron.GetResponse()
-	default:
-		return fmt.Errorf("record %d: expected one with a response; the call failed: %s", c.asCase, record.GetError().GetMessage())
+	request, response := exchanged(record)
+	one := conformance.Case{}
+	if response != nil {
+		one.Response, err = protojson.Marshal(conformance.Comparable(response))
+	} else if one.Error = refused(record.GetError()); one.Error == nil {
+		err = fmt.Errorf("record %d: expected one with a response or with INVALID_ARGUMENT; the call failed: %s", c.asCase, record.GetError().GetMessage())
 	}
-	line, err := caseLine(request, conformance.Comparable(response))
+	if err != nil {
+		return err
+	}
+	if one.Request, err = protojson.Marshal(request); err != nil {
+		return err
+	}
+	line, err := json.Marshal(one)
 	if err != nil {
 		return err
 	}
@@ -270,11 +277,37 @@ func (c *replayCommand) printCase(log iter.Seq2[*jobpolicyv1.DecisionRecord, err
 	return err
 }
 
-func caseLine(request, response proto.Message) ([]byte, error) {
-	asked, err := protojson.Marshal(request)
-	answered, err2 := protojson.Marshal(response)
-	if err := errors.Join(err, err2); err != nil {
-		return nil, err
+// exchanged are the request of a record and its response, nil if the call failed.
+func exchanged(record *jobpolicyv1.DecisionRecord) (request, response proto.Message) {
+	switch job, cron := record.GetJob(), record.GetCronJob(); {
+	case job.GetResponse() != nil:
+		return job.GetRequest(), job.GetResponse()
+	case cron.GetResponse() != nil:
+		return cron.GetRequest(), cron.GetResponse()
+	case cron != nil:
+		return cron.GetRequest(), nil
+	default:
+		return job.GetRequest(), nil
 	}
-	return json.Marshal(conformance.Case{Request: asked, Response: answered})
+}
+
+// refused is how the engine refused a request because of a field. It is nil if the call
+// failed for another reason, which the same request need not meet again.
+func refused(s *statusv1.Status) *conformance.Error {
+	st := status.FromProto(s)
+	if st.Code() != codes.InvalidArgument {
+		return nil
+	}
+	out := &conformance.Error{Code: code.Code(st.Code()).String()}
+	for _, detail := range st.Details() {
+		switch d := detail.(type) {
+		case *errdetails.ErrorInfo:
+			out.Reason = d.GetReason()
+		case *errdetails.BadRequest:
+			if violations := d.GetFieldViolations(); len(violations) > 0 {
+				out.Field = violations[0].GetField()
+			}
+		}
+	}
+	return out
 }

@@ -48,8 +48,8 @@ const atOnceInContainers = 5
 // errUnexpected: a Job did not end as the documents say.
 var errUnexpected = errors.New("not every Job ended as expected")
 
-// Run starts a control plane, runs the Jobs and stops it again. The error is
-// nil only if every Job ended as the documents say.
+// Run starts a control plane, runs the Jobs and stops it again. The error is nil only if
+// every Job ended as the documents say, and everything could be shown.
 func Run(ctx context.Context, opts Options) (err error) {
 	examples, err := loadExamples(opts.ExamplesDir)
 	if err != nil {
@@ -146,8 +146,8 @@ func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubern
 	}
 }
 
-// report shows the digits of pi, says how each Job ended, shows when the CronJobs
-// run next, explains one Job, and sums up.
+// report shows the digits of pi, says how each Job ended, shows what jobpolicy tells of
+// the Jobs, and sums up.
 func report(ctx context.Context, opts Options, c *cluster.Cluster, client kubernetes.Interface, obs *observer, took time.Duration) error {
 	obs.listen(ctx) // once more: the last Job has only just ended
 	if pi := obs.past("pi"); pi.job != nil {
@@ -164,15 +164,10 @@ func report(ctx context.Context, opts Options, c *cluster.Cluster, client kubern
 			good++
 		}
 	}
-	showCronJobs(ctx, opts.Out, obs)
-	if past := obs.past(explained); past.job != nil {
-		showCommand(ctx, opts, c, "explain", past.job.Name)
-		showCommand(ctx, opts, c, "timeline", past.job.Name)
-	}
+	err := showMore(ctx, opts, c, obs)
 	fmt.Fprintf(opts.Out, "\n%d of %d Jobs ended as expected, after %v.\n", good, len(obs.examples), took.Round(time.Second))
-	fmt.Fprintf(opts.Out, "The executor's page was at %s/debug/page/ meanwhile; jobpolicy-local up runs it until Ctrl-C.\n", c.ExecutorURL())
 	if good < len(obs.examples) {
-		return errUnexpected
+		err = errors.Join(err, errUnexpected)
 	}
-	return nil
+	return err
 }

@@ -36,13 +36,37 @@ func (r result) print(w io.Writer) {
 }
 
 // showCronJobs writes the executor's table of CronJobs.
-func showCronJobs(ctx context.Context, w io.Writer, obs *observer) {
+func showCronJobs(ctx context.Context, w io.Writer, obs *observer) error {
 	table, err := obs.page(ctx, cronPage)
 	if err != nil {
-		fmt.Fprintf(w, "\nno table of CronJobs: %v\n", err)
-		return
+		return fmt.Errorf("table of CronJobs: %w", err)
 	}
-	fmt.Fprintf(w, "\n$ curl %s%s\n%s", obs.url, cronPage, table)
+	_, err = fmt.Fprintf(w, "\n$ curl %s%s\n%s", obs.url, cronPage, table)
+	return err
+}
+
+// lookPage is the executor's page for people.
+const lookPage = "/debug/page/"
+
+// showMore writes what jobpolicy itself tells of the Jobs: when the CronJobs run next, why
+// one Job ended, its life as a picture, and the address of the executor's page.
+func showMore(ctx context.Context, opts Options, c *cluster.Cluster, obs *observer) error {
+	if obs.past(explained).job == nil {
+		return fmt.Errorf("the Job %s was not seen", explained)
+	}
+	if err := showCronJobs(ctx, opts.Out, obs); err != nil {
+		return err
+	}
+	for _, command := range []string{"explain", "timeline"} {
+		if err := showCommand(ctx, opts, c, command, explained); err != nil {
+			return err
+		}
+	}
+	if _, err := obs.page(ctx, lookPage); err != nil {
+		return fmt.Errorf("the executor's page: %w", err)
+	}
+	_, err := fmt.Fprintf(opts.Out, "\nThe executor's page was at %s%s meanwhile; jobpolicy-local up runs it until Ctrl-C.\n", c.ExecutorURL(), lookPage)
+	return err
 }
 
 // explained is the Job of the example backoff-per-index, of which kubectl jobpolicy tells:
@@ -50,14 +74,15 @@ func showCronJobs(ctx context.Context, w io.Writer, obs *observer) {
 const explained = "job-backoff-limit-per-index-example"
 
 // showCommand runs kubectl jobpolicy about a Job.
-func showCommand(ctx context.Context, opts Options, c *cluster.Cluster, command, job string) {
+func showCommand(ctx context.Context, opts Options, c *cluster.Cluster, command, job string) error {
 	fmt.Fprintf(opts.Out, "\n$ kubectl jobpolicy %s job/%s\n", command, job)
 	program := filepath.Join(opts.BinDir, "kubectl-jobpolicy")
 	out, err := exec.CommandContext(ctx, program, command, "job/"+job, "--kubeconfig", c.Kubeconfig(), "--namespace", namespace).CombinedOutput()
 	fmt.Fprintf(opts.Out, "%s", out)
 	if err != nil {
-		fmt.Fprintf(opts.Out, "%s: %v\n", command, err)
+		return fmt.Errorf("kubectl jobpolicy %s: %w", command, err)
 	}
+	return nil
 }
 
 // wrap breaks text into lines of width characters.

@@ -1,0 +1,119 @@
+package plugin_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"jobpolicy.dev/services/internal/cli"
+)
+
+// dryRunServer answers each creation by the object's name, and notes down what it is asked.
+func dryRunServer(t *testing.T, answers map[string]error) (kubeconfig string, asked *[]string) {
+	t.Helper()
+	asked = &[]string{}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var job batchv1.Job
+		if err := json.Unmarshal(body, &job); err != nil {
+			t.Errorf("%s %s: body %q: %v", r.Method, r.URL, body, err)
+		}
+		*asked = append(*asked, fmt.Sprintf("%s %s dryRun=%s %s", r.Method, r.URL.Path, r.URL.Query().Get("dryRun"), job.Name))
+		w.Header().Set("Content-Type", "application/json")
+		if answer := answers[job.Name]; answer != nil {
+			status := answer.(apierrors.APIStatus).Status()
+			status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+			w.WriteHeader(int(status.Code))
+			_ = json.NewEncoder(w).Encode(status)
+			return
+		}
+		w.Header().Set("Warning", `299 - "would violate PodSecurity"`)
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(web.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: x, cluster: {server: %q}}], contexts: [{name: x, context: {cluster: x}}]}`, web.URL)
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig, asked
+}
+
+// dryRunJob is a Job without a finding of its own but those of its kind.
+const dryRunJob = `apiVersion: batch/v1
+kind: Job
+metadata:
+  name: NAME
+spec:
+  completions: COMPLETIONS
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: busybox}]
+      dnsPolicy: None
+`
+
+func TestCheckAsksTheAPIServer(t *testing.T) {
+	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
+	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "x", field.ErrorList{
+		field.Invalid(field.NewPath("spec", "completions"), -1, "must be greater than or equal to 0"),
+		field.Required(field.NewPath("spec", "template", "spec", "dnsPolicy"), "must have a server"),
+	})
+	forbidden := apierrors.NewForbidden(jobs, "x", fmt.Errorf("exceeded quota"))
+	there := apierrors.NewAlreadyExists(jobs, "there")
+	busy := apierrors.NewTooManyRequestsError("later")
+	kubeconfig, asked := dryRunServer(t, map[string]error{"invalid": invalid, "known": invalid, "forbidden": forbidden, "there": there, "busy": busy})
+	cases := map[string]struct {
+		completions string
+		want        []string
+		code        int
+	}{
+		"taken":     {completions: "1", want: []string{"1: warning: object: would violate PodSecurity [dry-run]"}},
+		"there":     {completions: "1"},
+		"invalid":   {completions: "1", code: cli.ExitNo, want: []string{"6: error: spec.completions: Invalid value: -1: must be greater than or equal to 0 [dry-run]", "11: error: spec.template.spec.dnsPolicy: Required value: must have a server [dry-run]"}},
+		"known":     {completions: "-1", code: cli.ExitNo, want: []string{"6: error: spec.completions: must not be negative, is -1 [spec]", "11: error: spec.template.spec.dnsPolicy: Required value: must have a server [dry-run]"}},
+		"forbidden": {completions: "1", code: cli.ExitNo, want: []string{`1: error: object: jobs.batch "x" is forbidden: exceeded quota [dry-run]`}},
+		"busy":      {completions: "1", code: cli.ExitFailed, want: []string{"error: FILE: dry run of Job/busy: Too many requests: later"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			*asked = nil
+			file := filepath.Join(t.TempDir(), "job.yaml")
+			if err := os.WriteFile(file, []byte(strings.NewReplacer("NAME", name, "COMPLETIONS", tc.completions).Replace(dryRunJob)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out := run(t, []string{"check", "-q", "-f", file, "--dry-run=server", "--kubeconfig", kubeconfig, "-n", "team"})
+			if want := []string{"POST /apis/batch/v1/namespaces/team/jobs dryRun=All " + name}; !cmp.Equal(want, *asked) {
+				t.Errorf("the API server was asked %q, want %q", *asked, want)
+			}
+			t.Log(out)
+			var got []string
+			for line := range strings.Lines(strings.ReplaceAll(out, file, "FILE")) {
+				line = strings.TrimSpace(strings.TrimPrefix(line, "FILE:"))
+				if !strings.HasPrefix(line, "Jobs and CronJobs:") && !strings.HasPrefix(line, "(exit code") {
+					got = append(got, line)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			if want := fmt.Sprintf("(exit code %d)", tc.code); tc.code != 0 != strings.Contains(out, want) {
+				t.Errorf("want %s:\n%s", want, out)
+			}
+		})
+	}
+}
