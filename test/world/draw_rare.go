@@ -197,8 +197,8 @@ func (d *drawer) deadlineWhileSuspended() {
 }
 
 // failuresAtTheEndOfTheList lets many pods of a work queue end almost at once, while no
-// finalizer can be released. The pods that fail the Job end last, so a truncated list shows
-// only successes until long after the last success.
+// finalizer can be released. Of these, the pods that fail the Job end last, so a truncated
+// list shows only successes until long after the last success.
 func (d *drawer) failuresAtTheEndOfTheList() {
 	if len(d.p.jobs) == 0 {
 		return
