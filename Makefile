@@ -59,15 +59,15 @@ playground: ## build the playground, a page that plays Jobs in a browser without
 release: release-check verify test ## make release VERSION=v0.1.0 in bin/release: images, chart, manifests, kubectl jobpolicy, modules, checksums; prints what to push, and pushes nothing
 	@GOWORK=off go -C tools run ./cmd/release -C $(CURDIR) -repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)' '$(VERSION)'
 
-# What takes a second comes before what takes minutes.
+# Checks that take a second run before those that take minutes.
 .PHONY: release-check
 release-check:
 	@GOWORK=off go -C tools run ./cmd/release -C $(CURDIR) -check '$(VERSION)'
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
-# The race detector needs cgo. The modules that hold the Kubernetes servers go without: a build of the servers with it
-# takes long, and nothing of ours races in them.
+# The race detector needs cgo. The modules with the Kubernetes servers are tested without it: a build of the servers
+# with it takes long, and nothing of ours races in them.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 HEAVY := deploy/local test
 LIGHT := $(filter-out $(HEAVY),$(MODULES))
@@ -75,8 +75,8 @@ LIGHT := $(filter-out $(HEAVY),$(MODULES))
 # slug turns a module's directory into the end of a target's name: deploy/local, deploy-local.
 slug = $(subst /,-,$(1))
 
-# Property tests draw from this seed, so that a test that passes does so again; what new seeds find becomes a test of
-# its own. Nothing is written into testdata.
+# Property tests draw from this seed, so that a test that passes also passes again. A defect that another seed finds
+# becomes a test of its own. Nothing is written into testdata.
 export RAPID_SEED ?= 1
 export RAPID_NOFAILFILE := true
 
@@ -106,15 +106,15 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 test-cluster: build build-node build-specs build-telemetry test-images helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
 	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout $(if $(ALL),90m,30m) ./cluster/...
 
-# The images of this machine's architecture: those that the chart names, and the same as the next version's.
+# The images for this machine's architecture: those that the chart names, and the same ones as those of the next version.
 NEXT := v0.0.1-dev
 .PHONY: test-images
 test-images:
 	@$(MAKE) images PLATFORMS=linux/$(shell go env GOARCH)
 	@GOWORK=off go -C tools run ./cmd/images -C $(CURDIR) -o $(CURDIR)/bin/images-next -version $(NEXT) -platforms linux/$(shell go env GOARCH)
 
-# make test tries the quick ones, and measures no latency. The attacker has one processor, at the lowest priority: so
-# what is measured is the engine. Do it on a machine that does nothing else.
+# make test runs only the quick attacks, and measures no latency. The attacker has one processor, at the lowest priority,
+# so that the latency is the engine's. Run it on a machine that does nothing else.
 .PHONY: attack
 attack: ## attack an engine in every known way: its memory stays below the manifest's limit, another caller's p99 within 3 times of idle (minutes; MEASURE=2s ONLY=regexp)
 	go -C services test -count=1 -v -timeout 60m ./cmd/jobpolicy-engine -run 'TestAttacks' -args -attack.all -attack.measure=$(or $(MEASURE),2s) -attack.only='$(ONLY)'
@@ -134,7 +134,7 @@ endef
 $(foreach m,$(LIGHT),$(eval $(call light_test,$(m))))
 
 # -count=1: a result also depends on the programs in bin/, which the test cache does not see. -p 2: each of these
-# packages runs whole control planes, which mostly wait: two at a time keep two cores busy, more would not be faster.
+# packages runs whole control planes, which mostly wait. Two at a time keep two cores busy; more would not be faster.
 define heavy_test
 .PHONY: test-$(call slug,$(1))
 test-$(call slug,$(1)): build
@@ -221,7 +221,7 @@ TOOLS := $(addprefix $(BIN)/,buf gofumpt protoc-gen-go protoc-gen-go-grpc static
 .PHONY: tools
 tools: $(BIN)/.built ## build the pinned tools into .bin
 
-# One stamp for all of them: what they are is said by tools/ alone.
+# One stamp for all tools: only the files in tools/ determine them.
 $(BIN)/.built: tools/go.mod tools/go.sum tools/lint/go.mod tools/lint/go.sum $(wildcard tools/cmd/checkrules/*.go)
 	@echo 'building the tools into .bin (the first time takes a few minutes)'
 	@GOBIN=$(BIN) GOWORK=off go -C tools install tool ./cmd/checkrules

@@ -21,7 +21,7 @@ type auditLog struct {
 // jobs/status".
 type calls map[string]int
 
-// An auditEvent is what is read of a line of the log.
+// An auditEvent has the fields that are read from a line of the log.
 type auditEvent struct {
 	Stage, Verb string
 	User        struct{ Username string }
@@ -45,7 +45,7 @@ func (a *auditLog) read(user string) (calls, error) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return maps.Clone(a.calls[user]), nil // What follows the last line break is not written to its end.
+			return maps.Clone(a.calls[user]), nil // The text after the last line break is still being written.
 		}
 		if err != nil {
 			return nil, err

@@ -28,7 +28,7 @@ func (b *backlog) add(f func()) {
 	b.some.Signal()
 }
 
-// close drops what is left and waits for what was begun.
+// close drops work that has not begun, and waits for work that has.
 func (b *backlog) close() {
 	b.mu.Lock()
 	b.work, b.closed = nil, true

@@ -27,7 +27,7 @@ type Config struct {
 	ProfileDir string
 	// Repeat is how often each scenario is run; figures are medians. 0: once.
 	Repeat int
-	// Commit names what is measured.
+	// Commit names the commit that is measured.
 	Commit string
 	// Progress receives lines for a person who waits; nil: nobody waits.
 	Progress func(line string)
@@ -47,7 +47,7 @@ type Result struct {
 	Calls     map[string]int `json:"calls"`
 }
 
-// A benchmark is one that is under way.
+// A benchmark is a call of Run that is under way.
 type benchmark struct {
 	Config
 	plane *plane
@@ -156,8 +156,9 @@ func (b *benchmark) result(r *run) *Result {
 	}
 }
 
-// quiet is long enough for delayed events, which are part of the figures. It is
-// short where only counts matter.
+// quiet is how long a contender must send nothing before its run is over. It is long
+// enough for delayed events, which are part of the figures, and short where only counts
+// matter.
 func (b *benchmark) quiet() time.Duration {
 	if b.Size == Tiny {
 		return 100 * time.Millisecond

@@ -67,7 +67,7 @@ type processes struct {
 	profiles map[string]string
 }
 
-// limits are the flags of a client's rate, by which all contenders are called.
+// limits are the flags for a client's rate limit, which all contenders have.
 func limits(qps int) []string {
 	burst := limitedBurst
 	if qps == 0 {
@@ -183,7 +183,7 @@ func (p *processes) check() error {
 	return errors.Join(errs...)
 }
 
-// tail is how the output of its own processes ends.
+// tail is the end of the output of the contender's own processes.
 func (p *processes) tail() string {
 	var all strings.Builder
 	for _, one := range p.own {
@@ -203,7 +203,7 @@ func (p *processes) stop() error {
 	return errors.Join(errs...)
 }
 
-// usage adds up what its processes have used.
+// usage adds up what the contender's processes have used.
 func (p *processes) usage() (usage, error) {
 	var sum usage
 	var pids []int

@@ -8,15 +8,15 @@
 // One etcd and one API server serve the contenders of a scenario, one after the
 // other, with the same binaries and flags; nothing else runs on that control
 // plane. A control plane is used once before the first contender comes, and
-// another contender begins with each scenario. Each run has a namespace of its
+// each scenario begins with a different contender. Each run has a namespace of its
 // own, processes that were just started, and one unmeasured Job to warm up; what
 // a run leaves behind is deleted before the next one. Contenders have the same
 // kind of credentials, and their requests have the same priority. They work on
-// as many Jobs at once, under the same limits of requests. After more than 20,000
-// pods, or an error, the next contender gets a new control plane.
+// the same number of Jobs at once, under the same limits of requests. After more than
+// 20,000 pods, or an error, the next contender gets a new control plane.
 //
-// The simulated kubelet and the observer are the harness's own process. They do
-// the same for everybody: two status writes a pod, from a bounded pool.
+// The simulated kubelet and the observer run in the benchmark's own process. They do
+// the same for every contender: two status writes a pod, from a bounded pool.
 //
 // # What is measured
 //

@@ -20,7 +20,7 @@ const (
 	dataFile   = "performance.json"
 )
 
-// The benchmark writes what stands between these two lines of the page. All the
+// The benchmark writes the text between these two lines of the page. All the
 // rest of the page is written by hand.
 const (
 	pageBegin = "<!-- measured: begin (make bench-full DOCS=1 writes what follows) -->"

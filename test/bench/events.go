@@ -13,13 +13,13 @@ import (
 const (
 	// eventsInterval is the time between two lists of the events.
 	eventsInterval = 250 * time.Millisecond
-	// eventsPatience is how long no event may come. After it, missing events count as
-	// lost.
+	// eventsPatience is how long to wait for the next event. Events that are missing after
+	// it count as lost.
 	eventsPatience = 10 * time.Second
 )
 
-// jobEvents are the events of each Job: the resource version of the first one of each
-// reason, which says in what order they came.
+// jobEvents are the events of each Job: for each reason, the resource version of its first
+// event. The versions say in what order the events came.
 type jobEvents map[types.UID]map[string]uint64
 
 // awaitEvents waits for the two events of each one-pod Job: its pod was created, and
@@ -85,7 +85,7 @@ func (t jobEvents) add(job types.UID, reason string, version uint64) {
 	}
 }
 
-// there is how many of the two events of each Job there are.
+// there is how many events there are, of two for each Job.
 func (t jobEvents) there() int {
 	n := 0
 	for _, events := range t {
@@ -98,7 +98,7 @@ func (t jobEvents) there() int {
 	return n
 }
 
-// swapped is how many Jobs completed before their pod was created, by their events.
+// swapped is how many Jobs completed before their pod was created, according to their events.
 func (t jobEvents) swapped() int {
 	n := 0
 	for _, events := range t {

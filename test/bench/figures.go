@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Figure is something that is measured. Its text is the key in files.
+// A Figure is the name of a measured value. Its text is the key in files.
 type Figure string
 
 // What is measured. Units are in the names.
@@ -153,7 +153,8 @@ func (f Figures) perEvent(before, after reading, events int) {
 	setPositive(f, EngineP99, 1000*seen.quantile(0.99, "jobpolicy_engine_decision_duration_seconds"))
 }
 
-// setPositive leaves out what a contender does not have.
+// setPositive sets a figure if the value is positive and finite. Otherwise the contender does
+// not have the figure.
 func setPositive(f Figures, name Figure, value float64) {
 	if value > 0 && !math.IsInf(value, 0) {
 		f[name] = value

@@ -32,14 +32,14 @@ const floorEnv = "JOBPOLICY_BENCH_FLOOR"
 // executor.
 const floorWriters = 64
 
-// The floor is what no controller can go below: a client that creates the pods
+// The floor takes fewer calls than any controller can: it is a client that creates the pods
 // of Jobs and releases their finalizers, and does nothing else. It decides
 // nothing, writes no status and no event, retries nothing, and would not survive
 // its own restart.
 type floor struct {
 	client kubernetes.Interface
-	// large is the work for Jobs of many pods, small that for Jobs of one, which
-	// waits behind nothing.
+	// large is the work for Jobs of many pods; small is the work for Jobs of one pod, which
+	// does not wait behind large.
 	large, small *backlog
 	broken       context.CancelCauseFunc
 
@@ -48,7 +48,7 @@ type floor struct {
 	pods map[types.UID]bool // those whose end was seen
 }
 
-// A floorJob is how far a Job is.
+// A floorJob is the progress of a Job.
 type floorJob struct {
 	*batchv1.Job
 	created, active int32
@@ -107,7 +107,7 @@ func (f *floor) run(ctx context.Context) {
 	f.small.close()
 }
 
-// todo is where the work for a Job goes; nil is one that is gone.
+// todo is the backlog for the work of a Job; job is nil if the Job is gone.
 func (f *floor) todo(job *floorJob) *backlog {
 	if job != nil && *job.Spec.Completions == 1 {
 		return f.small

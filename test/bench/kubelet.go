@@ -20,11 +20,11 @@ import (
 // kubeletWriters is how many writes the simulated kubelet has in flight.
 const kubeletWriters = 32
 
-// A script says what becomes of the pods of a namespace once they run.
+// A script says how the pods of a namespace run and end.
 type script struct {
 	// podTime is how long a pod runs.
 	podTime time.Duration
-	// phase is how it ends.
+	// phase is the phase in which the pod ends.
 	phase corev1.PodPhase
 	// hold keeps every pod running until endHeld ends it.
 	hold bool
@@ -61,7 +61,7 @@ type jobPods struct {
 	indexes map[int32]int
 }
 
-// total counts pods by what became of them.
+// total counts pods by their state.
 type total struct {
 	seen, running, succeeded, failed int
 	// finalizers is how many hold the tracking finalizer.
@@ -70,7 +70,7 @@ type total struct {
 
 func (t total) ended() int { return t.succeeded + t.failed }
 
-// A pod is what is remembered of a pod.
+// A pod is the kubelet's record of a pod.
 type pod struct {
 	namespace, name string
 	uid             types.UID
@@ -164,7 +164,7 @@ func (st *namespaceState) trace(p *pod, tracked bool) {
 	}
 }
 
-// start makes a pod run and sees to its end.
+// start makes a pod run, and end as its script says.
 func (k *kubelet) start(ctx context.Context, st *namespaceState, p *pod) {
 	if !k.write(ctx, p, runningStatus()) {
 		return
@@ -238,7 +238,7 @@ func (k *kubelet) write(ctx context.Context, p *pod, status corev1.PodStatus) bo
 	return err == nil
 }
 
-// fail keeps the first error. The end of the kubelet itself is none.
+// fail keeps the first error. An error because the kubelet itself ends does not count.
 func (k *kubelet) fail(ctx context.Context, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

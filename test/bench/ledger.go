@@ -19,11 +19,11 @@ func (k *kubelet) totals(namespace string) (total, time.Time, error) {
 	return st.total, st.changed, k.err
 }
 
-// A ledger is what became of the pods of one Job.
+// A ledger counts the pods of one Job and how they ended.
 type ledger struct {
 	total
-	// firstSeen is when its first pod was seen; lastEnd is when the write of the
-	// last end was sent; lastRelease is when the last finalizer was seen to go.
+	// firstSeen is when the Job's first pod was seen; lastEnd is when the write of the
+	// last end was sent; lastRelease is when the last finalizer was seen to be gone.
 	firstSeen, lastEnd, lastRelease time.Time
 	// indexes is how many different indexes there were, and repeated how many
 	// of them had more than one pod.
@@ -49,8 +49,8 @@ func (k *kubelet) ledger(namespace string, job types.UID) ledger {
 	return l
 }
 
-// releases are the times from the end of each pod to the sight of its released
-// finalizer, sorted.
+// releases are the times from the end of each pod until its finalizer was seen to be
+// gone, sorted.
 func (k *kubelet) releases(namespace string) []time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()

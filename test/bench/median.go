@@ -27,7 +27,7 @@ func medians(results []Result) []Result {
 	return out
 }
 
-// median is that of at least one value.
+// median returns the median of at least one value.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2

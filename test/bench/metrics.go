@@ -85,11 +85,11 @@ func sampleOf(key, name string, labels []string) bool {
 	return !slices.ContainsFunc(labels, func(label string) bool { return !strings.Contains(rest, label) })
 }
 
-// bucket is one of a histogram: how many were at most that.
+// A bucket is one bucket of a histogram: count observations were at most limit.
 type bucket struct{ limit, count float64 }
 
-// quantile is the value that a share q of a histogram's observations do not
-// exceed, as far as its buckets tell: their upper limit. NaN without any.
+// quantile is the upper limit of the bucket in which the quantile q of a histogram's
+// observations lies; NaN without observations.
 func (m metrics) quantile(q float64, name string) float64 {
 	var buckets []bucket
 	for key, value := range m {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// An observer sees what a user sees of Jobs, and when.
+// An observer records what a watch shows of Jobs, and when.
 type observer struct {
 	client kubernetes.Interface
 
@@ -37,7 +37,7 @@ func (o *observer) run(ctx context.Context) {
 	follow(ctx, o.client, o.client.BatchV1().Jobs(metav1.NamespaceAll), &batchv1.Job{}, o.see)
 }
 
-// announce tells that a Job is about to be created. Others are not looked at.
+// announce says that a Job is about to be created. The observer ignores all other Jobs.
 func (o *observer) announce(namespace, name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

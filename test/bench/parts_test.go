@@ -66,9 +66,8 @@ func TestAnyWrongCountIsFound(t *testing.T) {
 	}
 }
 
-// endedJob is a Job of three indexes, with what the kubelet did for it. Two
-// indexes succeeded; the numbering of the failed one starts anew, as lists of
-// indexes here always begin with 0.
+// endedJob is a Job of three indexes, with the kubelet's record of it. Two indexes succeeded
+// and one failed. Lists of indexes here always begin with 0, the list of failed ones, too.
 func endedJob() (*batchv1.Job, ledger) {
 	job := &batchv1.Job{Spec: jobSpec(batchv1.IndexedCompletion, 3, 3)}
 	job.Spec.BackoffLimitPerIndex = ptr[int32](0)
@@ -169,7 +168,7 @@ func TestUsageOfAProcess(t *testing.T) {
 	t.Errorf("the account of a busy process does not grow from %+v", before)
 }
 
-// result is one of S2, with a makespan and the CPU time of a pod.
+// result is a result of S2, with a makespan and the CPU time of a pod.
 func result(contender string, makespan, cpu float64) Result {
 	return Result{
 		Scenario: "S2-x", Title: "Pods", Contender: contender, Size: Full, Commit: "abc", Pods: 10,

@@ -23,12 +23,12 @@ import (
 	"jobpolicy.dev/deploy/local/cluster"
 )
 
-// contendersGroup is the group of all service accounts beside the upstream
-// controllers' own, where contenders have theirs: the API server gives their
-// requests the priority that it gives to the built-in controllers'.
+// contendersGroup is the group of all service accounts in the namespace of the upstream
+// controllers' accounts. Contenders have their accounts there, too: so the API server gives
+// their requests the same priority as those of the built-in controllers.
 const contendersGroup = "system:serviceaccounts:" + metav1.NamespaceSystem
 
-// auditPolicy records the requests of contenders and of nobody else, once each.
+// auditPolicy records each request of contenders once, and no other requests.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -39,7 +39,7 @@ rules:
 `
 
 // A plane is the control plane that contenders take turns on, with the simulated
-// kubelet and the observer of Jobs. The two are this process; all else runs in
+// kubelet and the observer of Jobs. These two run in this process; all else runs in
 // processes of its own.
 type plane struct {
 	*cluster.Cluster
@@ -90,7 +90,7 @@ func startPlane(ctx context.Context, dir, binaries string, say func(string, ...a
 	return p, nil
 }
 
-// prepare stops what is not measured, and starts to follow pods and Jobs.
+// prepare stops components that are not measured, and starts to follow pods and Jobs.
 func (p *plane) prepare(ctx context.Context) error {
 	for _, component := range []string{cluster.ControllerManager, cluster.Engine} {
 		if _, err := p.StopComponent(ctx, component); err != nil {
@@ -119,10 +119,10 @@ func (p *plane) prepare(ctx context.Context) error {
 	return nil
 }
 
-// surroundings is the CPU time of what serves all contenders alike.
+// surroundings is the CPU time of the processes that serve all contenders alike.
 type surroundings struct {
-	// server is of etcd and the API server, kubelet of this process, which is the
-	// observer, too.
+	// server is that of etcd and the API server. kubelet is that of this process, which is
+	// also the observer.
 	server, kubelet time.Duration
 }
 
@@ -173,7 +173,7 @@ func user(account string) string {
 	return "system:serviceaccount:" + metav1.NamespaceSystem + ":" + account
 }
 
-// open makes a namespace and sets what its pods do.
+// open makes a namespace and sets the script of its pods.
 func (p *plane) open(ctx context.Context, namespace string, s script) error {
 	p.kubelet.play(namespace, s)
 	_, err := p.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
@@ -183,8 +183,8 @@ func (p *plane) open(ctx context.Context, namespace string, s script) error {
 	return nil
 }
 
-// clear deletes all Jobs and pods of a namespace, so that nobody later has to
-// keep them in memory. Nobody reacts: no contender runs.
+// clear deletes all Jobs and pods of a namespace, so that later contenders do not
+// keep them in memory. No contender runs meanwhile, so none reacts.
 func (p *plane) clear(ctx context.Context, namespace string) error {
 	p.kubelet.forget(namespace)
 	p.observer.forget(namespace)

@@ -17,7 +17,7 @@ import (
 // the rest of the profile is idle time, which adds no sample.
 const profileTime = 15 * time.Second
 
-// profilePath is where every program serves its CPU profile.
+// profilePath is the path at which every program serves its CPU profile.
 var profilePath = fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(profileTime.Seconds()))
 
 // profiled runs the scenario. If a directory is named, it also takes a CPU profile

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// patience is the longest time without progress. After it a contender has
-	// failed. No contender waits longer than ten seconds on purpose.
+	// patience is the longest time without progress; after it, a contender has failed.
+	// No contender waits longer than ten seconds on purpose.
 	patience = 2 * time.Minute
 	// lookInterval is the time between two checks of the progress. Each takes a
 	// lock. It does not affect the figures: times are taken when events arrive.
@@ -58,7 +58,7 @@ func (r *run) read() (reading, error) {
 	if now.usage, err = r.processes.usage(); err != nil {
 		return now, err
 	}
-	// Before the audit log is read, which takes longer the more calls were made.
+	// This is read before the audit log, because that takes longer the more calls were made.
 	if now.surroundings, err = r.plane.surroundings(); err != nil {
 		return now, err
 	}
@@ -185,7 +185,7 @@ func (r *run) awaitEnd(ctx context.Context, jobs, pods int) error {
 	})
 }
 
-// settle waits until the contender sends nothing more. Events come late.
+// settle waits until the contender sends nothing more, because events come late.
 func (r *run) settle(ctx context.Context) error {
 	for begin := time.Now(); time.Since(begin) < longestQuiet; {
 		quiet, err := r.audit.quiet(r.quiet)
@@ -241,7 +241,7 @@ func (r *run) makespan() time.Duration {
 	var begin, end time.Time
 	for _, job := range r.observer.all(r.namespace) {
 		if job.Job == nil {
-			continue // Verifying will complain.
+			continue // verify reports it.
 		}
 		if begin.IsZero() || job.created.Before(begin) {
 			begin = job.created

@@ -18,7 +18,7 @@ type Scenario struct {
 	Name string
 	// Title says what happens.
 	Title string
-	// Latency says between what the latency of this scenario lies.
+	// Latency says from which event to which the latency of this scenario is measured.
 	Latency string
 	// QPS limits the contender's requests per second; 0: no limit.
 	QPS int
@@ -39,8 +39,8 @@ type Scenario struct {
 // A Size says how much work there is.
 type Size string
 
-// The sizes: Tiny shows that all of it works, Small takes minutes, Full is what
-// figures are published of, and Huge is the hundred thousand concurrent pods.
+// The sizes: Tiny shows that all of it works, Small takes minutes, the published figures are
+// of Full, and Huge has a hundred thousand concurrent pods.
 const (
 	Tiny  Size = "tiny"
 	Small Size = "small"
@@ -126,7 +126,7 @@ func oneByOne(n int, perSecond float64, podTime time.Duration) *Scenario {
 	}
 }
 
-// oneJob (S2, and S3 under a limit): one Job of n pods, so many at a time.
+// oneJob (S2, and S3 under a limit): one Job of n pods, parallelism of them at a time.
 func oneJob(mode batchv1.CompletionMode, n, parallelism, qps int, podTime time.Duration) *Scenario {
 	s := &Scenario{
 		Name:  fmt.Sprintf("S2-%s-p%d", strings.ToLower(string(mode)), parallelism),
@@ -142,7 +142,7 @@ func oneJob(mode batchv1.CompletionMode, n, parallelism, qps int, podTime time.D
 			r.figures.latency(r.kubelet.releases(r.namespace))
 			r.figures.jobEnd(r)
 			if qps > 0 {
-				// What may be sent at once at the start counts as if it were spread.
+				// The burst at the start counts as if it were spread over the run.
 				ceiling := r.makespan().Seconds()*float64(qps) + limitedBurst
 				r.figures[CeilingShare] = 100 * 2 * float64(n) / ceiling
 			}
@@ -156,10 +156,10 @@ func oneJob(mode batchv1.CompletionMode, n, parallelism, qps int, podTime time.D
 	return s
 }
 
-// failing (S4): n pods that all run at once and then all fail; perIndex lets
-// each index fail for itself, else the Job's limit is reached by the last pod.
-// Both controllers hold pods back after a failure, so none may fail before all
-// are there.
+// failing (S4): n pods that all run at once and then all fail. With perIndex each index
+// fails by itself; otherwise the last pod exceeds the Job's limit.
+// Both controllers delay new pods after a failure, so no pod may fail before all
+// exist.
 func failing(n int, perIndex bool) *Scenario {
 	s := &Scenario{
 		Name: "S4-job", Title: fmt.Sprintf("%d pods run, and then all fail, which is one too many for the Job", n), Latency: ofPods,
@@ -209,7 +209,7 @@ func atOnce(n int) *Scenario {
 	}
 }
 
-// createAtRate creates one-pod Jobs, so many a second.
+// createAtRate creates n one-pod Jobs, perSecond of them each second.
 func (r *run) createAtRate(ctx context.Context, prefix string, n int, perSecond float64) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(creators)

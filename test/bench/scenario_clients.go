@@ -16,8 +16,8 @@ const (
 	// updateSpacing is the time from one creation to the next: long enough for every
 	// contender to be idle again.
 	updateSpacing = 60 * time.Millisecond
-	// updateDelay is how long the creator of every second Job waits before it updates
-	// it: about as long as a queue controller takes that sees it by a watch.
+	// updateDelay is how long the creator of every second Job waits before it updates the
+	// Job: about as long as a queue controller takes that sees the Job by a watch.
 	updateDelay = 20 * time.Millisecond
 	// mostConflicts is the share of updates that may conflict with the first status of
 	// a suspended Job. None does, unless the machine stands still for a second.

@@ -57,8 +57,8 @@ func (f Figures) fairness(r *run) {
 	f[LatencyOverIdle] = float64(spread(busy, 0.5)) / float64(spread(alone, 0.5))
 }
 
-// steady (S8): n pods of a Job run. Now and then one ends and is replaced. At last
-// all end.
+// steady (S8): n pods of a Job run. One after the other ends and is replaced, perSecond of them
+// each second, events of them in all. Then all end.
 func steady(n, events int, perSecond float64) *Scenario {
 	return &Scenario{
 		Name: fmt.Sprintf("S8-%d", n), Title: fmt.Sprintf("%d pods run, %g a second ends and is replaced, %d times", n, perSecond, events), Latency: ofPods + ", in the steady state",

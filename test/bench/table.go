@@ -51,7 +51,7 @@ func Table(results []Result) string {
 }
 
 // Glance renders the ratios of the two services to the built-in controller: one row
-// a scenario, one column a plotted figure, what is clearly less in bold, and how many
+// a scenario, one column a plotted figure, clearly lower ratios in bold, and how many
 // targets are met.
 func Glance(results []Result) string {
 	const clearly = 0.95
@@ -151,7 +151,7 @@ func (g scenarioResults) targetsMet() string {
 	return fmt.Sprintf("%d of %d", met, all)
 }
 
-// rows are those of the figures that any contender has.
+// rows are the rows of the figures that at least one contender has.
 func (g scenarioResults) rows() [][]string {
 	var rows [][]string
 	for _, text := range figureTexts {
@@ -232,7 +232,7 @@ func callsPerPod(by map[string]Result, contender, kind string) string {
 	return fmt.Sprintf("%.4f", float64(r.Calls[kind])/float64(r.Pods))
 }
 
-// ScenarioList renders what the scenarios are.
+// ScenarioList renders name, title and latency of each scenario.
 func ScenarioList(results []Result) string {
 	var out strings.Builder
 	for _, g := range grouped(results) {

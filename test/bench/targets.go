@@ -9,7 +9,7 @@ import (
 
 // A target is a value of a figure that this project wants to reach.
 type target struct {
-	// scenarios is how the names of the scenarios begin.
+	// scenarios is the prefix of the scenarios' names.
 	scenarios string
 	figure    Figure
 	// limit is compared with the figure. If of names a contender, the figure is
@@ -64,8 +64,8 @@ func (t target) String() string {
 	return text
 }
 
-// assess says whether a contender reached the target, among the results of a
-// scenario by contender; empty when a figure is missing.
+// assess says whether a contender reached the target; empty when a figure is missing. all
+// are the results of a scenario, by contender.
 func (t target) assess(all map[string]Result, contender string) string {
 	value, ok := all[contender].Figures[t.figure]
 	if !ok {

@@ -13,7 +13,7 @@ import (
 // pageSize is how many pods one request lists.
 const pageSize = 2000
 
-// verify compares what the contender made of the Jobs with what the simulated kubelet
+// verify compares the Jobs' statuses and pods with what the simulated kubelet
 // did. A contender that is fast and wrong fails.
 func (r *run) verify(ctx context.Context) error {
 	var errs []error
@@ -112,7 +112,7 @@ func firstIndexes(n int) string {
 	return fmt.Sprintf("0-%d", n-1)
 }
 
-// verifyStored looks at the pods in the API server once more, independently of
+// verifyStored checks the pods in the API server once more, independently of
 // every watch.
 func (r *run) verifyStored(ctx context.Context) error {
 	stored, held := 0, 0

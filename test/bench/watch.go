@@ -27,7 +27,7 @@ func (s seer[T]) Update(obj any) error { return s.pass(obj, false) }
 func (s seer[T]) Delete(obj any) error { return s.pass(obj, true) }
 func (s seer[T]) Resync() error        { return nil }
 
-// Replace passes on what a list found, at the start and after a watch broke off.
+// Replace passes on the objects of a list, at the start and after a watch broke off.
 func (s seer[T]) Replace(list []any, _ string) error {
 	for _, obj := range list {
 		if err := s.pass(obj, false); err != nil {

@@ -31,11 +31,11 @@ type Case struct {
 	next      func(facts) string
 	// seed of the random choices during the play.
 	seed uint64
-	// specChanged: the spec is no longer the one that belongs to the name.
+	// specChanged: the spec is no longer the one of the case with this name or seed.
 	specChanged bool
 }
 
-// String is the case as a person reads it.
+// String is the case as text for people.
 func (c *Case) String() string {
 	spec := c.Spec.DeepCopy()
 
@@ -52,7 +52,7 @@ func (c *Case) String() string {
 	return fmt.Sprintf("case %s%s\n  spec: %s\n  steps: %s", c.Name, manual, short, strings.Join(c.Steps, "; "))
 }
 
-// inRestarts reports whether the controllers are restarted in a case.
+// inRestarts reports whether the controllers are restarted in the case.
 func (c *Case) inRestarts() bool {
 	return c.Restarts || slices.ContainsFunc(c.Steps, func(line string) bool { return strings.Contains(line, "crash") })
 }

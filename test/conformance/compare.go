@@ -16,8 +16,7 @@ type result struct {
 	problem string
 	// unfit: the script is wrong, and not a side.
 	unfit bool
-	// race is what differed, if the built-in side can behave as ours did (see
-	// races.go).
+	// race is the difference, if the built-in side can behave as ours did (see races.go).
 	race string
 	// known are the deliberate differences that were seen.
 	known []string
@@ -55,8 +54,8 @@ func run(t *testing.T, c *Case) result {
 	return r
 }
 
-// compare compares two transcripts up to where the sides part. Where they part
-// deliberately, it names the differences; what follows cannot be compared.
+// compare compares two transcripts up to the first moment at which they differ. If the
+// differences are deliberate, it names them; later moments cannot be compared.
 func (c *Case) compare(builtin, ours *transcript) (known []string, _ *parting) {
 	e := exemption{restarts: c.inRestarts()}
 	for i := range max(len(builtin.moments), len(ours.moments)) {
@@ -88,7 +87,7 @@ func (c *Case) compare(builtin, ours *transcript) (known []string, _ *parting) {
 func (c *Case) compareEnds(e exemption, builtin, ours *transcript) *parting {
 	at := len(builtin.moments)
 	if c.generated && builtin.err != nil && fmt.Sprint(builtin.err) == fmt.Sprint(ours.err) {
-		return nil // The last step cannot be, as its Job's name is never free.
+		return nil // The last step is impossible, because its Job's name is never free.
 	}
 	if builtin.err != nil || ours.err != nil {
 		return &parting{at: at, problem: fmt.Sprintf("built-in: %v\n  ours: %v", builtin.err, ours.err)}

@@ -101,8 +101,8 @@ func chosenCases() ([]*Case, error) {
 	return cases, replaySteps(cases[0], *stepsFlag, *specFlag)
 }
 
-// allCases are the written and that many generated cases. In one of nine generated cases the
-// controllers are restarted.
+// allCases are the written cases and this many generated ones. In one of nine generated cases
+// the controllers are restarted.
 func allCases(generated int) []*Case {
 	cases := Written()
 	for i := range generated {
@@ -116,7 +116,7 @@ func allCases(generated int) []*Case {
 	return cases
 }
 
-// replaySteps replaces a case's steps and spec by those that a shrunk one has.
+// replaySteps replaces a case's steps and spec by those of a shrunk case.
 func replaySteps(c *Case, steps, spec string) error {
 	if spec != "" {
 		c.Spec, c.specChanged = batchv1.JobSpec{}, true

@@ -88,8 +88,8 @@ func explainStray(builtin, ours []string) []string {
 	return slices.Clone(builtin)
 }
 
-// explainOwnDeletion: the built-in Job fails, or is about to, because of a pod that was
-// told to stop; ours has deleted pods itself and does not fail.
+// explainOwnDeletion: the built-in Job fails, or is about to fail, because of the exit code of
+// a pod that the controller deleted; ours has deleted pods itself, too, and does not fail.
 func explainOwnDeletion(builtin, ours []string) []string {
 	doomed := slices.ContainsFunc(builtin, func(line string) bool {
 		return strings.Contains(line, ": FailureTarget=True PodFailurePolicy ") && strings.Contains(line, "exit code 143 ")

@@ -12,8 +12,8 @@
 // Only the state at rest is compared, not when things happen.
 //
 // A different view is a defect, or one of the deliberate differences, which
-// differences.go lists with name and reason, or the result of a race that neither
-// controller decides. For a race, the built-in side is played again so that it sees
+// differences.go lists with name and reason, or the result of a race that has two right
+// outcomes. For a race, the built-in side is played again so that it sees
 // pods or Jobs later, and must then show exactly what ours has shown (see races.go).
 //
 // In some cases the controllers are killed and started again, at times that the seed

@@ -13,7 +13,7 @@ import (
 // doubles its delay of 10 s with each.
 const maxFailures = 2
 
-// hastyShare: in one of so many cases several things happen at once.
+// hastyShare: in one of this many cases several things happen at once.
 const hastyShare = 4
 
 // A generator makes one case from a seed: first the spec; then, while the case runs,
@@ -28,7 +28,7 @@ type generator struct {
 	// hasty: any two things may happen at once, so there may be more than one right
 	// outcome.
 	hasty bool
-	// expire: the Job gets a deadline while it runs, and shall pass it.
+	// expire: the Job gets a deadline while it runs, which passes. expired: it has got it.
 	expire, expired bool
 	// kept: the Job has a finalizer of a user.
 	deleted, kept bool
@@ -85,11 +85,10 @@ func (g *generator) next(f facts) string {
 	return line + " & " + crash
 }
 
-// mix reports whether two things may happen at once, as far as the first one is
-// concerned. A step that makes too many pods may not, because which of them are deleted
-// then shows. Neither may a step that removes a pod, or fails one in a way that may be
-// ignored: such a pod is replaced at once here, and after a delay by the built-in
-// controller.
+// mix reports whether the step in line may happen at the same time as another one. A step
+// that makes too many pods may not, because the views show which of them are deleted.
+// Neither may a step that removes a pod, or fails one in a way that may be ignored: such a
+// pod is replaced at once here, and after a delay by the built-in controller.
 func mix(line, more string) bool {
 	harmless := begins(more, "edit", "try", "label")
 	return harmless || !begins(line, "suspend", "resume", "parallelism", "resize", "remove", "relabel") && !strings.Contains(line, "condition=")
@@ -135,7 +134,7 @@ func (g *generator) afterwards(f facts) string {
 	return ""
 }
 
-// choices are the possible next steps; likely ones occur several times.
+// choices are the possible next steps; likely ones are in the list several times.
 func (g *generator) choices(f facts) []func() string {
 	var choices []func() string
 	add := func(times int, ok bool, choice func() string) {
@@ -145,8 +144,8 @@ func (g *generator) choices(f facts) []func() string {
 	}
 	mayFail := g.failures < maxFailures
 	indexes := g.spec.CompletionMode != nil
-	// Which of several equal pods is removed does not matter, but the index that
-	// continues shows.
+	// It does not matter which of several equal pods is removed, but the views show which
+	// index continues.
 	settled := !indexes || len(f.pending) == 0
 	add(8, len(f.active) > 0, func() string { return g.succeed(f) })
 	add(8, len(f.active) > 0 && mayFail, func() string { return g.fail(f) })
@@ -206,7 +205,7 @@ func (g *generator) delete(f facts) string {
 	return line
 }
 
-// edit changes a field that may be changed, or tries to.
+// edit changes a field that may be changed, or tries to change another one.
 func (g *generator) edit() string {
 	lines := []string{
 		"label a=b", "edit ttlSecondsAfterFinished 5000", fmt.Sprintf("edit backoffLimit %d", g.between(0, 6)),
@@ -280,7 +279,7 @@ func (g *generator) fail(f facts) string {
 	return line
 }
 
-// container names one of the pod's containers, or leaves the first.
+// container names one of the pod's containers, or none, which means the first.
 func (g *generator) container() string {
 	if g.chance(60) {
 		return ""
@@ -288,7 +287,7 @@ func (g *generator) container() string {
 	return " container=" + pick(g, g.containers...)
 }
 
-// some selects between one and most pods, in words that have the same meaning on both
+// some selects between one and most pods, with a selector that has the same meaning on both
 // sides.
 func (g *generator) some(from []handle, most int) string {
 	n := 1 + g.IntN(min(most, len(from)))

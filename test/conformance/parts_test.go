@@ -341,7 +341,7 @@ func TestGeneratedCasesReachEveryFeature(t *testing.T) {
 			reached[name] = reached[name] || has
 		}
 	}
-	// What generated cases leave to the written ones.
+	// Only the written cases cover these.
 	for _, name := range []string{"mode: NonIndexed, neither", "template: schedulingGates", "restarts of the controller", "several steps at once"} {
 		delete(reached, name)
 	}

@@ -34,7 +34,7 @@ type transcript struct {
 	shapes []string
 	// end is the outcome in one word.
 	end string
-	// wrong is something that no controller may do.
+	// wrong lists breaches of rules that hold for every controller.
 	wrong []string
 }
 
@@ -48,7 +48,7 @@ type moment struct {
 	view    view
 }
 
-// play plays a case in a bubble. A generated case gets its steps meanwhile.
+// play plays a case in a bubble. The steps of a generated case are chosen meanwhile.
 func (p player) play(t *testing.T, c *Case) *transcript {
 	tr := &transcript{}
 	who := "ours"
@@ -139,7 +139,7 @@ func (st *stage) step(ctx context.Context, line string, before facts) (moment, e
 	await()
 	switch {
 	case apierrors.IsInvalid(err) && st.c.generated:
-		m.refused = true // A step that cannot be.
+		m.refused = true // The step is impossible.
 	case err != nil:
 		return m, err
 	}

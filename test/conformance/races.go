@@ -17,9 +17,9 @@ import (
 // controller may see either first. Our outcome is right if the built-in side has the
 // same one when it sees things later.
 
-// How late things may be seen: later than messages take, later than the time for which
-// the built-in controller collects events, and later than its first and its second
-// delay after a failure.
+// How late things may be seen: longer than messages take, longer than the built-in
+// controller collects events, and longer than its first and its second delay after a
+// failure.
 const (
 	blink    = 100 * time.Millisecond
 	batch    = 1500 * time.Millisecond
@@ -27,8 +27,8 @@ const (
 	retryTwo = 25 * time.Second
 )
 
-// replays are ways to see things late. A watch may do all of them: events of one kind
-// arrive in order, but possibly late.
+// replays are players that see things late. A watch may show things so late: events of one
+// kind arrive in order, but possibly late.
 func (c *Case) replays() []player {
 	late := []virtual.Latenesses{
 		{"pods": {By: batch}},
@@ -53,9 +53,9 @@ func (c *Case) replays() []player {
 	return players
 }
 
-// explainedByRace reports whether the built-in side shows all that ours has shown, up
-// to where they parted, if it sees something late. known is the deliberate difference
-// that remains, if any.
+// explainedByRace reports whether the built-in side, if it sees something late, shows all that
+// ours has shown, up to the moment at which they first differed. known is the deliberate
+// difference that remains, if any.
 func (c *Case) explainedByRace(t *testing.T, parted *parting, ours *transcript) (known []string, explained bool) {
 	if parted.ours == nil {
 		return nil, false
@@ -66,7 +66,7 @@ func (c *Case) explainedByRace(t *testing.T, parted *parting, ours *transcript) 
 	seen.moments, seen.err = ours.moments[:parted.at+1], nil
 	for _, p := range c.replays() {
 		again := p.play(t, &short)
-		again.shapes = seen.shapes // They are held against each other at the end only.
+		again.shapes = seen.shapes // They are compared only at the end of a case.
 		names, differs := short.compare(again, &seen)
 		switch {
 		case differs == nil && len(names) == 0:
@@ -90,7 +90,7 @@ func verdictFirst(builtin, ours []string) bool {
 
 var hasEnded = regexp.MustCompile(`^(pod .*(?:Failed|Succeeded))( gone)?(.*): (\d+)$`)
 
-// withoutDeletions are the sorted lines without whether ended pods are gone.
+// withoutDeletions are the sorted lines, which no longer say whether ended pods are gone.
 func withoutDeletions(lines []string) []string {
 	var rest []string
 	counts := map[string]int{}

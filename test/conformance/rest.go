@@ -61,9 +61,9 @@ func (sc *scene) mayRetry() bool {
 // An exemption says what is not compared in a case, because after the steps so far it
 // is a matter of chance.
 type exemption struct {
-	// loose: what the controllers did before the Job was gone is a race.
-	// orphaning: what they did before the pods were orphans is a race. deleting:
-	// whether the Job finishes before it is deleted is a race.
+	// loose: what the controllers did before the Job was gone depends on a race.
+	// orphaning: what they did before the pods were orphans depends on a race. deleting:
+	// whether the Job finishes before it is deleted depends on a race.
 	loose, orphaning, deleting bool
 	// restarts: a killed controller loses the events that it has not sent.
 	restarts bool
@@ -80,8 +80,8 @@ func (e exemption) after(line string) exemption {
 var failures = regexp.MustCompile(`^(active=.* failed=).*|^(completedIndexes=.* failedIndexes=).*`)
 
 // withoutFailures hides how many pods have failed of a Job that succeeds. Pods that are
-// deleted because of the success do not count as failed, unless either controller is
-// killed between deleting and recording them.
+// deleted because of the success do not count as failed, unless a controller is
+// killed after deleting and before recording them.
 func withoutFailures(lines []string) []string {
 	if !contains(lines, ": SuccessCriteriaMet=True ") {
 		return lines
@@ -92,7 +92,7 @@ func withoutFailures(lines []string) []string {
 	return lines
 }
 
-// maxEvents is about the number of events on one object from which the recorder drops
+// maxEvents is about the number of events on one object above which the recorder drops
 // some.
 const maxEvents = 20
 

@@ -14,7 +14,7 @@ import (
 )
 
 // shapes are the Job and the different pods that the controller created, as JSON
-// without what naturally differs.
+// without the fields that always differ, such as times.
 func (s *side) shapes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (sc *scene) shape(first *corev1.Pod) string {
 
 var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// indented is an object as JSON, in which UIDs are replaced by what they stand for.
+// indented is an object as JSON, with placeholders in place of UIDs.
 func (sc *scene) indented(object any) string {
 	out, err := json.MarshalIndent(object, "", " ")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// A side is one cluster on which a case is played, and all that was seen of it.
+// A side is a cluster on which a case is played, and all that was seen of it.
 type side struct {
 	client kubernetes.Interface
 	server *apiserver.Server
@@ -35,21 +35,21 @@ type outage interface {
 	end()
 }
 
-// A scene is what was seen. Pods stay after they are gone.
+// A scene is what was seen of a side. It keeps pods that are gone.
 type scene struct {
 	changed time.Time
 	job     *batchv1.Job
 	jobs    []types.UID // of the Job, and of those recreated under its name
 	pods    map[types.UID]*seenPod
-	// said holds what events on the Job said; told counts how often.
+	// said holds the different events on the Job; told counts all events on it.
 	said map[said]bool
 	told int
-	// names maps the names of all pods that ever existed to what replaces them in
+	// names maps the names of all pods that ever existed to their placeholders in
 	// messages.
 	names map[string]string
 }
 
-// A said is one thing that an event says.
+// A said is the content of an event.
 type said struct{ kind, reason, message string }
 
 // A seenPod is a pod as last seen.

@@ -26,10 +26,10 @@ const (
 type player struct {
 	builtin bool
 	late    virtual.Latenesses
-	// shadow starts our executor in shadow mode beside it. nil: it does not run.
+	// shadow starts our executor in shadow mode beside the controller. nil: it does not run.
 	shadow func(*virtual.Engine) virtual.Program
-	// seed of what is drawn: how long messages take, when the node acts, and when
-	// controllers are killed.
+	// seed decides how long messages take, when the node acts, and when controllers are
+	// killed.
 	seed uint64
 }
 

@@ -61,7 +61,7 @@ func (sc *scene) jobLines() []string {
 	failed := fmt.Sprint(st.Failed)
 	if job.DeletionTimestamp != nil {
 		// If the garbage collector deletes pods before the controller releases them,
-		// they count as failed: a race between the two.
+		// they count as failed. This is a race between the two.
 		failed = "?"
 	}
 	lines := []string{
@@ -148,7 +148,8 @@ func (p *seenPod) class() string {
 	return strings.Join(words, " ")
 }
 
-// tracked: the last version seen of a pod that goes with its finalizer still has it.
+// tracked reports whether the pod exists and has the tracking finalizer. The last version of
+// a pod that is gone may still have it.
 func (p *seenPod) tracked() bool {
 	return !p.gone && slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer)
 }

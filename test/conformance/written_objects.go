@@ -10,7 +10,7 @@ func managedBy(name string) change {
 	return func(s *batchv1.JobSpec) { s.ManagedBy = ptr(name) }
 }
 
-// withSidecar: an init container, "first", and one that goes on, "side".
+// withSidecar: an init container, "first", and one that keeps running, "side".
 func withSidecar(s *batchv1.JobSpec) {
 	s.Template.Spec.InitContainers = []corev1.Container{
 		{Name: "first", Image: "none"},
@@ -113,7 +113,7 @@ func writeOwners(add adder) {
 	add("stray-tracked-foreign", newSpec(), "pod tracked=true owner=other phase=Failed", "succeed 1", "delete Background")
 }
 
-// writeEdits: each field that the API server allows to change, and some that it does
+// writeEdits: each field that the API server allows users to change, and some that it does
 // not.
 func writeEdits(add adder) {
 	add("edit-backoff-limit-down", newSpec(completions(3), parallelism(2)), "fail 1", "backoffLimit 0", "delete Background")

@@ -40,8 +40,8 @@ func (w *world) reached(n uint64, before bool) {
 	}
 }
 
-// expiring is called with each request of an executor. It reads a finished Job before it
-// deletes it.
+// expiring is called with each request of an executor. An executor reads a finished Job
+// before it deletes the Job: then the steps with expires are due.
 func (w *world) expiring(r *request) {
 	if r.Method != http.MethodGet || r.resource != "jobs" || w.calm.Load() {
 		return

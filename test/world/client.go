@@ -29,7 +29,7 @@ type client struct {
 	last         atomic.Pointer[answer] // nil before the first answer.
 }
 
-// An answer is the Date of an answer, and when it arrived.
+// An answer is the Date header of an answer, and when the answer arrived.
 type answer struct {
 	text        string // As it stood in the header.
 	date, heard time.Time

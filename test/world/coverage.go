@@ -108,7 +108,7 @@ type tally struct {
 
 func newTally() *tally { return &tally{byOutcome: map[string]map[string]int{}} }
 
-// A report is what one world tells the tally, and a parent process.
+// A report is the result of one world, for the tally and for a parent process.
 type report struct {
 	Seed     uint64         `json:"seed"`
 	Passed   bool           `json:"passed,omitempty"` // Not played: the plan lacks the required feature.

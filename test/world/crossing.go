@@ -12,8 +12,8 @@ import (
 // A crossing counts Jobs by a feature of theirs, by what failed in their worlds, and by how they
 // ended.
 type crossing struct {
-	// cells holds, by feature and by column, the Jobs that completed, that failed, and the others.
-	// A column is a class of faults, or one kind.
+	// cells counts, by feature and by column, the Jobs that completed, that failed, and the others.
+	// A column is a class of faults, or one kind of fault.
 	cells map[string]map[string]*[3]int
 }
 
@@ -26,8 +26,8 @@ type crossedJob struct {
 // nothing is the column of worlds in which nothing failed.
 const nothing = "nothing"
 
-// faultClasses are the columns of the short table, by what fails: requests by their answer,
-// watches and lists, the engine, executors' processes and clocks, and others that interfere.
+// faultClasses are the columns of the short table: requests that fail, by their answer;
+// watches and lists; the engine; webhooks; executors' processes; clocks; a second controller.
 var faultClasses = []struct {
 	name  string
 	kinds []string
@@ -58,7 +58,7 @@ var crossedFeatures = func() []string {
 	return append(names, "sidecar container", "of CronJob, Allow", "of CronJob, Forbid", "of CronJob, Replace", "of CronJob, over weeks")
 }()
 
-// crossed are a Job's features; none if it is not of the plan.
+// crossed are a Job's features; none if the Job is not in the plan.
 func (p *plan) crossed(job *batchv1.Job) (features []string) {
 	add := func(name string, has bool) {
 		if has && slices.Contains(crossedFeatures, name) {
@@ -130,7 +130,7 @@ func (x *crossing) cell(feature, column string) *[3]int {
 // columnsATable is how many columns fit beside each other.
 const columnsATable = 10
 
-// table is the crossing as text: by classes of faults, or, if each is set, by each kind.
+// table is the crossing as text, by classes of faults; if each is set, by kinds of faults.
 func (x *crossing) table(each bool) string {
 	var columns []string
 	for _, class := range faultClasses {

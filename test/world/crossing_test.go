@@ -52,7 +52,7 @@ func TestCrossing(t *testing.T) {
 	}
 }
 
-// Every pair that some Job had is covered.
+// A pair that some Job had is not listed as missing.
 func TestCrossingOfEverything(t *testing.T) {
 	var x crossing
 	everything := []crossedJob{{Features: crossedFeatures, Outcome: "goes on"}}

@@ -77,8 +77,8 @@ func (d decider) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJ
 	return resp, nil
 }
 
-// ask sends the question and receives the answer. The fault concerns what the engine
-// makes of the question.
+// ask sends the question and receives the answer. The fault that it returns changes how
+// the engine understands the question.
 func (d decider) ask(ctx context.Context, key string, req, received, resp proto.Message, decide func(m proto.Message, earlier bool) (proto.Message, error)) (*request, faultKind, error) {
 	sent, err := proto.Marshal(req)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d decider) ask(ctx context.Context, key string, req, received, resp proto.
 	return r, f, proto.Unmarshal(data, resp)
 }
 
-// saw records which ways to ask were used.
+// saw records which optional parts of a request were used.
 func (d decider) saw(req *jobpolicyv1.DecideJobRequest) {
 	u := req.GetUnlistedPods()
 	perIndex := req.GetSpec().BackoffLimitPerIndex != nil
@@ -174,7 +174,7 @@ func (d decider) trouble(ctx context.Context, r *request, size int) (faultKind, 
 	return f.kind, nil
 }
 
-// wait is travel with gRPC's errors.
+// wait does the same as travel, and returns gRPC's errors.
 func (d decider) wait(ctx context.Context, t time.Duration) error {
 	err := d.travel(ctx, t)
 	if errors.Is(err, errCut) {

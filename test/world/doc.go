@@ -5,11 +5,11 @@
 //
 // A plan is everything that will happen. It is drawn from one seed before anything
 // runs, so it can be read, replayed and shrunk. A world plays one plan inside one
-// testing/synctest bubble: hours pass in milliseconds. Few worlds last weeks: those of
-// CronJobs, across a change of clocks.
+// testing/synctest bubble: hours pass in milliseconds. A few worlds last weeks: some of
+// those with CronJobs, whose clocks change meanwhile.
 //
-// Virtual time puts everything in order. Every request, answer and watch event takes
-// some time, to the nanosecond, that follows from the seed and from what it is. So
+// Virtual time puts everything in order. How long each request, answer and watch event
+// takes, to the nanosecond, follows from the seed and from its content. So
 // hardly anything happens at the same instant, and the same seed nearly always gives
 // the same log of writes: 968 of 1,000 worlds (seeds 1 to 1000) had the same log when
 // one process played them twice on a machine busy with other work. The logs
@@ -21,8 +21,8 @@
 //
 // # What the judges tolerate
 //
-// A judge asks of each fact whether the writer must have known it. It must if it did
-// that itself, if it started after it, or if the fact is older than a view can be. A
+// For each fact, a judge asks whether the writer must have known it. The writer must if it
+// caused the fact, if it started later, or if the fact is older than a view can be. A
 // view is at most two minutes old. If nothing has failed for two minutes, it is at most
 // ten seconds old (30 if requests are limited). In addition:
 //
@@ -33,12 +33,12 @@
 //   - I6: an executor need not know the pods, ends and completed indexes that another
 //     executor created, recorded or wrote a moment ago. It need not count a success that the
 //     Job has lost, also if a webhook keeps the pod's finalizer.
-//   - I10: which of two failed pods of an index came last is not judged if a pod has reported
-//     several times of its end, and they differ in that.
-//   - I12: an executor that started later does not know an end that only pods show which
-//     are gone, no longer selected, or owned by another Job. Nor does any other if another
-//     executor, or a second controller, released the pod a moment after its end, and no pod
-//     shows the end any more. A success without finalizer
+//   - I10: if a pod has reported several times for its end, and it depends on these which of
+//     two failed pods of an index came last, that is not judged.
+//   - I12: an executor that started later need not know an end if the pods that show it are
+//     gone, no longer selected, or owned by another Job. Nor need any other executor if
+//     another one, or a second controller, released the pod a moment after its end, and no
+//     pod shows the end any more. A success without finalizer
 //     ends a row of failures for an executor that sees it. Of ends in the same second,
 //     the success counts as the last. A pod that reported two different ends may count
 //     as either.
@@ -56,15 +56,15 @@
 //     another run that forbids it. The latest run that was missed because of a hindrance
 //     starts after it, unless there is a starting deadline. A wrong clock excuses runs
 //     until a day after it was set right.
-//   - event: the end of a Job need not be told if the executor died, or if an event of it
-//     failed after the end. An executor may tell an end that another one wrote if a status of
-//     its own has got no answer since then: if both decided in the same second, nothing
-//     distinguishes their conditions.
+//   - event: the end of a Job needs no event if the executor died, or if an event of it
+//     failed after the end. An executor may send the event of an end that another one wrote if
+//     a status of its own has got no answer since then: if both decided in the same second,
+//     nothing distinguishes their conditions.
 //   - ttl: after a clock was behind, a Job may be deleted ten minutes late.
 //   - A second controller, the built-in one that somebody left on: a Job that it has
 //     touched may be late for four minutes after that. Executors that stand down leave
-//     it alone until no Job was touched for ten minutes. After that the Job comes to rest
-//     as any other. An executor need not know the ends of pods that the other released
-//     a moment ago.
+//     such a Job alone until the controller has touched no Job for ten minutes. After that
+//     the Job comes to rest as any other. An executor need not know the ends of pods that
+//     the controller released a moment ago.
 //   - writes: each write by others, each fault and each change of a spec allows some.
 package world

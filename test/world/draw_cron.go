@@ -38,7 +38,7 @@ var longRhythms = []rhythm{
 	{"10,40 8-18 * JAN-DEC MON-FRI", 30 * time.Hour},
 }
 
-// clockChanges are times at which clocks change somewhere, and the end of a month.
+// clockChanges are times at which the clocks of a zone change, and the end of a month.
 var clockChanges = []struct {
 	zone string
 	at   time.Time
@@ -117,7 +117,7 @@ func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
 	return c
 }
 
-// slower draws a schedule that has not many more runs than the world is meant for.
+// slower draws a schedule that has not many more runs than the world is planned for.
 func (d *drawer) slower() rhythm {
 	if d.p.calm > longestRhythm {
 		return rhythm{schedule: pick(d, sparse...)}

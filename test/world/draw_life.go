@@ -107,7 +107,7 @@ func (d *drawer) foreign(on string, created time.Duration) {
 	d.add(s)
 }
 
-// others draws actors that are not about a Job of the plan.
+// others draws actions that do not concern a Job of the plan.
 func (d *drawer) others() {
 	if d.chance(10) {
 		d.add(step{at: d.moment(), who: "other", verb: "create a loose pod", n: d.IntN(4)})

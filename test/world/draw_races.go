@@ -50,8 +50,8 @@ func (d *drawer) lastMoment() {
 	p.calm = max(p.calm, 2*time.Minute)
 }
 
-// unansweredStatuses loses the answers to statuses, and lets the reads fail that would show at
-// once what became of them.
+// unansweredStatuses loses the answers to status writes, and lets the reads fail that would show
+// at once whether the writes took effect.
 func (d *drawer) unansweredStatuses() {
 	p := d.p
 	p.unanswered, p.calm = true, max(p.calm, time.Minute)
@@ -107,10 +107,10 @@ func withoutStepsOn(steps []*step, on string) (out []*step) {
 	return out
 }
 
-// statusesWhileWaiting lets two active executors write the statuses of the same Jobs,
-// while their engine is slow, they decide on one Job at a time, and their views of pods
-// are late. So a status by the other one arrives while a Job that was just read waits for
-// its decision.
+// statusesWhileWaiting lets two active executors write the statuses of the same Jobs.
+// Their engine is slow, they decide on one Job at a time, and their views of pods are
+// late. So a status of one executor arrives while the other, which has just read the Job,
+// waits for a decision.
 func (d *drawer) statusesWhileWaiting() {
 	p := d.p
 	if len(p.jobs) == 0 {

@@ -196,9 +196,9 @@ func (d *drawer) deadlineWhileSuspended() {
 	p.calm = until + time.Minute
 }
 
-// failuresAtTheEndOfTheList lets many pods of a work queue end almost at once, those that
-// fail the Job last, while no finalizer can be released: a truncated list shows successes
-// only, until long after the last pod has succeeded.
+// failuresAtTheEndOfTheList lets many pods of a work queue end almost at once, while no
+// finalizer can be released. Of these, the pods that fail the Job end last, so a truncated
+// list shows only successes until long after the last success.
 func (d *drawer) failuresAtTheEndOfTheList() {
 	if len(d.p.jobs) == 0 {
 		return
@@ -226,8 +226,8 @@ func (d *drawer) failuresAtTheEndOfTheList() {
 	d.p.calm = until
 }
 
-// unseenWrites hides pods and the answers to writes of pods at the same time, so that an
-// executor knows for long not what became of its own writes.
+// unseenWrites hides pods and the answers to writes of pods at the same time, so that for a
+// long time an executor does not know whether its own writes took effect.
 func (d *drawer) unseenWrites() {
 	from, to := d.window()
 	d.p.faults = append(d.p.faults,

@@ -23,7 +23,7 @@ var sparse = []string{
 
 // weeks makes a world of CronJobs last two to five weeks, in a zone whose clocks change
 // meanwhile. A CronJob may be suspended for days, the executor may be away for a day, and its
-// clock may be wrong for hours. What was drawn to fail befalls some of the runs.
+// clock may be wrong for hours. The faults that were drawn before meet some of the runs.
 func (d *drawer) weeks() {
 	p := d.p
 	if len(p.crons) == 0 {
@@ -60,7 +60,7 @@ func (d *drawer) weeks() {
 	}
 }
 
-// overWeeks reports whether it is a plan of CronJobs over weeks.
+// overWeeks reports whether the plan has CronJobs and lasts weeks.
 func (p *plan) overWeeks() bool { return len(p.crons) > 0 && p.calm > 2*longestRhythm }
 
 // ofWeeks draws a CronJob and what users do to it, and returns its schedule.
@@ -91,8 +91,8 @@ func (d *drawer) ofWeeks(name, zone string) string {
 	return c.spec.Schedule
 }
 
-// often adds a CronJob with many times a day, which is suspended but for an hour. When it is
-// resumed, it has missed more than 100 of them.
+// often adds a CronJob with many runs a day, which is resumed for only an hour. By then it
+// has missed more than 100 runs.
 func (d *drawer) often(zone string) {
 	c := d.cron("often", rhythm{schedule: pick(d, "*/10 * * * *", "@every 7m", "*/5 * * * *")}, zone)
 	d.p.crons = append(d.p.crons, c)

@@ -27,9 +27,10 @@ var explainFlag = flag.Uint64("world.explain", 60, "number of worlds in which ex
 // read at that time, and compares the answer with what the executors do next.
 //
 // explain cannot know everything that the executor has seen. So a creation may come earlier
-// than said, or up to the longest retry delay later, if explain says so itself, or later if somebody took
-// a pod away from the Job by its labels or owner. A CronJob may delete its runs. A
-// deadline that explain names among the ends may pass before a creation that is hindered.
+// than said, or up to the longest retry delay later, if explain says so itself. It may also
+// come later if somebody took a pod away from the Job by its labels or owner. A CronJob may
+// delete its runs. A deadline that explain names among the ends may pass before a creation
+// that is hindered.
 func TestExplainNamesWhatHappensNext(t *testing.T) {
 	prepare()
 	tally, crons := map[string]int{}, map[string]int{}
@@ -162,7 +163,7 @@ func (r *reader) explainUntil(now time.Time) {
 	}
 }
 
-// explain asks what a user would be told.
+// explain asks explain what it would tell a user.
 func (r *reader) explain(j *restingJob, now time.Time) {
 	f := explain.Facts{Job: j.job, Now: now, PodEvents: map[string][]corev1.Event{}}
 	for _, uid := range sortedUIDs(r.pods) {
@@ -186,7 +187,7 @@ func (r *reader) explain(j *restingJob, now time.Time) {
 	r.tally[string(report.State)]++
 }
 
-// waits: what is waited for until a time ends when the next thing happens.
+// waits checks that the first wait that ends at a known time ends when the next thing happens.
 func (r *reader) waits(j *restingJob) {
 	var first *time.Time
 	for _, w := range j.said.Waits {
@@ -205,7 +206,7 @@ func selects(job *batchv1.Job, p *corev1.Pod) bool {
 	return err == nil && selector.Matches(labels.Set(p.Labels))
 }
 
-// compare holds what is written against what was said.
+// compare compares a write with what was said.
 func (r *reader) compare(w *apiserver.Write) {
 	if w.Resource != "jobs" && w.Resource != "pods" {
 		return
@@ -230,7 +231,7 @@ func (r *reader) compare(w *apiserver.Write) {
 // whole seconds, and a request takes a moment.
 const slack = 2 * time.Second
 
-// acted: an executor does something.
+// acted checks an executor's next act against what was said.
 func (r *reader) acted(j *restingJob, w *apiserver.Write) {
 	kind := kindOf(w)
 	switch n := j.said.Next; {
@@ -259,8 +260,8 @@ func late(n *explain.Next) time.Duration {
 	return slack
 }
 
-// endsNow reports whether the deadline was told that passes about now. While the creation of
-// a pod is blocked or may come later, the deadline may come first.
+// endsNow reports whether the report names a deadline that passes about now. While the
+// creation of a pod is blocked or may come later, the deadline may come first.
 func endsNow(j *restingJob, now time.Time) bool {
 	seconds, start := j.job.Spec.ActiveDeadlineSeconds, j.job.Status.StartTime
 	if seconds == nil || start == nil {
@@ -278,7 +279,7 @@ func told(report *explain.Report, topic string) bool {
 	return slices.ContainsFunc(report.Notes, func(n explain.Note) bool { return n.Topic == topic })
 }
 
-// passed: nothing was done until now.
+// passed checks what was said against the fact that nothing was done until now.
 func (r *reader) passed(j *restingJob, now time.Time) {
 	if j.said == nil || !r.managed(j.job) {
 		return

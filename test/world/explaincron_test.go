@@ -70,7 +70,7 @@ func (r *cronReader) managed(cron *batchv1.CronJob) bool {
 	return (named && manager == managedByUs) || (!named && r.plan.executor.replace)
 }
 
-// explain asks what a user would be told.
+// explain asks explain what it would tell a user.
 func (r *cronReader) explain(c *restingCron, now time.Time) {
 	f := explain.CronFacts{CronJob: c.cron, Now: now, Zone: r.plan.executor.zone}
 	for _, uid := range sortedUIDs(r.jobs) {
@@ -87,7 +87,7 @@ func (r *cronReader) explain(c *restingCron, now time.Time) {
 	r.tally[string(report.State)]++
 }
 
-// compare holds a run that an executor starts against what was said.
+// compare compares a run that an executor starts with what was said.
 func (r *cronReader) compare(w *apiserver.Write) {
 	job, ok := w.New.(*batchv1.Job)
 	if !ok || w.Old != nil || !isExecutor(w.By) {
@@ -120,7 +120,8 @@ func nextRun(report *explain.CronReport) time.Time {
 	return time.Time{}
 }
 
-// passed: no run was started until now. A run that must wait for another one need not start.
+// passed checks what was said against the fact that no run was started until now. A run
+// that must wait for another one need not start.
 func (r *cronReader) passed(c *restingCron, now time.Time) {
 	if c.said == nil || c.said.State != explain.Scheduled {
 		return

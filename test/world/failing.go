@@ -56,8 +56,8 @@ func (l *link) fail(ctx context.Context, r *request, f *fault) (*http.Response, 
 	return l.exchange(ctx, r)
 }
 
-// hidesOutcome reports whether a write that fails so may have taken effect, for all that its
-// sender knows.
+// hidesOutcome reports whether the sender of a write that fails in this way cannot know
+// whether it took effect.
 func (k faultKind) hidesOutcome() bool {
 	switch k {
 	case lostRequest, lostAnswer, serverError, unavailable, timedOut, timedOutDone, hangs:
@@ -69,8 +69,8 @@ func (k faultKind) hidesOutcome() bool {
 // releasing occurs in each patch that removes finalizers.
 const releasing = "$deleteFromPrimitiveList/finalizers"
 
-// keepFinalizers changes a patch as an admission webhook does that puts finalizers
-// back: the rest of the patch takes effect, and the answer shows the finalizers.
+// keepFinalizers changes a patch like an admission webhook that puts finalizers back: the
+// rest of the patch takes effect, and the answer shows the finalizers.
 func (r *request) keepFinalizers() {
 	r.body = bytes.Replace(r.body, []byte(releasing), []byte("$deleteFromPrimitiveList/nothing"), 1)
 }
@@ -108,7 +108,7 @@ func (r *request) tooLate() *http.Response {
 	return r.refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Timeout: request did not complete within requested timeout")
 }
 
-// named reports whether a request reads from a given version on, which may be too old.
+// named reports whether a request names the version from which it reads; that may be too old.
 func (r *request) named() bool {
 	version := r.URL.Query().Get("resourceVersion")
 	return r.Method == http.MethodGet && version != "" && version != "0"

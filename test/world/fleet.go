@@ -76,8 +76,8 @@ func (f *fleet) start() error {
 	return nil
 }
 
-// see handles the end of a process. A process that lost its lease must end, and is
-// started again.
+// see handles the end of a process. A process that lost its lease ends, and is started
+// again.
 func (f *fleet) see(p *process, err error) {
 	if err == nil || p.link.isDown() {
 		return

@@ -62,8 +62,8 @@ func ranges(bounds ...int32) *jobpolicyv1.IndexSet {
 	return set
 }
 
-// garble corrupts an answer about a Job. Of an answer about a finished Job the executor
-// reads only whether to delete it.
+// garble corrupts an answer about a Job. If the Job has finished, the executor reads only
+// whether to delete it.
 func garble(r *request, answer *jobpolicyv1.DecideJobResponse, finished bool) {
 	n := len(garblings)
 	if finished {

@@ -56,7 +56,7 @@ type judgeOptions struct {
 	// limited: a status may record, or a request may list, only a few pods.
 	limited bool
 	// lag is how old the data of an executor's write may be, except its own writes;
-	// calmLag is the same limit when nothing has failed for that long. Defaults:
+	// calmLag is the limit when nothing has failed for the time lag. Defaults:
 	// defaultLag, and lag.
 	lag, calmLag time.Duration
 	// firstDelay and longestDelay are the retry delay after one failure, and the
@@ -84,7 +84,7 @@ type judge struct {
 	writers    map[string]*writer
 	leases     map[string]time.Time // The time until which each executor may write.
 	// sawLease holds the executors that have read the lease; leaseGone is when somebody last
-	// deleted it. unaware holds the executors that had not read it before, and so could
+	// deleted it. unaware holds the executors that had not read it before that, and so could
 	// not know that anybody held it.
 	sawLease  map[string]bool
 	leaseGone time.Time
@@ -94,7 +94,7 @@ type judge struct {
 	// hindrances holds, by namespace, until when something keeps executors from acting;
 	// touched holds when a pod without owner was last written there.
 	hindrances, touched map[string]time.Time
-	// whenHindered holds all hindrances, in order. Those that meet are one.
+	// whenHindered holds all hindrances, in order. Those that touch or overlap are merged.
 	whenHindered []hindrance
 	// calmSince is when the last fault ended; zero while faults may follow. troubledAt
 	// is when something last failed.
@@ -116,13 +116,13 @@ type said struct {
 }
 
 // A writer is an executor. began is when it started to read the cluster, or, if that
-// was not reported, to write. asked is when it first asked about a Job: then its caches
-// have filled.
+// was not reported, to write. asked is when it first asked about a Job: its caches are
+// filled by then.
 type writer struct {
 	began, first, last, asked time.Time
 	// died: the process was killed, or has lost its lease.
 	died bool
-	// untold are the times at which the API server or the network let an event of it fail.
+	// untold are the times at which an event of it failed at the API server or in the network.
 	untold []time.Time
 	// unanswered is when a status of a Job, by the Job's name, last failed so that the
 	// executor cannot know whether it took effect.

@@ -24,7 +24,7 @@ func (j *judge) asked(by string, job types.UID, now time.Time) {
 	}
 }
 
-// garbled is called when it got an answer that breaks the contract.
+// garbled is called when an executor got an answer that breaks the contract.
 func (j *judge) garbled(by string, job types.UID, now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -71,8 +71,8 @@ func TestCreation(t *testing.T) {
 	})
 }
 
-// An executor need not count successes that the Job dropped or let go, nor know what
-// changed a moment ago.
+// An executor need not count successes of indexes that the Job dropped, or of pods that left
+// it, and need not know what changed a moment ago.
 func TestCreationAfterAChange(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"for an index that succeeded before a resize dropped it": {play: func(tp *tape) {
@@ -170,7 +170,7 @@ func TestCreationOfIndexes(t *testing.T) {
 	})
 }
 
-// An executor ends pods only if something asks for it.
+// An executor deletes pods only for a reason.
 func TestDeletion(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"of a pod that nothing asks to end": {want: []string{"deletion"}, play: func(tp *tape) {
@@ -314,7 +314,7 @@ func TestDelayAfterFailuresThatAreGone(t *testing.T) {
 }
 
 // The next pod of an index replaces the failed one that carries the most failures. Two active
-// executors may have left two with as many: of these, the one that finished last.
+// executors may have left two that carry as many: then it replaces the one that finished last.
 func TestLastFailureOfAnIndex(t *testing.T) {
 	limited := func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(9)) }
 	replaces := func(earlier, later, next string) streamCase {
@@ -341,8 +341,8 @@ func TestLastFailureOfAnIndex(t *testing.T) {
 }
 
 // deletedAgain lets a pod end that reports no time of its end, and then another one of its index,
-// which the policy ignores. Some time after its deletion, the first is deleted again. The next
-// pod of the index replaces the first.
+// which the policy ignores. Some time after the first pod was deleted, it is deleted again. The
+// next pod of the index replaces the first.
 func deletedAgain(later time.Duration) func(*tape) {
 	return func(tp *tape) {
 		tp.job("a", indexedJob(1), policyOn(1, batchv1.PodFailurePolicyActionIgnore), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(9)) })

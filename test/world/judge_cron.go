@@ -26,8 +26,8 @@ type cronRecord struct {
 	gone    bool
 	goneAt  time.Time
 	created time.Time
-	// jobs are the Jobs that it controls or controlled; runs are the scheduled times
-	// that were started.
+	// jobs are the Jobs that it controls or controlled; runs are the runs that were
+	// started, by their scheduled times.
 	jobs         map[types.UID]*jobRecord
 	runs         map[int64]started
 	lastStimulus time.Time
@@ -190,8 +190,7 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 	j.judgeConcurrency(w, c, r)
 }
 
-// underWay is how long the creation of a run may travel to the API server after the
-// decision.
+// underWay is how long after the decision the creation of a run may reach the API server.
 const underWay = 75 * time.Second
 
 // longestLook limits how far back the judge looks for runs that start late.

@@ -48,7 +48,7 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 			others = append(others, p)
 		}
 	}
-	slices.SortStableFunc(others, func(a, b *podRecord) int { // A list shows them in no order: those that delay most come last.
+	slices.SortStableFunc(others, func(a, b *podRecord) int { // A list shows them in any order; here those that delay most come last.
 		return cmp.Or(cmp.Compare(delays(a), delays(b)), a.finished.Compare(b.finished))
 	})
 	ends := append(known, others...)
@@ -92,7 +92,7 @@ func (j *judge) delaying(r *jobRecord, by string) (ends []*podRecord) {
 	return ends
 }
 
-// maySucceed reports whether the pod succeeded, or was once reported to.
+// maySucceed reports whether the pod succeeded, or was once reported to have done so.
 func (p *podRecord) maySucceed() bool { return p.succeeded() || p.flipped }
 
 // askedFor reports whether the Job wanted the pod's index at some time since the pod
@@ -166,9 +166,9 @@ func (r *jobRecord) showsSuccess(p *podRecord) bool {
 	return p.succeeded() && !p.flipped && p.excuse == "" && r.live[p.uid] == p && p.pod.DeletionTimestamp == nil && r.selects(p.pod) && inRange(r.job, p.pod)
 }
 
-// mayHaveFailed reports whether the pod failed, was once reported to, or was being
-// deleted before it ended. An executor that saw the deletion but not the end counts it
-// as failed.
+// mayHaveFailed reports whether the pod failed, was once reported to have done so, or was
+// being deleted before it ended. An executor that saw the deletion but not the end counts
+// the pod as failed.
 func (p *podRecord) mayHaveFailed() bool {
 	return p.failed() || p.flipped || (p.due && (p.dueBefore || !p.succeeded()))
 }
@@ -278,11 +278,11 @@ func (r *jobRecord) replacedAt(p *podRecord) (at time.Time) {
 }
 
 // lastFailure is the failed pod that the next pod of an index replaces: of those that
-// still hold their finalizer, the one that carries the most failures; of equals, which two
-// active executors may leave, the one that finished last, by the times of their statuses,
-// which are whole seconds. It is nil if there is none, or if that depends on which of the
-// times that a pod reports an executor has seen: a second deletion moves the time of a pod
-// that has no other.
+// still hold their finalizer, the one that carries the most failures. Two active executors
+// may leave several of these; then it is the one that finished last, by the times of their
+// statuses, which are whole seconds. It is nil if there is none. It is also nil if the answer
+// depends on which times of a pod an executor has seen: if the only time that a pod has is
+// that of its deletion, a second deletion moves it.
 func (r *jobRecord) lastFailure(ix int32) *podRecord {
 	last := r.lastFailureBy(ix, func(p *podRecord) time.Time { return p.finished })
 	if last != r.lastFailureBy(ix, func(p *podRecord) time.Time { return p.saidToEnd }) {
@@ -291,7 +291,7 @@ func (r *jobRecord) lastFailure(ix int32) *podRecord {
 	return last
 }
 
-// lastFailureBy is lastFailure by these times.
+// lastFailureBy is lastFailure with ended as the end time of a pod.
 func (r *jobRecord) lastFailureBy(ix int32, ended func(*podRecord) time.Time) (last *podRecord) {
 	for _, p := range r.ends {
 		if podIndex(p.pod) != ix || p.succeeded() || p.gone || !holds(p.pod) || !r.selects(p.pod) || r.live[p.uid] == nil {

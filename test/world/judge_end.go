@@ -9,7 +9,7 @@ import (
 
 // settles is the time after which a Job is at rest, once faults have ended: its status
 // is right, its pods are released, and everything that it wants is done except what a
-// retry delay holds back. It is twice the longest backoff after failed reconciles, and
+// retry delay holds back. It is twice the longest backoff after failed reconciles, plus
 // slack for late views.
 const settles = 2*time.Minute + defaultLag
 
@@ -64,8 +64,8 @@ func (j *judge) namespaceGoes(r *jobRecord) bool {
 }
 
 // judgeBooks: each pod that ended is counted by how it ended, and released, and the
-// counters are the sum. A completed index is listed no more while the Job does not ask for
-// it: a pod that it accounted for stays accounted for.
+// counters are the sum. A completed index is not listed while the Job does not ask for it;
+// a pod that the index accounted for stays accounted for.
 func (j *judge) judgeBooks(r *jobRecord) {
 	for _, p := range r.ends {
 		if !r.accounts(p) && !p.accounted && p.excuse == "" && j.uncountable(r, p) == "" && !r.awaits(p) && (ended(p.pod) || p.gone) {

@@ -105,7 +105,7 @@ func TestEndOfAJobThatMustEnd(t *testing.T) {
 	})
 }
 
-// dropsAnIndex resizes a Job so that it forgets that index 1 has succeeded. Index 0 runs.
+// dropsAnIndex resizes a Job so that it forgets the success of index 1. Index 0 runs.
 func dropsAnIndex(tp *tape) {
 	tp.job("a", indexedJob(2))
 	tp.pod(executorA, "job-a", "a-0", 0)

@@ -62,7 +62,7 @@ type jobRecord struct {
 
 	decidedAt, finishedAt time.Time // The interim and the terminal condition.
 	decidedBy, finishedBy string
-	// endTold is how often events of each executor have told the end.
+	// endTold counts the events of each executor about the end.
 	endTold map[string]int
 	// decidedOn is the time up to which the writer of the interim condition knew
 	// everything.

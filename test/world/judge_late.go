@@ -72,7 +72,7 @@ func (j *judge) touch(w apiserver.Write, before *jobRecord, p *podRecord) {
 }
 
 // judgeLate: an executor acts soon after a cause, not some time later. The check is
-// made when the executor acts at last; judgeEnd finds Jobs for which it never acts.
+// made when the executor finally acts; judgeEnd finds Jobs for which it never acts.
 func (j *judge) judgeLate(w apiserver.Write, r *jobRecord, within time.Duration, what string) {
 	now := w.Time
 	if j.excused(w, r) {
@@ -110,9 +110,8 @@ func (r *jobRecord) lastSpecChange() time.Time {
 	return r.created
 }
 
-// dueWithin reports whether a deadline or a retry delay has passed a moment ago. This
-// is unknown with a clock that is set, but routine statuses do not wait for a time of
-// day.
+// dueWithin reports whether a deadline or a retry delay has passed a moment ago. If a
+// clock was set, this is unknown; but routine statuses do not wait for a time of day.
 func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) bool {
 	deadline, limited := r.deadline()
 	if j.askew() > 0 && within == prompt && (limited || len(r.ends) > 0) {

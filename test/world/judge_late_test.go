@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// failsOften lets six pods of a Job fail, long after each other, and accounts for
-// them unless a policy ignores them: the next one may come 5m20s after the last. beforeLast happens before the last one.
+// failsOften lets six pods of a Job fail, long after each other, and accounts for them
+// unless a policy ignores them: the next pod may come 5m20s after the last failure.
+// beforeLast happens before the last failure.
 func failsOften(tp *tape, job types.UID, beforeLast func(), changes ...func(*corev1.Pod)) {
 	tp.status(executorA, job, func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
 	for i := range 6 {
@@ -30,8 +31,8 @@ func failsOften(tp *tape, job types.UID, beforeLast func(), changes ...func(*cor
 	}
 }
 
-// What may count as a failure in a row excuses an executor that waits for the retry
-// delay, and a success that it must know of does not let it wait on.
+// An executor may wait for the retry delay of all that may count as failures in a row. After
+// a success that it must know of, it must not wait any longer.
 func TestRetryDelayHoldsBack(t *testing.T) {
 	looks := func(after time.Duration, play func(*tape)) func(*tape) {
 		return func(tp *tape) {

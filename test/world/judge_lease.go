@@ -11,8 +11,8 @@ import (
 )
 
 // leaseWritten records until when the holder of the lease may write: until the lease runs
-// out, or somebody else gets it. An executor that has not read the lease before somebody
-// deleted it cannot know its holder: then both may write until the holder looks again.
+// out, or somebody else gets it. An executor that had not read the lease before somebody
+// deleted it cannot know its holder: then both may write until the holder checks the lease.
 func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	lease, ok := w.New.(*coordinationv1.Lease)
 	if !ok {

@@ -30,7 +30,7 @@ func TestWhoeverLosesTheLeaseToAnotherWritesNothing(t *testing.T) {
 	}
 }
 
-// An executor that has not read the lease before it was deleted cannot know who holds it.
+// An executor that had not read the lease before it was deleted cannot know who holds it.
 func TestADeletedLeaseIsStillItsHoldersToThoseWhoHaveSeenIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		read   bool // Executor B has read the lease.

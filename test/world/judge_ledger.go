@@ -96,7 +96,7 @@ func (r *jobRecord) had(p *podRecord) bool {
 	return false
 }
 
-// wrongEntry says why a pod must not be recorded so; empty if it may.
+// wrongEntry says why a pod must not be recorded with this outcome; empty if it may.
 func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *podRecord, as outcome) string {
 	switch {
 	case !p.released.at.IsZero() && !holds(p.pod) && j.old(p.released.at):
@@ -117,15 +117,16 @@ func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p
 	return ""
 }
 
-// deletedBefore reports whether the pod's deletion made it fail before it succeeded. What
-// shows the deletion of a pod that had succeeded before also shows that it had.
+// deletedBefore reports whether the pod's deletion counted as a failure before the pod
+// succeeded. An executor that sees the deletion of a pod that had succeeded before also
+// sees that it had.
 func (j *judge) deletedBefore(r *jobRecord, p *podRecord) bool {
 	waits := j.always(r, replacesFailedOnly) && !isTrue(r.job, batchv1.JobFailureTarget)
 	return !p.deletedAt.IsZero() && !waits && p.deletedAt.Before(p.endedAt)
 }
 
-// asGoodAsFailed reports whether a pod that has not ended counts as failed: it is being
-// deleted and is replaced at once, or its Job has failed.
+// asGoodAsFailed reports whether a pod that has not ended counts as failed: because it is
+// being deleted and is replaced at once, or because its Job has failed.
 func (j *judge) asGoodAsFailed(r *jobRecord, next *batchv1.Job, p *podRecord) bool {
 	if isTrue(next, batchv1.JobFailureTarget) || isTrue(r.job, batchv1.JobFailureTarget) {
 		return true

@@ -81,7 +81,6 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// policyOn is a pod failure policy with one rule, on an exit code.
 // The policy may ignore a disrupted pod that an executor still sees running when the Job has failed (I1).
 func TestReleaseOfADisruptedPod(t *testing.T) {
 	runStreams(t, map[string]streamCase{
@@ -104,7 +103,7 @@ func ignoresDisruptions(job *batchv1.Job) {
 	}}}
 }
 
-// succeedsLate lets a disrupted pod of a failed Job succeed. It is released some time later.
+// succeedsLate lets a disrupted pod of a failed Job succeed. The pod is released some time later.
 func succeedsLate(later time.Duration) func(*tape) {
 	return func(tp *tape) {
 		starts(tp, tp.job("a", ignoresDisruptions))
@@ -116,6 +115,7 @@ func succeedsLate(later time.Duration) func(*tape) {
 	}
 }
 
+// policyOn gives a Job a pod failure policy with one rule, on an exit code.
 func policyOn(code int32, action batchv1.PodFailurePolicyAction) func(*batchv1.Job) {
 	return func(job *batchv1.Job) {
 		job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
@@ -214,7 +214,7 @@ func failedBefore(failures string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Annotations[batchv1.JobIndexFailureCountAnnotation] = failures }
 }
 
-// The index sets say what became of the pods.
+// The index sets agree with the ends of the pods.
 func TestIndexes(t *testing.T) {
 	failIndex := func(tp *tape, name types.UID, failures string) {
 		tp.pod(executorA, "job-a", string(name), 0, failedBefore(failures))

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestWholeLife plays Jobs from their creation to their end, as it should be.
+// TestWholeLife plays Jobs from their creation to their end, without a breach.
 func TestWholeLife(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"two pods succeed": {play: func(tp *tape) {
@@ -33,7 +33,7 @@ func TestWholeLife(t *testing.T) {
 	})
 }
 
-// expires plays a Job to its end, and looks so long after its time to live was over.
+// expires plays a Job to its end, and checks it this long after its time to live was over.
 func expires(tp *tape, after time.Duration) {
 	starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = ptr(int32(0)) }))
 	completes(tp, "job-a")
@@ -42,7 +42,7 @@ func expires(tp *tape, after time.Duration) {
 	tp.judge.look(tp.now)
 }
 
-// starts creates the two pods of a Job and says so.
+// starts creates the two pods of a Job and writes that in its status.
 func starts(tp *tape, job types.UID) {
 	tp.pod(executorA, job, "a-0", noIndex)
 	tp.pod(executorA, job, "a-1", noIndex)
@@ -90,7 +90,7 @@ func completes(tp *tape, job types.UID) {
 	tp.event(executorA, job, "Completed", 1)
 }
 
-// What stands still for a while is found, whatever gets it going in the end.
+// A Job that stands still for a while is found, even if something gets it going in the end.
 func TestLooks(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"one pod runs of two, for a while": {want: []string{"liveness"}, play: func(tp *tape) {

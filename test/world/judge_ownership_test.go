@@ -14,7 +14,7 @@ func foreign(job *batchv1.Job) { job.Spec.ManagedBy = ptr(others) }
 
 func loose(pod *corev1.Pod) { pod.OwnerReferences = nil }
 
-// What is not ours is left alone (I9), and nothing goes by names (I8).
+// Unmanaged Jobs and their pods are left alone (I9), and no pod belongs to a Job by its name (I8).
 func TestOwnership(t *testing.T) {
 	adopt := func(tp *tape, finalizers ...string) {
 		tp.edit(executorA, "loose", func(pod *corev1.Pod) {

@@ -40,8 +40,8 @@ type podRecord struct {
 	dueOrder uint64
 	// dueBefore: it had not ended at that time.
 	dueBefore bool
-	// finished is the earliest time that the pod has reported for its end since;
-	// saidToEnd is the latest time that it ever reported.
+	// finished is the earliest end time that the pod has reported since it was due;
+	// saidToEnd is the latest end time that it ever reported.
 	finished, saidToEnd time.Time
 	// first is the first version that showed how the pod ended; flipped: a later
 	// version showed another end.
@@ -52,7 +52,7 @@ type podRecord struct {
 	deletedAt time.Time
 	deletedBy string
 	// strayAt is when the Job's selector last did not match the pod, or when the Job
-	// lost it.
+	// lost the pod.
 	strayAt time.Time
 	// released is when the finalizer was removed, and by whom; excuse is why the pod
 	// was released without being counted. accounted: an executor released it after a
@@ -250,7 +250,7 @@ func (p *podRecord) version() *corev1.Pod {
 	return p.pod
 }
 
-// active reports whether the pod runs, or is to.
+// active reports whether the pod runs or will run.
 func (p *podRecord) active() bool {
 	return !p.gone && !ended(p.pod) && p.pod.DeletionTimestamp == nil
 }

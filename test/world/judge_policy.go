@@ -22,7 +22,8 @@ func policyAction(job *batchv1.Job, pod *corev1.Pod) batchv1.PodFailurePolicyAct
 	return ""
 }
 
-// matchesExit reports whether a container ended, and not with 0, as wanted.
+// matchesExit reports whether a container ended with an exit code other than 0 that the
+// requirement matches.
 func matchesExit(want *batchv1.PodFailurePolicyOnExitCodesRequirement, pod *corev1.Pod) bool {
 	if want == nil {
 		return false
@@ -50,6 +51,6 @@ func (r *jobRecord) fails(p *podRecord) bool {
 	return !p.succeeded() && policyAction(r.job, p.version()) != batchv1.PodFailurePolicyActionIgnore
 }
 
-// mayFail is the same of a pod that was being deleted before it succeeded: who saw
-// that, but not its end, counts it as failed.
+// mayFail also includes a pod that was being deleted before it succeeded: an executor that
+// saw the deletion, but not the end, counts the pod as failed.
 func (r *jobRecord) mayFail(p *podRecord) bool { return r.fails(p) || (p.succeeded() && p.dueBefore) }

@@ -44,7 +44,7 @@ func (r *jobRecord) accounts(p *podRecord) bool {
 	if !isIndexed(r.job) || !p.succeeded() {
 		return false
 	}
-	// An index that failed for good stays failed, whatever succeeds later.
+	// An index that failed for good stays failed, even if a pod of it succeeds later.
 	ix := podIndex(p.pod)
 	return r.completed.Has(ix) || r.failed.Has(ix)
 }
@@ -75,9 +75,9 @@ func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
 	return ""
 }
 
-// ignored reports whether the pod failure policy ignores the pod's failure, by its
-// first or by its current report. A pod of a failed Job has failed if it still runs in the
-// view of the executor, and the policy may ignore that by a condition of the pod.
+// ignored reports whether the pod failure policy ignores the pod's failure, by the pod's
+// first or by its current report. A pod of a failed Job counts as failed if it still runs in
+// the view of the executor, and the policy may ignore that because of a condition of the pod.
 func (j *judge) ignored(r *jobRecord, p *podRecord) bool {
 	if p.succeeded() && (!isTrue(r.job, batchv1.JobFailureTarget) || j.old(p.endedAt)) {
 		return false
@@ -155,7 +155,7 @@ func (r *jobRecord) all() sight {
 }
 
 // least is what an executor must know of successes. The Job need not count a pod that it
-// cannot have back.
+// has lost for good.
 func (j *judge) least(r *jobRecord, by string) sight {
 	s := r.all()
 	s.letGo = func(p *podRecord) bool { return p.excuse != "" || r.hasLost(p) }
@@ -176,7 +176,7 @@ func (j *judge) justReleased(p *podRecord, by string) bool {
 	return p.released.by != "" && !j.told(p.released, by)
 }
 
-// most is what an executor may know of the pods that ended: it need not have seen yet that
+// most is what an executor may know of the pods that ended: it may not yet have seen that
 // another writer released a pod, or, if answers may be lost, that it did so itself.
 func (j *judge) most(r *jobRecord, by string) sight {
 	s := r.all()

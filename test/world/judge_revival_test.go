@@ -13,8 +13,8 @@ func putsBack(tp *tape, uid types.UID) {
 	tp.edit("webhook", uid, func(pod *corev1.Pod) { pod.Finalizers = []string{batchv1.JobTrackingFinalizer} })
 }
 
-// That somebody takes a pod's finalizer makes it count nowhere; who has seen its end,
-// but not that, may count it still.
+// A pod whose finalizer somebody removes counts nowhere. An executor that has seen the
+// pod's end, but not the removal, may still count it.
 func TestLetGo(t *testing.T) {
 	verdict := func(tp *tape, code int32, wait time.Duration, kind batchv1.JobConditionType, reason string, list func(*batchv1.JobStatus, ...types.UID)) {
 		tp.job("a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.BackoffLimit = ptr(int32(1)), ptr(int32(0)) })
@@ -39,8 +39,8 @@ func TestLetGo(t *testing.T) {
 	})
 }
 
-// A pod that was counted may be made to look as if it was not. It counts once more
-// then, and only then.
+// Somebody may make a pod that was counted look as if it was not. Only then may it count
+// once more.
 func TestRevivals(t *testing.T) {
 	three := func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(3)), ptr(int32(2)) }
 	counted := func(tp *tape) {
@@ -106,8 +106,8 @@ func TestRevivals(t *testing.T) {
 	})
 }
 
-// What ran when its Job failed counts as failed, however it ends. What had ended
-// before does not.
+// A pod that ran when its Job failed counts as failed, however it ends. A pod that had
+// ended before does not.
 func TestRanOn(t *testing.T) {
 	failing := func(tp *tape) {
 		tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore), func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) })

@@ -50,8 +50,8 @@ func (j *judge) onSchedule(c *cronRecord, at time.Time) bool {
 	})
 }
 
-// base is the time from which the times of an interval are counted: that of the last run, also
-// of one that started no Job because the Job of an earlier run in the same minute has its name.
+// base is the time from which the times of an interval are counted: the time of the last run,
+// even if it started no Job because the Job of an earlier run in the same minute has its name.
 func (c *cronRecord) base() time.Time {
 	base := c.lastRun
 	if told := c.cron.Status.LastScheduleTime; told != nil {

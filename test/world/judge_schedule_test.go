@@ -107,7 +107,7 @@ func createdNow(tp *tape) func(*batchv1.CronJob) {
 	return func(cron *batchv1.CronJob) { cron.CreationTimestamp.Time = tp.now }
 }
 
-// A run need not start while something hinders the executors, and the latest one starts after it.
+// A run need not start while something hinders the executors. After that, the latest missed one starts.
 func TestRunsThatAreMissed(t *testing.T) {
 	daily := on("0 2 * * *", "Etc/UTC")
 	away := func(tp *tape) {

@@ -37,7 +37,7 @@ func (j *judge) secondWrote(w apiserver.Write) {
 	r.secondAt, j.secondAt = w.Time, w.Time
 }
 
-// countsPods reports whether a status sets a count, or a time, of which only a Job controller
+// countsPods reports whether a status sets a count or a time that only a Job controller
 // knows. The API server does not record who removes one.
 func countsPods(w apiserver.Write) bool {
 	was, ok1 := w.Old.(*batchv1.Job)
@@ -61,7 +61,8 @@ func podOf(w apiserver.Write) (*corev1.Pod, bool) {
 	return pod, ok
 }
 
-// eventWritten: an event tells of a second controller on a Job once, and only if there is one.
+// eventWritten: there is one event about a second controller on a Job, and only if there is
+// such a controller.
 func (j *judge) eventWritten(w apiserver.Write, ours bool) {
 	event, ok := w.New.(*corev1.Event)
 	if !ours || !ok || event.Reason != secondcontroller.EventReason {
@@ -97,8 +98,8 @@ func (j *judge) says(by string, job types.UID, now time.Time) {
 }
 
 // judgeStandDown: an executor that stands down writes nothing of a Job on which it noticed a
-// second controller, until that has touched no managed Job for a while. It still releases
-// the pods of a Job that has ended.
+// second controller, until that controller has touched no managed Job for a while. It still
+// releases the pods of a Job that has ended.
 func (j *judge) judgeStandDown(w apiserver.Write, r *jobRecord) {
 	if !j.standDown || w.Verb == "delete" && w.Resource == "jobs" || r.gone || finished(r.job) != "" {
 		return
@@ -146,8 +147,8 @@ func (j *judge) leftAloneUntil(r *jobRecord) time.Time {
 	return r.secondAt.Add(recovers)
 }
 
-// judgeUnsaid: at the end, each executor that still runs has said of each Job that a second
-// controller worked on it, if it watched then.
+// judgeUnsaid: at the end, each executor that still runs has logged each Job on which a
+// second controller worked while the executor watched.
 func (j *judge) judgeUnsaid(now time.Time, running []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

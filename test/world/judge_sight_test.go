@@ -25,8 +25,8 @@ func manyPods(job *batchv1.Job) {
 	job.Spec.Completions, job.Spec.Parallelism = ptr(int32(9)), ptr(int32(3))
 }
 
-// Only what an executor cannot know excuses a pod that comes too early (I12). Another
-// active executor does not, nor does anything that happened to another pod.
+// Only facts that an executor cannot know excuse a pod that comes too early (I12). Another
+// active executor is no excuse, nor is anything that happened to another pod.
 func TestDelayExcuses(t *testing.T) {
 	early := []string{"I12"}
 	runStreams(t, map[string]streamCase{
@@ -74,8 +74,9 @@ func TestDelayExcuses(t *testing.T) {
 	})
 }
 
-// A list shows ends in no order: an executor may have seen any of those that it need not have
-// seen, and must have seen one more with each pod that the Job would not take otherwise.
+// A list shows ends in any order. Of the ends that an executor need not have seen, it may have
+// seen any. If it creates a pod for which the Job has room only after one more end, it has seen
+// one more.
 func TestDelayAfterHalfAList(t *testing.T) {
 	creates := func(names ...string) func(*tape) {
 		return func(tp *tape) {
@@ -216,8 +217,8 @@ func TestCalmViews(t *testing.T) {
 	})
 }
 
-// Without leader election, an executor that stood still acts on an old view. With it, the
-// lease is over, and the executor must not act at all.
+// Without leader election, an executor that stood still acts on an old view. With leader
+// election its lease has run out, and the executor must not act at all.
 func TestViewsAfterAStandstill(t *testing.T) {
 	plans := map[string]struct {
 		executors executorPlan

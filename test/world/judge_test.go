@@ -16,8 +16,7 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// A tape is a stream of writes, written by hand: what is on it is what the judge
-// gets to see.
+// A tape is a stream of writes, written by hand, that a judge sees.
 type tape struct {
 	t       *testing.T
 	judge   *judge
@@ -45,14 +44,14 @@ func newTape(t *testing.T) *tape {
 		managed:   func(job *batchv1.Job) bool { return valueOr(job.Spec.ManagedBy, "") != others },
 		lag:       time.Minute,
 		noticing:  true,
-		rivals:    true, // What is on a tape comes at any time.
+		rivals:    true, // The writes on a tape come at any time.
 	})
 	return tp
 }
 
 func (tp *tape) wait(d time.Duration) { tp.now = tp.now.Add(d) }
 
-// commit plays a write; next is nil for an object that goes.
+// commit plays a write; next is nil if the object is removed.
 func (tp *tape) commit(by, verb, resource, subresource string, meta metav1.Object, next runtime.Object) {
 	tp.version++
 	w := apiserver.Write{
@@ -191,8 +190,7 @@ func indexedJob(completions int32) func(*batchv1.Job) {
 	}
 }
 
-// A case is a stream; want are the rules it breaks, in order, none for one that
-// is right.
+// A streamCase is a stream; want are the rules that it breaks, in order.
 type streamCase struct {
 	play func(*tape)
 	want []string

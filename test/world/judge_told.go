@@ -10,14 +10,14 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// died is called when an executor's process ends. What it was about to tell is lost.
+// died is called when an executor's process ends. The events that it was about to send are lost.
 func (j *judge) died(by string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.writer(by).died = true
 }
 
-// untold is called when the API server or the network lets an event of an executor fail.
+// untold is called when an event of an executor failed at the API server or in the network.
 func (j *judge) untold(by string, now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -35,7 +35,8 @@ func (j *judge) unanswered(by string, job types.NamespacedName, now time.Time) {
 	who.unanswered[job] = now
 }
 
-// endTold: an event tells the end of a Job once, only after it, and who wrote the end tells it.
+// endTold: there is one event about the end of a Job, after the end, from the executor that
+// wrote the end.
 func (j *judge) endTold(w apiserver.Write, ours bool) {
 	event, ok := w.New.(*corev1.Event)
 	if !ours || !ok || event.InvolvedObject.Kind != "Job" {
@@ -58,14 +59,14 @@ func (j *judge) endTold(w apiserver.Write, ours bool) {
 }
 
 // mayHaveEnded reports whether an executor may take the end of a Job, which another one wrote,
-// for its own: a status of it has failed without an answer since the end. If both decided in
+// for its own: a status of its own has got no answer since the end. If both decided in
 // the same second, nothing distinguishes the conditions that they wrote.
 func (j *judge) mayHaveEnded(r *jobRecord, by string) bool {
 	at, failed := j.writer(by).unanswered[r.key]
 	return failed && !at.Before(condition(r.job, finished(r.job)).LastTransitionTime.Add(-j.fastest))
 }
 
-// endReason is the reason of the event that tells the end of the Job; empty if it has not ended.
+// endReason is the reason of the event about the end of the Job; empty if it has not ended.
 func (r *jobRecord) endReason() string {
 	for _, c := range r.job.Status.Conditions {
 		switch {
@@ -79,8 +80,8 @@ func (r *jobRecord) endReason() string {
 	return ""
 }
 
-// judgeEndTold: an event tells the end of a Job that an executor has declared, unless the
-// executor died, or the event failed on its way.
+// judgeEndTold: there is an event about the end of a Job that an executor has declared, unless
+// the executor died, or the event failed on its way.
 func (j *judge) judgeEndTold(r *jobRecord) {
 	if !j.executors(r.finishedBy) || len(r.endTold) > 0 || !j.settled(r.finishedAt) {
 		return
@@ -101,9 +102,9 @@ func (j *judge) judgeEndTold(r *jobRecord) {
 // suspended.
 const statusPeriod = time.Second
 
-// judgeFirstStatus: who creates a Job suspended may update it at once. A first status that only
-// says that it is suspended waits for a second, because the update would be refused after it. An
-// engine of an earlier contract does not know this.
+// judgeFirstStatus: a client that creates a Job suspended may update it at once. After a status,
+// the API server would refuse the update, so a first status that only says that the Job is
+// suspended waits for a second. An engine of an earlier contract does not know this rule.
 func (j *judge) judgeFirstStatus(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	if w.Time.Sub(r.created) >= statusPeriod || !j.troubledAt.Before(r.created) || !j.always(r, suspended) || len(r.live) > 0 || len(r.departed) > 0 {
 		return

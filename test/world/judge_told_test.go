@@ -39,7 +39,7 @@ func failed(more func(*tape)) func(*tape) {
 	})
 }
 
-// The end of a Job is told once.
+// There is one event about the end of a Job.
 func TestTheEndIsTold(t *testing.T) {
 	tell := func(tp *tape) { tp.event(executorA, "job-a", reasonBackoffLimit, 1) }
 	runStreams(t, map[string]streamCase{
@@ -56,7 +56,8 @@ func TestTheEndIsTold(t *testing.T) {
 	})
 }
 
-// Who wrote the end tells it. If two executors may take the same end for their own, both do.
+// The executor that wrote the end sends the event. If two executors may take the same end for
+// their own, both send it.
 func TestWhoTellsTheEnd(t *testing.T) {
 	tells := func(tp *tape, by ...string) {
 		for _, executor := range by {

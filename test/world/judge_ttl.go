@@ -47,8 +47,8 @@ func readSeconds(annotations map[string]string, name string) (time.Duration, boo
 }
 
 // expiryMissing says why the Job must not be deleted now by its time to live; empty if
-// it may. A deletion names the exact version that was judged, and an executor whose
-// clock is ahead must not delete early.
+// it may. A deletion names the exact version that the engine decided on, and an executor
+// whose clock is ahead must not delete early.
 func (j *judge) expiryMissing(_ apiserver.Write, r *jobRecord) string {
 	if finished(r.job) == "" {
 		return "it is not finished"
@@ -66,8 +66,8 @@ func (j *judge) expiryMissing(_ apiserver.Write, r *jobRecord) string {
 	return ""
 }
 
-// expiryLook is how long an executor may take to check a Job again whose time to live
-// it compared with a clock that was behind.
+// expiryLook is how long an executor may take to check a Job again if it compared the Job's
+// time to live with a clock that was behind.
 const expiryLook = 10 * time.Minute
 
 // judgeExpired: at rest, a Job past its time to live is gone.

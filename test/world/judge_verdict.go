@@ -42,8 +42,8 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 }
 
 // judgeRestarts: a Job fails when the containers of its running pods have restarted as
-// often as its back-off limit allows. This cannot wait for the end, when the pods may
-// have succeeded.
+// often as its backoff limit allows. The check at the end is too late for this: by then the
+// pods may have succeeded.
 func (j *judge) judgeRestarts(w apiserver.Write, r *jobRecord) {
 	if j.lately(r, suspended) || r.job.DeletionTimestamp != nil || j.namespaceGoes(r) {
 		return
@@ -172,8 +172,8 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 }
 
 // judgeOverlooked: a writer that saw the successes behind a declared success has also
-// seen the failures before them, and those that every view shows by now. Failures have
-// precedence.
+// seen the failures before them, and those that every view shows by now. Failures go
+// before successes.
 func (j *judge) judgeOverlooked(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	seen := r.successesSeen(next)
 	var failures int64

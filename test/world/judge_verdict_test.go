@@ -97,7 +97,7 @@ func TestConditions(t *testing.T) {
 func declare(kind batchv1.JobConditionType, reason string, what func(*tape), changes ...func(*batchv1.Job)) func(*tape) {
 	return func(tp *tape) {
 		tp.job("a", changes...)
-		for i, pod := range []string{"a-0", "a-1"} { // Whoever made them: they have been there long enough.
+		for i, pod := range []string{"a-0", "a-1"} { // They exist for long enough, so it does not matter who made them.
 			tp.pod(user, "job-a", pod, int32(i))
 		}
 		tp.wait(time.Hour)

@@ -7,8 +7,8 @@ import (
 )
 
 // The number of writes by executors is bounded by what happened (I11). Each write by
-// somebody else allows some writes of theirs, and so does each change of a spec, by the
-// pods that it may create or end.
+// somebody else allows executors some writes. So does each change of a spec: some for each
+// pod that may be created or deleted because of it.
 const (
 	writesAtAll      = 40
 	writesPerWrite   = 6
@@ -24,7 +24,7 @@ const (
 // slack.
 func (j *judge) comesToRest() time.Duration { return j.longestDelay + 5*time.Minute }
 
-// disturbed handles a fault: a lost answer, or a killed process. The writes that it
+// disturbed handles a fault: a lost answer, or a killed process. The writes that the fault
 // makes necessary are not a hot loop.
 func (j *judge) disturbed(now time.Time) {
 	j.mu.Lock()

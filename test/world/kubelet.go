@@ -72,7 +72,8 @@ func hair(pod types.UID) time.Duration {
 	return time.Duration(h.Sum32() % uint32(time.Microsecond))
 }
 
-// fateOf is the fate of a new pod: the next one of its Job, or to succeed soon.
+// fateOf is the fate of a new pod: the next one in its Job's plan; without one, the pod
+// succeeds soon.
 func (k *kubelets) fateOf(pod *corev1.Pod) fate {
 	calm := fate{start: 100 * time.Millisecond, ready: 200 * time.Millisecond, run: 2 * time.Second, end: endsWell, linger: time.Second}
 	owner := metav1.GetControllerOfNoCopy(pod)

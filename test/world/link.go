@@ -123,7 +123,7 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 	return l.remember(r, resp)
 }
 
-// hear looks for statuses that the API server refuses as invalid: none of ours may be.
+// hear looks for statuses that the API server refuses as invalid: no executor may write one.
 func (l *link) hear(r *request, resp *http.Response) {
 	if resp.StatusCode != http.StatusUnprocessableEntity {
 		return

@@ -60,7 +60,7 @@ func (j *journal) digest() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(j.log(), "\n"))))[:16]
 }
 
-// log is the writes, but for events, and their times.
+// log is the writes with their times, without events.
 func (j *journal) log() []string {
 	var log []string
 	for _, l := range j.lines {

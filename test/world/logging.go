@@ -12,7 +12,7 @@ import (
 )
 
 // A logHandler reads what an executor logs. The executor must never report a missed
-// reconcile, and report a second controller where one works.
+// reconcile, and must report a second controller where one works.
 type logHandler struct {
 	w  *world
 	by string

@@ -108,7 +108,7 @@ func (w *world) meddle(s *step, pod *corev1.Pod) error {
 	}
 }
 
-// createPod creates a pod that no executor created: of an unmanaged Job, or of none.
+// createPod creates a pod that no executor creates: one of an unmanaged Job, or of no Job.
 func (w *world) createPod(s *step) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "made-", Labels: map[string]string{"app": "shared"}},
@@ -185,8 +185,8 @@ func (w *world) kill(s *step) error {
 	return nil
 }
 
-// renewsAfterStep is how long a leader whose clock was set ahead may write nothing: until
-// it renews its lease, which it does every 16 s, and until it tries again.
+// renewsAfterStep is how long a leader whose clock was set ahead may write nothing: until it
+// has renewed its lease, which it does every 16 s, and has tried the write again.
 const renewsAfterStep = 40 * time.Second
 
 func (w *world) setClock(s *step) error {

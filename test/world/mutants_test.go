@@ -25,7 +25,7 @@ type mutant struct {
 	edits        []edit
 }
 
-// An edit replaces a text, which stands once in the file.
+// An edit replaces a text that occurs once in the file.
 type edit struct{ file, old, planted string }
 
 // root is where the mutants' files are.
@@ -74,7 +74,7 @@ func (m mutant) apply() (map[string][]byte, error) {
 	return files, nil
 }
 
-// TestMutantsApply finds mutants whose text has moved.
+// TestMutantsApply finds mutants whose text is no longer in the code.
 func TestMutantsApply(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range readMutants(t) {

@@ -32,7 +32,7 @@ type network struct {
 	note      func(who, text string)
 	refused   func(by, verb, resource, message string)
 	untold    func(by string, now time.Time) // Called when a fault befalls an event.
-	// unanswered is called when a fault hides from an executor what became of a Job's status.
+	// unanswered is called when a fault hides from an executor whether a Job's status took effect.
 	unanswered func(by string, job types.NamespacedName, now time.Time)
 	runAway    func() // Called when executors send requests without end.
 	telling    func() bool
@@ -40,8 +40,8 @@ type network struct {
 	disturbed func(now time.Time)
 	// hindered is called for each fault and each error, in a namespace or everywhere.
 	hindered func(namespace string, now time.Time, lasts time.Duration)
-	// asked and garbled are called for each question about a Job, and for each answer
-	// to one that breaks the contract.
+	// asked is called for each question about a Job, and garbled for each answer to such a
+	// question that breaks the contract.
 	asked   func(by string, job types.UID, at time.Time)
 	garbled func(by string, job types.UID, at time.Time)
 
@@ -150,8 +150,8 @@ func (f *fault) concerns(r *request) bool {
 // may have some for each hour, because the executor also checks Jobs at rest.
 func (p *plan) mostWork() int { return 20_000 + 100*int(p.calm/time.Hour) }
 
-// strain counts requests and questions. An executor that sends too many would never
-// stop.
+// strain counts requests and questions. It ends a world in which executors send requests
+// without end.
 func (l *link) strain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

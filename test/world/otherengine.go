@@ -27,7 +27,7 @@ var (
 
 const engineVariable = "JOBPOLICY_WORLD_ENGINE"
 
-// The program belongs to no bubble, so it is started before there is one.
+// The program must not belong to a bubble, so it is started before there is one.
 func init() {
 	program := os.Getenv(engineVariable)
 	if program == "" {

@@ -14,13 +14,12 @@ import (
 // A pause is a time in which nothing passes between an executor and the servers: its
 // process is frozen (SIGSTOP), or the API server and the engine hang for it alone.
 type pause struct {
-	over chan struct{} // Closed when it is.
-	// frozen: the process does not run, so it does not notice either that it has waited
-	// too long.
+	over chan struct{} // Closed when the pause is over.
+	// frozen: the process does not run, so it cannot notice that it has waited too long.
 	frozen bool
 }
 
-// A brake delays what passes a link.
+// A brake delays everything that passes a link.
 type brake struct {
 	mu     sync.Mutex
 	paused *pause

@@ -69,8 +69,8 @@ func (p *plan) calmLag() time.Duration {
 }
 
 // lag is how old the data of executors' writes may be. Without leader election, an
-// executor that stood still acts on what it knew before: nothing can tell it, until it
-// reads again. It must still count and release each pod once.
+// executor that stood still acts on what it knew before, until it reads again. It must
+// still count and release each pod once.
 func (p *plan) lag() time.Duration {
 	lag := defaultLag
 	for _, s := range p.steps {
@@ -158,7 +158,7 @@ type fault struct {
 	percent  int
 	// verb and resource select the requests that fail; empty: all.
 	verb, resource string
-	namespace      string // Which requests; empty: those of all.
+	namespace      string // Of the requests; empty: all.
 	delay          span
 }
 

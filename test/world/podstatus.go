@@ -108,7 +108,7 @@ func sidecar(c corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// disrupt sets that something outside of the pod ends it.
+// disrupt sets the condition that says that something outside of the pod ends it.
 func disrupt(pod *corev1.Pod, reason string) {
 	setPodCondition(pod, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: "as drawn"})
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A request is one on its way to the API server. What happens to it is drawn from the
-// seed, from its content, and from how often the same request was sent before, so it
+// A request is an HTTP request on its way to the API server. What happens to it follows from
+// the seed, from its content, and from how often the same request was sent before, so it
 // does not depend on the order of different requests.
 type request struct {
 	*rand.Rand

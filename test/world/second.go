@@ -9,7 +9,7 @@ import (
 )
 
 // secondName is the field manager of the built-in Job controller that runs although the
-// executors replace it. executorManager is the one of all executors.
+// executors replace it. executorManager is the field manager of all executors.
 const secondName, executorManager = "kube-controller-manager", "executor"
 
 func isSecond(by string) bool { return by == secondName }
@@ -22,8 +22,8 @@ func fieldManager(by string) string {
 	return by
 }
 
-// A second is the built-in Job controller, which somebody left on. Its network is slow as
-// that of executors, but nothing fails there: its own defects are not looked for.
+// A second is the built-in Job controller, which somebody left on. Its network is as slow as
+// that of executors, but nothing fails there: worlds do not search for its defects.
 type second struct {
 	w *world
 

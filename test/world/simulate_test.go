@@ -52,7 +52,7 @@ func replay(t *testing.T, p *plan) {
 	}
 }
 
-// compare plays one world several times, and prints where two logs of writes part.
+// compare plays one world several times, and prints where two logs of writes begin to differ.
 func compare(t *testing.T) {
 	first := play(t, draw(*seedFlag, *spareFlag), true).journal
 	for n := range 10 {

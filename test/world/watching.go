@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A stream is a watch with delays: events come out in order, some time after they went
-// in.
+// A stream is a watch with delays: each event is delivered in order, some time after it
+// arrived.
 type stream struct {
 	link     *link
 	request  *request

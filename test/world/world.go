@@ -157,8 +157,8 @@ func (w *world) run() {
 	time.Sleep(drainTime)
 }
 
-// rest lets the world come to rest, and checks it from time to time, to find anything
-// that stands still in between.
+// rest lets the world come to rest, and checks it from time to time, to find anything that
+// stands still for a while.
 func (w *world) rest() {
 	for end := time.Now().Add(w.plan.settle); time.Now().Before(end); {
 		time.Sleep(min(lookTime, time.Until(end)))
@@ -237,7 +237,7 @@ func (w *world) collectSoon(write apiserver.Write) {
 	})
 }
 
-// drawer draws what a plan cannot contain, from what it is about.
+// drawer draws what a plan cannot contain, from the seed and from what the draw is about.
 func (w *world) drawer(about string) *drawer {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(about)) // A hash takes everything.

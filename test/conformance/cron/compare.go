@@ -10,7 +10,7 @@ import (
 	"jobpolicy.dev/test/conformance/virtual"
 )
 
-// run lives a life on both sides and compares.
+// run plays a life on both sides and compares.
 func (l *life) run(t *testing.T, jumps int) {
 	builtin, wrong := l.play(t, player{builtin: true, seed: l.seed}, &planner{l, jumps})
 	ours, ourWrong := l.play(t, player{seed: l.seed}, nil)
@@ -30,8 +30,8 @@ func (l *life) run(t *testing.T, jumps int) {
 	}
 }
 
-// compare holds what the sides showed against each other, up to where they part
-// deliberately: what comes then is not comparable. A problem is at a moment.
+// compare compares the moments of both sides up to the first deliberate difference that makes
+// later moments incomparable. It returns the first problem, and the index of its moment.
 func (l *life) compare(builtin, ours []moment) (at int, problem string) {
 	crowded := false
 	for i := range min(len(builtin), len(ours)) {
@@ -65,11 +65,11 @@ func (l *life) note(names ...string) {
 	}
 }
 
-// late is longer than it takes a controller to do what it does.
+// late is longer than a controller takes to react.
 const late = 1500 * time.Millisecond
 
-// explainedByRace reports whether the built-in side shows all that ours has shown,
-// when it sees something late.
+// explainedByRace reports whether the built-in side shows all that ours has shown, if it
+// sees something late.
 func (l *life) explainedByRace(t *testing.T, ours []moment) bool {
 	short := *l
 	short.deeds = l.deeds[:len(ours)]

@@ -17,7 +17,7 @@ var (
 	jumpsFlag = flag.Int("cron.jumps", 8, "jumps of time in a life")
 )
 
-// TestCronJobsAndTTLs lives lives on both sides.
+// TestCronJobsAndTTLs plays lives on both sides.
 func TestCronJobsAndTTLs(t *testing.T) {
 	var lives []*life
 	for i := range *cronsFlag {

@@ -15,14 +15,14 @@ import (
 
 const jobName = "job"
 
-// A planner chooses what happens in a life, while it is lived on the built-in side.
+// A planner chooses what happens in a life, while it is played on the built-in side.
 type planner struct {
 	*life
 	jumps int
 }
 
-// next adds the next deed, and reports whether there is one: the beginning, and then
-// in turn a jump of time and what users and Jobs do.
+// next adds the next deed, and reports whether there is one. The first deed creates the
+// object; after it, jumps of time alternate with what users and Jobs do.
 func (p *planner) next(s *side) bool {
 	var d deed
 	switch n := len(p.deeds); {
@@ -55,7 +55,7 @@ func (p *planner) begin() deed {
 	}}
 }
 
-// beginJob makes a Job with a time to live, or without, that has finished.
+// beginJob makes a finished Job, with or without a time to live.
 func (p *planner) beginJob() deed {
 	if p.chance(80) {
 		p.ttl = new(pick[int32](p.life, 0, 30, 100, 3600, 86400))
@@ -82,15 +82,14 @@ func seconds(ttl *int32) string {
 	return fmt.Sprintf("%ds", *ttl)
 }
 
-// jumps of time: most short, some that go over days and clock changes. After none of
-// them is it exactly as late as a starting deadline allows: there, ours counts whole
-// seconds.
+// jumps of time: most are short, some go over days and clock changes. No jump ends exactly at
+// a starting deadline, because the sides differ there: ours compares whole seconds.
 var jumps = []time.Duration{
 	20 * time.Second, time.Minute, 2 * time.Minute, 3 * time.Minute, 5 * time.Minute, 17 * time.Minute, time.Hour,
 	3 * time.Hour, 25 * time.Hour, 49 * time.Hour, 8 * 24 * time.Hour, 100 * 24 * time.Hour,
 }
 
-// leap lets time go by, and sometimes takes the name of a run before.
+// leap lets time go by. Sometimes somebody else first creates a Job with the name of a run.
 func (p *planner) leap() deed {
 	d := deed{jump: pick(p.life, jumps...)}
 	d.asleep = d.jump > awake || p.chance(40)
@@ -111,7 +110,7 @@ func (p *planner) leap() deed {
 	return d
 }
 
-// act is what users do, and what becomes of Jobs. One thing at a time: the built-in
+// act is one thing that a user does, or the end of a Job. Only one at a time: the built-in
 // controller forgets a run whose status write comes too late.
 func (p *planner) act(s *side) deed {
 	switch n := p.IntN(100); {
@@ -174,7 +173,7 @@ func (p *planner) remove(s *side) deed {
 	})
 }
 
-// handmade is what kubectl create job --from does.
+// handmade does the same as kubectl create job --from.
 func handmade() deed {
 	return deed{text: "somebody makes a job of the template", do: func(ctx context.Context, s *side) error {
 		cron, err := s.client.BatchV1().CronJobs(namespace).Get(ctx, cronName, metav1.GetOptions{})
@@ -213,7 +212,7 @@ func (p *planner) edit() deed {
 		if err != nil || !strings.HasPrefix(change, `{"schedule"`) && !strings.HasPrefix(change, `{"timeZone"`) {
 			return err
 		}
-		// After an edit of the schedule the built-in controller looks again only when
+		// After an edit of the schedule the built-in controller reconciles only when
 		// the next run is due, or when something else happens.
 		poke := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, pokeAnnotation, time.Now().Unix())
 		_, err = crons.Patch(ctx, cronName, types.MergePatchType, poke, metav1.PatchOptions{})

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// A difference is something that is deliberately not as the built-in controllers
-// do it. explains reports whether it accounts for one line that only one side
-// shows.
+// A knownDifference is a deliberate difference from the built-in controllers. explains
+// reports whether it accounts for one line that only one side shows.
 type knownDifference struct {
 	name, reason string
 	explains     func(line string, ours bool) bool
@@ -75,7 +74,8 @@ func differences() []knownDifference {
 	}
 }
 
-// Differences that are told by more than one line. The sides part there.
+// Differences that more than one line shows. After one of them the sides are not compared
+// any more.
 const (
 	missedIrregular = "the latest of many missed runs is found for irregular schedules, and for @every with a deadline"
 	runsInTime      = "a run with a starting deadline of 0 starts in the second in which it is due"
@@ -83,16 +83,16 @@ const (
 )
 
 // irregular reports whether ours started a run that the built-in controller did
-// not find. That one counts how often the first gap between two runs fits into the
-// time that has passed, and looks no further back than that; where gaps differ, it
-// may find nothing.
+// not find. The built-in controller counts how often the first gap between two runs fits
+// into the time that has passed, and looks no further back than that. If the gaps differ,
+// it may find nothing.
 func irregular(d deed, builtin, ours []string) bool {
 	_, scheduled := lastSchedule(ours)
 	return d.irregular && scheduled && (later(builtin, ours) || d.every)
 }
 
-// miscounted reports whether all that is left is that ours told of more missed runs:
-// the built-in controller counts by the first gap here, too.
+// miscounted reports whether the only other difference is ours' event about too many missed
+// runs: the built-in controller counts by the first gap here, too.
 func miscounted(builtin, ours []string) bool {
 	_, rest := deliberate(builtin, slices.DeleteFunc(slices.Clone(ours), func(line string) bool { return eventOf(line, "TooManyMissedTimes") }))
 	return rest
@@ -106,8 +106,8 @@ func later(builtin, ours []string) bool {
 	return okAfter && (!okBefore || before.Before(after))
 }
 
-// heldBack reports whether all that is left is that ours told of a run that it held back: the
-// built-in controller is too late for that run.
+// heldBack reports whether the only other difference is ours' event about a run that it held
+// back: the built-in controller is too late for that run.
 func heldBack(builtin, ours []string) bool {
 	_, rest := deliberate(builtin, slices.DeleteFunc(slices.Clone(ours), func(line string) bool { return eventOf(line, "JobAlreadyActive") }))
 	return rest
@@ -141,8 +141,8 @@ func lastSchedule(view []string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// deliberate reports whether the differences on the list account for everything
-// that the views differ in, and which do.
+// deliberate reports whether the differences on the list account for every difference between
+// the views, and names those that do.
 func deliberate(builtin, ours []string) ([]string, bool) {
 	var names []string
 	account := func(line string, isOurs bool) bool {

@@ -18,7 +18,7 @@ import (
 const (
 	pokeAnnotation = "test/poke"
 	cronName       = "cron"
-	// settle is how long a side has to do what there is to do.
+	// settle is the time that a side has to come to rest.
 	settle = 10 * time.Second
 	// aside is by how much a life's moments are not at its creation's second of ten.
 	aside = 2 * time.Second
@@ -27,7 +27,7 @@ const (
 )
 
 // A life is one CronJob, or one Job with a time to live, and what happens to it. It
-// is lived first on the built-in side, which decides what there is to choose from,
+// is played first on the built-in side, whose state decides what there is to choose from,
 // and then on ours.
 type life struct {
 	*rand.Rand
@@ -50,7 +50,7 @@ type life struct {
 	shown map[string]bool
 }
 
-// A deed is what somebody does, or a jump of time.
+// A deed is an act of somebody, or a jump of time.
 type deed struct {
 	text string
 	do   func(context.Context, *side) error
@@ -92,12 +92,12 @@ func pick[T any](l *life, from ...T) T { return from[l.IntN(len(from))] }
 type moment struct {
 	view    []string
 	crowded bool
-	// answer is how the API server took the deed.
+	// answer is the API server's answer to the deed.
 	answer string
 }
 
-// play lives the life on one side, in a bubble. What happens is chosen by plan where
-// it is not known yet.
+// play plays the life on one side, in a bubble. plan chooses the deeds; nil if they are
+// known already.
 func (l *life) play(t *testing.T, p player, plan *planner) (moments []moment, wrong []string) {
 	virtual.Bubble(t, l.String(), func() {
 		ctx := context.Background()
@@ -126,7 +126,7 @@ func (l *life) play(t *testing.T, p player, plan *planner) (moments []moment, wr
 	return moments, wrong
 }
 
-// live does a deed and looks at what becomes of it.
+// live does a deed and returns what the side then shows.
 func (s *side) live(ctx context.Context, d deed) moment {
 	m := moment{}
 	if d.do != nil {
@@ -144,7 +144,7 @@ func (s *side) live(ctx context.Context, d deed) moment {
 	return m
 }
 
-// reason is why something was refused, and the whole error if nobody foresaw it.
+// reason is the reason of an expected refusal, and the whole text of any other error.
 func reason(err error) string {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsAlreadyExists(err):
@@ -153,9 +153,10 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// firstDay is when a life begins: some day of 2028. The object is made at 23 seconds
-// of a minute, and all moments are at 5 seconds past some ten: no run is due within
-// two seconds before a moment, be it of a minute or counted from the creation.
+// firstDay is when a life begins: some day of 2028. The object is made at second 23 of
+// a minute, and all moments are at a second that ends in 5. So no run is due within the
+// two seconds before a moment, whether its schedule has whole minutes or counts from the
+// creation.
 func (l *life) firstDay() time.Time {
 	random := rand.New(rand.NewPCG(l.seed, 0x646179))
 	return time.Date(2028, time.January, 1+random.IntN(366), random.IntN(24), random.IntN(60), 13, 0, time.UTC)

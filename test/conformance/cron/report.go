@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// wanted are the events that must have been seen, or the run has not covered what
-// it says it does.
+// wanted are the events that a long enough run must have seen; otherwise it has not covered
+// the controllers.
 var wanted = []string{
 	"SuccessfulCreate", "SuccessfulDelete", "SawCompletedJob", "MissingJob", "UnexpectedJob", "MissSchedule", "JobAlreadyActive", "TooManyMissedTimes",
 }
 
-// wantedFrom is how many lives there must be for all that.
+// wantedFrom is the number of lives from which on all wanted events must occur.
 const wantedFrom = 100
 
-// see takes in what a life has shown.
+// see records what a life has shown.
 func (l *life) see(moments []moment) {
 	for _, m := range moments {
 		for _, line := range m.view {

@@ -16,7 +16,7 @@ import (
 // rests for longer.
 const shadowRest = settle / 4
 
-// TestAShadowReportsOnlyTheListedDifferences lives lives under the built-in controllers,
+// TestAShadowReportsOnlyTheListedDifferences plays lives under the built-in controllers,
 // with ours in shadow mode beside them.
 func TestAShadowReportsOnlyTheListedDifferences(t *testing.T) {
 	var lives []*life

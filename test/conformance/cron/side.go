@@ -28,7 +28,8 @@ type player struct {
 	late    virtual.Latenesses
 	// seed decides how long messages take.
 	seed uint64
-	// shadow takes what our controllers in shadow mode report beside it. nil: they do not run.
+	// shadow takes the reports of our controllers, which run in shadow mode beside it. nil: they
+	// do not run.
 	shadow *shadow.Report
 }
 

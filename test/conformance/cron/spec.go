@@ -17,15 +17,15 @@ var (
 	zones = []string{"Europe/Berlin", "America/New_York", "Asia/Kolkata", "Etc/UTC", "Australia/Lord_Howe"}
 )
 
-// Schedules and zones that together are not all equally far apart: a day is an hour
-// longer or shorter when the clocks change, or half an hour.
+// In these zones, the times of these schedules are not all equally far apart: when the clocks
+// change, a day is an hour, or half an hour, longer or shorter.
 var (
 	daily    = []string{"0 0 * * *", "@daily", "15 2 * * SUN"}
 	changing = []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}
 )
 
-// mark keeps in mind schedules whose runs are not all equally far apart, or that
-// the built-in controller counts from its deadline.
+// mark records whether the life has a schedule whose runs are not all equally far apart, or
+// one that the built-in controller counts from its deadline.
 func (l *life) mark(schedule, zone string) {
 	l.every = l.every || strings.HasPrefix(schedule, "@every")
 	l.daily = l.daily || slices.Contains(daily, schedule)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// view is what there is, in lines that mean the same on both sides.
+// view is the state of the side, in lines that mean the same on both sides.
 func (s *side) view() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,8 +37,8 @@ func (s *side) view() []string {
 	return append(lines, slices.Sorted(maps.Keys(seen))...)
 }
 
-// eventAllowance is how many events of one object client-go sends in a short time;
-// it drops what comes then (the spam filter of its event correlator).
+// eventAllowance is how many events of one object client-go sends in a short time; it drops
+// further ones (the spam filter of its event correlator).
 const eventAllowance = 25
 
 // isCrowded reports whether the object's allowance is used up, or nearly so: an

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// nameEvent makes the name of a new event unlike all others. client-go names events
-// by the nanosecond, and in a bubble many things happen in one.
+// nameEvent makes the name of a new event unique. client-go names events by the nanosecond,
+// and in a bubble many things happen in the same one.
 func (l *link) nameEvent(r *http.Request) error {
 	if r.Method != http.MethodPost || path.Base(r.URL.Path) != "events" {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// newFrames returns what reads one event after the other, as it stands on the wire:
-// protobuf events have their length in front, and JSON ones a line each.
+// newFrames returns a function that reads the next event of a watch as bytes, in the form of
+// the wire: protobuf events begin with their length, and a JSON event is a line.
 func newFrames(resp *http.Response) func() ([]byte, error) {
 	body := bufio.NewReader(resp.Body)
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), runtime.ContentTypeProtobuf) {

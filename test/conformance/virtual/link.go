@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// errCut is what a process hears of the API server after its network is gone.
+// errCut is the error of requests after the process's network was cut.
 var errCut = errors.New("the network is cut")
 
-// A Lateness says how late a process sees what is written.
+// A Lateness says how late a process sees writes.
 type Lateness struct {
 	// By is how long after a write its event arrives.
 	By time.Duration
@@ -40,10 +40,10 @@ type link struct {
 	// up ends when the link is cut.
 	up  context.Context
 	cut context.CancelFunc
-	// refused is told the answers that say that a request was wrong.
+	// refused is called for each answer that says that a request was wrong.
 	refused func(r *http.Request, message string)
 
-	// events is how many have been created.
+	// events is how many events have been created.
 	events atomic.Int64
 
 	mu   sync.Mutex
@@ -58,7 +58,7 @@ func newLink(server http.RoundTripper, late Latenesses, seed uint64, refused fun
 	}
 }
 
-// someTime is how long a message takes: some milliseconds, odd to the nanosecond,
+// someTime is how long a message takes: some milliseconds, drawn to the nanosecond,
 // so that no two things happen at one instant.
 func (l *link) someTime() time.Duration {
 	l.mu.Lock()
@@ -95,7 +95,7 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// travel takes the time of one way.
+// travel waits for as long as a message takes in one direction.
 func (l *link) travel(ctx context.Context) error {
 	timer := time.NewTimer(l.someTime())
 	defer timer.Stop()
@@ -116,7 +116,7 @@ type frame struct {
 	err   error
 }
 
-// A stream is the body of a watch, late.
+// A stream is the body of a watch whose events are late.
 type stream struct {
 	inner  io.ReadCloser
 	up     context.Context
@@ -139,7 +139,7 @@ func (l *link) watch(resp *http.Response, resource string) io.ReadCloser {
 	return s
 }
 
-// carry puts each event on its way.
+// carry sends each event on its way.
 func (s *stream) carry(read func() ([]byte, error), late Lateness) {
 	defer close(s.frames)
 	var last time.Time

@@ -28,10 +28,10 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// ManagedBy is the value of managedBy by which our executor knows its Jobs.
+// ManagedBy is the value of spec.managedBy of the Jobs that our executor manages.
 const ManagedBy = executor.ManagedBy
 
-// An Engine is our policy engine, which may be away.
+// An Engine is our policy engine, which may be unreachable.
 type Engine struct {
 	mu   sync.Mutex
 	away bool
@@ -46,7 +46,7 @@ func (e *Engine) SetAway(away bool) {
 	e.away = away
 }
 
-// Err is what the engine has refused.
+// Err returns the errors of all requests that the engine has refused.
 func (e *Engine) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -108,7 +108,7 @@ func OurJobs(e *Engine, log *slog.Logger) Program {
 }
 
 // ShadowJobs is our executor of Jobs in shadow mode, beside the built-in controller. It
-// decides with the engine and tells the report.
+// asks the engine and writes into the report.
 func ShadowJobs(e executor.Decider, report *shadow.Report, log *slog.Logger) Program {
 	return func(ctx context.Context, cfg *rest.Config) error {
 		client, err := leanClient(cfg)
@@ -131,8 +131,8 @@ func OurCronJobs(e *Engine, log *slog.Logger) Program {
 	return e.cronJobs(log, nil)
 }
 
-// ShadowCronJobs are the same in shadow mode, beside the built-in controllers. They tell
-// the report.
+// ShadowCronJobs are the same in shadow mode, beside the built-in controllers. They write
+// into the report.
 func ShadowCronJobs(e *Engine, report *shadow.Report, log *slog.Logger) Program {
 	return e.cronJobs(log, report)
 }
@@ -174,8 +174,8 @@ func (e *Engine) besideJobs(client kubernetes.Interface, jobs *informer.Set, log
 	return []func(context.Context) error{crons.Run, finished.Run}, err
 }
 
-// lean is a client that decodes of pods what our executor reads of them, as its
-// service makes it.
+// lean is the client that the executor's program makes: it decodes only the fields of pods
+// that our executor reads.
 type lean struct {
 	kubernetes.Interface
 	core typedcorev1.CoreV1Interface

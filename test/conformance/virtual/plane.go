@@ -15,7 +15,7 @@ import (
 	"jobpolicy.dev/test/world/apiserver"
 )
 
-// A Program is what a controller's process runs, until ctx ends.
+// A Program is the main function of a controller's process; it runs until ctx ends.
 type Program func(ctx context.Context, cfg *rest.Config) error
 
 // A Plane is one API server in memory with the controllers on it. It lives in one
@@ -27,18 +27,18 @@ type Plane struct {
 	mu  sync.Mutex
 	// up are the processes that run.
 	up map[*Process]bool
-	// wrong is what must not happen; refused are the statuses that the API server
-	// refused because of what they say.
+	// wrong lists what happened and must not happen; refused are the statuses that the API
+	// server refused because of their content.
 	wrong, refused []string
 	count, seed    uint64
 
-	// written has something in it when the garbage collector has something to look at.
+	// written contains an element when the garbage collector may have work.
 	written chan struct{}
 	over    chan struct{}
 }
 
 // NewPlane makes a plane, with a garbage collector. The seed decides how long
-// messages take. observe is told what is written, and must not ask the server.
+// messages take. observe is called for each write, and must not call the server.
 func NewPlane(seed uint64, observe func(apiserver.Write)) *Plane {
 	p := &Plane{seed: seed, up: map[*Process]bool{}, written: make(chan struct{}, 1), over: make(chan struct{})}
 	p.Server = apiserver.New(apiserver.Options{Observe: func(w apiserver.Write) {
@@ -58,7 +58,7 @@ func NewPlane(seed uint64, observe func(apiserver.Write)) *Plane {
 // garbageAfter is how long the garbage collector takes at most.
 const garbageAfter = 100 * time.Millisecond
 
-// collect removes what has lost its owners, some time after it did.
+// collect removes objects some time after they have lost their owners.
 func (p *Plane) collect() {
 	random := rand.New(rand.NewPCG(p.seed, 0x6763))
 	for {
@@ -79,7 +79,7 @@ type Process struct {
 	end   context.CancelFunc
 }
 
-// Start starts a program, whose writes are those of a name.
+// Start starts a program; by is the name of the writer of its writes.
 func (p *Plane) Start(by string, program Program, late Latenesses) *Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,8 +106,8 @@ func Config(transport http.RoundTripper) *rest.Config {
 	}
 }
 
-// Kill ends a process as kill -9 does: from now on nothing of it gets through, and
-// what was on its way is lost.
+// Kill ends a process as kill -9 does: from now on none of its requests arrives, and
+// messages on their way are lost.
 func (p *Process) Kill() {
 	p.link.cut()
 	p.end()
@@ -116,7 +116,7 @@ func (p *Process) Kill() {
 	delete(p.plane.up, p)
 }
 
-// Stop kills what runs and waits until all of it has ended.
+// Stop kills all processes and waits until they have ended.
 func (p *Plane) Stop() {
 	close(p.over)
 	p.mu.Lock()
@@ -131,21 +131,21 @@ func (p *Plane) Stop() {
 	p.all.Wait()
 }
 
-// Wrong is what went wrong that must not.
+// Wrong lists what happened and must not happen.
 func (p *Plane) Wrong() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.wrong
 }
 
-// Refused are the statuses that the API server refused because of what they say.
+// Refused are the statuses that the API server refused because of their content.
 func (p *Plane) Refused() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused
 }
 
-// Note adds to what went wrong.
+// Note adds to Wrong.
 func (p *Plane) Note(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

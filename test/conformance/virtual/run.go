@@ -19,12 +19,12 @@ import (
 // hung is how long a case may take in real time; most take milliseconds.
 const hung = 3 * time.Minute
 
-// gcPercent is how much garbage may pile up. A case needs little memory for a moment,
-// beside much that stays: the schemes of all API groups.
+// gcPercent is how much garbage may pile up (GOGC). A case needs little memory for a short
+// time; most memory stays in use, for the schemes of all API groups.
 const gcPercent = 1000
 
-// quiet makes Kubernetes' packages keep to themselves: what they do about errors
-// is counted over all bubbles of the process, and takes time.
+// quiet stops Kubernetes' packages from logging and handling errors: their error handlers
+// count over all bubbles of the process, and sleep.
 var quiet = sync.OnceFunc(func() {
 	debug.SetGCPercent(gcPercent)
 	apiserver.GrowStacks()

@@ -14,10 +14,10 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 )
 
-// admitter stands for the admission plugins of a real server that matter to
-// Jobs: NamespaceLifecycle, Priority and DefaultTolerationSeconds. ResourceQuota
-// is asked where the pod is stored, so that no other pod comes between. It also
-// gives generated names, before the registry would.
+// admitter does the work of the admission plugins of a real server that matter to
+// Jobs: NamespaceLifecycle, Priority and DefaultTolerationSeconds. ResourceQuota is
+// checked when the pod is stored, so that no other pod is stored in between. admitter also
+// generates names, before the registry would.
 type admitter struct{}
 
 var _ admission.MutationInterface = admitter{}
@@ -85,7 +85,7 @@ func terminating(a admission.Attributes) error {
 	return err
 }
 
-// tolerated is for how many seconds a pod stays on a node that is lost
+// tolerated is how many seconds a pod stays on a node that is lost
 // (DefaultTolerationSeconds).
 const tolerated = 300
 

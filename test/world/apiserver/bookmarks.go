@@ -8,9 +8,9 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// bookmarkEvery is how often a watch is told how far it is, as in a real server's
-// watch cache. The server never wakes up for it: a bookmark goes out with the next
-// write of anybody, and without writes there is nothing to say.
+// bookmarkEvery is how often a watch gets a bookmark, as from a real server's watch
+// cache. The server has no timer for it: a bookmark is sent with the next write, and
+// without writes it would say nothing new.
 const bookmarkEvery = time.Minute
 
 // remind sends the bookmarks that are due, and compacts. The caller holds the lock.
@@ -30,7 +30,8 @@ func (s *Server) remind() {
 	}
 }
 
-// bookmark returns an object that says nothing but how far the watch is.
+// bookmark returns an object with nothing but the resource version that the watch has
+// reached.
 func (w *watcher) bookmark(endOfInitialEvents bool) runtime.Object {
 	obj := w.table.store.newFunc()
 	check(versioner.UpdateObject(obj, w.server.version))

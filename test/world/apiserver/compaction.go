@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// history is for how long the server remembers what was: a real one compacts its
-// storage every five minutes, to what it was five minutes before.
+// history is how long the server keeps old versions: a real one compacts its storage every
+// five minutes, and then keeps the versions of the last five minutes.
 const history = 10 * time.Minute
 
-// A mark is the version of the server at a time.
+// A mark is the server's resource version at a time.
 type mark struct {
 	at      time.Time
 	version uint64
@@ -30,7 +30,7 @@ func (s *Server) compact(resourceVersion uint64) {
 	}
 }
 
-// forget compacts what is older than the history. The caller holds the lock.
+// forget compacts versions that are older than history. The caller holds the lock.
 func (s *Server) forget(now time.Time) {
 	s.marks = append(s.marks, mark{now, s.version})
 	old := 0

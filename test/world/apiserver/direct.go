@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 )
 
-// current returns the version of an object that is stored.
+// current returns the stored version of an object.
 func (s *Server) current(resource string, key types.NamespacedName) *version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,9 +58,9 @@ func (s *Server) versions(resource, namespace string) []*version {
 }
 
 // Update runs change on a copy of the stored object and commits the result as a
-// write of by, through the rules of the resource or subresource. It reports
-// false if the object is gone. A change that the rules refuse is a mistake of the
-// caller, and panics.
+// write of by, with the rules of the resource or subresource. It reports false if the
+// object is gone. It panics if the rules refuse the change, because that is a mistake of the
+// caller.
 func (s *Server) Update(by, resource, subresource string, key types.NamespacedName, change func(runtime.Object)) bool {
 	err := s.edit(&caller{server: s, by: by, verb: "update", subresource: subresource}, resource, key, change)
 	if err != nil && !errors.IsNotFound(err) {
@@ -111,7 +111,7 @@ func (s *Server) Bind(by string, pod types.NamespacedName, uid types.UID, node s
 	return err
 }
 
-// as returns the context of a request that does not come over the wire.
+// as returns the context for a request that does not come over the wire.
 func (s *Server) as(c *caller, resource string, key types.NamespacedName) context.Context {
 	kind := registries().store(resource).kind
 	ctx := request.WithRequestInfo(context.Background(), &request.RequestInfo{

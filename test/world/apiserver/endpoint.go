@@ -15,18 +15,18 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// largestBody is the limit of a real server on what a request may carry.
+// largestBody is a real server's limit for the body of a request.
 const largestBody = 3 << 20
 
-// shortestWatch is how long a watch lasts at least if the client does not say (up
-// to twice as long, at random).
+// shortestWatch is how long a watch lasts at least if the client names no timeout. It lasts
+// up to twice as long, at random.
 const shortestWatch = 30 * time.Minute
 
-// patchKinds are the patches that are understood. Server-side apply is refused: most
-// servers keep no managed fields.
+// patchKinds are the supported patches. Server-side apply is refused, because most
+// servers here keep no managed fields.
 var patchKinds = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType)}
 
-// An endpoint is what upstream's handlers make of a resource or subresource.
+// An endpoint is a resource or subresource with upstream's handlers for it.
 type endpoint struct {
 	kind    schema.GroupVersionKind
 	storage rest.Storage

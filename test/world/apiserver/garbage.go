@@ -12,7 +12,7 @@ import (
 )
 
 // collector is one pass of the garbage collector and of the namespace controller,
-// over what was there when it began.
+// over the objects that existed when it began.
 type collector struct {
 	server *Server
 	did    bool
@@ -21,7 +21,7 @@ type collector struct {
 	dependents map[types.UID][]*object
 }
 
-// An object is a version and the resource that it is of.
+// An object is a stored version with its resource.
 type object struct {
 	resource string
 	key      types.NamespacedName
@@ -30,16 +30,16 @@ type object struct {
 
 const collectorName = "garbage-collector"
 
-// CollectGarbage deletes what has no living owner, advances foreground
-// deletions and orphans, and empties namespaces that are being deleted. It is
-// one pass: what it did may call for another. It reports whether it did
+// CollectGarbage deletes objects without a living owner, continues foreground
+// deletions and orphaning, and empties namespaces that are being deleted. It is
+// one pass: its deletions may make another one necessary. It reports whether it did
 // something.
 func (s *Server) CollectGarbage() bool {
 	c := &collector{server: s, dependents: map[types.UID][]*object{}}
 	emptying := s.emptying()
 	for _, r := range registries().stores {
 		if r.resource == "events" && !emptying {
-			continue // The garbage collector does not look at them, and there are many.
+			continue // The garbage collector ignores them, and there are many.
 		}
 		for _, v := range s.versions(r.resource, "") {
 			m := v.meta()
@@ -88,7 +88,8 @@ func (c *collector) blocked(owner *object) bool {
 	})
 }
 
-// ask looks at who owns an object now, and deletes it if nobody does.
+// ask deletes an object if none of its owners exists any more, and otherwise removes the
+// owners that are gone.
 func (c *collector) ask(o *object) {
 	v := c.server.current(o.resource, o.key)
 	if v == nil || v.meta().GetUID() != o.GetUID() {
@@ -121,7 +122,7 @@ func (c *collector) ask(o *object) {
 	}
 }
 
-// owner returns the owner if it is there, and whether its kind is served at all.
+// owner returns the owner if it exists, and whether its kind is served at all.
 func (c *collector) owner(namespace string, ref metav1.OwnerReference) (metav1.Object, bool) {
 	for _, r := range registries().stores {
 		if r.kind != schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) {
@@ -139,7 +140,7 @@ func (c *collector) owner(namespace string, ref metav1.OwnerReference) (metav1.O
 	return nil, false
 }
 
-// policyOf honors what the finalizers of an object ask for.
+// policyOf is the propagation policy that the finalizers of an object ask for.
 func policyOf(o *object) metav1.DeletionPropagation {
 	switch {
 	case slices.Contains(o.GetFinalizers(), metav1.FinalizerOrphanDependents):
@@ -162,7 +163,7 @@ func (c *collector) delete(o *object, policy metav1.DeletionPropagation) {
 	c.done(err)
 }
 
-// disown takes owners off an object.
+// disown removes owners from an object.
 func (c *collector) disown(o *object, owners []types.UID) {
 	c.edit(o, "", func(m metav1.Object) {
 		m.SetOwnerReferences(slices.DeleteFunc(m.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
@@ -177,7 +178,7 @@ func (c *collector) unfinalize(o *object, finalizer string) {
 	})
 }
 
-// edit changes an object if it is still the one that was looked at.
+// edit changes an object if it still has the UID that the collector has seen.
 func (c *collector) edit(o *object, subresource string, change func(metav1.Object)) {
 	who := c.caller()
 	who.subresource = subresource
@@ -188,8 +189,8 @@ func (c *collector) edit(o *object, subresource string, change func(metav1.Objec
 	}))
 }
 
-// done notes that something changed. Whoever was faster than the collector leaves
-// it to its next pass.
+// done records that something changed. If another writer was faster, the object is left to
+// the next pass.
 func (c *collector) done(err error) {
 	switch {
 	case err == nil:

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// What a real server says of versions that it has forgotten (etcd3/errors.go).
+// A real server's messages about versions that it no longer has (etcd3/errors.go).
 const (
 	listTooOld     = "The resourceVersion for the provided list is too old."
 	continueTooOld = "The provided continue parameter is too old to display a consistent list result. " +
@@ -22,7 +22,7 @@ const (
 		"objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
 )
 
-// A reading is what a list looks at.
+// A reading is the content of a list.
 type reading struct {
 	versions []*version // That match, up to the limit.
 	at       uint64     // The version of the list.
@@ -74,12 +74,12 @@ func (r *store) readList(s *Server, prefix string, opts storage.ListOptions) (*r
 		versions = only(versions, prefix)
 	}
 	if opts.ResourceVersion == "0" && opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact && !r.uncached {
-		opts.Predicate.Limit = 0 // A watch cache lists all of it.
+		opts.Predicate.Limit = 0 // A watch cache ignores the limit.
 	}
 	return seen, seen.choose(versions, opts)
 }
 
-// past says whether a list of a past version can be answered.
+// past checks whether the server can still list a past version.
 func (s *Server) past(number uint64, prefix, from string, opts storage.ListOptions) (uint64, error) {
 	switch {
 	case number > s.version:
@@ -98,7 +98,7 @@ func (s *Server) past(number uint64, prefix, from string, opts storage.ListOptio
 	return 0, expired
 }
 
-// only keeps the version that has this very key.
+// only keeps the version with exactly this key.
 func only(versions []*version, key string) []*version {
 	for i, v := range versions {
 		if v.key == key {
@@ -108,7 +108,7 @@ func only(versions []*version, key string) []*version {
 	return nil
 }
 
-// choose keeps what matches, up to the limit.
+// choose keeps the versions that match, up to the limit.
 func (seen *reading) choose(versions []*version, opts storage.ListOptions) error {
 	limit := opts.Predicate.Limit
 	seen.left = int64(len(versions))
@@ -132,7 +132,7 @@ func (seen *reading) choose(versions []*version, opts storage.ListOptions) error
 	return nil
 }
 
-// fill puts the objects into the list; what hangs on them is shared.
+// fill puts the objects into the list. The copies are shallow: what they point to is shared.
 func fill(list runtime.Object, versions []*version) error {
 	pointer, err := meta.GetItemsPtr(list)
 	if err != nil {

@@ -39,8 +39,8 @@ func fieldManager(kind schema.GroupVersionKind, subresource string, storage rest
 }
 
 // noManagedFields returns a field manager to which all objects look empty. The handlers
-// need one, but most worlds have nobody who asks who set which field, and to find out
-// takes longer than the rest of a request.
+// need one, but in most worlds nobody reads who set which field, and recording it takes
+// longer than the rest of a request.
 func noManagedFields(kind schema.GroupVersionKind, subresource string) *managedfields.FieldManager {
 	empty := must(typed.DeducedParseableType.FromUnstructured(map[string]any{}))
 	return must(managedfields.NewDefaultFieldManager(
@@ -60,9 +60,9 @@ func (e emptyObjects) ObjectToTyped(runtime.Object, ...typed.ValidationOptions) 
 // TypedToObject implements managedfields.TypeConverter.
 func (emptyObjects) TypedToObject(*typed.TypedValue) (runtime.Object, error) { return nil, errNoApply }
 
-// neverNew is the scheme for creations: the field manager takes the object that is
-// to be compared with the new one for one that exists and has no managed fields,
-// and leaves both alone.
+// neverNew is the scheme for creations. The field manager compares a new object with an empty
+// one from this scheme. This one looks like an existing object without managed fields, so the
+// field manager changes nothing.
 type neverNew struct{}
 
 var existing = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "existing"}}
@@ -70,7 +70,7 @@ var existing = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: 
 // New implements runtime.ObjectCreater.
 func (neverNew) New(schema.GroupVersionKind) (runtime.Object, error) { return existing, nil }
 
-// asItIs does not convert what nobody looks at.
+// asItIs converts nothing, because nobody reads the result.
 type asItIs struct{ runtime.ObjectConvertor }
 
 // ConvertToVersion implements runtime.ObjectConvertor.

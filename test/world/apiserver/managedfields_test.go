@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A server that is asked to records which client wrote which field, as a real one does.
+// A server with Options.FieldManager records which client wrote which field, as a real one does.
 func TestRecordsWhoWroteWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{FieldManager: func(by string) string { return by + "/of tests" }})

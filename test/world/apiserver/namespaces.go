@@ -39,8 +39,8 @@ func (c *collector) emptyNamespaces() {
 	}
 }
 
-// emptyNamespace deletes what is in the namespace: pods first, and the rest when
-// they are gone. It reports whether there was something.
+// emptyNamespace deletes the objects in the namespace: pods first, and the rest when they
+// are gone. It reports whether there was any.
 func (c *collector) emptyNamespace(namespace *object) bool {
 	var pods, others []*object
 	for _, o := range c.objects {

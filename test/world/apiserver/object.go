@@ -20,8 +20,8 @@ import (
 type version struct {
 	key    string
 	number uint64
-	// internal is what registries work on, external what the wire and the world
-	// speak of. They share memory.
+	// internal is the form that registries use, external the form for the wire and the
+	// world. They share memory.
 	internal, external runtime.Object
 	// bytes are what a real server would store: Kubernetes' protobuf of the
 	// external object, without its resource version.
@@ -37,9 +37,9 @@ type stored interface {
 	Unmarshal([]byte) error
 }
 
-// freeze makes a version of what a registry wants to store. It goes through the
-// bytes, as in a real server, so that nothing is shared with the request, times
-// have whole seconds, and what is empty is nil.
+// freeze makes a version of an object that a registry wants to store. It encodes and decodes
+// the object, as a real server does, so that nothing is shared with the request, times have
+// whole seconds, and empty fields are nil.
 func (r *store) freeze(key string, obj runtime.Object) (*version, error) {
 	data, err := r.encode(obj)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *store) thaw(key string, data []byte) (*version, error) {
 	return &version{key: key, external: external, bytes: data}, nil
 }
 
-// number gives the version its place among the writes.
+// setNumber sets the version's resource version: its place among the writes.
 func (v *version) setNumber(number uint64) error {
 	v.number = number
 	m, err := meta.Accessor(v.external)
@@ -93,8 +93,8 @@ func hub(kind schema.GroupVersionKind) schema.GroupVersion {
 	return schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
 }
 
-// renumbered returns the same state with another number: what a watch says of an
-// object that is gone. What hangs on the objects is shared.
+// renumbered returns the same state with another number, as a watch shows an object that is
+// gone. The copy is shallow: what it points to is shared.
 func (v *version) renumbered(number uint64) *version {
 	text := strconv.FormatUint(number, 10)
 	return &version{
@@ -111,8 +111,8 @@ func withVersion(obj runtime.Object, resourceVersion string) runtime.Object {
 	return other
 }
 
-// shallow returns a copy of which only what stands in the object itself may be
-// changed.
+// shallow returns a shallow copy: only the fields of the object itself may be changed, and
+// nothing that they point to.
 func shallow(obj runtime.Object) runtime.Object {
 	other := reflect.New(reflect.TypeOf(obj).Elem())
 	other.Elem().Set(reflect.ValueOf(obj).Elem())

@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// admitToQuota is ResourceQuota, for pods. What is used is counted here and now:
-// the status of the quota, which a controller keeps in a real cluster, does not
-// matter. The caller holds the lock.
+// admitToQuota is ResourceQuota, for pods. It counts the pods itself: it does not read the
+// status of the quota, which a controller writes in a real cluster. The caller holds the
+// lock.
 func (s *Server) admitToQuota(namespace, name string, pod runtime.Object) error {
 	for _, v := range s.tables["resourcequotas"].in(namespace) {
 		q := v.external.(*corev1.ResourceQuota)

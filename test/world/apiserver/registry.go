@@ -30,13 +30,14 @@ import (
 	workloadstore "k8s.io/kubernetes/pkg/registry/scheduling/workload/storage"
 )
 
-// A place is where on the wire something is served.
+// A place is the API path of a resource or subresource.
 type place struct {
 	group, version, resource, subresource string
 }
 
-// A registryTable is all that the servers of a process share: upstream's
-// registries hold no state of their own. Making them takes longer than a world.
+// A registryTable is shared by all servers of a process. That is possible because upstream's
+// registries have no state of their own, and useful because making them takes longer than a
+// world.
 type registryTable struct {
 	stores    []*store
 	endpoints map[place]*endpoint
@@ -90,7 +91,7 @@ func (g registration) GetRESTOptions(resource schema.GroupResource, example runt
 	}, nil
 }
 
-// eventsLive is for how many seconds a real server keeps events. Here they stay.
+// eventsLive is how many seconds a real server keeps events. Here they are kept for ever.
 const eventsLive = 3600
 
 func buildRegistries() *registryTable {
@@ -148,7 +149,7 @@ func (t *registryTable) serve(version schema.GroupVersion, path, kind string, st
 	t.endpoints[at] = newEndpoint(at, version.WithKind(kind), storage, false)
 }
 
-// What is made once and of constants either works or is a programming error.
+// must returns a value that is made once, from constants: an error is a programming error.
 func must[T any](made T, err error) T {
 	check(err)
 	return made

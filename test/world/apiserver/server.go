@@ -11,7 +11,7 @@ import (
 
 // Options say what a Server does beside serving.
 type Options struct {
-	// Observe, if set, is told each committed write, in order, under the
+	// Observe, if set, is called for each committed write, in order, under the
 	// server's lock: it must not call the server.
 	Observe func(Write)
 	// FieldManager, if set, names the client behind a name given to Transport: the server
@@ -23,7 +23,7 @@ type Options struct {
 type Write struct {
 	Time            time.Time
 	ResourceVersion uint64
-	// By is who wrote: the name given to Transport.
+	// By is the writer: the name given to Transport.
 	By string
 	// Verb is create, update, patch, delete or deletecollection; "collect" for
 	// the garbage collector.
@@ -45,12 +45,12 @@ type Server struct {
 
 	mu        sync.Mutex
 	version   uint64 // of the last write
-	compacted uint64 // what happened before this version is forgotten
+	compacted uint64 // versions before this one are gone
 	tables    map[string]*table
 	ordinals  map[string]uint64 // how many UIDs or names were drawn from each root
 	streams   []*stream         // In the order in which they began.
-	reminded  time.Time         // When bookmarks went out.
-	marks     []mark            // What the version was, from each minute in which something was written.
+	reminded  time.Time         // When bookmarks were last sent.
+	marks     []mark            // The version in each minute in which something was written.
 }
 
 // firstVersion is the resource version of an empty server. It is not 0, which
@@ -74,7 +74,7 @@ func New(options Options) *Server {
 	return s
 }
 
-// A caller is what the storage knows of the request that it works for.
+// A caller is what the storage knows about the request that it serves.
 type caller struct {
 	server      *Server
 	by          string
@@ -88,6 +88,6 @@ func withCaller(ctx context.Context, c *caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// callerFrom returns who asks. Registries hand the request's context down to the
+// callerFrom returns the caller of a request. Registries pass the request's context to the
 // storage, so it is always there.
 func callerFrom(ctx context.Context) *caller { return ctx.Value(callerKey{}).(*caller) }

@@ -165,7 +165,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkWatchedStatus is a pod's status, written and told to three informers.
+// BenchmarkWatchedStatus writes a pod's status, which three informers watch.
 func BenchmarkWatchedStatus(b *testing.B) {
 	s := New(Options{})
 	client := clientOf(b, s, "bench", true)

@@ -13,19 +13,18 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// A store is what the registry of one resource takes for its etcd. It is the
-// same for all servers: whose table it reads and writes follows from the
-// request's context.
+// A store replaces etcd for the registry of one resource. All servers share it: the
+// request's context says whose table it reads and writes.
 type store struct {
 	resource string
 	prefix   string
-	// kind is the external type of what is stored.
+	// kind is the external type of the stored objects.
 	kind    schema.GroupVersionKind
 	newFunc func() runtime.Object
-	// uncached is true for what a real server has no watch cache for: it reads the
-	// storage instead, and words some refusals in another way.
+	// uncached is true if a real server has no watch cache for the resource: then it reads
+	// the storage instead, and some of its error messages differ.
 	uncached bool
-	// hasUID is true if an object comes with the UID that it is to have.
+	// hasUID is true if a new object already has its UID.
 	hasUID bool
 }
 
@@ -95,8 +94,8 @@ func (r *store) insert(c *caller, key string, obj runtime.Object) (*version, err
 	return v, err
 }
 
-// show copies a stored object to where the registry wants it. What hangs on it is
-// shared, and never changed.
+// show copies a stored object to where the registry wants it. The copy is shallow: what it
+// points to is shared, and never changed.
 func show(obj, out runtime.Object) error {
 	if out == nil {
 		return nil
@@ -120,7 +119,7 @@ func (r *store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 	return runtime.SetZeroValue(out)
 }
 
-// notOlderThan refuses to answer with what is older than was asked for.
+// notOlderThan returns an error if the stored version is older than the requested one.
 func (r *store) notOlderThan(resourceVersion string, at uint64) error {
 	least, err := versioner.ParseResourceVersion(resourceVersion)
 	switch {
@@ -163,8 +162,7 @@ func (r *store) Delete(
 	}
 }
 
-// replace commits what follows a version, or does nothing if another write was
-// faster.
+// replace commits the successor of a version. It does nothing if another write was faster.
 func (r *store) replace(c *caller, previous, current *version) (*change, error) {
 	s := c.server
 	s.mu.Lock()
@@ -198,8 +196,8 @@ func (r *store) GuaranteedUpdate(
 	}
 }
 
-// upsert creates what was to be updated, if that is allowed. It reports false if
-// somebody else did so meanwhile.
+// upsert creates an object that was to be updated and does not exist, if that is allowed.
+// It reports false if somebody else has created it meanwhile.
 func (r *store) upsert(
 	c *caller, key string, out runtime.Object, allowed bool, preconditions *storage.Preconditions, try storage.UpdateFunc,
 ) (bool, error) {
@@ -227,8 +225,8 @@ func (r *store) upsert(
 	return true, show(v.internal, out)
 }
 
-// update writes what follows from a version. It reports false if another write
-// was faster. What changes nothing is not written.
+// update writes the successor of a version. It reports false if another write was faster.
+// An update that changes nothing is not written.
 func (r *store) update(
 	c *caller, v *version, out runtime.Object, preconditions *storage.Preconditions, try storage.UpdateFunc,
 ) (bool, error) {

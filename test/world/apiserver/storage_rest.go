@@ -6,8 +6,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// What storage.Interface has beside reading and writing: nothing waits here, and
-// nothing is measured.
+// The methods of storage.Interface that neither read nor write objects. Here they have
+// nothing to wait for or to measure.
 
 // Stats implements storage.Interface.
 func (r *store) Stats(context.Context) (storage.Stats, error) { return storage.Stats{}, nil }

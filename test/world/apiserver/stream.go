@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A stream is an open watch on its way to the client: what the handler writes,
-// the client reads (http.ResponseWriter, http.Flusher and the response's body).
+// A stream is the connection of an open watch: the client reads what the handler writes. It
+// is the handler's http.ResponseWriter and http.Flusher, and the body of the client's response.
 type stream struct {
 	*response
 	server *Server
@@ -45,7 +45,7 @@ func (s *Server) stream(req *http.Request, ctx context.Context, by string) (*htt
 	case <-ended:
 	}
 	select {
-	case <-w.begun: // It began, and was over at once.
+	case <-w.begun: // The watch began, and ended at once.
 		return newResponse(req, w.code, w.header, w, -1), nil
 	default:
 		return w.result(req), nil
@@ -64,15 +64,15 @@ func (w *stream) end(client context.Context) {
 // Flush implements http.Flusher.
 func (w *stream) Flush() { w.flushed.Do(func() { close(w.begun) }) }
 
-// Write implements http.ResponseWriter. What is written before the header is
-// flushed is an error's text.
+// Write implements http.ResponseWriter. Data that is written before the header is flushed
+// is the text of an error.
 func (w *stream) Write(data []byte) (int, error) {
 	select {
 	case <-w.begun:
 		if n, err := w.writer.Write(data); !errors.Is(err, io.ErrClosedPipe) {
 			return n, err
 		}
-		return len(data), nil // Nobody listens any more; the handler hears of it by its context.
+		return len(data), nil // Nobody reads any more; the handler's context tells it so.
 	default:
 		return w.response.Write(data)
 	}
@@ -87,7 +87,7 @@ func (w *stream) Close() error {
 	return w.reader.Close()
 }
 
-// BreakWatches ends the watches of by as a lost connection does.
+// BreakWatches ends all watches of the client by, as a lost connection does.
 func (s *Server) BreakWatches(by string) {
 	for _, w := range s.streamsOf(by) {
 		_ = w.writer.CloseWithError(io.ErrUnexpectedEOF)

@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A table holds the objects of one resource, sorted by key, and all that ever
-// happened to them.
+// A table holds the objects of one resource, sorted by key, and all their changes.
 type table struct {
 	store   *store
 	current []*version
@@ -18,13 +17,13 @@ type table struct {
 	watches []*watcher // In the order in which they began.
 }
 
-// A change is a write as the watches see it. There is no current version of what
-// was deleted, and no previous one of what was created.
+// A change is a write as the watches see it. A deletion has no current version, and a
+// creation no previous one.
 type change struct {
 	number            uint64
 	current, previous *version
-	// last is the previous version under the change's number: what is said of
-	// an object that a watch sees no longer. It is made when it is needed.
+	// last is the previous version with the change's number: a watch shows it for an
+	// object that is gone, or that it no longer selects. It is made when it is needed.
 	last *version
 }
 
@@ -71,7 +70,7 @@ func (t *table) remove(key string) {
 	}
 }
 
-// since returns what happened after the version.
+// since returns the changes after the version.
 func (t *table) since(number uint64) []*change {
 	at := sort.Search(len(t.log), func(i int) bool { return t.log[i].number > number })
 	return t.log[at:]
@@ -95,8 +94,8 @@ func (t *table) asOf(number uint64, prefix string) []*version {
 	return then.current
 }
 
-// commit makes a change durable and tells everybody. One of the versions may be
-// nil, and the current one gets its number here. The caller holds the lock.
+// commit stores a change and passes it to the watches and the observer. One of the versions
+// may be nil, and the current one gets its number here. The caller holds the lock.
 func (s *Server) commit(c *caller, t *table, previous, current *version) (*change, error) {
 	number := s.version + 1
 	if current != nil {
@@ -142,7 +141,7 @@ func (s *Server) tell(c *caller, t *table, ch *change) {
 	s.observe(w)
 }
 
-// seenLast returns the previous version under the change's number.
+// seenLast returns the previous version with the change's number.
 func (ch *change) seenLast() *version {
 	if ch.last == nil {
 		ch.last = ch.previous.renumbered(ch.number)

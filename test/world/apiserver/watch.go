@@ -15,14 +15,14 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// A watcher queues what one watch is to be told (watch.Interface). The queue has
+// A watcher queues the events of one watch (watch.Interface). The queue has
 // no bound: a write never waits for a reader.
 type watcher struct {
 	table     *table
 	prefix    string
 	recursive bool
 	predicate storage.SelectionPredicate
-	everyone  bool // The predicate lets everything through.
+	everyone  bool // The predicate selects all objects.
 	after     uint64
 
 	mu     sync.Mutex
@@ -60,7 +60,7 @@ func (r *store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 	return w, nil
 }
 
-// begin queues what the watch is to be told of the past.
+// begin queues the events before the watch began that it must deliver.
 func (w *watcher) begin(from uint64, opts storage.ListOptions) error {
 	initial := opts.SendInitialEvents
 	switch {
@@ -87,7 +87,7 @@ func (w *watcher) begin(from uint64, opts storage.ListOptions) error {
 	return nil
 }
 
-// describe queues the objects that are there.
+// describe queues the objects that exist.
 func (w *watcher) describe() {
 	for _, v := range w.table.under(w.prefix) {
 		if w.concerns(v.key) && w.matches(v) {
@@ -112,7 +112,7 @@ func (w *watcher) matches(v *version) bool {
 	return err == nil && ok
 }
 
-// see queues what a change means to the watch. The caller holds the server's lock.
+// see queues the event of a change for the watch, if any. The caller holds the server's lock.
 func (w *watcher) see(c *change) {
 	one := c.current
 	if one == nil {
@@ -150,7 +150,7 @@ func (w *watcher) take() []watch.Event {
 	return events
 }
 
-// pump hands over the queue until the watch ends.
+// pump delivers the queue until the watch ends.
 func (w *watcher) pump(ctx context.Context) {
 	defer close(w.out)
 	defer w.Stop()
@@ -196,8 +196,8 @@ func (t *table) forget(gone *watcher) {
 	}
 }
 
-// refusedWatch returns a watch that says why it does not watch, and ends. That is
-// how a server with a watch cache refuses (cacher.newErrWatcher).
+// refusedWatch returns a watch that delivers an error, and ends. A server with a watch cache
+// refuses in this way (cacher.newErrWatcher).
 func refusedWatch(err error) watch.Interface {
 	status := &metav1.Status{
 		Status: metav1.StatusFailure, Message: err.Error(),

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A follower is an informer of pods, and what it has been told.
+// A follower is an informer of pods, with the events that it has received.
 type follower struct {
 	informer cache.SharedIndexInformer
 	stop     chan struct{}
@@ -46,7 +46,7 @@ func follow(t *testing.T, s *Server, protobuf bool) *follower {
 	return f
 }
 
-// versions returns what the informer knows: the resource version of each pod.
+// versions returns the resource version of each pod in the informer's store.
 func (f *follower) versions() map[string]string {
 	known := map[string]string{}
 	for _, obj := range f.informer.GetStore().List() {
@@ -125,7 +125,7 @@ func create(t *testing.T, client kubernetes.Interface, name string) *corev1.Pod 
 	return pod
 }
 
-// watchPods returns the events of a watch until the server has no more to say.
+// watchPods returns the events of a watch until the server sends no more.
 func watchPods(t *testing.T, client kubernetes.Interface, options metav1.ListOptions) []string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

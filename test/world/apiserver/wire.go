@@ -31,8 +31,8 @@ type transport struct {
 	by     string
 }
 
-// Transport speaks the real wire to whoever is named by: JSON and Kubernetes
-// protobuf, lists, watches, bookmarks.
+// Transport connects the client by to the server with the real wire formats: JSON and
+// Kubernetes protobuf, lists, watches, bookmarks.
 func (s *Server) Transport(by string) http.RoundTripper { return &transport{s, by} }
 
 // RoundTrip implements http.RoundTripper.
@@ -69,7 +69,7 @@ func answer(req *http.Request) (_ *http.Response, err error) {
 	return w.result(req), nil
 }
 
-// errBroken is what a client gets to see of a request at which a server panics.
+// errBroken is the error that a client gets if the server panics at its request.
 var errBroken = stderrors.New("stream error: INTERNAL_ERROR; received from peer")
 
 // recoverValidation breaks the connection where upstream's validation panics, as a
@@ -129,7 +129,7 @@ func refuse(w http.ResponseWriter, req *http.Request, code int, at place) {
 	responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, version, w, req)
 }
 
-// A response collects what a handler answers (http.ResponseWriter).
+// A response collects a handler's answer (http.ResponseWriter).
 type response struct {
 	header http.Header
 	code   int

@@ -104,12 +104,12 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// What the collector has taken from its owner in one pass it does not delete for
-// want of an owner in the same.
+// An object whose owner the collector removes in one pass is not deleted in the same pass
+// because it has no owner.
 func TestOrphansAreKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 		job := family(t, client)
-		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "config"}} // Its table is looked at after that of the Jobs.
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "config"}} // Its table comes after that of the Jobs.
 		config.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
 		if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

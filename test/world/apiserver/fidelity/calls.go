@@ -36,7 +36,7 @@ func (d *drawer) call() call {
 	return c
 }
 
-// some returns one of the objects made last, or one that never was there.
+// some returns one of the objects made last, or one that never existed.
 func (d *drawer) some() ref {
 	if len(d.known) == 0 || d.once(15) {
 		return ref{d.resource(), "missing"}
@@ -81,7 +81,7 @@ func marshal(obj any) func(*side) []byte {
 	return func(s *side) []byte { return s.resolve(data) }
 }
 
-// resolve puts the UIDs for "uid-of:…", and the names for tokens.
+// resolve replaces "uid-of:…" by UIDs, and tokens by names.
 func (s *side) resolve(data []byte) []byte {
 	text := string(data)
 	for r := range s.seen {
@@ -103,7 +103,7 @@ func (d *drawer) update() call {
 	change := d.change(r.resource)
 	which := 0
 	if d.once(8) {
-		which = 1 + d.IntN(2) // A version from before.
+		which = 1 + d.IntN(2) // An earlier version.
 	}
 	c := call{method: "PUT", path: d.path(r), about: r, contentType: asJSON, text: "update " + change.text}
 	c.body = func(s *side) []byte {

@@ -6,7 +6,7 @@ func newDrawer(seed uint64) *drawer {
 	return &drawer{Rand: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// A change is what an update does to an object before it sends it back.
+// A change is an edit of an object before an update sends it back.
 type change struct {
 	text  string
 	apply func(obj fields)

@@ -90,7 +90,7 @@ func (s *script) whole(ctx context.Context) error {
 	return nil
 }
 
-// count notes the status codes, which stand at the end of each line of the story.
+// count counts the status codes, which are at the end of each line of the story.
 func (s *script) count(answers map[int]int) {
 	for _, line := range s.story {
 		var code int
@@ -102,8 +102,8 @@ func (s *script) count(answers map[int]int) {
 	}
 }
 
-// startAPIServer starts a control plane with those controllers only whose work
-// the server in memory does, too.
+// startAPIServer starts a control plane with only those controllers whose work the
+// server in memory does itself.
 func startAPIServer(t *testing.T) *rest.Config {
 	t.Helper()
 	dir, err := executables.Dir()

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// names gives what a server made up names that are the same on both sides.
+// names replaces the values that a server has chosen by tokens that are the same on both
+// sides.
 type names struct {
 	tokens map[string]string // UID or generated name → token
 	values map[string]string // and back
@@ -24,8 +25,8 @@ func (n *names) add(value, token string) {
 	n.tokens[value], n.values[token] = token, value
 }
 
-// learn notes what an object, or each of a list, has that is new. Versions are not
-// counted aside.
+// learn records the new UIDs, names and versions of an object, or of each object of a list.
+// With aside it records no versions.
 func (n *names) learn(obj map[string]any, aside bool) {
 	for _, list := range []string{"items", "rows"} {
 		items, _ := obj[list].([]any)
@@ -58,7 +59,7 @@ func (n *names) learn(obj map[string]any, aside bool) {
 	}
 }
 
-// actual puts the side's own values for the tokens.
+// actual replaces tokens by the side's own values.
 func (n *names) actual(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
@@ -72,13 +73,13 @@ func (n *names) actual(text string) string {
 var (
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4} [A-Z]+)( m=[+-][\d.]+)?`)
 	uids  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	// versions are what messages say of resource versions.
+	// versions are the places in messages that name a resource version.
 	versions = regexp.MustCompile(`((?:[Rr]esource ?[Vv]ersion(?: in (?:the )?(?:precondition|record|object meta))?|, current)(?:: | \())\d+`)
 	// generated are names that were made for an object that was refused.
 	generated = regexp.MustCompile(`\b(gen\d*-|Bad_Gen)[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 )
 
-// comparable puts tokens for the side's own values.
+// comparable replaces the side's own values by tokens.
 func (n *names) comparable(text string) string {
 	text = versions.ReplaceAllString(times.ReplaceAllString(text, "<time>"), "${1}<version>")
 	text = uids.ReplaceAllStringFunc(text, func(uid string) string {
@@ -140,8 +141,8 @@ func (n *names) normalObject(obj map[string]any) map[string]any {
 	return out
 }
 
-// version says the how-manieth version of its object this is. Lists and
-// references have versions of their own, which say nothing.
+// version replaces a resource version by its number among the versions of its object. The
+// versions of lists and references are not compared.
 func (n *names) version(uid string, v any) any {
 	text, _ := v.(string)
 	if uid == "" {

@@ -49,7 +49,7 @@ func (d *drawer) collection(resource string) string {
 	return root + apiVersion(resource) + "/namespaces/" + d.namespace + "/" + resource
 }
 
-// object draws one of a resource, mostly a good one.
+// object draws an object of a resource, mostly a good one.
 func (d *drawer) object(resource string) fields {
 	meta := fields{}
 	d.name(meta)
@@ -109,7 +109,7 @@ func (d *drawer) labels() fields {
 	return fields{"color": pick(d, "red", "blue"), "size": pick(d, "small", "large", "not valid!")}
 }
 
-// owned makes a known Job or config map the owner, or nobody.
+// owned gives the object a known Job or config map as owner, or no owner.
 func (d *drawer) owned(meta fields) {
 	owner := fields{"apiVersion": "batch/v1", "kind": "Job", "name": "nobody", "uid": "99999999-2222-3333-4444-555555555555"}
 	if len(d.known) > 0 {

@@ -40,9 +40,9 @@ func (s *script) createQuota(ctx context.Context) error {
 	return s.settleQuota(ctx)
 }
 
-// settleQuota waits until the real cluster has counted the pods. If it does not in
-// time (a creation that was admitted and then refused is counted until the next
-// resync), the script goes on without the quota.
+// settleQuota waits until the real cluster has counted the pods. If that takes too long (a
+// creation that was admitted and then refused is counted until the next resync), the script
+// continues without the quota.
 func (s *script) settleQuota(ctx context.Context) error {
 	if !s.quota {
 		return nil
@@ -68,7 +68,7 @@ func (s *script) settleQuota(ctx context.Context) error {
 	return nil
 }
 
-// countPods counts those that a quota counts.
+// countPods counts the pods that a quota counts.
 func (s *script) countPods() string {
 	n := 0
 	for _, pod := range s.server.List("pods", s.namespace) {
@@ -79,8 +79,8 @@ func (s *script) countPods() string {
 	return fmt.Sprint(n)
 }
 
-// deleteNamespace deletes the namespace while a pod holds it, tries to create
-// more, and lets it go.
+// deleteNamespace deletes the namespace while a pod's finalizer keeps it, tries to create
+// more objects, and removes the finalizer.
 func (s *script) deleteNamespace(ctx context.Context) error {
 	s.quota = false
 	if err := s.clear(ctx); err != nil {
@@ -123,7 +123,7 @@ func (s *script) clear(ctx context.Context) error {
 	return s.rest(ctx, "the end of the pods")
 }
 
-// release takes all finalizers off, until the namespace is gone on both sides.
+// release removes all finalizers, until the namespace is gone on both sides.
 func (s *script) release(ctx context.Context) error {
 	gone := call{method: "GET", path: "/api/v1/namespaces/" + s.namespace, aside: true}
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(glance) {
@@ -142,7 +142,7 @@ func (s *script) release(ctx context.Context) error {
 	return fmt.Errorf("the namespace %s does not go", s.namespace)
 }
 
-// unfinalize takes the finalizers off everything, and deletes pods at once.
+// unfinalize removes the finalizers of all objects, and deletes pods at once.
 func (s *script) unfinalize(ctx context.Context) error {
 	for resource := range kinds {
 		for _, of := range []*side{s.memory, s.real} {

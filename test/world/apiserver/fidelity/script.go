@@ -31,7 +31,7 @@ type script struct {
 	story        []string
 }
 
-// A difference is the first thing that the two sides do not agree about.
+// A difference is the first difference between the two sides.
 type difference struct {
 	step, diff string
 	story      []string
@@ -43,7 +43,7 @@ func (d *difference) Error() string {
 
 func last(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
 
-// play draws and compares. It returns nil if both sides are the same.
+// play draws calls and compares the replies. It returns nil if the sides do not differ.
 func (s *script) play(ctx context.Context) error {
 	for range callsPerScript {
 		if s.once(8) {
@@ -90,9 +90,9 @@ func (s *script) step(ctx context.Context, c call) error {
 	return s.settle(ctx, line)
 }
 
-// freshen makes the real server's cache as new as its storage, because what is
-// asked for by a version may come from there. Both are asked, so that both have
-// shown the same.
+// freshen makes the real server's cache as new as its storage, because a request that names a
+// version may be answered from the cache. It sends a list to both servers, so that both have
+// shown the same versions.
 func (s *script) freshen(ctx context.Context, c call) {
 	collection, _, _ := strings.Cut(c.path, "/"+c.about.name)
 	if c.about.name == "" {
@@ -103,7 +103,7 @@ func (s *script) freshen(ctx context.Context, c call) {
 	}
 }
 
-// note remembers what a creation has made.
+// note remembers the object that a creation has made.
 func (s *script) note(c call, r reply) {
 	body, _ := r.Body.(map[string]any)
 	if c.method != "POST" || r.Code != 201 || strings.Contains(c.query, "dryRun") || body["kind"] == "Status" {
@@ -148,7 +148,7 @@ func (s *script) rest(ctx context.Context, line string) error {
 	return &difference{"after " + line + ", at rest", cmp.Diff(memory, real), s.story}
 }
 
-// state is what matters to a garbage collector of all objects.
+// state has the parts of all objects that matter to a garbage collector.
 func (s *script) state(ctx context.Context, of *side) (any, error) {
 	state := map[string]any{}
 	for _, resource := range slices.Sorted(maps.Keys(kinds)) {

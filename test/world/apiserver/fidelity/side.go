@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// A side is one of the two servers, and what has been seen of it.
+// A side is one of the two servers, and what its answers have shown.
 type side struct {
 	name   string
 	client *http.Client
@@ -33,7 +33,7 @@ func newSide(name string, client *http.Client, base string) *side {
 // that the server has generated.
 type ref struct{ resource, name string }
 
-// A call is one request, the same for both sides up to what they have answered.
+// A call is one request, the same for both sides except for values from their own answers.
 type call struct {
 	method, path        string
 	query               string
@@ -42,8 +42,8 @@ type call struct {
 	// about is the object that the path names, and that the answer shows.
 	about ref
 	text  string // What the call does, for the story.
-	// aside is true for what is asked while a server is at work: the versions that
-	// it shows are not counted.
+	// aside is true for calls while a server may still change objects by itself: versions in
+	// the answers are not counted.
 	aside bool
 }
 
@@ -117,7 +117,7 @@ func (s *side) shown(c call, code int, obj map[string]any) ref {
 	return ref{c.path[strings.LastIndex(c.path, "/")+1:], s.names.comparable(name)}
 }
 
-// remember keeps what an answer shows of an object.
+// remember keeps the version of an object that an answer shows.
 func (s *side) remember(about ref, obj map[string]any) {
 	if about.name == "" || obj["kind"] != kinds[about.resource].kind {
 		return
@@ -136,7 +136,7 @@ func (s *side) version(about ref, i int) map[string]any {
 	return runtime.DeepCopyJSON(versions[i])
 }
 
-// compact turns JSON into protobuf, if it says what it is.
+// compact turns JSON into protobuf, if it names its kind.
 func compact(data []byte) ([]byte, string) {
 	obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
 	if err != nil {

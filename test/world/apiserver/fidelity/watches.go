@@ -26,7 +26,7 @@ type watchPair struct {
 
 // A watching collects the events of one watch.
 type watching struct {
-	reply reply // The refusal, if it is one.
+	reply reply // The refusal, if the watch was refused.
 
 	mu     sync.Mutex
 	events []event
@@ -71,8 +71,8 @@ func (s *script) watch(ctx context.Context) error {
 	return nil
 }
 
-// drawVersion draws from where a watch begins. A version of an object is put in
-// on each side by itself.
+// drawVersion draws the version from which a watch begins. If it is the version of an object,
+// each side inserts its own.
 func (s *script) drawVersion(query url.Values) {
 	switch s.IntN(8) {
 	case 0, 1:
@@ -191,7 +191,7 @@ func binaryFrames(body io.Reader) func() (string, map[string]any, error) {
 	}
 }
 
-// protobufPrefix is what Kubernetes' protobuf begins with.
+// protobufPrefix is the prefix of Kubernetes' protobuf.
 const protobufPrefix = "k8s\x00"
 
 func binaryFrame(data []byte) (string, map[string]any, error) {
@@ -217,7 +217,7 @@ func (w *watching) count() int {
 	return len(w.events)
 }
 
-// compareWatches waits until the watches have told all, and compares that.
+// compareWatches waits until the watches have delivered all events, and compares these.
 func (s *script) compareWatches() error {
 	for _, p := range s.watches {
 		for end := time.Now().Add(patience); p.real.count() != p.memory.count() && time.Now().Before(end); {
@@ -232,8 +232,8 @@ func (s *script) compareWatches() error {
 	return nil
 }
 
-// told is what a watch told of each object, in order; of all of them together
-// the order is the garbage collector's.
+// told are the events of a watch by object, in order. Events of different objects are not
+// ordered, because the garbage collector may delete objects in any order.
 func (w *watching) told(n *names) map[string][]any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
