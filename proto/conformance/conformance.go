@@ -14,8 +14,8 @@
 // the field is one of those that google.rpc.BadRequest must name.
 //
 // The batches have no folder: DecideJobs, DecideCronJobs, CheckJobStatuses and the
-// methods whose names begin with Batch must answer all requests of a file at once as
-// one by one.
+// methods whose names begin with Batch must answer all requests of a file in one call as
+// single calls do.
 //
 // The files with names are written by hand, without the answers; all others follow from
 // the engine's tests. make cases writes the answers and the other files, and the tests
@@ -40,7 +40,7 @@ import (
 //go:embed */*.jsonl
 var Files embed.FS
 
-// digestBytes is how much of a digest tells sets of rules apart.
+// digestBytes is the length of a digest.
 const digestBytes = 8
 
 // Digest is a digest of all cases: of what the engine of this version answers to them.
@@ -83,7 +83,7 @@ type Error struct {
 const someText = "…"
 
 // Comparable returns a response without explanations and without the descriptions of
-// violations. Of a schedule that cannot be read it keeps that it cannot.
+// violations. For a schedule that cannot be read it keeps only that fact.
 func Comparable(response proto.Message) proto.Message {
 	response = proto.Clone(response)
 	switch r := response.(type) {

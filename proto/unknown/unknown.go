@@ -14,9 +14,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Field numbers that the contract reserves, in every message, for fields that may be
-// ignored by whoever does not know them. The number is all that an old program sees of
-// a new field.
+// Field numbers that the contract reserves, in every message, for fields that a program
+// may ignore if it does not know them. An old program sees only the number of a new field.
 const (
 	firstIgnorable = 1000
 	lastIgnorable  = 1999
@@ -33,7 +32,7 @@ type Found struct {
 	// Path is where it stands, in proto field names: unaccounted_pods[3].phase. A field
 	// whose name is not known stands by its number: spec.21.
 	Path string
-	// What says what is not known, as a predicate of Path.
+	// What completes a sentence that begins with Path: "is the number of an unknown field".
 	What string
 }
 
@@ -49,7 +48,7 @@ type Finder struct {
 }
 
 // NewFinder returns a Finder for such messages. It does not look at the fields in
-// ignored: their unknown values have no effect, and nor has what is in them.
+// ignored: their unknown values have no effect, nor do unknown parts inside them.
 func NewFinder(ignored []protoreflect.FullName, messages ...proto.Message) *Finder {
 	f := &Finder{plans: map[protoreflect.FullName]*plan{}, ignored: ignored}
 	for _, m := range messages {

@@ -38,8 +38,8 @@ func (f *File) RefuseNamed(name string, req proto.Message, field string) {
 	f.append(conformance.Case{Name: name, Request: f.json(req), Error: invalid(field)})
 }
 
-// Refuse adds a request that is invalid in a field. It leaves out what JSON cannot say,
-// such as a time that is none: refuses reports whether the request is refused for that
+// Refuse adds a request that is invalid in a field. It leaves out what JSON cannot
+// express, such as an invalid time: refuses reports whether the request is refused for that
 // field once it has been written and read again.
 func (f *File) Refuse(req proto.Message, field string, refuses func(proto.Message) bool) {
 	request, err := protojson.Marshal(req)

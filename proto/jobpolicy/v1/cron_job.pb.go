@@ -265,9 +265,9 @@ type CronJobSpec struct {
 	//	                                       are set forward and skip its wall-clock
 	//	                                       time; RunAfter starts it after the change
 	//	jobpolicy.dev/missed-before-edit       Run (as the built-in controller) or Skip:
-	//	                                       what becomes of times that the new schedule
-	//	                                       has before the last change of schedule or
-	//	                                       time zone
+	//	                                       whether a run starts for times of the new
+	//	                                       schedule before the last change of schedule
+	//	                                       or time zone
 	//	jobpolicy.dev/suspend-after-failures   a whole number, 1 to 100: after so many
 	//	                                       failed runs in a row the CronJob is
 	//	                                       suspended

@@ -550,7 +550,9 @@ func (x *DecideCronJobResponse) GetFollowUp() FollowUp {
 type CreateJob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// metadata.name: the CronJob's name and the minutes from the Unix epoch to the
-	// scheduled time, so that no controller can start the same run twice.
+	// scheduled time, so that no controller can start the same run twice. For a run that
+	// was asked for by jobpolicy.dev/run-now: the CronJob's name, "-run-" and a hash of
+	// the annotation's text.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// When the run was due. Absent for a run that was asked for by jobpolicy.dev/run-now.
 	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=scheduled_time,json=scheduledTime,proto3" json:"scheduled_time,omitempty"`
@@ -616,8 +618,8 @@ type CronJobEdits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True: set suspend.
 	Suspend bool `protobuf:"varint,1,opt,name=suspend,proto3" json:"suspend,omitempty"`
-	// Annotations to set, in the same write as suspend. The engine keeps its memory in
-	// them: they come back with the next request.
+	// Annotations to set, in the same write as suspend. The engine has no memory of its
+	// own: the next request returns them to it.
 	SetAnnotations map[string]string `protobuf:"bytes,2,rep,name=set_annotations,json=setAnnotations,proto3" json:"set_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Names of annotations to remove, only if the CronJob still has the resourceVersion
 	// that the request was made from.

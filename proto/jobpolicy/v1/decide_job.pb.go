@@ -172,8 +172,8 @@ const (
 	// decision was reached, or the next step waits only for this one.
 	FollowUp_FOLLOW_UP_AT_ONCE FollowUp = 2
 	// Ask again when the releases and deletions of this decision are confirmed, about a
-	// second later. The next status counts them. Do not rely on events for this: those
-	// caused by the caller's own writes may tell it nothing new.
+	// second later. The next status counts them. Do not rely on events for this: the
+	// events of the caller's own writes may not start a reconcile.
 	FollowUp_FOLLOW_UP_WHEN_CONFIRMED FollowUp = 3
 )
 
@@ -936,9 +936,8 @@ type Verdict struct {
 	// True: the Job's status announces the verdict already. An earlier decision
 	// named the rule that reached it; this rule only repeats it.
 	Repeated bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// The position of the rule in the Job's pod failure policy or success policy
-	// that the Job ends by, from 0. Only with POD_FAILURE_POLICY_MATCHED and
-	// SUCCESS_POLICY_MET.
+	// The Job ends by a rule of its pod failure policy or success policy: the position
+	// of that rule, from 0. Only with POD_FAILURE_POLICY_MATCHED and SUCCESS_POLICY_MET.
 	PolicyRuleIndex *int32 `protobuf:"varint,3,opt,name=policy_rule_index,json=policyRuleIndex,proto3,oneof" json:"policy_rule_index,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -78,10 +78,10 @@ func (ApplyOutcome) EnumDescriptor() ([]byte, []int) {
 }
 
 // DecisionRecord is an entry of a decision log: what an engine was asked, what it
-// answered, and what became of the answer. Callers write logs; no engine reads them.
+// answered, and whether the answer was applied. Callers write logs; no engine reads them.
 //
 // A log is a file of entries, one after the other. In a JSON log each is a line, in
-// protobuf's JSON. In a binary log, the length of each stands before it, as a varint.
+// protobuf's JSON. In a binary log, each entry follows its length, which is a varint.
 type DecisionRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When the answer came, by the caller's clock. Always set.
@@ -95,7 +95,7 @@ type DecisionRecord struct {
 	Exchange isDecisionRecord_Exchange `protobuf_oneof:"exchange"`
 	// Set instead of a response: the status with which the call ended.
 	Error *status.Status `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	// What became of the response.
+	// Whether the response was applied.
 	Outcome ApplyOutcome `protobuf:"varint,5,opt,name=outcome,proto3,enum=jobpolicy.v1.ApplyOutcome" json:"outcome,omitempty"`
 	// Why it was not applied in full. Set with APPLY_OUTCOME_FAILED only.
 	Failure string `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`

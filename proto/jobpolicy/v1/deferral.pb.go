@@ -46,17 +46,17 @@ const (
 	// exception: "suspended" for a Job that never ran does wait, because the client
 	// that created the Job may update it at once.
 	//
-	// A caller that names this step, with any time, is said to space its statuses. Its
-	// decisions differ in two ways. A decision that records many finished pods and has
+	// A caller that names this step, with any time, spaces its statuses. Its decisions
+	// differ in two ways. A decision that records many finished pods and has
 	// many pods to create creates none; FOLLOW_UP_AT_ONCE leads to the decision that
 	// does. And one decision creates at most half of max_pod_changes pods of a
 	// NON_INDEXED Job, so that finished pods wait less for their status.
 	Step_STEP_WRITE_ROUTINE_STATUS Step = 3
 	// Finished pods are recorded by a routine status. Such a status may be written at
 	// the time of this step, even if STEP_WRITE_ROUTINE_STATUS is deferred until later,
-	// because the pods' finalizers wait for it. If this step is not deferred, or until
-	// later than STEP_WRITE_ROUTINE_STATUS, the time of STEP_WRITE_ROUTINE_STATUS
-	// applies.
+	// because the pods' finalizers wait for it. If this step is not deferred, or is
+	// deferred until later than STEP_WRITE_ROUTINE_STATUS, the time of
+	// STEP_WRITE_ROUTINE_STATUS applies.
 	Step_STEP_RECORD_PODS Step = 4
 	// The Job of a run is created (CronJobs only). A caller defers this after a
 	// creation failed. Everything else goes on.

@@ -1,4 +1,4 @@
-// Package jobpolicyv1 is the contract between whoever carries out Jobs and the
+// Package jobpolicyv1 is the contract between a controller that runs Jobs and the
 // policy engine: a snapshot of a Job goes in, a decision comes out. It is
 // generated from the proto files beside it, whose comments are the contract's
 // text. Begin with DecideJobRequest and DecideJobResponse.

@@ -101,9 +101,9 @@ const (
 	WaitReason_WAIT_REASON_INTERIM_CONDITION WaitReason = 6
 	// Pods must end before the terminal condition may be set.
 	WaitReason_WAIT_REASON_PODS_REMAINING WaitReason = 7
-	// Finished pods must be recorded and counted first.
+	// Pods that the status records must be confirmed as released, and counted, first.
 	WaitReason_WAIT_REASON_UNCOUNTED_PODS WaitReason = 8
-	// Finalizer releases must be confirmed first.
+	// Pods that still hold the tracking finalizer must be released first.
 	WaitReason_WAIT_REASON_FINALIZERS WaitReason = 9
 	// The ledger recorded as many pods as one decision may record.
 	WaitReason_WAIT_REASON_LEDGER_FULL WaitReason = 10
@@ -363,7 +363,7 @@ func (x *RuleAnswer) GetDetail() string {
 // Wait is one thing that a decision waits for.
 type Wait struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What kind of thing is waited for.
+	// Why the decision waits.
 	Reason WaitReason `protobuf:"varint,1,opt,name=reason,proto3,enum=jobpolicy.v1.WaitReason" json:"reason,omitempty"`
 	// What is waited for, with numbers. Only with EXPLAIN_FULL.
 	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`

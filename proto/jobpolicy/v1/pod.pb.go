@@ -430,7 +430,7 @@ func (x *ContainerExit) GetExitCode() int32 {
 
 // UnlistedPods counts pods that should have an UnaccountedPod row but have none,
 // because the caller cut the list. A later decision deals with them. Until then they
-// count towards limits, so that no pod is created and no Job ends too early. A caller
+// count towards limits, so that pods are not created, and Jobs do not end, too early. A caller
 // that cuts the list keeps the rows of all pods whose UID is in status.uncounted,
 // because they are counted there already. Of the other pods it should keep those that
 // finished first.
@@ -442,12 +442,12 @@ type UnlistedPods struct {
 	Failed int32 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
 	// Indexes of the succeeded ones, not more than succeeded. INDEXED only.
 	SucceededIndexes *IndexSet `protobuf:"bytes,3,opt,name=succeeded_indexes,json=succeededIndexes,proto3" json:"succeeded_indexes,omitempty"`
-	// Those of failed that are being deleted and have not ended. Needed only with the
+	// The pods counted in failed that are being deleted and have not ended. Needed only with the
 	// pod replacement policy FAILED or with a pod failure policy, because only then it
 	// matters how such a pod ends. Not more than failed. The engine creates pods
 	// without waiting until these are listed: they count as terminating until they end.
 	Ending int32 `protobuf:"varint,4,opt,name=ending,proto3" json:"ending,omitempty"`
-	// Indexes of those pods in failed that have one; INDEXED only. Not more than
+	// Indexes of the pods counted in failed, if they have one; INDEXED only. Not more than
 	// failed. With backoff_limit_per_index, an index in this set gets no new pod until
 	// its failed pods are listed; all other indexes do. The caller must then list
 	// either all failed pods of an index or none of them, because otherwise the index

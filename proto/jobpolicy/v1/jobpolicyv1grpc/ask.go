@@ -11,7 +11,7 @@ import (
 // CallTimeout bounds each call of an Asker. A decision takes milliseconds.
 const CallTimeout = 5 * time.Second
 
-// Asker lets answer.Decide ask with a client.
+// Asker makes an answer.Ask from a client.
 func Asker(client PolicyServiceClient) answer.Ask {
 	return func(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		ctx, cancel := context.WithTimeout(ctx, CallTimeout)

@@ -9,14 +9,14 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	_ "google.golang.org/grpc/health" // Makes the client heed healthCheckConfig.
+	_ "google.golang.org/grpc/health" // Makes the client use healthCheckConfig.
 )
 
 // MaxMessageBytes is the contract's limit on a message.
 const MaxMessageBytes = 16 << 20
 
-// ServiceConfig spreads the calls over the engines that are healthy, and tries a call
-// again that did not reach one.
+// ServiceConfig spreads the calls over the engines that are healthy, and repeats a
+// call that did not reach an engine.
 const ServiceConfig = `{
   "loadBalancingConfig": [{"round_robin": {}}],
   "healthCheckConfig": {"serviceName": "jobpolicy.v1.PolicyService"},

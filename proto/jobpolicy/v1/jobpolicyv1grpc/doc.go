@@ -1,4 +1,4 @@
 // Package jobpolicyv1grpc holds the client and the server side of the policy
-// service. It is apart from the messages (package jobpolicyv1) so that the
+// service. It is separate from the messages (package jobpolicyv1) so that the
 // engine, which needs only those, does not link gRPC.
 package jobpolicyv1grpc

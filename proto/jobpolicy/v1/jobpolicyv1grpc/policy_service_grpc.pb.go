@@ -104,7 +104,8 @@ const (
 //   - unknown values of Deferral.step (see Step);
 //   - everything in GetServerInfoRequest.
 //
-// What a caller does not know of an answer stands at DecideJobResponse.
+// DecideJobResponse says what a caller does with parts of an answer that it does not
+// know.
 //
 // The headers of each answer say which engine gave it:
 //
@@ -408,7 +409,8 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 //   - unknown values of Deferral.step (see Step);
 //   - everything in GetServerInfoRequest.
 //
-// What a caller does not know of an answer stands at DecideJobResponse.
+// DecideJobResponse says what a caller does with parts of an answer that it does not
+// know.
 //
 // The headers of each answer say which engine gave it:
 //
