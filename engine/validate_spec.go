@@ -112,16 +112,16 @@ func (c *checker) status(status *jobpolicyv1.JobStatus) {
 }
 
 func (c *checker) conditions(conditions []*jobpolicyv1.JobCondition) {
-	foreign := 0
+	others := 0
 	for _, condition := range conditions {
 		if !ownCondition(condition.GetType()) {
-			foreign++
+			others++
 		}
 	}
 	// The engine's own conditions do not count, because a status that it wrote must be
 	// accepted.
-	if !c.require(foreign <= maxConditions, "status.conditions",
-		"must have at most %d entries of types that the engine does not write, has %d", maxConditions, foreign) {
+	if !c.require(others <= maxConditions, "status.conditions",
+		"must have at most %d entries of types that the engine does not write, has %d", maxConditions, others) {
 		return
 	}
 	seen := map[string]bool{}

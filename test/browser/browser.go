@@ -59,7 +59,7 @@ func start(t testing.TB, seen *problems) context.Context {
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
 	Do(ctx, t, chromedp.EmulateViewport(1280, 900))
-	if err := chromedp.Listen(ctx, func(event any) { seen.hear(ctx, event) }); err != nil {
+	if err := chromedp.Listen(ctx, func(event any) { seen.record(ctx, event) }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); err != nil {
@@ -86,7 +86,7 @@ type problems struct {
 	found []string
 }
 
-func (p *problems) hear(ctx context.Context, event any) {
+func (p *problems) record(ctx context.Context, event any) {
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
 		p.add("throws: " + (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())

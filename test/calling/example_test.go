@@ -19,7 +19,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// One round of a Job with two pods, of which one has succeeded.
+// One decision on a Job with two pods, of which one has succeeded.
 func Example() {
 	now := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
 	job := &batchv1.Job{

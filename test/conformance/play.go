@@ -177,7 +177,7 @@ func (st *stage) do(ctx context.Context, line string, before facts) (counts []in
 			return nil, fmt.Errorf("%s: there are only %d such pods: %w", line, n, errUnfit)
 		}
 		counts = append(counts, n)
-		st.pace.upTo(5 * time.Millisecond)
+		st.delay.upTo(5 * time.Millisecond)
 	}
 	return counts, nil
 }

@@ -74,7 +74,7 @@ func (s *side) see(object any, gone bool) {
 	case *batchv1.Job:
 		s.seeJob(o, gone)
 	case *corev1.Event:
-		s.hear(o, gone)
+		s.recordEvent(o, gone)
 	case *corev1.Pod:
 		s.seePod(o, gone)
 	default:
@@ -97,9 +97,9 @@ func (sc *scene) seeJob(job *batchv1.Job, gone bool) {
 	}
 }
 
-// hear handles an event. The recorder merges similar events into one whose message
+// recordEvent records an event. The recorder merges similar events into one whose message
 // changes, so all its versions count.
-func (sc *scene) hear(e *corev1.Event, gone bool) {
+func (sc *scene) recordEvent(e *corev1.Event, gone bool) {
 	if gone || e.InvolvedObject.Kind != "Job" {
 		return
 	}

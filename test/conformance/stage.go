@@ -43,9 +43,9 @@ type stage struct {
 	engine  *virtual.Engine
 	program virtual.Program
 
-	down chance // when the controller is killed
-	node chance // when the node acts
-	pace chance // how fast steps of one line follow each other
+	down  chance // when the controller is killed
+	node  chance // when the node acts
+	delay chance // how fast steps of one line follow each other
 
 	process *virtual.Process
 	holders int
@@ -72,7 +72,7 @@ const eventsUnderway = 12
 func (p player) raise(ctx context.Context, c *Case) (*stage, error) {
 	st := &stage{
 		side: &side{stirred: make(chan struct{}, 1), scene: newScene()}, player: p, c: c, engine: &virtual.Engine{}, ended: make(chan struct{}),
-		down: newChance(p.seed, 1), node: newChance(p.seed, 2), pace: newChance(p.seed, 3),
+		down: newChance(p.seed, 1), node: newChance(p.seed, 2), delay: newChance(p.seed, 3),
 	}
 	st.outage = st
 	for _, late := range p.late {

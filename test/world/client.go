@@ -31,8 +31,8 @@ type client struct {
 
 // An answer is the Date header of an answer, and when the answer arrived.
 type answer struct {
-	text        string // As it stood in the header.
-	date, heard time.Time
+	text           string // As it stood in the header.
+	date, received time.Time
 }
 
 // clientOptions are how a client differs from a plain one.
@@ -50,8 +50,8 @@ func (c *client) BatchV1() typedbatchv1.BatchV1Interface { return c.batch }
 // CoordinationV1 implements kubernetes.Interface.
 func (c *client) CoordinationV1() typedcoordinationv1.CoordinationV1Interface { return c.coordination }
 
-// hear takes the API server's time from an answer.
-func (c *client) hear(resp *http.Response) {
+// record takes the API server's time from an answer.
+func (c *client) record(resp *http.Response) {
 	text := resp.Header.Get("Date")
 	if last := c.last.Load(); last != nil && last.text == text {
 		c.last.Store(&answer{text, last.date, time.Now()})
@@ -69,7 +69,7 @@ func (c *client) serverNow() time.Time {
 	if last == nil {
 		return time.Time{}
 	}
-	return last.date.Add(time.Since(last.heard))
+	return last.date.Add(time.Since(last.received))
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -79,10 +79,10 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // newClient makes a client that sends protobuf, as the executor's program does.
 func newClient(transport http.RoundTripper, o clientOptions) (*client, error) {
 	c := &client{}
-	hearing := roundTripper(func(r *http.Request) (*http.Response, error) {
+	recording := roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := transport.RoundTrip(r)
 		if err == nil {
-			c.hear(resp)
+			c.record(resp)
 		}
 		return resp, err
 	})
@@ -96,7 +96,7 @@ func newClient(transport http.RoundTripper, o clientOptions) (*client, error) {
 	if o.qps > 0 {
 		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.qps, int(o.qps*1.5))
 	}
-	sender := &http.Client{Transport: hearing}
+	sender := &http.Client{Transport: recording}
 	var err error
 	if c.core, err = newCore(cfg, sender, o.lean); err != nil {
 		return nil, fmt.Errorf("client: %w", err)

@@ -52,7 +52,7 @@ func (p *plan) features() []string {
 	set["CronJobs over weeks"] = p.overWeeks()
 	e := p.executor
 	set["replaces the built-in"], set["beside the built-in"] = e.replace, !e.replace
-	set["few changes a round"], set["few uncounted"], set["rate limit"] = e.maxChanges > 0, e.maxUncounted > 0, e.qps > 0
+	set["few changes a decision"], set["few uncounted"], set["rate limit"] = e.maxChanges > 0, e.maxUncounted > 0, e.qps > 0
 	set["two executors"], set["two active executors"] = e.elected(), e.together
 	set["warm standby"] = e.warmStandby
 	set["looks for a second controller"], set["stands down"] = e.noticing, e.standDown

@@ -44,7 +44,7 @@ func (s span) String() string { return fmt.Sprintf("%s to %s", s.least, s.most) 
 func (e executorPlan) String() string {
 	out := []string{fmt.Sprintf("%d", e.replicas), map[bool]string{true: "in place of the built-in controllers", false: "beside them"}[e.replace]}
 	if e.maxChanges > 0 {
-		out = append(out, fmt.Sprintf("%d changes of pods a round", e.maxChanges))
+		out = append(out, fmt.Sprintf("%d changes of pods a decision", e.maxChanges))
 	}
 	if e.maxUncounted > 0 {
 		out = append(out, fmt.Sprintf("%d uncounted pods a status", e.maxUncounted))

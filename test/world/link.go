@@ -103,7 +103,7 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	l.hear(r, resp)
+	l.inspect(r, resp)
 	if resp.StatusCode >= http.StatusBadRequest {
 		l.hindered(namespaceOf(r.URL.Path), time.Now(), recovers)
 	}
@@ -123,8 +123,8 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 	return l.remember(r, resp)
 }
 
-// hear looks for statuses that the API server refuses as invalid: no executor may write one.
-func (l *link) hear(r *request, resp *http.Response) {
+// inspect looks for statuses that the API server refuses as invalid: no executor may write one.
+func (l *link) inspect(r *request, resp *http.Response) {
 	if resp.StatusCode != http.StatusUnprocessableEntity {
 		return
 	}

@@ -23,7 +23,7 @@ const (
 	checkFirst       = "writes the status only after it has created and deleted"
 	checkOrder       = "releases only after the status is written"
 	checkLost        = "asks again after a lost answer"
-	checkForeign     = "refuses the answer to another request"
+	checkOtherAnswer = "refuses the answer to another request"
 	checkField       = "refuses an unknown field"
 	checkDisposition = "refuses an unknown disposition"
 	checkDeferral    = "refuses a step that it asked to leave for later"
@@ -32,7 +32,7 @@ const (
 
 var callerChecks = []string{
 	checkRequests, checkStatus, checkCreate, checkDelete, checkRelease, checkFirst, checkOrder,
-	checkLost, checkForeign, checkField, checkDisposition, checkDeferral, checkEnd,
+	checkLost, checkOtherAnswer, checkField, checkDisposition, checkDeferral, checkEnd,
 }
 
 // A watcher sees the requests of a caller and their answers, and compares each snapshot

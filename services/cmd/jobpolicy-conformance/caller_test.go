@@ -38,7 +38,7 @@ func TestCallers(t *testing.T) {
 		"it writes although a creation failed":    {"ignores creation", checkFirst},
 		"it writes although a deletion failed":    {"ignores deletion", checkFirst},
 		"it gives up when an answer is lost":      {"gives up", checkLost},
-		"it takes the answer to another request":  {"any id", checkForeign},
+		"it takes the answer to another request":  {"any id", checkOtherAnswer},
 		"it ignores fields that it does not know": {
 			"any field", checkField,
 		},

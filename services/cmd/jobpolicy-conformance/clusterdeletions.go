@@ -48,10 +48,10 @@ func (c *clusterWatcher) allDeleted(body []byte) {
 	}
 }
 
-// judgeDeletions reports the deletions that no answer decided. It is called only when the
+// checkDeletions reports the deletions that no answer decided. It is called only when the
 // caller asks about the Job again: a caller with rules of its own may give up a Job and
 // then delete any of its pods.
-func (c *clusterWatcher) judgeDeletions(job *watchedJob) {
+func (c *clusterWatcher) checkDeletions(job *watchedJob) {
 	for _, name := range job.writes.undecided {
 		c.note(checkDelete, false, job, fmt.Sprintf("the pod %s was deleted, and no answer decided it", name))
 	}

@@ -87,7 +87,7 @@ func (c *clusterWatcher) asked(job *watchedJob, req *jobpolicyv1.DecideJobReques
 		}
 	}
 	j := job.writes
-	c.judgeDeletions(job)
+	c.checkDeletions(job)
 	j.next, j.written, j.creations, j.toDelete = "", false, 0, map[string]bool{}
 	unshown := 0
 	for _, pod := range c.pods {
@@ -150,7 +150,7 @@ func (c *clusterWatcher) begun(w *clusterWrite) {
 // over makes the checks that are possible only after the caller's last request.
 func (c *clusterWatcher) over(job *watchedJob) {
 	if job.ended {
-		c.judgeDeletions(job)
+		c.checkDeletions(job)
 	}
 	if lost := job.writes.lost; lost > 0 {
 		c.note(checkLostWrites, job.ended, job, fmt.Sprintf("%d answers were lost, and it has not ended", lost))

@@ -14,7 +14,7 @@ import (
 )
 
 // faults are the faults of every second answer with a new status, in turn.
-var faults = []string{checkLost, checkForeign, checkField, checkDisposition}
+var faults = []string{checkLost, checkOtherAnswer, checkField, checkDisposition}
 
 // errLost replaces a lost answer.
 var errLost = status.Error(codes.Unavailable, "the answer is lost, on purpose")
@@ -85,7 +85,7 @@ func (w *watcher) spoil(job *watchedJob, d *jobpolicyv1.DecideJobResponse, fault
 	switch fault {
 	case checkLost:
 		return nil, errLost
-	case checkForeign:
+	case checkOtherAnswer:
 		d.RequestId += "-of-another"
 	case checkField:
 		d.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1))

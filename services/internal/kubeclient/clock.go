@@ -15,7 +15,7 @@ type Clock struct {
 
 // An answer is the Date of an answer, and when it was received. The latter has a monotonic
 // reading, so the time since then does not change when this machine's clock is set.
-type answer struct{ date, heard time.Time }
+type answer struct{ date, received time.Time }
 
 // Watch makes the Clock read the answers to cfg's clients.
 func (c *Clock) Watch(cfg *rest.Config) {
@@ -23,7 +23,7 @@ func (c *Clock) Watch(cfg *rest.Config) {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			resp, err := next.RoundTrip(r)
 			if err == nil {
-				c.hear(resp.Header.Get("Date"), time.Now())
+				c.record(resp.Header.Get("Date"), time.Now())
 			}
 			return resp, err
 		})
@@ -34,12 +34,12 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (c *Clock) hear(date string, now time.Time) {
+func (c *Clock) record(date string, now time.Time) {
 	at, err := http.ParseTime(date)
 	if err != nil {
 		return // Without a Date, the time that is known stays.
 	}
-	c.last.Store(&answer{date: at, heard: now})
+	c.last.Store(&answer{date: at, received: now})
 }
 
 // Now is the API server's time, up to a second early, because the Date has whole seconds.
@@ -49,5 +49,5 @@ func (c *Clock) Now() time.Time {
 	if last == nil {
 		return time.Time{}
 	}
-	return last.date.Add(time.Since(last.heard))
+	return last.date.Add(time.Since(last.received))
 }

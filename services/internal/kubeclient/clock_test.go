@@ -41,7 +41,7 @@ func TestTheClockFollowsTheDateOfAnswers(t *testing.T) {
 
 func TestAnAnswerWithoutDateChangesNothing(t *testing.T) {
 	var clock Clock
-	clock.hear("", time.Now())
+	clock.record("", time.Now())
 	if got := clock.Now(); !got.IsZero() {
 		t.Errorf("%s, want the zero time", got)
 	}
@@ -60,8 +60,8 @@ func TestASetClockDoesNotChangeTheServersTime(t *testing.T) {
 	if _, err := transport.RoundTrip(&http.Request{}); err != nil {
 		t.Fatal(err)
 	}
-	if heard := clock.last.Load().heard.String(); !strings.Contains(heard, "m=") {
-		t.Errorf("%s has no monotonic reading", heard)
+	if received := clock.last.Load().received.String(); !strings.Contains(received, "m=") {
+		t.Errorf("%s has no monotonic reading", received)
 	}
 	if got := clock.Now(); got.Before(date) || strings.Contains(got.String(), "m=") {
 		t.Errorf("%s, want %s and what has passed since, by no clock of this process", got, date)

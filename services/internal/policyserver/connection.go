@@ -21,21 +21,21 @@ const maxHandshakes = 128
 // only opens connections takes no processor time from calls.
 const connectionsPerSecond = 1000
 
-// A pacedListener accepts connections at that rate.
-type pacedListener struct {
+// A rateLimitedListener accepts connections at that rate.
+type rateLimitedListener struct {
 	net.Listener
-	pace *rate.Limiter
+	accepts *rate.Limiter
 }
 
-func paced(lis net.Listener) net.Listener {
-	return &pacedListener{Listener: lis, pace: rate.NewLimiter(connectionsPerSecond, maxHandshakes)}
+func rateLimited(lis net.Listener) net.Listener {
+	return &rateLimitedListener{Listener: lis, accepts: rate.NewLimiter(connectionsPerSecond, maxHandshakes)}
 }
 
 // Accept implements net.Listener.
-func (l *pacedListener) Accept() (net.Conn, error) {
+func (l *rateLimitedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err == nil {
-		time.Sleep(l.pace.Reserve().Delay())
+		time.Sleep(l.accepts.Reserve().Delay())
 	}
 	return conn, err
 }

@@ -14,7 +14,7 @@ func (endlessListener) Accept() (net.Conn, error) { return nil, nil }
 
 func TestConnectionsAreAcceptedAtAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lis := paced(endlessListener{})
+		lis := rateLimited(endlessListener{})
 		accept := func(n int) time.Duration {
 			start := time.Now()
 			for range n {

@@ -216,7 +216,7 @@ func tracing(p trace.TracerProvider) stats.Handler {
 
 // Serve accepts connections until Shutdown, and then returns nil.
 func (s *Server) Serve(lis net.Listener) error {
-	if err := s.grpc.Serve(paced(lis)); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+	if err := s.grpc.Serve(rateLimited(lis)); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve gRPC: %w", err)
 	}
 	return nil

@@ -135,7 +135,7 @@ func (e Engine) again(n int, record *jobpolicyv1.DecisionRecord) outcome {
 		return outcome{}
 	}
 	return outcome{difference: &Difference{
-		Record: n, Object: object(record), Then: ruling(response(record), record.GetError().GetCode()), Now: ruling(now, int32(status.Code(err))), Fields: fields,
+		Record: n, Object: object(record), Then: decidedBy(response(record), record.GetError().GetCode()), Now: decidedBy(now, int32(status.Code(err))), Fields: fields,
 	}}
 }
 
@@ -232,9 +232,9 @@ func object(record *jobpolicyv1.DecisionRecord) string {
 	return "job/" + ref.GetNamespace() + "/" + ref.GetName()
 }
 
-// ruling names the rule of a Job's verdict, the steps of a decision on a CronJob, or the
+// decidedBy names the rule of a Job's verdict, the steps of a decision on a CronJob, or the
 // code of a refusal.
-func ruling(answer proto.Message, code int32) string {
+func decidedBy(answer proto.Message, code int32) string {
 	switch answer := answer.(type) {
 	case *jobpolicyv1.DecideJobResponse:
 		if verdict := answer.GetVerdict(); verdict != nil {

@@ -107,7 +107,7 @@ func (l *life) play(t *testing.T, p player, plan *planner) (moments []moment, wr
 			return
 		}
 		time.Sleep(time.Until(l.firstDay()))
-		s.wake()
+		s.start()
 		time.Sleep(settle)
 		for i := 0; ; i++ {
 			if i == len(l.deeds) {
@@ -137,7 +137,7 @@ func (s *side) live(ctx context.Context, d deed) moment {
 	}
 	time.Sleep(d.jump)
 	if d.asleep {
-		s.wake()
+		s.start()
 	}
 	time.Sleep(settle)
 	m.view, m.crowded = s.view(), s.isCrowded()

@@ -66,8 +66,8 @@ func (p player) raise(ctx context.Context) (*side, error) {
 	return s, err
 }
 
-// wake starts the controllers, as they are after a restart.
-func (s *side) wake() {
+// start starts the controllers, as they are after a restart.
+func (s *side) start() {
 	s.process = s.plane.Start("cronjob-controller", s.program, s.late)
 	if s.shadow != nil {
 		s.beside = s.plane.Start(byShadow, virtual.ShadowCronJobs(s.engine, s.shadow, slog.New(slog.DiscardHandler)), nil)

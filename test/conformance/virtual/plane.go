@@ -85,7 +85,7 @@ func (p *Plane) Start(by string, program Program, late Latenesses) *Process {
 	defer p.mu.Unlock()
 	p.count++
 	ctx, end := context.WithCancel(context.Background())
-	process := &Process{plane: p, link: newLink(p.Server.Transport(by), late, p.seed+p.count<<32, p.hear), end: end}
+	process := &Process{plane: p, link: newLink(p.Server.Transport(by), late, p.seed+p.count<<32, p.inspect), end: end}
 	p.up[process] = true
 	p.all.Go(func() {
 		if err := program(ctx, Config(process.link)); err != nil {
@@ -152,7 +152,7 @@ func (p *Plane) Note(what string) {
 	p.wrong = append(p.wrong, what)
 }
 
-func (p *Plane) hear(r *http.Request, answer string) {
+func (p *Plane) inspect(r *http.Request, answer string) {
 	if path.Base(r.URL.Path) != "status" {
 		return
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// alignRounds bounds how often align looks again: an upgrade in one module can raise a version that another shares.
-const alignRounds = 5
+// alignTries bounds how often align looks again: an upgrade in one module can raise a version that another shares.
+const alignTries = 5
 
 // align brings every module of the workspace in dir to the newest version that any of them takes of a shared
 // dependency. That is the version which a build in the workspace selects anyhow; afterwards each module says so
@@ -22,7 +22,7 @@ func align(dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for range alignRounds {
+	for range alignTries {
 		ws, err := readWorkspace(root)
 		if err != nil {
 			return err
