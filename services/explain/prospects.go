@@ -69,14 +69,17 @@ func (w *work) retries() {
 	w.Retries = strings.TrimPrefix(w.Retries+"; "+text, "; ")
 }
 
-// restarts is the number of restarts of the pods' containers. It is 0 unless the
-// restartPolicy is OnFailure, because otherwise restarts do not count towards backoffLimit.
+// restarts is the number of restarts that count towards backoffLimit: those of the
+// containers of pods that have not ended, if the restartPolicy is OnFailure.
 func (w *work) restarts() int32 {
 	if w.Job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return 0
 	}
 	n := int32(0)
 	for i := range w.Facts.Pods {
+		if phase := w.Facts.Pods[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
+			continue
+		}
 		for _, s := range slices.Concat(w.Facts.Pods[i].Status.InitContainerStatuses, w.Facts.Pods[i].Status.ContainerStatuses) {
 			n += s.RestartCount
 		}
