@@ -10,9 +10,21 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// errChanged: another decision is needed, because the CronJob has changed, a Job of another
-// owner has the name of the next run, or that run could not be created.
-var errChanged = errors.New("the cron job or its jobs have changed since the decision")
+// These errors end the application of a decision. Another decision is needed at once.
+var (
+	// errChanged: the CronJob has changed.
+	errChanged = errors.New("the cron job has changed since the decision")
+	// errNameInUse: a Job has the name of the next run. The next request says so.
+	errNameInUse = errors.New("the name of the run is in use")
+	// errNotCreated: the Job of a run could not be created. The next request asks for no
+	// creation before its backoff ends.
+	errNotCreated = errors.New("the job of the run was not created")
+)
+
+// decideAgain reports whether another decision is needed at once.
+func decideAgain(err error) bool {
+	return errors.Is(err, errChanged) || errors.Is(err, errNameInUse) || errors.Is(err, errNotCreated)
+}
 
 // An applier carries decisions out.
 type applier struct {
@@ -23,48 +35,15 @@ type applier struct {
 }
 
 // apply carries a decision out in the contract's order, and stops at the first step that
-// does not succeed. errChanged: another decision is needed. again says that the next
-// reconcile is due at once.
+// does not succeed. again says that the next reconcile is due at once.
 func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again bool, err error) {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		a.base.RecordEvents(snap.cron, d.GetEvents())
-		s.recorded(snap.jobs)
+		s.runs.recorded(snap.jobs)
 		return false, nil
 	}
-	if d.GetCreate() != nil {
-		// A started run cannot be undone. So read from the API server, and not from
-		// the cache, whether the decision was made on the newest version.
-		if err := a.confirm(ctx, s, snap); err != nil {
-			return false, err
-		}
-	}
-	if d.GetCreate() != nil && len(d.GetDelete()) > 0 {
-		// Nothing is deleted to make room for a run that cannot start.
-		switch used, err := a.nameInUse(ctx, s, snap, d.GetCreate()); {
-		case err != nil:
-			return false, err
-		case used:
-			return false, errChanged
-		}
-	}
-	for _, del := range d.GetDelete() {
-		if err := a.deleteJob(ctx, s, snap, del); err != nil {
-			return false, err
-		}
-	}
-	events := d.GetEvents()
-	if d.GetCreate() != nil {
-		created, err := a.createJob(ctx, s, snap, d.GetCreate())
-		switch {
-		case err != nil:
-			return false, err
-		case !created:
-			return false, errChanged
-		}
-		// The events go out now, whether or not the next writes succeed: no later
-		// decision reports this run again.
-		a.base.RecordEvents(snap.cron, events)
-		events = nil
+	if err := a.changeJobs(ctx, s, snap, d); err != nil {
+		return false, err
 	}
 	if err := a.edit(ctx, s, snap, d.GetEdits()); err != nil {
 		return false, err
@@ -74,22 +53,56 @@ func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *job
 		return false, err
 	}
 	if d.GetCreate() == nil {
-		s.recorded(snap.jobs)
+		s.runs.recorded(snap.jobs)
+		a.base.RecordEvents(snap.cron, d.GetEvents())
 	}
-	a.base.RecordEvents(snap.cron, events)
 	// If the status as stored did not change, the same decision would follow for ever
 	// (invariant I11).
 	changed := written || d.GetStatus() == nil || d.GetEdits() != nil
 	return changed && d.GetFollowUp() == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, nil
 }
 
-func (a *applier) confirm(ctx context.Context, s *cronState, snap snapshot) error {
-	live, err := a.liveCron(ctx, s)
-	if err != nil {
+// changeJobs deletes Jobs, and creates the one of a run.
+func (a *applier) changeJobs(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) error {
+	create := d.GetCreate()
+	if create != nil {
+		if err := a.mayStart(ctx, s, snap, d); err != nil {
+			return err
+		}
+	}
+	for _, del := range d.GetDelete() {
+		if err := a.deleteJob(ctx, s, snap, del); err != nil {
+			return err
+		}
+	}
+	if create == nil {
+		return nil
+	}
+	if err := a.createJob(ctx, s, snap, create); err != nil {
 		return err
 	}
-	if live.ResourceVersion != snap.cron.ResourceVersion {
-		return errChanged
-	}
+	// The events go out now, whether or not the next writes succeed: no later decision
+	// reports this run again.
+	a.base.RecordEvents(snap.cron, d.GetEvents())
 	return nil
+}
+
+// mayStart is nil if a run can be started. A started run cannot be undone. So mayStart reads
+// from the API server, and not from the cache, whether the decision was made on the newest
+// version, and whether the run's name is free if Jobs are to make room for it.
+func (a *applier) mayStart(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) error {
+	live, err := a.liveCron(ctx, s)
+	switch {
+	case err != nil:
+		return err
+	case live.ResourceVersion != snap.cron.ResourceVersion:
+		return errChanged
+	case len(d.GetDelete()) == 0:
+		return nil
+	}
+	job, err := a.jobOfName(ctx, s, d.GetCreate().GetName())
+	if err == nil && job != nil {
+		err = errNameInUse
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package cronjob
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -486,9 +487,9 @@ func TestARunThatWasSeenIsNotStartedAgainThoughTheAnswerWasLost(t *testing.T) {
 		c := <-started
 		eventually(t, "the watch has shown the run", func() bool {
 			state, _ := c.known(testUID(1))
-			state.mu.Lock()
-			defer state.mu.Unlock()
-			return len(state.made) > 0
+			state.runs.mu.Lock()
+			defer state.runs.mu.Unlock()
+			return len(state.runs.made) > 0
 		})
 		if err := s.Tracker().Delete(resource, namespace, job.Name); err != nil {
 			return true, nil, err
@@ -561,4 +562,23 @@ func TestADeletedJobThatStaysIsShownAsDeleting(t *testing.T) {
 			return len(req.GetJobs()) == 1 && req.GetJobs()[0].GetDeleting()
 		})
 	})
+}
+
+// A failures log collects what is recorded of decisions that were not carried out.
+type failures chan string
+
+func (f failures) Record(_ context.Context, record *jobpolicyv1.DecisionRecord) {
+	if record.GetFailure() != "" {
+		f <- record.GetFailure()
+	}
+}
+
+func TestTheDecisionLogSaysWhyARunWasNotStarted(t *testing.T) {
+	s := newServer(testCron())
+	s.fail("create jobs", errors.New("no quota"))
+	recorded := make(failures, 1)
+	start(t, s, &script{answers: []answer{starting("cron-1")}}, func(cfg *Config) { cfg.DecisionLog = recorded })
+	if got, want := <-recorded, "the job of the run was not created: no quota"; got != want {
+		t.Errorf("failure %q, want %q", got, want)
+	}
 }

@@ -2,7 +2,6 @@ package cronjob
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/wire"
@@ -14,7 +13,7 @@ func (c *Controller) jobSeen(before, job *batchv1.Job) {
 		c.enqueueOwner(before)
 	}
 	if s, ok := c.known(controllingUID(job)); ok && before == nil {
-		s.jobSeen(job)
+		s.runs.seen(job)
 	}
 	if before == nil || mattersToOwner(before, job) {
 		c.enqueueOwner(job)
@@ -43,10 +42,7 @@ func (c *Controller) cronSeen(old, cron *batchv1.CronJob) {
 	c.mu.Lock()
 	s, ok := c.crons[cron.UID]
 	if !ok {
-		s = &cronState{
-			uid: cron.UID, namespace: cron.Namespace, name: cron.Name,
-			made: map[types.UID]*madeJob{}, unmade: map[types.UID]bool{},
-		}
+		s = newCronState(cron)
 		c.crons[cron.UID] = s
 	}
 	c.mu.Unlock()

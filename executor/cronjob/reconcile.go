@@ -64,7 +64,7 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 	again, err := c.applier.apply(ctx, s, snap, d)
 	controller.Applied(ctx, err)
 	switch {
-	case err != nil && !errors.Is(err, errChanged):
+	case err != nil && !decideAgain(err):
 		return controller.Result{}, err
 	case err != nil || again:
 		return controller.Result{Requeue: true}, nil
@@ -72,13 +72,6 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 		return controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()), nil
 	}
 	return controller.Result{}, nil
-}
-
-// decided keeps the explanation of a decision, to be shown.
-func (s *cronState) decided(d *jobpolicyv1.DecideCronJobResponse) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = d.GetExplanation()
 }
 
 // warnNotSuspended says why a CronJob that names this controller is left alone.
@@ -148,7 +141,7 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 			return nil, err
 		}
 		if job != nil && job.UID == ref.UID && controllingUID(job) == s.uid {
-			s.madeJob(job)
+			s.runs.add(job)
 			continue
 		}
 		absent = append(absent, uid)

@@ -50,7 +50,7 @@ func (c observer) compare(ctx context.Context, s *cronState) (shadow.Answer, err
 		return shadow.Answer{}, err
 	}
 	s.decided(d)
-	s.recorded(snap.jobs) // Jobs that absentJobs found are forgotten once the watch has shown them.
+	s.runs.recorded(snap.jobs) // Jobs that absentJobs found are forgotten once the watch has shown them.
 	answer := shadow.Answer{Differences: shadow.OfCronJob(snap.req, d)}
 	if d.GetRequeueTime() != nil {
 		answer.Next = controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()).RequeueAfter

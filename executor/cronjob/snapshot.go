@@ -22,7 +22,7 @@ type snapshot struct {
 }
 
 func (c *Controller) snapshot(s *cronState) (snapshot, error) {
-	jobs := s.jobs(c.cfg.Jobs.In(s.namespace))
+	jobs := s.runs.list(s.uid, c.cfg.Jobs.In(s.namespace))
 	s.mu.Lock()
 	s.sequence++
 	cron, sequence, taken, createAfter := s.cron, s.sequence, s.nameTaken, s.creation.Until()

@@ -1,0 +1,143 @@
+package cronjob
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// deleteJob deletes a Job; its pods follow in the background. A Job that does not
+// exist any more counts as deleted.
+func (a *applier) deleteJob(ctx context.Context, s *cronState, snap snapshot, del *jobpolicyv1.DeleteJob) (err error) {
+	ctx, end := a.base.Span(ctx, telemetry.SpanJobDeleted, telemetry.AttrJobName.String(del.GetName()))
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
+	defer cancel()
+	uid, err := wire.UIDString(del.GetUid())
+	if err != nil {
+		return fmt.Errorf("delete job %s: %w", del.GetName(), err)
+	}
+	background := metav1.DeletePropagationBackground
+	err = a.base.Client.BatchV1().Jobs(snap.cron.Namespace).Delete(ctx, del.GetName(), metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
+	})
+	if err != nil && !a.isGone(ctx, snap.cron.Namespace, del.GetName(), uid, err) {
+		a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
+		return fmt.Errorf("deleting job %s: %w", del.GetName(), err)
+	}
+	s.runs.deleted(uid)
+	return nil
+}
+
+// isGone reports whether a deletion failed because the Job does not exist any more. A
+// conflict has two causes: another Job has the name, or an admission webhook refused.
+func (a *applier) isGone(ctx context.Context, namespace, name string, uid types.UID, err error) bool {
+	if !apierrors.IsConflict(err) {
+		return apierrors.IsNotFound(err)
+	}
+	live, readErr := a.liveJob(ctx, namespace, name)
+	return readErr == nil && (live == nil || live.UID != uid)
+}
+
+// createJob creates the Job of a run. errNameInUse: a Job of somebody else has its name.
+// errNotCreated: the creation failed, and backs off.
+func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (err error) {
+	ctx, end := a.base.Span(ctx, telemetry.SpanJobCreated, telemetry.AttrJobName.String(create.GetName()))
+	defer func() { end(err) }()
+	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
+	defer cancel()
+	s.runs.creates(create.GetName())
+	job, err := a.base.Client.BatchV1().Jobs(snap.cron.Namespace).Create(ctx, newJob(snap.cron, create), metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		a.started(ctx, s, create, job)
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return a.existing(ctx, s, create, err)
+	case api.NamespaceTerminating(err):
+		return fmt.Errorf("creating job %s: %w", create.GetName(), err)
+	}
+	a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)
+	return a.creationFailed(ctx, s, err)
+}
+
+// newJob makes a Job from the CronJob's template.
+func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
+	template := cron.Spec.JobTemplate.DeepCopy()
+	annotations := maps.Clone(template.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, create.GetAnnotations())
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: create.GetName(), Namespace: cron.Namespace,
+			Labels: template.Labels, Annotations: annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cron, cronJobKind)},
+		},
+		Spec: template.Spec,
+	}
+}
+
+func (a *applier) started(ctx context.Context, s *cronState, create *jobpolicyv1.CreateJob, job *batchv1.Job) {
+	s.runs.add(job)
+	s.started()
+	if at := create.GetScheduledTime(); at != nil {
+		a.skew.Observe(job.CreationTimestamp.Sub(at.AsTime()).Seconds())
+	}
+	a.base.Logger.InfoContext(ctx, "run started", slog.String("namespace", s.namespace), slog.String("cronJob", s.name), slog.String("job", job.Name))
+}
+
+// existing finds out whose Job has the name of a run that could not be created. If it is
+// the CronJob's own, the run has started: the Job was created before a restart, or by the
+// built-in controller. If no Job has the name, the same refusal may follow at once, so
+// creation backs off.
+func (a *applier) existing(ctx context.Context, s *cronState, create *jobpolicyv1.CreateJob, cause error) error {
+	job, err := a.jobOfName(ctx, s, create.GetName())
+	switch {
+	case err != nil:
+		return err
+	case job == nil:
+		return a.creationFailed(ctx, s, cause)
+	case controllingUID(job) != s.uid:
+		return errNameInUse
+	}
+	return nil
+}
+
+// jobOfName asks the API server which Job has the name of a run, and remembers whose it is.
+// nil: there is none.
+func (a *applier) jobOfName(ctx context.Context, s *cronState, name string) (*batchv1.Job, error) {
+	job, err := a.liveJob(ctx, s.namespace, name)
+	switch {
+	case err != nil || job == nil:
+		return nil, err
+	case controllingUID(job) == s.uid:
+		s.runs.add(job)
+	default:
+		s.taken(name)
+	}
+	return job, nil
+}
+
+// creationFailed starts the backoff of creation, and returns errNotCreated.
+func (a *applier) creationFailed(ctx context.Context, s *cronState, cause error) error {
+	s.mu.Lock()
+	delay := s.creation.Failed(a.base.BackoffLimits())
+	s.mu.Unlock()
+	a.base.Logger.WarnContext(ctx, "job of a run not created", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
+		slog.Duration("retryAfter", delay), slog.Any("error", cause))
+	return fmt.Errorf("%w: %w", errNotCreated, cause)
+}
