@@ -144,23 +144,27 @@ func TestAPIServersThatRefuseAnswers(t *testing.T) {
 		want   []string
 	}{
 		"any Job that completes, by v1.30": {
-			jobstatus.Default(30), "job completions=1\nstatus start=0s succeeded=1",
-			[]string{"SuccessCriteriaMetNonIndexed", "SuccessCriteriaMetWithoutSuccessPolicy"},
+			server: jobstatus.Default(30), scene: "job completions=1\nstatus start=0s succeeded=1",
+			want: []string{"SuccessCriteriaMetNonIndexed", "SuccessCriteriaMetWithoutSuccessPolicy"},
 		},
-		"any Job that completes, by v1.31":      {jobstatus.Default(31), "job completions=1\nstatus start=0s succeeded=1", nil},
-		"nothing to do and suspended, by v1.32": {jobstatus.Default(32), "job completions=0 suspend\nstatus\ncondition SuccessCriteriaMet", nil},
+		"any Job that completes, by v1.31": {server: jobstatus.Default(31), scene: "job completions=1\nstatus start=0s succeeded=1"},
+		"nothing to do and suspended, by v1.32": {
+			server: jobstatus.Default(32),
+			scene:  "job completions=0 suspend\nstatus\ncondition SuccessCriteriaMet",
+		},
 		"nothing to do and suspended, by v1.31 with the gate": {
-			jobstatus.APIServer{Minor: 31, JobManagedBy: true},
-			"job completions=0 suspend\nstatus\ncondition SuccessCriteriaMet",
-			[]string{"FinishedWithoutStartTime"},
+			server: jobstatus.APIServer{Minor: 31, JobManagedBy: true},
+			scene:  "job completions=0 suspend\nstatus\ncondition SuccessCriteriaMet",
+			want:   []string{"FinishedWithoutStartTime"},
 		},
 		"a start time that is kept while suspended, and a resume, by v1.31 with the gate": {
-			jobstatus.APIServer{Minor: 31, JobManagedBy: true},
-			"job completions=1\nstatus start=-60s\ncondition Suspended",
-			[]string{"StartTimeChanged"},
+			server: jobstatus.APIServer{Minor: 31, JobManagedBy: true},
+			scene:  "job completions=1\nstatus start=-60s\ncondition Suspended",
+			want:   []string{"StartTimeChanged"},
 		},
 		"a start time that is kept while suspended, and a resume, by v1.32": {
-			jobstatus.Default(32), "job completions=1\nstatus start=-60s\ncondition Suspended", nil,
+			server: jobstatus.Default(32),
+			scene:  "job completions=1\nstatus start=-60s\ncondition Suspended",
 		},
 	}
 	for name, tc := range cases {

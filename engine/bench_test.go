@@ -15,20 +15,20 @@ func BenchmarkDecideJob(b *testing.B) {
 		name string
 		make func(testing.TB) *request
 	}{
-		{"settled/pods=1", func(b testing.TB) *request { return steady(b, 1) }},
-		{"settled/pods=1000", func(b testing.TB) *request { return steady(b, 1000) }},
-		{"settled/pods=100000", func(b testing.TB) *request { return steady(b, 100_000) }},
-		{"finished=1/pods=1", func(b testing.TB) *request { return withFinished(steady(b, 1), 1) }},
-		{"finished=1/pods=1000", func(b testing.TB) *request { return withFinished(steady(b, 1000), 1) }},
-		{"finished=1/pods=100000", func(b testing.TB) *request { return withFinished(steady(b, 100_000), 1) }},
-		{"finished=500/pods=1000", func(b testing.TB) *request { return withFinished(steady(b, 1000), 500) }},
-		{"finished=100000/pods=1000", func(b testing.TB) *request { return withFinished(steady(b, 1000), 100_000) }},
-		{"scaledown/rows=5000", func(b testing.TB) *request { return scaleDown(b, 5000) }},
-		{"scaledown/rows=100000", func(b testing.TB) *request { return scaleDown(b, 100_000) }},
-		{"indexes=100000/scattered", scattered},
-		{"indexes=100000/scattered/perIndex", scatteredFailures},
-		{"indexes=100000/retried", func(b testing.TB) *request { return awaitingRetry(b, 100_000) }},
-		{"exits=4000000/rules=20", exitCodesGalore},
+		{name: "settled/pods=1", make: func(b testing.TB) *request { return steady(b, 1) }},
+		{name: "settled/pods=1000", make: func(b testing.TB) *request { return steady(b, 1000) }},
+		{name: "settled/pods=100000", make: func(b testing.TB) *request { return steady(b, 100_000) }},
+		{name: "finished=1/pods=1", make: func(b testing.TB) *request { return withFinished(steady(b, 1), 1) }},
+		{name: "finished=1/pods=1000", make: func(b testing.TB) *request { return withFinished(steady(b, 1000), 1) }},
+		{name: "finished=1/pods=100000", make: func(b testing.TB) *request { return withFinished(steady(b, 100_000), 1) }},
+		{name: "finished=500/pods=1000", make: func(b testing.TB) *request { return withFinished(steady(b, 1000), 500) }},
+		{name: "finished=100000/pods=1000", make: func(b testing.TB) *request { return withFinished(steady(b, 1000), 100_000) }},
+		{name: "scaledown/rows=5000", make: func(b testing.TB) *request { return scaleDown(b, 5000) }},
+		{name: "scaledown/rows=100000", make: func(b testing.TB) *request { return scaleDown(b, 100_000) }},
+		{name: "indexes=100000/scattered", make: scattered},
+		{name: "indexes=100000/scattered/perIndex", make: scatteredFailures},
+		{name: "indexes=100000/retried", make: func(b testing.TB) *request { return awaitingRetry(b, 100_000) }},
+		{name: "exits=4000000/rules=20", make: exitCodesGalore},
 	}
 	for _, bm := range benchmarks {
 		b.Run(bm.name, func(b *testing.B) {

@@ -18,28 +18,40 @@ func TestNoTimeIsBehindTheEndOfTheCalendar(t *testing.T) {
 		scene string
 		edit  func(*request)
 	}{
-		"a failed pod": {"job completions=3 backoffLimit=9\nstatus start=0s\nfinished a phase=Failed", func(r *request) {
-			r.UnaccountedPods[0].FinishedTime = end
-		}},
-		"a failed index": {"job mode=Indexed completions=3 backoffLimit=9 backoffLimitPerIndex=3\nstatus start=0s\nfinished a phase=Failed index=0", func(r *request) {
-			r.UnaccountedPods[0].FinishedTime = end
-		}},
-		"a success of the future": {"job completions=3 backoffLimit=9\nstatus start=0s\nfinished a phase=Failed\nfinished b phase=Succeeded", func(r *request) {
-			r.UnaccountedPods[0].FinishedTime, r.UnaccountedPods[1].FinishedTime = r.GetNow(), end
-		}},
-		"a deadline": {"job completions=3 activeDeadlineSeconds=2147483647\nstatus start=0s\npods active=1", func(r *request) {
-			r.Status.StartTime = r.GetNow()
-		}},
-		"a start that lies in the future": {"job completions=3 activeDeadlineSeconds=0\nstatus start=0s\npods active=1", func(r *request) {
-			r.Status.StartTime = end
-		}},
-		"a time to live": {"job completions=3 ttlSecondsAfterFinished=2147483647\nstatus start=0s\ncondition Complete", func(r *request) {
-			r.Status.Conditions[0].LastTransitionTime = r.GetNow()
-		}},
-		"a deferral": {"job completions=3\nstatus start=0s\ndefercreations 0s", func(r *request) { deferUntil(r, createPods, end) }},
-		"a pause of statuses": {"job completions=9 parallelism=3\nstatus start=0s active=3 ready=3 succeeded=1\npods active=3\nquiet 0s", func(r *request) {
-			deferUntil(r, writeRoutineStatus, end)
-		}},
+		"a failed pod": {
+			scene: "job completions=3 backoffLimit=9\nstatus start=0s\nfinished a phase=Failed",
+			edit:  func(r *request) { r.UnaccountedPods[0].FinishedTime = end },
+		},
+		"a failed index": {
+			scene: "job mode=Indexed completions=3 backoffLimit=9 backoffLimitPerIndex=3\nstatus start=0s\nfinished a phase=Failed index=0",
+			edit:  func(r *request) { r.UnaccountedPods[0].FinishedTime = end },
+		},
+		"a success of the future": {
+			scene: "job completions=3 backoffLimit=9\nstatus start=0s\nfinished a phase=Failed\nfinished b phase=Succeeded",
+			edit: func(r *request) {
+				r.UnaccountedPods[0].FinishedTime, r.UnaccountedPods[1].FinishedTime = r.GetNow(), end
+			},
+		},
+		"a deadline": {
+			scene: "job completions=3 activeDeadlineSeconds=2147483647\nstatus start=0s\npods active=1",
+			edit:  func(r *request) { r.Status.StartTime = r.GetNow() },
+		},
+		"a start that lies in the future": {
+			scene: "job completions=3 activeDeadlineSeconds=0\nstatus start=0s\npods active=1",
+			edit:  func(r *request) { r.Status.StartTime = end },
+		},
+		"a time to live": {
+			scene: "job completions=3 ttlSecondsAfterFinished=2147483647\nstatus start=0s\ncondition Complete",
+			edit:  func(r *request) { r.Status.Conditions[0].LastTransitionTime = r.GetNow() },
+		},
+		"a deferral": {
+			scene: "job completions=3\nstatus start=0s\ndefercreations 0s",
+			edit:  func(r *request) { deferUntil(r, createPods, end) },
+		},
+		"a pause of statuses": {
+			scene: "job completions=9 parallelism=3\nstatus start=0s active=3 ready=3 succeeded=1\npods active=3\nquiet 0s",
+			edit:  func(r *request) { deferUntil(r, writeRoutineStatus, end) },
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

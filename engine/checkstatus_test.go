@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/jobstatus"
@@ -24,46 +23,45 @@ func validCheck() *jobpolicyv1.CheckJobStatusRequest {
 }
 
 func TestCheckJobStatus(t *testing.T) {
-	const (
-		ready = "status.ready"
-	)
+	type question = jobpolicyv1.CheckJobStatusRequest
+	const ready = "status.ready"
 	cases := map[string]struct {
-		change func(*jobpolicyv1.CheckJobStatusRequest)
+		change func(*question)
 		want   []*jobpolicyv1.StatusViolation
 	}{
-		"a status that is accepted": {func(*jobpolicyv1.CheckJobStatusRequest) {}, nil},
+		"a status that is accepted": {change: func(*question) {}},
 		"more ready than active": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) { r.After.Ready = proto.Int32(2) },
-			[]*jobpolicyv1.StatusViolation{{Rule: "MoreReadyThanActive", Field: ready, Description: "must not be above active (1), is 2"}},
+			change: func(r *question) { r.After.Ready = proto.Int32(2) },
+			want:   []*jobpolicyv1.StatusViolation{{Rule: "MoreReadyThanActive", Field: ready, Description: "must not be above active (1), is 2"}},
 		},
 		"more ready than active, by an older server": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) { r.After.Ready, r.KubernetesMinor = proto.Int32(2), 31 }, nil,
+			change: func(r *question) { r.After.Ready, r.KubernetesMinor = proto.Int32(2), 31 },
 		},
 		"more ready than active, by an older server with the gate": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) {
+			change: func(r *question) {
 				r.After.Ready, r.KubernetesMinor, r.JobManagedByGate = proto.Int32(2), 31, proto.Bool(true)
 			},
-			[]*jobpolicyv1.StatusViolation{{Rule: "MoreReadyThanActive", Field: ready, Description: "must not be above active (1), is 2"}},
+			want: []*jobpolicyv1.StatusViolation{{Rule: "MoreReadyThanActive", Field: ready, Description: "must not be above active (1), is 2"}},
 		},
 		"more ready than active, by a server without the gate": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) {
+			change: func(r *question) {
 				r.After.Ready, r.KubernetesMinor, r.JobManagedByGate = proto.Int32(2), 34, proto.Bool(false)
-			}, nil,
+			},
 		},
 		"what was wrong before": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) {
+			change: func(r *question) {
 				r.After.Ready = proto.Int32(2)
 				r.Before = proto.CloneOf(r.After)
-			}, nil,
+			},
 		},
 		"a negative count and ranges out of order are for the rules to refuse": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) {
+			change: func(r *question) {
 				r.Spec.CompletionMode, r.Spec.Completions = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED, proto.Int32(5)
 				r.After.Failed = -1
 				r.Before = &jobpolicyv1.JobStatus{Failed: -1}
 				r.After.CompletedIndexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 3, Last: 3}, {First: 1, Last: 1}}}
 			},
-			[]*jobpolicyv1.StatusViolation{
+			want: []*jobpolicyv1.StatusViolation{
 				{Rule: "NegativeCount", Field: "status.failed", Description: "must not be negative, is -1"},
 				{Rule: "CompletedIndexesMalformed", Field: "status.completedIndexes", Description: "must be in ascending order: index 1 comes after 3"},
 			},
@@ -90,51 +88,47 @@ func TestCheckJobStatus(t *testing.T) {
 }
 
 func TestCheckJobStatusRefusesBadRequests(t *testing.T) {
-	condition := func(c *jobpolicyv1.JobCondition) func(*jobpolicyv1.CheckJobStatusRequest) {
-		return func(r *jobpolicyv1.CheckJobStatusRequest) { r.After.Conditions = []*jobpolicyv1.JobCondition{c} }
+	type question = jobpolicyv1.CheckJobStatusRequest
+	condition := func(c *jobpolicyv1.JobCondition) func(*question) {
+		return func(r *question) { r.After.Conditions = []*jobpolicyv1.JobCondition{c} }
 	}
 	cases := map[string]struct {
-		spoil func(*jobpolicyv1.CheckJobStatusRequest)
+		spoil func(*question)
 		want  string
 	}{
-		"no spec":           {func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec = nil }, "spec"},
-		"no status":         {func(r *jobpolicyv1.CheckJobStatusRequest) { r.After = nil }, "after"},
-		"no version":        {func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = 0 }, "kubernetes_minor"},
-		"a version too old": {func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = jobstatus.OldestMinor - 1 }, "kubernetes_minor"},
-		"a version to come": {func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = jobstatus.NewestMinor + 1 }, "kubernetes_minor"},
-		"a gate before time": {func(r *jobpolicyv1.CheckJobStatusRequest) {
-			r.KubernetesMinor, r.JobManagedByGate = 29, proto.Bool(true)
-		}, "job_managed_by_gate"},
-		"a gate locked": {func(r *jobpolicyv1.CheckJobStatusRequest) { r.JobManagedByGate = proto.Bool(false) }, "job_managed_by_gate"},
-		"negative completions in the spec": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec.Completions = proto.Int32(-1) }, "spec.completions",
+		"no spec":           {spoil: func(r *question) { r.Spec = nil }, want: "spec"},
+		"no status":         {spoil: func(r *question) { r.After = nil }, want: "after"},
+		"no version":        {spoil: func(r *question) { r.KubernetesMinor = 0 }, want: "kubernetes_minor"},
+		"a version too old": {spoil: func(r *question) { r.KubernetesMinor = jobstatus.OldestMinor - 1 }, want: "kubernetes_minor"},
+		"a version to come": {spoil: func(r *question) { r.KubernetesMinor = jobstatus.NewestMinor + 1 }, want: "kubernetes_minor"},
+		"a gate before time": {
+			spoil: func(r *question) { r.KubernetesMinor, r.JobManagedByGate = 29, proto.Bool(true) },
+			want:  "job_managed_by_gate",
 		},
-		"a time beyond the calendar": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) {
-				r.After.CompletionTime = &timestamppb.Timestamp{Seconds: 1 << 60}
-			}, "after.completion_time",
+		"a gate locked":                    {spoil: func(r *question) { r.JobManagedByGate = proto.Bool(false) }, want: "job_managed_by_gate"},
+		"negative completions in the spec": {spoil: func(r *question) { r.Spec.Completions = proto.Int32(-1) }, want: "spec.completions"},
+		"a time beyond the calendar":       {spoil: func(r *question) { r.After.CompletionTime = badTime() }, want: "after.completion_time"},
+		"such a time before":               {spoil: func(r *question) { r.Before = &jobpolicyv1.JobStatus{StartTime: badTime()} }, want: "before.start_time"},
+		"a condition that is neither true nor false": {
+			spoil: condition(&jobpolicyv1.JobCondition{Type: "Complete"}),
+			want:  "after.conditions[0].status",
 		},
-		"such a time before": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) {
-				r.Before = &jobpolicyv1.JobStatus{StartTime: &timestamppb.Timestamp{Seconds: 1 << 60}}
-			}, "before.start_time",
-		},
-		"a condition that is neither true nor false": {condition(&jobpolicyv1.JobCondition{Type: "Complete"}), "after.conditions[0].status"},
-		"a condition without type":                   {condition(&jobpolicyv1.JobCondition{Status: 1}), "after.conditions[0].type"},
+		"a condition without type": {spoil: condition(&jobpolicyv1.JobCondition{Status: 1}), want: "after.conditions[0].type"},
 		"more conditions than there may be": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) {
-				r.After.Conditions = make([]*jobpolicyv1.JobCondition, 101)
-			}, "after.conditions",
+			spoil: func(r *question) { r.After.Conditions = make([]*jobpolicyv1.JobCondition, 101) },
+			want:  "after.conditions",
 		},
 		"more uncounted pods than there may be": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) {
+			spoil: func(r *question) {
 				r.After.Uncounted = &jobpolicyv1.UncountedTerminatedPods{Failed: make([][]byte, 100_001)}
-			}, "after.uncounted.failed",
+			},
+			want: "after.uncounted.failed",
 		},
 		"more ranges than there may be": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) {
+			spoil: func(r *question) {
 				r.After.CompletedIndexes = &jobpolicyv1.IndexSet{Ranges: make([]*jobpolicyv1.IndexRange, 200_001)}
-			}, "after.completed_indexes.ranges",
+			},
+			want: "after.completed_indexes.ranges",
 		},
 	}
 	for name, tc := range cases {

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -219,97 +218,130 @@ func TestQuestionsAreAnswered(t *testing.T) {
 	}
 }
 
-// spoiling returns a function that makes calls: each asks with a valid request after a
-// change to it.
-func spoiling[Req, Resp proto.Message](valid func() Req, ask func(Req) (Resp, error)) func(spoil func(Req)) func() error {
-	return func(spoil func(Req)) func() error {
-		return func() error {
+// A mistake spoils a valid question. The field that it is in must be named first.
+type mistake[Req any] struct {
+	spoil func(Req)
+	field string
+}
+
+// refusesByField asks with each mistake.
+func refusesByField[Req, Resp proto.Message](t *testing.T, ask func(Req) (Resp, error), valid func() Req, mistakes map[string]mistake[Req]) {
+	t.Helper()
+	for name, m := range mistakes {
+		t.Run(name, func(t *testing.T) {
 			req := valid()
-			spoil(req)
+			m.spoil(req)
 			_, err := ask(req)
-			return err
-		}
+			invalid, ok := errors.AsType[*engine.InvalidRequestError](err)
+			if !ok {
+				t.Fatalf("error = %v, want an InvalidRequestError", err)
+			}
+			if invalid.Violations[0].Field != m.field {
+				t.Errorf("violations = %v, want the first of %s", invalid.Violations, m.field)
+			}
+		})
 	}
 }
 
 func badTime() *timestamppb.Timestamp { return &timestamppb.Timestamp{Seconds: 1 << 60} }
 
-func TestBadQuestionsAreRefusedByField(t *testing.T) {
-	policy := spoiling(validPolicyQuestion, engine.MatchPodFailurePolicy)
-	success := spoiling(validSuccessQuestion, engine.MatchSuccessPolicy)
-	backoff := spoiling(validBackoffQuestion, engine.ComputePodBackoff)
-	deletion := spoiling(validDeletionQuestion, engine.ChoosePodsToDelete)
-	indexes := spoiling(validIndexQuestion, engine.ComputeIndexes)
-	deadlines := spoiling(validDeadlineQuestion, engine.ComputeDeadlines)
-	cases := map[string]struct {
-		ask  func() error
-		want string // the field that must be named
-	}{
-		"fewer than no pods too many": {deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Excess = -1 }), "excess"},
-		"fewer than no completions":   {deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Completions = proto.Int32(-1) }), "completions"},
-		"a pod twice":                 {deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Pods[1].Uid = r.Pods[0].Uid }), "pods[1].uid"},
-		"a pod that is none":          {deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Pods[2] = nil }), "pods[2]"},
-		"a pod that ended":            {deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Pods[2].Phase = 4 }), "pods[2].phase"},
-		"100001 pods": {
-			deletion(func(r *jobpolicyv1.ChoosePodsToDeleteRequest) { r.Pods = make([]*jobpolicyv1.ActivePod, 100_001) }), "pods",
-		},
-		"fewer than no indexes":           {indexes(func(r *jobpolicyv1.ComputeIndexesRequest) { r.Completions = -1 }), "completions"},
-		"fewer than no indexes to list":   {indexes(func(r *jobpolicyv1.ComputeIndexesRequest) { r.MaxMissing = -1 }), "max_missing"},
-		"busy indexes in the wrong order": {indexes(func(r *jobpolicyv1.ComputeIndexesRequest) { r.BusyIndexes = indexRange(3, 2) }), "busy_indexes.ranges"},
-		"200001 ranges": {
-			indexes(func(r *jobpolicyv1.ComputeIndexesRequest) {
-				r.NewlyFailed = &jobpolicyv1.IndexSet{Ranges: make([]*jobpolicyv1.IndexRange, 199_998)}
-			}), "newly_failed",
-		},
-		"deadlines at no time":   {deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Now = nil }), "now"},
-		"a Job without spec":     {deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Jobs[1].Spec = nil }), "jobs[1].spec"},
-		"a deadline in the past": {deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Jobs[1].Spec.ActiveDeadlineSeconds = proto.Int64(-1) }), "jobs[1].spec.active_deadline_seconds"},
-		"a life of less than no time": {
-			deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Jobs[5].Spec.TtlSecondsAfterFinished = proto.Int32(-1) }), "jobs[5].spec.ttl_seconds_after_finished",
-		},
-		"a start at no time":             {deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Jobs[1].Status.StartTime = badTime() }), "jobs[1].status.start_time"},
-		"a condition without status":     {deadlines(func(r *jobpolicyv1.ComputeDeadlinesRequest) { r.Jobs[6].Status.Conditions[0].Status = 0 }), "jobs[6].status.conditions[0].status"},
-		"a policy's rule without action": {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.Policy.Rules[1].Action = 0 }), "policy.rules[1].action"},
-		"a policy of 21 rules": {
-			policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) {
-				r.Policy.Rules = make([]*jobpolicyv1.PodFailurePolicyRule, 21)
-			}), "policy.rules",
-		},
-		"a namespace of 254 bytes": {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.Namespace = strings.Repeat("x", 254) }), "namespace"},
-		"a noun of 33 bytes":       {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.PodNoun = strings.Repeat("x", 33) }), "pod_noun"},
-		"an exit with 0":           {policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) { r.Failures[0] = exit("main", 0) }), "failures[0].container_exits[0].exit_code"},
-		"10001 failures": {
-			policy(func(r *jobpolicyv1.MatchPodFailurePolicyRequest) {
-				r.Failures = make([]*jobpolicyv1.PodFailure, 10_001)
-			}), "failures",
-		},
+func TestBadChoicesOfPodsToDeleteAreRefusedByField(t *testing.T) {
+	type question = jobpolicyv1.ChoosePodsToDeleteRequest
+	refusesByField(t, engine.ChoosePodsToDelete, validDeletionQuestion, map[string]mistake[*question]{
+		"fewer than no pods too many": {spoil: func(r *question) { r.Excess = -1 }, field: "excess"},
+		"fewer than no completions":   {spoil: func(r *question) { r.Completions = proto.Int32(-1) }, field: "completions"},
+		"a pod twice":                 {spoil: func(r *question) { r.Pods[1].Uid = r.Pods[0].Uid }, field: "pods[1].uid"},
+		"a pod that is none":          {spoil: func(r *question) { r.Pods[2] = nil }, field: "pods[2]"},
+		"a pod that ended":            {spoil: func(r *question) { r.Pods[2].Phase = 4 }, field: "pods[2].phase"},
+		"100001 pods":                 {spoil: func(r *question) { r.Pods = make([]*jobpolicyv1.ActivePod, 100_001) }, field: "pods"},
+	})
+}
 
-		"negative completions":       {success(func(r *jobpolicyv1.MatchSuccessPolicyRequest) { r.Completions = -1 }), "completions"},
-		"a success rule of nothing":  {success(func(r *jobpolicyv1.MatchSuccessPolicyRequest) { r.Policy.Rules[2].SucceededCount = nil }), "policy.rules[2].succeeded_indexes"},
-		"indexes in the wrong order": {success(func(r *jobpolicyv1.MatchSuccessPolicyRequest) { r.SucceededIndexes = indexRange(3, 2) }), "succeeded_indexes.ranges"},
-		"no time":                    {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) { r.Now = nil }), "now"},
-		"a failure without time": {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) {
-			r.Histories[1].Retry.RecentFailures[0].FinishedTime = nil
-		}), "histories[1].retry.recent_failures[0].finished_time"},
-		"a failure that names no pod": {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) {
-			r.Histories[3].Retry.RecentFailures[0].Failure.PodName = strings.Repeat("x", 254)
-		}), "histories[3].retry.recent_failures[0].failure.pod_name"},
-		"fewer than no failures":       {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) { r.Histories[4].EarlierFailures = -1 }), "histories[4].earlier_failures"},
-		"a back-off of no time":        {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) { r.Settings.PodFailureBackoff = durationpb.New(0) }), "settings.pod_failure_backoff"},
-		"a back-off rule without code": {backoff(func(r *jobpolicyv1.ComputePodBackoffRequest) { r.Policy.Rules[1].OnExitCodes.Values = nil }), "policy.rules[1].on_exit_codes.values"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			err := tc.ask()
-			invalid, ok := errors.AsType[*engine.InvalidRequestError](err)
-			if !ok {
-				t.Fatalf("error = %v, want an InvalidRequestError", err)
-			}
-			if invalid.Violations[0].Field != tc.want {
-				t.Errorf("violations = %v, want the first of %s", invalid.Violations, tc.want)
-			}
-		})
-	}
+func TestBadQuestionsAboutIndexesAreRefusedByField(t *testing.T) {
+	type question = jobpolicyv1.ComputeIndexesRequest
+	refusesByField(t, engine.ComputeIndexes, validIndexQuestion, map[string]mistake[*question]{
+		"fewer than no indexes":           {spoil: func(r *question) { r.Completions = -1 }, field: "completions"},
+		"fewer than no indexes to list":   {spoil: func(r *question) { r.MaxMissing = -1 }, field: "max_missing"},
+		"busy indexes in the wrong order": {spoil: func(r *question) { r.BusyIndexes = indexRange(3, 2) }, field: "busy_indexes.ranges"},
+		"200001 ranges": {
+			spoil: func(r *question) {
+				r.NewlyFailed = &jobpolicyv1.IndexSet{Ranges: make([]*jobpolicyv1.IndexRange, 199_998)}
+			},
+			field: "newly_failed",
+		},
+	})
+}
+
+func TestBadQuestionsAboutDeadlinesAreRefusedByField(t *testing.T) {
+	type question = jobpolicyv1.ComputeDeadlinesRequest
+	refusesByField(t, engine.ComputeDeadlines, validDeadlineQuestion, map[string]mistake[*question]{
+		"deadlines at no time": {spoil: func(r *question) { r.Now = nil }, field: "now"},
+		"a Job without spec":   {spoil: func(r *question) { r.Jobs[1].Spec = nil }, field: "jobs[1].spec"},
+		"a deadline in the past": {
+			spoil: func(r *question) { r.Jobs[1].Spec.ActiveDeadlineSeconds = proto.Int64(-1) },
+			field: "jobs[1].spec.active_deadline_seconds",
+		},
+		"a life of less than no time": {
+			spoil: func(r *question) { r.Jobs[5].Spec.TtlSecondsAfterFinished = proto.Int32(-1) },
+			field: "jobs[5].spec.ttl_seconds_after_finished",
+		},
+		"a start at no time": {spoil: func(r *question) { r.Jobs[1].Status.StartTime = badTime() }, field: "jobs[1].status.start_time"},
+		"a condition without status": {
+			spoil: func(r *question) { r.Jobs[6].Status.Conditions[0].Status = 0 },
+			field: "jobs[6].status.conditions[0].status",
+		},
+	})
+}
+
+func TestBadPodFailurePolicyQuestionsAreRefusedByField(t *testing.T) {
+	type question = jobpolicyv1.MatchPodFailurePolicyRequest
+	refusesByField(t, engine.MatchPodFailurePolicy, validPolicyQuestion, map[string]mistake[*question]{
+		"a policy's rule without action": {spoil: func(r *question) { r.Policy.Rules[1].Action = 0 }, field: "policy.rules[1].action"},
+		"a policy of 21 rules": {
+			spoil: func(r *question) { r.Policy.Rules = make([]*jobpolicyv1.PodFailurePolicyRule, 21) },
+			field: "policy.rules",
+		},
+		"a namespace of 254 bytes": {spoil: func(r *question) { r.Namespace = long(254) }, field: "namespace"},
+		"a noun of 33 bytes":       {spoil: func(r *question) { r.PodNoun = long(33) }, field: "pod_noun"},
+		"an exit with 0":           {spoil: func(r *question) { r.Failures[0] = exit("main", 0) }, field: "failures[0].container_exits[0].exit_code"},
+		"10001 failures":           {spoil: func(r *question) { r.Failures = make([]*jobpolicyv1.PodFailure, 10_001) }, field: "failures"},
+	})
+}
+
+func TestBadSuccessPolicyQuestionsAreRefusedByField(t *testing.T) {
+	type question = jobpolicyv1.MatchSuccessPolicyRequest
+	refusesByField(t, engine.MatchSuccessPolicy, validSuccessQuestion, map[string]mistake[*question]{
+		"negative completions": {spoil: func(r *question) { r.Completions = -1 }, field: "completions"},
+		"a success rule of nothing": {
+			spoil: func(r *question) { r.Policy.Rules[2].SucceededCount = nil },
+			field: "policy.rules[2].succeeded_indexes",
+		},
+		"indexes in the wrong order": {spoil: func(r *question) { r.SucceededIndexes = indexRange(3, 2) }, field: "succeeded_indexes.ranges"},
+	})
+}
+
+func TestBadQuestionsAboutBackoffAreRefusedByField(t *testing.T) {
+	type question = jobpolicyv1.ComputePodBackoffRequest
+	refusesByField(t, engine.ComputePodBackoff, validBackoffQuestion, map[string]mistake[*question]{
+		"no time": {spoil: func(r *question) { r.Now = nil }, field: "now"},
+		"a failure without time": {
+			spoil: func(r *question) { r.Histories[1].Retry.RecentFailures[0].FinishedTime = nil },
+			field: "histories[1].retry.recent_failures[0].finished_time",
+		},
+		"a failure that names no pod": {
+			spoil: func(r *question) { r.Histories[3].Retry.RecentFailures[0].Failure.PodName = long(254) },
+			field: "histories[3].retry.recent_failures[0].failure.pod_name",
+		},
+		"fewer than no failures": {spoil: func(r *question) { r.Histories[4].EarlierFailures = -1 }, field: "histories[4].earlier_failures"},
+		"a back-off of no time": {
+			spoil: func(r *question) { r.Settings.PodFailureBackoff = durationpb.New(0) },
+			field: "settings.pod_failure_backoff",
+		},
+		"a back-off rule without code": {
+			spoil: func(r *question) { r.Policy.Rules[1].OnExitCodes.Values = nil },
+			field: "policy.rules[1].on_exit_codes.values",
+		},
+	})
 }
 
 func TestQuestionsWithUnknownFieldsAreUnsupported(t *testing.T) {

@@ -5,33 +5,37 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
-	const parallelism = 1000
-	request := func(finished int, change func(*jobpolicyv1.DecideJobRequest)) *jobpolicyv1.DecideJobRequest {
-		s := newScene()
-		s.req.Now = at(10 * time.Second)
-		s.req.Spec.Parallelism = parallelism
-		completions := int32(10_000)
-		s.req.Spec.Completions = &completions
-		s.req.Status = &jobpolicyv1.JobStatus{StartTime: at(0), Active: parallelism}
-		s.req.Pods = &jobpolicyv1.PodSummary{Active: int32(parallelism - finished)}
-		deferUntil(s.req, writeRoutineStatus, at(10*time.Second))
-		for n := range finished {
-			s.req.UnaccountedPods = append(s.req.UnaccountedPods, &jobpolicyv1.UnaccountedPod{
-				Uid: uid(fmt.Sprintf("%03d", n)), Phase: jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, FinishedTime: at(9 * time.Second),
-			})
-		}
-		if change != nil {
-			change(s.req)
-		}
-		return s.req
+// parallelism is that of the Job, which has 10,000 completions.
+const parallelism = 1000
+
+// finishing is a request in which so many of the Job's pods have finished.
+func finishing(finished int, change func(*jobpolicyv1.DecideJobRequest)) *jobpolicyv1.DecideJobRequest {
+	s := newScene()
+	s.req.Now = at(10 * time.Second)
+	s.req.Spec.Parallelism = parallelism
+	s.req.Spec.Completions = proto.Int32(10_000)
+	s.req.Status = &jobpolicyv1.JobStatus{StartTime: at(0), Active: parallelism}
+	s.req.Pods = &jobpolicyv1.PodSummary{Active: int32(parallelism - finished)}
+	deferUntil(s.req, writeRoutineStatus, at(10*time.Second))
+	for n := range finished {
+		s.req.UnaccountedPods = append(s.req.UnaccountedPods, &jobpolicyv1.UnaccountedPod{
+			Uid: uid(fmt.Sprintf("%03d", n)), Phase: jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, FinishedTime: at(9 * time.Second),
+		})
 	}
+	if change != nil {
+		change(s.req)
+	}
+	return s.req
+}
+
+func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
 	waitsForStatus := func(at *timestamppb.Timestamp) func(*jobpolicyv1.DecideJobRequest) {
 		return func(r *jobpolicyv1.DecideJobRequest) { deferUntil(r, writeRoutineStatus, at) }
 	}
@@ -40,30 +44,43 @@ func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
 		create, active int32
 		releases       int
 	}{
-		"many of both":                  {request(300, nil), 0, 700, 300},
-		"few":                           {request(99, nil), 99, parallelism, 99},
-		"the status has time":           {request(300, waitsForStatus(at(11*time.Second))), 250, parallelism, 0},
-		"more than a status may record": {request(600, waitsForStatus(at(11*time.Second))), 0, 400, 500},
-		"the caller spaces no statuses": {request(300, waitsForStatus(nil)), 300, parallelism, 300},
-		"what records pods may go earlier": {request(300, func(r *jobpolicyv1.DecideJobRequest) {
-			deferUntil(r, writeRoutineStatus, at(11*time.Second))
-			deferUntil(r, recordPods, at(10*time.Second))
-		}), 0, 700, 300},
-		"pods that are recorded already": {request(300, func(r *jobpolicyv1.DecideJobRequest) {
-			r.Status.Uncounted = &jobpolicyv1.UncountedTerminatedPods{}
-			for _, pod := range r.GetUnaccountedPods() {
-				r.Status.Uncounted.Succeeded = append(r.Status.Uncounted.Succeeded, pod.GetUid())
-			}
-		}), 250, 950, 300},
-		"a status costs the same however many it records": {request(300, func(r *jobpolicyv1.DecideJobRequest) {
-			deferUntil(r, writeRoutineStatus, at(11*time.Second))
-			r.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
-			r.Pods.ActiveIndexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 300, Last: parallelism - 1}}}
-			for n, pod := range r.GetUnaccountedPods() {
-				index := int32(n)
-				pod.Index = &index
-			}
-		}), 300, parallelism, 0},
+		"many of both": {request: finishing(300, nil), create: 0, active: 700, releases: 300},
+		"few":          {request: finishing(99, nil), create: 99, active: parallelism, releases: 99},
+		"the status has time": {
+			request: finishing(300, waitsForStatus(at(11*time.Second))), create: 250, active: parallelism, releases: 0,
+		},
+		"more than a status may record": {
+			request: finishing(600, waitsForStatus(at(11*time.Second))), create: 0, active: 400, releases: 500,
+		},
+		"the caller spaces no statuses": {request: finishing(300, waitsForStatus(nil)), create: 300, active: parallelism, releases: 300},
+		"what records pods may go earlier": {
+			request: finishing(300, func(r *jobpolicyv1.DecideJobRequest) {
+				deferUntil(r, writeRoutineStatus, at(11*time.Second))
+				deferUntil(r, recordPods, at(10*time.Second))
+			}),
+			create: 0, active: 700, releases: 300,
+		},
+		"pods that are recorded already": {
+			request: finishing(300, func(r *jobpolicyv1.DecideJobRequest) {
+				r.Status.Uncounted = &jobpolicyv1.UncountedTerminatedPods{}
+				for _, pod := range r.GetUnaccountedPods() {
+					r.Status.Uncounted.Succeeded = append(r.Status.Uncounted.Succeeded, pod.GetUid())
+				}
+			}),
+			create: 250, active: 950, releases: 300,
+		},
+		"a status costs the same however many it records": {
+			request: finishing(300, func(r *jobpolicyv1.DecideJobRequest) {
+				deferUntil(r, writeRoutineStatus, at(11*time.Second))
+				r.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
+				r.Pods.ActiveIndexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 300, Last: parallelism - 1}}}
+				for n, pod := range r.GetUnaccountedPods() {
+					index := int32(n)
+					pod.Index = &index
+				}
+			}),
+			create: 300, active: parallelism, releases: 0,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

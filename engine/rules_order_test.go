@@ -29,24 +29,36 @@ func holdings() []holding {
 		return func(t *testing.T, s *scene) { s.mustTell(t, line) }
 	}
 	return []holding{
-		{"successAlreadyDeclared", "DeclaredBefore", tell("condition SuccessCriteriaMet reason=DeclaredBefore")},
-		{"failureAlreadyDeclared", "DeclaredBefore", tell("condition FailureTarget reason=DeclaredBefore")},
-		{"podFailurePolicyMatched", "PodFailurePolicy", tell("finished p phase=Failed index=0 exit=main:42")},
-		{"backoffLimitExceeded", "BackoffLimitExceeded", tell("status failed=4")},
-		{"deadlinePassed", "DeadlineExceeded", tell("now 10s")},
-		{"tooManyFailedIndexes", "MaxFailedIndexesExceeded", func(t *testing.T, s *scene) {
-			s.mustTell(t, "spec maxFailedIndexes=0")
-			s.indexesFailed(1)
-		}},
-		{"allIndexesFinishedSomeFailed", "FailedIndexes", func(_ *testing.T, s *scene) {
-			s.indexesFailed(1)
-			s.indexesSucceeded(0, 2, 3, 4, 5)
-		}},
-		{"successPolicyMet", "SuccessPolicy", func(t *testing.T, s *scene) {
-			s.mustTell(t, "successRule indexes=2")
-			s.indexesSucceeded(2)
-		}},
-		{"completionsReached", "CompletionsReached", func(_ *testing.T, s *scene) { s.indexesSucceeded(0, 1, 2, 3, 4, 5) }},
+		{rule: "successAlreadyDeclared", reason: "DeclaredBefore", make: tell("condition SuccessCriteriaMet reason=DeclaredBefore")},
+		{rule: "failureAlreadyDeclared", reason: "DeclaredBefore", make: tell("condition FailureTarget reason=DeclaredBefore")},
+		{rule: "podFailurePolicyMatched", reason: "PodFailurePolicy", make: tell("finished p phase=Failed index=0 exit=main:42")},
+		{rule: "backoffLimitExceeded", reason: "BackoffLimitExceeded", make: tell("status failed=4")},
+		{rule: "deadlinePassed", reason: "DeadlineExceeded", make: tell("now 10s")},
+		{
+			rule: "tooManyFailedIndexes", reason: "MaxFailedIndexesExceeded",
+			make: func(t *testing.T, s *scene) {
+				s.mustTell(t, "spec maxFailedIndexes=0")
+				s.indexesFailed(1)
+			},
+		},
+		{
+			rule: "allIndexesFinishedSomeFailed", reason: "FailedIndexes",
+			make: func(_ *testing.T, s *scene) {
+				s.indexesFailed(1)
+				s.indexesSucceeded(0, 2, 3, 4, 5)
+			},
+		},
+		{
+			rule: "successPolicyMet", reason: "SuccessPolicy",
+			make: func(t *testing.T, s *scene) {
+				s.mustTell(t, "successRule indexes=2")
+				s.indexesSucceeded(2)
+			},
+		},
+		{
+			rule: "completionsReached", reason: "CompletionsReached",
+			make: func(_ *testing.T, s *scene) { s.indexesSucceeded(0, 1, 2, 3, 4, 5) },
+		},
 	}
 }
 

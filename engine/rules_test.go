@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,75 +40,78 @@ status start=0s
 finished s phase=Succeeded index=0
 finished f phase=Failed index=1 exit=main:42`
 
+// contests change the contested Job, first by change and then by the lines of more, so that
+// the next rule of the list decides.
+var contests = map[string]struct {
+	change     func(*scene)
+	more       string
+	wantRule   string
+	wantReason string
+}{
+	"a declared success beats everything": {
+		more:     "condition SuccessCriteriaMet reason=Declared",
+		wantRule: "successAlreadyDeclared", wantReason: "Declared",
+	},
+	"a declared failure beats every later rule": {
+		more:     "condition FailureTarget reason=Declared",
+		wantRule: "failureAlreadyDeclared", wantReason: "Declared",
+	},
+	"a condition that is false declares nothing": {
+		more:     "condition SuccessCriteriaMet status=False reason=Declared",
+		wantRule: "podFailurePolicyMatched", wantReason: "PodFailurePolicy",
+	},
+	"the pod failure policy beats the limits": {
+		wantRule: "podFailurePolicyMatched", wantReason: "PodFailurePolicy",
+	},
+	"backoffLimit beats the deadline": {
+		change:   func(s *scene) { s.req.Spec.PodFailurePolicy = nil },
+		wantRule: "backoffLimitExceeded", wantReason: "BackoffLimitExceeded",
+	},
+	"the deadline beats the limits on indexes": {
+		change: func(s *scene) {
+			s.req.Spec.PodFailurePolicy = nil
+		},
+		more:     "spec backoffLimit=1",
+		wantRule: "deadlinePassed", wantReason: "DeadlineExceeded",
+	},
+	"too many failed indexes beats all indexes finished": {
+		change: func(s *scene) {
+			s.req.Spec.PodFailurePolicy = nil
+			s.req.Spec.ActiveDeadlineSeconds = nil
+		},
+		more:     "spec backoffLimit=1",
+		wantRule: "tooManyFailedIndexes", wantReason: "MaxFailedIndexesExceeded",
+	},
+	"failed indexes beat the success policy": {
+		change: func(s *scene) {
+			s.req.Spec.PodFailurePolicy = nil
+			s.req.Spec.ActiveDeadlineSeconds = nil
+			s.req.Spec.MaxFailedIndexes = nil
+		},
+		more:     "spec backoffLimit=1",
+		wantRule: "allIndexesFinishedSomeFailed", wantReason: "FailedIndexes",
+	},
+	"the success policy beats completions": {
+		change: func(s *scene) {
+			s.req.Spec.PodFailurePolicy = nil
+			s.req.Spec.ActiveDeadlineSeconds = nil
+			s.req.UnaccountedPods[1].Phase = jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+		},
+		wantRule: "successPolicyMet", wantReason: "SuccessPolicy",
+	},
+	"completions come last": {
+		change: func(s *scene) {
+			s.req.Spec.PodFailurePolicy = nil
+			s.req.Spec.ActiveDeadlineSeconds = nil
+			s.req.Spec.SuccessPolicy = nil
+			s.req.UnaccountedPods[1].Phase = jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+		},
+		wantRule: "completionsReached", wantReason: "CompletionsReached",
+	},
+}
+
 func TestRulesDecideInOrder(t *testing.T) {
-	cases := map[string]struct {
-		change     func(*scene)
-		more       string
-		wantRule   string
-		wantReason string
-	}{
-		"a declared success beats everything": {
-			more:     "condition SuccessCriteriaMet reason=Declared",
-			wantRule: "successAlreadyDeclared", wantReason: "Declared",
-		},
-		"a declared failure beats every later rule": {
-			more:     "condition FailureTarget reason=Declared",
-			wantRule: "failureAlreadyDeclared", wantReason: "Declared",
-		},
-		"a condition that is false declares nothing": {
-			more:     "condition SuccessCriteriaMet status=False reason=Declared",
-			wantRule: "podFailurePolicyMatched", wantReason: "PodFailurePolicy",
-		},
-		"the pod failure policy beats the limits": {
-			wantRule: "podFailurePolicyMatched", wantReason: "PodFailurePolicy",
-		},
-		"backoffLimit beats the deadline": {
-			change:   func(s *scene) { s.req.Spec.PodFailurePolicy = nil },
-			wantRule: "backoffLimitExceeded", wantReason: "BackoffLimitExceeded",
-		},
-		"the deadline beats the limits on indexes": {
-			change: func(s *scene) {
-				s.req.Spec.PodFailurePolicy = nil
-			},
-			more:     "spec backoffLimit=1",
-			wantRule: "deadlinePassed", wantReason: "DeadlineExceeded",
-		},
-		"too many failed indexes beats all indexes finished": {
-			change: func(s *scene) {
-				s.req.Spec.PodFailurePolicy = nil
-				s.req.Spec.ActiveDeadlineSeconds = nil
-			},
-			more:     "spec backoffLimit=1",
-			wantRule: "tooManyFailedIndexes", wantReason: "MaxFailedIndexesExceeded",
-		},
-		"failed indexes beat the success policy": {
-			change: func(s *scene) {
-				s.req.Spec.PodFailurePolicy = nil
-				s.req.Spec.ActiveDeadlineSeconds = nil
-				s.req.Spec.MaxFailedIndexes = nil
-			},
-			more:     "spec backoffLimit=1",
-			wantRule: "allIndexesFinishedSomeFailed", wantReason: "FailedIndexes",
-		},
-		"the success policy beats completions": {
-			change: func(s *scene) {
-				s.req.Spec.PodFailurePolicy = nil
-				s.req.Spec.ActiveDeadlineSeconds = nil
-				s.req.UnaccountedPods[1].Phase = jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
-			},
-			wantRule: "successPolicyMet", wantReason: "SuccessPolicy",
-		},
-		"completions come last": {
-			change: func(s *scene) {
-				s.req.Spec.PodFailurePolicy = nil
-				s.req.Spec.ActiveDeadlineSeconds = nil
-				s.req.Spec.SuccessPolicy = nil
-				s.req.UnaccountedPods[1].Phase = jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
-			},
-			wantRule: "completionsReached", wantReason: "CompletionsReached",
-		},
-	}
-	for name, tc := range cases {
+	for name, tc := range contests {
 		t.Run(name, func(t *testing.T) {
 			s := newScene()
 			s.mustTell(t, contested)
@@ -125,24 +129,27 @@ func TestRulesDecideInOrder(t *testing.T) {
 			if got := lastReason(resp.GetStatus()); got != tc.wantReason {
 				t.Errorf("reason = %s, want %s", got, tc.wantReason)
 			}
-			wantAsked := engine.RuleNames()
-			for i, name := range wantAsked {
-				if name == tc.wantRule {
-					wantAsked = wantAsked[:i+1]
-					break
-				}
-			}
-			var asked []string
-			for _, answer := range resp.GetExplanation().GetRules() {
-				asked = append(asked, answer.GetRule().Name())
-				if answer.GetDetail() == "" && answer.GetRule().Name() != tc.wantRule {
-					t.Errorf("rule %s does not say why it did not decide", answer.GetRule().Name())
-				}
-			}
-			if diff := cmp.Diff(wantAsked, asked); diff != "" {
-				t.Errorf("rules asked (-want +got):\n%s", diff)
-			}
+			assertAskedUntil(t, resp.GetExplanation(), tc.wantRule)
 		})
+	}
+}
+
+// assertAskedUntil wants the rules up to the deciding one to have been asked, and the others
+// to say why they did not decide.
+func assertAskedUntil(t *testing.T, explanation *jobpolicyv1.Explanation, deciding string) {
+	t.Helper()
+	names := engine.RuleNames()
+	want := names[:slices.Index(names, deciding)+1]
+	var asked []string
+	for _, answer := range explanation.GetRules() {
+		name := answer.GetRule().Name()
+		asked = append(asked, name)
+		if answer.GetDetail() == "" && name != deciding {
+			t.Errorf("rule %s does not say why it did not decide", name)
+		}
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("rules asked (-want +got):\n%s", diff)
 	}
 }
 

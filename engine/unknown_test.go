@@ -21,45 +21,80 @@ func setUnknown(m proto.Message, number protowire.Number) {
 	m.ProtoReflect().SetUnknown(append(m.ProtoReflect().GetUnknown(), field...))
 }
 
+// assertUnsupported wants the request to be refused as unsupported, and the error to name the field.
+func assertUnsupported(t *testing.T, change func(*request), field, says string) {
+	t.Helper()
+	req := validRequest(t)
+	change(req)
+	_, err := engine.DecideJob(req)
+	var unsupported *engine.UnsupportedError
+	if !errors.As(err, &unsupported) || unsupported.Field != field {
+		t.Fatalf("DecideJob: %v, want an UnsupportedError of %s", err, field)
+	}
+	if want := fmt.Sprintf("unsupported: %s: ", field); !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), says) {
+		t.Errorf("error %q does not begin with %q and say %q", err, want, says)
+	}
+}
+
 // A test in services/internal/policyserver checks over the wire that every place of
 // every request is examined.
-func TestUnknownsAreUnsupported(t *testing.T) {
+func TestUnknownFieldsAreUnsupported(t *testing.T) {
 	within := func(message func(*request) proto.Message) func(*request) {
 		return func(r *request) { setUnknown(message(r), 8191) }
 	}
 	cases := map[string]struct {
 		change func(*request)
 		field  string
-		says   string
 	}{
-		"a field of the request":       {within(func(r *request) proto.Message { return r }), "8191", "number of an unknown field"},
-		"a field of the spec":          {within(func(r *request) proto.Message { return r.Spec }), "spec.8191", "number of an unknown field"},
-		"a field of a rule":            {within(func(r *request) proto.Message { return r.Spec.PodFailurePolicy.Rules[1] }), "spec.pod_failure_policy.rules[1].8191", "number of an unknown field"},
-		"a field of a rule's range":    {within(func(r *request) proto.Message { return r.Spec.SuccessPolicy.Rules[0].SucceededIndexes.Ranges[1] }), "spec.success_policy.rules[0].succeeded_indexes.ranges[1].8191", "number of an unknown field"},
-		"a field of the settings":      {within(func(r *request) proto.Message { return r.Settings }), "settings.8191", "number of an unknown field"},
-		"a field of a row":             {within(func(r *request) proto.Message { return r.UnaccountedPods[1] }), "unaccounted_pods[1].8191", "number of an unknown field"},
-		"a field of a time":            {within(func(r *request) proto.Message { return r.Now }), "now.8191", "number of an unknown field"},
-		"a field after ignorable ones": {func(r *request) { setUnknown(r.Job, 1000); setUnknown(r.Job, 999) }, "job.999", "number of an unknown field"},
-		"a field above ignorable ones": {func(r *request) { setUnknown(r.Job, 2000) }, "job.2000", "number of an unknown field"},
-		"a completion mode":            {func(r *request) { r.Spec.CompletionMode = 9 }, "spec.completion_mode", "the unknown value 9"},
-		"a negative value":             {func(r *request) { r.Spec.CompletionMode = -1 }, "spec.completion_mode", "the unknown value -1"},
-		"a value in a rule":            {func(r *request) { r.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Operator = 7 }, "spec.pod_failure_policy.rules[0].on_exit_codes.operator", "the unknown value 7"},
-		"a phase of a row":             {func(r *request) { r.UnaccountedPods[1].Phase = 6 }, "unaccounted_pods[1].phase", "the unknown value 6"},
-		"a dose of the explanation":    {func(r *request) { r.Settings.Explain = 99 }, "settings.explain", "the unknown value 99"},
+		"a field of the request": {change: within(func(r *request) proto.Message { return r }), field: "8191"},
+		"a field of the spec":    {change: within(func(r *request) proto.Message { return r.Spec }), field: "spec.8191"},
+		"a field of a rule": {
+			change: within(func(r *request) proto.Message { return r.Spec.PodFailurePolicy.Rules[1] }),
+			field:  "spec.pod_failure_policy.rules[1].8191",
+		},
+		"a field of a rule's range": {
+			change: within(func(r *request) proto.Message { return r.Spec.SuccessPolicy.Rules[0].SucceededIndexes.Ranges[1] }),
+			field:  "spec.success_policy.rules[0].succeeded_indexes.ranges[1].8191",
+		},
+		"a field of the settings":      {change: within(func(r *request) proto.Message { return r.Settings }), field: "settings.8191"},
+		"a field of a row":             {change: within(func(r *request) proto.Message { return r.UnaccountedPods[1] }), field: "unaccounted_pods[1].8191"},
+		"a field of a time":            {change: within(func(r *request) proto.Message { return r.Now }), field: "now.8191"},
+		"a field after ignorable ones": {change: func(r *request) { setUnknown(r.Job, 1000); setUnknown(r.Job, 999) }, field: "job.999"},
+		"a field above ignorable ones": {change: func(r *request) { setUnknown(r.Job, 2000) }, field: "job.2000"},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			req := validRequest(t)
-			tc.change(req)
-			_, err := engine.DecideJob(req)
-			var unsupported *engine.UnsupportedError
-			if !errors.As(err, &unsupported) || unsupported.Field != tc.field {
-				t.Fatalf("DecideJob: %v, want an UnsupportedError of %s", err, tc.field)
-			}
-			if want := fmt.Sprintf("unsupported: %s: ", tc.field); !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("error %q does not begin with %q and say %q", err, want, tc.says)
-			}
-		})
+		t.Run(name, func(t *testing.T) { assertUnsupported(t, tc.change, tc.field, "number of an unknown field") })
+	}
+}
+
+func TestUnknownValuesAreUnsupported(t *testing.T) {
+	cases := map[string]struct {
+		change      func(*request)
+		field, says string
+	}{
+		"a completion mode": {
+			change: func(r *request) { r.Spec.CompletionMode = 9 },
+			field:  "spec.completion_mode", says: "the unknown value 9",
+		},
+		"a negative value": {
+			change: func(r *request) { r.Spec.CompletionMode = -1 },
+			field:  "spec.completion_mode", says: "the unknown value -1",
+		},
+		"a value in a rule": {
+			change: func(r *request) { r.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Operator = 7 },
+			field:  "spec.pod_failure_policy.rules[0].on_exit_codes.operator", says: "the unknown value 7",
+		},
+		"a phase of a row": {
+			change: func(r *request) { r.UnaccountedPods[1].Phase = 6 },
+			field:  "unaccounted_pods[1].phase", says: "the unknown value 6",
+		},
+		"a dose of the explanation": {
+			change: func(r *request) { r.Settings.Explain = 99 },
+			field:  "settings.explain", says: "the unknown value 99",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) { assertUnsupported(t, tc.change, tc.field, tc.says) })
 	}
 }
 

@@ -20,28 +20,40 @@ func TestUnlistedFailuresDecide(t *testing.T) {
 		wantType, wantCause string
 	}{
 		"enough succeeded, and one matches FailJob": {
-			"job completions=1100 parallelism=10 backoffLimit=1000" + failJob, 1100, 100, failed, "PodFailurePolicy",
+			job: "job completions=1100 parallelism=10 backoffLimit=1000" + failJob, succeeded: 1100, failed: 100,
+			wantType: failed, wantCause: "PodFailurePolicy",
 		},
 		"a work queue in which one matches FailJob": {
-			"job parallelism=10 backoffLimit=1000" + failJob, 1100, 1, failed, "PodFailurePolicy",
+			job: "job parallelism=10 backoffLimit=1000" + failJob, succeeded: 1100, failed: 1,
+			wantType: failed, wantCause: "PodFailurePolicy",
 		},
 		"a work queue that waits for deleted pods to end": {
-			"job parallelism=10 backoffLimit=99 podReplacementPolicy=Failed", 1100, 100, failed, "BackoffLimitExceeded",
+			job: "job parallelism=10 backoffLimit=99 podReplacementPolicy=Failed", succeeded: 1100, failed: 100,
+			wantType: failed, wantCause: "BackoffLimitExceeded",
 		},
 		"no more failed than allowed": {
-			"job parallelism=10 backoffLimit=100 podReplacementPolicy=Failed", 1100, 100, complete, "CompletionsReached",
+			job: "job parallelism=10 backoffLimit=100 podReplacementPolicy=Failed", succeeded: 1100, failed: 100,
+			wantType: complete, wantCause: "CompletionsReached",
 		},
 		"no failure matches": {
-			"job completions=1100 parallelism=10 backoffLimit=100\nfailureRule action=FailJob in=41", 1100, 100, complete, "CompletionsReached",
+			job: "job completions=1100 parallelism=10 backoffLimit=100\nfailureRule action=FailJob in=41", succeeded: 1100,
+			failed:   100,
+			wantType: complete, wantCause: "CompletionsReached",
 		},
 		"a success policy is met, and too many failed": {
-			"job mode=Indexed completions=2000 parallelism=10 backoffLimit=99\nsuccessRule count=1000", 1100, 100, failed, "BackoffLimitExceeded",
+			job: "job mode=Indexed completions=2000 parallelism=10 backoffLimit=99\nsuccessRule count=1000", succeeded: 1100,
+			failed:   100,
+			wantType: failed, wantCause: "BackoffLimitExceeded",
 		},
 		"a success policy is met, and too many indexes failed": {
-			"job mode=Indexed completions=2000 parallelism=0 backoffLimit=1000 backoffLimitPerIndex=0 maxFailedIndexes=99\nsuccessRule count=1000", 1100, 100, failed, "MaxFailedIndexesExceeded",
+			job:       "job mode=Indexed completions=2000 parallelism=0 backoffLimit=1000 backoffLimitPerIndex=0 maxFailedIndexes=99\nsuccessRule count=1000",
+			succeeded: 1100, failed: 100,
+			wantType: failed, wantCause: "MaxFailedIndexesExceeded",
 		},
 		"a success policy is met, and few indexes failed": {
-			"job mode=Indexed completions=2000 parallelism=0 backoffLimit=1000 backoffLimitPerIndex=0 maxFailedIndexes=100\nsuccessRule count=1000", 1100, 100, complete, "SuccessPolicy",
+			job:       "job mode=Indexed completions=2000 parallelism=0 backoffLimit=1000 backoffLimitPerIndex=0 maxFailedIndexes=100\nsuccessRule count=1000",
+			succeeded: 1100, failed: 100,
+			wantType: complete, wantCause: "SuccessPolicy",
 		},
 	}
 	for name, tc := range cases {

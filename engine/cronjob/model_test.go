@@ -24,15 +24,21 @@ type plan struct {
 }
 
 var plans = []plan{
-	{"* * * * *", func(time.Time) bool { return true }},
-	{"*/15 * * * *", func(t time.Time) bool { return t.Minute()%15 == 0 }},
-	{"30 2 * * *", func(t time.Time) bool { return t.Hour() == 2 && t.Minute() == 30 }},
-	{"0 0 1,15 * sun", func(t time.Time) bool {
-		return t.Hour() == 0 && t.Minute() == 0 && (t.Day() == 1 || t.Day() == 15 || t.Weekday() == time.Sunday)
-	}},
-	{"30 6-16/4 * * 1-5", func(t time.Time) bool {
-		return t.Minute() == 30 && (t.Hour() == 6 || t.Hour() == 10 || t.Hour() == 14) && t.Weekday() != time.Sunday && t.Weekday() != time.Saturday
-	}},
+	{text: "* * * * *", is: func(time.Time) bool { return true }},
+	{text: "*/15 * * * *", is: func(t time.Time) bool { return t.Minute()%15 == 0 }},
+	{text: "30 2 * * *", is: func(t time.Time) bool { return t.Hour() == 2 && t.Minute() == 30 }},
+	{
+		text: "0 0 1,15 * sun",
+		is: func(t time.Time) bool {
+			return t.Hour() == 0 && t.Minute() == 0 && (t.Day() == 1 || t.Day() == 15 || t.Weekday() == time.Sunday)
+		},
+	},
+	{
+		text: "30 6-16/4 * * 1-5",
+		is: func(t time.Time) bool {
+			return t.Minute() == 30 && (t.Hour() == 6 || t.Hour() == 10 || t.Hour() == 14) && t.Weekday() != time.Sunday && t.Weekday() != time.Saturday
+		},
+	},
 }
 
 // A life is the life of a CronJob in a cluster. What the engine needs later is in the

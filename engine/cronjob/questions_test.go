@@ -73,20 +73,38 @@ func TestBadScheduleQuestionsAreRefusedByField(t *testing.T) {
 		spoil func(*request)
 		want  string
 	}{
-		"no time":               {func(r *request) { r.Now = nil }, "now"},
-		"a list of 101":         {func(r *request) { r.MaxNext = 101 }, "max_next"},
-		"a list of less than 0": {func(r *request) { r.MaxMissed = -1 }, "max_missed"},
-		"a list of 11":          {func(r *request) { r.MaxMissed = 11 }, "max_missed"},
-		"101 schedules":         {func(r *request) { r.Schedules = make([]*jobpolicyv1.ScheduleHistory, 101) }, "schedules"},
-		"no schedule":           {func(r *request) { r.Schedules[1] = nil }, "schedules[1].spec"},
-		"a schedule of 4097":    {func(r *request) { r.Schedules[1].Spec.Schedule = strings.Repeat("*", 4097) }, "schedules[1].spec.schedule"},
-		"a zone of 257":         {func(r *request) { r.Schedules[1].Spec.TimeZone = proto.String(strings.Repeat("x", 257)) }, "schedules[1].spec.time_zone"},
-		"a caller in no zone":   {func(r *request) { r.Schedules[1].Spec.LocalTimeZone = "Moon" }, "schedules[1].spec.local_time_zone"},
-		"no creation time":      {func(r *request) { r.Schedules[1].Spec.CreationTime = nil }, "schedules[1].spec.creation_time"},
-		"a last run at no time": {func(r *request) { r.Schedules[1].LastScheduleTime = &timestamppb.Timestamp{Nanos: -1} }, "schedules[1].last_schedule_time"},
-		"an option without end": {func(r *request) {
-			r.Schedules[1].Spec.Annotations[annotation.SkippedHour] = strings.Repeat("x", 4097)
-		}, "schedules[1].spec.annotations"},
+		"no time":               {spoil: func(r *request) { r.Now = nil }, want: "now"},
+		"a list of 101":         {spoil: func(r *request) { r.MaxNext = 101 }, want: "max_next"},
+		"a list of less than 0": {spoil: func(r *request) { r.MaxMissed = -1 }, want: "max_missed"},
+		"a list of 11":          {spoil: func(r *request) { r.MaxMissed = 11 }, want: "max_missed"},
+		"101 schedules":         {spoil: func(r *request) { r.Schedules = make([]*jobpolicyv1.ScheduleHistory, 101) }, want: "schedules"},
+		"no schedule":           {spoil: func(r *request) { r.Schedules[1] = nil }, want: "schedules[1].spec"},
+		"a schedule of 4097": {
+			spoil: func(r *request) { r.Schedules[1].Spec.Schedule = strings.Repeat("*", 4097) },
+			want:  "schedules[1].spec.schedule",
+		},
+		"a zone of 257": {
+			spoil: func(r *request) { r.Schedules[1].Spec.TimeZone = proto.String(strings.Repeat("x", 257)) },
+			want:  "schedules[1].spec.time_zone",
+		},
+		"a caller in no zone": {
+			spoil: func(r *request) { r.Schedules[1].Spec.LocalTimeZone = "Moon" },
+			want:  "schedules[1].spec.local_time_zone",
+		},
+		"no creation time": {
+			spoil: func(r *request) { r.Schedules[1].Spec.CreationTime = nil },
+			want:  "schedules[1].spec.creation_time",
+		},
+		"a last run at no time": {
+			spoil: func(r *request) { r.Schedules[1].LastScheduleTime = &timestamppb.Timestamp{Nanos: -1} },
+			want:  "schedules[1].last_schedule_time",
+		},
+		"an option without end": {
+			spoil: func(r *request) {
+				r.Schedules[1].Spec.Annotations[annotation.SkippedHour] = strings.Repeat("x", 4097)
+			},
+			want: "schedules[1].spec.annotations",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,67 +17,109 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-func TestInvalidRequests(t *testing.T) {
-	type request = jobpolicyv1.DecideCronJobRequest
-	never := &timestamppb.Timestamp{Seconds: 1 << 60}
-	job := func(change func(*jobpolicyv1.OwnedJob)) func(*request) {
-		return func(r *request) {
-			j := &jobpolicyv1.OwnedJob{Uid: uid("j"), Name: "j", Outcome: outcomeActive}
-			change(j)
-			r.Jobs = []*jobpolicyv1.OwnedJob{j}
-		}
+type request = jobpolicyv1.DecideCronJobRequest
+
+// never is behind the end of the calendar.
+var never = &timestamppb.Timestamp{Seconds: 1 << 60}
+
+// withJob is a request with one Job.
+func withJob(change func(*jobpolicyv1.OwnedJob)) func(*request) {
+	return func(r *request) {
+		j := &jobpolicyv1.OwnedJob{Uid: uid("j"), Name: "j", Outcome: outcomeActive}
+		change(j)
+		r.Jobs = []*jobpolicyv1.OwnedJob{j}
 	}
-	cases := map[string]struct {
-		spoil func(*request)
-		want  []string // the fields that are named
-	}{
-		"nothing at all":             {func(r *request) { proto.Reset(r) }, []string{"now", "cron_job", "spec"}},
-		"a long id":                  {func(r *request) { r.RequestId = strings.Repeat("x", 129) }, []string{"request_id"}},
-		"a time beyond the calendar": {func(r *request) { r.Now = never }, []string{"now"}},
-		"a CronJob of nothing":       {func(r *request) { r.CronJob = &jobpolicyv1.CronJobRef{Generation: -1} }, []string{"cron_job.uid", "cron_job.namespace", "cron_job.name", "cron_job.generation"}},
-		"a name too long for Jobs":   {func(r *request) { r.CronJob.Name = strings.Repeat("x", 53) }, []string{"cron_job.name"}},
-		"no creation time":           {func(r *request) { r.Spec.CreationTime = nil }, []string{"spec.creation_time"}},
-		"texts without end": {func(r *request) {
+}
+
+// invalidRequests are mistakes in a valid request, and the fields that are named for them.
+var invalidRequests = map[string]struct {
+	change func(*request)
+	fields []string
+}{
+	"nothing at all":             {change: func(r *request) { proto.Reset(r) }, fields: []string{"now", "cron_job", "spec"}},
+	"no time":                    {change: func(r *request) { r.Now = nil }, fields: []string{"now"}},
+	"no CronJob":                 {change: func(r *request) { r.CronJob = nil }, fields: []string{"cron_job"}},
+	"no spec":                    {change: func(r *request) { r.Spec = nil }, fields: []string{"spec"}},
+	"a short UID":                {change: func(r *request) { r.CronJob.Uid = []byte("short") }, fields: []string{"cron_job.uid"}},
+	"a long id":                  {change: func(r *request) { r.RequestId = strings.Repeat("x", 129) }, fields: []string{"request_id"}},
+	"a time beyond the calendar": {change: func(r *request) { r.Now = never }, fields: []string{"now"}},
+	"a CronJob of nothing": {
+		change: func(r *request) { r.CronJob = &jobpolicyv1.CronJobRef{Generation: -1} },
+		fields: []string{"cron_job.uid", "cron_job.namespace", "cron_job.name", "cron_job.generation"},
+	},
+	"a name too long for Jobs": {change: func(r *request) { r.CronJob.Name = strings.Repeat("x", 53) }, fields: []string{"cron_job.name"}},
+	"no creation time":         {change: func(r *request) { r.Spec.CreationTime = nil }, fields: []string{"spec.creation_time"}},
+	"texts without end": {
+		change: func(r *request) {
 			r.Spec.Schedule = strings.Repeat("*", 4097)
 			r.Spec.TimeZone = proto.String(strings.Repeat("x", 257))
-		}, []string{"spec.schedule", "spec.time_zone"}},
-		"an option without end":        {func(r *request) { r.Spec.Annotations[annotation.RunNow] = strings.Repeat("x", 4097) }, []string{"spec.annotations"}},
-		"a caller's zone that is none": {func(r *request) { r.Spec.LocalTimeZone = "Local" }, []string{"spec.local_time_zone"}},
-		"times in the status": {func(r *request) {
-			r.Status = &jobpolicyv1.CronJobStatus{LastScheduleTime: never, LastSuccessfulTime: never}
-		}, []string{"status.last_schedule_time", "status.last_successful_time"}},
-		"an active Job of nothing":         {func(r *request) { r.Status.Active = []*jobpolicyv1.ActiveJob{nil} }, []string{"status.active[0].uid", "status.active[0].name"}},
-		"a Job of nothing":                 {func(r *request) { r.Jobs = []*jobpolicyv1.OwnedJob{nil} }, []string{"jobs[0].uid", "jobs[0].name", "jobs[0].outcome"}},
-		"a Job without an outcome":         {job(func(j *jobpolicyv1.OwnedJob) { j.Outcome = 0 }), []string{"jobs[0].outcome"}},
-		"a Job that ends beyond all times": {job(func(j *jobpolicyv1.OwnedJob) { j.FinishTime, j.ScheduledTime = never, never }), []string{"jobs[0].finish_time", "jobs[0].scheduled_time"}},
-		"a UID in two rows":                {func(r *request) { job(func(*jobpolicyv1.OwnedJob) {})(r); r.Jobs = append(r.Jobs, r.Jobs[0]) }, []string{"jobs[1].uid"}},
-		"an absent Job with a row":         {func(r *request) { job(func(*jobpolicyv1.OwnedJob) {})(r); r.AbsentJobs = [][]byte{uid("j"), {1}} }, []string{"absent_jobs[0]", "absent_jobs[1]"}},
-		"too many Jobs":                    {func(r *request) { r.Jobs = make([]*jobpolicyv1.OwnedJob, 10_001) }, []string{"jobs"}},
-		"too many absent Jobs":             {func(r *request) { r.AbsentJobs = make([][]byte, 10_001) }, []string{"absent_jobs"}},
-		"too many active Jobs":             {func(r *request) { r.Status.Active = make([]*jobpolicyv1.ActiveJob, 10_001) }, []string{"status.active"}},
-		"a long name that is taken":        {func(r *request) { r.NameTaken = strings.Repeat("x", 254) }, []string{"name_taken"}},
-		"a hold that never ends": {func(r *request) {
-			r.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: never}}
-		}, []string{"deferrals[0].until"}},
-		"versions that are no numbers": {
-			func(r *request) {
-				r.Freshness = &jobpolicyv1.CronJobFreshness{CronJobObserved: "a", CronJobWritten: "-1", JobsObserved: "1.5", JobsWritten: "18446744073709551616"}
-			},
-			[]string{"freshness.cron_job_observed", "freshness.cron_job_written", "freshness.jobs_observed", "freshness.jobs_written"},
 		},
-	}
+		fields: []string{"spec.schedule", "spec.time_zone"},
+	},
+	"an option without end": {
+		change: func(r *request) { r.Spec.Annotations[annotation.RunNow] = strings.Repeat("x", 4097) },
+		fields: []string{"spec.annotations"},
+	},
+	"a caller's zone that is none": {change: func(r *request) { r.Spec.LocalTimeZone = "Local" }, fields: []string{"spec.local_time_zone"}},
+	"a zone that nobody knows":     {change: func(r *request) { r.Spec.LocalTimeZone = "Nowhere" }, fields: []string{"spec.local_time_zone"}},
+	"times in the status": {
+		change: func(r *request) {
+			r.Status = &jobpolicyv1.CronJobStatus{LastScheduleTime: never, LastSuccessfulTime: never}
+		},
+		fields: []string{"status.last_schedule_time", "status.last_successful_time"},
+	},
+	"an active Job of nothing": {
+		change: func(r *request) { r.Status.Active = []*jobpolicyv1.ActiveJob{nil} },
+		fields: []string{"status.active[0].uid", "status.active[0].name"},
+	},
+	"a Job of nothing": {
+		change: func(r *request) { r.Jobs = []*jobpolicyv1.OwnedJob{nil} },
+		fields: []string{"jobs[0].uid", "jobs[0].name", "jobs[0].outcome"},
+	},
+	"a Job without an outcome": {change: withJob(func(j *jobpolicyv1.OwnedJob) { j.Outcome = 0 }), fields: []string{"jobs[0].outcome"}},
+	"a Job that ends beyond all times": {
+		change: withJob(func(j *jobpolicyv1.OwnedJob) { j.FinishTime, j.ScheduledTime = never, never }),
+		fields: []string{"jobs[0].finish_time", "jobs[0].scheduled_time"},
+	},
+	"a UID in two rows": {
+		change: func(r *request) { withJob(func(*jobpolicyv1.OwnedJob) {})(r); r.Jobs = append(r.Jobs, r.Jobs[0]) },
+		fields: []string{"jobs[1].uid"},
+	},
+	"an absent Job with a row": {
+		change: func(r *request) { withJob(func(*jobpolicyv1.OwnedJob) {})(r); r.AbsentJobs = [][]byte{uid("j"), {1}} },
+		fields: []string{"absent_jobs[0]", "absent_jobs[1]"},
+	},
+	"too many Jobs":             {change: func(r *request) { r.Jobs = make([]*jobpolicyv1.OwnedJob, 10_001) }, fields: []string{"jobs"}},
+	"too many absent Jobs":      {change: func(r *request) { r.AbsentJobs = make([][]byte, 10_001) }, fields: []string{"absent_jobs"}},
+	"too many active Jobs":      {change: func(r *request) { r.Status.Active = make([]*jobpolicyv1.ActiveJob, 10_001) }, fields: []string{"status.active"}},
+	"a long name that is taken": {change: func(r *request) { r.NameTaken = strings.Repeat("x", 254) }, fields: []string{"name_taken"}},
+	"a hold that never ends": {
+		change: func(r *request) {
+			r.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: never}}
+		},
+		fields: []string{"deferrals[0].until"},
+	},
+	"versions that are no numbers": {
+		change: func(r *request) {
+			r.Freshness = &jobpolicyv1.CronJobFreshness{CronJobObserved: "a", CronJobWritten: "-1", JobsObserved: "1.5", JobsWritten: "18446744073709551616"}
+		},
+		fields: []string{"freshness.cron_job_observed", "freshness.cron_job_written", "freshness.jobs_observed", "freshness.jobs_written"},
+	},
+}
+
+func TestInvalidRequests(t *testing.T) {
 	var refused caseFile
 	defer func() { refused.check(t, "invalid_requests") }()
-	for _, name := range slices.Sorted(maps.Keys(cases)) {
-		tc := cases[name]
+	for _, name := range slices.Sorted(maps.Keys(invalidRequests)) {
+		tc := invalidRequests[name]
 		t.Run(name, func(t *testing.T) {
 			req := newCluster().req
 			if _, err := cronjob.Decide(req); err != nil {
 				t.Fatalf("refused before it is spoilt: %v", err)
 			}
-			tc.spoil(req)
+			tc.change(req)
 			resp, err := cronjob.Decide(req)
-			refused.refuse(req, tc.want[0])
+			refused.refuse(req, tc.fields[0])
 			var invalid *engine.InvalidRequestError
 			if !errors.As(err, &invalid) {
 				t.Fatalf("Decide() = %v, %v, want *engine.InvalidRequestError", resp, err)
@@ -86,7 +128,7 @@ func TestInvalidRequests(t *testing.T) {
 			for _, v := range invalid.Violations {
 				got = append(got, v.Field)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.fields, got); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})
@@ -104,7 +146,6 @@ func TestViolationsAreListedUpToALimit(t *testing.T) {
 }
 
 func TestUnknownsAreUnsupported(t *testing.T) {
-	type request = jobpolicyv1.DecideCronJobRequest
 	for field, change := range map[string]func(*request){
 		"spec.creation_time.2047": func(r *request) {
 			r.Spec.CreationTime.ProtoReflect().SetUnknown([]byte("\xfa\x7f\x01x")) // number 2047, one byte

@@ -35,33 +35,32 @@ func instant(t testing.TB, text string) time.Time {
 
 // TestClockChanges lists the times of one day around a change of the clock.
 func TestClockChanges(t *testing.T) {
-	const spring, autumn = "2026-03-28T23:00:00Z", "2026-10-24T22:00:00Z"
+	const berlin, spring, autumn = "Europe/Berlin", "2026-03-28T23:00:00Z", "2026-10-24T22:00:00Z"
+	after := schedule.Options{SkippedHour: schedule.RunAfter}
+	first, last := schedule.Options{RepeatedHour: schedule.First}, schedule.Options{RepeatedHour: schedule.Last}
 	cases := map[string]struct {
 		text, zone, from string
 		opts             schedule.Options
 		want             string
 	}{
-		"a skipped time is left out":          {"30 2 * * *", "Europe/Berlin", spring, schedule.Options{}, ""},
-		"a skipped time comes after the hour": {"30 2 * * *", "Europe/Berlin", spring, schedule.Options{SkippedHour: schedule.RunAfter}, "03:00+02"},
-		"skipped times come as one": {
-			"*/20 2 * * *", "Europe/Berlin", spring, schedule.Options{SkippedHour: schedule.RunAfter}, "03:00+02",
+		"a skipped time is left out":           {text: "30 2 * * *", zone: berlin, from: spring, want: ""},
+		"a skipped time comes after the hour":  {text: "30 2 * * *", zone: berlin, from: spring, opts: after, want: "03:00+02"},
+		"skipped times come as one":            {text: "*/20 2 * * *", zone: berlin, from: spring, opts: after, want: "03:00+02"},
+		"the time after the hour comes once":   {text: "0 2,3 * * *", zone: berlin, from: spring, opts: after, want: "03:00+02"},
+		"a time before the skipped hour stays": {text: "59 1 * * *", zone: berlin, from: spring, opts: after, want: "01:59+01 01:59+02"},
+		"a repeated time comes twice":          {text: "30 2 * * *", zone: berlin, from: autumn, want: "02:30+02 02:30+01"},
+		"the first of a repeated time":         {text: "30 2 * * *", zone: berlin, from: autumn, opts: first, want: "02:30+02"},
+		"the last of a repeated time":          {text: "30 2 * * *", zone: berlin, from: autumn, opts: last, want: "02:30+01"},
+		"the first, at the hour's edges":       {text: "0 2,3 * * *", zone: berlin, from: autumn, opts: first, want: "02:00+02 03:00+01"},
+		"the last, at the hour's edges":        {text: "0 2,3 * * *", zone: berlin, from: autumn, opts: last, want: "02:00+01 03:00+01"},
+		"half an hour is set back": {
+			text: "40 1 * * *", zone: "Australia/Lord_Howe", from: "2026-04-04T13:00:00Z",
+			opts: first, want: "01:40+11",
 		},
-		"the time after the hour comes once": {
-			"0 2,3 * * *", "Europe/Berlin", spring, schedule.Options{SkippedHour: schedule.RunAfter}, "03:00+02",
-		},
-		"a time before the skipped hour stays": {
-			"59 1 * * *", "Europe/Berlin", spring, schedule.Options{SkippedHour: schedule.RunAfter}, "01:59+01 01:59+02",
-		},
-		"a repeated time comes twice":    {"30 2 * * *", "Europe/Berlin", autumn, schedule.Options{}, "02:30+02 02:30+01"},
-		"the first of a repeated time":   {"30 2 * * *", "Europe/Berlin", autumn, schedule.Options{RepeatedHour: schedule.First}, "02:30+02"},
-		"the last of a repeated time":    {"30 2 * * *", "Europe/Berlin", autumn, schedule.Options{RepeatedHour: schedule.Last}, "02:30+01"},
-		"the first, at the hour's edges": {"0 2,3 * * *", "Europe/Berlin", autumn, schedule.Options{RepeatedHour: schedule.First}, "02:00+02 03:00+01"},
-		"the last, at the hour's edges":  {"0 2,3 * * *", "Europe/Berlin", autumn, schedule.Options{RepeatedHour: schedule.Last}, "02:00+01 03:00+01"},
-		"half an hour is set back":       {"40 1 * * *", "Australia/Lord_Howe", "2026-04-04T13:00:00Z", schedule.Options{RepeatedHour: schedule.First}, "01:40+11"},
-		"a midnight is skipped":          {"0 0 * * *", "Asia/Beirut", "2026-03-28T12:00:00Z", schedule.Options{SkippedHour: schedule.RunAfter}, "01:00+03"},
-		"a day is left out":              {"0 12 * * *", "Pacific/Apia", "2011-12-30T00:00:00Z", schedule.Options{SkippedHour: schedule.RunAfter}, "00:00+14 12:00+14"},
-		"an interval has no part in it":  {"@every 8h", "Europe/Berlin", autumn, schedule.Options{RepeatedHour: schedule.First}, "07:00+01 15:00+01 23:00+01"},
-		"a zone of the schedule's own":   {"TZ=Europe/Berlin 30 2 * * *", "UTC", autumn, schedule.Options{RepeatedHour: schedule.Last}, "01:30Z"},
+		"a midnight is skipped":         {text: "0 0 * * *", zone: "Asia/Beirut", from: "2026-03-28T12:00:00Z", opts: after, want: "01:00+03"},
+		"a day is left out":             {text: "0 12 * * *", zone: "Pacific/Apia", from: "2011-12-30T00:00:00Z", opts: after, want: "00:00+14 12:00+14"},
+		"an interval has no part in it": {text: "@every 8h", zone: berlin, from: autumn, opts: first, want: "07:00+01 15:00+01 23:00+01"},
+		"a zone of the schedule's own":  {text: "TZ=Europe/Berlin 30 2 * * *", zone: "UTC", from: autumn, opts: last, want: "01:30Z"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

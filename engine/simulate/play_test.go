@@ -143,14 +143,26 @@ func TestPlayRefusesScenarios(t *testing.T) {
 		scenario simulate.Scenario
 		want     string
 	}{
-		"no spec":               {simulate.Scenario{}, "spec: is required"},
-		"a rate above 1":        {simulate.Scenario{Spec: spec(1), FailRate: 1.5}, "fail rate: must be from 0 to 1"},
-		"a negative span":       {simulate.Scenario{Spec: spec(1), Span: -1}, "span: must be 0 or more"},
-		"a spread too large":    {simulate.Scenario{Spec: spec(1), Runtime: simulate.Runtime{Mean: 1, Spread: 2}}, "runtime: must be"},
-		"an unknown index":      {simulate.Scenario{Spec: spec(1, func(s *jobpolicyv1.JobSpec) { s.CompletionMode = indexed }), Scripts: script(t, "1:fail")}, "the Job has the indexes 0 to 0"},
-		"a second run":          {simulate.Scenario{Spec: spec(1), Scripts: script(t, "0:fail,succeed")}, "a pod of this Job runs once"},
-		"a size":                {simulate.Scenario{Spec: spec(1), Changes: []simulate.Change{scale(t, "completions=2@1m")}}, "only for an Indexed Job"},
-		"what the engine won't": {simulate.Scenario{Spec: &jobpolicyv1.JobSpec{RestartPolicy: 7}}, "spec.restart_policy"},
+		"no spec":         {want: "spec: is required"},
+		"a rate above 1":  {scenario: simulate.Scenario{Spec: spec(1), FailRate: 1.5}, want: "fail rate: must be from 0 to 1"},
+		"a negative span": {scenario: simulate.Scenario{Spec: spec(1), Span: -1}, want: "span: must be 0 or more"},
+		"a spread too large": {
+			scenario: simulate.Scenario{Spec: spec(1), Runtime: simulate.Runtime{Mean: 1, Spread: 2}},
+			want:     "runtime: must be",
+		},
+		"an unknown index": {
+			scenario: simulate.Scenario{Spec: spec(1, func(s *jobpolicyv1.JobSpec) { s.CompletionMode = indexed }), Scripts: script(t, "1:fail")},
+			want:     "the Job has the indexes 0 to 0",
+		},
+		"a second run": {
+			scenario: simulate.Scenario{Spec: spec(1), Scripts: script(t, "0:fail,succeed")},
+			want:     "a pod of this Job runs once",
+		},
+		"a size": {
+			scenario: simulate.Scenario{Spec: spec(1), Changes: []simulate.Change{scale(t, "completions=2@1m")}},
+			want:     "only for an Indexed Job",
+		},
+		"what the engine won't": {scenario: simulate.Scenario{Spec: &jobpolicyv1.JobSpec{RestartPolicy: 7}}, want: "spec.restart_policy"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -59,12 +59,29 @@ func story(r *simulate.Result) string {
 	return b.String()
 }
 
-func TestStories(t *testing.T) {
-	suspend, resume := true, false
-	cases := map[string]struct {
-		scenario simulate.Scenario
-		want     string
-	}{
+// A storyCase is a scenario, and its story line by line.
+type storyCase struct {
+	scenario simulate.Scenario
+	want     string
+}
+
+func playEach(t *testing.T, cases map[string]storyCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, err := simulate.Play(tc.scenario)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.TrimPrefix(tc.want, "\n"), story(r)); diff != "" {
+				t.Errorf("story (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStoriesOfHowAJobEnds(t *testing.T) {
+	playEach(t, map[string]storyCase{
 		"a pod that succeeds": {
 			scenario: simulate.Scenario{Spec: spec(1)},
 			want: `
@@ -76,6 +93,33 @@ func TestStories(t *testing.T) {
 Complete CompletionsReached after 1m1s; pods 1
 `,
 		},
+		"a pod that never starts": {
+			scenario: simulate.Scenario{Spec: spec(2), Scripts: script(t, "1:stuck")},
+			want: `
+0s 2 pods created (pod 0,1)
+1s pod 0 running
+1m1s pod 0 succeeded
+Unfinished  after 1m1s; pods 2
+`,
+		},
+		"deleted when its time to live is over": {
+			scenario: simulate.Scenario{Spec: spec(1, func(s *jobpolicyv1.JobSpec) { s.TtlSecondsAfterFinished = proto.Int32(100) })},
+			want: `
+0s pod 0 created
+1s pod 0 running
+1m1s pod 0 succeeded
+1m1s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
+1m1s condition Complete (CompletionsReached): Reached expected number of succeeded pods
+1m1s waits until 2m41s: the Job is kept for 100s after it finished (spec.ttlSecondsAfterFinished)
+2m41s the Job is deleted: its time to live is over
+Complete CompletionsReached after 1m1s; pods 1
+`,
+		},
+	})
+}
+
+func TestStoriesOfFailures(t *testing.T) {
+	playEach(t, map[string]storyCase{
 		"retries come after longer and longer delays, and run out": {
 			scenario: simulate.Scenario{
 				Spec:    spec(1, func(s *jobpolicyv1.JobSpec) { s.BackoffLimit = 2 }),
@@ -140,6 +184,12 @@ Failed PodFailurePolicy after 14s; pods 3
 Complete CompletionsReached after 26s; pods 1
 `,
 		},
+	})
+}
+
+func TestStoriesOfChangesByTheUser(t *testing.T) {
+	suspend, resume := true, false
+	playEach(t, map[string]storyCase{
 		"suspended and resumed": {
 			scenario: simulate.Scenario{
 				Spec:    spec(1),
@@ -159,15 +209,6 @@ Complete CompletionsReached after 26s; pods 1
 1m21s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
 1m21s condition Complete (CompletionsReached): Reached expected number of succeeded pods
 Complete CompletionsReached after 1m21s; pods 2
-`,
-		},
-		"a pod that never starts": {
-			scenario: simulate.Scenario{Spec: spec(2), Scripts: script(t, "1:stuck")},
-			want: `
-0s 2 pods created (pod 0,1)
-1s pod 0 running
-1m1s pod 0 succeeded
-Unfinished  after 1m1s; pods 2
 `,
 		},
 		"scaled while it runs": {
@@ -190,29 +231,5 @@ Unfinished  after 1m1s; pods 2
 Complete CompletionsReached after 2m2s; pods 4
 `,
 		},
-		"deleted when its time to live is over": {
-			scenario: simulate.Scenario{Spec: spec(1, func(s *jobpolicyv1.JobSpec) { s.TtlSecondsAfterFinished = proto.Int32(100) })},
-			want: `
-0s pod 0 created
-1s pod 0 running
-1m1s pod 0 succeeded
-1m1s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
-1m1s condition Complete (CompletionsReached): Reached expected number of succeeded pods
-1m1s waits until 2m41s: the Job is kept for 100s after it finished (spec.ttlSecondsAfterFinished)
-2m41s the Job is deleted: its time to live is over
-Complete CompletionsReached after 1m1s; pods 1
-`,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			r, err := simulate.Play(tc.scenario)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.TrimPrefix(tc.want, "\n"), story(r)); diff != "" {
-				t.Errorf("story (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }

@@ -19,17 +19,6 @@ import (
 	"jobpolicy.dev/services/internal/testenv"
 )
 
-// row is a valid row of the ledger.
-func row(uid byte) *jobpolicyv1.UnaccountedPod {
-	return &jobpolicyv1.UnaccountedPod{
-		Uid: testenv.UID(uid), Phase: jobpolicyv1.PodPhase_POD_PHASE_FAILED, FinishedTime: timestamppb.New(testenv.Now),
-	}
-}
-
-func indexed(req *jobpolicyv1.DecideJobRequest) {
-	req.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
-}
-
 func ranges(bounds ...int32) *jobpolicyv1.IndexSet {
 	set := &jobpolicyv1.IndexSet{}
 	for i := 0; i < len(bounds); i += 2 {
@@ -38,120 +27,32 @@ func ranges(bounds ...int32) *jobpolicyv1.IndexSet {
 	return set
 }
 
+// The engine's tests list the mistakes. These show what a caller sees of them: each field
+// that is wrong, by the name that it has in the request.
 func TestBadRequestsAreRefusedByField(t *testing.T) {
+	type request = jobpolicyv1.DecideJobRequest
+	failed := func(uid byte) *jobpolicyv1.UnaccountedPod {
+		return &jobpolicyv1.UnaccountedPod{
+			Uid: testenv.UID(uid), Phase: jobpolicyv1.PodPhase_POD_PHASE_FAILED, FinishedTime: timestamppb.New(testenv.Now),
+		}
+	}
 	cases := map[string]struct {
-		spoil func(*jobpolicyv1.DecideJobRequest)
-		want  string // the field that must be named
+		spoil func(*request)
+		want  []string // the fields that must be named
 	}{
-		"no time":        {func(r *jobpolicyv1.DecideJobRequest) { r.Now = nil }, "now"},
-		"no job":         {func(r *jobpolicyv1.DecideJobRequest) { r.Job = nil }, "job"},
-		"no spec":        {func(r *jobpolicyv1.DecideJobRequest) { r.Spec = nil }, "spec"},
-		"a long UID":     {func(r *jobpolicyv1.DecideJobRequest) { r.Job.Uid = make([]byte, 65) }, "job.uid"},
-		"a nameless job": {func(r *jobpolicyv1.DecideJobRequest) { r.Job.Name = "" }, "job.name"},
-		"a time beyond the calendar": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Now = &timestamppb.Timestamp{Seconds: 1 << 60} }, "now",
+		"a message that is absent": {spoil: func(r *request) { r.Job = nil }, want: []string{"job"}},
+		"a number out of range":    {spoil: func(r *request) { r.Spec.Completions = proto.Int32(-3) }, want: []string{"spec.completions"}},
+		"a text that is too long":  {spoil: func(r *request) { r.RequestId = strings.Repeat("x", 129) }, want: []string{"request_id"}},
+		"bytes that are too long":  {spoil: func(r *request) { r.Job.Uid = make([]byte, 65) }, want: []string{"job.uid"}},
+		"a time beyond all times":  {spoil: func(r *request) { r.Now.Seconds = 1 << 60 }, want: []string{"now"}},
+		"an entry of a list":       {spoil: func(r *request) { r.ConfirmedReleases = [][]byte{{}} }, want: []string{"confirmed_releases[0]"}},
+		"entries that exclude each other": {
+			spoil: func(r *request) { r.UnaccountedPods = []*jobpolicyv1.UnaccountedPod{failed(2), failed(3), failed(2)} },
+			want:  []string{"unaccounted_pods[2].uid"},
 		},
-		"a request id that is too long": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.RequestId = strings.Repeat("x", 129) }, "request_id",
-		},
-		"negative parallelism": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Spec.Parallelism = -1 }, "spec.parallelism",
-		},
-		"negative completions": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Spec.Completions = proto.Int32(-3) }, "spec.completions",
-		},
-		"a negative back-off limit": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Spec.BackoffLimit = -1 }, "spec.backoff_limit",
-		},
-		"a negative count of active pods": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Pods = &jobpolicyv1.PodSummary{Active: -1} }, "pods.active",
-		},
-		"a negative counter in the status": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Status = &jobpolicyv1.JobStatus{Failed: -1} }, "status.failed",
-		},
-		"negative creations in flight": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.InFlight = &jobpolicyv1.InFlight{Creates: -1} }, "in_flight.creates",
-		},
-		"a deadline of less than no time": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Spec.ActiveDeadlineSeconds = proto.Int64(-1) }, "spec.active_deadline_seconds",
-		},
-		"more ready pods than active ones": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Pods = &jobpolicyv1.PodSummary{Active: 1, Ready: 2} }, "pods.ready",
-		},
-		"more tracked pods than active ones": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Pods = &jobpolicyv1.PodSummary{Active: 1, TrackedActive: 2} }, "pods.tracked_active",
-		},
-		"more active indexes than active pods": {
-			func(r *jobpolicyv1.DecideJobRequest) {
-				indexed(r)
-				r.Pods = &jobpolicyv1.PodSummary{Active: 1, ActiveIndexes: ranges(0, 1)}
-			}, "pods.active_indexes",
-		},
-		"a row of a pod that neither finished nor is being deleted": {
-			func(r *jobpolicyv1.DecideJobRequest) {
-				pod := row(2)
-				pod.Phase = jobpolicyv1.PodPhase_POD_PHASE_RUNNING
-				r.Pods = &jobpolicyv1.PodSummary{Terminating: 1}
-				r.UnaccountedPods = []*jobpolicyv1.UnaccountedPod{pod}
-			}, "unaccounted_pods[0].deleting",
-		},
-		"an index that is too large": {
-			func(r *jobpolicyv1.DecideJobRequest) {
-				indexed(r)
-				pod := row(2)
-				pod.Index = proto.Int32(1<<31 - 1)
-				r.UnaccountedPods = []*jobpolicyv1.UnaccountedPod{pod}
-			}, "unaccounted_pods[0].index",
-		},
-		"a negative index": {
-			func(r *jobpolicyv1.DecideJobRequest) {
-				indexed(r)
-				pod := row(2)
-				pod.Index = proto.Int32(-1)
-				r.UnaccountedPods = []*jobpolicyv1.UnaccountedPod{pod}
-			}, "unaccounted_pods[0].index",
-		},
-		"ranges out of order": {
-			func(r *jobpolicyv1.DecideJobRequest) {
-				indexed(r)
-				r.Status = &jobpolicyv1.JobStatus{CompletedIndexes: ranges(5, 6, 1, 2)}
-			}, "status.completed_indexes.ranges",
-		},
-		"a range that ends before it begins": {
-			func(r *jobpolicyv1.DecideJobRequest) {
-				indexed(r)
-				r.Status = &jobpolicyv1.JobStatus{CompletedIndexes: ranges(5, 4)}
-			}, "status.completed_indexes.ranges",
-		},
-		"a UID in two rows": {
-			func(r *jobpolicyv1.DecideJobRequest) {
-				r.UnaccountedPods = []*jobpolicyv1.UnaccountedPod{row(2), row(3), row(2)}
-			}, "unaccounted_pods[2].uid",
-		},
-		"a UID in both lists of the status": {
-			func(r *jobpolicyv1.DecideJobRequest) {
-				r.Status = &jobpolicyv1.JobStatus{Uncounted: &jobpolicyv1.UncountedTerminatedPods{
-					Succeeded: [][]byte{testenv.UID(2)}, Failed: [][]byte{testenv.UID(2)},
-				}}
-			}, "status.uncounted.failed[0]",
-		},
-		"a release that is confirmed of a pod that has a row": {
-			func(r *jobpolicyv1.DecideJobRequest) {
-				r.UnaccountedPods = []*jobpolicyv1.UnaccountedPod{row(2)}
-				r.ConfirmedReleases = [][]byte{testenv.UID(2)}
-			}, "confirmed_releases[0]",
-		},
-		"an indexed job without completions": {
-			func(r *jobpolicyv1.DecideJobRequest) { indexed(r); r.Spec.Completions = nil }, "spec.completions",
-		},
-		"a version that is no number": {
-			func(r *jobpolicyv1.DecideJobRequest) { r.Freshness = &jobpolicyv1.Freshness{JobObserved: "seven"} }, "freshness.job_observed",
-		},
-		"fewer rows of active pods than active pods": {
-			func(r *jobpolicyv1.DecideJobRequest) {
-				r.Pods = &jobpolicyv1.PodSummary{Active: 2}
-				r.ActivePods = &jobpolicyv1.ActivePods{}
-			}, "active_pods.pods",
+		"several fields": {
+			spoil: func(r *request) { r.Now, r.Job.Name, r.Spec.Parallelism = nil, "", -1 },
+			want:  []string{"now", "job.name", "spec.parallelism"},
 		},
 	}
 	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
@@ -163,50 +64,36 @@ func TestBadRequestsAreRefusedByField(t *testing.T) {
 			}
 			tc.spoil(req)
 			_, err := client.DecideJob(t.Context(), req)
-			assertInvalid(t, err, tc.want)
+			for _, field := range tc.want {
+				assertInvalid(t, err, field)
+			}
 		})
 	}
 }
 
 func TestBadCronJobRequestsAreRefusedByField(t *testing.T) {
-	type request = jobpolicyv1.DecideCronJobRequest
-	cases := map[string]struct {
-		spoil func(*request)
-		want  string // the field that must be named
-	}{
-		"no time":               {func(r *request) { r.Now = nil }, "now"},
-		"no CronJob":            {func(r *request) { r.CronJob = nil }, "cron_job"},
-		"no spec":               {func(r *request) { r.Spec = nil }, "spec"},
-		"a short UID":           {func(r *request) { r.CronJob.Uid = []byte("short") }, "cron_job.uid"},
-		"a name that is long":   {func(r *request) { r.CronJob.Name = strings.Repeat("x", 53) }, "cron_job.name"},
-		"no creation time":      {func(r *request) { r.Spec.CreationTime = nil }, "spec.creation_time"},
-		"a schedule of 4097":    {func(r *request) { r.Spec.Schedule = strings.Repeat("x", 4097) }, "spec.schedule"},
-		"a caller in no zone":   {func(r *request) { r.Spec.LocalTimeZone = "Nowhere" }, "spec.local_time_zone"},
-		"a Job without outcome": {func(r *request) { r.Jobs = []*jobpolicyv1.OwnedJob{{Uid: testenv.UID(4), Name: "j"}} }, "jobs[0].outcome"},
-		"a version that is no number": {
-			func(r *request) { r.Freshness = &jobpolicyv1.CronJobFreshness{JobsWritten: "seven"} }, "freshness.jobs_written",
-		},
-	}
 	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			req := testenv.CronJobSnapshot()
-			if _, err := client.DecideCronJob(t.Context(), req); err != nil {
-				t.Fatalf("the request is refused before it is spoilt: %v", err)
-			}
-			tc.spoil(req)
-			_, err := client.DecideCronJob(t.Context(), req)
-			assertInvalid(t, err, tc.want)
-		})
+	req := testenv.CronJobSnapshot()
+	if _, err := client.DecideCronJob(t.Context(), req); err != nil {
+		t.Fatalf("the request is refused before it is spoilt: %v", err)
 	}
+	req.CronJob.Name = strings.Repeat("x", 53)
+	req.Jobs = []*jobpolicyv1.OwnedJob{{Uid: testenv.UID(4), Name: "j"}}
+	_, err := client.DecideCronJob(t.Context(), req)
+	assertInvalid(t, err, "cron_job.name")
+	assertInvalid(t, err, "jobs[0].outcome")
 }
 
-// assertInvalid wants INVALID_ARGUMENT that names the field in its details.
+// assertInvalid wants INVALID_ARGUMENT with the reason INVALID_REQUEST, and details that
+// name the field.
 func assertInvalid(t *testing.T, err error, field string) {
 	t.Helper()
 	st := status.Convert(err)
 	if st.Code() != codes.InvalidArgument {
 		t.Fatalf("error = %v, want INVALID_ARGUMENT", err)
+	}
+	if reason := jobpolicyv1grpc.ReasonOf(err); reason != jobpolicyv1.ErrorReason_ERROR_REASON_INVALID_REQUEST {
+		t.Errorf("reason = %v, want INVALID_REQUEST", reason)
 	}
 	var fields []string
 	for _, detail := range st.Details() {
