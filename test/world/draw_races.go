@@ -132,3 +132,37 @@ func (d *drawer) statusesWhileWaiting() {
 		{kind: watchLag, percent: 100, resource: "pods", to: p.calm, delay: span{late / 2, late}},
 	}, p.faults...)
 }
+
+// unseenSuccesses lets pods succeed shortly after the pod that meets the Job's success
+// policy, while the executor's view of pods is late. So the executor deletes pods that it
+// still sees running, and that have succeeded. Some deletions fail, so what the others did
+// is part of the next decision.
+func (d *drawer) unseenSuccesses() {
+	p := d.p
+	if len(p.jobs) == 0 || p.calm > longestTrouble {
+		return
+	}
+	j, n := p.jobs[0], d.among(4, 20)
+	j.spec, j.fates = simpleSpec(n), nil
+	j.spec.CompletionMode, j.spec.Completions = new(batchv1.IndexedCompletion), new(int32(n))
+	j.spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: new(int32(1))}}}
+	if d.chance(50) {
+		j.spec.BackoffLimitPerIndex = new(int32(d.among(0, 1)))
+	}
+	on := j.namespace + "/" + j.name
+	p.steps = withoutStepsOn(p.steps, on)
+	d.add(step{at: d.within(time.Millisecond, time.Second), who: "user", verb: "create", on: on})
+	late := d.within(time.Second, 8*time.Second)
+	for i := range 2 * n {
+		f := fate{start: time.Millisecond, ready: time.Millisecond, run: 3 * time.Second, end: endsWell, linger: d.within(time.Millisecond, 5*time.Second)}
+		if i > 0 {
+			f.run += d.within(time.Millisecond, late)
+		}
+		j.fates = append(j.fates, f)
+	}
+	p.calm = max(p.calm, 30*time.Second)
+	p.faults = append([]*fault{
+		{kind: watchLag, percent: 100, resource: "pods", to: p.calm, delay: span{late / 2, late}},
+		{kind: pick(d, lostAnswer, serverError), percent: pick(d, 20, 40), verb: "DELETE", resource: "pods", to: p.calm, delay: span{time.Millisecond, 20 * time.Millisecond}},
+	}, p.faults...)
+}

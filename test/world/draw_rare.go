@@ -33,6 +33,7 @@ func (d *drawer) rare() {
 		{6, true, d.secondController},
 		{1, false, d.weeks},
 		{1, true, d.unansweredStatuses},
+		{1, true, d.unseenSuccesses},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {
