@@ -200,7 +200,8 @@ type UnaccountedPod struct {
 	// Required.
 	Phase PodPhase `protobuf:"varint,2,opt,name=phase,proto3,enum=jobpolicy.v1.PodPhase" json:"phase,omitempty"`
 	// True when the pod has a deletion timestamp. Must be true if the phase is not
-	// terminal.
+	// terminal. Phase and deleting come from the same version of the pod: the answer to
+	// the caller's own deletion is not enough, because the pod may have ended before.
 	Deleting bool `protobuf:"varint,3,opt,name=deleting,proto3" json:"deleting,omitempty"`
 	// The pod's completion index. Absent: the pod has none, or it is not a number.
 	Index *int32 `protobuf:"varint,4,opt,name=index,proto3,oneof" json:"index,omitempty"`
