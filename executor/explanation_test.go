@@ -17,7 +17,7 @@ var printers = map[string]bool{
 	"report.go remember":                  true,
 	"decide.go ask":                       true,
 	"safety.go look":                      true,
-	"cronjob/reconcile.go decided":        true,
+	"cronjob/state.go decided":            true,
 	"cronjob/reconcile.go explain":        true,
 	"ttl/reconcile.go delete":             true,
 	"shadow/differences.go OfJob":         true,
