@@ -117,7 +117,7 @@ func (a *applier) updateStatus(ctx context.Context, s *state.Job, calls *api.Pod
 		s.Statuses.Written(a.cfg.StatusPeriod)
 		calls.MarkWritten()
 		return nil
-	case errors.Is(err, api.ErrJobGone):
+	case errors.Is(err, api.ErrGone):
 		return err
 	case api.OutcomeUnknown(err):
 		s.Unanswered.Add(write)

@@ -72,8 +72,9 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
+	client := &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}
 	if cfg.Settings.GetGangScheduling() {
-		e.gangs, err = gang.New(gang.Config{Client: cfg.Client, Namespaces: cfg.Namespaces, Recorder: base.Recorder, Tracer: base.Tracer, Logger: cfg.Logger})
+		e.gangs, err = gang.New(gang.Config{API: client, Namespaces: cfg.Namespaces, Recorder: base.Recorder, Logger: cfg.Logger})
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +86,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := e.newJobInformer(&cfg); err != nil {
 		return nil, err
 	}
-	e.build(&cfg, own, &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer, Now: cfg.Now}, pods)
+	e.build(&cfg, own, client, pods)
 	return e, e.addCaches()
 }
 

@@ -92,7 +92,7 @@ func sooner(result controller.Result, delay time.Duration) controller.Result {
 func (r *reconciler) measured(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) (controller.Result, error) {
 	started := time.Now()
 	action, result, err := r.reconcile(ctx, s, calls)
-	if errors.Is(err, api.ErrJobGone) {
+	if errors.Is(err, api.ErrGone) {
 		return controller.Result{}, nil
 	}
 	r.report.reconciled(ctx, job, action, err, time.Since(started))

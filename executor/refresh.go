@@ -27,7 +27,7 @@ func (r *reconciler) refreshed(ctx context.Context, s *state.Job, calls *api.Pod
 	stalePods := s.Version.IsStale(state.StalePods)
 	job := s.Version.Current()
 	if job == nil {
-		return false, api.ErrJobGone
+		return false, api.ErrGone
 	}
 	if s.Version.IsStale(state.StaleJob) {
 		if job, err = r.readJob(ctx, s, job); err != nil {
@@ -49,7 +49,7 @@ func (r *reconciler) refreshed(ctx context.Context, s *state.Job, calls *api.Pod
 	}), nil
 }
 
-// readJob reads the Job from the API server. api.ErrJobGone: it does not exist any more.
+// readJob reads the Job from the API server. api.ErrGone: it does not exist any more.
 func (r *reconciler) readJob(ctx context.Context, s *state.Job, job *batchv1.Job) (_ *batchv1.Job, err error) {
 	ctx, end := r.api.Tracer.Span(ctx, telemetry.SpanJobRead)
 	defer func() { end(err) }()
@@ -63,5 +63,5 @@ func (r *reconciler) readJob(ctx context.Context, s *state.Job, job *batchv1.Job
 	if current := s.Version.Current(); current != nil {
 		return current, nil
 	}
-	return nil, api.ErrJobGone
+	return nil, api.ErrGone
 }

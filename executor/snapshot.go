@@ -45,7 +45,7 @@ var errOverdue = errors.New("not brought up to date")
 func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 	job := s.Version.Current()
 	if job == nil {
-		return snapshot{}, api.ErrJobGone
+		return snapshot{}, api.ErrGone
 	}
 	made, now := time.Now(), d.cfg.Now()
 	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.Rows.Max(d.rowLimit(job))}

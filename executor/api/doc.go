@@ -1,8 +1,9 @@
-// Package api makes the calls to the API server about Jobs and their pods, and says
-// what became of each. It decides nothing, and it enqueues nothing.
+// Package api makes the executor's calls to the API server: about Jobs and their pods,
+// CronJobs, Workloads and PodGroups. It bounds how long each call takes, and says what
+// became of it. It decides nothing, and it enqueues nothing.
 //
-// Client reads Jobs and writes their status. Pods writes one Job's pods: every answer
-// is part of the Job's tracker before the call returns, so the next snapshot holds it.
+// Client's calls are about one object each. Pods writes one Job's pods: every answer is part
+// of the Job's tracker before the call returns, so the next snapshot holds it.
 //
 // A write takes effect, or is refused, or has an unknown outcome (OutcomeUnknown). A caller
 // that must know the outcome reads the object from the API server.

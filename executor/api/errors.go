@@ -10,8 +10,10 @@ import (
 )
 
 var (
-	// ErrJobGone: the Job does not exist any more.
-	ErrJobGone = errors.New("job is gone")
+	// ErrGone: the object does not exist any more. There may be another one of its name.
+	ErrGone = errors.New("object is gone")
+	// ErrChanged: the object has another version than the one to write.
+	ErrChanged = errors.New("object has changed since the decision")
 	// ErrNamespaceTerminating: no pod can be created any more, because the namespace is being
 	// deleted. Nobody has to act on that.
 	ErrNamespaceTerminating = errors.New("namespace is terminating")

@@ -77,7 +77,7 @@ func (p *Pods) Release(ctx context.Context, pod *podcache.Pod) (err error) {
 
 // ReleaseUnowned removes the tracking finalizer from a pod that no known Job controls.
 func (c *Client) ReleaseUnowned(ctx context.Context, pod *podcache.Pod) error {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	patched, err := c.Kubernetes.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
 	switch {
@@ -178,7 +178,7 @@ func (p *Pods) patchAsSeen(ctx context.Context, pod *podcache.Pod, wanted func(*
 // another pod of the same name. It returns the pod as the answer shows it; nil: there is
 // no such pod any more.
 func (p *Pods) patch(ctx context.Context, pod *podcache.Pod, patch []byte) (*podcache.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	observed := p.tracker.BeginCall()
 	defer observed()

@@ -50,7 +50,7 @@ func (p *Pods) Observed() bool { return p.observed.Load() }
 func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, index int32) (err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodCreated)
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	inFlight := p.tracker.BeginCreate(index)
 	created, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
@@ -94,7 +94,7 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 			return nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err = p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid},
@@ -119,7 +119,7 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 func (p *Pods) List(ctx context.Context, job *batchv1.Job) (err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodsListed)
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *Pods) List(ctx context.Context, job *batchv1.Job) (err error) {
 
 // read reads a pod from the API server.
 func (p *Pods) read(ctx context.Context, pod *podcache.Pod) (*podcache.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	observed := p.tracker.BeginCall()
 	defer observed()

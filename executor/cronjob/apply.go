@@ -6,14 +6,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// These errors end the application of a decision. Another decision is needed at once.
+// These errors end the application of a decision, as api.ErrChanged does. Another decision is
+// needed at once.
 var (
-	// errChanged: the CronJob has changed.
-	errChanged = errors.New("the cron job has changed since the decision")
 	// errNameInUse: a Job has the name of the next run. The next request says so.
 	errNameInUse = errors.New("the name of the run is in use")
 	// errNotCreated: the Job of a run could not be created. The next request asks for no
@@ -23,12 +23,12 @@ var (
 
 // decideAgain reports whether another decision is needed at once.
 func decideAgain(err error) bool {
-	return errors.Is(err, errChanged) || errors.Is(err, errNameInUse) || errors.Is(err, errNotCreated)
+	return errors.Is(err, api.ErrChanged) || errors.Is(err, errNameInUse) || errors.Is(err, errNotCreated)
 }
 
 // An applier carries decisions out.
 type applier struct {
-	live
+	api   *api.Client
 	base  *controller.Controller
 	scope scope
 	skew  prometheus.Histogram // The time from when a run was due to its Job's creation.
@@ -91,12 +91,14 @@ func (a *applier) changeJobs(ctx context.Context, s *cronState, snap snapshot, d
 // from the API server, and not from the cache, whether the decision was made on the newest
 // version, and whether the run's name is free if Jobs are to make room for it.
 func (a *applier) mayStart(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) error {
-	live, err := a.liveCron(ctx, s)
-	switch {
-	case err != nil:
+	live, err := a.api.CronJob(ctx, s.namespace, s.name, s.uid)
+	if err != nil {
 		return err
+	}
+	s.observe(live)
+	switch {
 	case live.ResourceVersion != snap.cron.ResourceVersion:
-		return errChanged
+		return api.ErrChanged
 	case len(d.GetDelete()) == 0:
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/metrics"
@@ -41,7 +42,7 @@ type Controller struct {
 	base     *controller.Controller
 	queue    *controller.Queue[types.UID]
 	scope    scope
-	live     live
+	api      *api.Client
 	applier  *applier       // nil in shadow mode.
 	looker   *shadow.Looker // nil unless in shadow mode.
 	informer *informer.Set
@@ -67,10 +68,10 @@ func New(cfg Config) (*Controller, error) {
 		return nil, err
 	}
 	scope := scope{managedBy: cfg.ManagedBy, replaceBuiltin: cfg.ReplaceBuiltin}
+	client := &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}
 	c := &Controller{
-		cfg: cfg, base: base, scope: scope, crons: map[types.UID]*cronState{},
-		live:    live{cfg.Client},
-		applier: &applier{live: live{cfg.Client}, base: base, scope: scope, skew: skew},
+		cfg: cfg, base: base, scope: scope, api: client, crons: map[types.UID]*cronState{},
+		applier: &applier{api: client, base: base, scope: scope, skew: skew},
 	}
 	reconcile := c.Reconcile
 	if cfg.Shadow != nil {

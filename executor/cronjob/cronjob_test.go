@@ -2,7 +2,6 @@ package cronjob
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -18,9 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -289,7 +290,7 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 		edits *jobpolicyv1.CronJobEdits
 		want  string
 	}{
-		"suspend":                         {testCron(), &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"annotations":{},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"},"spec":{"suspend":true}}`},
+		"suspend":                         {testCron(), &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"},"spec":{"suspend":true}}`},
 		"suspend one that is handed over": {handed, &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"annotations":{"jobpolicy.dev/suspend":"true"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
 		"a run on demand was started":     {testCron(), &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}}, `{"metadata":{"annotations":{"jobpolicy.dev/run-now":null},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
 		"a schedule was seen":             {testCron(), &jobpolicyv1.CronJobEdits{SetAnnotations: map[string]string{"jobpolicy.dev/observed-schedule": "s"}}, `{"metadata":{"annotations":{"jobpolicy.dev/observed-schedule":"s"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
@@ -297,11 +298,15 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.cron.ResourceVersion = "5"
-			got, err := (&applier{scope: scope{managedBy: us}}).editPatch(tc.cron, tc.edits)
+			edit, err := (&applier{scope: scope{managedBy: us}}).edits(tc.cron, tc.edits)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !json.Valid(got) || string(got) != tc.want {
+			client := fake.NewClientset(tc.cron)
+			if _, err := (&api.Client{Kubernetes: client}).EditCronJob(t.Context(), tc.cron, edit); err != nil {
+				t.Fatal(err)
+			}
+			if got := client.Actions()[0].(clienttesting.PatchAction).GetPatch(); string(got) != tc.want {
 				t.Errorf("patch:\n got %s\nwant %s", got, tc.want)
 			}
 		})
@@ -320,8 +325,8 @@ func TestOnlyOurOwnAnnotationsAreEdited(t *testing.T) {
 		"set":    {SetAnnotations: map[string]string{"example.com/other": "x"}},
 		"remove": {RemoveAnnotations: []string{"example.com/other"}},
 	} {
-		if patch, err := a.editPatch(testCron(), edits); !errors.Is(err, controller.ErrBadAnswer) {
-			t.Errorf("%s: patch %s, error %v; want ErrBadAnswer", name, patch, err)
+		if edit, err := a.edits(testCron(), edits); !errors.Is(err, controller.ErrBadAnswer) {
+			t.Errorf("%s: edit %v, error %v; want ErrBadAnswer", name, edit, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cronjob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -10,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/telemetry"
@@ -23,17 +23,12 @@ import (
 func (a *applier) deleteJob(ctx context.Context, s *cronState, snap snapshot, del *jobpolicyv1.DeleteJob) (err error) {
 	ctx, end := a.base.Span(ctx, telemetry.SpanJobDeleted, telemetry.AttrJobName.String(del.GetName()))
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
-	defer cancel()
 	uid, err := wire.UIDString(del.GetUid())
 	if err != nil {
 		return fmt.Errorf("delete job %s: %w", del.GetName(), err)
 	}
-	background := metav1.DeletePropagationBackground
-	err = a.base.Client.BatchV1().Jobs(snap.cron.Namespace).Delete(ctx, del.GetName(), metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
-	})
-	if err != nil && !a.isGone(ctx, snap.cron.Namespace, del.GetName(), uid, err) {
+	err = a.api.DeleteJob(ctx, s.namespace, del.GetName(), uid)
+	if err != nil && !errors.Is(err, api.ErrGone) {
 		a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
 		return fmt.Errorf("deleting job %s: %w", del.GetName(), err)
 	}
@@ -41,25 +36,13 @@ func (a *applier) deleteJob(ctx context.Context, s *cronState, snap snapshot, de
 	return nil
 }
 
-// isGone reports whether a deletion failed because the Job does not exist any more. A
-// conflict has two causes: another Job has the name, or an admission webhook refused.
-func (a *applier) isGone(ctx context.Context, namespace, name string, uid types.UID, err error) bool {
-	if !apierrors.IsConflict(err) {
-		return apierrors.IsNotFound(err)
-	}
-	live, readErr := a.liveJob(ctx, namespace, name)
-	return readErr == nil && (live == nil || live.UID != uid)
-}
-
 // createJob creates the Job of a run. errNameInUse: a Job of somebody else has its name.
 // errNotCreated: the creation failed, and backs off.
 func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (err error) {
 	ctx, end := a.base.Span(ctx, telemetry.SpanJobCreated, telemetry.AttrJobName.String(create.GetName()))
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
-	defer cancel()
 	s.runs.creates(create.GetName())
-	job, err := a.base.Client.BatchV1().Jobs(snap.cron.Namespace).Create(ctx, newJob(snap.cron, create), metav1.CreateOptions{})
+	job, err := a.api.CreateJob(ctx, newJob(snap.cron, create))
 	switch {
 	case err == nil:
 		a.started(ctx, s, create, job)
@@ -120,9 +103,11 @@ func (a *applier) existing(ctx context.Context, s *cronState, create *jobpolicyv
 // jobOfName asks the API server which Job has the name of a run, and remembers whose it is.
 // nil: there is none.
 func (a *applier) jobOfName(ctx context.Context, s *cronState, name string) (*batchv1.Job, error) {
-	job, err := a.liveJob(ctx, s.namespace, name)
+	job, err := a.api.JobOfName(ctx, s.namespace, name)
 	switch {
-	case err != nil || job == nil:
+	case errors.Is(err, api.ErrGone):
+		return nil, nil
+	case err != nil:
 		return nil, err
 	case controllingUID(job) == s.uid:
 		s.runs.add(job)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
@@ -26,9 +27,6 @@ const (
 	// eventPolicyRejected is on a CronJob that the engine does not decide on.
 	eventPolicyRejected = "PolicyRejected"
 )
-
-// errGone: the CronJob does not exist any more.
-var errGone = errors.New("cron job is gone")
 
 // Reconcile asks the engine about a CronJob and carries out what it decides.
 func (c *Controller) Reconcile(ctx context.Context, uid types.UID) (controller.Result, error) {
@@ -47,7 +45,7 @@ func (c *Controller) Reconcile(ctx context.Context, uid types.UID) (controller.R
 	ctx, end := c.base.RootSpan(ctx, telemetry.SpanCronJobReconciled,
 		telemetry.AttrNamespace.String(cron.Namespace), telemetry.AttrCronJobName.String(cron.Name), telemetry.AttrCronJobUID.String(string(uid)))
 	result, err := c.reconcile(ctx, s)
-	if errors.Is(err, errGone) {
+	if errors.Is(err, api.ErrGone) {
 		err = nil
 	}
 	end(err)
@@ -136,15 +134,15 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 		if err != nil || seen[ref.UID] {
 			continue // It is not valid, or the watch shows it.
 		}
-		job, err := c.live.liveJob(ctx, snap.cron.Namespace, ref.Name)
-		if err != nil {
+		job, err := c.api.Job(ctx, s.namespace, ref.Name, ref.UID)
+		switch {
+		case err != nil && !errors.Is(err, api.ErrGone):
 			return nil, err
-		}
-		if job != nil && job.UID == ref.UID && controllingUID(job) == s.uid {
+		case err == nil && controllingUID(job) == s.uid:
 			s.runs.add(job)
-			continue
+		default:
+			absent = append(absent, uid)
 		}
-		absent = append(absent, uid)
 	}
 	return absent, nil
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/shadow"
 )
@@ -43,7 +44,7 @@ func (c observer) look(ctx context.Context, uid types.UID) (controller.Result, e
 // compare asks the engine, and returns what the decision would change.
 func (c observer) compare(ctx context.Context, s *cronState) (shadow.Answer, error) {
 	snap, d, err := c.decide(ctx, s)
-	if errors.Is(err, errGone) {
+	if errors.Is(err, api.ErrGone) {
 		return shadow.Answer{}, nil
 	}
 	if err != nil {

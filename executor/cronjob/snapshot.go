@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -28,7 +29,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 	cron, sequence, taken, createAfter := s.cron, s.sequence, s.nameTaken, s.creation.Until()
 	s.mu.Unlock()
 	if cron == nil {
-		return snapshot{}, errGone
+		return snapshot{}, api.ErrGone
 	}
 	uid, err := wire.UIDBytes(cron.UID)
 	if err != nil {

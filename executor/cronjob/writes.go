@@ -2,14 +2,11 @@ package cronjob
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
@@ -20,50 +17,44 @@ import (
 
 // edit changes metadata and spec of the CronJob, if it still has the version that was
 // decided on.
-func (a *applier) edit(ctx context.Context, s *cronState, snap snapshot, edits *jobpolicyv1.CronJobEdits) (err error) {
-	if edits == nil {
+func (a *applier) edit(ctx context.Context, s *cronState, snap snapshot, decided *jobpolicyv1.CronJobEdits) (err error) {
+	if decided == nil {
 		return nil
 	}
 	ctx, end := a.base.Span(ctx, telemetry.SpanCronJobEdited)
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
-	defer cancel()
-	patch, err := a.editPatch(snap.cron, edits)
+	edit, err := a.edits(snap.cron, decided)
 	if err != nil {
 		return err
 	}
-	updated, err := a.base.Client.BatchV1().CronJobs(snap.cron.Namespace).Patch(ctx, snap.cron.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return a.writeFailed(ctx, s, snap.cron.ResourceVersion, err)
+	edited, err := a.api.EditCronJob(ctx, snap.cron, edit)
+	if edited != nil {
+		s.observe(edited)
 	}
-	updated.ManagedFields = nil
-	s.observe(updated)
-	return nil
+	return err
 }
 
-// editPatch is a merge patch. Its precondition is the version that was decided on.
-func (a *applier) editPatch(cron *batchv1.CronJob, edits *jobpolicyv1.CronJobEdits) ([]byte, error) {
-	annotations := map[string]any{}
-	metadata := map[string]any{"uid": cron.UID, "resourceVersion": cron.ResourceVersion, "annotations": annotations}
-	patch := map[string]any{"metadata": metadata}
-	if edits.GetSuspend() && a.scope.handedOver(cron) {
-		annotations[AnnotationSuspend] = "true"
+func (a *applier) edits(cron *batchv1.CronJob, decided *jobpolicyv1.CronJobEdits) (api.CronJobEdit, error) {
+	edit := api.CronJobEdit{Annotations: map[string]*string{}}
+	switch {
+	case !decided.GetSuspend():
+	case a.scope.handedOver(cron):
+		edit.Annotations[AnnotationSuspend] = ptr.To("true")
+	default:
+		edit.Suspend = true
 	}
-	if edits.GetSuspend() && !a.scope.handedOver(cron) {
-		patch["spec"] = map[string]any{"suspend": true}
+	for _, name := range decided.GetRemoveAnnotations() {
+		edit.Annotations[name] = nil
 	}
-	for _, name := range edits.GetRemoveAnnotations() {
-		annotations[name] = nil
+	for name, text := range decided.GetSetAnnotations() {
+		edit.Annotations[name] = &text
 	}
-	for name, text := range edits.GetSetAnnotations() {
-		annotations[name] = text
-	}
-	for name := range annotations {
+	for name := range edit.Annotations {
 		if !wire.IsAnnotation(name) {
-			return nil, fmt.Errorf("edits of annotation %q, want one of jobpolicy.dev/: %w", name, controller.ErrBadAnswer)
+			return edit, fmt.Errorf("edits of annotation %q, want one of jobpolicy.dev/: %w", name, controller.ErrBadAnswer)
 		}
 	}
-	return json.Marshal(patch)
+	return edit, nil
 }
 
 // writeStatus replaces the status of the version that was decided on. written says that the
@@ -81,38 +72,12 @@ func (a *applier) writeStatus(ctx context.Context, s *cronState, snap snapshot, 
 	}
 	ctx, end := a.base.Span(ctx, telemetry.SpanStatusWritten)
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
-	defer cancel()
 	cron := snap.cron.DeepCopy()
 	cron.Status = *status
 	if current := s.current(); current != nil {
 		cron.ResourceVersion = current.ResourceVersion // An edit may have made a newer version.
 	}
-	updated, err := a.base.Client.BatchV1().CronJobs(cron.Namespace).UpdateStatus(ctx, cron, metav1.UpdateOptions{})
-	if err != nil {
-		return false, a.writeFailed(ctx, s, cron.ResourceVersion, err)
-	}
-	updated.ManagedFields = nil
-	return s.observe(updated), nil
-}
-
-// writeFailed reads the CronJob after a conflict. If there is a newer version, the
-// decision was made on an old one: errChanged. If there is none, the conflict comes
-// from elsewhere, for example from an admission webhook, and may repeat at once: so it
-// is an error like any other.
-func (a *applier) writeFailed(ctx context.Context, s *cronState, version string, err error) error {
-	if apierrors.IsNotFound(err) {
-		return errGone
-	}
-	if !apierrors.IsConflict(err) {
-		return err
-	}
-	live, readErr := a.liveCron(ctx, s)
-	if readErr != nil {
-		return readErr
-	}
-	if live.ResourceVersion == version {
-		return err
-	}
-	return errChanged
+	updated, err := a.api.UpdateCronJobStatus(ctx, cron)
+	newer := updated != nil && s.observe(updated)
+	return err == nil && newer, err
 }

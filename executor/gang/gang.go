@@ -18,7 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulinginformers "k8s.io/client-go/informers/scheduling/v1alpha2"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
@@ -42,11 +41,10 @@ const ownerIndex = "gang"
 
 // Config is what Gangs are made of. All fields but Namespaces are required.
 type Config struct {
-	Client kubernetes.Interface
+	API *api.Client
 	// Namespaces: see controller.Config.
 	Namespaces []string
 	Recorder   record.EventRecorder
-	Tracer     telemetry.Tracer
 	Logger     *slog.Logger
 }
 
@@ -64,11 +62,11 @@ func New(cfg Config) (*Gangs, error) {
 	g := &Gangs{
 		cfg: cfg,
 		workloads: informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
-			return schedulinginformers.NewFilteredWorkloadInformer(cfg.Client, namespace, 0,
+			return schedulinginformers.NewFilteredWorkloadInformer(cfg.API.Kubernetes, namespace, 0,
 				cache.Indexers{ownerIndex: workloadsByJob}, api.ConsistentList)
 		}),
 		podGroups: informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
-			return schedulinginformers.NewFilteredPodGroupInformer(cfg.Client, namespace, 0,
+			return schedulinginformers.NewFilteredPodGroupInformer(cfg.API.Kubernetes, namespace, 0,
 				cache.Indexers{ownerIndex: podGroupsByWorkload}, api.ConsistentList)
 		}),
 	}
@@ -118,10 +116,8 @@ func (g *Gangs) Ensure(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.
 	if want == nil {
 		return "", nil
 	}
-	ctx, end := g.cfg.Tracer.Span(ctx, telemetry.SpanGangEnsured)
+	ctx, end := g.cfg.API.Tracer.Span(ctx, telemetry.SpanGangEnsured)
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
-	defer cancel()
 	workload, err := g.workload(ctx, job, want)
 	if err == nil {
 		podGroup, err = g.podGroup(ctx, job, workload)
@@ -158,7 +154,7 @@ func (g *Gangs) workload(ctx context.Context, job *batchv1.Job, want *jobpolicyv
 }
 
 func (g *Gangs) createWorkload(ctx context.Context, job *batchv1.Job, minCount int32) (*schedulingv1alpha2.Workload, error) {
-	w, err := g.cfg.Client.SchedulingV1alpha2().Workloads(job.Namespace).Create(ctx, NewWorkload(job, minCount), metav1.CreateOptions{})
+	w, err := g.cfg.API.CreateWorkload(ctx, NewWorkload(job, minCount))
 	if apierrors.IsAlreadyExists(err) {
 		return g.readWorkload(ctx, job)
 	}
@@ -171,8 +167,8 @@ func (g *Gangs) createWorkload(ctx context.Context, job *batchv1.Job, minCount i
 
 // readWorkload reads the Job's Workload from the API server: the cache may not show it yet.
 func (g *Gangs) readWorkload(ctx context.Context, job *batchv1.Job) (*schedulingv1alpha2.Workload, error) {
-	w, err := g.cfg.Client.SchedulingV1alpha2().Workloads(job.Namespace).Get(ctx, WorkloadName(job), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	w, err := g.cfg.API.Workload(ctx, job.Namespace, WorkloadName(job))
+	if errors.Is(err, api.ErrGone) {
 		return nil, fmt.Errorf("there is no Workload, and the Job has begun: %w", errNoGang)
 	}
 	if err != nil {
@@ -203,12 +199,7 @@ func (g *Gangs) podGroup(ctx context.Context, job *batchv1.Job, w *schedulingv1a
 	if len(found) == 1 {
 		return checkPodGroup(job, found[0])
 	}
-	wanted := NewPodGroup(job, w)
-	groups := g.cfg.Client.SchedulingV1alpha2().PodGroups(job.Namespace)
-	made, err := groups.Create(ctx, wanted, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		made, err = groups.Get(ctx, wanted.Name, metav1.GetOptions{})
-	}
+	made, err := g.cfg.API.EnsurePodGroup(ctx, NewPodGroup(job, w))
 	if err != nil {
 		return "", fmt.Errorf("pod group: %w", err)
 	}

@@ -87,7 +87,7 @@ func (r *Releaser) uncontrolled(pod *podcache.Pod, own bool) verdict {
 func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcache.Owner, s *state.Job) (verdict, error) {
 	job, err := r.cfg.API.Job(ctx, pod.Namespace(), ref.Name, ref.UID)
 	switch {
-	case errors.Is(err, api.ErrJobGone):
+	case errors.Is(err, api.ErrGone):
 		own := r.releasesPodsOf(ref.UID)
 		if s != nil {
 			s.Deleted(nil, own)

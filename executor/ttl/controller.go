@@ -70,7 +70,7 @@ func New(cfg Config) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{cfg: cfg, base: base, delay: delay}
-	c.api = &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer, Now: cfg.Now}
+	c.api = &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}
 	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
 		reconcile = c.look

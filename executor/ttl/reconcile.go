@@ -8,8 +8,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
@@ -50,7 +48,7 @@ func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job
 	}
 	live, err := c.api.Job(ctx, key.namespace, key.name, key.uid)
 	switch {
-	case errors.Is(err, api.ErrJobGone):
+	case errors.Is(err, api.ErrGone):
 		return controller.Result{}, nil
 	case err != nil || !c.managed(live):
 		return controller.Result{}, err
@@ -88,15 +86,9 @@ func (c *Controller) now() time.Time {
 func (c *Controller) delete(ctx context.Context, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) (err error) {
 	ctx, end := c.base.Span(ctx, telemetry.SpanJobDeleted, telemetry.AttrSummary.String(d.GetExplanation().GetSummary()))
 	defer func() { end(err) }()
-	ctx, cancel := context.WithTimeout(ctx, api.Timeout)
-	defer cancel()
-	foreground := metav1.DeletePropagationForeground
-	err = c.cfg.Client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion},
-		PropagationPolicy: &foreground,
-	})
+	err = c.api.DeleteJobVersion(ctx, job)
 	switch {
-	case apierrors.IsNotFound(err):
+	case errors.Is(err, api.ErrGone):
 		return nil
 	case err != nil:
 		return fmt.Errorf("deleting job: %w", err)

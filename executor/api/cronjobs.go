@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// CronJob reads a CronJob by its UID. ErrGone: there is no CronJob of that name, or it has
+// another UID (invariant I8).
+func (c *Client) CronJob(ctx context.Context, namespace, name string, uid types.UID) (*batchv1.CronJob, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	cron, err := c.Kubernetes.BatchV1().CronJobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, ErrGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading cron job: %w", err)
+	}
+	if cron.UID != uid {
+		return nil, ErrGone
+	}
+	cron.ManagedFields = nil
+	return cron, nil
+}
+
+// A CronJobEdit changes metadata and spec of a CronJob.
+type CronJobEdit struct {
+	// Annotations are set; nil removes an annotation.
+	Annotations map[string]*string
+	// Suspend sets spec.suspend to true.
+	Suspend bool
+}
+
+// EditCronJob edits a CronJob if it still has the given version, and returns its new
+// version. ErrGone: it does not exist any more. ErrChanged: it has another version, which
+// EditCronJob returns.
+func (c *Client) EditCronJob(ctx context.Context, cron *batchv1.CronJob, edit CronJobEdit) (*batchv1.CronJob, error) {
+	patch, err := edit.patch(cron)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	edited, err := c.Kubernetes.BatchV1().CronJobs(cron.Namespace).Patch(limited, cron.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return c.cronJobWritten(ctx, cron, edited, err)
+}
+
+// patch is a merge patch. Its preconditions are the CronJob's UID and version.
+func (e CronJobEdit) patch(cron *batchv1.CronJob) ([]byte, error) {
+	metadata := map[string]any{"uid": cron.UID, "resourceVersion": cron.ResourceVersion}
+	if len(e.Annotations) > 0 {
+		metadata["annotations"] = e.Annotations
+	}
+	patch := map[string]any{"metadata": metadata}
+	if e.Suspend {
+		patch["spec"] = map[string]any{"suspend": true}
+	}
+	return json.Marshal(patch)
+}
+
+// UpdateCronJobStatus writes the CronJob's status if the CronJob still has the given
+// version. It returns what EditCronJob returns.
+func (c *Client) UpdateCronJobStatus(ctx context.Context, cron *batchv1.CronJob) (*batchv1.CronJob, error) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	updated, err := c.Kubernetes.BatchV1().CronJobs(cron.Namespace).UpdateStatus(limited, cron, metav1.UpdateOptions{})
+	return c.cronJobWritten(ctx, cron, updated, err)
+}
+
+// cronJobWritten says what became of a write of a version of a CronJob. After a conflict it
+// reads the CronJob. If there is no newer version, the conflict comes from elsewhere, for
+// example from an admission webhook, and may repeat at once: so it is an error like any
+// other, and not ErrChanged.
+func (c *Client) cronJobWritten(ctx context.Context, version, written *batchv1.CronJob, err error) (*batchv1.CronJob, error) {
+	switch {
+	case err == nil:
+		written.ManagedFields = nil
+		return written, nil
+	case apierrors.IsNotFound(err):
+		return nil, ErrGone
+	case !apierrors.IsConflict(err):
+		return nil, err
+	}
+	live, readErr := c.CronJob(ctx, version.Namespace, version.Name, version.UID)
+	switch {
+	case readErr != nil:
+		return nil, readErr
+	case live.ResourceVersion == version.ResourceVersion:
+		return nil, err
+	}
+	return live, ErrChanged
+}

@@ -1,0 +1,39 @@
+package api
+
+import (
+	"context"
+
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Workload reads a Workload by its name. ErrGone: there is none.
+func (c *Client) Workload(ctx context.Context, namespace, name string) (*schedulingv1alpha2.Workload, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	w, err := c.Kubernetes.SchedulingV1alpha2().Workloads(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, ErrGone
+	}
+	return w, err
+}
+
+// CreateWorkload creates a Workload and returns it as the API server has it.
+func (c *Client) CreateWorkload(ctx context.Context, w *schedulingv1alpha2.Workload) (*schedulingv1alpha2.Workload, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return c.Kubernetes.SchedulingV1alpha2().Workloads(w.Namespace).Create(ctx, w, metav1.CreateOptions{})
+}
+
+// EnsurePodGroup creates a PodGroup, or reads the one that has its name.
+func (c *Client) EnsurePodGroup(ctx context.Context, group *schedulingv1alpha2.PodGroup) (*schedulingv1alpha2.PodGroup, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	groups := c.Kubernetes.SchedulingV1alpha2().PodGroups(group.Namespace)
+	made, err := groups.Create(ctx, group, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return groups.Get(ctx, group.Name, metav1.GetOptions{})
+	}
+	return made, err
+}

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/wire"
+)
+
+// Job reads a Job by its UID. ErrGone: there is no Job of that name, or it has another UID
+// (invariant I8).
+func (c *Client) Job(ctx context.Context, namespace, name string, uid types.UID) (*batchv1.Job, error) {
+	job, err := c.JobOfName(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if job.UID != uid {
+		return nil, ErrGone
+	}
+	return job, nil
+}
+
+// JobOfName reads the Job that has a name, whatever its UID. ErrGone: there is none.
+func (c *Client) JobOfName(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	job, err := c.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, ErrGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading job %s: %w", name, err)
+	}
+	job.ManagedFields = nil
+	return job, nil
+}
+
+// CreateJob creates a Job and returns it as the API server has it.
+func (c *Client) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return c.Kubernetes.BatchV1().Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
+}
+
+// UpdateStatus writes the Job's status and returns the Job as it is then. The API server
+// refuses the write if the Job has changed since the given version. If no answer comes,
+// UpdateStatus reads the Job: if that has the status, the write has succeeded.
+func (c *Client) UpdateStatus(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	updated, err := c.Kubernetes.BatchV1().Jobs(job.Namespace).UpdateStatus(limited, job, metav1.UpdateOptions{})
+	switch {
+	case err == nil:
+		updated.ManagedFields = nil
+		return updated, nil
+	case apierrors.IsNotFound(err):
+		return nil, ErrGone
+	case !OutcomeUnknown(err):
+		return nil, err
+	}
+	live, readErr := c.Job(ctx, job.Namespace, job.Name, job.UID)
+	if readErr != nil || !wire.SameStatus(&live.Status, &job.Status) {
+		return nil, err
+	}
+	return live, nil
+}
+
+// DeleteJob deletes the Job that has the UID. Its pods follow in the background. ErrGone: it
+// does not exist any more.
+func (c *Client) DeleteJob(ctx context.Context, namespace, name string, uid types.UID) error {
+	background := metav1.DeletePropagationBackground
+	err := c.deleteJob(ctx, namespace, name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
+	})
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	// Another Job has the name, or an admission webhook refused.
+	if _, readErr := c.Job(ctx, namespace, name, uid); errors.Is(readErr, ErrGone) {
+		return ErrGone
+	}
+	return err
+}
+
+// DeleteJobVersion deletes a version of a Job, its pods first. It fails if the Job has
+// changed since. ErrGone: the Job does not exist any more.
+func (c *Client) DeleteJobVersion(ctx context.Context, job *batchv1.Job) error {
+	foreground := metav1.DeletePropagationForeground
+	return c.deleteJob(ctx, job.Namespace, job.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion},
+		PropagationPolicy: &foreground,
+	})
+}
+
+func (c *Client) deleteJob(ctx context.Context, namespace, name string, options metav1.DeleteOptions) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := c.Kubernetes.BatchV1().Jobs(namespace).Delete(ctx, name, options)
+	if apierrors.IsNotFound(err) {
+		return ErrGone
+	}
+	return err
+}
