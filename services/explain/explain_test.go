@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/services/explain"
 )
 
@@ -100,24 +99,46 @@ func kubeletEvent(reason, message string, ago time.Duration) corev1.Event {
 
 func notStarted(j *batchv1.Job) { j.Status.StartTime = nil }
 
-func TestExplain(t *testing.T) {
-	cases := map[string]struct {
-		facts explain.Facts
-		state explain.State
-		// says are parts of the report, as "field: text"; silent are parts that it must not have.
-		says, silent []string
-	}{
-		"waiting for the retry delay": {
-			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{
-				pod(1, corev1.PodFailed, failedWith(1, time.Minute)), pod(2, corev1.PodFailed, failedWith(7, 8*time.Second)),
-			}},
-			state: explain.BackingOff,
-			says: []string{
-				"headline: The Job waits before it tries again, until 2026-05-04T12:00:12Z (in 12s): failures in a row: 2. The last one, job-2, failed 8s ago: container main ended with exit code 7.",
-				"wait: the retry delay", "retries: 1 of 3 left", "end: Failed (BackoffLimitExceeded) when 2 more pods fail", "end: Complete when one more pod has succeeded",
-				"note: status.failed", "note: retry delay", "pod: job-2 failed",
-			},
-		},
+// A reportCase is what is seen of a Job, and what the report says of it.
+type reportCase struct {
+	facts explain.Facts
+	state explain.State
+	// says are parts of the report, as "field: text"; silent are parts that it must not have.
+	says, silent []string
+}
+
+func explainEach(t *testing.T, cases map[string]reportCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.facts.Now = now
+			r, err := explain.Explain(tc.facts, engine.DecideJob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := flat(r)
+			if r.State != tc.state {
+				t.Errorf("state %s, want %s", r.State, tc.state)
+			}
+			for _, part := range tc.says {
+				if !strings.Contains(text, part) {
+					t.Errorf("it does not say %q", part)
+				}
+			}
+			for _, part := range tc.silent {
+				if strings.Contains(text, part) {
+					t.Errorf("it says %q", part)
+				}
+			}
+			if t.Failed() {
+				t.Log(text)
+			}
+		})
+	}
+}
+
+func TestAPodThatCannotStart(t *testing.T) {
+	explainEach(t, map[string]reportCase{
 		"an image that cannot be pulled": {
 			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("ImagePullBackOff", "Back-off pulling image"))}},
 			state: explain.Stuck,
@@ -159,6 +180,30 @@ func TestExplain(t *testing.T) {
 			state: explain.Stuck,
 			says:  []string{"it has scheduling gates: example.com/gate"},
 		},
+		"no sandbox": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
+				PodEvents: podEvents(kubeletEvent("FailedCreatePodSandBox", `plugin type="bridge" failed`, time.Minute)),
+			},
+			state: explain.Stuck,
+			says:  []string{`pod: job-1 sandbox`, `cannot start: its node cannot set up the pod's sandbox, such as its network (FailedCreatePodSandBox: plugin type="bridge" failed).`},
+		},
+		"a node that is gone": {
+			facts: explain.Facts{
+				Job: job(func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed) }),
+				Pods: []corev1.Pod{pod(1, corev1.PodRunning, func(p *corev1.Pod) {
+					at := before(5 * time.Minute)
+					p.DeletionTimestamp, p.Spec.NodeName = &at, "n1"
+				})},
+			},
+			state: explain.Waiting,
+			says:  []string{"pods that are being deleted: 1", "pod: job-1 terminating", "should have ended 5m ago, and still runs on node n1"},
+		},
+	})
+}
+
+func TestAVolumeThatCannotBeMounted(t *testing.T) {
+	explainEach(t, map[string]reportCase{
 		"a volume of a secret that is missing": {
 			facts: explain.Facts{
 				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("ContainerCreating", ""))},
@@ -185,6 +230,27 @@ func TestExplain(t *testing.T) {
 				`change: Add the key "app.ini" to the config map "app"`,
 			},
 		},
+		"a volume for another reason": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
+				PodEvents: podEvents(kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32`, time.Minute)),
+			},
+			state: explain.Stuck,
+			says:  []string{`cannot start: the volume "nfs" cannot be mounted (FailedMount: mount failed: exit status 32).`},
+		},
+		"a volume that is not attached": {
+			facts: explain.Facts{
+				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
+				PodEvents: podEvents(kubeletEvent("FailedAttachVolume", `Multi-Attach error for volume "pvc-1"`, time.Minute)),
+			},
+			state: explain.Stuck,
+			says:  []string{`pod: job-1 volume`, `cannot start: a volume cannot be attached to its node (FailedAttachVolume: Multi-Attach error for volume "pvc-1").`},
+		},
+	})
+}
+
+func TestTheEventThatSaysMostOfAVolume(t *testing.T) {
+	explainEach(t, map[string]reportCase{
 		"a volume, with a later event that names no cause": {
 			facts: explain.Facts{
 				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
@@ -204,14 +270,6 @@ func TestExplain(t *testing.T) {
 			state: explain.Stuck,
 			says:  []string{`cannot start: the volume "settings" cannot be mounted (FailedMount: Unable to attach`, "change: kubectl describe pod job-1 -n ns"},
 		},
-		"a volume for another reason": {
-			facts: explain.Facts{
-				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
-				PodEvents: podEvents(kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32`, time.Minute)),
-			},
-			state: explain.Stuck,
-			says:  []string{`cannot start: the volume "nfs" cannot be mounted (FailedMount: mount failed: exit status 32).`},
-		},
 		"a volume that was mounted at a later try": {
 			facts: explain.Facts{
 				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("ContainerCreating", ""), func(p *corev1.Pod) { p.CreationTimestamp = before(time.Minute) })},
@@ -223,22 +281,11 @@ func TestExplain(t *testing.T) {
 			state:  explain.Running,
 			silent: []string{"pod: ", "settings"},
 		},
-		"a volume that is not attached": {
-			facts: explain.Facts{
-				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
-				PodEvents: podEvents(kubeletEvent("FailedAttachVolume", `Multi-Attach error for volume "pvc-1"`, time.Minute)),
-			},
-			state: explain.Stuck,
-			says:  []string{`pod: job-1 volume`, `cannot start: a volume cannot be attached to its node (FailedAttachVolume: Multi-Attach error for volume "pvc-1").`},
-		},
-		"no sandbox": {
-			facts: explain.Facts{
-				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
-				PodEvents: podEvents(kubeletEvent("FailedCreatePodSandBox", `plugin type="bridge" failed`, time.Minute)),
-			},
-			state: explain.Stuck,
-			says:  []string{`pod: job-1 sandbox`, `cannot start: its node cannot set up the pod's sandbox, such as its network (FailedCreatePodSandBox: plugin type="bridge" failed).`},
-		},
+	})
+}
+
+func TestPodsThatTheAPIServerRefuses(t *testing.T) {
+	explainEach(t, map[string]reportCase{
 		"a quota": {
 			facts: explain.Facts{Job: job(), Events: refused(`pods "job-x" is forbidden: exceeded quota: q, requested: pods=1`)},
 			state: explain.Blocked,
@@ -253,6 +300,22 @@ func TestExplain(t *testing.T) {
 			facts: explain.Facts{Job: job(), Events: refused(`admission webhook "w" denied the request: no`)},
 			state: explain.Blocked,
 			says:  []string{"an admission webhook denies it"},
+		},
+	})
+}
+
+func TestAJobThatDoesNotGoOn(t *testing.T) {
+	explainEach(t, map[string]reportCase{
+		"waiting for the retry delay": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{
+				pod(1, corev1.PodFailed, failedWith(1, time.Minute)), pod(2, corev1.PodFailed, failedWith(7, 8*time.Second)),
+			}},
+			state: explain.BackingOff,
+			says: []string{
+				"headline: The Job waits before it tries again, until 2026-05-04T12:00:12Z (in 12s): failures in a row: 2. The last one, job-2, failed 8s ago: container main ended with exit code 7.",
+				"wait: the retry delay", "retries: 1 of 3 left", "end: Failed (BackoffLimitExceeded) when 2 more pods fail", "end: Complete when one more pod has succeeded",
+				"note: status.failed", "note: retry delay", "pod: job-2 failed",
+			},
 		},
 		"suspended": {
 			facts: explain.Facts{Job: job(notStarted, condition(batchv1.JobSuspended, "JobSuspended", "Job suspended"), func(j *batchv1.Job) {
@@ -272,6 +335,28 @@ func TestExplain(t *testing.T) {
 			state: explain.Suspended,
 			says:  []string{`it waits for a place in the queue "team"`},
 		},
+		"nobody acts on it": {
+			facts: explain.Facts{Job: job(notStarted, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/typo") })},
+			state: explain.Unmanaged,
+			says:  []string{`it asks for the controller "example.com/typo" (spec.managedBy)`, "note: managedBy", "change: spec.managedBy cannot be changed"},
+		},
+		"the built-in controller is away": {
+			facts: explain.Facts{Job: job(notStarted)},
+			state: explain.Unmanaged, says: []string{"change: See whether kube-controller-manager runs"},
+		},
+		"paused": {
+			facts: explain.Facts{Job: job(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](0) })},
+			state: explain.Paused, says: []string{"spec.parallelism is 0"},
+		},
+		"just created": {
+			facts: explain.Facts{Job: job(notStarted, func(j *batchv1.Job) { j.CreationTimestamp = before(time.Second) })},
+			state: explain.Starting, says: []string{"1 pod is to be created"},
+		},
+	})
+}
+
+func TestAJobThatFails(t *testing.T) {
+	explainEach(t, map[string]reportCase{
 		"failed by its deadline": {
 			facts: explain.Facts{Job: job(
 				condition(batchv1.JobFailureTarget, "DeadlineExceeded", "Job was active longer than specified deadline"),
@@ -294,22 +379,24 @@ func TestExplain(t *testing.T) {
 			state: explain.Failing,
 			says:  []string{"headline: The Job fails; its status does not show it yet. The rule backoffLimitExceeded decides: failed pods 1, backoffLimit 0."},
 		},
-		"nobody acts on it": {
-			facts: explain.Facts{Job: job(notStarted, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/typo") })},
-			state: explain.Unmanaged,
-			says:  []string{`it asks for the controller "example.com/typo" (spec.managedBy)`, "note: managedBy", "change: spec.managedBy cannot be changed"},
+		"more failures than the limit": {
+			facts: explain.Facts{Job: job(func(j *batchv1.Job) { j.Status.Failed = 9 }, condition(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"))},
+			state: explain.Failed,
+			says:  []string{"note: backoffLimit: status.failed may be above backoffLimit"},
 		},
-		"the built-in controller is away": {
-			facts: explain.Facts{Job: job(notStarted)},
-			state: explain.Unmanaged, says: []string{"change: See whether kube-controller-manager runs"},
-		},
-		"paused": {
-			facts: explain.Facts{Job: job(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](0) })},
-			state: explain.Paused, says: []string{"spec.parallelism is 0"},
-		},
-		"just created": {
-			facts: explain.Facts{Job: job(notStarted, func(j *batchv1.Job) { j.CreationTimestamp = before(time.Second) })},
-			state: explain.Starting, says: []string{"1 pod is to be created"},
+	})
+}
+
+func TestAJobThatRuns(t *testing.T) {
+	explainEach(t, map[string]reportCase{
+		"it runs": {
+			facts: explain.Facts{
+				Job:  job(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded = ptr.To[int32](4), 1 }),
+				Pods: []corev1.Pod{pod(1, corev1.PodRunning, podCondition(corev1.PodReady, corev1.ConditionTrue, "", ""))},
+			},
+			state:  explain.Running,
+			says:   []string{"headline: The Job runs: 1 of 1 wanted pods are active, 1 of them ready; 1 of 4 completions."},
+			silent: []string{"note: ", "pod: "},
 		},
 		"a container that fails again and again": {
 			facts: explain.Facts{
@@ -330,11 +417,6 @@ func TestExplain(t *testing.T) {
 			})}},
 			state: explain.Running,
 			says:  []string{"pod: job-1 sidecar", "container main is done, container proxy still runs", "note: sidecars"},
-		},
-		"more failures than the limit": {
-			facts: explain.Facts{Job: job(func(j *batchv1.Job) { j.Status.Failed = 9 }, condition(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"))},
-			state: explain.Failed,
-			says:  []string{"note: backoffLimit: status.failed may be above backoffLimit"},
 		},
 		"a pod that is deleted, and the one in its place": {
 			facts: explain.Facts{
@@ -360,53 +442,7 @@ func TestExplain(t *testing.T) {
 			state: explain.Running,
 			says:  []string{"note: concurrencyPolicy: The Job is a run of the CronJob nightly."},
 		},
-		"a node that is gone": {
-			facts: explain.Facts{
-				Job: job(func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed) }),
-				Pods: []corev1.Pod{pod(1, corev1.PodRunning, func(p *corev1.Pod) {
-					at := before(5 * time.Minute)
-					p.DeletionTimestamp, p.Spec.NodeName = &at, "n1"
-				})},
-			},
-			state: explain.Waiting,
-			says:  []string{"pods that are being deleted: 1", "pod: job-1 terminating", "should have ended 5m ago, and still runs on node n1"},
-		},
-		"it runs": {
-			facts: explain.Facts{
-				Job:  job(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded = ptr.To[int32](4), 1 }),
-				Pods: []corev1.Pod{pod(1, corev1.PodRunning, podCondition(corev1.PodReady, corev1.ConditionTrue, "", ""))},
-			},
-			state:  explain.Running,
-			says:   []string{"headline: The Job runs: 1 of 1 wanted pods are active, 1 of them ready; 1 of 4 completions."},
-			silent: []string{"note: ", "pod: "},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tc.facts.Now = now
-			r, err := explain.Explain(tc.facts, engine.DecideJob)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text := flat(r)
-			if r.State != tc.state {
-				t.Errorf("state %s, want %s", r.State, tc.state)
-			}
-			for _, part := range tc.says {
-				if !strings.Contains(text, part) {
-					t.Errorf("it does not say %q", part)
-				}
-			}
-			for _, part := range tc.silent {
-				if strings.Contains(text, part) {
-					t.Errorf("it says %q", part)
-				}
-			}
-			if t.Failed() {
-				t.Log(text)
-			}
-		})
-	}
+	})
 }
 
 // flat writes a report as lines of "field: text".
@@ -433,118 +469,4 @@ func flat(r *explain.Report) string {
 		fmt.Fprintf(&b, "note: %s: %s\n", n.Topic, n.Text)
 	}
 	return b.String()
-}
-
-// What comes next is what the engine decides when it wants to be asked again.
-func TestNext(t *testing.T) {
-	failed := failedWith(1, 4*time.Second)
-	cases := map[string]struct {
-		job  *batchv1.Job
-		pods []corev1.Pod
-		want string
-	}{
-		"a pod runs": {
-			job(func(j *batchv1.Job) {
-				j.Status.Active, j.Status.Ready, j.Status.Terminating = 1, ptr.To[int32](0), ptr.To[int32](0)
-			}),
-			[]corev1.Pod{pod(1, corev1.PodRunning)},
-			"",
-		},
-		"a pod runs, and is not counted yet": {job(), []corev1.Pod{pod(1, corev1.PodRunning)}, "now status the status is brought up to date"},
-		"a deadline": {
-			job(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](660) }),
-			[]corev1.Pod{pod(1, corev1.PodRunning)},
-			"12:01:00 condition the Job gets the condition FailureTarget (DeadlineExceeded)",
-		},
-		"a retry delay": {
-			job(func(j *batchv1.Job) { j.Status.Failed = 1 }), []corev1.Pod{pod(1, corev1.PodFailed, failed, released)}, "12:00:06 create 1 pod is created",
-		},
-		"a failed pod is gone": {
-			job(func(j *batchv1.Job) { j.Status.Failed = 2 }), []corev1.Pod{pod(1, corev1.PodFailed, failed, released)}, "12:00:06 or later create 1 pod is created",
-		},
-		"a failed pod that the policy ignores hides none that is gone": {
-			job(func(j *batchv1.Job) { j.Status.Failed, j.Spec.PodFailurePolicy = 1, ignoring(1) }),
-			[]corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
-			"12:00:06 or later create 1 pod is created",
-		},
-		"a failed pod that the policy ignores may be gone": {
-			job(func(j *batchv1.Job) { j.Spec.PodFailurePolicy = ignoring(1) }),
-			[]corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
-			"12:00:06 or later create 1 pod is created",
-		},
-		"a pod that succeeded is gone": {
-			job(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded, j.Status.Failed = ptr.To[int32](2), 1, 2 }),
-			[]corev1.Pod{pod(1, corev1.PodFailed, failed, released), pod(2, corev1.PodFailed, failed, released)},
-			"12:00:16 or earlier create 1 pod is created",
-		},
-		"no pod is there yet": {job(), nil, "now create 1 pod is created"},
-		"a time to live": {
-			job(func(j *batchv1.Job) {
-				j.Spec.TTLSecondsAfterFinished = ptr.To[int32](90)
-				for _, c := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
-					j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: before(time.Minute)})
-				}
-			}), nil, "12:00:30 remove the Job is deleted with its pods, because its time to live is over",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			report, err := explain.Explain(explain.Facts{Job: tc.job, Pods: tc.pods, Now: now}, engine.DecideJob)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := nextText(report.Next); got != tc.want {
-				t.Errorf("next: %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
-func released(p *corev1.Pod) { p.Finalizers = nil }
-
-func ignoring(code int32) *batchv1.PodFailurePolicy {
-	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-		Action:      batchv1.PodFailurePolicyActionIgnore,
-		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{code}},
-	}}}
-}
-
-func nextText(n *explain.Next) string {
-	if n == nil {
-		return ""
-	}
-	at := "now"
-	if n.At != nil {
-		at = n.At.Format(time.TimeOnly)
-	}
-	if n.OrLater {
-		at += " or later"
-	}
-	if n.OrEarlier {
-		at += " or earlier"
-	}
-	var steps []string
-	for _, s := range n.Steps {
-		steps = append(steps, s.Kind+" "+s.Text)
-	}
-	return at + " " + strings.Join(steps, ", ")
-}
-
-// The times of an interval count from the last run, not from when somebody asks.
-func TestTheNextRunOfAnIntervalCountsFromTheLastOne(t *testing.T) {
-	started := metav1.NewTime(now.Add(-55 * time.Second))
-	cron := &batchv1.CronJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cron", UID: "00000000-0000-0000-0000-000000000001", CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
-		Spec:       batchv1.CronJobSpec{Schedule: "@every 60s", ConcurrencyPolicy: batchv1.AllowConcurrent},
-		Status:     batchv1.CronJobStatus{LastScheduleTime: &started},
-	}
-	report, err := explain.ExplainCronJob(explain.CronFacts{CronJob: cron, Now: now}, cronjob.Decide)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []time.Duration{5 * time.Second, 65 * time.Second, 125 * time.Second} {
-		if got := report.Next[i].At; !got.Equal(now.Add(want)) {
-			t.Errorf("run %d: %s, want %s", i, got, now.Add(want))
-		}
-	}
 }

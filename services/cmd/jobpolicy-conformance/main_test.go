@@ -55,18 +55,36 @@ func TestWrongEnginesFail(t *testing.T) {
 		decide decide
 		want   string
 	}{
-		"it releases nothing":            {changed(func(r *jobpolicyv1.DecideJobResponse) { r.Release = nil }), "decide_job/ledger_protocol, line"},
-		"it has no events":               {changed(func(r *jobpolicyv1.DecideJobResponse) { r.Events = nil }), "decide_job/suspend_resume, line"},
-		"it does not say when to ask":    {changed(func(r *jobpolicyv1.DecideJobResponse) { r.RequeueTime = nil }), "decide_job/retry_delay, line"},
-		"it creates one pod fewer":       {changed(func(r *jobpolicyv1.DecideJobResponse) { r.Create = nil }), "decide_job/completions_fixed, line"},
-		"it answers differently by turn": {changed(func(r *jobpolicyv1.DecideJobResponse) { asked++; r.Explanation.Generation = int64(asked) }), "another answer the second time"},
-		"it mends requests": {func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-			req = proto.CloneOf(req)
-			if req.Now == nil {
-				req.Now = timestamppb.New(time.Unix(0, 0))
-			}
-			return engine.DecideJob(req)
-		}, "got an answer, want the error INVALID_ARGUMENT for now"},
+		"it releases nothing": {
+			decide: changed(func(r *jobpolicyv1.DecideJobResponse) { r.Release = nil }),
+			want:   "decide_job/ledger_protocol, line",
+		},
+		"it has no events": {
+			decide: changed(func(r *jobpolicyv1.DecideJobResponse) { r.Events = nil }),
+			want:   "decide_job/suspend_resume, line",
+		},
+		"it does not say when to ask": {
+			decide: changed(func(r *jobpolicyv1.DecideJobResponse) { r.RequeueTime = nil }),
+			want:   "decide_job/retry_delay, line",
+		},
+		"it creates one pod fewer": {
+			decide: changed(func(r *jobpolicyv1.DecideJobResponse) { r.Create = nil }),
+			want:   "decide_job/completions_fixed, line",
+		},
+		"it answers differently by turn": {
+			decide: changed(func(r *jobpolicyv1.DecideJobResponse) { asked++; r.Explanation.Generation = int64(asked) }),
+			want:   "another answer the second time",
+		},
+		"it mends requests": {
+			decide: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				req = proto.CloneOf(req)
+				if req.Now == nil {
+					req.Now = timestamppb.New(time.Unix(0, 0))
+				}
+				return engine.DecideJob(req)
+			},
+			want: "got an answer, want the error INVALID_ARGUMENT for now",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -96,17 +114,27 @@ func TestCommandLine(t *testing.T) {
 		code int
 		want string
 	}{
-		"help":            {[]string{"--help"}, program.ExitOK, "usage: jobpolicy-conformance engine"},
-		"version":         {[]string{"--version"}, program.ExitOK, "jobpolicy-conformance devel"},
-		"nothing":         {nil, program.ExitUsage, `must be "engine"`},
-		"no address":      {[]string{"engine"}, program.ExitUsage, "--address is required"},
-		"no certificate":  {[]string{"caller"}, program.ExitUsage, "--tls-cert-file"},
-		"no Jobs":         {[]string{"caller", "--insecure", "--jobs=0"}, program.ExitUsage, "--jobs must be 1 or more"},
-		"no API server":   {[]string{"caller", "--insecure", "--opaque-status"}, program.ExitUsage, "--opaque-status needs --kubeconfig"},
-		"flags first":     {[]string{"--address=x", "engine"}, program.ExitUsage, `"engine" must come before the flags`},
-		"no time":         {[]string{"engine", "--address=x", "--timeout=0"}, program.ExitUsage, "--timeout must be above 0"},
-		"an unknown flag": {[]string{"engine", "--adress=x"}, program.ExitUsage, "--adress"},
-		"nobody there":    {[]string{"engine", "--address=127.0.0.1:1", "--engine-insecure", "--timeout=100ms"}, program.ExitFailed, "GetServerInfo"},
+		"help":           {args: []string{"--help"}, code: program.ExitOK, want: "usage: jobpolicy-conformance engine"},
+		"version":        {args: []string{"--version"}, code: program.ExitOK, want: "jobpolicy-conformance devel"},
+		"nothing":        {code: program.ExitUsage, want: `must be "engine"`},
+		"no address":     {args: []string{"engine"}, code: program.ExitUsage, want: "--address is required"},
+		"no certificate": {args: []string{"caller"}, code: program.ExitUsage, want: "--tls-cert-file"},
+		"no Jobs":        {args: []string{"caller", "--insecure", "--jobs=0"}, code: program.ExitUsage, want: "--jobs must be 1 or more"},
+		"no API server": {
+			args: []string{"caller", "--insecure", "--opaque-status"}, code: program.ExitUsage,
+			want: "--opaque-status needs --kubeconfig",
+		},
+		"flags first": {args: []string{"--address=x", "engine"}, code: program.ExitUsage, want: `"engine" must come before the flags`},
+		"no time": {
+			args: []string{"engine", "--address=x", "--timeout=0"}, code: program.ExitUsage,
+			want: "--timeout must be above 0",
+		},
+		"an unknown flag": {args: []string{"engine", "--adress=x"}, code: program.ExitUsage, want: "--adress"},
+		"nobody there": {
+			args: []string{"engine", "--address=127.0.0.1:1", "--engine-insecure", "--timeout=100ms"},
+			code: program.ExitFailed,
+			want: "GetServerInfo",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

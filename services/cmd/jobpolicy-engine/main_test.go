@@ -35,28 +35,42 @@ func TestCommandLine(t *testing.T) {
 		wantCode int
 		want     []string // in what is printed
 	}{
-		"help":               {[]string{"--help"}, program.ExitOK, []string{"Serving:", "TLS and callers:", "Shutdown:", "Logging:", "--client-ca-file", "(default 20s)"}},
-		"version":            {[]string{"--version"}, program.ExitOK, []string{"jobpolicy-engine devel"}},
-		"nothing, so no TLS": {nil, program.ExitUsage, []string{"--tls-cert-file", "--tls-private-key-file", "--insecure"}},
+		"help": {
+			args:     []string{"--help"},
+			wantCode: program.ExitOK,
+			want:     []string{"Serving:", "TLS and callers:", "Shutdown:", "Logging:", "--client-ca-file", "(default 20s)"},
+		},
+		"version":            {args: []string{"--version"}, wantCode: program.ExitOK, want: []string{"jobpolicy-engine devel"}},
+		"nothing, so no TLS": {wantCode: program.ExitUsage, want: []string{"--tls-cert-file", "--tls-private-key-file", "--insecure"}},
 		"no authority for clients": {
-			[]string{"--tls-cert-file=c", "--tls-private-key-file=k"}, program.ExitUsage, []string{"--client-ca-file", "--insecure"},
+			args:     []string{"--tls-cert-file=c", "--tls-private-key-file=k"},
+			wantCode: program.ExitUsage, want: []string{"--client-ca-file", "--insecure"},
 		},
 		"a list of callers whom nobody authenticates": {
-			[]string{"--insecure", "--authorized-callers-file=x"}, program.ExitUsage, []string{"--authorized-callers-file", "--client-ca-file"},
+			args:     []string{"--insecure", "--authorized-callers-file=x"},
+			wantCode: program.ExitUsage, want: []string{"--authorized-callers-file", "--client-ca-file"},
 		},
-		"too little memory":   {[]string{"--insecure", "--memory-limit=100Mi"}, program.ExitUsage, []string{"--memory-limit", "256Mi"}},
-		"an unknown flag":     {[]string{"--tls-cert=x"}, program.ExitUsage, []string{"--tls-cert"}},
-		"a value of no sense": {[]string{"--insecure", "--max-connection-age=old"}, program.ExitUsage, []string{"--max-connection-age"}},
+		"too little memory": {
+			args:     []string{"--insecure", "--memory-limit=100Mi"},
+			wantCode: program.ExitUsage, want: []string{"--memory-limit", "256Mi"},
+		},
+		"an unknown flag": {args: []string{"--tls-cert=x"}, wantCode: program.ExitUsage, want: []string{"--tls-cert"}},
+		"a value of no sense": {
+			args:     []string{"--insecure", "--max-connection-age=old"},
+			wantCode: program.ExitUsage, want: []string{"--max-connection-age"},
+		},
 		"several values that are out of range": {
-			[]string{"--insecure", "--max-concurrent-calls=0", "--max-connections=0", "--shutdown-timeout=-1s", "--log-level=loud"},
-			program.ExitUsage,
-			[]string{"--max-concurrent-calls", "--max-connections must", "--shutdown-timeout", "--log-level"},
+			args:     []string{"--insecure", "--max-concurrent-calls=0", "--max-connections=0", "--shutdown-timeout=-1s", "--log-level=loud"},
+			wantCode: program.ExitUsage,
+			want:     []string{"--max-concurrent-calls", "--max-connections must", "--shutdown-timeout", "--log-level"},
 		},
 		"a certificate that is not there": {
-			[]string{"--tls-cert-file", missing, "--tls-private-key-file", missing, "--client-ca-file", missing}, program.ExitFailed, []string{"--tls-cert-file", missing},
+			args:     []string{"--tls-cert-file", missing, "--tls-private-key-file", missing, "--client-ca-file", missing},
+			wantCode: program.ExitFailed, want: []string{"--tls-cert-file", missing},
 		},
 		"an address that cannot be listened on": {
-			[]string{"--insecure", "--http-address=", "--grpc-address=256.0.0.1:1"}, program.ExitFailed, []string{"--grpc-address"},
+			args:     []string{"--insecure", "--http-address=", "--grpc-address=256.0.0.1:1"},
+			wantCode: program.ExitFailed, want: []string{"--grpc-address"},
 		},
 	}
 	for name, tc := range cases {

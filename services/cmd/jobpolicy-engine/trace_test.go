@@ -117,10 +117,10 @@ func assertTree(t *testing.T, spans []testenv.Span) {
 		service, name string
 		kind          tracev1.Span_SpanKind
 	}{
-		{"jobpolicy-executor", "job.reconciled", tracev1.Span_SPAN_KIND_INTERNAL},
-		{"jobpolicy-executor", "jobpolicy.v1.PolicyService/DecideJob", tracev1.Span_SPAN_KIND_CLIENT},
-		{"jobpolicy-engine", "jobpolicy.v1.PolicyService/DecideJob", tracev1.Span_SPAN_KIND_SERVER},
-		{"jobpolicy-engine", "decision.made", tracev1.Span_SPAN_KIND_INTERNAL},
+		{service: "jobpolicy-executor", name: "job.reconciled", kind: tracev1.Span_SPAN_KIND_INTERNAL},
+		{service: "jobpolicy-executor", name: "jobpolicy.v1.PolicyService/DecideJob", kind: tracev1.Span_SPAN_KIND_CLIENT},
+		{service: "jobpolicy-engine", name: "jobpolicy.v1.PolicyService/DecideJob", kind: tracev1.Span_SPAN_KIND_SERVER},
+		{service: "jobpolicy-engine", name: "decision.made", kind: tracev1.Span_SPAN_KIND_INTERNAL},
 	}
 	if len(spans) != len(chain) {
 		t.Errorf("%d spans, want %d", len(spans), len(chain))

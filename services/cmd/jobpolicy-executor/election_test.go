@@ -15,15 +15,33 @@ func TestElectionOptionsAreCheckedByFlag(t *testing.T) {
 		change func(*electionOptions)
 		want   string // empty: valid
 	}{
-		"the defaults": {func(*electionOptions) {}, ""},
-		"a lease that ends before the leader gives up": {func(o *electionOptions) { o.leaseDuration = 10 * time.Second }, "--leader-elect-renew-deadline"},
-		"a lease below a second":                       {func(o *electionOptions) { o.leaseDuration = time.Millisecond }, "--leader-elect-lease-duration"},
-		"no time between two tries":                    {func(o *electionOptions) { o.retryPeriod = 0 }, "--leader-elect-retry-period"},
-		"no time for a second try":                     {func(o *electionOptions) { o.retryPeriod = 9 * time.Second }, "--leader-elect-retry-period"},
-		"no name":                                      {func(o *electionOptions) { o.name = "" }, "--leader-elect-resource-name"},
-		"a warm standby":                               {func(o *electionOptions) { o.warm = true }, ""},
-		"a warm standby without an election":           {func(o *electionOptions) { o.enabled, o.warm = false, true }, "--warm-standby"},
-		"nonsense that is not used":                    {func(o *electionOptions) { *o = electionOptions{} }, ""},
+		"the defaults": {change: func(*electionOptions) {}, want: ""},
+		"a lease that ends before the leader gives up": {
+			change: func(o *electionOptions) { o.leaseDuration = 10 * time.Second },
+			want:   "--leader-elect-renew-deadline",
+		},
+		"a lease below a second": {
+			change: func(o *electionOptions) { o.leaseDuration = time.Millisecond },
+			want:   "--leader-elect-lease-duration",
+		},
+		"no time between two tries": {
+			change: func(o *electionOptions) { o.retryPeriod = 0 },
+			want:   "--leader-elect-retry-period",
+		},
+		"no time for a second try": {
+			change: func(o *electionOptions) { o.retryPeriod = 9 * time.Second },
+			want:   "--leader-elect-retry-period",
+		},
+		"no name": {
+			change: func(o *electionOptions) { o.name = "" },
+			want:   "--leader-elect-resource-name",
+		},
+		"a warm standby": {change: func(o *electionOptions) { o.warm = true }, want: ""},
+		"a warm standby without an election": {
+			change: func(o *electionOptions) { o.enabled, o.warm = false, true },
+			want:   "--warm-standby",
+		},
+		"nonsense that is not used": {change: func(o *electionOptions) { *o = electionOptions{} }, want: ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

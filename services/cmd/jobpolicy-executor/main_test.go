@@ -30,6 +30,20 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// start starts the program, and looks for texts in what it prints.
+func start(t *testing.T, args []string, wantCode int, want []string) {
+	t.Helper()
+	var printed bytes.Buffer
+	if code := newProgram().Start(t.Context(), args, &printed, &printed); code != wantCode {
+		t.Errorf("exit code = %d, want %d", code, wantCode)
+	}
+	for _, text := range want {
+		if !strings.Contains(printed.String(), text) {
+			t.Errorf("output lacks %q:\n%s", text, printed.String())
+		}
+	}
+}
+
 func TestCommandLine(t *testing.T) {
 	missing := t.TempDir() + "/missing"
 	cases := map[string]struct {
@@ -38,70 +52,113 @@ func TestCommandLine(t *testing.T) {
 		want     []string // in what is printed
 	}{
 		"help": {
-			[]string{"--help"},
-			program.ExitOK,
-			[]string{"Kubernetes API:", "Policy engine:", "Jobs:", "Leader election:", "--kube-api-burst", "(default 30)", "(default 10m0s)"},
+			args:     []string{"--help"},
+			wantCode: program.ExitOK, want: []string{"Kubernetes API:", "Policy engine:", "Jobs:", "Leader election:", "--kube-api-burst", "(default 30)", "(default 10m0s)"},
 		},
-		"version":            {[]string{"--version"}, program.ExitOK, []string{"jobpolicy-executor devel"}},
-		"nothing":            {nil, program.ExitUsage, []string{"--engine is required"}},
-		"an unknown flag":    {[]string{"--engine=embedded", "--replace-build-in"}, program.ExitUsage, []string{"--replace-build-in"}},
-		"a word as a number": {[]string{"--engine=embedded", "--concurrent-job-syncs=some"}, program.ExitUsage, []string{"--concurrent-job-syncs"}},
-		"files for an engine in this process": {
-			[]string{"--engine=embedded", "--engine-ca-file=x"}, program.ExitUsage, []string{"--engine=embedded", "--engine-ca-file"},
+		"version": {args: []string{"--version"}, wantCode: program.ExitOK, want: []string{"jobpolicy-executor devel"}},
+		"a kubeconfig that is not there": {
+			args:     []string{"--engine=embedded", "--kubeconfig", missing},
+			wantCode: program.ExitFailed, want: []string{"--kubeconfig", missing},
 		},
-		"an unknown fallback":              {[]string{"--engine=e:1", "--engine-fallback=luck"}, program.ExitUsage, []string{"--engine-fallback"}},
-		"no time for an answer":            {[]string{"--engine=e:1", "--engine-timeout=0s"}, program.ExitUsage, []string{"--engine-timeout"}},
-		"a certificate without a key":      {[]string{"--engine=e:1", "--engine-cert-file=x"}, program.ExitUsage, []string{"--engine-key-file"}},
-		"a longest delay below the first":  {[]string{"--engine=e:1", "--max-pod-failure-backoff=1s"}, program.ExitUsage, []string{"--max-pod-failure-backoff", "--pod-failure-backoff"}},
-		"a delay above the contract's":     {[]string{"--engine=e:1", "--max-pod-failure-backoff=25h"}, program.ExitUsage, []string{"--max-pod-failure-backoff"}},
-		"no delay at all":                  {[]string{"--engine=e:1", "--pod-failure-backoff=0s"}, program.ExitUsage, []string{"--pod-failure-backoff"}},
-		"numbers of pods out of range":     {[]string{"--engine=e:1", "--max-pod-changes-per-sync=0", "--max-uncounted-pods=100001"}, program.ExitUsage, []string{"--max-pod-changes-per-sync", "--max-uncounted-pods"}},
-		"rates out of range":               {[]string{"--engine=e:1", "--kube-api-qps=0", "--kube-api-burst=0"}, program.ExitUsage, []string{"--kube-api-qps", "--kube-api-burst"}},
-		"a gate that nobody knows":         {[]string{"--engine=e:1", "--feature-gates=WorkloadWithJobs=true"}, program.ExitUsage, []string{"--feature-gates", "WorkloadWithJobs", "there are JobBackoffLimitPerIndex"}},
-		"no manager":                       {[]string{"--engine=e:1", "--managed-by="}, program.ExitUsage, []string{"--managed-by"}},
-		"times of election that do not go": {[]string{"--engine=e:1", "--leader-elect-renew-deadline=20s"}, program.ExitUsage, []string{"--leader-elect-renew-deadline"}},
-		"a kubeconfig that is not there":   {[]string{"--engine=embedded", "--kubeconfig", missing}, program.ExitFailed, []string{"--kubeconfig", missing}},
-		"a namespace that cannot be":       {[]string{"--engine=e:1", "--namespaces=team-a,Team_B"}, program.ExitUsage, []string{`--namespaces must be names of namespaces, has "Team_B"`}},
-		"an unknown reaction":              {[]string{"--engine=e:1", "--on-second-controller=ignore"}, program.ExitUsage, []string{`--on-second-controller must be report or stand-down, is "ignore"`}},
-		"an unknown mode":                  {[]string{"--engine=e:1", "--mode=watch", "--shadow-rest=0s"}, program.ExitUsage, []string{`--mode must be manage or shadow, is "watch"`, "--shadow-rest must be above 0s, is 0s"}},
-		"a shadow that would write": {
-			[]string{"--engine=e:1", "--mode=shadow", "--replace-builtin", "--feature-gates=WorkloadWithJob=true", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b=c"},
-			program.ExitUsage,
-			[]string{"--mode=shadow excludes --replace-builtin", "--mode=shadow excludes the feature gate WorkloadWithJob", "--mode=shadow excludes --certificate-authority-secret"},
+		"an authority that is not there": {
+			args:     []string{"--engine=e:1", "--kubeconfig", testapi.Start(t).Kubeconfig, "--engine-ca-file", missing},
+			wantCode: program.ExitFailed, want: []string{"--engine-ca-file", missing},
 		},
-		"a Secret and files": {
-			[]string{"--engine=e:1", "--engine-tls-secret=a/b", "--engine-ca-file=x"}, program.ExitUsage, []string{"--engine-tls-secret excludes --engine-ca-file"},
-		},
-		"a Secret without namespace": {[]string{"--engine=e:1", "--engine-tls-secret=b"}, program.ExitUsage, []string{`--engine-tls-secret must name a Secret as namespace/name, is "b"`}},
-		"certificates without authority": {
-			[]string{"--engine=e:1", "--issue-client-certificate=a/b=c"}, program.ExitUsage, []string{"need --certificate-authority-secret"},
-		},
-		"a certificate for nobody": {
-			[]string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b"}, program.ExitUsage, []string{`--issue-client-certificate must be namespace/name=name, is "a/b"`},
-		},
-		"an authority without certificates": {
-			[]string{"--engine=e:1", "--certificate-authority-secret=a/b"}, program.ExitUsage, []string{"--certificate-authority-secret needs --issue-server-certificate"},
-		},
-		"certificates that end too soon": {
-			[]string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b=c", "--certificate-duration=20m"},
-			program.ExitUsage,
-			[]string{"--certificate-duration must be at least three times --certificate-propagation (10m0s), is 20m0s"},
-		},
-		"an authority that is not there": {[]string{"--engine=e:1", "--kubeconfig", testapi.Start(t).Kubeconfig, "--engine-ca-file", missing}, program.ExitFailed, []string{"--engine-ca-file", missing}},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			var printed bytes.Buffer
-			code := newProgram().Start(t.Context(), tc.args, &printed, &printed)
-			if code != tc.wantCode {
-				t.Errorf("exit code = %d, want %d", code, tc.wantCode)
-			}
-			for _, want := range tc.want {
-				if !strings.Contains(printed.String(), want) {
-					t.Errorf("output lacks %q:\n%s", want, printed.String())
-				}
-			}
-		})
+		t.Run(name, func(t *testing.T) { start(t, tc.args, tc.wantCode, tc.want) })
+	}
+}
+
+func TestCommandLinesThatAreRefused(t *testing.T) {
+	cases := map[string]struct{ args, want []string }{
+		"nothing":               {want: []string{"--engine is required"}},
+		"an unknown flag":       {args: []string{"--engine=embedded", "--replace-build-in"}, want: []string{"--replace-build-in"}},
+		"a word as a number":    {args: []string{"--engine=embedded", "--concurrent-job-syncs=some"}, want: []string{"--concurrent-job-syncs"}},
+		"an unknown fallback":   {args: []string{"--engine=e:1", "--engine-fallback=luck"}, want: []string{"--engine-fallback"}},
+		"no time for an answer": {args: []string{"--engine=e:1", "--engine-timeout=0s"}, want: []string{"--engine-timeout"}},
+		"a longest delay below the first": {
+			args: []string{"--engine=e:1", "--max-pod-failure-backoff=1s"},
+			want: []string{"--max-pod-failure-backoff", "--pod-failure-backoff"},
+		},
+		"a delay above the contract's": {
+			args: []string{"--engine=e:1", "--max-pod-failure-backoff=25h"},
+			want: []string{"--max-pod-failure-backoff"},
+		},
+		"no delay at all": {args: []string{"--engine=e:1", "--pod-failure-backoff=0s"}, want: []string{"--pod-failure-backoff"}},
+		"numbers of pods out of range": {
+			args: []string{"--engine=e:1", "--max-pod-changes-per-sync=0", "--max-uncounted-pods=100001"},
+			want: []string{"--max-pod-changes-per-sync", "--max-uncounted-pods"},
+		},
+		"rates out of range": {
+			args: []string{"--engine=e:1", "--kube-api-qps=0", "--kube-api-burst=0"},
+			want: []string{"--kube-api-qps", "--kube-api-burst"},
+		},
+		"a gate that nobody knows": {
+			args: []string{"--engine=e:1", "--feature-gates=WorkloadWithJobs=true"},
+			want: []string{"--feature-gates", "WorkloadWithJobs", "there are JobBackoffLimitPerIndex"},
+		},
+		"no manager": {args: []string{"--engine=e:1", "--managed-by="}, want: []string{"--managed-by"}},
+		"times of election that do not go": {
+			args: []string{"--engine=e:1", "--leader-elect-renew-deadline=20s"},
+			want: []string{"--leader-elect-renew-deadline"},
+		},
+		"a namespace that cannot be": {
+			args: []string{"--engine=e:1", "--namespaces=team-a,Team_B"},
+			want: []string{`--namespaces must be names of namespaces, has "Team_B"`},
+		},
+		"an unknown reaction": {
+			args: []string{"--engine=e:1", "--on-second-controller=ignore"},
+			want: []string{`--on-second-controller must be report or stand-down, is "ignore"`},
+		},
+		"an unknown mode": {
+			args: []string{"--engine=e:1", "--mode=watch", "--shadow-rest=0s"},
+			want: []string{`--mode must be manage or shadow, is "watch"`, "--shadow-rest must be above 0s, is 0s"},
+		},
+		"a shadow that would write": {
+			args: []string{"--engine=e:1", "--mode=shadow", "--replace-builtin", "--feature-gates=WorkloadWithJob=true", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b=c"},
+			want: []string{"--mode=shadow excludes --replace-builtin", "--mode=shadow excludes the feature gate WorkloadWithJob", "--mode=shadow excludes --certificate-authority-secret"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) { start(t, tc.args, program.ExitUsage, tc.want) })
+	}
+}
+
+func TestFlagsOfCertificatesThatAreRefused(t *testing.T) {
+	cases := map[string]struct{ args, want []string }{
+		"files for an engine in this process": {
+			args: []string{"--engine=embedded", "--engine-ca-file=x"},
+			want: []string{"--engine=embedded", "--engine-ca-file"},
+		},
+		"a certificate without a key": {args: []string{"--engine=e:1", "--engine-cert-file=x"}, want: []string{"--engine-key-file"}},
+		"a Secret and files": {
+			args: []string{"--engine=e:1", "--engine-tls-secret=a/b", "--engine-ca-file=x"},
+			want: []string{"--engine-tls-secret excludes --engine-ca-file"},
+		},
+		"a Secret without namespace": {
+			args: []string{"--engine=e:1", "--engine-tls-secret=b"},
+			want: []string{`--engine-tls-secret must name a Secret as namespace/name, is "b"`},
+		},
+		"certificates without authority": {
+			args: []string{"--engine=e:1", "--issue-client-certificate=a/b=c"},
+			want: []string{"need --certificate-authority-secret"},
+		},
+		"a certificate for nobody": {
+			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b"},
+			want: []string{`--issue-client-certificate must be namespace/name=name, is "a/b"`},
+		},
+		"an authority without certificates": {
+			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b"},
+			want: []string{"--certificate-authority-secret needs --issue-server-certificate"},
+		},
+		"certificates that end too soon": {
+			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b=c", "--certificate-duration=20m"},
+			want: []string{"--certificate-duration must be at least three times --certificate-propagation (10m0s), is 20m0s"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) { start(t, tc.args, program.ExitUsage, tc.want) })
 	}
 }
 

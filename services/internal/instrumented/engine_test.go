@@ -57,23 +57,24 @@ func TestEngineErrorsBecomeTheCodesOfTheContract(t *testing.T) {
 		wantText string
 	}{
 		"an invalid request": {
-			&engine.InvalidRequestError{Violations: []engine.FieldViolation{{Field: "now", Description: "is required"}}},
-			codes.InvalidArgument, "invalid request: now: is required",
+			err:      &engine.InvalidRequestError{Violations: []engine.FieldViolation{{Field: "now", Description: "is required"}}},
+			wantCode: codes.InvalidArgument, wantText: "invalid request: now: is required",
 		},
 		"an invalid request with three violations": {
-			&engine.InvalidRequestError{Violations: []engine.FieldViolation{{Field: "now", Description: "is required"}, {Field: "job"}, {Field: "spec"}}},
-			codes.InvalidArgument, "invalid request: now: is required (and 2 more)",
+			err:      &engine.InvalidRequestError{Violations: []engine.FieldViolation{{Field: "now", Description: "is required"}, {Field: "job"}, {Field: "spec"}}},
+			wantCode: codes.InvalidArgument, wantText: "invalid request: now: is required (and 2 more)",
 		},
 		"an invalid request, wrapped": {
-			fmt.Errorf("while deciding: %w", &engine.InvalidRequestError{Violations: []engine.FieldViolation{{Field: "now", Description: "is required"}}}),
-			codes.InvalidArgument, "invalid request: now: is required",
+			err:      fmt.Errorf("while deciding: %w", &engine.InvalidRequestError{Violations: []engine.FieldViolation{{Field: "now", Description: "is required"}}}),
+			wantCode: codes.InvalidArgument, wantText: "invalid request: now: is required",
 		},
 		"an unsupported capability": {
-			&engine.UnsupportedError{Field: "spec.success_policy", Description: "CAPABILITY_SUCCESS_POLICY"},
-			codes.Unimplemented, "unsupported: spec.success_policy: CAPABILITY_SUCCESS_POLICY",
+			err:      &engine.UnsupportedError{Field: "spec.success_policy", Description: "CAPABILITY_SUCCESS_POLICY"},
+			wantCode: codes.Unimplemented, wantText: "unsupported: spec.success_policy: CAPABILITY_SUCCESS_POLICY",
 		},
 		"anything else, whose text stays here": {
-			errors.New("secret of the house"), codes.Internal, status.Convert(refusal.ErrInternal).Message(),
+			err:      errors.New("secret of the house"),
+			wantCode: codes.Internal, wantText: status.Convert(refusal.ErrInternal).Message(),
 		},
 	}
 	for name, tc := range cases {

@@ -311,10 +311,16 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"no leaves":                     {func(c *Config) { c.Leaves = nil }, "Authority and Leaves must be set"},
-		"no propagation":                {func(c *Config) { c.Propagation = 0 }, "Propagation must be above 0s"},
-		"leaves that end while spread":  {func(c *Config) { c.LeafDuration = c.Propagation }, "LeafDuration must be at least three times Propagation"},
-		"an authority that ends before": {func(c *Config) { c.AuthorityDuration = c.LeafDuration }, "AuthorityDuration must be at least three times LeafDuration"},
+		"no leaves":      {change: func(c *Config) { c.Leaves = nil }, want: "Authority and Leaves must be set"},
+		"no propagation": {change: func(c *Config) { c.Propagation = 0 }, want: "Propagation must be above 0s"},
+		"leaves that end while spread": {
+			change: func(c *Config) { c.LeafDuration = c.Propagation },
+			want:   "LeafDuration must be at least three times Propagation",
+		},
+		"an authority that ends before": {
+			change: func(c *Config) { c.AuthorityDuration = c.LeafDuration },
+			want:   "AuthorityDuration must be at least three times LeafDuration",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -55,12 +55,12 @@ func TestReadFindsObjectsAndLines(t *testing.T) {
 		path   string
 		want   int
 	}{
-		{0, "", 2},
-		{0, "spec.parallelism", 8},
-		{0, "spec.podFailurePolicy.rules[1].action", 15},
-		{0, "spec.podFailurePolicy.rules[0].onExitCodes.values[0]", 14},
-		{0, "spec.template.spec", 6},
-		{2, "spec.schedule", 26},
+		{object: 0, path: "", want: 2},
+		{object: 0, path: "spec.parallelism", want: 8},
+		{object: 0, path: "spec.podFailurePolicy.rules[1].action", want: 15},
+		{object: 0, path: "spec.podFailurePolicy.rules[0].onExitCodes.values[0]", want: 14},
+		{object: 0, path: "spec.template.spec", want: 6},
+		{object: 2, path: "spec.schedule", want: 26},
 	}
 	for _, tc := range cases {
 		if got := objects[tc.object].Line(tc.path); got != tc.want {
@@ -75,10 +75,10 @@ func TestReadSetsTheDefaultsOfTheAPIServer(t *testing.T) {
 		completions, parallelism int32 // -1: absent
 		backoffLimit             int32
 	}{
-		"neither size":      {"{}", 1, 1, -1},
-		"a work queue":      {"{parallelism: 3}", -1, 3, -1},
-		"completions alone": {"{completions: 4}", 4, 1, -1},
-		"limits per index":  {"{completions: 4, backoffLimitPerIndex: 1}", 4, 1, 1<<31 - 1},
+		"neither size":      {spec: "{}", completions: 1, parallelism: 1, backoffLimit: -1},
+		"a work queue":      {spec: "{parallelism: 3}", completions: -1, parallelism: 3, backoffLimit: -1},
+		"completions alone": {spec: "{completions: 4}", completions: 4, parallelism: 1, backoffLimit: -1},
+		"limits per index":  {spec: "{completions: 4, backoffLimitPerIndex: 1}", completions: 4, parallelism: 1, backoffLimit: 1<<31 - 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,11 @@ func TestReadSetsTheDefaultsOfTheAPIServer(t *testing.T) {
 				name string
 				got  *int32
 				want int32
-			}{{"completions", spec.Completions, tc.completions}, {"parallelism", spec.Parallelism, tc.parallelism}, {"backoffLimit", spec.BackoffLimit, tc.backoffLimit}} {
+			}{
+				{name: "completions", got: spec.Completions, want: tc.completions},
+				{name: "parallelism", got: spec.Parallelism, want: tc.parallelism},
+				{name: "backoffLimit", got: spec.BackoffLimit, want: tc.backoffLimit},
+			} {
 				if (f.got == nil) != (f.want == -1) || (f.got != nil && *f.got != f.want) {
 					t.Errorf("%s %v, want %d", f.name, f.got, f.want)
 				}

@@ -267,9 +267,13 @@ func TestALifeSaysThatPodsDoNotStart(t *testing.T) {
 		age        time.Duration
 		want       string
 	}{
-		"no node":         {[]corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}, time.Second, "1 of 1 active pods cannot start: no node takes it."},
-		"for long":        {nil, time.Hour, "1 of 1 active pods cannot start: it has been Pending for 1h"},
-		"for two seconds": {nil, 2 * time.Second, ""},
+		"no node": {
+			conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}},
+			age:        time.Second,
+			want:       "1 of 1 active pods cannot start: no node takes it.",
+		},
+		"for long":        {age: time.Hour, want: "1 of 1 active pods cannot start: it has been Pending for 1h"},
+		"for two seconds": {age: 2 * time.Second, want: ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -298,13 +302,35 @@ func TestTheListSaysWhatHindersAJob(t *testing.T) {
 		wantReason  string
 		wantWaitFor string
 	}{
-		"image":   {tracker.Hindered{Pods: 2, Reason: "ImagePullBackOff"}, "", "Stuck", "the image cannot be pulled (ImagePullBackOff)", "ImagePullBackOff"},
-		"secret":  {tracker.Hindered{Pods: 2, Reason: "CreateContainerConfigError"}, "", "Stuck", "a container lacks something that it refers to, such as a config map or secret (CreateContainerConfigError)", "CreateContainerConfigError"},
-		"no node": {tracker.Hindered{Pods: 2, Reason: "Unschedulable"}, "", "Stuck", "no node takes it", "Unschedulable"},
-		"gates":   {tracker.Hindered{Pods: 2, Reason: "SchedulingGated"}, "", "Stuck", "it has scheduling gates", "SchedulingGated"},
-		"other":   {tracker.Hindered{Pods: 2, Reason: "SignatureValidationFailed"}, "", "Stuck", "a container does not start (SignatureValidationFailed)", "SignatureValidationFailed"},
-		"quota":   {tracker.Hindered{}, `pods "a-1" is forbidden: exceeded quota: small`, "Blocked", `the quota is used up: pods "a-1" is forbidden: exceeded quota: small`, ""},
-		"nothing": {tracker.Hindered{}, "", "Starting", "", ""},
+		"image": {
+			hindered:  tracker.Hindered{Pods: 2, Reason: "ImagePullBackOff"},
+			wantState: "Stuck", wantReason: "the image cannot be pulled (ImagePullBackOff)", wantWaitFor: "ImagePullBackOff",
+		},
+		"secret": {
+			hindered:    tracker.Hindered{Pods: 2, Reason: "CreateContainerConfigError"},
+			wantState:   "Stuck",
+			wantReason:  "a container lacks something that it refers to, such as a config map or secret (CreateContainerConfigError)",
+			wantWaitFor: "CreateContainerConfigError",
+		},
+		"no node": {
+			hindered:  tracker.Hindered{Pods: 2, Reason: "Unschedulable"},
+			wantState: "Stuck", wantReason: "no node takes it", wantWaitFor: "Unschedulable",
+		},
+		"gates": {
+			hindered:  tracker.Hindered{Pods: 2, Reason: "SchedulingGated"},
+			wantState: "Stuck", wantReason: "it has scheduling gates", wantWaitFor: "SchedulingGated",
+		},
+		"other": {
+			hindered:  tracker.Hindered{Pods: 2, Reason: "SignatureValidationFailed"},
+			wantState: "Stuck", wantReason: "a container does not start (SignatureValidationFailed)",
+			wantWaitFor: "SignatureValidationFailed",
+		},
+		"quota": {
+			refused:   `pods "a-1" is forbidden: exceeded quota: small`,
+			wantState: "Blocked", wantReason: `the quota is used up: pods "a-1" is forbidden: exceeded quota: small`,
+			wantWaitFor: "",
+		},
+		"nothing": {wantState: "Starting", wantReason: "", wantWaitFor: ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -339,9 +365,9 @@ func TestTheListSaysThatPodsAreLate(t *testing.T) {
 		phase corev1.PodPhase
 		want  string
 	}{
-		"Pending for an hour":        {time.Hour, corev1.PodPending, "Stuck: it has been Pending for 1h"},
-		"Pending for half a minute":  {30 * time.Second, corev1.PodPending, "Running: "},
-		"runs, and is not ready yet": {time.Hour, corev1.PodRunning, "Running: "},
+		"Pending for an hour":        {age: time.Hour, phase: corev1.PodPending, want: "Stuck: it has been Pending for 1h"},
+		"Pending for half a minute":  {age: 30 * time.Second, phase: corev1.PodPending, want: "Running: "},
+		"runs, and is not ready yet": {age: time.Hour, phase: corev1.PodRunning, want: "Running: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -378,9 +404,12 @@ func TestManyPodsThatDoNotStart(t *testing.T) {
 		want     string
 		wantWait string
 	}{
-		"no image":         {tracker.Hindered{Pods: n, Reason: "ImagePullBackOff"}, corev1.PodPending, "the image cannot be pulled (ImagePullBackOff)", "ImagePullBackOff"},
-		"Pending for long": {tracker.Hindered{}, corev1.PodPending, "it has been Pending for 1h", "Pending"},
-		"all run":          {tracker.Hindered{}, corev1.PodRunning, "", ""},
+		"no image": {
+			hindered: tracker.Hindered{Pods: n, Reason: "ImagePullBackOff"}, phase: corev1.PodPending,
+			want: "the image cannot be pulled (ImagePullBackOff)", wantWait: "ImagePullBackOff",
+		},
+		"Pending for long": {phase: corev1.PodPending, want: "it has been Pending for 1h", wantWait: "Pending"},
+		"all run":          {phase: corev1.PodRunning, want: "", wantWait: ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -63,11 +63,11 @@ func TestDecisions(t *testing.T) {
 		wantCode int
 		want     string
 	}{
-		"the last ones, by time": {nil, cli.ExitOK, two + one},
-		"of one namespace":       {[]string{"-n", "b"}, cli.ExitOK, two},
+		"the last ones, by time": {wantCode: cli.ExitOK, want: two + one},
+		"of one namespace":       {args: []string{"-n", "b"}, wantCode: cli.ExitOK, want: two},
 		// The watch ends when the executor answers no more.
-		"each once, as it comes": {[]string{"-w"}, cli.ExitFailed, two + one + end},
-		"an argument":            {[]string{"job/a"}, cli.ExitUsage, ""},
+		"each once, as it comes": {args: []string{"-w"}, wantCode: cli.ExitFailed, want: two + one + end},
+		"an argument":            {args: []string{"job/a"}, wantCode: cli.ExitUsage, want: ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -84,15 +84,37 @@ func TestExplainAsksAnotherEngine(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"a Job":                 {"job/once", append([]string{"--engine", remote.Address}, tls...), cli.ExitOK, "the other engine was asked"},
-		"a CronJob":             {"cronjob/backup", append([]string{"--engine", remote.Address}, tls...), cli.ExitOK, "CronJob ns/backup  Late"},
-		"the engine built in":   {"cj/backup", nil, cli.ExitOK, "CronJob ns/backup  Late"},
-		"no certificate":        {"job/once", []string{"--engine", remote.Address, "--engine-ca-file", ca.File, "--engine-timeout", "1s"}, cli.ExitFailed, "error: engine " + remote.Address + ": "},
-		"an engine that is off": {"cronjob/backup", away, cli.ExitFailed, "engine 127.0.0.1:1: Unavailable"},
-		"no address":            {"job/once", tls, cli.ExitUsage, "--engine is required with --engine-ca-file"},
-		"no key":                {"job/once", []string{"--engine", "x:1", "--engine-cert-file", client.CertFile}, cli.ExitUsage, "--engine-cert-file needs --engine-key-file"},
-		"no such file":          {"job/once", []string{"--engine", "x:1", "--engine-ca-file", filepath.Join(t.TempDir(), "ca")}, cli.ExitFailed, "--engine-ca-file"},
-		"no time":               {"job/once", []string{"--engine", "x:1", "--engine-timeout", "0s"}, cli.ExitUsage, "--engine-timeout must be above 0s, is 0s"},
+		"a Job": {
+			object: "job/once", flags: append([]string{"--engine", remote.Address}, tls...), code: cli.ExitOK,
+			want: "the other engine was asked",
+		},
+		"a CronJob": {
+			object: "cronjob/backup", flags: append([]string{"--engine", remote.Address}, tls...), code: cli.ExitOK,
+			want: "CronJob ns/backup  Late",
+		},
+		"the engine built in": {object: "cj/backup", code: cli.ExitOK, want: "CronJob ns/backup  Late"},
+		"no certificate": {
+			object: "job/once",
+			flags:  []string{"--engine", remote.Address, "--engine-ca-file", ca.File, "--engine-timeout", "1s"},
+			code:   cli.ExitFailed,
+			want:   "error: engine " + remote.Address + ": ",
+		},
+		"an engine that is off": {object: "cronjob/backup", flags: away, code: cli.ExitFailed, want: "engine 127.0.0.1:1: Unavailable"},
+		"no address":            {object: "job/once", flags: tls, code: cli.ExitUsage, want: "--engine is required with --engine-ca-file"},
+		"no key": {
+			object: "job/once", flags: []string{"--engine", "x:1", "--engine-cert-file", client.CertFile},
+			code: cli.ExitUsage,
+			want: "--engine-cert-file needs --engine-key-file",
+		},
+		"no such file": {
+			object: "job/once", flags: []string{"--engine", "x:1", "--engine-ca-file", filepath.Join(t.TempDir(), "ca")},
+			code: cli.ExitFailed,
+			want: "--engine-ca-file",
+		},
+		"no time": {
+			object: "job/once", flags: []string{"--engine", "x:1", "--engine-timeout", "0s"}, code: cli.ExitUsage,
+			want: "--engine-timeout must be above 0s, is 0s",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -220,8 +220,8 @@ func TestCaseOfACronJob(t *testing.T) {
 		of        proto.Message
 		got, want json.RawMessage
 	}{
-		{&jobpolicyv1.DecideCronJobRequest{}, got.Request, want.Request},
-		{&jobpolicyv1.DecideCronJobResponse{}, got.Response, want.Response},
+		{of: &jobpolicyv1.DecideCronJobRequest{}, got: got.Request, want: want.Request},
+		{of: &jobpolicyv1.DecideCronJobResponse{}, got: got.Response, want: want.Response},
 	} {
 		wanted := proto.Clone(part.of)
 		if err := errors.Join(protojson.Unmarshal(part.got, part.of), protojson.Unmarshal(part.want, wanted)); err != nil {

@@ -76,9 +76,9 @@ func TestUISaysWhatIsWrong(t *testing.T) {
 		wantCode int
 		want     string
 	}{
-		"nobody leads":   {nil, cli.ExitFailed, "nobody holds Lease jobpolicy-executor in namespace jobpolicy-system"},
-		"an argument":    {[]string{"job/a"}, cli.ExitUsage, `expected no argument, got "job/a"`},
-		"no port at all": {[]string{"--port=70000"}, cli.ExitUsage, "--port must be a port, up to 65535, is 70000"},
+		"nobody leads":   {wantCode: cli.ExitFailed, want: "nobody holds Lease jobpolicy-executor in namespace jobpolicy-system"},
+		"an argument":    {args: []string{"job/a"}, wantCode: cli.ExitUsage, want: `expected no argument, got "job/a"`},
+		"no port at all": {args: []string{"--port=70000"}, wantCode: cli.ExitUsage, want: "--port must be a port, up to 65535, is 70000"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,18 +18,15 @@ import (
 	"jobpolicy.dev/services/internal/testenv"
 )
 
-// batchItems returns the method that answers one item of each batch, and makes items for
+// batchItems are the method that answers one item of each batch, and what makes items for
 // it. No two items have the same answer, and every third is refused.
-func batchItems() map[string]struct {
+var batchItems = map[string]struct {
 	single string
 	item   func(i int) proto.Message
-} {
-	bad := func(i int) bool { return i%3 == 1 }
-	return map[string]struct {
-		single string
-		item   func(i int) proto.Message
-	}{
-		"DecideJobs": {"DecideJob", func(i int) proto.Message {
+}{
+	"DecideJobs": {
+		single: "DecideJob",
+		item: func(i int) proto.Message {
 			req := testenv.Snapshot()
 			if i%3 == 2 {
 				req = testenv.FailedSnapshot()
@@ -39,24 +36,33 @@ func batchItems() map[string]struct {
 			}
 			req.RequestId = "request-" + strconv.Itoa(i)
 			return req
-		}},
-		"DecideCronJobs": {"DecideCronJob", func(i int) proto.Message {
+		},
+	},
+	"DecideCronJobs": {
+		single: "DecideCronJob",
+		item: func(i int) proto.Message {
 			req := testenv.CronJobSnapshot()
 			if bad(i) {
 				req.Spec.CreationTime = nil
 			}
 			req.RequestId = "request-" + strconv.Itoa(i)
 			return req
-		}},
-		"CheckJobStatuses": {"CheckJobStatus", func(i int) proto.Message {
+		},
+	},
+	"CheckJobStatuses": {
+		single: "CheckJobStatus",
+		item: func(i int) proto.Message {
 			req := check()
 			req.Before.Failed = int32(i)
 			if bad(i) {
 				req.KubernetesMinor = 1
 			}
 			return req
-		}},
-		"BatchMatchSuccessPolicy": {"MatchSuccessPolicy", func(i int) proto.Message {
+		},
+	},
+	"BatchMatchSuccessPolicy": {
+		single: "MatchSuccessPolicy",
+		item: func(i int) proto.Message {
 			rules := make([]*jobpolicyv1.SuccessPolicyRule, 20)
 			for n := range rules {
 				rules[n] = &jobpolicyv1.SuccessPolicyRule{SucceededCount: proto.Int32(int32(20 - n))}
@@ -68,8 +74,11 @@ func batchItems() map[string]struct {
 				req.Completions = -1
 			}
 			return req
-		}},
-		"BatchChoosePodsToDelete": {"ChoosePodsToDelete", func(i int) proto.Message {
+		},
+	},
+	"BatchChoosePodsToDelete": {
+		single: "ChoosePodsToDelete",
+		item: func(i int) proto.Message {
 			req := &jobpolicyv1.ChoosePodsToDeleteRequest{
 				Pods: []*jobpolicyv1.ActivePod{{Uid: testenv.UID(byte(i)), Phase: jobpolicyv1.PodPhase_POD_PHASE_PENDING}}, Excess: 1,
 			}
@@ -77,16 +86,21 @@ func batchItems() map[string]struct {
 				req.Excess = -1
 			}
 			return req
-		}},
-		"BatchComputeIndexes": {"ComputeIndexes", func(i int) proto.Message {
+		},
+	},
+	"BatchComputeIndexes": {
+		single: "ComputeIndexes",
+		item: func(i int) proto.Message {
 			req := &jobpolicyv1.ComputeIndexesRequest{Completions: 100, CompletedIndexes: ranges(0, int32(i))}
 			if bad(i) {
 				req.MaxMissing = -1
 			}
 			return req
-		}},
-	}
+		},
+	},
 }
+
+func bad(i int) bool { return i%3 == 1 }
 
 // batches are the methods of the contract that take many requests.
 func batches() []protoreflect.MethodDescriptor {
@@ -135,7 +149,7 @@ func TestBatchesKeepOrderAndTakeEachItemByItself(t *testing.T) {
 	conn := testengine.Start(t, testengine.Config{}).Dial(t)
 	for _, m := range batches() {
 		t.Run(string(m.Name()), func(t *testing.T) {
-			is, found := batchItems()[string(m.Name())]
+			is, found := batchItems[string(m.Name())]
 			if !found {
 				t.Fatal("has no items here")
 			}

@@ -43,15 +43,25 @@ func TestBadChecksAreRefusedByField(t *testing.T) {
 		spoil func(*jobpolicyv1.CheckJobStatusRequest)
 		want  string
 	}{
-		"no spec":                  {func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec = nil }, "spec"},
-		"no status":                {func(r *jobpolicyv1.CheckJobStatusRequest) { r.After = nil }, "after"},
-		"a version that is absent": {func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = 0 }, "kubernetes_minor"},
-		"a version to come":        {func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = 37 }, "kubernetes_minor"},
-		"a gate that is locked":    {func(r *jobpolicyv1.CheckJobStatusRequest) { r.JobManagedByGate = proto.Bool(false) }, "job_managed_by_gate"},
+		"no spec":   {spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec = nil }, want: "spec"},
+		"no status": {spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.After = nil }, want: "after"},
+		"a version that is absent": {
+			spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = 0 },
+			want:  "kubernetes_minor",
+		},
+		"a version to come": {
+			spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = 37 },
+			want:  "kubernetes_minor",
+		},
+		"a gate that is locked": {
+			spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.JobManagedByGate = proto.Bool(false) },
+			want:  "job_managed_by_gate",
+		},
 		"a list above the limit of every list": {
-			func(r *jobpolicyv1.CheckJobStatusRequest) {
+			spoil: func(r *jobpolicyv1.CheckJobStatusRequest) {
 				r.After.Uncounted = &jobpolicyv1.UncountedTerminatedPods{Failed: make([][]byte, 200_001)}
-			}, "after.uncounted.failed",
+			},
+			want: "after.uncounted.failed",
 		},
 	}
 	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))

@@ -30,16 +30,20 @@ func TestOverlongListIsFoundBeforeDecoding(t *testing.T) {
 		as      protoreflect.MessageDescriptor
 		want    string
 	}{
-		"a list at the limit":    {rows(maxEntries), one, ""},
-		"a list above the limit": {long, one, "unaccounted_pods"},
+		"a list at the limit":    {message: rows(maxEntries), as: one, want: ""},
+		"a list above the limit": {message: long, as: one, want: "unaccounted_pods"},
 		"a list of bytes above the limit": {
-			&jobpolicyv1.DecideJobRequest{ConfirmedReleases: make([][]byte, maxEntries+1)}, one, "confirmed_releases",
+			message: &jobpolicyv1.DecideJobRequest{ConfirmedReleases: make([][]byte, maxEntries+1)}, as: one,
+			want: "confirmed_releases",
 		},
 		"a list above the limit further in": {
-			&jobpolicyv1.DecideJobsRequest{Requests: []*jobpolicyv1.DecideJobRequest{{}, long}}, batch, "requests.unaccounted_pods",
+			message: &jobpolicyv1.DecideJobsRequest{Requests: []*jobpolicyv1.DecideJobRequest{{}, long}}, as: batch,
+			want: "requests.unaccounted_pods",
 		},
 		"two lists that are only together above the limit": {
-			&jobpolicyv1.DecideJobsRequest{Requests: []*jobpolicyv1.DecideJobRequest{rows(maxEntries), rows(maxEntries)}}, batch, "",
+			message: &jobpolicyv1.DecideJobsRequest{Requests: []*jobpolicyv1.DecideJobRequest{rows(maxEntries), rows(maxEntries)}},
+			as:      batch,
+			want:    "",
 		},
 	}
 	for name, tc := range cases {

@@ -20,24 +20,53 @@ func TestDebugPagesAreNotForOtherSites(t *testing.T) {
 		header map[string]string
 		want   int
 	}{
-		"by name":                         {"localhost:9080", nil, http.StatusOK},
-		"by address":                      {"127.0.0.1:9080", nil, http.StatusOK},
-		"by address of version 6":         {"[::1]:9080", nil, http.StatusOK},
-		"without port":                    {"127.0.0.1", nil, http.StatusOK},
-		"of version 6 without port":       {"[::1]", nil, http.StatusOK},
-		"a name that points here":         {"evil.example:9080", nil, http.StatusForbidden},
-		"a name that looks like it":       {"localhost.evil.example:9080", nil, http.StatusForbidden},
-		"an address that looks like it":   {"127.0.0.1.evil.example", nil, http.StatusForbidden},
-		"another address":                 {"10.0.0.7:9080", nil, http.StatusForbidden},
-		"no host":                         {"", nil, http.StatusForbidden},
-		"its own page":                    {"localhost:9080", map[string]string{"Origin": "http://localhost:9080", "Sec-Fetch-Site": "same-origin"}, http.StatusOK},
-		"a page of another site":          {"localhost:9080", map[string]string{"Origin": "https://evil.example"}, http.StatusForbidden},
-		"a page of another port":          {"localhost:9080", map[string]string{"Origin": "http://localhost:3000"}, http.StatusForbidden},
-		"a page without origin":           {"localhost:9080", map[string]string{"Origin": "null"}, http.StatusForbidden},
-		"an image on another site":        {"localhost:9080", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}, http.StatusForbidden},
-		"a frame on another site":         {"localhost:9080", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, http.StatusForbidden},
-		"a link on another site":          {"localhost:9080", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, http.StatusOK},
-		"the address line of the browser": {"localhost:9080", map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, http.StatusOK},
+		"by name":                       {host: "localhost:9080", want: http.StatusOK},
+		"by address":                    {host: "127.0.0.1:9080", want: http.StatusOK},
+		"by address of version 6":       {host: "[::1]:9080", want: http.StatusOK},
+		"without port":                  {host: "127.0.0.1", want: http.StatusOK},
+		"of version 6 without port":     {host: "[::1]", want: http.StatusOK},
+		"a name that points here":       {host: "evil.example:9080", want: http.StatusForbidden},
+		"a name that looks like it":     {host: "localhost.evil.example:9080", want: http.StatusForbidden},
+		"an address that looks like it": {host: "127.0.0.1.evil.example", want: http.StatusForbidden},
+		"another address":               {host: "10.0.0.7:9080", want: http.StatusForbidden},
+		"no host":                       {host: "", want: http.StatusForbidden},
+		"its own page": {
+			host:   "localhost:9080",
+			header: map[string]string{"Origin": "http://localhost:9080", "Sec-Fetch-Site": "same-origin"},
+			want:   http.StatusOK,
+		},
+		"a page of another site": {
+			host: "localhost:9080", header: map[string]string{"Origin": "https://evil.example"},
+			want: http.StatusForbidden,
+		},
+		"a page of another port": {
+			host: "localhost:9080", header: map[string]string{"Origin": "http://localhost:3000"},
+			want: http.StatusForbidden,
+		},
+		"a page without origin": {
+			host: "localhost:9080", header: map[string]string{"Origin": "null"},
+			want: http.StatusForbidden,
+		},
+		"an image on another site": {
+			host:   "localhost:9080",
+			header: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+			want:   http.StatusForbidden,
+		},
+		"a frame on another site": {
+			host:   "localhost:9080",
+			header: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+			want:   http.StatusForbidden,
+		},
+		"a link on another site": {
+			host:   "localhost:9080",
+			header: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+			want:   http.StatusOK,
+		},
+		"the address line of the browser": {
+			host:   "localhost:9080",
+			header: map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+			want:   http.StatusOK,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -66,29 +66,24 @@ func TestReadyzSaysWhatIsMissing(t *testing.T) {
 		wantBody string
 	}{
 		"all is there": {
-			[]probes.Check{{Name: "caches", Run: fine}, {Name: "engine", Run: fine}},
-			false,
-			http.StatusOK, "[+] caches: ok\n[+] engine: ok\n",
+			ready:    []probes.Check{{Name: "caches", Run: fine}, {Name: "engine", Run: fine}},
+			wantCode: http.StatusOK, wantBody: "[+] caches: ok\n[+] engine: ok\n",
 		},
 		"something is missing": {
-			[]probes.Check{{Name: "caches", Run: missing}, {Name: "engine", Run: fine}},
-			false,
-			http.StatusServiceUnavailable, "[-] caches: pods not listed yet\n[+] engine: ok\n",
+			ready:    []probes.Check{{Name: "caches", Run: missing}, {Name: "engine", Run: fine}},
+			wantCode: http.StatusServiceUnavailable, wantBody: "[-] caches: pods not listed yet\n[+] engine: ok\n",
 		},
 		"what is missing is not needed for now": {
-			[]probes.Check{{Name: "caches", Run: missing, Idle: func() (string, bool) { return "standing by", true }}, {Name: "engine", Run: fine}},
-			false,
-			http.StatusOK, "[.] caches: not needed: standing by\n[+] engine: ok\n",
+			ready:    []probes.Check{{Name: "caches", Run: missing, Idle: func() (string, bool) { return "standing by", true }}, {Name: "engine", Run: fine}},
+			wantCode: http.StatusOK, wantBody: "[.] caches: not needed: standing by\n[+] engine: ok\n",
 		},
 		"it is needed again": {
-			[]probes.Check{{Name: "caches", Run: missing, Idle: func() (string, bool) { return "", false }}},
-			false,
-			http.StatusServiceUnavailable, "[-] caches: pods not listed yet\n",
+			ready:    []probes.Check{{Name: "caches", Run: missing, Idle: func() (string, bool) { return "", false }}},
+			wantCode: http.StatusServiceUnavailable, wantBody: "[-] caches: pods not listed yet\n",
 		},
 		"the service drains": {
-			[]probes.Check{{Name: "caches", Run: fine}},
-			true,
-			http.StatusServiceUnavailable, "[-] shutdown: draining\n[+] caches: ok\n",
+			ready: []probes.Check{{Name: "caches", Run: fine}}, drain: true,
+			wantCode: http.StatusServiceUnavailable, wantBody: "[-] shutdown: draining\n[+] caches: ok\n",
 		},
 	}
 	for name, tc := range cases {
@@ -120,14 +115,14 @@ func TestDebugPagesAreForTheSameMachine(t *testing.T) {
 		from, path string
 		want       int
 	}{
-		{"127.0.0.1:1234", "/debug/x", http.StatusOK},
-		{"[::1]:1234", "/debug/x", http.StatusOK},
-		{"[::ffff:127.0.0.1]:1234", "/debug/x", http.StatusOK},
-		{"10.0.0.7:1234", "/debug/x", http.StatusForbidden},
-		{"10.0.0.7:1234", "/debug/pprof/heap", http.StatusForbidden},
-		{"not an address", "/debug/x", http.StatusForbidden},
-		{"10.0.0.7:1234", "/healthz", http.StatusOK},
-		{"10.0.0.7:1234", "/metrics", http.StatusOK},
+		{from: "127.0.0.1:1234", path: "/debug/x", want: http.StatusOK},
+		{from: "[::1]:1234", path: "/debug/x", want: http.StatusOK},
+		{from: "[::ffff:127.0.0.1]:1234", path: "/debug/x", want: http.StatusOK},
+		{from: "10.0.0.7:1234", path: "/debug/x", want: http.StatusForbidden},
+		{from: "10.0.0.7:1234", path: "/debug/pprof/heap", want: http.StatusForbidden},
+		{from: "not an address", path: "/debug/x", want: http.StatusForbidden},
+		{from: "10.0.0.7:1234", path: "/healthz", want: http.StatusOK},
+		{from: "10.0.0.7:1234", path: "/metrics", want: http.StatusOK},
 	} {
 		request := httptest.NewRequest(http.MethodGet, tc.path, nil)
 		request.RemoteAddr, request.Host = tc.from, "localhost:9080"

@@ -20,9 +20,9 @@ func TestLinesLoggedWithAContextCarryItsIDs(t *testing.T) {
 		log  func(*slog.Logger)
 		want map[string]any
 	}{
-		"with a span":                          {func(l *slog.Logger) { l.InfoContext(ctx, "x") }, ids},
-		"with a span, by a logger with fields": {func(l *slog.Logger) { l.With("a", 1).InfoContext(ctx, "x") }, ids},
-		"without a span":                       {func(l *slog.Logger) { l.InfoContext(t.Context(), "x") }, map[string]any{}},
+		"with a span":                          {log: func(l *slog.Logger) { l.InfoContext(ctx, "x") }, want: ids},
+		"with a span, by a logger with fields": {log: func(l *slog.Logger) { l.With("a", 1).InfoContext(ctx, "x") }, want: ids},
+		"without a span":                       {log: func(l *slog.Logger) { l.InfoContext(t.Context(), "x") }, want: map[string]any{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,138 @@
+package explain_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/cronjob"
+	"jobpolicy.dev/services/explain"
+)
+
+// What comes next is what the engine decides when it wants to be asked again.
+func TestNext(t *testing.T) {
+	failed := failedWith(1, 4*time.Second)
+	cases := map[string]struct {
+		job  *batchv1.Job
+		pods []corev1.Pod
+		want string
+	}{
+		"a pod runs": {
+			job: job(func(j *batchv1.Job) {
+				j.Status.Active, j.Status.Ready, j.Status.Terminating = 1, ptr.To[int32](0), ptr.To[int32](0)
+			}),
+			pods: []corev1.Pod{pod(1, corev1.PodRunning)},
+			want: "",
+		},
+		"a pod runs, and is not counted yet": {
+			job: job(), pods: []corev1.Pod{pod(1, corev1.PodRunning)},
+			want: "now status the status is brought up to date",
+		},
+		"a deadline": {
+			job:  job(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](660) }),
+			pods: []corev1.Pod{pod(1, corev1.PodRunning)},
+			want: "12:01:00 condition the Job gets the condition FailureTarget (DeadlineExceeded)",
+		},
+		"a retry delay": {
+			job:  job(func(j *batchv1.Job) { j.Status.Failed = 1 }),
+			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
+			want: "12:00:06 create 1 pod is created",
+		},
+		"a failed pod is gone": {
+			job:  job(func(j *batchv1.Job) { j.Status.Failed = 2 }),
+			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
+			want: "12:00:06 or later create 1 pod is created",
+		},
+		"a failed pod that the policy ignores hides none that is gone": {
+			job:  job(func(j *batchv1.Job) { j.Status.Failed, j.Spec.PodFailurePolicy = 1, ignoring(1) }),
+			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
+			want: "12:00:06 or later create 1 pod is created",
+		},
+		"a failed pod that the policy ignores may be gone": {
+			job:  job(func(j *batchv1.Job) { j.Spec.PodFailurePolicy = ignoring(1) }),
+			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
+			want: "12:00:06 or later create 1 pod is created",
+		},
+		"a pod that succeeded is gone": {
+			job:  job(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded, j.Status.Failed = ptr.To[int32](2), 1, 2 }),
+			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released), pod(2, corev1.PodFailed, failed, released)},
+			want: "12:00:16 or earlier create 1 pod is created",
+		},
+		"no pod is there yet": {job: job(), want: "now create 1 pod is created"},
+		"a time to live": {
+			job: job(func(j *batchv1.Job) {
+				j.Spec.TTLSecondsAfterFinished = ptr.To[int32](90)
+				for _, c := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
+					j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: before(time.Minute)})
+				}
+			}),
+			want: "12:00:30 remove the Job is deleted with its pods, because its time to live is over",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			report, err := explain.Explain(explain.Facts{Job: tc.job, Pods: tc.pods, Now: now}, engine.DecideJob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := nextText(report.Next); got != tc.want {
+				t.Errorf("next: %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func released(p *corev1.Pod) { p.Finalizers = nil }
+
+func ignoring(code int32) *batchv1.PodFailurePolicy {
+	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action:      batchv1.PodFailurePolicyActionIgnore,
+		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{code}},
+	}}}
+}
+
+func nextText(n *explain.Next) string {
+	if n == nil {
+		return ""
+	}
+	at := "now"
+	if n.At != nil {
+		at = n.At.Format(time.TimeOnly)
+	}
+	if n.OrLater {
+		at += " or later"
+	}
+	if n.OrEarlier {
+		at += " or earlier"
+	}
+	var steps []string
+	for _, s := range n.Steps {
+		steps = append(steps, s.Kind+" "+s.Text)
+	}
+	return at + " " + strings.Join(steps, ", ")
+}
+
+// The times of an interval count from the last run, not from when somebody asks.
+func TestTheNextRunOfAnIntervalCountsFromTheLastOne(t *testing.T) {
+	started := metav1.NewTime(now.Add(-55 * time.Second))
+	cron := &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cron", UID: "00000000-0000-0000-0000-000000000001", CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
+		Spec:       batchv1.CronJobSpec{Schedule: "@every 60s", ConcurrencyPolicy: batchv1.AllowConcurrent},
+		Status:     batchv1.CronJobStatus{LastScheduleTime: &started},
+	}
+	report, err := explain.ExplainCronJob(explain.CronFacts{CronJob: cron, Now: now}, cronjob.Decide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []time.Duration{5 * time.Second, 65 * time.Second, 125 * time.Second} {
+		if got := report.Next[i].At; !got.Equal(now.Add(want)) {
+			t.Errorf("run %d: %s, want %s", i, got, now.Add(want))
+		}
+	}
+}
