@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
+	"jobpolicy.dev/engine/internal/waits"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -48,7 +50,8 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 
 // assemble builds the response from the parts and sets its disposition.
 func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicyv1.Explanation) *jobpolicyv1.DecideJobResponse {
-	e.Waits = append(append(p.waits, d.waits...), furtherWaits(s, v, l)...)
+	waiting := waits.List(slices.Concat(p.waits, d.waits, furtherWaits(s, v, l)))
+	e.Waits = waiting
 	resp := &jobpolicyv1.DecideJobResponse{
 		Disposition:       jobpolicyv1.Disposition_DISPOSITION_SETTLED,
 		Gang:              planGang(s, v, p),
@@ -58,7 +61,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 		Events:            d.events,
 		Explanation:       e,
 		PodFailureActions: failureActions(d.actions),
-		RequeueTime:       requeueTime(s, e.GetWaits()),
+		RequeueTime:       waiting.RequeueTime(s.now),
 	}
 	if !sameStatus(d.status, s.status) {
 		resp.Status = d.status

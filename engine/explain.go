@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -81,22 +80,6 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 		return fmt.Sprintf("create %ss: %d; then active: %d of %d wanted", s.noun, resp.GetCreate().GetCount(), p.active, *p.wanted)
 	}
 	return fmt.Sprintf("active: %d of %d wanted", p.active, *p.wanted)
-}
-
-// requeueTime is the earliest future time at which a wait ends by itself (invariant
-// I11); nil if there is none.
-func requeueTime(s *snapshot, waits []*jobpolicyv1.Wait) *timestamppb.Timestamp {
-	var earliest *timestamppb.Timestamp
-	for _, w := range waits {
-		at := w.GetUntil()
-		if at == nil || !at.AsTime().After(s.now) {
-			continue
-		}
-		if earliest == nil || at.AsTime().Before(earliest.AsTime()) {
-			earliest = at
-		}
-	}
-	return proto.CloneOf(earliest)
 }
 
 // dose reduces an explanation to what the caller asked for.

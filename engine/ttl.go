@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/engine/internal/waits"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -64,10 +65,11 @@ func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) 
 	case !t.known:
 		e.Summary += "; it is kept, because nothing says when it finished"
 	case !t.over(s.now):
-		e.Waits = append(e.Waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_TTL, t.at,
-			"the Job is kept for %ds after it finished (%s)", t.seconds, t.source))
-		e.Summary += "; wait: " + e.GetWaits()[len(e.GetWaits())-1].GetDetail()
-		resp.RequeueTime = requeueTime(s, e.GetWaits())
+		kept := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_TTL, t.at,
+			"the Job is kept for %ds after it finished (%s)", t.seconds, t.source)
+		e.Waits = waits.List{kept}
+		e.Summary += "; wait: " + kept.GetDetail()
+		resp.RequeueTime = waits.List{kept}.RequeueTime(s.now)
 	default:
 		e.Summary = strings.TrimSuffix(e.GetSummary(), "; nothing to do") + fmt.Sprintf("; delete it, kept for %ds after it finished (%s)", t.seconds, t.source)
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY

@@ -80,8 +80,9 @@ func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobRes
 	if resp.Status == nil { // after a status, the next decision follows at once and reports these
 		resp.Events = append(resp.Events, furtherEvents(f, answers, h, resp.Edits != nil)...)
 	}
-	resp.Explanation = explain(f, answers, h, resp)
-	resp.RequeueTime = requeueTime(resp.GetExplanation().GetWaits(), f.now)
+	waiting := waitsOf(f, answers)
+	resp.Explanation = explain(f, answers, h, waiting, resp)
+	resp.RequeueTime = waiting.RequeueTime(f.now)
 	return resp
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine/internal/waits"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -15,29 +16,45 @@ import (
 const maxListedSkipped = 10
 
 // explain says how the decision came about.
-func explain(f facts, answers []asked, h history, resp *jobpolicyv1.DecideCronJobResponse) *jobpolicyv1.CronJobExplanation {
-	e := &jobpolicyv1.CronJobExplanation{Kept: explainKept(f.snapshot, f.runs, h, resp.GetDelete())}
+func explain(f facts, answers []asked, h history, waiting waits.List, resp *jobpolicyv1.DecideCronJobResponse) *jobpolicyv1.CronJobExplanation {
+	e := &jobpolicyv1.CronJobExplanation{Kept: explainKept(f.snapshot, f.runs, h, resp.GetDelete()), Waits: waiting}
 	for _, a := range answers {
 		e.Rules = append(e.Rules, &jobpolicyv1.RuleAnswer{Rule: a.rule, Decided: a.answer.decides, Detail: a.answer.detail})
-		e.Waits = append(e.Waits, a.answer.waits...)
 		e.DecidingRule = a.rule
 	}
 	last := answers[len(answers)-1].answer
-	if !f.due.next.IsZero() && !f.spec.GetSuspend() && !f.spec.GetDeleting() {
-		e.NextScheduleTime = timestamppb.New(f.due.next)
-		e.Waits = append(e.Waits, &jobpolicyv1.Wait{
-			Reason: jobpolicyv1.WaitReason_WAIT_REASON_SCHEDULE,
-			Detail: "the next run is due at " + clockText(f.due.next),
-			Until:  timestamppb.New(f.due.next),
-		})
+	if next, ok := f.nextRun(); ok {
+		e.NextScheduleTime = timestamppb.New(next)
 		listSkipped(e, f, last)
-	}
-	if w := earlyRun(f.snapshot); w != nil && !f.spec.GetDeleting() {
-		e.Waits = append(e.Waits, w)
 	}
 	resp.Explanation = e
 	e.Summary = summarize(last, resp)
 	return e
+}
+
+// waitsOf is what the decision waits for: what the rules answered, the next run, and the
+// scheduled time of a Job that is in the future.
+func waitsOf(f facts, answers []asked) waits.List {
+	var list waits.List
+	for _, a := range answers {
+		list = append(list, a.answer.waits...)
+	}
+	if next, ok := f.nextRun(); ok {
+		list = append(list, &jobpolicyv1.Wait{
+			Reason: jobpolicyv1.WaitReason_WAIT_REASON_SCHEDULE,
+			Detail: "the next run is due at " + clockText(next),
+			Until:  timestamppb.New(next),
+		})
+	}
+	if w := earlyRun(f.snapshot); w != nil && !f.spec.GetDeleting() {
+		list = append(list, w)
+	}
+	return list
+}
+
+// nextRun is when the next run is due, unless the CronJob is suspended or is being deleted.
+func (f facts) nextRun() (time.Time, bool) {
+	return f.due.next, !f.due.next.IsZero() && !f.spec.GetSuspend() && !f.spec.GetDeleting()
 }
 
 // earlyRun waits for the earliest scheduled time of a Job that is in the future. From
@@ -101,22 +118,6 @@ func summarize(last answer, resp *jobpolicyv1.DecideCronJobResponse) string {
 		parts = append(parts, "next run at "+clockText(at.AsTime()))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// requeueTime is the earliest future time at which a wait ends by itself (invariant
-// I11).
-func requeueTime(waits []*jobpolicyv1.Wait, now time.Time) *timestamppb.Timestamp {
-	var earliest *timestamppb.Timestamp
-	for _, w := range waits {
-		at := w.GetUntil()
-		if at == nil || !at.AsTime().After(now) {
-			continue
-		}
-		if earliest == nil || at.AsTime().Before(earliest.AsTime()) {
-			earliest = at
-		}
-	}
-	return proto.CloneOf(earliest)
 }
 
 // dose reduces an explanation to what the caller asked for.
