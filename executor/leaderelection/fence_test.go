@@ -63,19 +63,37 @@ func TestFenceLetsWritesPassOnlyWhileTheLeaseIsCertain(t *testing.T) {
 		before func(api *leases, clock *wallClock) // with the lease renewed a moment ago
 		want   bool
 	}{
-		"renewed in time":                     {func(*leases, *wallClock) { time.Sleep(time.Minute) }, write},
-		"not renewed, but not over":           {func(api *leases, _ *wallClock) { api.setAway(true); time.Sleep(9 * time.Second) }, write},
-		"the wall clock jumps over the lease": {func(_ *leases, c *wallClock) { c.set(15 * time.Second) }, refused},
-		"the wall clock jumps, and the lease is renewed": {func(_ *leases, c *wallClock) {
-			c.set(time.Hour)
-			time.Sleep(3 * time.Second)
-		}, write},
-		"the wall clock is set back":                  {func(_ *leases, c *wallClock) { c.set(-time.Hour) }, write},
-		"set back, and not renewed":                   {func(api *leases, c *wallClock) { c.set(-time.Hour); api.setAway(true); time.Sleep(15 * time.Second) }, refused},
-		"another replica holds it, unseen by us":      {func(api *leases, _ *wallClock) { api.take("second") }, write},
-		"another replica was seen to hold it":         {func(api *leases, _ *wallClock) { api.take("second"); time.Sleep(3 * time.Second) }, refused},
-		"another replica came and went":               {func(api *leases, _ *wallClock) { api.take(""); time.Sleep(3 * time.Second) }, refused},
-		"another replica was seen, and we hold again": {func(api *leases, _ *wallClock) { api.take("second"); time.Sleep(3 * time.Second); api.take("first") }, refused},
+		"renewed in time": {before: func(*leases, *wallClock) { time.Sleep(time.Minute) }, want: write},
+		"not renewed, but not over": {
+			before: func(api *leases, _ *wallClock) { api.setAway(true); time.Sleep(9 * time.Second) },
+			want:   write,
+		},
+		"the wall clock jumps over the lease": {before: func(_ *leases, c *wallClock) { c.set(15 * time.Second) }, want: refused},
+		"the wall clock jumps, and the lease is renewed": {
+			before: func(_ *leases, c *wallClock) {
+				c.set(time.Hour)
+				time.Sleep(3 * time.Second)
+			},
+			want: write,
+		},
+		"the wall clock is set back": {before: func(_ *leases, c *wallClock) { c.set(-time.Hour) }, want: write},
+		"set back, and not renewed": {
+			before: func(api *leases, c *wallClock) { c.set(-time.Hour); api.setAway(true); time.Sleep(15 * time.Second) },
+			want:   refused,
+		},
+		"another replica holds it, unseen by us": {before: func(api *leases, _ *wallClock) { api.take("second") }, want: write},
+		"another replica was seen to hold it": {
+			before: func(api *leases, _ *wallClock) { api.take("second"); time.Sleep(3 * time.Second) },
+			want:   refused,
+		},
+		"another replica came and went": {
+			before: func(api *leases, _ *wallClock) { api.take(""); time.Sleep(3 * time.Second) },
+			want:   refused,
+		},
+		"another replica was seen, and we hold again": {
+			before: func(api *leases, _ *wallClock) { api.take("second"); time.Sleep(3 * time.Second); api.take("first") },
+			want:   refused,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

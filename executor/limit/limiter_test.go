@@ -23,10 +23,10 @@ func TestALimiterLetsTwoWritesWait(t *testing.T) {
 		limit, processors int
 		min, max          int
 	}{
-		"two at a time, so two wait":  {16, 2, 3, 5},
-		"four at a time, so two wait": {16, 4, 5, 7},
-		"more than there are":         {16, 64, 16, 16},
-		"a low limit":                 {1, 2, 1, 1},
+		"two at a time, so two wait":  {limit: 16, processors: 2, min: 3, max: 5},
+		"four at a time, so two wait": {limit: 16, processors: 4, min: 5, max: 7},
+		"more than there are":         {limit: 16, processors: 64, min: 16, max: 16},
+		"a low limit":                 {limit: 1, processors: 2, min: 1, max: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,25 +58,34 @@ func TestALimitFollowsTheServer(t *testing.T) {
 		learn func(*vegas)
 		want  int
 	}{
-		"nothing is known": {func(*vegas) {}, limit},
-		"there is no baseline": {func(v *vegas) {
-			for range 500 {
-				v.observe(time.Second, false, limit, time.Now())
-			}
-		}, limit},
-		"the server gets slow": {getSlow, baselineInFlight},
-		"it is fast again": {func(v *vegas) {
-			getSlow(v)
-			for range 500 {
-				v.observe(time.Millisecond, false, limit, time.Now())
-			}
-		}, limit},
-		"it stays slow, however few writes there are": {func(v *vegas) {
-			v.observe(time.Millisecond, true, limit, time.Now())
-			for i := range 5000 {
-				v.observe(time.Second, i%100 < baselineWrites || v.limit(limit) <= baselineInFlight, limit, time.Now())
-			}
-		}, limit},
+		"nothing is known": {learn: func(*vegas) {}, want: limit},
+		"there is no baseline": {
+			learn: func(v *vegas) {
+				for range 500 {
+					v.observe(time.Second, false, limit, time.Now())
+				}
+			},
+			want: limit,
+		},
+		"the server gets slow": {learn: getSlow, want: baselineInFlight},
+		"it is fast again": {
+			learn: func(v *vegas) {
+				getSlow(v)
+				for range 500 {
+					v.observe(time.Millisecond, false, limit, time.Now())
+				}
+			},
+			want: limit,
+		},
+		"it stays slow, however few writes there are": {
+			learn: func(v *vegas) {
+				v.observe(time.Millisecond, true, limit, time.Now())
+				for i := range 5000 {
+					v.observe(time.Second, i%100 < baselineWrites || v.limit(limit) <= baselineInFlight, limit, time.Now())
+				}
+			},
+			want: limit,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -312,16 +321,19 @@ func TestWhatAWriteTakes(t *testing.T) {
 		write    func(ctx context.Context) error
 		min, max time.Duration
 	}{
-		"no request":  {func(context.Context) error { return nil }, 0, 0},
-		"one request": {func(ctx context.Context) error { return get(ctx, "/slow") }, slow, time.Hour},
-		"one without an answer": {func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, slow/2)
-			defer cancel()
-			if err := get(ctx, "/slow"); !errors.Is(err, context.DeadlineExceeded) {
-				return fmt.Errorf("not timed out: %w", err)
-			}
-			return nil
-		}, 1, time.Hour},
+		"no request":  {write: func(context.Context) error { return nil }, min: 0, max: 0},
+		"one request": {write: func(ctx context.Context) error { return get(ctx, "/slow") }, min: slow, max: time.Hour},
+		"one without an answer": {
+			write: func(ctx context.Context) error {
+				ctx, cancel := context.WithTimeout(ctx, slow/2)
+				defer cancel()
+				if err := get(ctx, "/slow"); !errors.Is(err, context.DeadlineExceeded) {
+					return fmt.Errorf("not timed out: %w", err)
+				}
+				return nil
+			},
+			min: 1, max: time.Hour,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -21,13 +21,33 @@ func ends(name string, code int32, at metav1.Time) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: at}}}
 }
 
-func TestFrom(t *testing.T) {
-	yes, always := true, corev1.ContainerRestartPolicyAlways
-	side := []corev1.Container{{Name: "side", RestartPolicy: &always}, {Name: "init"}}
-	cases := map[string]struct {
-		pod  corev1.Pod
-		want Pod
-	}{
+// A fromCase is a pod, and what is kept of it.
+type fromCase struct {
+	pod  corev1.Pod
+	want Pod
+}
+
+func fromEach(t *testing.T, cases map[string]fromCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := From(&tc.pod)
+			if got.Phase() != tc.pod.Status.Phase || got.Namespace() != "" {
+				t.Errorf("phase %q, namespace %q", got.Phase(), got.Namespace())
+			}
+			if owner, ok := got.Controller(); ok {
+				t.Errorf("controlled by %v", owner)
+			}
+			tc.want.interned = got.interned
+			if diff := cmp.Diff(&tc.want, got, unexported); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsKeptOfMetadata(t *testing.T) {
+	fromEach(t, map[string]fromCase{
 		"nothing": {want: Pod{Indexing: Indexing{Index: NoIndex}}},
 		"metadata": {
 			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -55,6 +75,17 @@ func TestFrom(t *testing.T) {
 			}},
 			want: Pod{Indexing: Indexing{Index: NoIndex}, Deletion: Deletion{Deleting: true, DeletionAsked: since(10).Time}},
 		},
+		"owners that are no controllers": {
+			pod:  corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "ju"}}}},
+			want: Pod{Indexing: Indexing{Index: NoIndex}},
+		},
+	})
+}
+
+func TestWhatIsKeptOfContainers(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	side := []corev1.Container{{Name: "side", RestartPolicy: &always}, {Name: "init"}}
+	fromEach(t, map[string]fromCase{
 		"a running pod": {
 			pod: corev1.Pod{
 				Spec: corev1.PodSpec{NodeName: "n", InitContainers: side},
@@ -99,25 +130,11 @@ func TestFrom(t *testing.T) {
 			}},
 			want: Pod{Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{"a", 3}}}},
 		},
-		"owners that are no controllers": {
-			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "ju"}}}}, want: Pod{Indexing: Indexing{Index: NoIndex}},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := From(&tc.pod)
-			if got.Phase() != tc.pod.Status.Phase || got.Namespace() != "" {
-				t.Errorf("phase %q, namespace %q", got.Phase(), got.Namespace())
-			}
-			if owner, ok := got.Controller(); ok {
-				t.Errorf("controlled by %v", owner)
-			}
-			tc.want.interned = got.interned
-			if diff := cmp.Diff(&tc.want, got, unexported); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
+}
+
+func TestWhatIsKeptOfTheOwnerAndTheConditions(t *testing.T) {
+	yes := true
 	pod := From(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", OwnerReferences: []metav1.OwnerReference{
 			{Kind: "Other", UID: "o"}, {APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "ju", Controller: &yes},

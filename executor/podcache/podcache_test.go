@@ -82,12 +82,15 @@ func TestDecode(t *testing.T) {
 		mediaType string
 		obj, want runtime.Object
 	}{
-		"of a pod, what is kept":                 {runtime.ContentTypeProtobuf, testPod(), cachedPod()},
-		"of a list, what is kept of its pods":    {runtime.ContentTypeProtobuf, &corev1.PodList{Items: []corev1.Pod{*testPod()}}, &corev1.PodList{Items: []corev1.Pod{*cachedPod()}}},
-		"a pod without anything":                 {runtime.ContentTypeProtobuf, &corev1.Pod{}, &corev1.Pod{}},
-		"of a Job, everything":                   {runtime.ContentTypeProtobuf, job, job},
-		"of another object, everything":          {runtime.ContentTypeProtobuf, event, event},
-		"of a pod in another format, everything": {runtime.ContentTypeJSON, testPod(), testPod()},
+		"of a pod, what is kept": {mediaType: runtime.ContentTypeProtobuf, obj: testPod(), want: cachedPod()},
+		"of a list, what is kept of its pods": {
+			mediaType: runtime.ContentTypeProtobuf, obj: &corev1.PodList{Items: []corev1.Pod{*testPod()}},
+			want: &corev1.PodList{Items: []corev1.Pod{*cachedPod()}},
+		},
+		"a pod without anything":                 {mediaType: runtime.ContentTypeProtobuf, obj: &corev1.Pod{}, want: &corev1.Pod{}},
+		"of a Job, everything":                   {mediaType: runtime.ContentTypeProtobuf, obj: job, want: job},
+		"of another object, everything":          {mediaType: runtime.ContentTypeProtobuf, obj: event, want: event},
+		"of a pod in another format, everything": {mediaType: runtime.ContentTypeJSON, obj: testPod(), want: testPod()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -57,16 +57,27 @@ func TestStatusesOfAnotherWriter(t *testing.T) {
 		old, now *batchv1.Job
 		want     float64
 	}{
-		"our own":                            {job(1), job(1, wrote(own, "status", counts, 1)), 0},
-		"the first of another":               {job(1), job(1, wrote(other, "status", counts, 1)), 1},
-		"a further one":                      {job(1, wrote(other, "status", counts, 1)), job(1, wrote(other, "status", counts, 2)), 1},
-		"one of a third":                     {job(1, wrote(other, "status", counts, 1)), job(1, wrote(other, "status", counts, 1), wrote("third", "status", counts, 2)), 1},
-		"one from before, and one of ours":   {job(1, wrote(other, "status", counts, 1)), job(1, wrote(other, "status", counts, 1), wrote(own, "status", counts, 2)), 0},
-		"of a Job that a relist shows first": {nil, job(1, wrote(other, "status", counts, 1)), 1},
-		"the end of the Job":                 {job(1), job(1, wrote(other, "status", ended, 1)), 1},
-		"a condition that somebody adds":     {job(1), job(1, wrote(other, "status", conditions, 1)), 0},
-		"the Job's creation by another":      {nil, job(1, wrote("kubectl-create", "", counts, 1)), 0},
-		"an edit of the Job's specification": {job(1), job(1, wrote("kubectl-edit", "", `{"f:spec":{}}`, 1)), 0},
+		"our own":              {old: job(1), now: job(1, wrote(own, "status", counts, 1)), want: 0},
+		"the first of another": {old: job(1), now: job(1, wrote(other, "status", counts, 1)), want: 1},
+		"a further one": {
+			old: job(1, wrote(other, "status", counts, 1)), now: job(1, wrote(other, "status", counts, 2)),
+			want: 1,
+		},
+		"one of a third": {
+			old:  job(1, wrote(other, "status", counts, 1)),
+			now:  job(1, wrote(other, "status", counts, 1), wrote("third", "status", counts, 2)),
+			want: 1,
+		},
+		"one from before, and one of ours": {
+			old:  job(1, wrote(other, "status", counts, 1)),
+			now:  job(1, wrote(other, "status", counts, 1), wrote(own, "status", counts, 2)),
+			want: 0,
+		},
+		"of a Job that a relist shows first": {now: job(1, wrote(other, "status", counts, 1)), want: 1},
+		"the end of the Job":                 {old: job(1), now: job(1, wrote(other, "status", ended, 1)), want: 1},
+		"a condition that somebody adds":     {old: job(1), now: job(1, wrote(other, "status", conditions, 1)), want: 0},
+		"the Job's creation by another":      {now: job(1, wrote("kubectl-create", "", counts, 1)), want: 0},
+		"an edit of the Job's specification": {old: job(1), now: job(1, wrote("kubectl-edit", "", `{"f:spec":{}}`, 1)), want: 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -159,14 +159,20 @@ func TestThePageListsDifferences(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"table": {"", http.StatusOK, `OBJECT    NAMESPACE   NAME     WOULD         RULE   SINCE                  UNTIL                  DETAIL        WHY
+		"table": {
+			query: "", code: http.StatusOK,
+			want: `OBJECT    NAMESPACE   NAME     WOULD         RULE   SINCE                  UNTIL                  DETAIL        WHY
 job       ns          first    create_pods   none   2026-05-04T12:00:00Z   lasts                  {"count":1}   one is missing
 cronjob   ns          second   create_job    none   2026-05-04T12:00:00Z   2026-05-04T12:00:00Z   second-1      it is due
-`},
-		"json": {"?format=json", http.StatusOK, `[` +
-			`{"object":"job","namespace":"ns","name":"first","uid":"1","kind":"create_pods","rule":"none","detail":"{\"count\":1}","why":"one is missing","since":"2026-05-04T12:00:00Z","until":null},` +
-			`{"object":"cronjob","namespace":"ns","name":"second","uid":"2","kind":"create_job","rule":"none","detail":"second-1","why":"it is due","since":"2026-05-04T12:00:00Z","until":"2026-05-04T12:00:00Z"}]`},
-		"another format": {"?format=xml", http.StatusBadRequest, "format must be json or be left out, is \"xml\"\n"},
+`,
+		},
+		"json": {
+			query: "?format=json", code: http.StatusOK,
+			want: `[` +
+				`{"object":"job","namespace":"ns","name":"first","uid":"1","kind":"create_pods","rule":"none","detail":"{\"count\":1}","why":"one is missing","since":"2026-05-04T12:00:00Z","until":null},` +
+				`{"object":"cronjob","namespace":"ns","name":"second","uid":"2","kind":"create_job","rule":"none","detail":"second-1","why":"it is due","since":"2026-05-04T12:00:00Z","until":"2026-05-04T12:00:00Z"}]`,
+		},
+		"another format": {query: "?format=xml", code: http.StatusBadRequest, want: "format must be json or be left out, is \"xml\"\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

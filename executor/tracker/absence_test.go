@@ -15,76 +15,18 @@ func stray(pod *corev1.Pod) { pod.Labels = map[string]string{"stray": "yes"} }
 // selecting is a policy whose selector does not match strays.
 var selecting = Policy{Matches: func(pod *podcache.Pod) bool { return !pod.Labels.Has("stray") }}
 
-// A list by selector leaves out a pod whose labels or owner changed before, although the
-// pod exists and may have the finalizer.
-func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
-	succeeded := inPhase(corev1.PodSucceeded)
-	notStored, isStored := func(*podcache.Pod) bool { return false }, func(*podcache.Pod) bool { return true }
-	cases := map[string]struct {
-		then          func(*Tracker)
-		wantActive    int32
-		wantRows      int
-		wantStrays    int
-		wantConfirmed bool
-		wantKnown     bool
-	}{
-		"nothing else is known yet": {
-			then: func(*Tracker) {}, wantKnown: true,
-		},
-		"it was deleted": {
-			then: func(tr *Tracker) { tr.Gone(uidOf(1), Watch) }, wantConfirmed: true,
-		},
-		"the watch shows what it was before": {
-			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, tracked, succeeded), Watch) }, wantKnown: true,
-		},
-		"it was relabelled": {
-			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, tracked, stray), Watch) }, wantStrays: 1, wantKnown: true,
-		},
-		"it was relabelled twice, and deleted later": {
-			then: func(tr *Tracker) {
-				tr.Observe(podOf(1, 20, tracked, stray), Watch)
-				tr.Observe(podOf(1, 30, tracked), Watch)
-			},
-			wantKnown: true,
-		},
-		"it was relabelled, and is back since": {
-			then: func(tr *Tracker) {
-				tr.Observe(podOf(1, 20, tracked, stray), Watch)
-				tr.Observe(podOf(1, 60, tracked), Watch)
-			},
-			wantActive: 1, wantKnown: true,
-		},
-		"it is back since, and what was between was missed": {
-			then: func(tr *Tracker) { tr.Observe(podOf(1, 60, tracked, succeeded), Watch) }, wantRows: 1, wantKnown: true,
-		},
-		"it had another owner, and is back since": {
-			then: func(tr *Tracker) {
-				tr.Left(podOf(1, 20, tracked), Watch)
-				tr.Observe(podOf(1, 60, tracked), Watch)
-			},
-			wantActive: 1, wantKnown: true,
-		},
-		"it had another owner and was adopted again, which the answer shows before the watch": {
-			then: func(tr *Tracker) {
-				tr.Observe(podOf(1, 60, tracked), Response)
-				tr.Observe(podOf(1, 20, tracked, succeeded), Watch)
-			},
-			wantActive: 1, wantKnown: true,
-		},
-		"a later list holds it": {
-			then:       func(tr *Tracker) { tr.BeginList().End([]*podcache.Pod{podOf(1, 60, tracked)}, "70") },
-			wantActive: 1, wantKnown: true,
-		},
-		"the watch has passed the list and does not hold it": {
-			then: func(tr *Tracker) { tr.Sweep(50, notStored) }, wantConfirmed: true,
-		},
-		"the watch has not reached the list": {
-			then: func(tr *Tracker) { tr.Sweep(49, notStored) }, wantKnown: true,
-		},
-		"the watch has passed the list and holds it": {
-			then: func(tr *Tracker) { tr.Sweep(50, isStored) }, wantKnown: true,
-		},
-	}
+// An absenceCase is what follows a list that lacks a pod, and what is known of the pod then.
+type absenceCase struct {
+	then          func(*Tracker)
+	wantActive    int32
+	wantRows      int
+	wantStrays    int
+	wantConfirmed bool
+	wantKnown     bool
+}
+
+func loseEach(t *testing.T, cases map[string]absenceCase) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tr := New()
@@ -110,6 +52,75 @@ func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A list by selector leaves out a pod whose labels or owner changed before, although the
+// pod exists and may have the finalizer.
+func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
+	notStored, isStored := func(*podcache.Pod) bool { return false }, func(*podcache.Pod) bool { return true }
+	loseEach(t, map[string]absenceCase{
+		"nothing else is known yet": {
+			then: func(*Tracker) {}, wantKnown: true,
+		},
+		"it was deleted": {
+			then: func(tr *Tracker) { tr.Gone(uidOf(1), Watch) }, wantConfirmed: true,
+		},
+		"the watch shows what it was before": {
+			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch) }, wantKnown: true,
+		},
+		"the watch has passed the list and does not hold it": {
+			then: func(tr *Tracker) { tr.Sweep(50, notStored) }, wantConfirmed: true,
+		},
+		"the watch has not reached the list": {
+			then: func(tr *Tracker) { tr.Sweep(49, notStored) }, wantKnown: true,
+		},
+		"the watch has passed the list and holds it": {
+			then: func(tr *Tracker) { tr.Sweep(50, isStored) }, wantKnown: true,
+		},
+	})
+}
+
+func TestAPodMissingInAListMayComeBack(t *testing.T) {
+	loseEach(t, map[string]absenceCase{
+		"it was relabelled": {
+			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, tracked, stray), Watch) }, wantStrays: 1, wantKnown: true,
+		},
+		"it was relabelled twice, and deleted later": {
+			then: func(tr *Tracker) {
+				tr.Observe(podOf(1, 20, tracked, stray), Watch)
+				tr.Observe(podOf(1, 30, tracked), Watch)
+			},
+			wantKnown: true,
+		},
+		"it was relabelled, and is back since": {
+			then: func(tr *Tracker) {
+				tr.Observe(podOf(1, 20, tracked, stray), Watch)
+				tr.Observe(podOf(1, 60, tracked), Watch)
+			},
+			wantActive: 1, wantKnown: true,
+		},
+		"it is back since, and what was between was missed": {
+			then: func(tr *Tracker) { tr.Observe(podOf(1, 60, tracked, inPhase(corev1.PodSucceeded)), Watch) }, wantRows: 1, wantKnown: true,
+		},
+		"it had another owner, and is back since": {
+			then: func(tr *Tracker) {
+				tr.Left(podOf(1, 20, tracked), Watch)
+				tr.Observe(podOf(1, 60, tracked), Watch)
+			},
+			wantActive: 1, wantKnown: true,
+		},
+		"it had another owner and was adopted again, which the answer shows before the watch": {
+			then: func(tr *Tracker) {
+				tr.Observe(podOf(1, 60, tracked), Response)
+				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
+			},
+			wantActive: 1, wantKnown: true,
+		},
+		"a later list holds it": {
+			then:       func(tr *Tracker) { tr.BeginList().End([]*podcache.Pod{podOf(1, 60, tracked)}, "70") },
+			wantActive: 1, wantKnown: true,
+		},
+	})
 }
 
 // Another replica created, counted and released a pod before a list, and the watch, which

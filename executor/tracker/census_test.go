@@ -36,14 +36,14 @@ func TestHinderedPodsAreSummedUp(t *testing.T) {
 		phase corev1.PodPhase
 		want  Hindered
 	}{
-		{1, "ContainerCreating", corev1.PodPending, Hindered{}},
-		{1, "ImagePullBackOff", corev1.PodPending, Hindered{1, "ImagePullBackOff"}},
-		{2, "Unschedulable", corev1.PodPending, Hindered{2, "ImagePullBackOff"}},
-		{3, "Unschedulable", corev1.PodPending, Hindered{3, "Unschedulable"}},
-		{2, "", corev1.PodRunning, Hindered{2, "ImagePullBackOff"}},
-		{1, "ErrImagePull", corev1.PodPending, Hindered{2, "ErrImagePull"}},
-		{3, "Unschedulable", corev1.PodFailed, Hindered{1, "ErrImagePull"}},
-		{1, "", corev1.PodRunning, Hindered{}},
+		{pod: 1, waits: "ContainerCreating", phase: corev1.PodPending},
+		{pod: 1, waits: "ImagePullBackOff", phase: corev1.PodPending, want: Hindered{1, "ImagePullBackOff"}},
+		{pod: 2, waits: "Unschedulable", phase: corev1.PodPending, want: Hindered{2, "ImagePullBackOff"}},
+		{pod: 3, waits: "Unschedulable", phase: corev1.PodPending, want: Hindered{3, "Unschedulable"}},
+		{pod: 2, waits: "", phase: corev1.PodRunning, want: Hindered{2, "ImagePullBackOff"}},
+		{pod: 1, waits: "ErrImagePull", phase: corev1.PodPending, want: Hindered{2, "ErrImagePull"}},
+		{pod: 3, waits: "Unschedulable", phase: corev1.PodFailed, want: Hindered{1, "ErrImagePull"}},
+		{pod: 1, waits: "", phase: corev1.PodRunning},
 	}
 	for i, s := range steps {
 		see(s.pod, s.waits, s.phase)

@@ -12,10 +12,10 @@ import (
 // clock is fast, its end must not lie in the future, which would delay the next pod.
 func TestAPodEndedWhenItWasSeenAtTheLatest(t *testing.T) {
 	cases := map[string]struct{ fast, set, want time.Duration }{ // want: how long ago
-		"clocks agree":           {0, 0, 10 * time.Second},
-		"the clock was set back": {0, -time.Hour, 10 * time.Second},
-		"a node is fast":         {time.Hour, 0, 10 * time.Second},
-		"a node is slow":         {-time.Minute, 0, 70 * time.Second},
+		"clocks agree":           {fast: 0, set: 0, want: 10 * time.Second},
+		"the clock was set back": {fast: 0, set: -time.Hour, want: 10 * time.Second},
+		"a node is fast":         {fast: time.Hour, set: 0, want: 10 * time.Second},
+		"a node is slow":         {fast: -time.Minute, set: 0, want: 70 * time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,30 +15,78 @@ func TestNews(t *testing.T) {
 		pod    *podcache.Pod
 		want   News
 	}{
-		"a pod that was not known": {func(*Tracker) {}, podOf(1, 1, tracked), Change},
-		"the echo of an own write": {func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Response) }, podOf(1, 1, tracked), Nothing},
-		"an older version":         {func(tr *Tracker) { tr.Observe(podOf(1, 5, tracked), Watch) }, podOf(1, 4, tracked, running), Nothing},
-		"a pod that begins to run": {func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Watch) }, podOf(1, 2, tracked, running), Detail},
-		"a pod of two is ready": {func(tr *Tracker) {
-			tr.Observe(podOf(1, 1, tracked), Watch)
-			tr.Observe(podOf(2, 2, tracked), Watch)
-		}, podOf(1, 3, tracked, running, isReady), Detail},
-		"the last pod is ready": {func(tr *Tracker) {
-			tr.Observe(podOf(1, 1, tracked), Watch)
-			tr.Observe(podOf(2, 2, tracked, running, isReady), Watch)
-		}, podOf(1, 3, tracked, running, isReady), AllReady},
-		"a ready pod changes otherwise": {func(tr *Tracker) {
-			tr.Observe(podOf(1, 1, tracked, running, isReady), Watch)
-		}, podOf(1, 2, tracked, running, isReady), Detail},
-		"a container restarts":      {func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, running), Watch) }, podOf(1, 2, tracked, running, restarted(1)), Change},
-		"a pod ends":                {func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Watch) }, podOf(1, 2, tracked, inPhase(corev1.PodFailed)), Change},
-		"an ended pod changes":      {func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch) }, podOf(1, 2, tracked, inPhase(corev1.PodFailed)), Change},
-		"somebody else releases it": {func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch) }, podOf(1, 2, inPhase(corev1.PodFailed)), Change},
-		"a call under way releases it": {func(tr *Tracker) {
-			tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch)
-			tr.BeginCall()
-		}, podOf(1, 2, inPhase(corev1.PodFailed)), Detail},
-		"a pod comes while one is being created": {func(tr *Tracker) { tr.BeginCreate(NoIndex) }, podOf(1, 1, tracked), Detail},
+		"a pod that was not known": {before: func(*Tracker) {}, pod: podOf(1, 1, tracked), want: Change},
+		"the echo of an own write": {
+			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Response) },
+			pod:    podOf(1, 1, tracked),
+			want:   Nothing,
+		},
+		"an older version": {
+			before: func(tr *Tracker) { tr.Observe(podOf(1, 5, tracked), Watch) },
+			pod:    podOf(1, 4, tracked, running),
+			want:   Nothing,
+		},
+		"a pod that begins to run": {
+			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Watch) },
+			pod:    podOf(1, 2, tracked, running),
+			want:   Detail,
+		},
+		"a pod of two is ready": {
+			before: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, tracked), Watch)
+				tr.Observe(podOf(2, 2, tracked), Watch)
+			},
+			pod:  podOf(1, 3, tracked, running, isReady),
+			want: Detail,
+		},
+		"the last pod is ready": {
+			before: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, tracked), Watch)
+				tr.Observe(podOf(2, 2, tracked, running, isReady), Watch)
+			},
+			pod:  podOf(1, 3, tracked, running, isReady),
+			want: AllReady,
+		},
+		"a ready pod changes otherwise": {
+			before: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, tracked, running, isReady), Watch)
+			},
+			pod:  podOf(1, 2, tracked, running, isReady),
+			want: Detail,
+		},
+		"a container restarts": {
+			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, running), Watch) },
+			pod:    podOf(1, 2, tracked, running, restarted(1)),
+			want:   Change,
+		},
+		"a pod ends": {
+			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Watch) },
+			pod:    podOf(1, 2, tracked, inPhase(corev1.PodFailed)),
+			want:   Change,
+		},
+		"an ended pod changes": {
+			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch) },
+			pod:    podOf(1, 2, tracked, inPhase(corev1.PodFailed)),
+			want:   Change,
+		},
+		"somebody else releases it": {
+			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch) },
+			pod:    podOf(1, 2, inPhase(corev1.PodFailed)),
+			want:   Change,
+		},
+		"a call under way releases it": {
+			before: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch)
+				tr.BeginCall()
+			},
+			pod:  podOf(1, 2, inPhase(corev1.PodFailed)),
+			want: Detail,
+		},
+		"a pod comes while one is being created": {
+			before: func(tr *Tracker) { tr.BeginCreate(NoIndex) },
+			pod:    podOf(1, 1, tracked),
+			want:   Detail,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +107,12 @@ func TestOneCopyOfAPodIsKept(t *testing.T) {
 	for _, v := range []struct {
 		pod, want *podcache.Pod
 		source    Source
-	}{{answer, answer, Response}, {watched, watched, Watch}, {podOf(1, 2, tracked), watched, Response}, {podOf(1, 1, tracked), watched, Watch}} {
+	}{
+		{pod: answer, want: answer, source: Response},
+		{pod: watched, want: watched, source: Watch},
+		{pod: podOf(1, 2, tracked), want: watched, source: Response},
+		{pod: podOf(1, 1, tracked), want: watched, source: Watch},
+	} {
 		tr.Observe(v.pod, v.source)
 		if got := tr.pods.records[v.pod.UID].pod; got != v.want {
 			t.Errorf("after version %s from %d another copy is kept than was wanted", v.pod.ResourceVersion, v.source)

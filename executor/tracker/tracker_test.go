@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
@@ -104,16 +103,46 @@ func mustView(t interface {
 	return v
 }
 
+// A countCase is pods, and how they count.
+type countCase struct {
+	policy       Policy
+	pods         []*podcache.Pod
+	want         *jobpolicyv1.PodSummary
+	wantUnlisted *jobpolicyv1.UnlistedPods
+	wantRows     int
+	maxRows      int
+	recorded     []types.UID
+}
+
+func countEach(t *testing.T, cases map[string]countCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New()
+			for _, pod := range tc.pods {
+				tr.Observe(pod, Watch)
+			}
+			tr.SetPolicy(tc.policy) // Pods may come before their Job.
+			v := mustView(t, tr, Question{MaxRows: tc.maxRows, Uncounted: &batchv1.UncountedTerminatedPods{Failed: tc.recorded}})
+			if diff := cmp.Diff(tc.want, v.Pods, protocmp.Transform()); diff != "" {
+				t.Errorf("pods (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.wantUnlisted, v.Unlisted, protocmp.Transform()); diff != "" {
+				t.Errorf("unlisted (-want +got):\n%s", diff)
+			}
+			if len(v.Unaccounted) != tc.wantRows {
+				t.Errorf("got %d rows, want %d", len(v.Unaccounted), tc.wantRows)
+			}
+		})
+	}
+}
+
+func oneIndex(ix int32) *jobpolicyv1.IndexSet {
+	return &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: ix, Last: ix}}}
+}
+
 func TestPodsCountByTheirState(t *testing.T) {
-	cases := map[string]struct {
-		policy       Policy
-		pods         []*podcache.Pod
-		want         *jobpolicyv1.PodSummary
-		wantUnlisted *jobpolicyv1.UnlistedPods
-		wantRows     int
-		maxRows      int
-		recorded     []types.UID
-	}{
+	countEach(t, map[string]countCase{
 		"a pending pod with the finalizer is active and tracked": {
 			pods: []*podcache.Pod{podOf(1, 1, tracked)},
 			want: &jobpolicyv1.PodSummary{Active: 1, TrackedActive: 1},
@@ -148,7 +177,7 @@ func TestPodsCountByTheirState(t *testing.T) {
 			want: &jobpolicyv1.PodSummary{
 				Active: 5, Terminating: 1,
 				ActiveIndexes:      &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 1}, {First: 70000, Last: 70000}}},
-				TerminatingIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 4, Last: 4}}},
+				TerminatingIndexes: oneIndex(4),
 			},
 		},
 		"a pod that the selector does not match counts nowhere": {
@@ -156,6 +185,11 @@ func TestPodsCountByTheirState(t *testing.T) {
 			pods:   []*podcache.Pod{podOf(1, 1, tracked, inPhase(corev1.PodFailed)), podOf(2, 1)},
 			want:   &jobpolicyv1.PodSummary{Active: 1},
 		},
+	})
+}
+
+func TestRowsBeyondTheLimitAreCounted(t *testing.T) {
+	countEach(t, map[string]countCase{
 		"rows beyond the limit are counted instead": {
 			policy:  Policy{Indexed: true},
 			maxRows: 1,
@@ -164,47 +198,39 @@ func TestPodsCountByTheirState(t *testing.T) {
 				podOf(3, 1, tracked, deletedAt(epoch, 0), withIndex("6")),
 			},
 			recorded: []types.UID{uidOf(2)},
-			want:     &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}},
+			want:     &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: oneIndex(6)},
 			wantRows: 1,
 			wantUnlisted: &jobpolicyv1.UnlistedPods{
 				Succeeded: 1, Failed: 1,
-				SucceededIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 5, Last: 5}}},
+				SucceededIndexes: oneIndex(5),
 			},
 		},
-	}
-	siblings := cases["rows beyond the limit are counted instead"]
-	siblings.policy.LimitedPerIndex = true
-	siblings.pods = append(siblings.pods, podOf(5, 1, tracked, inPhase(corev1.PodFailed), withIndex("0")))
-	siblings.wantRows = 2
-	siblings.wantUnlisted = proto.CloneOf(siblings.wantUnlisted)
-	siblings.wantUnlisted.FailedIndexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}
-	cases["of the pods of an index that is limited, all are listed or none"] = siblings
-	ending := cases["rows beyond the limit are counted instead"]
-	ending.policy.ReplaceFailedOnly, ending.maxRows = true, 2
-	ending.pods = append(ending.pods, podOf(4, 1, tracked, inPhase(corev1.PodFailed), deletedAt(epoch, 0), withIndex("7")))
-	ending.want = &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}}
-	ending.wantRows = 2
-	ending.wantUnlisted = &jobpolicyv1.UnlistedPods{Failed: 2, Ending: 1}
-	cases["of those, what is still to end is told where only failed pods are replaced"] = ending
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tr := New()
-			for _, pod := range tc.pods {
-				tr.Observe(pod, Watch)
-			}
-			tr.SetPolicy(tc.policy) // Pods may come before their Job.
-			v := mustView(t, tr, Question{MaxRows: tc.maxRows, Uncounted: &batchv1.UncountedTerminatedPods{Failed: tc.recorded}})
-			if diff := cmp.Diff(tc.want, v.Pods, protocmp.Transform()); diff != "" {
-				t.Errorf("pods (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.wantUnlisted, v.Unlisted, protocmp.Transform()); diff != "" {
-				t.Errorf("unlisted (-want +got):\n%s", diff)
-			}
-			if len(v.Unaccounted) != tc.wantRows {
-				t.Errorf("got %d rows, want %d", len(v.Unaccounted), tc.wantRows)
-			}
-		})
-	}
+		"of the pods of an index that is limited, all are listed or none": {
+			policy:  Policy{Indexed: true, LimitedPerIndex: true},
+			maxRows: 1,
+			pods: []*podcache.Pod{
+				podOf(1, 1, tracked, inPhase(corev1.PodSucceeded), withIndex("5")), podOf(2, 1, tracked, inPhase(corev1.PodFailed), withIndex("0")),
+				podOf(3, 1, tracked, deletedAt(epoch, 0), withIndex("6")), podOf(5, 1, tracked, inPhase(corev1.PodFailed), withIndex("0")),
+			},
+			recorded:     []types.UID{uidOf(2)},
+			want:         &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: oneIndex(6)},
+			wantRows:     2,
+			wantUnlisted: &jobpolicyv1.UnlistedPods{Succeeded: 1, Failed: 1, SucceededIndexes: oneIndex(5), FailedIndexes: oneIndex(6)},
+		},
+		"of those, what is still to end is told where only failed pods are replaced": {
+			policy:  Policy{Indexed: true, ReplaceFailedOnly: true},
+			maxRows: 2,
+			pods: []*podcache.Pod{
+				podOf(1, 1, tracked, inPhase(corev1.PodSucceeded), withIndex("5")), podOf(2, 1, tracked, inPhase(corev1.PodFailed), withIndex("0")),
+				podOf(3, 1, tracked, deletedAt(epoch, 0), withIndex("6")),
+				podOf(4, 1, tracked, inPhase(corev1.PodFailed), deletedAt(epoch, 0), withIndex("7")),
+			},
+			recorded:     []types.UID{uidOf(2)},
+			want:         &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: oneIndex(6)},
+			wantRows:     2,
+			wantUnlisted: &jobpolicyv1.UnlistedPods{Failed: 2, Ending: 1},
+		},
+	})
 }
 
 func TestFinishedTime(t *testing.T) {
@@ -222,7 +248,6 @@ func TestFinishedTime(t *testing.T) {
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(at)}}
 		}
 	}
-	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
 	cases := map[string]struct {
 		pod  *podcache.Pod
 		want time.Time
@@ -243,18 +268,68 @@ func TestFinishedTime(t *testing.T) {
 	}
 }
 
+// An orderCase is observations of one pod, and how it counts after them.
+type orderCase struct {
+	do         func(*Tracker)
+	wantActive int32
+	wantRows   int
+}
+
+func observeEach(t *testing.T, cases map[string]orderCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New()
+			tc.do(tr)
+			v := mustView(t, tr, Question{})
+			if v.Pods.Active != tc.wantActive || len(v.Unaccounted) != tc.wantRows {
+				t.Errorf("got active %d, rows %d; want %d, %d", v.Pods.Active, len(v.Unaccounted), tc.wantActive, tc.wantRows)
+			}
+		})
+	}
+}
+
 func TestObservationsAreOrderedByVersion(t *testing.T) {
-	cases := map[string]struct {
-		do         func(*Tracker)
-		wantActive int32
-		wantRows   int
-	}{
+	observeEach(t, map[string]orderCase{
 		"an older event after a newer response changes nothing": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 5, inPhase(corev1.PodFailed)), Response)
 				tr.Observe(podOf(1, 4, tracked, inPhase(corev1.PodFailed)), Watch)
 			},
 		},
+		"versions compare as numbers": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 10, tracked), Watch)
+				tr.Observe(podOf(1, 9, tracked, inPhase(corev1.PodFailed)), Watch)
+			},
+			wantActive: 1,
+		},
+		"a pod that left and is adopted again is back": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 1, tracked), Watch)
+				tr.Left(podOf(1, 2), Watch)
+				tr.Observe(podOf(1, 3, tracked), Response)
+			},
+			wantActive: 1,
+		},
+		"a pod that only a response has shown is gone when the watch has passed it over": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 5, tracked), Response)
+				tr.Sweep(5, func(*podcache.Pod) bool { return false })
+			},
+		},
+		"a pod that the watch has yet to reach stays": {
+			do: func(tr *Tracker) {
+				tr.Observe(podOf(1, 5, tracked), Response)
+				tr.Sweep(4, func(*podcache.Pod) bool { return false })
+			},
+			wantActive: 1,
+		},
+	})
+}
+
+func TestAPodThatIsGoneStaysGone(t *testing.T) {
+	observeEach(t, map[string]orderCase{
 		"a late response does not bring a pod back that is gone": {
 			do: func(tr *Tracker) {
 				tr.BeginCall()
@@ -273,7 +348,7 @@ func TestObservationsAreOrderedByVersion(t *testing.T) {
 				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
-		"nor one that the answer to a write has shown to be gone": {
+		"a watch that lags does not bring a pod back that the answer to a write has shown to be gone": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 10, tracked), Watch)
 				tr.Gone(uidOf(1), Response)
@@ -281,29 +356,19 @@ func TestObservationsAreOrderedByVersion(t *testing.T) {
 				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
-		"versions compare as numbers": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 10, tracked), Watch)
-				tr.Observe(podOf(1, 9, tracked, inPhase(corev1.PodFailed)), Watch)
-			},
-			wantActive: 1,
-		},
-		"a pod that left and is adopted again is back": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked), Watch)
-				tr.Left(podOf(1, 2), Watch)
-				tr.Observe(podOf(1, 3, tracked), Response)
-			},
-			wantActive: 1,
-		},
-		"a pod that this process deleted is not active, but is listed only when an observation shows how it stood then": {
+	})
+}
+
+func TestAPodThatThisProcessDeletedIsNotActive(t *testing.T) {
+	observeEach(t, map[string]orderCase{
+		"it is listed only when an observation shows how it stood then": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 1, tracked), Watch)
 				tr.Deleted(uidOf(1))
 				tr.Observe(podOf(1, 2, tracked, inPhase(corev1.PodRunning)), Watch)
 			},
 		},
-		"the watch shows the pod that this process deleted": {
+		"the watch shows it": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 1, tracked), Watch)
 				tr.Deleted(uidOf(1))
@@ -311,30 +376,7 @@ func TestObservationsAreOrderedByVersion(t *testing.T) {
 			},
 			wantRows: 1,
 		},
-		"a pod that only a response has shown is gone when the watch has passed it over": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 5, tracked), Response)
-				tr.Sweep(5, func(*podcache.Pod) bool { return false })
-			},
-		},
-		"a pod that the watch has yet to reach stays": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 5, tracked), Response)
-				tr.Sweep(4, func(*podcache.Pod) bool { return false })
-			},
-			wantActive: 1,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tr := New()
-			tc.do(tr)
-			v := mustView(t, tr, Question{})
-			if v.Pods.Active != tc.wantActive || len(v.Unaccounted) != tc.wantRows {
-				t.Errorf("got active %d, rows %d; want %d, %d", v.Pods.Active, len(v.Unaccounted), tc.wantActive, tc.wantRows)
-			}
-		})
-	}
+	})
 }
 
 type fataler struct{}
@@ -378,7 +420,7 @@ func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
 	tr.BeginCreate(4).Unknown() // Ended after the list began: not settled by it.
 	list.End([]*podcache.Pod{podOf(1, 10, withIndex("0")), podOf(2, 11, withIndex("2"))}, "20")
 	v := mustView(t, tr, Question{})
-	want = &jobpolicyv1.InFlight{Creates: 1, CreateIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 4, Last: 4}}}}
+	want = &jobpolicyv1.InFlight{Creates: 1, CreateIndexes: oneIndex(4)}
 	if diff := cmp.Diff(want, v.InFlight, protocmp.Transform()); diff != "" {
 		t.Errorf("in flight after the list (-want +got):\n%s", diff)
 	}
@@ -405,17 +447,53 @@ func TestPodsMissingInAListCountNowhere(t *testing.T) {
 	}
 }
 
-func TestRetryFacts(t *testing.T) {
-	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
-	fails := func(n, rv, s int, more ...option) *podcache.Pod {
-		return podOf(n, rv, append([]option{tracked, inPhase(corev1.PodFailed), endedAt(at(s), 1)}, more...)...)
+// A retryCase is observations of pods, and the retry facts that follow from them.
+type retryCase struct {
+	policy       Policy
+	early, do    func(*Tracker) // before and after the policy is known
+	wantFailures []int          // seconds
+	wantSuccess  int            // seconds; 0: never
+}
+
+func retryEach(t *testing.T, cases map[string]retryCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New()
+			if tc.early != nil {
+				tc.early(tr)
+			}
+			tr.SetPolicy(tc.policy)
+			if tc.do != nil {
+				tc.do(tr)
+			}
+			var want *jobpolicyv1.RetryFacts
+			if tc.wantSuccess != 0 || len(tc.wantFailures) > 0 {
+				want = &jobpolicyv1.RetryFacts{}
+			}
+			if tc.wantSuccess != 0 {
+				want.LastSuccessTime = timestamppb.New(at(tc.wantSuccess))
+			}
+			for _, s := range tc.wantFailures {
+				want.RecentFailures = append(want.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: timestamppb.New(at(s))})
+			}
+			if diff := cmp.Diff(want, mustView(t, tr, Question{}).Retry, protocmp.Transform()); diff != "" {
+				t.Errorf("retry facts (-want +got):\n%s", diff)
+			}
+		})
 	}
-	cases := map[string]struct {
-		policy       Policy
-		early, do    func(*Tracker) // before and after the policy is known
-		wantFailures []int          // seconds
-		wantSuccess  int            // seconds; 0: never
-	}{
+}
+
+// at is so many seconds after the epoch.
+func at(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
+
+// fails is a pod that failed at a second.
+func fails(n, rv, s int, more ...option) *podcache.Pod {
+	return podOf(n, rv, append([]option{tracked, inPhase(corev1.PodFailed), endedAt(at(s), 1)}, more...)...)
+}
+
+func TestRetryFacts(t *testing.T) {
+	retryEach(t, map[string]retryCase{
 		"failures outlive their pods": {
 			do: func(tr *Tracker) {
 				tr.Observe(fails(1, 1, 3), Watch)
@@ -455,6 +533,15 @@ func TestRetryFacts(t *testing.T) {
 			do:           func(tr *Tracker) { tr.Observe(fails(1, 1, 3, createdAt(at(60))), Watch) },
 			wantFailures: []int{60},
 		},
+		"after a restart, failures are read from the pods that are left": {
+			do:           func(tr *Tracker) { tr.Observe(podOf(1, 9, inPhase(corev1.PodFailed), endedAt(at(8), 1)), Watch) },
+			wantFailures: []int{8},
+		},
+	})
+}
+
+func TestRetryFactsOfDeletedPods(t *testing.T) {
+	retryEach(t, map[string]retryCase{
 		"a pod being deleted is a failure, and its real end replaces the guess": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch)
@@ -474,6 +561,11 @@ func TestRetryFacts(t *testing.T) {
 				tr.Observe(podOf(1, 3, inPhase(corev1.PodFailed), endedAt(at(4), 143), deletedAt(at(3), 0)), Watch)
 			},
 		},
+	})
+}
+
+func TestRetryFactsFollowThePolicy(t *testing.T) {
+	retryEach(t, map[string]retryCase{
 		"pods of indexes that the Job does not ask for, or of none, say nothing": {
 			policy: Policy{Indexed: true, Completions: 2},
 			do: func(tr *Tracker) {
@@ -500,36 +592,7 @@ func TestRetryFacts(t *testing.T) {
 			},
 			wantFailures: []int{4},
 		},
-		"after a restart, failures are read from the pods that are left": {
-			do:           func(tr *Tracker) { tr.Observe(podOf(1, 9, inPhase(corev1.PodFailed), endedAt(at(8), 1)), Watch) },
-			wantFailures: []int{8},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tr := New()
-			if tc.early != nil {
-				tc.early(tr)
-			}
-			tr.SetPolicy(tc.policy)
-			if tc.do != nil {
-				tc.do(tr)
-			}
-			var want *jobpolicyv1.RetryFacts
-			if tc.wantSuccess != 0 || len(tc.wantFailures) > 0 {
-				want = &jobpolicyv1.RetryFacts{}
-			}
-			if tc.wantSuccess != 0 {
-				want.LastSuccessTime = timestamppb.New(at(tc.wantSuccess))
-			}
-			for _, s := range tc.wantFailures {
-				want.RecentFailures = append(want.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: timestamppb.New(at(s))})
-			}
-			if diff := cmp.Diff(want, mustView(t, tr, Question{}).Retry, protocmp.Transform()); diff != "" {
-				t.Errorf("retry facts (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestRetryFactsKeepTheLatestFailures(t *testing.T) {
