@@ -10,6 +10,13 @@ import (
 
 func TestNews(t *testing.T) {
 	running := inPhase(corev1.PodRunning)
+	seen := func(pods ...*podcache.Pod) func(*Tracker) {
+		return func(tr *Tracker) {
+			for _, pod := range pods {
+				tr.Observe(pod, Watch)
+			}
+		}
+	}
 	cases := map[string]struct {
 		before func(*Tracker)
 		pod    *podcache.Pod
@@ -18,61 +25,31 @@ func TestNews(t *testing.T) {
 		"a pod that was not known": {before: func(*Tracker) {}, pod: podOf(1, 1, tracked), want: Change},
 		"the echo of an own write": {
 			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Response) },
-			pod:    podOf(1, 1, tracked),
-			want:   Nothing,
+			pod:    podOf(1, 1, tracked), want: Nothing,
 		},
-		"an older version": {
-			before: func(tr *Tracker) { tr.Observe(podOf(1, 5, tracked), Watch) },
-			pod:    podOf(1, 4, tracked, running),
-			want:   Nothing,
-		},
-		"a pod that begins to run": {
-			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Watch) },
-			pod:    podOf(1, 2, tracked, running),
-			want:   Detail,
-		},
+		"an older version":         {before: seen(podOf(1, 5, tracked)), pod: podOf(1, 4, tracked, running), want: Nothing},
+		"a pod that begins to run": {before: seen(podOf(1, 1, tracked)), pod: podOf(1, 2, tracked, running), want: Detail},
 		"a pod of two is ready": {
-			before: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked), Watch)
-				tr.Observe(podOf(2, 2, tracked), Watch)
-			},
-			pod:  podOf(1, 3, tracked, running, isReady),
-			want: Detail,
+			before: seen(podOf(1, 1, tracked), podOf(2, 2, tracked)),
+			pod:    podOf(1, 3, tracked, running, isReady), want: Detail,
 		},
 		"the last pod is ready": {
-			before: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked), Watch)
-				tr.Observe(podOf(2, 2, tracked, running, isReady), Watch)
-			},
-			pod:  podOf(1, 3, tracked, running, isReady),
-			want: AllReady,
+			before: seen(podOf(1, 1, tracked), podOf(2, 2, tracked, running, isReady)),
+			pod:    podOf(1, 3, tracked, running, isReady), want: AllReady,
 		},
 		"a ready pod changes otherwise": {
-			before: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked, running, isReady), Watch)
-			},
-			pod:  podOf(1, 2, tracked, running, isReady),
-			want: Detail,
+			before: seen(podOf(1, 1, tracked, running, isReady)),
+			pod:    podOf(1, 2, tracked, running, isReady), want: Detail,
 		},
-		"a container restarts": {
-			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, running), Watch) },
-			pod:    podOf(1, 2, tracked, running, restarted(1)),
-			want:   Change,
-		},
-		"a pod ends": {
-			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Watch) },
-			pod:    podOf(1, 2, tracked, inPhase(corev1.PodFailed)),
-			want:   Change,
-		},
+		"a container restarts": {before: seen(podOf(1, 1, tracked, running)), pod: podOf(1, 2, tracked, running, restarted(1)), want: Change},
+		"a pod ends":           {before: seen(podOf(1, 1, tracked)), pod: podOf(1, 2, tracked, inPhase(corev1.PodFailed)), want: Change},
 		"an ended pod changes": {
-			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch) },
-			pod:    podOf(1, 2, tracked, inPhase(corev1.PodFailed)),
-			want:   Change,
+			before: seen(podOf(1, 1, tracked, inPhase(corev1.PodFailed))),
+			pod:    podOf(1, 2, tracked, inPhase(corev1.PodFailed)), want: Change,
 		},
 		"somebody else releases it": {
-			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch) },
-			pod:    podOf(1, 2, inPhase(corev1.PodFailed)),
-			want:   Change,
+			before: seen(podOf(1, 1, tracked, inPhase(corev1.PodFailed))),
+			pod:    podOf(1, 2, inPhase(corev1.PodFailed)), want: Change,
 		},
 		"a call under way releases it": {
 			before: func(tr *Tracker) {
@@ -84,8 +61,7 @@ func TestNews(t *testing.T) {
 		},
 		"a pod comes while one is being created": {
 			before: func(tr *Tracker) { tr.BeginCreate(NoIndex) },
-			pod:    podOf(1, 1, tracked),
-			want:   Detail,
+			pod:    podOf(1, 1, tracked), want: Detail,
 		},
 	}
 	for name, tc := range cases {
