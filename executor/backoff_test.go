@@ -9,7 +9,6 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/timestamppb"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,7 +123,7 @@ func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		refusing := &script{answers: []answer{func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, st.Err() }}}
+		refusing := &script{answers: []reply{func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, st.Err() }}}
 		e, err := New(testConfig(newServer(), refusing))
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +174,7 @@ func TestAPodThatCannotBeDeletedDelaysNothingElse(t *testing.T) {
 		return nil
 	}
 	uids := uidsOf(t, 2, 3)
-	decider := &script{answers: []answer{
+	decider := &script{answers: []reply{
 		applying(&jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uids[0]}, {Uid: uids[1]}}, Status: recorded(t, 9)}),
 		applying(&jobpolicyv1.DecideJobResponse{Status: recorded(t, 4), Release: uidsOf(t, 4)}),
 	}}
@@ -222,7 +221,7 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 			}
 			s := newServer(objects...)
 			s.failures["create pods"] = func(int) error { return refused }
-			decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+			decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 			start(t, testConfig(s, decider))
 			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 			second := decider.requests()[1]
@@ -233,32 +232,5 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 				t.Error("creation is not deferred")
 			}
 		})
-	}
-}
-
-// An engine that does not know the field would delete the same pods again at once, again
-// and again.
-func TestADeferredStepIsNotDoneWhateverTheEngineAnswers(t *testing.T) {
-	e, err := New(testConfig(newServer(), &script{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	apply := jobpolicyv1.Disposition_DISPOSITION_APPLY
-	deletes := &jobpolicyv1.DecideJobResponse{Disposition: apply, Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0]}}}
-	creates := &jobpolicyv1.DecideJobResponse{Disposition: apply, Create: &jobpolicyv1.CreatePods{Count: 1}}
-	for delay, refused := range map[time.Duration]bool{time.Second: true, 0: false, -time.Second: false} {
-		until := timestamppb.New(now.Add(delay))
-		req := &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), Deferrals: []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_DELETE_PODS, Until: until}}}
-		if err := e.decider.check(req, deletes); errors.Is(err, controller.ErrBadAnswer) != refused {
-			t.Errorf("deletions %v before they may: %v", delay, err)
-		}
-		req = &jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now), Deferrals: []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: until}}}
-		if err := e.decider.check(req, creates); errors.Is(err, controller.ErrBadAnswer) != refused {
-			t.Errorf("creations %v before they may: %v", delay, err)
-		}
-	}
-	if err := e.decider.check(&jobpolicyv1.DecideJobRequest{Now: timestamppb.New(now)}, deletes); err != nil {
-		t.Errorf("deletions that nothing holds back: %v", err)
 	}
 }

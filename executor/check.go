@@ -27,8 +27,8 @@ func wrong(field, format string, args ...any) error {
 }
 
 // check rejects answers that could do harm: contradictions, more changes than the limits
-// allow, steps that were to be left for later, and values that the contract does not
-// allow. An answer that passes can be carried out. It may still be wrong as policy.
+// allow, and values that the contract does not allow. An answer that passes it, and
+// answer.Check before, can be carried out. It may still be wrong as policy.
 func (d *decider) check(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	for _, check := range []func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse) error{
 		checkFrame, d.checkCreate, d.checkDelete, checkStatus, checkRelease, d.checkGang, checkReports,
@@ -40,11 +40,8 @@ func (d *decider) check(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.D
 	return nil
 }
 
-func checkFrame(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
-	switch {
-	case dispositionLabel(answer.GetDisposition()) == "unspecified":
-		return wrong("disposition", "is %v, want one of the contract", answer.GetDisposition())
-	case answer.GetDeleteJob() != nil:
+func checkFrame(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
+	if answer.GetDeleteJob() != nil {
 		return wrong("delete_job", "is set, want none for a Job that has not finished")
 	}
 	return checkTime("requeue_time", answer.GetRequeueTime())
@@ -57,8 +54,6 @@ func (d *decider) checkCreate(req *jobpolicyv1.DecideJobRequest, answer *jobpoli
 		return nil
 	case len(answer.GetDelete()) > 0:
 		return wrong("create", "is set together with delete, want one or the other")
-	case later(deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS), req.GetNow()):
-		return wrong("create", "is set, want none before %s", deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS).AsTime())
 	case create.GetCount() < 1 || int(create.GetCount()) > most:
 		return wrong("create.count", "is %d, want 1 to %d", create.GetCount(), most)
 	}
@@ -98,12 +93,8 @@ func checkIndexes(spec *jobpolicyv1.JobSpec, create *jobpolicyv1.CreatePods) err
 	return nil
 }
 
-func (d *decider) checkDelete(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
+func (d *decider) checkDelete(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	deletes, most := answer.GetDelete(), d.cfg.maxChanges()
-	if until := deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_PODS); len(deletes) > 0 && later(until, req.GetNow()) {
-		// An engine of an older version does not know the step.
-		return wrong("delete", "is set, want none before %s", until.AsTime())
-	}
 	if len(deletes) > most {
 		return wrong("delete", "has %d pods, want at most %d", len(deletes), most)
 	}
@@ -142,7 +133,7 @@ func (d *decider) checkGang(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1
 func checkReports(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
 	for i, event := range answer.GetEvents() {
 		field := fmt.Sprintf("events[%d]", i)
-		if jobpolicyv1.EventType_name[int32(event.GetType())] == "" || event.GetType() == 0 {
+		if event.GetType() == 0 {
 			return wrong(field+".type", "is %v, want Normal or Warning", event.GetType())
 		}
 		if !text(event.GetReason(), wire.MaxReasonBytes) || !text(event.GetMessage(), wire.MaxMessageBytes) {
@@ -209,7 +200,7 @@ func checkConditions(conditions []*jobpolicyv1.JobCondition) error {
 		switch {
 		case !wire.DecidedByEngine(batchv1.JobConditionType(c.GetType())) || seen[c.GetType()]:
 			return wrong(field+".type", "is %q, want each of those that the engine decides on once at most", c.GetType())
-		case jobpolicyv1.ConditionStatus_name[int32(c.GetStatus())] == "" || c.GetStatus() == 0:
+		case c.GetStatus() == 0:
 			return wrong(field+".status", "is %v, want one of the contract", c.GetStatus())
 		case !text(c.GetReason(), wire.MaxReasonBytes) || !text(c.GetMessage(), wire.MaxMessageBytes):
 			return wrong(field, "has texts of %d and %d bytes, want UTF-8 of at most %d and %d",
@@ -268,19 +259,3 @@ func checkTime(field string, at *timestamppb.Timestamp) error {
 
 // text reports whether s is UTF-8 and has at most that many bytes.
 func text(s string, most int) bool { return len(s) <= most && utf8.ValidString(s) }
-
-// deferredUntil is the time before which the request forbids a step; nil if it does not
-// forbid it.
-func deferredUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) *timestamppb.Timestamp {
-	for _, d := range req.GetDeferrals() {
-		if d.GetStep() == step {
-			return d.GetUntil()
-		}
-	}
-	return nil
-}
-
-// later reports whether at is set and is after than.
-func later(at, than *timestamppb.Timestamp) bool {
-	return at != nil && at.AsTime().After(than.AsTime())
-}

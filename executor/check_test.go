@@ -24,6 +24,7 @@ import (
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -56,7 +57,6 @@ func TestAnAnswerWithAWrongFieldIsRefused(t *testing.T) {
 		spoil func(*response)
 		field string
 	}{
-		"an unknown disposition":     {func(d *response) { d.Disposition = 99 }, "disposition"},
 		"an impossible requeue time": {func(d *response) { d.RequeueTime = never }, "requeue_time"},
 		"the Job is deleted":         {func(d *response) { d.DeleteJob = &jobpolicyv1.DeleteJob{} }, "delete_job"},
 
@@ -170,7 +170,7 @@ func (c carrier) carryOut(t interface{ Helper() }, job *batchv1.Job, d *jobpolic
 	if d != nil {
 		d.RequestId = snap.req.GetRequestId()
 	}
-	if c.e.decider.check(snap.req, d) != nil {
+	if answer.Check(snap.req, d) != nil || c.e.decider.check(snap.req, d) != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -212,9 +212,9 @@ func FuzzAnswers(f *testing.F) {
 		must(err)
 		f.Add(uint8(n), seed)
 	}
-	f.Fuzz(func(t *testing.T, kind uint8, answer []byte) {
+	f.Fuzz(func(t *testing.T, kind uint8, encoded []byte) {
 		d := &jobpolicyv1.DecideJobResponse{}
-		if proto.Unmarshal(answer, d) != nil {
+		if proto.Unmarshal(encoded, d) != nil {
 			return
 		}
 		jobs := oddJobs()

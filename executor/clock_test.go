@@ -94,7 +94,7 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := &wallClock{}
 			var asked []time.Time
-			question := func(answer *jobpolicyv1.DecideJobResponse) answer {
+			question := func(answer *jobpolicyv1.DecideJobResponse) reply {
 				return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 					asked = append(asked, time.Now())
 					clock.set(tc.step)
@@ -103,7 +103,7 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 					return answer, nil
 				}
 			}
-			decider := &script{answers: []answer{question(&jobpolicyv1.DecideJobResponse{}), question(&jobpolicyv1.DecideJobResponse{})}}
+			decider := &script{answers: []reply{question(&jobpolicyv1.DecideJobResponse{}), question(&jobpolicyv1.DecideJobResponse{})}}
 			cfg := testConfig(newServer(testJob()), decider)
 			cfg.Now = clock.now
 			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {

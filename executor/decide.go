@@ -16,6 +16,7 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
@@ -33,72 +34,79 @@ type decider struct {
 	slots   chan struct{} // Bounds the Jobs that are read and decided on at once.
 }
 
-// inSlot calls f in one of the slots. A call that may hang in one namespace, such as a
-// write behind a webhook, takes no slot, so that the Jobs of other namespaces do not wait
-// for it.
-func (d *decider) inSlot(ctx context.Context, f func() error) error {
+// slot takes one of the slots. The caller must call release once, unless there is an error,
+// which is that of ctx. A call that may hang in one namespace, such as a write behind a
+// webhook, takes no slot, so that the Jobs of other namespaces do not wait for it.
+func (d *decider) slot(ctx context.Context) (release func(), err error) {
 	select {
 	case d.slots <- struct{}{}:
-		defer func() { <-d.slots }()
-		return f()
+		return func() { <-d.slots }, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
-// decide asks about a Job, and once more if the engine wants rows of active pods.
-// errOverdue: something has to be read or settled before the Job is decided on.
-func (d *decider) decide(ctx context.Context, s *state.Job) (snap snapshot, answer *jobpolicyv1.DecideJobResponse, err error) {
-	err = d.inSlot(ctx, func() error {
-		snap, answer, err = d.answer(s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
-			if s.Version.Overdue() {
-				return nil, errOverdue
-			}
-			return d.ask(ctx, s, snap)
-		})
-		return err
+// decide asks about a Job. errOverdue: something has to be read or settled before the Job is
+// decided on.
+func (d *decider) decide(ctx context.Context, s *state.Job) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
+	return d.complete(ctx, s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
+		if s.Version.Overdue() {
+			return nil, errOverdue
+		}
+		return d.ask(ctx, s, snap)
 	})
-	return snap, answer, err
 }
 
-// answer makes a request, and another one with rows of active pods if the first answer
-// asks for them.
-func (d *decider) answer(s *state.Job, ask func(snapshot) (*jobpolicyv1.DecideJobResponse, error)) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
-	for _, activeRows := range []bool{false, true} {
-		snap, err := d.snapshot(s, activeRows)
+// try decides on a Job without consequences: no metric, no event, no limit changes.
+func (d *decider) try(ctx context.Context, s *state.Job) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
+	return d.complete(ctx, s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
+		decision, err := controller.Try(ctx, d.base, d.cfg.Decider.DecideJob, snap.req)
 		if err != nil {
-			return snapshot{}, nil, err
+			return nil, err
 		}
-		answer, err := ask(snap)
-		if err != nil {
-			return snapshot{}, nil, err
-		}
-		if answer.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
-			return snap, answer, nil
-		}
+		return decision, d.check(snap.req, decision)
+	})
+}
+
+// complete makes a request and asks, and once more with rows of active pods if the engine
+// wants them. It returns the decision and the snapshot that it is about.
+func (d *decider) complete(ctx context.Context, s *state.Job, ask func(snapshot) (*jobpolicyv1.DecideJobResponse, error)) (snap snapshot, decision *jobpolicyv1.DecideJobResponse, err error) {
+	release, err := d.slot(ctx)
+	if err != nil {
+		return snapshot{}, nil, err
 	}
-	return snapshot{}, nil, fmt.Errorf("active pods were listed and are asked for again: %w", controller.ErrBadAnswer)
+	defer release()
+	decision, err = answer.Complete(func(activePods bool) (*jobpolicyv1.DecideJobResponse, error) {
+		if snap, err = d.snapshot(s, activePods); err != nil {
+			return nil, err
+		}
+		return ask(snap)
+	})
+	if errors.Is(err, answer.ErrIncomplete) {
+		err = fmt.Errorf("%w: %w", err, controller.ErrBadAnswer)
+	}
+	return snap, decision, err
 }
 
 // ask asks the engine and checks what it answers.
 func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
 	started := time.Now()
-	answer, err := controller.Ask(ctx, d.base, d.cfg.Decider.DecideJob, snap.req)
+	decision, err := controller.Ask(ctx, d.base, d.cfg.Decider.DecideJob, snap.req)
 	if err != nil {
 		d.askFailed(s, snap, err)
 		return nil, err
 	}
 	s.Rows.Accepted(len(snap.req.GetUnaccountedPods()), d.rowLimit(snap.job))
-	if err := d.check(snap.req, answer); err != nil {
+	if err := d.check(snap.req, decision); err != nil {
 		return nil, err
 	}
-	label := dispositionLabel(answer.GetDisposition())
+	label := dispositionLabel(decision.GetDisposition())
 	metrics.Observe(ctx, d.metrics.duration.WithLabelValues(label), time.Since(started).Seconds())
-	d.metrics.decisions.WithLabelValues(label, cmp.Or(answer.GetVerdict().GetRule().Name(), "none")).Inc()
+	d.metrics.decisions.WithLabelValues(label, cmp.Or(decision.GetVerdict().GetRule().Name(), "none")).Inc()
 	d.base.Logger.LogAttrs(ctx, slog.LevelDebug, "decided",
 		slog.String("namespace", snap.job.Namespace), slog.String("job", snap.job.Name), slog.String("uid", string(snap.job.UID)),
-		slog.String("disposition", label), slog.String("summary", answer.GetExplanation().GetSummary()))
-	return answer, nil
+		slog.String("disposition", label), slog.String("summary", decision.GetExplanation().GetSummary()))
+	return decision, nil
 }
 
 // askFailed handles errors that concern this Job alone: the engine rejects the Job, or its
@@ -128,31 +136,14 @@ func tooLarge(err error) bool {
 	}
 }
 
-// try decides on a Job without consequences: no metric, no event, no limit changes.
-func (d *decider) try(ctx context.Context, s *state.Job) (snap snapshot, answer *jobpolicyv1.DecideJobResponse, err error) {
-	err = d.inSlot(ctx, func() error {
-		ctx, cancel := context.WithTimeout(ctx, d.cfg.DecisionTimeout)
-		defer cancel()
-		snap, answer, err = d.answer(s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
-			answer, err := d.cfg.Decider.DecideJob(ctx, snap.req)
-			if err != nil {
-				return nil, err
-			}
-			return answer, d.check(snap.req, answer)
-		})
-		return err
-	})
-	return snap, answer, err
-}
-
 // requeueAfter is how long until the decision's requeue time; 0 if it has none. It counts
 // from the request's now, in elapsed time. It is at least Config.SyncBatchPeriod (invariant
 // I11).
-func (d *decider) requeueAfter(snap snapshot, answer *jobpolicyv1.DecideJobResponse) time.Duration {
-	if answer.GetRequeueTime() == nil {
+func (d *decider) requeueAfter(snap snapshot, decision *jobpolicyv1.DecideJobResponse) time.Duration {
+	if decision.GetRequeueTime() == nil {
 		return 0
 	}
-	ahead := answer.GetRequeueTime().AsTime().Sub(snap.req.GetNow().AsTime())
+	ahead := decision.GetRequeueTime().AsTime().Sub(snap.req.GetNow().AsTime())
 	return max(ahead-time.Since(snap.made), d.cfg.SyncBatchPeriod)
 }
 

@@ -206,7 +206,7 @@ func TestAnUnmanagedJobOfTheSameNameIsLeftAlone(t *testing.T) {
 	otherManager := "example.com/other"
 	s := newServer(testJob())
 	creating := applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})
-	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	decider := &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		must(s.Tracker().Delete(jobResource, "ns", "job"))

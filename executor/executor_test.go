@@ -51,7 +51,7 @@ func recorded(t *testing.T, ns ...int) *jobpolicyv1.JobStatus {
 
 func TestADecisionIsCarriedOutInTheOrderOfTheContract(t *testing.T) {
 	s := newServer(testJob(), testPod(2, failedPhase))
-	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 3}, Status: recorded(t, 2), Release: uidsOf(t, 2),
 	})}}
 	start(t, testConfig(s, decider))
@@ -107,7 +107,7 @@ func TestNothingComesAfterAStepThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob(), testPod(2, failedPhase))
 			s.failures[tc.write] = tc.fail
-			decider := &script{answers: []answer{applying(tc.answer)}}
+			decider := &script{answers: []reply{applying(tc.answer)}}
 			start(t, testConfig(s, decider))
 			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 			if diff := cmp.Diff(tc.want, s.done()); diff != "" {
@@ -129,7 +129,7 @@ func TestNothingComesAfterACreationThatFailsInPart(t *testing.T) {
 		}
 		return apierrors.NewBadRequest("no")
 	}
-	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 50}, Status: recorded(t, 2), Release: uidsOf(t, 2),
 	})}}
 	start(t, testConfig(s, decider))
@@ -148,7 +148,7 @@ func TestNothingComesAfterACreationThatFailsInPart(t *testing.T) {
 
 func TestWritesThatCouldHitAnotherPodCarryItsUID(t *testing.T) {
 	s := newServer(testJob(), testPod(2), testPod(3, failedPhase))
-	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0], ReleaseFirst: true}}, Release: uidsOf(t, 3),
 	})}}
 	start(t, testConfig(s, decider))
@@ -176,7 +176,7 @@ func TestAnswersThatBreakTheContractAreRefused(t *testing.T) {
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob(), testPod(2))
-			decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			decider := &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 				d := &jobpolicyv1.DecideJobResponse{
 					RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
 					Create: &jobpolicyv1.CreatePods{Count: 1},
@@ -213,7 +213,7 @@ func TestACreationWithoutAnAnswerStaysInFlightUntilTheAPIServerIsAsked(t *testin
 		}
 		return false, nil, nil
 	})
-	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 1}, Status: &jobpolicyv1.JobStatus{Active: 1},
 	})}}
 	start(t, testConfig(s, decider))
@@ -232,7 +232,7 @@ func TestACreationWithoutAnAnswerStaysInFlightUntilTheAPIServerIsAsked(t *testin
 
 func TestRowsOfActivePodsAreSentWhenAskedFor(t *testing.T) {
 	s := newServer(testJob(), testPod(2), testPod(3))
-	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	decider := &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
 			Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ACTIVE_PODS},
@@ -361,7 +361,7 @@ func TestTheEngineBeingAwayLosesNothing(t *testing.T) {
 	away := func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return nil, status.Error(codes.Unavailable, "away")
 	}
-	decider := &script{answers: []answer{away, away, away, applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	decider := &script{answers: []reply{away, away, away, applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
 	eventually(t, "creation once the engine is back", func() bool { return slices.Contains(s.done(), "create pods") })
 }
@@ -411,7 +411,7 @@ func TestARejectedJobIsToldOnce(t *testing.T) {
 	reject := func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return nil, status.Error(codes.InvalidArgument, "spec.parallelism: too odd")
 	}
-	decider := &script{answers: []answer{reject, reject, reject}}
+	decider := &script{answers: []reply{reject, reject, reject}}
 	start(t, testConfig(s, decider))
 	eventually(t, "fourth question", func() bool { return len(decider.requests()) >= 4 })
 	var events *corev1.EventList
@@ -428,7 +428,7 @@ func TestARejectedJobIsToldOnce(t *testing.T) {
 
 func TestARecreatedJobStartsClean(t *testing.T) {
 	s := newServer(testJob())
-	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
 	eventually(t, "creation", func() bool { return slices.Contains(s.done(), "create pods") })
 	ctx := context.Background()
@@ -459,7 +459,7 @@ func TestDecisionsAreObserved(t *testing.T) {
 		Summary: "because", DecidingRule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED,
 		Waits: []*jobpolicyv1.Wait{{Reason: jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE}},
 	}
-	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	decider := &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
 			Verdict: &jobpolicyv1.Verdict{Rule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED}, Explanation: because,

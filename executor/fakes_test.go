@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,11 +28,12 @@ func testUID(n int) types.UID { return fakes.UID(n) }
 // the last it answers that everything is settled.
 type script struct {
 	mu      sync.Mutex
-	answers []func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+	answers []reply
 	asked   []*jobpolicyv1.DecideJobRequest
 }
 
-type answer = func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+// reply answers a request.
+type reply = func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 
 func (s *script) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	s.mu.Lock()
@@ -53,7 +55,7 @@ func (s *script) requests() []*jobpolicyv1.DecideJobRequest {
 
 // applying answers with a decision that is to be carried out, and wants to be
 // asked again soon.
-func applying(d *jobpolicyv1.DecideJobResponse) answer {
+func applying(d *jobpolicyv1.DecideJobResponse) reply {
 	return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		d.RequestId, d.Disposition = req.GetRequestId(), jobpolicyv1.Disposition_DISPOSITION_APPLY
 		d.RequeueTime = req.GetNow()
@@ -159,4 +161,20 @@ func (s *server) pod(t *testing.T, name string) *corev1.Pod {
 		t.Fatalf("pod %s: %v", name, err)
 	}
 	return pod
+}
+
+// deferredUntil is the time before which the request forbids a step; nil if it does not
+// forbid it.
+func deferredUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) *timestamppb.Timestamp {
+	for _, d := range req.GetDeferrals() {
+		if d.GetStep() == step {
+			return d.GetUntil()
+		}
+	}
+	return nil
+}
+
+// later reports whether at is set and is after than.
+func later(at, than *timestamppb.Timestamp) bool {
+	return at != nil && at.AsTime().After(than.AsTime())
 }

@@ -83,7 +83,7 @@ func (s *server) podGroups(t *testing.T) []string {
 
 func TestAGangIsMadeBeforeItsPods(t *testing.T) {
 	s := newServer(testJob(gangJob))
-	decider := &script{answers: []answer{applying(gangDecision(true))}}
+	decider := &script{answers: []reply{applying(gangDecision(true))}}
 	start(t, gangConfig(s, decider))
 	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 	want := []string{"create workloads", "create podgroups", "create pods", "create pods", "update jobs/status"}
@@ -208,7 +208,7 @@ func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
 				s.hide("workloads", &schedulingv1alpha2.WorkloadList{})
 				s.hide("podgroups", &schedulingv1alpha2.PodGroupList{})
 			}
-			decider := &script{answers: []answer{applying(gangDecision(!tc.begun))}}
+			decider := &script{answers: []reply{applying(gangDecision(!tc.begun))}}
 			start(t, gangConfig(s, decider))
 			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 			if diff := cmp.Diff(tc.want, s.done()); diff != "" {
@@ -243,7 +243,7 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 				}
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "any"}, "", errors.New("exceeded quota: q"))
 			}
-			decider := &script{answers: []answer{applying(gangDecision(true)), applying(gangDecision(true)), applying(gangDecision(true))}}
+			decider := &script{answers: []reply{applying(gangDecision(true)), applying(gangDecision(true)), applying(gangDecision(true))}}
 			start(t, gangConfig(s, decider))
 			eventually(t, "the third attempt is done", func() bool { return len(decider.requests()) >= 4 })
 			writes := s.done()
@@ -277,7 +277,7 @@ func TestAGangThatCannotBeCreatedAgainDefersCreationOnly(t *testing.T) {
 	s.failures["create podgroups"] = func(int) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "podgroups"}, "", errors.New("exceeded quota: q"))
 	}
-	decider := &script{answers: []answer{
+	decider := &script{answers: []reply{
 		applying(gangDecision(false)),
 		applying(&jobpolicyv1.DecideJobResponse{Status: recorded(t, 2), Release: uidsOf(t, 2)}),
 	}}
@@ -293,7 +293,7 @@ func TestAGangThatCannotBeCreatedAgainDefersCreationOnly(t *testing.T) {
 
 func TestWithoutTheGateNothingIsReadOrMade(t *testing.T) {
 	s := newServer(testJob(gangJob))
-	decider := &script{answers: []answer{applying(gangDecision(true)), applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{answers: []reply{applying(gangDecision(true)), applying(&jobpolicyv1.DecideJobResponse{
 		Create: gangDecision(true).GetCreate(),
 	})}}
 	start(t, testConfig(s, decider))
@@ -316,7 +316,7 @@ func TestATemplateWithAGroupIsAFactOfTheSpec(t *testing.T) {
 	s := newServer(testJob(func(j *batchv1.Job) {
 		j.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
 	}))
-	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, gangConfig(s, decider))
 	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 	if !decider.requests()[0].GetSpec().GetHasSchedulingGroup() {

@@ -27,7 +27,7 @@ func TestAReconcileInProgressIsFinishedWhenRunIsStopped(t *testing.T) {
 	s := newServer(testJob(), testPod(2, failedPhase))
 	ctx, stop := context.WithCancel(context.Background())
 	s.failures["create pods"] = func(int) error { stop(); return nil }
-	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 1}, Status: recorded(t, 2), Release: uidsOf(t, 2),
 	})}}
 	e, err := New(testConfig(s, decider))
@@ -72,7 +72,7 @@ func TestTheJobIsReadBeforeDecidingAgainWhenTheOutcomeOfAWriteIsOpen(t *testing.
 				reads.Add(1)
 				return false, nil, nil
 			})
-			decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Failed: 1}})}}
+			decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Failed: 1}})}}
 			start(t, testConfig(s, decider))
 			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 			if reads.Load() == 0 {
@@ -93,7 +93,7 @@ func TestAStatusWithoutAnAnswerIsNotForgotten(t *testing.T) {
 		s.replace(jobResource, job)
 		return errors.New("connection lost")
 	}
-	cfg, registry := testConfig(s, &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+	cfg, registry := testConfig(s, &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Status: &jobpolicyv1.JobStatus{Conditions: []*jobpolicyv1.JobCondition{{
 			Type: "Failed", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: "DeadlineExceeded",
 		}}},
@@ -140,7 +140,7 @@ func TestPodsAreListedWhenSomebodyElseKeepsTheJobsBooks(t *testing.T) {
 
 func TestARequeueTimeIsHonoured(t *testing.T) {
 	s := newServer(testJob())
-	decider := &script{answers: []answer{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	decider := &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		// A time in the past must not make a hot loop either.
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: req.GetNow(),
@@ -181,7 +181,7 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 
 func TestCreationsDoNotUseUpTheVerdictsEvents(t *testing.T) {
 	s := newServer(testJob())
-	start(t, testConfig(s, &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+	start(t, testConfig(s, &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 100},
 		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Completed", Message: "Job completed"}},
 	})}}))

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -120,6 +121,25 @@ func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
 				d := settled(req, 0)
 				if req.GetNow().AsTime().Minute() >= 1 {
 					d.Disposition = 99
+				}
+				return d, nil
+			}, 1 + 6,
+		},
+		"the answers are to other requests": {
+			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				d := settled(req, 0)
+				if req.GetNow().AsTime().Minute() >= 1 {
+					d.RequestId, d.Disposition = "another", jobpolicyv1.Disposition_DISPOSITION_APPLY
+				}
+				return d, nil
+			}, 1 + 6,
+		},
+		"the answers have a field that nobody knows": {
+			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				d := settled(req, 0)
+				if req.GetNow().AsTime().Minute() >= 1 {
+					d.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+					d.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
 				}
 				return d, nil
 			}, 1 + 6,

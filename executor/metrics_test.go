@@ -171,7 +171,7 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 		return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT}, nil
 	}
 	cases := map[string]struct {
-		answer   answer
+		answer   reply
 		creation error
 		want     map[string]float64
 	}{
@@ -217,7 +217,7 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob())
 			s.failures["create pods"] = func(int) error { return tc.creation }
-			cfg, registry := testConfig(s, &script{answers: []answer{tc.answer}}), prometheus.NewRegistry()
+			cfg, registry := testConfig(s, &script{answers: []reply{tc.answer}}), prometheus.NewRegistry()
 			cfg.Registerer = registry
 			e, err := New(cfg)
 			if err != nil {
@@ -339,7 +339,7 @@ func TestTerminatedPodsWithTheFinalizerAreCountedAsTheyComeAndGo(t *testing.T) {
 func TestMetricsHaveUpstreamsNames(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := newServer(testJob(), testPod(2, failedPhase))
-	cfg := testConfig(s, &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+	cfg := testConfig(s, &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 1},
 		Status: &jobpolicyv1.JobStatus{Failed: 1, Conditions: []*jobpolicyv1.JobCondition{{
 			Type: "Failed", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: "BackoffLimitExceeded",

@@ -19,6 +19,7 @@ import (
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -171,16 +172,13 @@ func (r *reconciler) followUp(s *state.Job, d *jobpolicyv1.DecideJobResponse, re
 		uid, _ := wire.UIDString(b) // The answer was checked, so the UID is valid.
 		return s.Backoffs.Releasing(uid)
 	})
+	changed := d.GetCreate() != nil || len(d.GetDelete()) > 0 || d.GetStatus() != nil || releases
 	result := controller.Result{RequeueAfter: missedEvent}
-	// After a decision that changed nothing, the next one would be the same. So its follow_up
-	// is ignored.
-	if d.GetCreate() != nil || len(d.GetDelete()) > 0 || d.GetStatus() != nil || releases {
-		switch d.GetFollowUp() {
-		case jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE:
-			return controller.Result{Requeue: true}
-		case jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED:
-			result.RequeueAfter = r.cfg.StatusPeriod
-		}
+	switch answer.FollowUp(d, changed) {
+	case jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE:
+		return controller.Result{Requeue: true}
+	case jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED:
+		result.RequeueAfter = r.cfg.StatusPeriod
 	}
 	if requeue > 0 {
 		result = sooner(result, requeue)

@@ -16,14 +16,11 @@ import (
 // of this process's writes, and changes by other clients. more says that the watch must
 // still show what became of some pods.
 func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods) (more bool, err error) {
-	err = r.decider.inSlot(ctx, func() error {
-		more, err = r.refreshed(ctx, s, calls)
-		return err
-	})
-	return more, err
-}
-
-func (r *reconciler) refreshed(ctx context.Context, s *state.Job, calls *api.Pods) (more bool, err error) {
+	release, err := r.decider.slot(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release()
 	stalePods := s.Version.IsStale(state.StalePods)
 	job := s.Version.Current()
 	if job == nil {

@@ -46,7 +46,7 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 				}
 				return conflict
 			}
-			decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{
+			decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 				Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0], ReleaseFirst: true}},
 			})}}
 			start(t, testConfig(s, decider))
@@ -73,7 +73,7 @@ func TestTheEngineIsToldThatTheNamespaceIsBeingDeleted(t *testing.T) {
 		refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 		return refused
 	}
-	decider := &script{answers: []answer{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
 	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
 	asked := decider.requests()

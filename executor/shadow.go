@@ -93,19 +93,15 @@ func (o *observer) look(ctx context.Context, uid types.UID) (controller.Result, 
 }
 
 // ask makes a request from what is known of a Job, and says what the decision would change.
-func (o *observer) ask(ctx context.Context, s *state.Job) (answer shadow.Answer, err error) {
-	err = o.decider.inSlot(ctx, func() error {
-		snap, d, err := o.decider.answer(s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
-			return o.decider.ask(ctx, s, snap)
-		})
-		if err != nil {
-			return err
-		}
-		o.decider.report.remember(ctx, s, snap, d)
-		answer = shadow.Answer{Differences: shadow.OfJob(snap.req, d), Next: o.decider.requeueAfter(snap, d)}
-		return nil
+func (o *observer) ask(ctx context.Context, s *state.Job) (shadow.Answer, error) {
+	snap, d, err := o.decider.complete(ctx, s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
+		return o.decider.ask(ctx, s, snap)
 	})
-	return answer, err
+	if err != nil {
+		return shadow.Answer{}, err
+	}
+	o.decider.report.remember(ctx, s, snap, d)
+	return shadow.Answer{Differences: shadow.OfJob(snap.req, d), Next: o.decider.requeueAfter(snap, d)}, nil
 }
 
 // ignoreOrphans replaces the releaser of orphans in shadow mode.

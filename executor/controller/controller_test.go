@@ -429,14 +429,24 @@ func TestAnAnswerIsChecked(t *testing.T) {
 		"of another request":  {engine: &engine{answer: func(d *jobpolicyv1.DecideJobResponse) { d.RequestId = "2" }}, want: ErrBadAnswer},
 		"without disposition": {engine: &engine{answer: func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 0 }}, want: ErrBadAnswer},
 		"unknown disposition": {engine: &engine{answer: func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 99 }}, want: ErrBadAnswer},
+		"with a step that is to wait": {engine: &engine{answer: func(d *jobpolicyv1.DecideJobResponse) {
+			d.Create = &jobpolicyv1.CreatePods{Count: 1}
+		}}, want: ErrBadAnswer},
 	}
+	now := time.Now()
+	req := &jobpolicyv1.DecideJobRequest{RequestId: "1", Now: timestamppb.New(now), Deferrals: []*jobpolicyv1.Deferral{
+		{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(now.Add(time.Minute))},
+	}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c, err := New(testConfig(), Identity{Component: "test"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := Ask(t.Context(), c, tc.engine.DecideJob, &jobpolicyv1.DecideJobRequest{RequestId: "1"})
+			if d, err := Try(t.Context(), c, tc.engine.DecideJob, req); (err == nil) != (tc.want == nil) || (d == nil) != (err != nil) {
+				t.Errorf("tried: got %v and %v, want %v", d, err, tc.want)
+			}
+			d, err := Ask(t.Context(), c, tc.engine.DecideJob, req)
 			if !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) || (d == nil) != (err != nil) {
 				t.Errorf("got %v and %v, want %v", d, err, tc.want)
 			}

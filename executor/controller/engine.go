@@ -36,16 +36,37 @@ const engineLogPeriod = 30 * time.Second
 func Ask[Q answer.Request, A answer.Decision](ctx context.Context, c *Controller, decide func(context.Context, Q) (A, error), req Q) (_ A, err error) {
 	ctx, end := c.Span(ctx, telemetry.SpanDecisionRequested, telemetry.AttrRequestID.String(req.GetRequestId()))
 	defer func() { end(err) }()
-	timed, cancel := context.WithTimeout(ctx, c.DecisionTimeout)
-	defer cancel()
-	var none A
-	d, err := decide(timed, req)
+	d, err := call(ctx, c, decide, req)
 	recordExchange(ctx, c, req, d, err)
 	if err != nil {
+		var none A
 		return none, c.engineFailed(ctx, err)
 	}
 	c.engineAnswered(ctx)
+	return checked(req, d)
+}
+
+// Try is Ask for an answer that nobody carries out. The call leaves no trace: no span, no
+// metric, no log, no record, and no key that is enqueued.
+func Try[Q answer.Request, A answer.Decision](ctx context.Context, c *Controller, decide func(context.Context, Q) (A, error), req Q) (A, error) {
+	d, err := call(ctx, c, decide, req)
+	if err != nil {
+		var none A
+		return none, fmt.Errorf("%w: %w", ErrEngine, err)
+	}
+	return checked(req, d)
+}
+
+func call[Q answer.Request, A answer.Decision](ctx context.Context, c *Controller, decide func(context.Context, Q) (A, error), req Q) (A, error) {
+	timed, cancel := context.WithTimeout(ctx, c.DecisionTimeout)
+	defer cancel()
+	return decide(timed, req)
+}
+
+// checked returns the answer if it belongs to the request and all of it is known.
+func checked[Q answer.Request, A answer.Decision](req Q, d A) (A, error) {
 	if err := answer.Check(req, d); err != nil {
+		var none A
 		return none, fmt.Errorf("%w: %w", err, ErrBadAnswer)
 	}
 	return d, nil

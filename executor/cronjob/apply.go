@@ -8,6 +8,7 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -56,10 +57,8 @@ func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *job
 		s.runs.recorded(snap.jobs)
 		a.base.RecordEvents(snap.cron, d.GetEvents())
 	}
-	// If the status as stored did not change, the same decision would follow for ever
-	// (invariant I11).
 	changed := written || d.GetStatus() == nil || d.GetEdits() != nil
-	return changed && d.GetFollowUp() == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, nil
+	return answer.FollowUp(d, changed) == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, nil
 }
 
 // changeJobs deletes Jobs, and creates the one of a run.

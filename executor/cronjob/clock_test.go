@@ -14,7 +14,7 @@ import (
 )
 
 // settled asks to be asked again at a time.
-func settled(at time.Time) answer {
+func settled(at time.Time) reply {
 	return func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.New(at)}
 	}
@@ -28,7 +28,7 @@ func TestAClockThatIsSetDelaysNoRunForLong(t *testing.T) {
 		ahead.Store(int64(24 * time.Hour))
 		began := time.Now()
 		now := func() time.Time { return created.Add(time.Since(began) + time.Duration(ahead.Load())) }
-		d := &script{answers: []answer{settled(created.Add(48 * time.Hour)), starting("cron-1")}}
+		d := &script{answers: []reply{settled(created.Add(48 * time.Hour)), starting("cron-1")}}
 		s := newServer(testCron())
 		start(t, s, d, func(c *Config) { c.Now = now })
 		time.Sleep(time.Second)
@@ -52,7 +52,7 @@ func TestAScheduledTimeInTheFutureIsSentAsItIs(t *testing.T) {
 	job.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: future.Format(time.RFC3339)}
 	cron := testCron(func(c *batchv1.CronJob) { c.Status.LastScheduleTime = &metav1.Time{Time: future} })
 	s := newServer(cron, job)
-	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)},
 	})}}
 	start(t, s, d)

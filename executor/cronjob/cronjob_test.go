@@ -38,7 +38,7 @@ func uidBytes(t *testing.T, n int) []byte {
 
 func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 	s := newServer(testCron())
-	d := &script{answers: []answer{starting("cron-1"), func(req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+	d := &script{answers: []reply{starting("cron-1"), func(req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 		return &jobpolicyv1.DecideCronJobResponse{
 			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
 			Status: &jobpolicyv1.CronJobStatus{
@@ -90,7 +90,7 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	s := newServer(testCron())
 	s.fail("patch cronjobs", apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil))
-	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
 		Edits:  &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}},
 		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Started", Message: "x"}},
@@ -114,7 +114,7 @@ func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testCron(), tc.job)
-			d := &script{answers: []answer{starting("cron-1")}}
+			d := &script{answers: []reply{starting("cron-1")}}
 			start(t, s, d)
 			second := d.await(t, 2)
 			if second.GetNameTaken() != tc.wantTaken {
@@ -133,7 +133,7 @@ func TestNothingIsStartedForACronJobThatChangedSinceTheDecision(t *testing.T) {
 		cron := testCron(func(c *batchv1.CronJob) { c.ResourceVersion, c.Spec.Suspend = "999", new(true) })
 		return true, cron, nil
 	})
-	d := &script{answers: []answer{starting("cron-1")}}
+	d := &script{answers: []reply{starting("cron-1")}}
 	start(t, s, d)
 	if second := d.await(t, 2); !second.GetSpec().GetSuspend() {
 		t.Error("the second question does not show what was read")
@@ -146,7 +146,7 @@ func TestNothingIsStartedForACronJobThatChangedSinceTheDecision(t *testing.T) {
 func TestAFailedCreationIsDeferredAndReported(t *testing.T) {
 	s := newServer(testCron())
 	s.fail("create jobs", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil))
-	d := &script{answers: []answer{starting("cron-1")}}
+	d := &script{answers: []reply{starting("cron-1")}}
 	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
 	second := d.await(t, 2)
 	if !deferredUntil(second).AsTime().After(second.GetNow().AsTime().Add(-time.Minute)) || deferredUntil(second) == nil {
@@ -157,7 +157,7 @@ func TestAFailedCreationIsDeferredAndReported(t *testing.T) {
 
 func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)))
-	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-0", Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
 	})}}
@@ -179,7 +179,7 @@ func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
 
 func TestNothingIsDeletedForARunWhoseNameIsTaken(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)), testJob(8, "cron-1", testUID(9)))
-	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-0", Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
 	})}}
@@ -213,7 +213,7 @@ func TestAJobThatIsOnlyInTheActiveListIsLookedForPastTheCache(t *testing.T) {
 		job.ResourceVersion = "5000" // Newer than anything that the watch has shown.
 		return true, job, nil
 	})
-	d := &script{answers: []answer{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+	d := &script{answers: []reply{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 		return &jobpolicyv1.DecideCronJobResponse{
 			Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
 			Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ABSENT_JOBS},
@@ -232,7 +232,7 @@ func TestAJobThatIsOnlyInTheActiveListIsLookedForPastTheCache(t *testing.T) {
 func TestAStatusThatIsRefusedIsDecidedAnew(t *testing.T) {
 	s := newServer(testCron())
 	s.fail("update cronjobs/status", apierrors.NewConflict(schema.GroupResource{Resource: "cronjobs"}, "cron", nil))
-	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{
+	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)},
 	})}}
 	start(t, s, d)
@@ -386,7 +386,7 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 	incomplete := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE}
 	}
-	d := &script{answers: []answer{incomplete}}
+	d := &script{answers: []reply{incomplete}}
 	start(t, s, d)
 	got := d.await(t, 2) // with the absent ones looked for
 	if diff := cmp.Diff([]*jobpolicyv1.ActiveJob{{Uid: uidBytes(t, 7), Name: "cron-0"}}, got.GetStatus().GetActive(), protocmp.Transform()); diff != "" {
@@ -406,7 +406,7 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 func TestAnUnknownDispositionIsRefused(t *testing.T) {
 	for _, disposition := range []jobpolicyv1.Disposition{0, 99} {
 		t.Run(disposition.String(), func(t *testing.T) {
-			d := &script{answers: []answer{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+			d := &script{answers: []reply{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 				return &jobpolicyv1.DecideCronJobResponse{Disposition: disposition}
 			}}}
 			start(t, newServer(testCron()), d)
@@ -425,7 +425,7 @@ func TestTheTableSaysWhenEachCronJobRunsNext(t *testing.T) {
 			},
 		}
 	}
-	c := start(t, s, &script{answers: []answer{explaining, explaining}})
+	c := start(t, s, &script{answers: []reply{explaining, explaining}})
 	want := `NAMESPACE   NAME      SCHEDULE    TIMEZONE   SUSPEND   ACTIVE   LAST SCHEDULE   NEXT SCHEDULE          WHY
 ns          another   * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for another
 ns          cron      * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for cron
@@ -467,7 +467,7 @@ func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
 		return true, job, nil
 	})
 	recording := applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))}})
-	d := &script{answers: []answer{starting("cron-1"), recording}}
+	d := &script{answers: []reply{starting("cron-1"), recording}}
 	start(t, s, d, func(cfg *Config) { jobs = cfg.Jobs.In("ns") })
 	if second := d.await(t, 2); len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
 		t.Fatalf("second question has jobs %v, want cron-1", second.GetJobs())
@@ -502,7 +502,7 @@ func TestARunThatWasSeenIsNotStartedAgainThoughTheAnswerWasLost(t *testing.T) {
 		eventually(t, "the watch has shown the deletion", func() bool { return len(c.cfg.Jobs.In(namespace).GetStore().ListKeys()) == 0 })
 		return true, nil, errors.New("connection reset by peer")
 	})
-	d := &script{answers: []answer{starting("cron-1")}}
+	d := &script{answers: []reply{starting("cron-1")}}
 	started <- start(t, s, d)
 	if second := d.await(t, 2); len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
 		t.Errorf("second question has jobs %v, want cron-1", second.GetJobs())
@@ -516,7 +516,7 @@ func TestANameThatIsTakenByNoJobDefersCreation(t *testing.T) {
 	s.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1")
 	})
-	d := &script{answers: []answer{starting("cron-1")}}
+	d := &script{answers: []reply{starting("cron-1")}}
 	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
 	second := d.await(t, 2)
 	if !deferredUntil(second).AsTime().After(second.GetNow().AsTime()) {
@@ -536,10 +536,10 @@ func TestADeletionThatMetAConflictIsTriedAgain(t *testing.T) {
 		refused = true
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1", errors.New("the webhook wants it so"))
 	})
-	deleting := func() answer {
+	deleting := func() reply {
 		return applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})
 	}
-	d := &script{answers: []answer{deleting(), deleting()}}
+	d := &script{answers: []reply{deleting(), deleting()}}
 	start(t, s, d)
 	if second := d.await(t, 2); len(second.GetJobs()) != 1 {
 		t.Fatalf("the question after the conflict has jobs %v, want cron-1", second.GetJobs())
@@ -560,7 +560,7 @@ func TestADeletedJobThatStaysIsShownAsDeleting(t *testing.T) {
 		s.Stamp(job)
 		return true, nil, s.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), job, namespace)
 	})
-	d := &script{answers: []answer{applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})}}
+	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})}}
 	start(t, s, d)
 	eventually(t, "a question with the Job that is being deleted", func() bool {
 		return slices.ContainsFunc(d.requests(), func(req *jobpolicyv1.DecideCronJobRequest) bool {
@@ -582,7 +582,7 @@ func TestTheDecisionLogSaysWhyARunWasNotStarted(t *testing.T) {
 	s := newServer(testCron())
 	s.fail("create jobs", errors.New("no quota"))
 	recorded := make(failures, 1)
-	start(t, s, &script{answers: []answer{starting("cron-1")}}, func(cfg *Config) { cfg.DecisionLog = recorded })
+	start(t, s, &script{answers: []reply{starting("cron-1")}}, func(cfg *Config) { cfg.DecisionLog = recorded })
 	if got, want := <-recorded, "the job of the run was not created: no quota"; got != want {
 		t.Errorf("failure %q, want %q", got, want)
 	}

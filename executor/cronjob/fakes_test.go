@@ -33,13 +33,13 @@ var created = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
 func testUID(n int) types.UID { return fakes.UID(n) }
 
-type answer = func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse
+type reply = func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse
 
 // script is a Decider that answers with functions, one after the other; after the
 // last it answers that everything is settled.
 type script struct {
 	mu      sync.Mutex
-	answers []answer
+	answers []reply
 	asked   []*jobpolicyv1.DecideCronJobRequest
 }
 
@@ -64,7 +64,7 @@ func (s *script) requests() []*jobpolicyv1.DecideCronJobRequest {
 
 // applying answers with a decision to carry out. As with the engine's, what else is due
 // follows at once.
-func applying(d *jobpolicyv1.DecideCronJobResponse) answer {
+func applying(d *jobpolicyv1.DecideCronJobResponse) reply {
 	return func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 		d.Disposition, d.FollowUp = jobpolicyv1.Disposition_DISPOSITION_APPLY, jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 		return d
@@ -72,7 +72,7 @@ func applying(d *jobpolicyv1.DecideCronJobResponse) answer {
 }
 
 // starting asks for a run of the schedule's time.
-func starting(name string) answer {
+func starting(name string) reply {
 	return applying(&jobpolicyv1.DecideCronJobResponse{Create: &jobpolicyv1.CreateJob{
 		Name: name, ScheduledTime: timestamppb.New(created.Add(time.Minute)), Annotations: map[string]string{"from": "engine"},
 	}})

@@ -34,7 +34,7 @@ func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
 						Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))},
 					}
 				}
-				d := &script{answers: []answer{writing, writing, writing}}
+				d := &script{answers: []reply{writing, writing, writing}}
 				start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Hour, time.Hour })
 				time.Sleep(59 * time.Minute)
 				if n := len(d.requests()); n != 1 {
@@ -58,7 +58,7 @@ func TestAStatusThatIsTheSameIsNotDecidedOnForEver(t *testing.T) {
 		at := metav1.NewTime(created.Add(time.Minute))
 		s := newServer(testCron(func(c *batchv1.CronJob) { c.Status.LastScheduleTime = &at }), job)
 		same := applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(at.Time)}})
-		d := &script{answers: []answer{same, same, same, same, same, same, same, same}}
+		d := &script{answers: []reply{same, same, same, same, same, same, same, same}}
 		start(t, s, d)
 		time.Sleep(time.Minute)
 		asked := d.requests()

@@ -14,7 +14,7 @@ import (
 )
 
 // always is a Decider that gives the same answer to every question.
-type always struct{ answer answer }
+type always struct{ answer reply }
 
 func (a always) DecideCronJob(_ context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 	d := a.answer(req)

@@ -89,9 +89,8 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 			c.Event(g.Job, event)
 		}
 	}
-	if !written && decision.GetCreate() == nil && len(decision.GetDelete())+len(decision.GetRelease()) == 0 {
-		decision.FollowUp = jobpolicyv1.FollowUp_FOLLOW_UP_NONE // The next decision would be the same.
-	}
+	changed := written || decision.GetCreate() != nil || len(decision.GetDelete())+len(decision.GetRelease()) > 0
+	decision.FollowUp = answer.FollowUp(decision, changed)
 	return answer.Next(decision, time.Now()), nil
 }
 

@@ -1,8 +1,9 @@
 // Package answer is what every caller of the engine needs around an answer.
 //
 // Decide asks about a Job, with the active pods if need be, and checks the answer.
-// Check is the check alone. NewPods lists the pods to create, Next says when to ask
-// again, and Finished whether a Job is over.
+// Complete and Check are its two halves. NewPods lists the pods to create, Next says
+// when to ask again, FollowUp is the part of that which depends on what the caller has
+// changed, and Finished says whether a Job is over.
 package answer
 
 import (
@@ -81,12 +82,25 @@ func deferred(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) bool {
 	return false
 }
 
-// Next returns when to ask again if nothing changes, after a decision of DecideJob was
-// carried out in full; the zero time: only at a change. What was released must be
-// visible to the caller by then.
-func Next(decision *jobpolicyv1.DecideJobResponse, now time.Time) time.Time {
-	switch decision.GetFollowUp() {
+// FollowUp returns what the follow_up of a decision asks for, after the decision was
+// carried out in full: AT_ONCE, WHEN_CONFIRMED or NONE. changed says whether the caller
+// changed anything. If it did not, the next decision would be the same, so there is no
+// follow-up (invariant I11). An unknown value stands for none.
+func FollowUp(decision interface{ GetFollowUp() jobpolicyv1.FollowUp }, changed bool) jobpolicyv1.FollowUp {
+	switch asked := decision.GetFollowUp(); asked {
 	case jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED:
+		if changed {
+			return asked
+		}
+	}
+	return jobpolicyv1.FollowUp_FOLLOW_UP_NONE
+}
+
+// Next returns when to ask again if nothing changes, after a decision of DecideJob was
+// carried out in full and has changed something; the zero time: only at a change. What
+// was released must be visible to the caller by then.
+func Next(decision *jobpolicyv1.DecideJobResponse, now time.Time) time.Time {
+	if FollowUp(decision, true) != jobpolicyv1.FollowUp_FOLLOW_UP_NONE {
 		return now
 	}
 	if decision.GetRequeueTime() == nil {

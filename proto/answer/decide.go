@@ -22,7 +22,7 @@ type Ask func(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.Deci
 //
 // The caller's view must be current: an engine that asks for a newer one is an error.
 func Decide(ctx context.Context, ask Ask, request func(activePods bool) (*jobpolicyv1.DecideJobRequest, error)) (*jobpolicyv1.DecideJobResponse, error) {
-	for _, activePods := range []bool{false, true} {
+	decision, err := Complete(func(activePods bool) (*jobpolicyv1.DecideJobResponse, error) {
 		req, err := request(activePods)
 		if err != nil {
 			return nil, err
@@ -35,17 +35,33 @@ func Decide(ctx context.Context, ask Ask, request func(activePods bool) (*jobpol
 		if err != nil {
 			return nil, err
 		}
-		if err := Check(req, decision); err != nil {
+		return decision, Check(req, decision)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if decision.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_WAIT {
+		return nil, fmt.Errorf("the view is too old to decide on: %v", decision.GetRequirements())
+	}
+	return decision, nil
+}
+
+// ErrIncomplete: the engine asks again for the active pods, although they were listed.
+var ErrIncomplete = errors.New("active pods were listed and are asked for again")
+
+// Complete asks, and once more with the active pods if the engine has to know which pods
+// are active. The decision that it returns is not INCOMPLETE. ask asks and checks.
+func Complete(ask func(activePods bool) (*jobpolicyv1.DecideJobResponse, error)) (*jobpolicyv1.DecideJobResponse, error) {
+	for _, activePods := range []bool{false, true} {
+		decision, err := ask(activePods)
+		if err != nil {
 			return nil, err
 		}
-		switch decision.GetDisposition() {
-		case jobpolicyv1.Disposition_DISPOSITION_APPLY, jobpolicyv1.Disposition_DISPOSITION_SETTLED:
+		if decision.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
 			return decision, nil
-		case jobpolicyv1.Disposition_DISPOSITION_WAIT:
-			return nil, fmt.Errorf("the view is too old to decide on: %v", decision.GetRequirements())
 		}
 	}
-	return nil, errors.New("active pods were listed and are asked for again")
+	return nil, ErrIncomplete
 }
 
 // A NewPod is a pod to create.

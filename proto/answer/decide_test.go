@@ -124,3 +124,22 @@ func TestEarlier(t *testing.T) {
 		}
 	}
 }
+
+func TestFollowUp(t *testing.T) {
+	const (
+		none          = jobpolicyv1.FollowUp_FOLLOW_UP_NONE
+		atOnce        = jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
+		whenConfirmed = jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED
+	)
+	for asked, want := range map[jobpolicyv1.FollowUp]jobpolicyv1.FollowUp{
+		jobpolicyv1.FollowUp_FOLLOW_UP_UNSPECIFIED: none, none: none, atOnce: atOnce, whenConfirmed: whenConfirmed, 99: none,
+	} {
+		decision := &jobpolicyv1.DecideJobResponse{FollowUp: asked}
+		if got := FollowUp(decision, true); got != want {
+			t.Errorf("%v after a change: got %v, want %v", asked, got, want)
+		}
+		if got := FollowUp(decision, false); got != none {
+			t.Errorf("%v after no change: got %v, want %v", asked, got, none)
+		}
+	}
+}
