@@ -8,14 +8,12 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/gang"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
-	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -36,10 +34,37 @@ type applier struct {
 	report  *reporter
 }
 
-// apply carries out a decision in the contract's order: gang, create or delete, status,
+// stepFailed reports whether a decision was not carried out in full because of a step that
+// backs off now.
+func stepFailed(err error) bool { return errors.Is(err, errCreation) || errors.Is(err, errDeletion) }
+
+// apply does what a decision says, and says when to reconcile the Job again.
+func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (controller.Result, error) {
+	requeue := a.cfg.requeueAfter(snap, d)
+	switch d.GetDisposition() {
+	case jobpolicyv1.Disposition_DISPOSITION_WAIT:
+		a.report.stale(d)
+		s.Version.Mark(state.StaleJob)
+		return sooner(controller.Result{RequeueAfter: a.cfg.APIBackoff}, requeue), nil
+	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
+		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil
+	}
+	switch err := a.carryOut(ctx, s, calls, snap, d); {
+	case stepFailed(err):
+		return controller.Result{Requeue: true}, err
+	case err != nil:
+		return controller.Result{}, err
+	}
+	if d.GetCreate() != nil {
+		s.Backoffs.Reset(state.Create)
+	}
+	return a.cfg.followUp(s, d, requeue), nil
+}
+
+// carryOut carries out a decision in the contract's order: gang, create or delete, status,
 // release, events. It stops at the first step that does not succeed in full. The next
 // snapshot contains what succeeded.
-func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
+func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
 	podGroup, err := a.gangs.Ensure(ctx, snap.job, d.GetGang())
 	if err != nil && d.GetGang().GetMayBegin() {
 		// A status would say that the Job has begun. After that, its gang could not be
@@ -50,11 +75,11 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 		err = a.createPods(ctx, s, calls, snap, d, podGroup)
 	}
 	if err != nil {
-		a.stepFailed(ctx, s, state.Create, snap.job, "pods not created", err)
+		a.backOff(ctx, s, state.Create, snap.job, "pods not created", err)
 		return fmt.Errorf("%w: %w", errCreation, err)
 	}
 	if err := a.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
-		a.stepFailed(ctx, s, state.Delete, snap.job, "pods not deleted", err)
+		a.backOff(ctx, s, state.Delete, snap.job, "pods not deleted", err)
 		return fmt.Errorf("%w: %w", errDeletion, err)
 	}
 	write, err := a.writeStatus(ctx, s, calls, snap, d)
@@ -67,72 +92,17 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 	if d.GetStatus() != nil && len(d.GetRelease()) > a.cfg.Writes.PerJob {
 		s.Statuses.Postpone(time.Since(began))
 	}
+	// The events go out even after an error: the status is written, so no later decision has
+	// them again.
+	a.base.RecordEvents(snap.job, write.Events)
 	if err != nil {
-		// The status is written, so no later decision has these events again.
-		a.base.RecordEvents(snap.job, write.Events)
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}
-	a.base.RecordEvents(snap.job, write.Events)
 	return nil
 }
 
-// writeStatus replaces the status of the version of the Job that was decided on. If the
-// Job has changed since, the API server refuses the write, and the Job is decided on
-// again. It returns what is still to be announced.
-func (a *applier) writeStatus(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ state.StatusWrite, err error) {
-	write := state.StatusWrite{Job: snap.job, Events: d.GetEvents(), Actions: d.GetPodFailureActions()}
-	if d.GetStatus() == nil {
-		return write, nil
-	}
-	status, err := wire.APIStatus(d.GetStatus())
-	if err != nil {
-		return write, err
-	}
-	wire.KeepUndecided(&status, &snap.job.Status)
-	if wire.SameStatus(&status, &snap.job.Status) {
-		return write, nil
-	}
-	write.Status = status
-	ctx, end := a.api.Tracer.Span(ctx, telemetry.SpanStatusWritten)
-	defer func() { end(err) }()
-	if err := a.updateStatus(ctx, s, calls, &write); err != nil {
-		return write, err
-	}
-	if !s.Unanswered.Announce(&write) {
-		return state.StatusWrite{}, nil // The watch has shown this write, and it was announced then.
-	}
-	a.report.written(ctx, &write)
-	return write, nil
-}
-
-func (a *applier) updateStatus(ctx context.Context, s *state.Job, calls *api.Pods, write *state.StatusWrite) error {
-	job := write.Written()
-	s.Version.Expect(&job.Status)
-	defer s.Version.Expect(nil)
-	updated, err := a.api.UpdateStatus(ctx, job)
-	switch {
-	case err == nil:
-		s.Unanswered.Answered(write)
-		s.Observe(updated, state.Written)
-		s.Statuses.Written(a.cfg.StatusPeriod)
-		calls.MarkWritten()
-		return nil
-	case errors.Is(err, api.ErrGone):
-		return err
-	case api.OutcomeUnknown(err):
-		s.Unanswered.Add(write)
-		a.report.settle(ctx, s)
-		s.Version.Mark(state.StaleJob)
-	case apierrors.IsConflict(err):
-		// Read the Job before the next decision: the cache may not have the version that
-		// caused the conflict.
-		s.Version.Mark(state.StaleJob)
-	}
-	return err
-}
-
-// stepFailed starts the backoff of a step. The other steps of the Job go on.
-func (a *applier) stepFailed(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, what string, err error) {
+// backOff starts the backoff of a step. The other steps of the Job go on.
+func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, what string, err error) {
 	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
 	if !errors.Is(err, api.ErrNamespaceTerminating) && !errors.Is(err, context.Canceled) {
 		if step == state.Create {

@@ -176,7 +176,7 @@ func (c carrier) carryOut(t interface{ Helper() }, job *batchv1.Job, d *jobpolic
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c.e.reconciler.report.remember(ctx, s, snap, d)
-	_, _ = c.e.reconciler.apply(ctx, s, c.e.reconciler.calls(s), snap, d) // Whether it is refused is not the question.
+	_, _ = c.e.reconciler.applier.apply(ctx, s, c.e.reconciler.calls(s), snap, d) // Whether it is refused is not the question.
 }
 
 // oddJobs are Jobs of each kind that answers are checked by.

@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/controller"
@@ -96,7 +95,7 @@ func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpol
 		d.askFailed(s, snap, err)
 		return nil, err
 	}
-	s.Rows.Accepted(len(snap.req.GetUnaccountedPods()), d.rowLimit(snap.job))
+	s.Rows.Accepted(len(snap.req.GetUnaccountedPods()), d.cfg.rowLimit(snap.job))
 	if err := d.check(snap.req, decision); err != nil {
 		return nil, err
 	}
@@ -134,54 +133,4 @@ func tooLarge(err error) bool {
 	default:
 		return false
 	}
-}
-
-// requeueAfter is how long until the decision's requeue time; 0 if it has none. It counts
-// from the request's now, in elapsed time. It is at least Config.SyncBatchPeriod (invariant
-// I11).
-func (d *decider) requeueAfter(snap snapshot, decision *jobpolicyv1.DecideJobResponse) time.Duration {
-	if decision.GetRequeueTime() == nil {
-		return 0
-	}
-	ahead := decision.GetRequeueTime().AsTime().Sub(snap.req.GetNow().AsTime())
-	return max(ahead-time.Since(snap.made), d.cfg.SyncBatchPeriod)
-}
-
-const (
-	// leastRows is the default of Config.Rows.Least.
-	leastRows = 1000
-	// maxRowsPerIndex is a little less than the contract's limit, because the tracker may
-	// list some more. With limits per index, failed pods stay unaccounted until they are
-	// replaced. A shorter list could be full of them and hide all other pods.
-	maxRowsPerIndex = 99000
-)
-
-// rowLimit is how many unaccounted pods a request lists: enough to fill two status
-// writes, so that the cost of a reconcile does not grow with the Job.
-func (d *decider) rowLimit(job *batchv1.Job) int {
-	limit := max(d.cfg.Rows.Least, 2*int(d.cfg.Settings.GetMaxUncountedPods()))
-	perIndex := job.Spec.BackoffLimitPerIndex != nil
-	if perIndex {
-		limit = maxRowsPerIndex
-	}
-	switch most := d.cfg.Rows.Max; {
-	case most > 0 && perIndex:
-		limit = min(limit, max(d.cfg.Rows.Least, most))
-	case most > 0:
-		limit = min(limit, most)
-	}
-	return limit
-}
-
-// regrowth is when to reconcile a settled Job again: after the given time (0: only after an
-// event), or earlier if the snapshot left pods out and the next one may list more.
-func (d *decider) regrowth(s *state.Job, snap snapshot, after time.Duration) time.Duration {
-	if snap.req.GetUnlistedPods() == nil {
-		return after
-	}
-	regrow := s.Rows.Regrowth(len(snap.req.GetUnaccountedPods()), d.rowLimit(snap.job))
-	if regrow == 0 || (after > 0 && after < regrow) {
-		return after
-	}
-	return regrow
 }

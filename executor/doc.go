@@ -26,9 +26,11 @@
 //  3. The decider makes a request from the Job and its tracker (snapshot.go), asks the engine
 //     (decide.go) and checks the answer (check.go).
 //  4. The applier carries the decision out (apply.go): it creates pods (create.go) or
-//     deletes pods (delete.go), writes the status, removes finalizers and records events.
-//     Each answer of the API server updates what is known of the Job at once.
-//  5. The reconciler tells the queue when to reconcile the Job again if no event comes.
+//     deletes pods (delete.go), writes the status (status.go), removes finalizers (release.go)
+//     and records events. Each answer of the API server updates what is known of the Job at
+//     once.
+//  5. The applier says when the Job is due again if no event comes (requeue.go), and the
+//     reconciler returns that to the queue.
 //
 // executor.go makes these parts. report.go and metrics.go record in metrics, log and events
 // what was done. safety.go looks for Jobs whose event was missed. standby.go fills the pod

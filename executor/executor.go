@@ -120,7 +120,6 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		applier:  &applier{base: e.base, cfg: cfg, api: client, gangs: e.gangs, metrics: own, report: report},
 	}
 	e.queue = newJobQueue(e.base, cfg, e.jobs, scope, writes, e.reconciler.Reconcile)
-	e.reconciler.queue = e.queue
 	e.watcher = &watcher{
 		scope: scope, jobs: e.jobs, queue: e.queue, orphans: e.orphans, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: e.base.Ready,
 		second: e.second, podWatch: e.podWatch,

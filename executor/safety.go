@@ -136,7 +136,7 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 	case d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_SETTLED:
 		return queued.Last, cmp.Or(d.GetExplanation().GetSummary(), dispositionLabel(d.GetDisposition()))
 	}
-	requeue := l.decider.requeueAfter(snap, d)
+	requeue := l.cfg.requeueAfter(snap, d)
 	if requeue > 0 && (queued.Planned.IsZero() || queued.Planned.After(time.Now().Add(min(requeue, maxRequeueAfter)+lookStep))) {
 		return queued.Last, fmt.Sprintf("a reconcile in %v, which is not planned", requeue)
 	}

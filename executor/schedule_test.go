@@ -122,7 +122,7 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 				s.Pods.Observe(cachedPod(3), tracker.Watch)
 				s.Backoffs.ReleaseFailed(testUID(3), controller.Limits{First: delay, Max: delay})
 			}
-			if got := e.reconciler.followUp(s, tc.decision, 0); got != tc.want {
+			if got := e.reconciler.cfg.followUp(s, tc.decision, 0); got != tc.want {
 				t.Errorf("asks again: %+v, want %+v", got, tc.want)
 			}
 		})
@@ -160,7 +160,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		}
 		snap, err := e.decider.snapshot(s, false)
 		must(err)
-		must(e.reconciler.applier.apply(t.Context(), s, e.reconciler.calls(s), snap, d))
+		must(e.reconciler.applier.carryOut(t.Context(), s, e.reconciler.calls(s), snap, d))
 		// After a quiet time, the next status is due at once, unless it was postponed.
 		if got := s.Statuses.Due().After(released); got != waits {
 			t.Errorf("with %d releases the next status is due %v after the first of them; waits: want %v", pods, s.Statuses.Due().Sub(released), waits)

@@ -101,7 +101,7 @@ func (o *observer) ask(ctx context.Context, s *state.Job) (shadow.Answer, error)
 		return shadow.Answer{}, err
 	}
 	o.decider.report.remember(ctx, s, snap, d)
-	return shadow.Answer{Differences: shadow.OfJob(snap.req, d), Next: o.decider.requeueAfter(snap, d)}, nil
+	return shadow.Answer{Differences: shadow.OfJob(snap.req, d), Next: o.decider.cfg.requeueAfter(snap, d)}, nil
 }
 
 // ignoreOrphans replaces the releaser of orphans in shadow mode.

@@ -48,7 +48,7 @@ func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 		return snapshot{}, api.ErrGone
 	}
 	made, now := time.Now(), d.cfg.Now()
-	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.Rows.Max(d.rowLimit(job))}
+	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.Rows.Max(d.cfg.rowLimit(job))}
 	if activeRows {
 		question.ActiveRows = maxActiveRows
 	}
@@ -107,4 +107,30 @@ func (d *decider) request(job *batchv1.Job, view tracker.View, now time.Time) (*
 // maxChanges is how many pods a decision may create or delete at most.
 func (c *Config) maxChanges() int {
 	return cmp.Or(int(c.Settings.GetMaxPodChanges()), maxChangesDefault)
+}
+
+const (
+	// leastRows is the default of Config.Rows.Least.
+	leastRows = 1000
+	// maxRowsPerIndex is a little less than the contract's limit, because the tracker may
+	// list some more. With limits per index, failed pods stay unaccounted until they are
+	// replaced. A shorter list could be full of them and hide all other pods.
+	maxRowsPerIndex = 99000
+)
+
+// rowLimit is how many unaccounted pods a request lists: enough to fill two status
+// writes, so that the cost of a reconcile does not grow with the Job.
+func (c *Config) rowLimit(job *batchv1.Job) int {
+	limit := max(c.Rows.Least, 2*int(c.Settings.GetMaxUncountedPods()))
+	perIndex := job.Spec.BackoffLimitPerIndex != nil
+	if perIndex {
+		limit = maxRowsPerIndex
+	}
+	switch most := c.Rows.Max; {
+	case most > 0 && perIndex:
+		limit = min(limit, max(c.Rows.Least, most))
+	case most > 0:
+		limit = min(limit, most)
+	}
+	return limit
 }

@@ -182,14 +182,9 @@ func TestFailuresBackOff(t *testing.T) {
 func TestProgressMakesTheNextFailureAFirstOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		var q *Queue[string]
-		_, q = start(t, testConfig(), Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
+		_, q := start(t, testConfig(), Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
 			l.add(ctx, key)
-			if TriggerOf(ctx).Cause == "event" {
-				return Result{}, errors.New("no")
-			}
-			q.Progressed(key)
-			return Result{}, errors.New("no")
+			return Result{Progressed: TriggerOf(ctx).Cause != "event"}, errors.New("no")
 		}})
 		q.Enqueue("a", "event", PriorityNormal)
 		time.Sleep(3500 * time.Millisecond)

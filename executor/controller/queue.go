@@ -32,6 +32,9 @@ type Result struct {
 	Requeue bool
 	// RequeueAfter: after that time; 0: not.
 	RequeueAfter time.Duration
+	// Progressed: a write took effect. If the reconcile fails all the same, its delay is that
+	// of a first failure. This field counts even beside an error.
+	Progressed bool
 }
 
 // After is the Result for a time on a clock that shows now. A time that is over becomes one
@@ -145,10 +148,6 @@ func (q *Queue[K]) Forget(key K) {
 // EndBackoff ends the delay after failures: their cause may be gone.
 func (q *Queue[K]) EndBackoff(key K) { q.update(key, (*entry).endBackoff) }
 
-// Progressed says that a write of a reconcile in progress took effect. If the reconcile
-// fails all the same, its delay is that of a first failure.
-func (q *Queue[K]) Progressed(key K) { q.update(key, func(e *entry) { e.backoff.Progressed() }) }
-
 // State is what the queue knows of a key.
 func (q *Queue[K]) State(key K) (s State) {
 	q.update(key, func(e *entry) {
@@ -237,7 +236,7 @@ func (q *Queue[K]) serve(ctx context.Context, stopping <-chan struct{}, key K) {
 		result, err := q.Reconcile(recorded, key)
 		flush()
 		if err != nil {
-			q.failed(ctx, key, err)
+			q.failed(ctx, key, result.Progressed, err)
 			return
 		}
 		q.update(key, (*entry).succeeded)
@@ -303,10 +302,15 @@ func (q *Queue[K]) plan(key K, delay time.Duration) {
 	q.queue.AddAfter(key, delay)
 }
 
-// failed makes the key due again after its backoff.
-func (q *Queue[K]) failed(ctx context.Context, key K, err error) {
+// failed makes the key due again after its backoff. progressed: see Result.
+func (q *Queue[K]) failed(ctx context.Context, key K, progressed bool, err error) {
 	var delay time.Duration
-	q.update(key, func(e *entry) { delay = e.failed(err, q.c.BackoffLimits()) })
+	q.update(key, func(e *entry) {
+		if progressed {
+			e.backoff.Progressed()
+		}
+		delay = e.failed(err, q.c.BackoffLimits())
+	})
 	if delay == 0 {
 		return // Its object does not exist any more.
 	}

@@ -1,0 +1,62 @@
+package executor
+
+import (
+	"slices"
+	"time"
+
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/answer"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// missedEvent is when a Job is reconciled again after a decision was applied, if no event
+// comes.
+const missedEvent = 10 * time.Second
+
+// sooner is the result with a requeue after the delay at the latest; 0 changes nothing.
+func sooner(result controller.Result, delay time.Duration) controller.Result {
+	if delay > 0 && (result.RequeueAfter == 0 || delay < result.RequeueAfter) {
+		result.RequeueAfter = delay
+	}
+	return result
+}
+
+// requeueAfter is how long until the decision's requeue time; 0 if it has none. It counts
+// from the request's now, in elapsed time. It is at least Config.SyncBatchPeriod (invariant
+// I11).
+func (c *Config) requeueAfter(snap snapshot, d *jobpolicyv1.DecideJobResponse) time.Duration {
+	if d.GetRequeueTime() == nil {
+		return 0
+	}
+	ahead := d.GetRequeueTime().AsTime().Sub(snap.req.GetNow().AsTime())
+	return max(ahead-time.Since(snap.made), c.SyncBatchPeriod)
+}
+
+// regrowth is how long until a request for a settled Job may list more pods than the
+// snapshot does; 0 if the snapshot lists all of them.
+func (c *Config) regrowth(s *state.Job, snap snapshot) time.Duration {
+	if snap.req.GetUnlistedPods() == nil {
+		return 0
+	}
+	return s.Rows.Regrowth(len(snap.req.GetUnaccountedPods()), c.rowLimit(snap.job))
+}
+
+// followUp says when to reconcile again after a decision was carried out in full. requeue
+// is Config.requeueAfter.
+func (c *Config) followUp(s *state.Job, d *jobpolicyv1.DecideJobResponse, requeue time.Duration) controller.Result {
+	releases := slices.ContainsFunc(d.GetRelease(), func(b []byte) bool {
+		uid, _ := wire.UIDString(b) // The answer was checked, so the UID is valid.
+		return s.Backoffs.Releasing(uid)
+	})
+	changed := d.GetCreate() != nil || len(d.GetDelete()) > 0 || d.GetStatus() != nil || releases
+	result := controller.Result{RequeueAfter: missedEvent}
+	switch answer.FollowUp(d, changed) {
+	case jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE:
+		return controller.Result{Requeue: true}
+	case jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED:
+		result.RequeueAfter = c.StatusPeriod
+	}
+	return sooner(result, requeue)
+}
