@@ -104,14 +104,14 @@ func (w *watcher) jobDeleted(job *batchv1.Job) {
 	w.jobs.DropUnused(job.Namespace, job.UID)
 }
 
-// keepCopy gives the Job's tracker the informer's copy of a pod after a new list, so that
-// there is only one copy in memory.
+// keepCopy gives the Job's tracker the informer's copy of a pod after a new list. That is no
+// news.
 func (w *watcher) keepCopy(pod *podcache.Pod, ref *podcache.Owner) {
 	if ref == nil {
 		return
 	}
 	if s, ok := w.jobs.Find(ref.UID); ok {
-		s.Pods.Keep(pod)
+		s.Pods.Observe(pod, tracker.Watch)
 	}
 }
 

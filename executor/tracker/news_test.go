@@ -95,13 +95,12 @@ func TestOneCopyOfAPodIsKept(t *testing.T) {
 		}
 	}
 	listed := podOf(1, 2, tracked)
-	tr.Keep(listed)
-	tr.Keep(podOf(1, 1, tracked))
+	for _, v := range []*podcache.Pod{listed, podOf(1, 1, tracked)} {
+		if news := tr.Observe(v, Watch); news != Nothing {
+			t.Errorf("version %s after a new list: news %d, want none", v.ResourceVersion, news)
+		}
+	}
 	if got := tr.pods.records[watched.UID].pod; got != listed {
 		t.Errorf("after a new list the copy of version %s is not the list's", got.ResourceVersion)
-	}
-	tr.Keep(podOf(2, 3, tracked))
-	if tr.Len() != 1 {
-		t.Errorf("%d pods are known, want 1", tr.Len())
 	}
 }

@@ -67,6 +67,8 @@ func (t *Tracker) SetPolicy(p Policy) {
 }
 
 // Observe records an observation of a pod that the Job controls, and returns what changed.
+// If the watch shows the version that is known, its copy of the pod replaces the tracker's:
+// the informer keeps it in any case, so there is only one copy in memory.
 func (t *Tracker) Observe(pod *podcache.Pod, source Source) News {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,14 +115,6 @@ func (t *Tracker) observe(pod *podcache.Pod, source Source) News {
 	default:
 		return Change
 	}
-}
-
-// Keep replaces the tracker's copy of a version by this copy, which the informer keeps in
-// any case. So there is only one copy in memory.
-func (t *Tracker) Keep(pod *podcache.Pod) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.pods.keep(pod)
 }
 
 // Deleted records that the API server accepted this process's deletion of the pod.
