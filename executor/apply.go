@@ -106,7 +106,7 @@ func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, jo
 	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
 	if !errors.Is(err, api.ErrNamespaceTerminating) && !errors.Is(err, context.Canceled) {
 		if step == state.Create {
-			s.Backoffs.Refused(state.Refusal{At: time.Now(), Why: err.Error()})
+			s.Backoffs.Refused(state.Refusal{At: a.cfg.Now(), Why: err.Error()})
 		}
 		a.cfg.Logger.WarnContext(ctx, what, append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // While the API server refuses pods, an observation and /debug/decisions say why.
@@ -36,6 +37,36 @@ func TestAnObservationSaysWhyPodsAreNotCreated(t *testing.T) {
 		room.Store(true)
 		if observed := why(); observed != "" {
 			t.Errorf("after the pod was created: observed %q, want nothing", observed)
+		}
+	})
+}
+
+// What people are shown has wall time, as the times of other objects that they compare it
+// with.
+func TestARefusalAndItsEventHaveWallTime(t *testing.T) {
+	server := newServer(testJob())
+	server.failures["create pods"] = func(int) error { return apierrors.NewInternalError(errors.New("exceeded quota: small")) }
+	clock := &wallClock{}
+	clock.set(-24 * time.Hour)
+	cfg := testConfig(server, creatingOnce{})
+	cfg.Now = clock.now
+	inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		shown := map[string]time.Time{}
+		e.EachJob(func(o Observation) { shown["refusal"] = o.Refusal.At })
+		events, err := server.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+		must(err)
+		for _, event := range events.Items {
+			shown["event "+event.Reason] = event.FirstTimestamp.Time
+		}
+		if len(shown) < 2 {
+			t.Errorf("shown: %v, want a refusal and an event", shown)
+		}
+		for what, at := range shown {
+			if off := clock.now().Sub(at); off < 0 || off > time.Minute {
+				t.Errorf("%s: %s before now", what, off)
+			}
 		}
 	})
 }

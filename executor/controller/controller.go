@@ -81,7 +81,7 @@ func New(cfg Config, id Identity) (*Controller, error) {
 		return nil, err
 	}
 	broadcaster, err := events.New(events.Config{
-		Client: cfg.Events, Component: id.Component, Limits: id.EventLimits, Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Client: cfg.Events, Component: id.Component, Limits: id.EventLimits, Registerer: cfg.Registerer, Logger: cfg.Logger, Now: cfg.Now,
 	})
 	if err != nil {
 		return nil, err

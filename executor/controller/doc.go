@@ -21,7 +21,9 @@
 //
 // # Time
 //
-// What is compared with times of the cluster or sent to the engine is wall time, and
-// comes from Config.Now. How long something takes or waits is elapsed time, and comes
-// from package time; tests run in a bubble of testing/synctest, which replaces it.
+// One rule holds in all of this module. What is compared with times of the cluster, sent
+// to the engine, written to the API server or shown to people is wall time, and comes from
+// Config.Now. How long something takes or waits is elapsed time, and comes from package
+// time; tests run in a bubble of testing/synctest, which replaces it. Package wallclock
+// converts between the two.
 package controller

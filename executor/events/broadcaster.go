@@ -20,6 +20,7 @@ import (
 
 	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/wallclock"
 )
 
 const (
@@ -62,6 +63,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 	// Logger is used with its Context methods only. Default: slog.Default().
 	Logger *slog.Logger
+	// Now tells wall time, for the events' timestamps. Default time.Now.
+	Now func() time.Time
 }
 
 // ErrConfig says that a Config cannot be used.
@@ -108,6 +111,7 @@ func New(cfg Config) (*Broadcaster, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
+	cfg.Now = wallclock.New(cfg.Now)
 	b := &Broadcaster{
 		cfg:        cfg,
 		correlator: record.NewEventCorrelatorWithOptions(cfg.Limits),
@@ -145,7 +149,7 @@ func (b *Broadcaster) record(about runtime.Object, annotations map[string]string
 		b.cfg.Logger.WarnContext(context.Background(), "event about an unknown kind of object", slog.String("reason", reason), slog.Any("error", err))
 		return
 	}
-	ev := &event{about: ref, annotations: annotations, kind: kind, reason: reason, message: message, at: time.Now()}
+	ev := &event{about: ref, annotations: annotations, kind: kind, reason: reason, message: message, at: b.cfg.Now()}
 	o := object{ref.Namespace, ref.Kind, ref.Name, ref.UID}
 	why, first := b.backlog.add(o, ev)
 	if why == "" {

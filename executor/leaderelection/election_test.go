@@ -91,6 +91,24 @@ func TestNextReplicaTakesOverAsSoonAsTheLeaseRunsOut(t *testing.T) {
 	})
 }
 
+// The times in the lease are wall time, which other replicas and people compare with theirs.
+func TestTheLeaseHasWallTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &leases{}
+		cfg := config(api, "first")
+		cfg.Now = func() time.Time { return time.Now().Add(-24 * time.Hour) }
+		first := start(t, cfg)
+		<-first.began
+		time.Sleep(time.Minute)
+		lease := api.lease()
+		for what, at := range map[string]time.Time{"acquired": lease.Spec.AcquireTime.Time, "renewed": lease.Spec.RenewTime.Time} {
+			if off := cfg.Now().Sub(at); off < 0 || off > 2*time.Minute {
+				t.Errorf("the lease says that it was %s %s ago", what, off)
+			}
+		}
+	})
+}
+
 // Whoever holds a lease that somebody deletes writes on until it looks again. Until then
 // nobody else may lead.
 func TestADeletedLeaseMakesNoSecondLeader(t *testing.T) {

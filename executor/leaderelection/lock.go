@@ -75,7 +75,8 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	if l.tenure.lost.Err() != nil {
 		return ErrLost
 	}
-	sent, now := l.tenure.now(), metav1.Now()
+	sent := l.tenure.now()
+	now := metav1.NewTime(sent.wall)
 	acquired := l.acquired
 	if acquired.IsZero() {
 		acquired = now

@@ -38,7 +38,7 @@ func (p *Pool) SlowStart(namespace string, job types.UID) *Limiter {
 // the errors, and says how many there were.
 func (l *Limiter) Do(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	b := &batch{Limiter: l, ctx: ctx, n: n, write: f}
-	b.measuring = b.large() && l.vegas.baselineExpired(l.pool.cfg.Now())
+	b.measuring = b.large() && l.vegas.baselineExpired(time.Now())
 	return b.run()
 }
 
@@ -159,7 +159,7 @@ func (b *batch) end(latency time.Duration, measures bool, err error) {
 	defer b.mu.Unlock()
 	b.ended++
 	if latency > 0 {
-		b.vegas.observe(latency, measures && b.running <= baselineInFlight, b.pool.cfg.PerJob, b.pool.cfg.Now())
+		b.vegas.observe(latency, measures && b.running <= baselineInFlight, b.pool.cfg.PerJob, time.Now())
 	}
 	if err == nil {
 		return

@@ -18,8 +18,6 @@ type Config struct {
 	// PerJob is the limit for one Job. Alone is its limit while no other Job is active, if
 	// that is higher.
 	PerJob, Alone int
-	// Now tells elapsed time. Default time.Now.
-	Now func() time.Time
 }
 
 // Pool bounds the writes of all Jobs together, and knows which Jobs are active.
@@ -42,9 +40,6 @@ const alonePeriod = 5 * time.Second
 
 // NewPool returns a Pool.
 func NewPool(cfg Config) *Pool {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
 	return &Pool{cfg: cfg, slots: semaphore.New(cfg.Total)}
 }
 
@@ -64,7 +59,7 @@ func (p *Pool) Active(job types.UID) {
 	if p.latest.job != job {
 		p.other = p.latest
 	}
-	p.latest = activity{job: job, at: p.cfg.Now()}
+	p.latest = activity{job: job, at: time.Now()}
 }
 
 // alone reports whether no other Job is active. Then no other Job's writes wait. And many
@@ -77,5 +72,5 @@ func (p *Pool) alone(job types.UID) bool {
 	if others.job == job {
 		others = p.other
 	}
-	return others.job == "" || p.cfg.Now().Sub(others.at) > alonePeriod
+	return others.job == "" || time.Since(others.at) > alonePeriod
 }

@@ -31,7 +31,7 @@ type Backoffs struct {
 	releases map[types.UID]*controller.Backoff
 }
 
-// A Refusal is why the API server did not create the Job's pods.
+// A Refusal is why the API server did not create the Job's pods, and when, in wall time.
 type Refusal struct {
 	At  time.Time
 	Why string
