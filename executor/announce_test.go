@@ -63,75 +63,15 @@ func byAnother(job *batchv1.Job) *batchv1.Job {
 	return job
 }
 
-// A Job's end is announced once, whatever happens to the status write.
-func TestTheEndIsToldOnceWhateverBecomesOfTheAnswer(t *testing.T) {
-	lost := errors.New("connection reset by peer")
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "job", errors.New("changed"))
-	var late *batchv1.Job
-	cases := map[string]struct {
-		write func(s *server, n int) error // n counts the tries.
-		read  func(n int) error
-		want  int
-	}{
-		"it is answered": {want: 1},
-		"no answer, and it took effect": {
-			write: func(s *server, _ int) error { s.take(); return lost }, want: 1,
-		},
-		"no answer, it took effect, and somebody changes the status": {
-			write: func(s *server, _ int) error { s.put(byAnother(s.take())); return lost }, want: 1,
-		},
-		"no answer, it took effect, somebody changes the status, and reads fail": {
-			write: func(s *server, _ int) error { s.put(byAnother(s.take())); return lost },
-			read: func(n int) error {
-				if n < 3 {
-					return lost
-				}
-				return nil
-			}, want: 1,
-		},
-		"no answer, it took effect, and the Job is deleted": {
-			write: func(s *server, _ int) error {
-				job := s.take()
-				must(s.Tracker().Delete(jobsResource, job.Namespace, job.Name))
-				return lost
-			}, want: 1,
-		},
-		"no answer, and it was lost": {
-			write: func(_ *server, n int) error {
-				if n < 3 {
-					return lost
-				}
-				return nil
-			}, want: 1,
-		},
-		"no answer, it was lost, and somebody changes the status": {
-			write: func(s *server, n int) error {
-				if n == 1 {
-					s.put(byAnother(testJob()))
-					return lost
-				}
-				return nil
-			}, want: 1,
-		},
-		"no answer, and it takes effect when it is tried again": {
-			write: func(s *server, n int) error {
-				if n == 1 {
-					late = s.underWay()
-					return lost
-				}
-				s.put(byAnother(late))
-				return conflict
-			}, want: 1,
-		},
-		"a conflict each time": {
-			write: func(*server, int) error { return conflict }, want: 0,
-		},
-		"it is refused": {
-			write: func(*server, int) error {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", nil)
-			}, want: 0,
-		},
-	}
+// An endCase is what becomes of the status write that declares a Job's end.
+type endCase struct {
+	write func(s *server, n int) error // n counts the tries.
+	read  func(n int) error
+	want  int
+}
+
+func endEach(t *testing.T, cases map[string]endCase) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(testJob())
@@ -167,4 +107,84 @@ func TestTheEndIsToldOnceWhateverBecomesOfTheAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+var (
+	errLost     = errors.New("connection reset by peer")
+	errConflict = apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "job", errors.New("changed"))
+)
+
+// A Job's end is announced once, whatever happens to the status write.
+func TestTheEndIsToldOnceThoughItsAnswerIsLost(t *testing.T) {
+	endEach(t, map[string]endCase{
+		"it is answered": {want: 1},
+		"no answer, and it took effect": {
+			write: func(s *server, _ int) error { s.take(); return errLost }, want: 1,
+		},
+		"no answer, it took effect, and somebody changes the status": {
+			write: func(s *server, _ int) error { s.put(byAnother(s.take())); return errLost }, want: 1,
+		},
+		"no answer, it took effect, somebody changes the status, and reads fail": {
+			write: func(s *server, _ int) error { s.put(byAnother(s.take())); return errLost },
+			read: func(n int) error {
+				if n < 3 {
+					return errLost
+				}
+				return nil
+			}, want: 1,
+		},
+		"no answer, it took effect, and the Job is deleted": {
+			write: func(s *server, _ int) error {
+				job := s.take()
+				must(s.Tracker().Delete(jobsResource, job.Namespace, job.Name))
+				return errLost
+			}, want: 1,
+		},
+	})
+}
+
+func TestTheEndIsToldOnceThoughItsWriteIsLost(t *testing.T) {
+	var late *batchv1.Job
+	endEach(t, map[string]endCase{
+		"no answer, and it was lost": {
+			write: func(_ *server, n int) error {
+				if n < 3 {
+					return errLost
+				}
+				return nil
+			}, want: 1,
+		},
+		"no answer, it was lost, and somebody changes the status": {
+			write: func(s *server, n int) error {
+				if n == 1 {
+					s.put(byAnother(testJob()))
+					return errLost
+				}
+				return nil
+			}, want: 1,
+		},
+		"no answer, and it takes effect when it is tried again": {
+			write: func(s *server, n int) error {
+				if n == 1 {
+					late = s.underWay()
+					return errLost
+				}
+				s.put(byAnother(late))
+				return errConflict
+			}, want: 1,
+		},
+	})
+}
+
+func TestAnEndThatIsNotWrittenIsNotTold(t *testing.T) {
+	endEach(t, map[string]endCase{
+		"a conflict each time": {
+			write: func(*server, int) error { return errConflict }, want: 0,
+		},
+		"it is refused": {
+			write: func(*server, int) error {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", nil)
+			}, want: 0,
+		},
+	})
 }

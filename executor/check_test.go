@@ -36,73 +36,19 @@ func ranges(bounds ...int32) *jobpolicyv1.IndexSet {
 	return set
 }
 
-// An answer with one wrong field is refused, and the error names the field.
-func TestAnAnswerWithAWrongFieldIsRefused(t *testing.T) {
-	type response = jobpolicyv1.DecideJobResponse
-	uid := uidsOf(t, 2)[0]
-	status := func(spoil func(*jobpolicyv1.JobStatus)) func(*response) {
-		return func(d *response) { spoil(d.Status) }
-	}
-	condition := func(spoil func(*jobpolicyv1.JobCondition)) func(*response) {
-		return func(d *response) { spoil(d.Status.Conditions[0]) }
-	}
-	create := func(count int32, set *jobpolicyv1.IndexSet) func(*response) {
-		return func(d *response) { d.Create = &jobpolicyv1.CreatePods{Count: count, Indexes: set} }
-	}
-	counts := func(counts ...*jobpolicyv1.IndexFailureCount) func(*response) {
-		return func(d *response) { d.Create.FailureCounts = counts }
-	}
-	never := &timestamppb.Timestamp{Seconds: math.MaxInt64}
-	cases := map[string]struct {
-		spoil func(*response)
-		field string
-	}{
-		"an impossible requeue time": {func(d *response) { d.RequeueTime = never }, "requeue_time"},
-		"the Job is deleted":         {func(d *response) { d.DeleteJob = &jobpolicyv1.DeleteJob{} }, "delete_job"},
+type response = jobpolicyv1.DecideJobResponse
 
-		"fewer pods than none":                     {create(-1, nil), "create.count"},
-		"no pods":                                  {create(0, nil), "create.count"},
-		"too many pods":                            {create(501, ranges(0, 500)), "create.count"},
-		"creations and deletions":                  {func(d *response) { d.Delete = []*jobpolicyv1.DeletePod{{Uid: uid}} }, "create"},
-		"a range below 0":                          {create(2, ranges(-1, 0)), "create.indexes.ranges[0]"},
-		"a range that ends before it begins":       {create(2, ranges(0, 3, 7, 5)), "create.indexes.ranges[1]"},
-		"ranges that overlap":                      {create(4, ranges(0, 1, 1, 2)), "create.indexes.ranges[1]"},
-		"ranges out of order":                      {create(2, ranges(3, 3, 1, 1)), "create.indexes.ranges[1]"},
-		"an index beyond completions":              {create(1, ranges(10, 10)), "create.indexes.ranges[0]"},
-		"ranges that add up only by an overflow":   {create(1, ranges(0, math.MaxInt32)), "create.indexes.ranges[0]"},
-		"other than count indexes":                 {create(3, ranges(0, 1)), "create.indexes"},
-		"failures of an index that is not created": {counts(&jobpolicyv1.IndexFailureCount{Index: 9}), "create.failure_counts[0].index"},
-		"failures of an index twice":               {counts(&jobpolicyv1.IndexFailureCount{}, &jobpolicyv1.IndexFailureCount{}), "create.failure_counts[1].index"},
-		"fewer failures than none":                 {counts(&jobpolicyv1.IndexFailureCount{Failures: -1}), "create.failure_counts[0]"},
+// never is a time that no calendar has.
+var never = &timestamppb.Timestamp{Seconds: math.MaxInt64}
 
-		"a deletion without a UID": {func(d *response) { d.Create, d.Delete = nil, []*jobpolicyv1.DeletePod{{}} }, "delete[0].uid"},
-		"a pod is deleted twice":   {func(d *response) { d.Create, d.Delete = nil, []*jobpolicyv1.DeletePod{{Uid: uid}, {Uid: uid}} }, "delete[1].uid"},
-		"a release of a short UID": {func(d *response) { d.Release = [][]byte{uid, uid[1:]} }, "release[1]"},
-		"a pod is released twice":  {func(d *response) { d.Release = [][]byte{uid, uid} }, "release[1]"},
+// A wrongAnswer spoils one field of an answer.
+type wrongAnswer struct {
+	spoil func(*response)
+	field string
+}
 
-		"fewer active pods than none":     {status(func(s *jobpolicyv1.JobStatus) { s.Active = -1 }), "status.active"},
-		"fewer ready pods than none":      {status(func(s *jobpolicyv1.JobStatus) { s.Ready = proto.Int32(-1) }), "status.ready"},
-		"fewer succeeded pods than none":  {status(func(s *jobpolicyv1.JobStatus) { s.Succeeded = -1 }), "status.succeeded"},
-		"fewer failed pods than none":     {status(func(s *jobpolicyv1.JobStatus) { s.Failed = -1 }), "status.failed"},
-		"a pod that ended in two ways":    {status(func(s *jobpolicyv1.JobStatus) { s.Uncounted.Succeeded = [][]byte{uid} }), "status.uncounted[1]"},
-		"an impossible start time":        {status(func(s *jobpolicyv1.JobStatus) { s.StartTime = never }), "status.start_time"},
-		"an impossible completion time":   {status(func(s *jobpolicyv1.JobStatus) { s.CompletionTime = never }), "status.completion_time"},
-		"completed indexes out of order":  {status(func(s *jobpolicyv1.JobStatus) { s.CompletedIndexes = ranges(3, 3, 1, 1) }), "status.completed_indexes.ranges[1]"},
-		"failed indexes below 0":          {status(func(s *jobpolicyv1.JobStatus) { s.FailedIndexes = ranges(-3, -3) }), "status.failed_indexes.ranges[0]"},
-		"a condition of others":           {condition(func(c *jobpolicyv1.JobCondition) { c.Type = "Ready" }), "status.conditions[0].type"},
-		"a condition twice":               {status(func(s *jobpolicyv1.JobStatus) { s.Conditions = append(s.Conditions, s.Conditions[0]) }), "status.conditions[1].type"},
-		"a condition without a status":    {condition(func(c *jobpolicyv1.JobCondition) { c.Status = 0 }), "status.conditions[0].status"},
-		"a reason that is too long":       {condition(func(c *jobpolicyv1.JobCondition) { c.Reason = strings.Repeat("x", 1025) }), "status.conditions[0]"},
-		"an impossible time of condition": {condition(func(c *jobpolicyv1.JobCondition) { c.LastTransitionTime = never }), "status.conditions[0].last_transition_time"},
-
-		"a gang that was not asked for": {func(d *response) { d.Gang = &jobpolicyv1.Gang{MinCount: 2} }, "gang"},
-		"an event of no type":           {func(d *response) { d.Events = []*jobpolicyv1.JobEvent{{Reason: "x"}} }, "events[0].type"},
-		"an event that is no text":      {func(d *response) { d.Events = []*jobpolicyv1.JobEvent{{Type: 1, Message: "\xff"}} }, "events[0]"},
-		"a count of failures that would count down": {func(d *response) {
-			d.PodFailureActions = []*jobpolicyv1.PodFailureActionCount{{Action: 1, Count: -1}}
-		}, "pod_failure_actions[0].count"},
-		"an unknown action": {func(d *response) { d.PodFailureActions = []*jobpolicyv1.PodFailureActionCount{{Action: 99, Count: 1}} }, "pod_failure_actions[0].action"},
-	}
+func refuseEach(t *testing.T, cases map[string]wrongAnswer) {
+	t.Helper()
 	e, err := New(testConfig(newServer(), &script{}))
 	must(err)
 	req := &jobpolicyv1.DecideJobRequest{RequestId: "1", Now: timestamppb.Now(), Spec: &jobpolicyv1.JobSpec{
@@ -124,6 +70,125 @@ func TestAnAnswerWithAWrongFieldIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An answer with one wrong field is refused, and the error names the field.
+func TestAnAnswerWithAWrongFieldIsRefused(t *testing.T) {
+	refuseEach(t, map[string]wrongAnswer{
+		"an impossible requeue time":    {spoil: func(d *response) { d.RequeueTime = never }, field: "requeue_time"},
+		"the Job is deleted":            {spoil: func(d *response) { d.DeleteJob = &jobpolicyv1.DeleteJob{} }, field: "delete_job"},
+		"a gang that was not asked for": {spoil: func(d *response) { d.Gang = &jobpolicyv1.Gang{MinCount: 2} }, field: "gang"},
+		"an event of no type":           {spoil: func(d *response) { d.Events = []*jobpolicyv1.JobEvent{{Reason: "x"}} }, field: "events[0].type"},
+		"an event that is no text": {
+			spoil: func(d *response) { d.Events = []*jobpolicyv1.JobEvent{{Type: 1, Message: "\xff"}} },
+			field: "events[0]",
+		},
+		"a count of failures that would count down": {
+			spoil: func(d *response) {
+				d.PodFailureActions = []*jobpolicyv1.PodFailureActionCount{{Action: 1, Count: -1}}
+			},
+			field: "pod_failure_actions[0].count",
+		},
+		"an unknown action": {
+			spoil: func(d *response) { d.PodFailureActions = []*jobpolicyv1.PodFailureActionCount{{Action: 99, Count: 1}} },
+			field: "pod_failure_actions[0].action",
+		},
+	})
+}
+
+func TestAnAnswerWithWrongCreationsIsRefused(t *testing.T) {
+	create := func(count int32, set *jobpolicyv1.IndexSet) func(*response) {
+		return func(d *response) { d.Create = &jobpolicyv1.CreatePods{Count: count, Indexes: set} }
+	}
+	counts := func(counts ...*jobpolicyv1.IndexFailureCount) func(*response) {
+		return func(d *response) { d.Create.FailureCounts = counts }
+	}
+	uid := uidsOf(t, 2)[0]
+	refuseEach(t, map[string]wrongAnswer{
+		"fewer pods than none":                   {spoil: create(-1, nil), field: "create.count"},
+		"no pods":                                {spoil: create(0, nil), field: "create.count"},
+		"too many pods":                          {spoil: create(501, ranges(0, 500)), field: "create.count"},
+		"creations and deletions":                {spoil: func(d *response) { d.Delete = []*jobpolicyv1.DeletePod{{Uid: uid}} }, field: "create"},
+		"a range below 0":                        {spoil: create(2, ranges(-1, 0)), field: "create.indexes.ranges[0]"},
+		"a range that ends before it begins":     {spoil: create(2, ranges(0, 3, 7, 5)), field: "create.indexes.ranges[1]"},
+		"ranges that overlap":                    {spoil: create(4, ranges(0, 1, 1, 2)), field: "create.indexes.ranges[1]"},
+		"ranges out of order":                    {spoil: create(2, ranges(3, 3, 1, 1)), field: "create.indexes.ranges[1]"},
+		"an index beyond completions":            {spoil: create(1, ranges(10, 10)), field: "create.indexes.ranges[0]"},
+		"ranges that add up only by an overflow": {spoil: create(1, ranges(0, math.MaxInt32)), field: "create.indexes.ranges[0]"},
+		"other than count indexes":               {spoil: create(3, ranges(0, 1)), field: "create.indexes"},
+		"failures of an index that is not created": {
+			spoil: counts(&jobpolicyv1.IndexFailureCount{Index: 9}),
+			field: "create.failure_counts[0].index",
+		},
+		"failures of an index twice": {
+			spoil: counts(&jobpolicyv1.IndexFailureCount{}, &jobpolicyv1.IndexFailureCount{}),
+			field: "create.failure_counts[1].index",
+		},
+		"fewer failures than none": {spoil: counts(&jobpolicyv1.IndexFailureCount{Failures: -1}), field: "create.failure_counts[0]"},
+	})
+}
+
+func TestAnAnswerWithWrongDeletionsOrReleasesIsRefused(t *testing.T) {
+	uid := uidsOf(t, 2)[0]
+	refuseEach(t, map[string]wrongAnswer{
+		"a deletion without a UID": {spoil: func(d *response) { d.Create, d.Delete = nil, []*jobpolicyv1.DeletePod{{}} }, field: "delete[0].uid"},
+		"a pod is deleted twice": {
+			spoil: func(d *response) { d.Create, d.Delete = nil, []*jobpolicyv1.DeletePod{{Uid: uid}, {Uid: uid}} },
+			field: "delete[1].uid",
+		},
+		"a release of a short UID": {spoil: func(d *response) { d.Release = [][]byte{uid, uid[1:]} }, field: "release[1]"},
+		"a pod is released twice":  {spoil: func(d *response) { d.Release = [][]byte{uid, uid} }, field: "release[1]"},
+	})
+}
+
+func TestAnAnswerWithAWrongStatusIsRefused(t *testing.T) {
+	status := func(spoil func(*jobpolicyv1.JobStatus)) func(*response) {
+		return func(d *response) { spoil(d.Status) }
+	}
+	condition := func(spoil func(*jobpolicyv1.JobCondition)) func(*response) {
+		return func(d *response) { spoil(d.Status.Conditions[0]) }
+	}
+	uid := uidsOf(t, 2)[0]
+	refuseEach(t, map[string]wrongAnswer{
+		"fewer active pods than none":    {spoil: status(func(s *jobpolicyv1.JobStatus) { s.Active = -1 }), field: "status.active"},
+		"fewer ready pods than none":     {spoil: status(func(s *jobpolicyv1.JobStatus) { s.Ready = proto.Int32(-1) }), field: "status.ready"},
+		"fewer succeeded pods than none": {spoil: status(func(s *jobpolicyv1.JobStatus) { s.Succeeded = -1 }), field: "status.succeeded"},
+		"fewer failed pods than none":    {spoil: status(func(s *jobpolicyv1.JobStatus) { s.Failed = -1 }), field: "status.failed"},
+		"a pod that ended in two ways": {
+			spoil: status(func(s *jobpolicyv1.JobStatus) { s.Uncounted.Succeeded = [][]byte{uid} }),
+			field: "status.uncounted[1]",
+		},
+		"an impossible start time": {spoil: status(func(s *jobpolicyv1.JobStatus) { s.StartTime = never }), field: "status.start_time"},
+		"an impossible completion time": {
+			spoil: status(func(s *jobpolicyv1.JobStatus) { s.CompletionTime = never }),
+			field: "status.completion_time",
+		},
+		"completed indexes out of order": {
+			spoil: status(func(s *jobpolicyv1.JobStatus) { s.CompletedIndexes = ranges(3, 3, 1, 1) }),
+			field: "status.completed_indexes.ranges[1]",
+		},
+		"failed indexes below 0": {
+			spoil: status(func(s *jobpolicyv1.JobStatus) { s.FailedIndexes = ranges(-3, -3) }),
+			field: "status.failed_indexes.ranges[0]",
+		},
+		"a condition of others": {spoil: condition(func(c *jobpolicyv1.JobCondition) { c.Type = "Ready" }), field: "status.conditions[0].type"},
+		"a condition twice": {
+			spoil: status(func(s *jobpolicyv1.JobStatus) { s.Conditions = append(s.Conditions, s.Conditions[0]) }),
+			field: "status.conditions[1].type",
+		},
+		"a condition without a status": {
+			spoil: condition(func(c *jobpolicyv1.JobCondition) { c.Status = 0 }),
+			field: "status.conditions[0].status",
+		},
+		"a reason that is too long": {
+			spoil: condition(func(c *jobpolicyv1.JobCondition) { c.Reason = strings.Repeat("x", 1025) }),
+			field: "status.conditions[0]",
+		},
+		"an impossible time of condition": {
+			spoil: condition(func(c *jobpolicyv1.JobCondition) { c.LastTransitionTime = never }),
+			field: "status.conditions[0].last_transition_time",
+		},
+	})
 }
 
 // carrier carries answers out against an API server that does whatever it is asked.

@@ -144,13 +144,17 @@ func checkGang(t *testing.T, s *server, name string) {
 	}
 }
 
+// The names of what the executor makes for the test's Job, and of the PodGroup that it makes
+// for the Workload "theirs".
+var (
+	ownWorkload   = gang.WorkloadName(testJob())
+	ownGroup      = gang.PodGroupName(ownWorkload, "job-pgt-0")
+	groupOfTheirs = gang.PodGroupName("theirs", "job-pgt-0")
+)
+
 func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
-	ownWorkload := gang.WorkloadName(testJob())
-	ownGroup := gang.PodGroupName(ownWorkload, "job-pgt-0")
-	groupOfTheirs := gang.PodGroupName("theirs", "job-pgt-0")
 	pods := []string{"create pods", "create pods", "update jobs/status"}
 	after := func(writes ...string) []string { return append(writes, pods...) }
-	earlier := func(refs []metav1.OwnerReference) { refs[0].UID = testUID(99) }
 	cases := map[string]struct {
 		objects   []runtime.Object
 		unseen    bool // in the caches
@@ -220,6 +224,9 @@ func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
 		})
 	}
 }
+
+// earlier makes an owner an earlier Job of the same name.
+func earlier(refs []metav1.OwnerReference) { refs[0].UID = testUID(99) }
 
 func twoTemplates(w *schedulingv1alpha2.Workload) {
 	second := w.Spec.PodGroupTemplates[0]

@@ -51,38 +51,40 @@ func samples(t *testing.T, registry *prometheus.Registry, prefix string) map[str
 	return out
 }
 
+func indexedJob(completions int32, perIndex bool, status batchv1.JobStatus) *batchv1.Job {
+	return testJob(func(j *batchv1.Job) {
+		mode := batchv1.IndexedCompletion
+		j.Spec.CompletionMode, j.Spec.Completions, j.Status = &mode, &completions, status
+		if perIndex {
+			j.Spec.BackoffLimitPerIndex = new(int32)
+		}
+	})
+}
+
+func jobWith(status batchv1.JobStatus) *batchv1.Job {
+	return testJob(func(j *batchv1.Job) { j.Status = status })
+}
+
+func over(condition batchv1.JobConditionType, reason string) []batchv1.JobCondition {
+	return []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue, Reason: reason}}
+}
+
 func TestAStatusWriteCountsWhatItMadeTrue(t *testing.T) {
-	indexedJob := func(completions int32, perIndex bool, status batchv1.JobStatus) *batchv1.Job {
-		return testJob(func(j *batchv1.Job) {
-			mode := batchv1.IndexedCompletion
-			j.Spec.CompletionMode, j.Spec.Completions, j.Status = &mode, &completions, status
-			if perIndex {
-				j.Spec.BackoffLimitPerIndex = new(int32)
-			}
-		})
-	}
-	plain := func(status batchv1.JobStatus) *batchv1.Job {
-		return testJob(func(j *batchv1.Job) { j.Status = status })
-	}
-	over := func(condition batchv1.JobConditionType, reason string) []batchv1.JobCondition {
-		return []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue, Reason: reason}}
-	}
-	failed := func(list string) *string { return &list }
 	cases := map[string]struct {
 		before, after *batchv1.Job
 		want          map[string]float64
 	}{
 		"pods are counted": {
-			before: plain(batchv1.JobStatus{Succeeded: 1, Failed: 2}),
-			after:  plain(batchv1.JobStatus{Succeeded: 4, Failed: 3}),
+			before: jobWith(batchv1.JobStatus{Succeeded: 1, Failed: 2}),
+			after:  jobWith(batchv1.JobStatus{Succeeded: 4, Failed: 3}),
 			want: map[string]float64{
 				"job_pods_finished_total{completion_mode=NonIndexed result=succeeded}": 3,
 				"job_pods_finished_total{completion_mode=NonIndexed result=failed}":    1,
 			},
 		},
 		"a Job completes": {
-			before: plain(batchv1.JobStatus{Succeeded: 1, Conditions: over(batchv1.JobSuccessCriteriaMet, "CompletionsReached")}),
-			after:  plain(batchv1.JobStatus{Succeeded: 1, Conditions: over(batchv1.JobComplete, "CompletionsReached")}),
+			before: jobWith(batchv1.JobStatus{Succeeded: 1, Conditions: over(batchv1.JobSuccessCriteriaMet, "CompletionsReached")}),
+			after:  jobWith(batchv1.JobStatus{Succeeded: 1, Conditions: over(batchv1.JobComplete, "CompletionsReached")}),
 			want:   map[string]float64{"jobs_finished_total{completion_mode=NonIndexed reason=CompletionsReached result=succeeded}": 1},
 		},
 		"a Job fails": {
@@ -91,8 +93,8 @@ func TestAStatusWriteCountsWhatItMadeTrue(t *testing.T) {
 			want:   map[string]float64{"jobs_finished_total{completion_mode=Indexed reason=DeadlineExceeded result=failed}": 1},
 		},
 		"a Job that was finished is not counted again": {
-			before: plain(batchv1.JobStatus{Conditions: over(batchv1.JobFailed, "DeadlineExceeded")}),
-			after:  plain(batchv1.JobStatus{Conditions: over(batchv1.JobFailed, "DeadlineExceeded")}),
+			before: jobWith(batchv1.JobStatus{Conditions: over(batchv1.JobFailed, "DeadlineExceeded")}),
+			after:  jobWith(batchv1.JobStatus{Conditions: over(batchv1.JobFailed, "DeadlineExceeded")}),
 			want:   map[string]float64{},
 		},
 		"indexes succeed": {
@@ -112,8 +114,8 @@ func TestAStatusWriteCountsWhatItMadeTrue(t *testing.T) {
 			},
 		},
 		"indexes fail": {
-			before: indexedJob(9, true, batchv1.JobStatus{Failed: 1, FailedIndexes: failed("")}),
-			after:  indexedJob(9, true, batchv1.JobStatus{Failed: 3, FailedIndexes: failed("1,4")}),
+			before: indexedJob(9, true, batchv1.JobStatus{Failed: 1, FailedIndexes: new("")}),
+			after:  indexedJob(9, true, batchv1.JobStatus{Failed: 3, FailedIndexes: new("1,4")}),
 			want: map[string]float64{
 				"job_finished_indexes_total{backoffLimit=perIndex status=failed}": 2,
 				"job_pods_finished_total{completion_mode=Indexed result=failed}":  2,
