@@ -88,68 +88,62 @@ func TestAMissedReconcileIsFound(t *testing.T) {
 	}
 }
 
+// resting answers that nothing is to be done before a time has passed; 0 is for ever.
+func resting(requeue time.Duration) reply {
+	return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return settled(req, requeue), nil
+	}
+}
+
+// breaking answers that nothing is to be done, and from the first minute on spoils that answer.
+func breaking(spoil func(*jobpolicyv1.DecideJobResponse)) reply {
+	return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		d := settled(req, 0)
+		if req.GetNow().AsTime().Minute() >= 1 {
+			spoil(d)
+		}
+		return d, nil
+	}
+}
+
+func answerUnavailable(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	return nil, status.Error(codes.Unavailable, "away")
+}
+
+func answerStale(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d := settled(req, 0)
+	d.Disposition = jobpolicyv1.Disposition_DISPOSITION_WAIT
+	return d, nil
+}
+
 // The safety look does not report a Job with nothing to do, nor one that waits for a time,
 // backs off or is being reconciled. It costs one question to the engine in a period, and no
 // request to the API server.
 func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
+	const apply = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	cases := map[string]struct {
-		decide   func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+		decide   reply
 		wantMost int // questions in an hour
 	}{
-		"at rest": {
-			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-				return settled(req, 0), nil
-			}, 1 + 6,
-		},
-		"a deadline is planned for": {
-			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-				return settled(req, 25*time.Minute), nil
-			}, 3 + 6,
-		},
-		"a deadline is far ahead": {
-			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-				return settled(req, 25*time.Hour), nil
-			}, 2 + 6,
-		},
-		"the engine is away": {
-			func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-				return nil, status.Error(codes.Unavailable, "away")
-			}, 75,
-		},
+		"at rest":                   {decide: resting(0), wantMost: 1 + 6},
+		"a deadline is planned for": {decide: resting(25 * time.Minute), wantMost: 3 + 6},
+		"a deadline is far ahead":   {decide: resting(25 * time.Hour), wantMost: 2 + 6},
+		"the engine is away":        {decide: answerUnavailable, wantMost: 75},
+		"the view stays stale":      {decide: answerStale, wantMost: 3700},
 		"the answers break the contract": {
-			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-				d := settled(req, 0)
-				if req.GetNow().AsTime().Minute() >= 1 {
-					d.Disposition = 99
-				}
-				return d, nil
-			}, 1 + 6,
+			decide:   breaking(func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 99 }),
+			wantMost: 1 + 6,
 		},
 		"the answers are to other requests": {
-			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-				d := settled(req, 0)
-				if req.GetNow().AsTime().Minute() >= 1 {
-					d.RequestId, d.Disposition = "another", jobpolicyv1.Disposition_DISPOSITION_APPLY
-				}
-				return d, nil
-			}, 1 + 6,
+			decide:   breaking(func(d *jobpolicyv1.DecideJobResponse) { d.RequestId, d.Disposition = "another", apply }),
+			wantMost: 1 + 6,
 		},
 		"the answers have a field that nobody knows": {
-			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-				d := settled(req, 0)
-				if req.GetNow().AsTime().Minute() >= 1 {
-					d.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
-					d.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
-				}
-				return d, nil
-			}, 1 + 6,
-		},
-		"the view stays stale": {
-			func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-				d := settled(req, 0)
-				d.Disposition = jobpolicyv1.Disposition_DISPOSITION_WAIT
-				return d, nil
-			}, 3700,
+			decide: breaking(func(d *jobpolicyv1.DecideJobResponse) {
+				d.Disposition = apply
+				d.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
+			}),
+			wantMost: 1 + 6,
 		},
 	}
 	for name, tc := range cases {
