@@ -1,6 +1,7 @@
 // Package semaphore bounds how much runs at the same time, in total and for each key.
 // A key whose work hangs must not take all slots. With namespaces as keys, for example,
-// a webhook that hangs in one namespace does not stop the others.
+// a webhook that hangs in one namespace does not stop the others. (x/sync's semaphore has
+// one queue and no keys.)
 package semaphore
 
 import (

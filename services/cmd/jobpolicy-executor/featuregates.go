@@ -12,7 +12,8 @@ import (
 //
 // It is the value of a flag with the name and syntax of kube-controller-manager's: a list
 // of Name=true and Name=false, in one flag or in several. If a name occurs several times,
-// the last one counts.
+// the last one counts. Component-base's gates are not used: they cannot say why a gate is
+// locked, and they bring AllAlpha and AllBeta, which mean nothing here.
 type featureGates struct {
 	given []string
 	// workloadWithJob is off by default.
