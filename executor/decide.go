@@ -20,10 +20,6 @@ import (
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
 
-// EventPolicyRejected is the reason of the event on a Job that the engine will not decide
-// on.
-const EventPolicyRejected = "PolicyRejected"
-
 // decider asks the engine about Jobs.
 type decider struct {
 	base    *controller.Controller
@@ -114,7 +110,7 @@ func (d *decider) askFailed(s *state.Job, snap snapshot, err error) {
 	switch {
 	case errors.Is(err, controller.ErrRejected):
 		if s.Decisions.Rejected(snap.job.Generation) {
-			d.base.Recorder.Event(snap.job, corev1.EventTypeWarning, EventPolicyRejected, controller.Rejection(err))
+			d.base.Recorder.Event(snap.job, corev1.EventTypeWarning, controller.EventPolicyRejected, controller.Rejection(err))
 		}
 	case status.Code(err) == codes.ResourceExhausted && tooLarge(err):
 		s.Rows.Refused(len(snap.req.GetUnaccountedPods()), d.cfg.Rows.Least)

@@ -104,7 +104,7 @@ func (e *Executor) newJobInformer(cfg *Config) error {
 func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods podinformer.Informer) {
 	writes := limit.NewPool(cfg.Writes)
 	e.jobs = state.NewJobs(writes)
-	scope := state.Scope{ManagedBy: cfg.ManagedBy, ReplaceBuiltin: cfg.ReplaceBuiltin}
+	scope := cfg.Scope()
 	report := &reporter{base: e.base, metrics: own}
 	calls := func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Pods, s.PodEvents.Recorder(e.base.Recorder)) }
 	e.orphans = orphan.New(e.base, orphan.Config{

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -421,7 +422,7 @@ func TestARejectedJobIsToldOnce(t *testing.T) {
 		return err == nil && len(events.Items) > 0
 	})
 	ev := events.Items[0]
-	if len(events.Items) != 1 || ev.Count > 1 || ev.Reason != EventPolicyRejected || ev.Source.Component != "job-controller" || !strings.Contains(ev.Message, "too odd") {
+	if len(events.Items) != 1 || ev.Count > 1 || ev.Reason != controller.EventPolicyRejected || ev.Source.Component != "job-controller" || !strings.Contains(ev.Message, "too odd") {
 		t.Errorf("events: %+v", events.Items)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/state"
 )
 
@@ -22,13 +23,13 @@ const (
 	maxRequeueAfter = time.Hour
 )
 
-// jobQueue holds the Jobs that are due. It takes only Jobs that state.Scope.Reconciles.
+// jobQueue holds the Jobs that are due. It takes only Jobs that scope.Scope.Reconciles.
 type jobQueue struct {
 	*controller.Queue[types.UID]
-	scope state.Scope
+	scope scope.Scope
 }
 
-func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, scope state.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
+func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, scope scope.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
 	q := jobQueue{scope: scope}
 	q.Queue = controller.NewQueue(base, controller.Options[types.UID]{
 		Name: metrics.JobQueue, Reconcile: reconcile, Describe: describe(jobs),

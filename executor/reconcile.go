@@ -13,6 +13,7 @@ import (
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
@@ -23,7 +24,7 @@ import (
 // applied.
 type reconciler struct {
 	cfg     *Config
-	scope   state.Scope
+	scope   scope.Scope
 	jobs    *state.Jobs
 	api     *api.Client
 	calls   func(*state.Job) *api.Pods

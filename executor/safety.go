@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
@@ -43,7 +44,7 @@ type suspect struct {
 type safetyLook struct {
 	base    *controller.Controller
 	cfg     *Config
-	scope   state.Scope
+	scope   scope.Scope
 	jobs    *state.Jobs
 	queue   jobQueue
 	decider *decider
@@ -53,7 +54,7 @@ type safetyLook struct {
 }
 
 // newSafetyLook reads the clocks, so it must be called before a reconcile is planned.
-func newSafetyLook(base *controller.Controller, cfg *Config, scope state.Scope, jobs *state.Jobs, queue jobQueue, d *decider) *safetyLook {
+func newSafetyLook(base *controller.Controller, cfg *Config, scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider) *safetyLook {
 	l := &safetyLook{base: base, cfg: cfg, scope: scope, jobs: jobs, queue: queue, decider: d, metrics: d.metrics}
 	l.seen = l.readClocks()
 	return l

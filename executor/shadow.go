@@ -6,13 +6,13 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/podinformer"
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/wire"
@@ -22,7 +22,7 @@ import (
 // An observer takes the place of the reconciler in shadow mode: it makes the same snapshots
 // and asks the same questions, but cannot apply an answer.
 type observer struct {
-	scope   state.Scope
+	scope   scope.Scope
 	jobs    *state.Jobs
 	decider *decider
 	looker  *shadow.Looker
@@ -31,7 +31,8 @@ type observer struct {
 // newShadow makes an Executor that only observes. It has no reconciler, no applier, no
 // releaser of orphans and no gangs, and its recorder sends no events.
 func newShadow(cfg *Config, base *controller.Controller) (*Executor, error) {
-	base.Recorder = &record.FakeRecorder{}
+	looker := cfg.Shadow.Observe(base)
+	cfg.Config = base.Config
 	cfg.Settings.GangScheduling = false
 	own, err := newJobMetrics(cfg.Registerer)
 	if err != nil {
@@ -40,10 +41,10 @@ func newShadow(cfg *Config, base *controller.Controller) (*Executor, error) {
 	e := &Executor{base: base}
 	writes := limit.NewPool(cfg.Writes)
 	e.jobs = state.NewJobs(writes)
-	scope := state.Scope{ManagedBy: batchv1.JobControllerName, ReplaceBuiltin: true}
+	scope := cfg.Scope()
 	report := &reporter{base: base, metrics: own}
 	e.decider = &decider{base: base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers)}
-	o := &observer{scope: scope, jobs: e.jobs, decider: e.decider, looker: cfg.Shadow.NewLooker()}
+	o := &observer{scope: scope, jobs: e.jobs, decider: e.decider, looker: looker}
 	e.queue = newJobQueue(base, cfg, e.jobs, scope, writes, o.look)
 	e.watcher = &watcher{
 		scope: scope, jobs: e.jobs, queue: e.queue, orphans: ignoreOrphans{}, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: base.Ready,

@@ -9,6 +9,7 @@ import (
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
@@ -19,7 +20,7 @@ var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
 // watcher records events of Jobs and pods in the state of the Jobs, and enqueues the Jobs.
 type watcher struct {
-	scope   state.Scope
+	scope   scope.Scope
 	jobs    *state.Jobs
 	queue   jobQueue
 	orphans orphans

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/wallclock"
 )
 
@@ -67,12 +68,25 @@ type Telemetry struct {
 // ErrConfig says that a configuration cannot be used.
 var ErrConfig = errors.New("invalid configuration")
 
+// Scope says which objects the configuration makes managed.
+func (c *Config) Scope() scope.Scope {
+	return scope.Scope{ManagedBy: c.ManagedBy, ReplaceBuiltin: c.ReplaceBuiltin}
+}
+
+// Required is ErrConfig if a field has its zero value.
+func Required[T comparable](field string, value T) error {
+	var zero T
+	if value == zero {
+		return fmt.Errorf("no %s: %w", field, ErrConfig)
+	}
+	return nil
+}
+
 func (c *Config) validate() error {
+	if err := cmp.Or(Required("Client", c.Client), Required("ManagedBy", c.ManagedBy)); err != nil {
+		return err
+	}
 	switch {
-	case c.Client == nil:
-		return fmt.Errorf("no Client: %w", ErrConfig)
-	case c.ManagedBy == "":
-		return fmt.Errorf("no ManagedBy: %w", ErrConfig)
 	case c.Workers < 0:
 		return fmt.Errorf("negative Workers %d, want 0 or more: %w", c.Workers, ErrConfig)
 	case c.APIBackoff < 0 || c.MaxAPIBackoff < 0 || c.DecisionTimeout < 0 || c.DrainPeriod < 0:

@@ -25,6 +25,10 @@ var (
 	ErrBadAnswer = errors.New("answer of the policy engine breaks the contract")
 )
 
+// EventPolicyRejected is the reason of the event on an object that the engine will not
+// decide on.
+const EventPolicyRejected = "PolicyRejected"
+
 // engineLogPeriod is how often it is logged that the engine still does not answer.
 const engineLogPeriod = 30 * time.Second
 

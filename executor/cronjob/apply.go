@@ -8,6 +8,7 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -31,7 +32,7 @@ func decideAgain(err error) bool {
 type applier struct {
 	api   *api.Client
 	base  *controller.Controller
-	scope scope
+	scope scope.Scope
 	skew  prometheus.Histogram // The time from when a run was due to its Job's creation.
 }
 

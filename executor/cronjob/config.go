@@ -2,7 +2,6 @@ package cronjob
 
 import (
 	"context"
-	"fmt"
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/informer"
@@ -31,14 +30,4 @@ type Config struct {
 	// the Controller only compares: it writes nothing, and ManagedBy and ReplaceBuiltin have
 	// no effect.
 	Shadow *shadow.Report
-}
-
-func (c *Config) validate() error {
-	switch {
-	case c.Decider == nil:
-		return fmt.Errorf("no Decider: %w", controller.ErrConfig)
-	case c.Jobs == nil:
-		return fmt.Errorf("no Jobs: %w", controller.ErrConfig)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package cronjob
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/telemetry"
 )
@@ -41,7 +43,7 @@ type Controller struct {
 	cfg      Config
 	base     *controller.Controller
 	queue    *controller.Queue[types.UID]
-	scope    scope
+	scope    scope.Scope
 	api      *api.Client
 	applier  *applier       // nil in shadow mode.
 	looker   *shadow.Looker // nil unless in shadow mode.
@@ -54,33 +56,43 @@ type Controller struct {
 // New checks the configuration (controller.ErrConfig), registers the metrics and adds
 // handlers and an index to Config.Jobs. Nothing runs before Run.
 func New(cfg Config) (*Controller, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("cron jobs: %w", err)
+	c, err := build(cfg)
+	if err == nil {
+		err = c.addCaches()
 	}
-	base, err := controller.New(cfg.Config, controller.Identity{Component: eventComponent, Scope: telemetry.CronJobTracerName})
 	if err != nil {
 		return nil, fmt.Errorf("cron jobs: %w", err)
 	}
-	cfg.Config = base.Config
+	return c, nil
+}
+
+func build(cfg Config) (*Controller, error) {
+	if err := cmp.Or(controller.Required("Decider", cfg.Decider), controller.Required("Jobs", cfg.Jobs)); err != nil {
+		return nil, err
+	}
+	base, err := controller.New(cfg.Config, controller.Identity{Component: eventComponent, Scope: telemetry.CronJobTracerName})
+	if err != nil {
+		return nil, err
+	}
 	skew, err := metrics.Histogram(cfg.Registerer, "cronjob_controller", "job_creation_skew_duration_seconds",
 		"The time from when a run of a CronJob was due to when its Job was created.", prometheus.ExponentialBuckets(1, 2, 10))
 	if err != nil {
 		return nil, err
 	}
-	scope := scope{managedBy: cfg.ManagedBy, replaceBuiltin: cfg.ReplaceBuiltin}
-	client := &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}
-	c := &Controller{
-		cfg: cfg, base: base, scope: scope, api: client, crons: map[types.UID]*cronState{},
-		applier: &applier{api: client, base: base, scope: scope, skew: skew},
-	}
+	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, crons: map[types.UID]*cronState{}}
 	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
-		reconcile = newObserver(c, cfg.Shadow).look
+		c.looker, reconcile = cfg.Shadow.Observe(base), c.look
+	}
+	cfg.Config = base.Config
+	c.cfg, c.scope = cfg, cfg.Scope()
+	if c.looker == nil {
+		c.applier = &applier{api: c.api, base: base, scope: c.scope, skew: skew}
 	}
 	c.queue = controller.NewQueue(base, controller.Options[types.UID]{
 		Name: metrics.CronJobQueue, Reconcile: reconcile, Describe: c.describe,
 	})
-	return c, c.addCaches()
+	return c, nil
 }
 
 func (c *Controller) addCaches() error {

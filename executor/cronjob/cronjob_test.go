@@ -23,6 +23,7 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -267,15 +268,15 @@ func TestWhoseACronJobIsAndWhetherItIsSuspended(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, replace := range []bool{false, true} {
-				c := scope{managedBy: us, replaceBuiltin: replace}
+				c := scope.Scope{ManagedBy: us, ReplaceBuiltin: replace}
 				want := tc.beside
 				if replace {
 					want = tc.instead
 				}
-				if got := c.managed(tc.cron); got != want {
+				if got := c.Runs(tc.cron); got != want {
 					t.Errorf("managed, in place of the built-in controller %v: %v, want %v", replace, got, want)
 				}
-				if got := c.suspended(tc.cron); got != tc.wantHeldSuspends {
+				if got := c.Suspended(tc.cron); got != tc.wantHeldSuspends {
 					t.Errorf("suspended: %v, want %v", got, tc.wantHeldSuspends)
 				}
 			}
@@ -298,7 +299,7 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.cron.ResourceVersion = "5"
-			edit, err := (&applier{scope: scope{managedBy: us}}).edits(tc.cron, tc.edits)
+			edit, err := (&applier{scope: scope.Scope{ManagedBy: us}}).edits(tc.cron, tc.edits)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,8 +30,8 @@ func (c *Controller) EachCronJob(f func(Observation)) {
 		s.mu.Lock()
 		cron, last := s.cron, s.last
 		s.mu.Unlock()
-		if cron != nil && c.scope.managed(cron) {
-			f(Observation{CronJob: cron, Explanation: last, Suspended: c.scope.suspended(cron), Zone: c.cfg.TimeZone})
+		if cron != nil && c.scope.Runs(cron) {
+			f(Observation{CronJob: cron, Explanation: last, Suspended: c.scope.Suspended(cron), Zone: c.cfg.TimeZone})
 		}
 	}
 }

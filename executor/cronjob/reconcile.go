@@ -19,14 +19,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Reasons of events.
-const (
-	// EventNotSuspended is on a CronJob that names this controller, but whose spec.suspend is
-	// not true, so that the built-in controller runs it.
-	EventNotSuspended = "NotSuspended"
-	// eventPolicyRejected is on a CronJob that the engine does not decide on.
-	eventPolicyRejected = "PolicyRejected"
-)
+// EventNotSuspended is the reason of the event on a CronJob that names this controller, but
+// whose spec.suspend is not true, so that the built-in controller runs it.
+const EventNotSuspended = "NotSuspended"
 
 // Reconcile asks the engine about a CronJob and carries out what it decides.
 func (c *Controller) Reconcile(ctx context.Context, uid types.UID) (controller.Result, error) {
@@ -38,7 +33,7 @@ func (c *Controller) Reconcile(ctx context.Context, uid types.UID) (controller.R
 	if cron == nil {
 		return controller.Result{}, nil
 	}
-	if !c.scope.managed(cron) {
+	if !c.scope.Runs(cron) {
 		c.warnNotSuspended(s, cron)
 		return controller.Result{}, nil
 	}
@@ -74,7 +69,7 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 
 // warnNotSuspended says why a CronJob that names this controller is left alone.
 func (c *Controller) warnNotSuspended(s *cronState, cron *batchv1.CronJob) {
-	if !c.scope.handedOver(cron) {
+	if !c.scope.HandedOver(cron) {
 		return
 	}
 	s.warnOnce(c.base.Recorder, cron, EventNotSuspended, fmt.Sprintf(
@@ -151,7 +146,7 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (*jobpolicyv1.DecideCronJobResponse, error) {
 	d, err := controller.Ask(ctx, c.base, c.cfg.Decider.DecideCronJob, snap.req)
 	if errors.Is(err, controller.ErrRejected) {
-		s.warnOnce(c.base.Recorder, snap.cron, eventPolicyRejected, controller.Rejection(err))
+		s.warnOnce(c.base.Recorder, snap.cron, controller.EventPolicyRejected, controller.Rejection(err))
 	}
 	if err != nil {
 		return nil, err

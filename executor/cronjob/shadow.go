@@ -4,36 +4,22 @@ import (
 	"context"
 	"errors"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/shadow"
 )
 
-// An observer takes the place of the reconciler in shadow mode: it asks the same questions,
-// but cannot apply an answer.
-type observer struct{ *Controller }
-
-// newObserver makes the Controller observe the CronJobs of the built-in controller only.
-func newObserver(c *Controller, report *shadow.Report) observer {
-	c.base.Recorder = &record.FakeRecorder{}
-	c.scope = scope{managedBy: batchv1.JobControllerName, replaceBuiltin: true}
-	c.applier = nil
-	c.looker = report.NewLooker()
-	return observer{c}
-}
-
-// look is Reconcile in shadow mode.
-func (c observer) look(ctx context.Context, uid types.UID) (controller.Result, error) {
+// look is Reconcile in shadow mode: it asks the same questions. There is no applier, so no
+// answer can be applied.
+func (c *Controller) look(ctx context.Context, uid types.UID) (controller.Result, error) {
 	s, ok := c.known(uid)
 	if !ok {
 		return controller.Result{}, nil
 	}
 	cron := s.current()
-	if cron == nil || !c.scope.managed(cron) {
+	if cron == nil || !c.scope.Runs(cron) {
 		c.looker.Gone(uid)
 		return controller.Result{}, nil
 	}
@@ -42,7 +28,7 @@ func (c observer) look(ctx context.Context, uid types.UID) (controller.Result, e
 }
 
 // compare asks the engine, and returns what the decision would change.
-func (c observer) compare(ctx context.Context, s *cronState) (shadow.Answer, error) {
+func (c *Controller) compare(ctx context.Context, s *cronState) (shadow.Answer, error) {
 	snap, d, err := c.decide(ctx, s)
 	if errors.Is(err, api.ErrGone) {
 		return shadow.Answer{}, nil

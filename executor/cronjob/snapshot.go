@@ -42,7 +42,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		CronJob: &jobpolicyv1.CronJobRef{
 			Uid: uid, Namespace: cron.Namespace, Name: cron.Name, Generation: cron.Generation,
 		},
-		Spec:      wire.CronJobSpec(cron, c.scope.suspended(cron), c.cfg.TimeZone),
+		Spec:      wire.CronJobSpec(cron, c.scope.Suspended(cron), c.cfg.TimeZone),
 		Status:    wire.CronJobStatus(&cron.Status),
 		NameTaken: taken,
 	}

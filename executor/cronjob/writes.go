@@ -38,7 +38,7 @@ func (a *applier) edits(cron *batchv1.CronJob, decided *jobpolicyv1.CronJobEdits
 	edit := api.CronJobEdit{Annotations: map[string]*string{}}
 	switch {
 	case !decided.GetSuspend():
-	case a.scope.handedOver(cron):
+	case a.scope.HandedOver(cron):
 		edit.Annotations[AnnotationSuspend] = ptr.To("true")
 	default:
 		edit.Suspend = true

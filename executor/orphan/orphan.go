@@ -19,6 +19,7 @@ import (
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/podinformer"
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 )
@@ -36,7 +37,7 @@ const causePod controller.Cause = "pod.event"
 // Config is what a Releaser is made of. All fields are required.
 type Config struct {
 	API    *api.Client
-	Scope  state.Scope
+	Scope  scope.Scope
 	Jobs   *state.Jobs
 	Pods   podinformer.Informer
 	Writes *limit.Pool

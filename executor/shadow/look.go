@@ -6,7 +6,9 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/controller"
 )
@@ -40,7 +42,8 @@ type Answer struct {
 	Next        time.Duration
 }
 
-// A Looker looks at the objects of one controller.
+// A Looker looks at the objects of one controller. A controller that is not in shadow mode
+// has a nil Looker.
 type Looker struct {
 	report *Report
 	mu     sync.Mutex
@@ -57,8 +60,13 @@ type rest struct {
 	since time.Time
 }
 
-// NewLooker returns a Looker for one controller.
-func (r *Report) NewLooker() *Looker { return &Looker{report: r, rests: map[types.UID]*rest{}} }
+// Observe makes a controller one that only compares: it manages what the built-in controller
+// does, and its recorder sends no events. Call it before the controller has a queue.
+func (r *Report) Observe(c *controller.Controller) *Looker {
+	c.Recorder = &record.FakeRecorder{}
+	c.ManagedBy, c.ReplaceBuiltin = batchv1.JobControllerName, true
+	return &Looker{report: r, rests: map[types.UID]*rest{}}
+}
 
 // Look is the reconcile of an object in shadow mode. If the object is at rest, Look asks the
 // engine, and reports differences that a later answer repeats.
@@ -89,6 +97,9 @@ func (l *Looker) Look(ctx context.Context, o Object, ask func(context.Context) (
 
 // Gone forgets an object that exists no longer, or that nobody has to decide on any more.
 func (l *Looker) Gone(uid types.UID) {
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	delete(l.rests, uid)
 	l.mu.Unlock()

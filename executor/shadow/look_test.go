@@ -56,11 +56,11 @@ func newStand(t *testing.T) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{report: report, looker: report.NewLooker()}
 	base, err := controller.New(controller.Config{Client: fake.NewClientset(), ManagedBy: "test", Telemetry: quiet}, controller.Identity{Component: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := &stand{report: report, looker: report.Observe(base)}
 	began := time.Now()
 	s.queue = controller.NewQueue(base, controller.Options[types.UID]{Reconcile: func(ctx context.Context, uid types.UID) (controller.Result, error) {
 		return s.looker.Look(ctx, Object{Type: TypeJob, Namespace: "ns", Name: "job", UID: uid}, func(context.Context) (Answer, error) {

@@ -2,7 +2,6 @@ package ttl
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"jobpolicy.dev/executor/controller"
@@ -32,14 +31,4 @@ type Config struct {
 	// the Controller only compares: it deletes nothing, and ManagedBy and ReplaceBuiltin have
 	// no effect.
 	Shadow *shadow.Report
-}
-
-func (c *Config) validate() error {
-	switch {
-	case c.Decider == nil:
-		return fmt.Errorf("no Decider: %w", controller.ErrConfig)
-	case c.Jobs == nil:
-		return fmt.Errorf("no Jobs: %w", controller.ErrConfig)
-	}
-	return nil
 }

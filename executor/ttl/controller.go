@@ -1,6 +1,7 @@
 package ttl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
@@ -37,6 +39,7 @@ type Controller struct {
 	cfg        Config
 	base       *controller.Controller
 	queue      *controller.Queue[jobKey]
+	scope      scope.Scope
 	api        *api.Client
 	delay      prometheus.Histogram      // The time from when a Job was due to be deleted to its deletion.
 	namespaces cache.SharedIndexInformer // nil with Config.Namespaces
@@ -56,30 +59,40 @@ func (k jobKey) describe() []slog.Attr {
 // New checks the configuration (controller.ErrConfig), registers the metrics and adds
 // handlers and an index to Config.Jobs. Nothing runs before Run.
 func New(cfg Config) (*Controller, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("TTL after finished: %w", err)
+	c, err := build(cfg)
+	if err == nil {
+		err = c.addCaches()
 	}
-	base, err := controller.New(cfg.Config, controller.Identity{Component: eventComponent, Scope: telemetry.TTLTracerName})
 	if err != nil {
 		return nil, fmt.Errorf("TTL after finished: %w", err)
 	}
-	cfg.Config = base.Config
+	return c, nil
+}
+
+func build(cfg Config) (*Controller, error) {
+	if err := cmp.Or(controller.Required("Decider", cfg.Decider), controller.Required("Jobs", cfg.Jobs)); err != nil {
+		return nil, err
+	}
+	base, err := controller.New(cfg.Config, controller.Identity{Component: eventComponent, Scope: telemetry.TTLTracerName})
+	if err != nil {
+		return nil, err
+	}
 	delay, err := metrics.Histogram(cfg.Registerer, "ttl_after_finished_controller", "job_deletion_duration_seconds",
 		"The time from when a finished Job was due to be deleted to when it was.", prometheus.ExponentialBuckets(0.1, 2, 14))
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{cfg: cfg, base: base, delay: delay}
-	c.api = &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}
+	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, delay: delay}
 	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
-		reconcile = c.look
-		c.observeOnly(cfg.Shadow)
+		c.looker, reconcile = cfg.Shadow.Observe(base), c.look
 	}
+	cfg.Config = base.Config
+	c.cfg, c.scope = cfg, cfg.Scope()
 	c.queue = controller.NewQueue(base, controller.Options[jobKey]{
 		Name: metrics.TTLQueue, Reconcile: reconcile, Describe: jobKey.describe,
 	})
-	return c, c.addCaches()
+	return c, nil
 }
 
 func (c *Controller) addCaches() error {
@@ -130,14 +143,6 @@ func indexFinished(obj any) ([]string, error) {
 	return []string{job.Namespace}, nil
 }
 
-// managed reports whether the Job is one that this controller may delete.
-func (c *Controller) managed(job *batchv1.Job) bool {
-	if wire.FinishedCondition(job) == nil || job.DeletionTimestamp != nil {
-		return false
-	}
-	return c.cfg.ReplaceBuiltin || (job.Spec.ManagedBy != nil && *job.Spec.ManagedBy == c.cfg.ManagedBy)
-}
-
 // limited reports whether anything may set a time to live for the Job: its spec, or an
 // annotation that the engine may read. Most finished Jobs have neither, so the engine is
 // not asked about them.
@@ -146,7 +151,7 @@ func (c *Controller) limited(job *batchv1.Job) bool {
 }
 
 func (c *Controller) enqueue(job *batchv1.Job, cause controller.Cause) {
-	if c.managed(job) {
+	if c.scope.Expires(job) {
 		c.queue.Enqueue(jobKey{job.Namespace, job.Name, job.UID}, cause, controller.PriorityNormal)
 	}
 }

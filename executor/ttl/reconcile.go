@@ -36,7 +36,7 @@ func (c *Controller) finished(key jobKey) (*batchv1.Job, error) {
 		return nil, err
 	}
 	job := obj.(*batchv1.Job)
-	if job.UID != key.uid || !c.managed(job) || !c.limited(job) {
+	if job.UID != key.uid || !c.scope.Expires(job) || !c.limited(job) {
 		return nil, nil
 	}
 	return job, nil
@@ -50,7 +50,7 @@ func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job
 	switch {
 	case errors.Is(err, api.ErrGone):
 		return controller.Result{}, nil
-	case err != nil || !c.managed(live):
+	case err != nil || !c.scope.Expires(live):
 		return controller.Result{}, err
 	}
 	d, err := c.ask(ctx, live)

@@ -4,28 +4,16 @@ import (
 	"context"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/shadow"
 )
 
-// observeOnly sets up shadow mode: the Controller asks about all finished Jobs, as the
-// built-in controller does, and deletes none.
-func (c *Controller) observeOnly(report *shadow.Report) {
-	c.base.Recorder = &record.FakeRecorder{}
-	c.cfg.ReplaceBuiltin = true
-	c.looker = report.NewLooker()
-}
-
 // jobGone forgets what shadow mode remembers of a Job.
-func (c *Controller) jobGone(job *batchv1.Job) {
-	if c.looker != nil {
-		c.looker.Gone(job.UID)
-	}
-}
+func (c *Controller) jobGone(job *batchv1.Job) { c.looker.Gone(job.UID) }
 
-// look is Reconcile in shadow mode.
+// look is Reconcile in shadow mode: it asks about all finished Jobs, as the built-in
+// controller looks at all, and deletes none.
 func (c *Controller) look(ctx context.Context, key jobKey) (controller.Result, error) {
 	job, err := c.finished(key)
 	if err != nil {

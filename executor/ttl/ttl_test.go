@@ -24,6 +24,7 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/internal/fakes"
+	"jobpolicy.dev/executor/scope"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -197,8 +198,8 @@ func TestWhoseJobsAreLookedAt(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for replace, want := range map[bool]bool{false: tc.beside, true: tc.instead} {
-				c := &Controller{cfg: Config{Config: controller.Config{ManagedBy: us, ReplaceBuiltin: replace}}}
-				if got := c.managed(tc.job); got != want {
+				s := scope.Scope{ManagedBy: us, ReplaceBuiltin: replace}
+				if got := s.Expires(tc.job); got != want {
 					t.Errorf("in place of the built-in controller %v: %v, want %v", replace, got, want)
 				}
 			}
