@@ -224,7 +224,7 @@ func (d *Detector) countStoodDown() {
 // StandDown returns how long to leave the Job alone at least, or 0. If another controller
 // has touched no managed Job for Quiet, it is taken for gone.
 func (d *Detector) StandDown(uid types.UID) time.Duration {
-	if !d.cfg.StandDown {
+	if d == nil || !d.cfg.StandDown {
 		return 0
 	}
 	d.mu.Lock()

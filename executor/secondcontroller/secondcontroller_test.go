@@ -129,6 +129,22 @@ func TestWithoutAFieldManagerNobodyIsSuspected(t *testing.T) {
 	}
 }
 
+// That of shadow mode.
+func TestANilDetectorLooksForNobody(t *testing.T) {
+	var d *Detector
+	now := job(1, wrote(other, "status", counts, 1))
+	d.JobSeen(t.Context(), nil, now)
+	d.JobListed(now, time.Unix(1, 0))
+	d.PodSeen(t.Context(), now, pod(other))
+	d.Forget(now.UID)
+	if wait, note := d.StandDown(now.UID), d.Note(); wait != 0 || note != "not looked for" {
+		t.Errorf("Job left alone for %v, note %q; want no wait, and that nobody is looked for", wait, note)
+	}
+	if d.Trim(now); len(now.ManagedFields) > 0 {
+		t.Errorf("managed fields %v are left, want none", now.ManagedFields)
+	}
+}
+
 func TestOneEventForEachJobAndFewInAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, events := newDetector(t, Config{FieldManager: own})
