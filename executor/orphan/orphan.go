@@ -83,10 +83,7 @@ func (r *Releaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
 }
 
 // EnqueueLeftovers queues the pods of a Job that is not reconciled any more, because it is
-// gone or has finished. If the Job was unmanaged and the executor replaces the built-in
-// controller, it also queues the pods of the namespace that nothing controls: the Job may
-// have selected them. (If a managed Job selects such pods, they stay in the queue until
-// they are adopted or released.)
+// gone or has finished.
 func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
 	own := r.cfg.Scope.Manages(job)
 	if own {
@@ -94,14 +91,6 @@ func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
 	}
 	for _, pod := range s.Pods.WithTrackingFinalizer() {
 		r.enqueue(pod, own)
-	}
-	if own || !r.cfg.Scope.ReplaceBuiltin {
-		return
-	}
-	for _, pod := range r.cfg.Pods.Uncontrolled(job.Namespace) {
-		if pod.HasTrackingFinalizer {
-			r.enqueue(pod, false)
-		}
 	}
 }
 
