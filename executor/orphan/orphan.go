@@ -1,8 +1,8 @@
 // Package orphan removes the tracking finalizer from pods where nobody else does: the pod's
 // Job is gone or has finished, or nothing controls the pod.
 //
-// Read orphan.go (which pods are queued, and how one is released), then verdict.go (which
-// pods are orphans).
+// Read orphan.go (which pods are queued, and how one is released), then fate.go (which
+// pods are released).
 package orphan
 
 import (
@@ -118,11 +118,11 @@ func (r *Releaser) Reconcile(ctx context.Context, key podKey) (controller.Result
 	if !ok || pod.UID != key.uid || !pod.HasTrackingFinalizer {
 		return controller.Result{}, nil
 	}
-	is, err := r.verdict(ctx, pod, key.own)
+	fate, err := r.fate(ctx, pod, key.own)
 	switch {
-	case err != nil || is == notOrphan:
+	case err != nil || fate == left:
 		return controller.Result{}, err
-	case is == unsure:
+	case fate == unsure:
 		return controller.Result{RequeueAfter: retryUnsure}, nil
 	}
 	if err := r.endLate(ctx, pod); err != nil {

@@ -14,11 +14,12 @@ import (
 	"jobpolicy.dev/executor/wire"
 )
 
-type verdict int
+// A fate is what becomes of a pod.
+type fate int
 
 const (
-	notOrphan verdict = iota
-	isOrphan
+	left fate = iota
+	released
 	// unsure: the Job exists and is not in the cache yet, or a Job may adopt the pod. The
 	// pod is looked at again later.
 	unsure
@@ -26,16 +27,16 @@ const (
 
 func finished(job *batchv1.Job) bool { return wire.FinishedCondition(job) != nil }
 
-// verdict decides whether a pod is an orphan: nobody else removes its finalizer. Pods of
-// other controllers and of unmanaged Jobs are left alone (invariant I9). If the built-in
-// controller runs beside the executor, so are pods that are not known to have belonged to a
-// managed Job: the built-in controller releases the pods of every Job that is gone and the
-// pods that nothing controls, so no pod is stuck.
-func (r *Releaser) verdict(ctx context.Context, pod *podcache.Pod, own bool) (verdict, error) {
+// fate says what becomes of a pod. An orphan is released: nobody else removes its finalizer.
+// Pods of other controllers and of unmanaged Jobs are left alone (invariant I9). If the
+// built-in controller runs beside the executor, so are pods that are not known to have
+// belonged to a managed Job: the built-in controller releases the pods of every Job that is
+// gone and the pods that nothing controls, so no pod is stuck.
+func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, own bool) (fate, error) {
 	ref, other := pod.ControllingJob()
 	switch {
 	case other:
-		return notOrphan, nil
+		return left, nil
 	case ref == nil:
 		return r.uncontrolled(pod, own), nil
 	}
@@ -46,26 +47,26 @@ func (r *Releaser) verdict(ctx context.Context, pod *podcache.Pod, own bool) (ve
 	job := s.Version.Current()
 	switch lifecycle := s.Version.Lifecycle(); {
 	case job != nil && (!r.cfg.Scope.Manages(job) || !finished(job)), lifecycle == state.GoneUnmanaged:
-		return notOrphan, nil
+		return left, nil
 	case job != nil, lifecycle == state.Gone:
-		return isOrphan, nil
+		return released, nil
 	default:
 		return r.askForJob(ctx, pod, ref, s)
 	}
 }
 
-// uncontrolled is verdict for a pod that nothing controls; own says that a managed Job
+// uncontrolled is fate for a pod that nothing controls; own says that a managed Job
 // controlled it before. A managed Job that selects the pod may adopt it. If an unmanaged
 // Job selects the pod, its manager may still need the finalizer; but if the executor
 // replaces the built-in controller, it releases the pod, as the built-in controller does.
-func (r *Releaser) uncontrolled(pod *podcache.Pod, own bool) verdict {
+func (r *Releaser) uncontrolled(pod *podcache.Pod, own bool) fate {
 	for _, s := range r.cfg.Jobs.Selecting(pod) {
 		job := s.Version.Current()
 		switch {
 		case job == nil:
 		case !r.cfg.Scope.Manages(job):
 			if !r.cfg.Scope.ReplaceBuiltin && !finished(job) {
-				return notOrphan
+				return left
 			}
 		case finished(job):
 			own = true
@@ -78,13 +79,13 @@ func (r *Releaser) uncontrolled(pod *podcache.Pod, own bool) verdict {
 		}
 	}
 	if own || r.cfg.Scope.ReplaceBuiltin {
-		return isOrphan
+		return released
 	}
-	return notOrphan
+	return left
 }
 
 // askForJob asks the API server whether a Job exists that is not in the cache.
-func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcache.Owner, s *state.Job) (verdict, error) {
+func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcache.Owner, s *state.Job) (fate, error) {
 	job, err := r.cfg.API.Job(ctx, pod.Namespace(), ref.Name, ref.UID)
 	switch {
 	case errors.Is(err, api.ErrGone):
@@ -93,13 +94,13 @@ func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcac
 			s.Deleted(nil, own)
 		}
 		if own {
-			return isOrphan, nil
+			return released, nil
 		}
-		return notOrphan, nil
+		return left, nil
 	case err != nil:
-		return notOrphan, fmt.Errorf("is job %s gone: %w", ref.Name, err)
+		return left, fmt.Errorf("is job %s gone: %w", ref.Name, err)
 	case !r.cfg.Scope.Manages(job):
-		return notOrphan, nil
+		return left, nil
 	default:
 		return unsure, nil
 	}
