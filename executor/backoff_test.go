@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/state"
@@ -26,7 +27,7 @@ import (
 // the delay.
 func TestCreationBackoffGrowsOnlyWhileNothingIsCreated(t *testing.T) {
 	var b state.Backoffs
-	limits := controller.Limits{First: time.Second, Max: time.Minute}
+	limits := backoff.Limits{First: time.Second, Max: time.Minute}
 	fail := func() time.Duration { return b.Failed(state.Create, limits) }
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if got := fail(); got != want {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -64,8 +64,8 @@ func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 				defer discard(e)
 				s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 				s.Statuses.Written(cfg.StatusPeriod)
-				s.Backoffs.Failed(state.Create, controller.Limits{First: 2 * time.Second, Max: time.Minute})
-				s.Backoffs.Failed(state.Delete, controller.Limits{First: 3 * time.Second, Max: time.Minute})
+				s.Backoffs.Failed(state.Create, backoff.Limits{First: 2 * time.Second, Max: time.Minute})
+				s.Backoffs.Failed(state.Delete, backoff.Limits{First: 3 * time.Second, Max: time.Minute})
 				clock.set(step)
 				snap, err := e.decider.snapshot(s, false)
 				must(err)

@@ -39,9 +39,10 @@
 //
 // # The packages below
 //
-// controller has the queue, the workers and the calls of the engine. state holds what is
-// remembered of each Job, and tracker what is known of its pods. api makes the calls to the
-// API server, and limit bounds how many are in flight. wire converts between Kubernetes
-// objects and messages of the contract. podcache keeps pods in little memory. gang finds or
-// makes Workloads and PodGroups. orphan releases pods whose Job cannot do it any more.
+// controller has the queue, the workers and the calls of the engine. backoff has the delays
+// after failures. state holds what is remembered of each Job, and tracker what is known of
+// its pods. api makes the calls to the API server, and limit bounds how many are in flight.
+// wire converts between Kubernetes objects and messages of the contract. podcache keeps pods
+// in little memory. gang finds or makes Workloads and PodGroups. orphan releases pods whose
+// Job cannot do it any more.
 package executor

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/metrics"
@@ -32,7 +33,7 @@ type jobQueue struct {
 func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, scope scope.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
 	q := jobQueue{scope: scope}
 	q.Queue = controller.NewQueue(base, controller.Options[types.UID]{
-		Name: metrics.JobQueue, Reconcile: reconcile, Describe: describe(jobs),
+		Name: metrics.JobQueue, Reconcile: reconcile, Describe: describe(jobs), Quiet: api.NamespaceTerminating,
 		Workers: maxInProgress, Namespace: jobs.Namespace,
 		MinInterval: cfg.SyncBatchPeriod, EventsWait: true, MaxRequeueAfter: maxRequeueAfter,
 		Low: controller.LowPriority{

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
@@ -120,7 +121,7 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 			s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 			if tc.backsOff {
 				s.Pods.Observe(cachedPod(3), tracker.Watch)
-				s.Backoffs.ReleaseFailed(testUID(3), controller.Limits{First: delay, Max: delay})
+				s.Backoffs.ReleaseFailed(testUID(3), backoff.Limits{First: delay, Max: delay})
 			}
 			if got := e.reconciler.cfg.followUp(s, tc.decision, 0); got != tc.want {
 				t.Errorf("asks again: %+v, want %+v", got, tc.want)

@@ -37,5 +37,5 @@ func OutcomeUnknown(err error) bool {
 // NamespaceTerminating reports whether an object was refused because its namespace is
 // being deleted.
 func NamespaceTerminating(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return errors.Is(err, ErrNamespaceTerminating) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

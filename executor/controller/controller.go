@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
+	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/telemetry"
@@ -111,7 +112,9 @@ func (c *Controller) Ready() error {
 }
 
 // BackoffLimits returns the limits of the configuration.
-func (c *Controller) BackoffLimits() Limits { return Limits{First: c.APIBackoff, Max: c.MaxAPIBackoff} }
+func (c *Controller) BackoffLimits() backoff.Limits {
+	return backoff.Limits{First: c.APIBackoff, Max: c.MaxAPIBackoff}
+}
 
 // Run works until ctx ends. Then it begins no more reconciles, and waits at most
 // Config.DrainPeriod until those in progress have finished and the events that are left are

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -175,6 +176,27 @@ func TestFailuresBackOff(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				l.want(t, tc.want...)
 			})
+		})
+	}
+}
+
+func TestAnErrorThatNobodyHasToActOnIsNotLogged(t *testing.T) {
+	quiet := errors.New("quiet")
+	for failure, want := range map[error]int{quiet: 0, fmt.Errorf("as part of another: %w", quiet): 0, errors.New("loud"): 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			cfg := testConfig()
+			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			_, q := start(t, cfg, Options[string]{
+				Reconcile: func(context.Context, string) (Result, error) { return Result{}, failure },
+				Quiet:     func(err error) bool { return errors.Is(err, quiet) },
+			})
+			q.Enqueue("a", "event", PriorityNormal)
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			if got := strings.Count(log.String(), "reconcile failed"); got != want {
+				t.Errorf("%q is logged %d times, want %d", failure, got, want)
+			}
 		})
 	}
 }

@@ -3,6 +3,8 @@ package controller
 import (
 	"errors"
 	"time"
+
+	"jobpolicy.dev/executor/backoff"
 )
 
 // Priority is how urgent it is to reconcile a key.
@@ -36,7 +38,7 @@ type entry struct {
 	running bool
 	last    time.Time
 	planned time.Time
-	backoff Backoff
+	backoff backoff.Backoff
 	// engineAway: the last reconcile failed because the engine did not answer.
 	engineAway bool
 	// retriedEarly is when the engine's return last ended the backoff.
@@ -102,7 +104,7 @@ func (e *entry) succeeded() {
 
 // failed begins the delay after a failure. A rejection has the longest delay, because only
 // a change of the object or of the engine can end it.
-func (e *entry) failed(err error, limits Limits) (delay time.Duration) {
+func (e *entry) failed(err error, limits backoff.Limits) (delay time.Duration) {
 	if errors.Is(err, ErrRejected) {
 		delay = e.backoff.FailedForLong(limits)
 	} else {

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
-	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/delayqueue"
 	"jobpolicy.dev/executor/semaphore"
 )
@@ -50,6 +49,9 @@ type Options[K comparable] struct {
 	Reconcile func(ctx context.Context, key K) (Result, error)
 	// Describe names the object of the key in the log.
 	Describe func(key K) []slog.Attr
+	// Quiet reports whether nobody has to act on an error, so that it is not logged. nil:
+	// every error is logged that Ask does not log itself.
+	Quiet func(error) bool
 
 	// Workers is how many keys are reconciled at the same time. Default:
 	// Config.Workers.
@@ -315,7 +317,7 @@ func (q *Queue[K]) failed(ctx context.Context, key K, progressed bool, err error
 		return // Its object does not exist any more.
 	}
 	q.queue.AddAfter(key, delay)
-	if !worthLogging(err) {
+	if !q.worthLogging(err) {
 		return
 	}
 	attrs := []slog.Attr{slog.Duration("retryAfter", delay), slog.Any("error", err)}
@@ -325,9 +327,7 @@ func (q *Queue[K]) failed(ctx context.Context, key K, progressed bool, err error
 	q.c.Logger.LogAttrs(ctx, slog.LevelWarn, "reconcile failed", attrs...)
 }
 
-// worthLogging: an engine that is away is logged once for all keys, and nobody can
-// do anything about a namespace that is being deleted.
-func worthLogging(err error) bool {
-	return !errors.Is(err, ErrEngine) && !errors.Is(err, context.Canceled) &&
-		!errors.Is(err, api.ErrNamespaceTerminating) && !api.NamespaceTerminating(err)
+// worthLogging: an engine that is away is logged once for all keys.
+func (q *Queue[K]) worthLogging(err error) bool {
+	return !errors.Is(err, ErrEngine) && !errors.Is(err, context.Canceled) && (q.Quiet == nil || !q.Quiet(err))
 }

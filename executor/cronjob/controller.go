@@ -90,7 +90,7 @@ func build(cfg Config) (*Controller, error) {
 		c.applier = &applier{api: c.api, base: base, scope: c.scope, skew: skew}
 	}
 	c.queue = controller.NewQueue(base, controller.Options[types.UID]{
-		Name: metrics.CronJobQueue, Reconcile: reconcile, Describe: c.describe,
+		Name: metrics.CronJobQueue, Reconcile: reconcile, Describe: c.describe, Quiet: api.NamespaceTerminating,
 	})
 	return c, nil
 }

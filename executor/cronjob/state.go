@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -24,7 +24,7 @@ type cronState struct {
 	// nameTaken is the name of a run that a Job of somebody else has.
 	nameTaken string
 	// creation backs off after a Job could not be created.
-	creation controller.Backoff
+	creation backoff.Backoff
 	sequence uint64 // Of the last request.
 	// warned has the generation and the text of the last warning about the CronJob.
 	warned string

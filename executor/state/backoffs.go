@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -26,9 +26,9 @@ const (
 // Backoffs are the backoffs of a Job's steps and of the releases of single pods.
 type Backoffs struct {
 	mu       sync.Mutex
-	steps    [steps]controller.Backoff
+	steps    [steps]backoff.Backoff
 	refusal  Refusal
-	releases map[types.UID]*controller.Backoff
+	releases map[types.UID]*backoff.Backoff
 }
 
 // A Refusal is why the API server did not create the Job's pods, and when, in wall time.
@@ -52,7 +52,7 @@ func (b *Backoffs) Refusal() Refusal {
 }
 
 // Failed starts the next delay of a step and returns it.
-func (b *Backoffs) Failed(step Step, limits controller.Limits) time.Duration {
+func (b *Backoffs) Failed(step Step, limits backoff.Limits) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.steps[step].Failed(limits)
@@ -77,14 +77,14 @@ func (b *Backoffs) Until(step Step) time.Time {
 }
 
 // ReleaseFailed starts the next delay of a pod's release and returns it.
-func (b *Backoffs) ReleaseFailed(pod types.UID, limits controller.Limits) time.Duration {
+func (b *Backoffs) ReleaseFailed(pod types.UID, limits backoff.Limits) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.releases == nil {
-		b.releases = map[types.UID]*controller.Backoff{}
+		b.releases = map[types.UID]*backoff.Backoff{}
 	}
 	if b.releases[pod] == nil {
-		b.releases[pod] = &controller.Backoff{}
+		b.releases[pod] = &backoff.Backoff{}
 	}
 	return b.releases[pod].Failed(limits)
 }
@@ -101,12 +101,12 @@ func (b *Backoffs) Releasing(pod types.UID) bool {
 func (b *Backoffs) NextRelease(pods *tracker.Tracker) (next time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.releases, func(uid types.UID, _ *controller.Backoff) bool {
+	maps.DeleteFunc(b.releases, func(uid types.UID, _ *backoff.Backoff) bool {
 		pod, known := pods.Pod(uid)
 		return !known || !pod.HasTrackingFinalizer
 	})
-	for _, backoff := range b.releases {
-		if wait := time.Until(backoff.Until()); wait > 0 && (next == 0 || wait < next) {
+	for _, release := range b.releases {
+		if wait := time.Until(release.Until()); wait > 0 && (next == 0 || wait < next) {
 			next = wait
 		}
 	}

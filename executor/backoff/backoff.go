@@ -1,4 +1,5 @@
-package controller
+// Package backoff delays what has failed before it is tried again.
+package backoff
 
 import (
 	"math"
