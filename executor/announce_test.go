@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -22,10 +21,8 @@ import (
 
 var jobsResource = batchv1.SchemeGroupVersion.WithResource("jobs")
 
-// finishing is a Decider that lets a Job fail at once.
-type finishing struct{}
-
-func (finishing) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+// finishing answers that a Job fails at once.
+func finishing(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
 	if len(req.GetStatus().GetConditions()) == 0 {
 		d.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
@@ -87,7 +84,7 @@ func endEach(t *testing.T, cases map[string]endCase) {
 				err := tc.read(reads)
 				return err != nil, nil, err
 			})
-			cfg, registry := testConfig(server, finishing{}), prometheus.NewRegistry()
+			cfg, registry := testConfig(server, &script{Otherwise: finishing}), prometheus.NewRegistry()
 			cfg.Registerer, cfg.APIBackoff, cfg.MaxAPIBackoff = registry, time.Second, time.Minute
 			told := record.NewFakeRecorder(100)
 			inBubble(t, cfg, func(e *Executor) { e.base.Recorder = told }, func(t *testing.T, _ *Executor) {

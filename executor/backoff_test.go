@@ -94,7 +94,7 @@ func TestAReconcileThatMadeProgressIsRetriedSoon(t *testing.T) {
 			decider := &script{}
 			var asked []time.Time
 			for k := range reconciles {
-				decider.answers = append(decider.answers, func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				decider.Answers = append(decider.Answers, func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 					asked = append(asked, time.Now())
 					return applying(tc.decision(k))(req)
 				})
@@ -124,7 +124,7 @@ func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		refusing := &script{answers: []reply{func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, st.Err() }}}
+		refusing := &script{Answers: []reply{func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, st.Err() }}}
 		e, err := New(testConfig(newServer(), refusing))
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestAPodThatCannotBeDeletedDelaysNothingElse(t *testing.T) {
 		return nil
 	}
 	uids := uidsOf(t, 2, 3)
-	decider := &script{answers: []reply{
+	decider := &script{Answers: []reply{
 		applying(&jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uids[0]}, {Uid: uids[1]}}, Status: recorded(t, 9)}),
 		applying(&jobpolicyv1.DecideJobResponse{Status: recorded(t, 4), Release: uidsOf(t, 4)}),
 	}}
@@ -184,8 +184,8 @@ func TestAPodThatCannotBeDeletedDelaysNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, e)
-	eventually(t, "third question", func() bool { return len(decider.requests()) >= 3 })
-	requests := decider.requests()
+	eventually(t, "third question", func() bool { return len(decider.Requests()) >= 3 })
+	requests := decider.Requests()
 	if deferredUntil(requests[0], jobpolicyv1.Step_STEP_DELETE_PODS) != nil {
 		t.Error("deletion is deferred before any failed")
 	}
@@ -222,10 +222,10 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 			}
 			s := newServer(objects...)
 			s.failures["create pods"] = func(int) error { return refused }
-			decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+			decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 			start(t, testConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
-			second := decider.requests()[1]
+			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+			second := decider.Requests()[1]
 			if got := second.GetNamespaceDeleting(); got != tc.want {
 				t.Errorf("the Job goes with its namespace: %t, want %t", got, tc.want)
 			}

@@ -103,7 +103,7 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 					return answer, nil
 				}
 			}
-			decider := &script{answers: []reply{question(&jobpolicyv1.DecideJobResponse{}), question(&jobpolicyv1.DecideJobResponse{})}}
+			decider := &script{Answers: []reply{question(&jobpolicyv1.DecideJobResponse{}), question(&jobpolicyv1.DecideJobResponse{})}}
 			cfg := testConfig(newServer(testJob()), decider)
 			cfg.Now = clock.now
 			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
@@ -131,7 +131,7 @@ func TestAClockSetBackDelaysNoCreation(t *testing.T) {
 		created = time.Now()
 		return nil
 	}
-	cfg := testConfig(server, creatingOnce{})
+	cfg := testConfig(server, &script{Otherwise: creatingOnce})
 	cfg.Now, cfg.APIBackoff, cfg.MaxAPIBackoff = clock.now, time.Second, time.Minute
 	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 		begun := time.Now()
@@ -143,10 +143,8 @@ func TestAClockSetBackDelaysNoCreation(t *testing.T) {
 	})
 }
 
-// creatingOnce is a Decider that creates one pod, unless creation is deferred.
-type creatingOnce struct{}
-
-func (creatingOnce) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+// creatingOnce answers with the creation of one pod, unless creation is deferred.
+func creatingOnce(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
 	switch {
 	case req.GetPods().GetActive() > 0 || req.GetInFlight().GetCreates() > 0:

@@ -176,7 +176,7 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	if writes := s.done(); len(writes) != 0 {
 		t.Errorf("writes were made: %v", writes)
 	}
-	if asked := decider.requests(); len(asked) != 1 || !asked[0].GetSpec().GetDeleting() {
+	if asked := decider.Requests(); len(asked) != 1 || !asked[0].GetSpec().GetDeleting() {
 		t.Errorf("asked %v, want one question about a Job that is being deleted", asked)
 	}
 }
@@ -206,7 +206,7 @@ func TestAnUnmanagedJobOfTheSameNameIsLeftAlone(t *testing.T) {
 	otherManager := "example.com/other"
 	s := newServer(testJob())
 	creating := applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})
-	decider := &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		must(s.Tracker().Delete(jobResource, "ns", "job"))
@@ -229,7 +229,7 @@ func TestAnUnmanagedJobOfTheSameNameIsLeftAlone(t *testing.T) {
 	if created != string(testUID(1)) {
 		t.Errorf("the pod belongs to %s, want the first Job", created)
 	}
-	for _, req := range decider.requests() {
+	for _, req := range decider.Requests() {
 		if !bytes.Equal(req.GetJob().GetUid(), uidsOf(t, 1)[0]) {
 			t.Errorf("asked about the unmanaged Job: %v", req.GetJob())
 		}

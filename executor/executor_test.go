@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,16 +51,16 @@ func recorded(t *testing.T, ns ...int) *jobpolicyv1.JobStatus {
 
 func TestADecisionIsCarriedOutInTheOrderOfTheContract(t *testing.T) {
 	s := newServer(testJob(), testPod(2, failedPhase))
-	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 3}, Status: recorded(t, 2), Release: uidsOf(t, 2),
 	})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
 	want := []string{"create pods", "create pods", "create pods", "update jobs/status", "patch pods"}
 	if diff := cmp.Diff(want, s.done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	second := decider.requests()[1]
+	second := decider.Requests()[1]
 	if diff := cmp.Diff(uidsOf(t, 2), second.GetConfirmedReleases()); diff != "" {
 		t.Errorf("confirmed in the next snapshot (-want +got):\n%s", diff)
 	}
@@ -108,9 +107,9 @@ func TestNothingComesAfterAStepThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob(), testPod(2, failedPhase))
 			s.failures[tc.write] = tc.fail
-			decider := &script{answers: []reply{applying(tc.answer)}}
+			decider := &script{Answers: []reply{applying(tc.answer)}}
 			start(t, testConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
 			if diff := cmp.Diff(tc.want, s.done()); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
@@ -130,11 +129,11 @@ func TestNothingComesAfterACreationThatFailsInPart(t *testing.T) {
 		}
 		return apierrors.NewBadRequest("no")
 	}
-	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 50}, Status: recorded(t, 2), Release: uidsOf(t, 2),
 	})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
 	done := s.done()
 	if others := slices.DeleteFunc(slices.Clone(done), func(w string) bool { return w == "create pods" }); len(others) > 0 {
 		t.Errorf("after the failure came %v", others)
@@ -142,18 +141,18 @@ func TestNothingComesAfterACreationThatFailsInPart(t *testing.T) {
 	if len(done) < 2 || len(done) > 3 {
 		t.Errorf("%d creations were tried, want 2 or 3", len(done))
 	}
-	if at := deferredUntil(decider.requests()[1], jobpolicyv1.Step_STEP_CREATE_PODS); at == nil {
+	if at := deferredUntil(decider.Requests()[1], jobpolicyv1.Step_STEP_CREATE_PODS); at == nil {
 		t.Error("the next creation may follow at once")
 	}
 }
 
 func TestWritesThatCouldHitAnotherPodCarryItsUID(t *testing.T) {
 	s := newServer(testJob(), testPod(2), testPod(3, failedPhase))
-	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0], ReleaseFirst: true}}, Release: uidsOf(t, 3),
 	})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
 	if diff := cmp.Diff([]string{"patch pods", "delete pods", "patch pods"}, s.done()); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
@@ -177,7 +176,7 @@ func TestAnswersThatBreakTheContractAreRefused(t *testing.T) {
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob(), testPod(2))
-			decider := &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 				d := &jobpolicyv1.DecideJobResponse{
 					RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
 					Create: &jobpolicyv1.CreatePods{Count: 1},
@@ -186,7 +185,7 @@ func TestAnswersThatBreakTheContractAreRefused(t *testing.T) {
 				return d, nil
 			}}}
 			start(t, testConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
 			if writes := s.done(); len(writes) != 0 {
 				t.Errorf("writes were made: %v", writes)
 			}
@@ -214,12 +213,12 @@ func TestACreationWithoutAnAnswerStaysInFlightUntilTheAPIServerIsAsked(t *testin
 		}
 		return false, nil, nil
 	})
-	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 1}, Status: &jobpolicyv1.JobStatus{Active: 1},
 	})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
-	second := decider.requests()[1]
+	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+	second := decider.Requests()[1]
 	if lists.Load() == 0 {
 		t.Error("the pods were not listed before the next decision")
 	}
@@ -233,15 +232,15 @@ func TestACreationWithoutAnAnswerStaysInFlightUntilTheAPIServerIsAsked(t *testin
 
 func TestRowsOfActivePodsAreSentWhenAskedFor(t *testing.T) {
 	s := newServer(testJob(), testPod(2), testPod(3))
-	decider := &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
 			Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ACTIVE_PODS},
 		}, nil
 	}}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
-	first, second := decider.requests()[0], decider.requests()[1]
+	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+	first, second := decider.Requests()[0], decider.Requests()[1]
 	if first.ActivePods != nil || len(second.GetActivePods().GetPods()) != 2 {
 		t.Errorf("rows: first %v, second %v; want none, then 2", first.ActivePods, second.ActivePods)
 	}
@@ -281,7 +280,7 @@ func TestUnmanagedJobsAndTheirPodsAreNotTouched(t *testing.T) {
 			cfg := testConfig(s, decider)
 			cfg.ReplaceBuiltin = tc.replace
 			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) { time.Sleep(time.Minute) })
-			if asked := len(decider.requests()) > 0; asked != tc.wantAsked {
+			if asked := len(decider.Requests()) > 0; asked != tc.wantAsked {
 				t.Errorf("asked: %v, want %v", asked, tc.wantAsked)
 			}
 			if writes := s.done(); len(writes) != 0 {
@@ -351,8 +350,8 @@ func TestPodsAreClaimed(t *testing.T) {
 	if hasFinalizer(s.pod(t, "pod-3")) {
 		t.Error("the pod that was let go keeps the tracking finalizer")
 	}
-	eventually(t, "a question", func() bool { return len(decider.requests()) > 0 })
-	if got := decider.requests()[0].GetPods().GetActive(); got != 1 {
+	eventually(t, "a question", func() bool { return len(decider.Requests()) > 0 })
+	if got := decider.Requests()[0].GetPods().GetActive(); got != 1 {
 		t.Errorf("the first question has %d active pods, want the adopted one only", got)
 	}
 }
@@ -362,47 +361,42 @@ func TestTheEngineBeingAwayLosesNothing(t *testing.T) {
 	away := func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return nil, status.Error(codes.Unavailable, "away")
 	}
-	decider := &script{answers: []reply{away, away, away, applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	decider := &script{Answers: []reply{away, away, away, applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
 	eventually(t, "creation once the engine is back", func() bool { return slices.Contains(s.done(), "create pods") })
 }
 
-// about is a Decider that answers only about one Job, and never settles it.
-type about struct {
-	mu    sync.Mutex
-	asked map[string]int // By the Job's name.
-}
-
-func (a *about) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.asked[req.GetJob().GetName()]++
+// aboutOne answers only about one Job, and never settles it.
+func aboutOne(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	if req.GetJob().GetName() == "poison" {
 		return nil, status.Error(codes.Internal, "broken")
 	}
-	return &jobpolicyv1.DecideJobResponse{
-		RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.Now(),
-	}, nil
+	return &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.Now()}, nil
 }
 
-func (a *about) times(name string) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.asked[name]
+// times is how often a script was asked about the Job of a name.
+func times(s *script, name string) int {
+	n := 0
+	for _, req := range s.Requests() {
+		if req.GetJob().GetName() == name {
+			n++
+		}
+	}
+	return n
 }
 
 // If the engine fails for one Job, its answer about another Job must not end the first
 // Job's backoff: otherwise every answer would.
 func TestAJobThatTheEngineNeverAnswersAboutBacksOff(t *testing.T) {
 	s := newServer(testJob(), testJob(func(j *batchv1.Job) { j.Name, j.UID = "poison", testUID(9) }))
-	decider := &about{asked: map[string]int{}}
+	decider := &script{Otherwise: aboutOne}
 	cfg := testConfig(s, decider)
 	cfg.APIBackoff, cfg.MaxAPIBackoff = time.Hour, time.Hour
 	start(t, cfg)
-	eventually(t, "both are asked about", func() bool { return decider.times("poison") > 0 && decider.times("job") > 0 })
-	before := decider.times("job")
-	eventually(t, "questions about the other Job", func() bool { return decider.times("job") > before+50 })
-	if n := decider.times("poison"); n > 2 {
+	eventually(t, "both are asked about", func() bool { return times(decider, "poison") > 0 && times(decider, "job") > 0 })
+	before := times(decider, "job")
+	eventually(t, "questions about the other Job", func() bool { return times(decider, "job") > before+50 })
+	if n := times(decider, "poison"); n > 2 {
 		t.Errorf("asked %d times about a Job in its back-off, want the first time and one more", n)
 	}
 }
@@ -412,9 +406,9 @@ func TestARejectedJobIsToldOnce(t *testing.T) {
 	reject := func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return nil, status.Error(codes.InvalidArgument, "spec.parallelism: too odd")
 	}
-	decider := &script{answers: []reply{reject, reject, reject}}
+	decider := &script{Answers: []reply{reject, reject, reject}}
 	start(t, testConfig(s, decider))
-	eventually(t, "fourth question", func() bool { return len(decider.requests()) >= 4 })
+	eventually(t, "fourth question", func() bool { return len(decider.Requests()) >= 4 })
 	var events *corev1.EventList
 	eventually(t, "event", func() bool {
 		var err error
@@ -429,7 +423,7 @@ func TestARejectedJobIsToldOnce(t *testing.T) {
 
 func TestARecreatedJobStartsClean(t *testing.T) {
 	s := newServer(testJob())
-	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
 	eventually(t, "creation", func() bool { return slices.Contains(s.done(), "create pods") })
 	ctx := context.Background()
@@ -441,7 +435,7 @@ func TestARecreatedJobStartsClean(t *testing.T) {
 	}
 	var first *jobpolicyv1.DecideJobRequest
 	eventually(t, "question about the new Job", func() bool {
-		for _, r := range decider.requests() {
+		for _, r := range decider.Requests() {
 			if bytes.Equal(r.GetJob().GetUid(), uidsOf(t, 5)[0]) {
 				first = r
 				return true
@@ -460,7 +454,7 @@ func TestDecisionsAreObserved(t *testing.T) {
 		Summary: "because", DecidingRule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED,
 		Waits: []*jobpolicyv1.Wait{{Reason: jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE}},
 	}
-	decider := &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
 			Verdict: &jobpolicyv1.Verdict{Rule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED}, Explanation: because,

@@ -2,13 +2,11 @@ package executor
 
 import (
 	"context"
-	"log/slog"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -24,34 +21,10 @@ import (
 
 func testUID(n int) types.UID { return fakes.UID(n) }
 
-// script is a Decider that answers with functions, one after the other; after
-// the last it answers that everything is settled.
-type script struct {
-	mu      sync.Mutex
-	answers []reply
-	asked   []*jobpolicyv1.DecideJobRequest
-}
-
-// reply answers a request.
-type reply = func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
-
-func (s *script) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked = append(s.asked, req)
-	if len(s.answers) == 0 {
-		return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
-	}
-	next := s.answers[0]
-	s.answers = s.answers[1:]
-	return next(req)
-}
-
-func (s *script) requests() []*jobpolicyv1.DecideJobRequest {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]*jobpolicyv1.DecideJobRequest(nil), s.asked...)
-}
+type (
+	script = fakes.Script[*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse]
+	reply  = func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+)
 
 // applying answers with a decision that is to be carried out, and wants to be
 // asked again soon.
@@ -123,13 +96,9 @@ func cachedPod(n int, change ...func(*corev1.Pod)) *podcache.Pod {
 func hasFinalizer(pod *corev1.Pod) bool { return podcache.From(pod).HasTrackingFinalizer }
 
 func testConfig(client *server, decider Decider) Config {
-	return Config{
-		Config: controller.Config{
-			Client: client, APIBackoff: 20 * time.Millisecond, MaxAPIBackoff: 100 * time.Millisecond,
-			Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
-		},
-		Decider: decider, SyncBatchPeriod: 5 * time.Millisecond,
-	}
+	cfg := Config{Config: fakes.Config(client), Decider: decider, SyncBatchPeriod: 5 * time.Millisecond}
+	cfg.APIBackoff, cfg.MaxAPIBackoff = 20*time.Millisecond, 100*time.Millisecond
+	return cfg
 }
 
 // start makes an Executor and runs it for the length of the test.
@@ -149,10 +118,7 @@ func run(t *testing.T, e *Executor) {
 	fakes.Run(t, e.Run)
 }
 
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	fakes.Eventually(t, what, condition)
-}
+var eventually = fakes.Eventually
 
 func (s *server) pod(t *testing.T, name string) *corev1.Pod {
 	t.Helper()

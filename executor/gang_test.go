@@ -83,9 +83,9 @@ func (s *server) podGroups(t *testing.T) []string {
 
 func TestAGangIsMadeBeforeItsPods(t *testing.T) {
 	s := newServer(testJob(gangJob))
-	decider := &script{answers: []reply{applying(gangDecision(true))}}
+	decider := &script{Answers: []reply{applying(gangDecision(true))}}
 	start(t, gangConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
 	want := []string{"create workloads", "create podgroups", "create pods", "create pods", "update jobs/status"}
 	if diff := cmp.Diff(want, s.done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
@@ -99,7 +99,7 @@ func TestAGangIsMadeBeforeItsPods(t *testing.T) {
 		events, err := s.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
 		return err == nil && strings.Contains(eventTexts(events), "WorkloadCreated Created Workload "+gang.WorkloadName(testJob())+" for Job job")
 	})
-	if !decider.requests()[0].GetSettings().GetGangScheduling() {
+	if !decider.Requests()[0].GetSettings().GetGangScheduling() {
 		t.Error("the engine is not told that gangs are wanted")
 	}
 }
@@ -212,9 +212,9 @@ func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
 				s.hide("workloads", &schedulingv1alpha2.WorkloadList{})
 				s.hide("podgroups", &schedulingv1alpha2.PodGroupList{})
 			}
-			decider := &script{answers: []reply{applying(gangDecision(!tc.begun))}}
+			decider := &script{Answers: []reply{applying(gangDecision(!tc.begun))}}
 			start(t, gangConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
 			if diff := cmp.Diff(tc.want, s.done()); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
@@ -250,9 +250,9 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 				}
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "any"}, "", errors.New("exceeded quota: q"))
 			}
-			decider := &script{answers: []reply{applying(gangDecision(true)), applying(gangDecision(true)), applying(gangDecision(true))}}
+			decider := &script{Answers: []reply{applying(gangDecision(true)), applying(gangDecision(true)), applying(gangDecision(true))}}
 			start(t, gangConfig(s, decider))
-			eventually(t, "the third attempt is done", func() bool { return len(decider.requests()) >= 4 })
+			eventually(t, "the third attempt is done", func() bool { return len(decider.Requests()) >= 4 })
 			writes := s.done()
 			last := len(writes) - 3
 			if diff := cmp.Diff([]string{"create pods", "create pods", "update jobs/status"}, writes[last:]); diff != "" {
@@ -263,7 +263,7 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 					t.Errorf("%s before there was a gang: %v", w, writes)
 				}
 			}
-			for _, req := range decider.requests() {
+			for _, req := range decider.Requests() {
 				if deferredUntil(req, jobpolicyv1.Step_STEP_CREATE_PODS) != nil {
 					t.Error("only creation is deferred, so that the engine would let the Job begin")
 				}
@@ -284,27 +284,27 @@ func TestAGangThatCannotBeCreatedAgainDefersCreationOnly(t *testing.T) {
 	s.failures["create podgroups"] = func(int) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "podgroups"}, "", errors.New("exceeded quota: q"))
 	}
-	decider := &script{answers: []reply{
+	decider := &script{Answers: []reply{
 		applying(gangDecision(false)),
 		applying(&jobpolicyv1.DecideJobResponse{Status: recorded(t, 2), Release: uidsOf(t, 2)}),
 	}}
 	start(t, gangConfig(s, decider))
-	eventually(t, "third question", func() bool { return len(decider.requests()) >= 3 })
+	eventually(t, "third question", func() bool { return len(decider.Requests()) >= 3 })
 	if diff := cmp.Diff([]string{"create podgroups", "update jobs/status", "patch pods"}, s.done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	if deferredUntil(decider.requests()[1], jobpolicyv1.Step_STEP_CREATE_PODS) == nil {
+	if deferredUntil(decider.Requests()[1], jobpolicyv1.Step_STEP_CREATE_PODS) == nil {
 		t.Error("the engine is not told to defer creation")
 	}
 }
 
 func TestWithoutTheGateNothingIsReadOrMade(t *testing.T) {
 	s := newServer(testJob(gangJob))
-	decider := &script{answers: []reply{applying(gangDecision(true)), applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{Answers: []reply{applying(gangDecision(true)), applying(&jobpolicyv1.DecideJobResponse{
 		Create: gangDecision(true).GetCreate(),
 	})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "third question", func() bool { return len(decider.requests()) >= 3 })
+	eventually(t, "third question", func() bool { return len(decider.Requests()) >= 3 })
 	if diff := cmp.Diff([]string{"create pods", "create pods"}, s.done()); diff != "" {
 		t.Errorf("writes; the first answer breaks the contract (-want +got):\n%s", diff)
 	}
@@ -313,7 +313,7 @@ func TestWithoutTheGateNothingIsReadOrMade(t *testing.T) {
 			t.Errorf("%s %s", action.GetVerb(), action.GetResource().Resource)
 		}
 	}
-	if decider.requests()[0].GetSettings().GetGangScheduling() {
+	if decider.Requests()[0].GetSettings().GetGangScheduling() {
 		t.Error("the engine is told that gangs are wanted")
 	}
 }
@@ -323,10 +323,10 @@ func TestATemplateWithAGroupIsAFactOfTheSpec(t *testing.T) {
 	s := newServer(testJob(func(j *batchv1.Job) {
 		j.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
 	}))
-	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, gangConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
-	if !decider.requests()[0].GetSpec().GetHasSchedulingGroup() {
+	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+	if !decider.Requests()[0].GetSpec().GetHasSchedulingGroup() {
 		t.Error("the engine is not told of the group")
 	}
 	if diff := cmp.Diff([]string{"g"}, s.podGroups(t)); diff != "" {

@@ -27,7 +27,7 @@ func TestAReconcileInProgressIsFinishedWhenRunIsStopped(t *testing.T) {
 	s := newServer(testJob(), testPod(2, failedPhase))
 	ctx, stop := context.WithCancel(context.Background())
 	s.failures["create pods"] = func(int) error { stop(); return nil }
-	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
+	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 1}, Status: recorded(t, 2), Release: uidsOf(t, 2),
 	})}}
 	e, err := New(testConfig(s, decider))
@@ -44,7 +44,7 @@ func TestAReconcileInProgressIsFinishedWhenRunIsStopped(t *testing.T) {
 	if diff := cmp.Diff(want, s.done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	if n := len(decider.requests()); n != 1 {
+	if n := len(decider.Requests()); n != 1 {
 		t.Errorf("%d questions, want 1: no new reconcile begins after the stop", n)
 	}
 	if err := e.Run(ctx); !errors.Is(err, controller.ErrStarted) {
@@ -72,9 +72,9 @@ func TestTheJobIsReadBeforeDecidingAgainWhenTheOutcomeOfAWriteIsOpen(t *testing.
 				reads.Add(1)
 				return false, nil, nil
 			})
-			decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Failed: 1}})}}
+			decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Failed: 1}})}}
 			start(t, testConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
 			if reads.Load() == 0 {
 				t.Error("the Job was not read")
 			}
@@ -93,7 +93,7 @@ func TestAStatusWithoutAnAnswerIsNotForgotten(t *testing.T) {
 		s.replace(jobResource, job)
 		return errors.New("connection lost")
 	}
-	cfg, registry := testConfig(s, &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
+	cfg, registry := testConfig(s, &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Status: &jobpolicyv1.JobStatus{Conditions: []*jobpolicyv1.JobCondition{{
 			Type: "Failed", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: "DeadlineExceeded",
 		}}},
@@ -115,7 +115,7 @@ func TestPodsAreListedWhenSomebodyElseKeepsTheJobsBooks(t *testing.T) {
 	s := newServer(testJob(), testPod(2, failedPhase))
 	decider := &script{}
 	start(t, testConfig(s, decider))
-	eventually(t, "first question", func() bool { return len(decider.requests()) >= 1 })
+	eventually(t, "first question", func() bool { return len(decider.Requests()) >= 1 })
 	var lists atomic.Int32
 	s.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if a.GetNamespace() == "ns" {
@@ -131,7 +131,7 @@ func TestPodsAreListedWhenSomebodyElseKeepsTheJobsBooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "question about the new status", func() bool {
-		return slices.ContainsFunc(decider.requests(), func(r *jobpolicyv1.DecideJobRequest) bool { return r.GetStatus().GetFailed() == 1 })
+		return slices.ContainsFunc(decider.Requests(), func(r *jobpolicyv1.DecideJobRequest) bool { return r.GetStatus().GetFailed() == 1 })
 	})
 	if lists.Load() == 0 {
 		t.Error("a decision was asked for before the pods were listed")
@@ -140,7 +140,7 @@ func TestPodsAreListedWhenSomebodyElseKeepsTheJobsBooks(t *testing.T) {
 
 func TestARequeueTimeIsHonoured(t *testing.T) {
 	s := newServer(testJob())
-	decider := &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		// A time in the past must not make a hot loop either.
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: req.GetNow(),
@@ -149,8 +149,8 @@ func TestARequeueTimeIsHonoured(t *testing.T) {
 	cfg := testConfig(s, decider)
 	cfg.SyncBatchPeriod = 50 * time.Millisecond
 	start(t, cfg)
-	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
-	first, second := decider.requests()[0].GetNow().AsTime(), decider.requests()[1].GetNow().AsTime()
+	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+	first, second := decider.Requests()[0].GetNow().AsTime(), decider.Requests()[1].GetNow().AsTime()
 	if gap := second.Sub(first); gap < cfg.SyncBatchPeriod {
 		t.Errorf("asked again after %v, want at least the batch period", gap)
 	}
@@ -181,7 +181,7 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 
 func TestCreationsDoNotUseUpTheVerdictsEvents(t *testing.T) {
 	s := newServer(testJob())
-	start(t, testConfig(s, &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
+	start(t, testConfig(s, &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 100},
 		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Completed", Message: "Job completed"}},
 	})}}))
@@ -211,6 +211,6 @@ func TestAClaimThatHangsKeepsNoOtherJobWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a question about the other Job", func() bool {
-		return slices.ContainsFunc(decider.requests(), func(req *jobpolicyv1.DecideJobRequest) bool { return req.GetJob().GetName() == "other" })
+		return slices.ContainsFunc(decider.Requests(), func(req *jobpolicyv1.DecideJobRequest) bool { return req.GetJob().GetName() == "other" })
 	})
 }

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"bytes"
-	"context"
 	"log/slog"
 	"slices"
 	"strings"
@@ -23,17 +22,6 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// decisions is a Decider that counts how often it is asked.
-type decisions struct {
-	asked  int
-	decide func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
-}
-
-func (d *decisions) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	d.asked++
-	return d.decide(req)
-}
-
 func settled(req *jobpolicyv1.DecideJobRequest, requeue time.Duration) *jobpolicyv1.DecideJobResponse {
 	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
 	if requeue > 0 {
@@ -51,7 +39,7 @@ func TestAMissedReconcileIsFound(t *testing.T) {
 			if !due(req) {
 				return settled(req, 0), nil
 			}
-			return creatingOnce{}.DecideJob(t.Context(), req)
+			return creatingOnce(req)
 		},
 		"a time is near that is not planned for": func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 			if !due(req) {
@@ -60,14 +48,14 @@ func TestAMissedReconcileIsFound(t *testing.T) {
 			if req.GetNow().AsTime().Minute() < 30 {
 				return settled(req, time.Minute), nil
 			}
-			return creatingOnce{}.DecideJob(t.Context(), req)
+			return creatingOnce(req)
 		},
 	}
 	for name, decide := range cases {
 		for _, reportsOnly := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				server, log := newServer(testJob()), &bytes.Buffer{}
-				cfg, registry := testConfig(server, &decisions{decide: decide}), prometheus.NewRegistry()
+				cfg, registry := testConfig(server, &script{Otherwise: decide}), prometheus.NewRegistry()
 				cfg.Registerer, cfg.SafetyLookReportsOnly, cfg.Logger = registry, reportsOnly, slog.New(slog.NewTextHandler(log, nil))
 				inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 					time.Sleep(35 * time.Minute)
@@ -155,7 +143,7 @@ func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
 				}
 				return false, nil, nil
 			})
-			decider := &decisions{decide: tc.decide}
+			decider := &script{Otherwise: tc.decide}
 			cfg, registry := testConfig(server, decider), prometheus.NewRegistry()
 			cfg.Registerer, cfg.APIBackoff, cfg.MaxAPIBackoff = registry, time.Second, time.Minute
 			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
@@ -165,8 +153,8 @@ func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
 			if missed := samples(t, registry, "jobpolicy_missed_reconciles_total"); len(missed) > 0 {
 				t.Errorf("missed reconciles: %v", missed)
 			}
-			if decider.asked > tc.wantMost {
-				t.Errorf("asked %d times, want at most %d", decider.asked, tc.wantMost)
+			if len(decider.Requests()) > tc.wantMost {
+				t.Errorf("asked %d times, want at most %d", len(decider.Requests()), tc.wantMost)
 			}
 			if writes := server.done(); len(writes) > 0 || (name == "at rest" && reads > 2) {
 				t.Errorf("%d reads, which the informers' two lists are part of; writes %v", reads, writes)
@@ -192,7 +180,7 @@ func TestAClockSetForwardIsNoticed(t *testing.T) {
 	clock := &wallClock{}
 	var asked []time.Duration
 	begun := time.Time{}
-	decider := &decisions{decide: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	decider := &script{Otherwise: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		if begun.IsZero() {
 			begun = time.Now()
 		}

@@ -219,7 +219,7 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob())
 			s.failures["create pods"] = func(int) error { return tc.creation }
-			cfg, registry := testConfig(s, &script{answers: []reply{tc.answer}}), prometheus.NewRegistry()
+			cfg, registry := testConfig(s, &script{Answers: []reply{tc.answer}}), prometheus.NewRegistry()
 			cfg.Registerer = registry
 			e, err := New(cfg)
 			if err != nil {
@@ -341,7 +341,7 @@ func TestTerminatedPodsWithTheFinalizerAreCountedAsTheyComeAndGo(t *testing.T) {
 func TestMetricsHaveUpstreamsNames(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := newServer(testJob(), testPod(2, failedPhase))
-	cfg := testConfig(s, &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
+	cfg := testConfig(s, &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 1},
 		Status: &jobpolicyv1.JobStatus{Failed: 1, Conditions: []*jobpolicyv1.JobCondition{{
 			Type: "Failed", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: "BackoffLimitExceeded",

@@ -74,7 +74,7 @@ func TestANamespaceThatHangsKeepsNoOtherWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		client := &hanging{Interface: server, namespace: "hung", created: map[string]time.Time{}}
-		cfg := testConfig(server, creatingOnce{})
+		cfg := testConfig(server, &script{Otherwise: creatingOnce})
 		cfg.Client, cfg.APIBackoff, cfg.MaxAPIBackoff = client, time.Second, time.Minute
 		e, err := New(cfg)
 		must(err)
@@ -124,7 +124,7 @@ func TestOnlyTheNamespacesThatAreNamedAreWatched(t *testing.T) {
 		time.Sleep(time.Minute)
 		must(e.Ready())
 		asked := map[string]bool{}
-		for _, req := range decider.requests() {
+		for _, req := range decider.Requests() {
 			asked[req.GetJob().GetNamespace()] = true
 		}
 		if want := map[string]bool{"one": true, "two": true}; !maps.Equal(asked, want) {

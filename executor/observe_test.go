@@ -22,7 +22,7 @@ func TestAnObservationSaysWhyPodsAreNotCreated(t *testing.T) {
 		}
 		return apierrors.NewInternalError(errors.New("exceeded quota: small"))
 	}
-	cfg := testConfig(server, creatingOnce{})
+	cfg := testConfig(server, &script{Otherwise: creatingOnce})
 	cfg.APIBackoff, cfg.MaxAPIBackoff = time.Second, time.Minute
 	inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 		why := func() (observed string) {
@@ -48,7 +48,7 @@ func TestARefusalAndItsEventHaveWallTime(t *testing.T) {
 	server.failures["create pods"] = func(int) error { return apierrors.NewInternalError(errors.New("exceeded quota: small")) }
 	clock := &wallClock{}
 	clock.set(-24 * time.Hour)
-	cfg := testConfig(server, creatingOnce{})
+	cfg := testConfig(server, &script{Otherwise: creatingOnce})
 	cfg.Now = clock.now
 	inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 		time.Sleep(10 * time.Second)

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -45,28 +44,29 @@ func (s *server) putsBack(names ...string) func(name string) int {
 	}
 }
 
-// releasing releases the ended pods that have the finalizer, or deletes active pods.
-type releasing struct{ deletes bool }
-
-func (r releasing) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
-	for _, row := range req.GetUnaccountedPods() {
-		d.Release = append(d.Release, row.GetUid())
-	}
-	switch {
-	case !r.deletes || later(deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_PODS), req.GetNow()):
-		d.RequeueTime = deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_PODS)
-	case req.GetActivePods() == nil && req.GetPods().GetActive() > 0:
-		d.Disposition = jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
+// releasing answers with the release of ended pods that have the finalizer, and may delete
+// active pods.
+func releasing(deletes bool) reply {
+	return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+		for _, row := range req.GetUnaccountedPods() {
+			d.Release = append(d.Release, row.GetUid())
+		}
+		switch {
+		case !deletes || later(deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_PODS), req.GetNow()):
+			d.RequeueTime = deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_PODS)
+		case req.GetActivePods() == nil && req.GetPods().GetActive() > 0:
+			d.Disposition = jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
+			return d, nil
+		}
+		for _, row := range req.GetActivePods().GetPods() {
+			d.Delete = append(d.Delete, &jobpolicyv1.DeletePod{Uid: row.GetUid(), ReleaseFirst: true})
+		}
+		if len(d.Release)+len(d.Delete) > 0 {
+			d.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+		}
 		return d, nil
 	}
-	for _, row := range req.GetActivePods().GetPods() {
-		d.Delete = append(d.Delete, &jobpolicyv1.DeletePod{Uid: row.GetUid(), ReleaseFirst: true})
-	}
-	if len(d.Release)+len(d.Delete) > 0 {
-		d.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
-	}
-	return d, nil
 }
 
 // A finalizer that is put back is removed again after a delay that doubles, 1 s to
@@ -79,18 +79,18 @@ func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
 		job.Finalizers = []string{"example.com/hold"}
 	}
 	for name, tc := range map[string]struct {
-		pod  func(*corev1.Pod)
-		job  func(*batchv1.Job)
-		does releasing
+		pod     func(*corev1.Pod)
+		job     func(*batchv1.Job)
+		deletes bool
 	}{
 		"of a pod that has ended":              {pod: failedPhase, job: func(*batchv1.Job) {}},
-		"of a pod that is to be deleted":       {pod: func(*corev1.Pod) {}, job: func(*batchv1.Job) {}, does: releasing{deletes: true}},
+		"of a pod that is to be deleted":       {pod: func(*corev1.Pod) {}, job: func(*batchv1.Job) {}, deletes: true},
 		"of a pod that the Job does not match": {pod: stray, job: deleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(testJob(tc.job), testPod(2, tc.pod), testPod(3, tc.pod))
 			tries := server.putsBack("pod-2")
-			cfg := testConfig(server, tc.does)
+			cfg := testConfig(server, &script{Otherwise: releasing(tc.deletes)})
 			cfg.APIBackoff, cfg.MaxAPIBackoff = time.Second, time.Minute
 			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 				time.Sleep(5 * time.Minute)
@@ -102,7 +102,7 @@ func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
 			if n := tries("pod-3"); n != 1 {
 				t.Errorf("that of the other pod was removed %d times, want once", n)
 			}
-			if n := strings.Count(strings.Join(server.done(), ","), "delete pods"); tc.does.deletes && n != 1 {
+			if n := strings.Count(strings.Join(server.done(), ","), "delete pods"); tc.deletes && n != 1 {
 				t.Errorf("%d pods were deleted, want the one that was released", n)
 			}
 		})

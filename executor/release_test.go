@@ -46,16 +46,16 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 				}
 				return conflict
 			}
-			decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
+			decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 				Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0], ReleaseFirst: true}},
 			})}}
 			start(t, testConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
+			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
 			pod, err := s.CoreV1().Pods("ns").Get(context.Background(), "pod-2", metav1.GetOptions{})
 			if has := err == nil && hasFinalizer(pod); has != tc.wantFinalizer {
 				t.Errorf("the pod has its finalizer: %v, want %v (%v)", has, tc.wantFinalizer, err)
 			}
-			if rows := decider.requests()[1].GetUnaccountedPods(); tc.wantFinalizer && len(rows) != 1 {
+			if rows := decider.Requests()[1].GetUnaccountedPods(); tc.wantFinalizer && len(rows) != 1 {
 				t.Errorf("the second question lists %v, want the pod that has ended", rows)
 			}
 			// The watch has not shown the end, so it may not have shown those of other pods.
@@ -73,10 +73,10 @@ func TestTheEngineIsToldThatTheNamespaceIsBeingDeleted(t *testing.T) {
 		refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 		return refused
 	}
-	decider := &script{answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
+	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.requests()) >= 2 })
-	asked := decider.requests()
+	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+	asked := decider.Requests()
 	if asked[0].GetNamespaceDeleting() || !asked[1].GetNamespaceDeleting() {
 		t.Errorf("deleting is %v at first, and %v when the namespace refused a pod", asked[0].GetNamespaceDeleting(), asked[1].GetNamespaceDeleting())
 	}

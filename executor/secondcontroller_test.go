@@ -38,7 +38,7 @@ func TestStandsDownForAJobOfAnotherController(t *testing.T) {
 					made()
 				}
 				status := &jobpolicyv1.DecideJobResponse{Status: recorded(t, 2)}
-				decider := &script{answers: []reply{
+				decider := &script{Answers: []reply{
 					func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 						return settled(req, 0), nil
 					},

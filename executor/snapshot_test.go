@@ -33,7 +33,7 @@ func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) 
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Failed = "1000", 1 }), state.Watch)
 		return nil
 	}
-	for n := 1; len(decider.requests()) == 0; n++ {
+	for n := 1; len(decider.Requests()) == 0; n++ {
 		if n > 3 {
 			t.Fatal("nothing is decided")
 		}
@@ -41,7 +41,7 @@ func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) 
 			t.Fatal(err)
 		}
 	}
-	first := decider.requests()[0]
+	first := decider.Requests()[0]
 	if rows := first.GetUnaccountedPods(); first.GetStatus().GetFailed() != 1 || len(rows) != 0 {
 		t.Errorf("failed is %d with rows %v, want 1 and no row of the pod that was counted", first.GetStatus().GetFailed(), rows)
 	}

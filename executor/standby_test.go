@@ -16,10 +16,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// onePod is an engine that wants one pod for each Job.
-type onePod struct{}
-
-func (onePod) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+// onePod answers that each Job has one pod.
+func onePod(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
 	if req.GetPods().GetActive() == 0 {
 		d.Disposition, d.Create = jobpolicyv1.Disposition_DISPOSITION_APPLY, &jobpolicyv1.CreatePods{Count: 1}
@@ -67,7 +65,7 @@ func TestAWarmStandbyListsTheJobsPodsBeforeItActs(t *testing.T) {
 				if tc.before {
 					create()
 				}
-				e, err := New(testConfig(s, onePod{}))
+				e, err := New(testConfig(s, &script{Otherwise: onePod}))
 				if err != nil {
 					t.Fatal(err)
 				}

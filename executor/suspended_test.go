@@ -51,7 +51,7 @@ func TestWhatOnlySaysSuspendedIsNotInTheWayOfAnUpdate(t *testing.T) {
 				wrote = append(wrote, time.Since(begun).Round(50*time.Millisecond))
 				return nil
 			}
-			cfg := testConfig(server, &decisions{decide: suspending})
+			cfg := testConfig(server, &script{Otherwise: suspending})
 			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 				time.Sleep(10 * time.Second)
 				begun = time.Now()

@@ -15,8 +15,8 @@ import (
 
 // settled asks to be asked again at a time.
 func settled(at time.Time) reply {
-	return func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
-		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.New(at)}
+	return func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.New(at)}, nil
 	}
 }
 
@@ -28,11 +28,11 @@ func TestAClockThatIsSetDelaysNoRunForLong(t *testing.T) {
 		ahead.Store(int64(24 * time.Hour))
 		began := time.Now()
 		now := func() time.Time { return created.Add(time.Since(began) + time.Duration(ahead.Load())) }
-		d := &script{answers: []reply{settled(created.Add(48 * time.Hour)), starting("cron-1")}}
+		d := &script{Answers: []reply{settled(created.Add(48 * time.Hour)), starting("cron-1")}}
 		s := newServer(testCron())
 		start(t, s, d, func(c *Config) { c.Now = now })
 		time.Sleep(time.Second)
-		if n := len(d.requests()); n != 1 {
+		if n := len(d.Requests()); n != 1 {
 			t.Fatalf("%d questions, want one", n)
 		}
 		ahead.Store(0)
@@ -52,11 +52,11 @@ func TestAScheduledTimeInTheFutureIsSentAsItIs(t *testing.T) {
 	job.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: future.Format(time.RFC3339)}
 	cron := testCron(func(c *batchv1.CronJob) { c.Status.LastScheduleTime = &metav1.Time{Time: future} })
 	s := newServer(cron, job)
-	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
+	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)},
 	})}}
 	start(t, s, d)
-	req := d.await(t, 1)
+	req := d.Await(t, 1)
 	if got := req.GetJobs()[0].GetScheduledTime().AsTime(); !got.Equal(future) {
 		t.Errorf("scheduled time of the Job = %s, want %s", got, future)
 	}

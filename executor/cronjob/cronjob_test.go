@@ -39,7 +39,7 @@ func uidBytes(t *testing.T, n int) []byte {
 
 func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 	s := newServer(testCron())
-	d := &script{answers: []reply{starting("cron-1"), func(req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+	d := &script{Answers: []reply{starting("cron-1"), func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 		return &jobpolicyv1.DecideCronJobResponse{
 			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
 			Status: &jobpolicyv1.CronJobStatus{
@@ -47,10 +47,10 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 				LastScheduleTime: timestamppb.New(created.Add(time.Minute)),
 			},
 			Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "FromTheEngine", Message: "x"}},
-		}
+		}, nil
 	}}}
 	start(t, s, d)
-	second := d.await(t, 2)
+	second := d.Await(t, 2)
 	if len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
 		t.Fatalf("second question has jobs %v, want cron-1", second.GetJobs())
 	}
@@ -91,13 +91,13 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	s := newServer(testCron())
 	s.fail("patch cronjobs", apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil))
-	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
+	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
 		Edits:  &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}},
 		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Started", Message: "x"}},
 	})}}
 	start(t, s, d)
-	d.await(t, 2)
+	d.Await(t, 2)
 	if diff := cmp.Diff([]string{"create jobs", "patch cronjobs"}, s.Done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
@@ -115,9 +115,9 @@ func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testCron(), tc.job)
-			d := &script{answers: []reply{starting("cron-1")}}
+			d := &script{Answers: []reply{starting("cron-1")}}
 			start(t, s, d)
-			second := d.await(t, 2)
+			second := d.Await(t, 2)
 			if second.GetNameTaken() != tc.wantTaken {
 				t.Errorf("name_taken = %q, want %q", second.GetNameTaken(), tc.wantTaken)
 			}
@@ -134,9 +134,9 @@ func TestNothingIsStartedForACronJobThatChangedSinceTheDecision(t *testing.T) {
 		cron := testCron(func(c *batchv1.CronJob) { c.ResourceVersion, c.Spec.Suspend = "999", new(true) })
 		return true, cron, nil
 	})
-	d := &script{answers: []reply{starting("cron-1")}}
+	d := &script{Answers: []reply{starting("cron-1")}}
 	start(t, s, d)
-	if second := d.await(t, 2); !second.GetSpec().GetSuspend() {
+	if second := d.Await(t, 2); !second.GetSpec().GetSuspend() {
 		t.Error("the second question does not show what was read")
 	}
 	if writes := s.Done(); len(writes) > 0 {
@@ -147,9 +147,9 @@ func TestNothingIsStartedForACronJobThatChangedSinceTheDecision(t *testing.T) {
 func TestAFailedCreationIsDeferredAndReported(t *testing.T) {
 	s := newServer(testCron())
 	s.fail("create jobs", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil))
-	d := &script{answers: []reply{starting("cron-1")}}
+	d := &script{Answers: []reply{starting("cron-1")}}
 	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
-	second := d.await(t, 2)
+	second := d.Await(t, 2)
 	if !deferredUntil(second).AsTime().After(second.GetNow().AsTime().Add(-time.Minute)) || deferredUntil(second) == nil {
 		t.Errorf("creation is left until %v", deferredUntil(second))
 	}
@@ -158,12 +158,12 @@ func TestAFailedCreationIsDeferredAndReported(t *testing.T) {
 
 func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)))
-	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
+	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-0", Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
 	})}}
 	start(t, s, d)
-	second := d.await(t, 2)
+	second := d.Await(t, 2)
 	if names := jobNames(second); !slices.Equal(names, []string{"cron-1"}) {
 		t.Errorf("jobs in the second snapshot: %v, want cron-1 alone", names)
 	}
@@ -180,12 +180,12 @@ func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
 
 func TestNothingIsDeletedForARunWhoseNameIsTaken(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)), testJob(8, "cron-1", testUID(9)))
-	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
+	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-0", Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
 	})}}
 	start(t, s, d)
-	if taken := d.await(t, 2).GetNameTaken(); taken != "cron-1" {
+	if taken := d.Await(t, 2).GetNameTaken(); taken != "cron-1" {
 		t.Errorf("name_taken = %q, want cron-1", taken)
 	}
 	if writes := s.Done(); len(writes) > 0 {
@@ -214,14 +214,14 @@ func TestAJobThatIsOnlyInTheActiveListIsLookedForPastTheCache(t *testing.T) {
 		job.ResourceVersion = "5000" // Newer than anything that the watch has shown.
 		return true, job, nil
 	})
-	d := &script{answers: []reply{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+	d := &script{Answers: []reply{func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 		return &jobpolicyv1.DecideCronJobResponse{
 			Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
 			Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ABSENT_JOBS},
-		}
+		}, nil
 	}}}
 	start(t, s, d)
-	second := d.await(t, 2)
+	second := d.Await(t, 2)
 	if diff := cmp.Diff([][]byte{uidBytes(t, 8)}, second.GetAbsentJobs()); diff != "" {
 		t.Errorf("absent_jobs (-want +got):\n%s", diff)
 	}
@@ -233,11 +233,11 @@ func TestAJobThatIsOnlyInTheActiveListIsLookedForPastTheCache(t *testing.T) {
 func TestAStatusThatIsRefusedIsDecidedAnew(t *testing.T) {
 	s := newServer(testCron())
 	s.fail("update cronjobs/status", apierrors.NewConflict(schema.GroupResource{Resource: "cronjobs"}, "cron", nil))
-	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
+	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)},
 	})}}
 	start(t, s, d)
-	if second := d.await(t, 2); second.GetStatus().GetLastScheduleTime() != nil {
+	if second := d.Await(t, 2); second.GetStatus().GetLastScheduleTime() != nil {
 		t.Errorf("the second question has %v as written", second.GetStatus())
 	}
 }
@@ -347,7 +347,7 @@ func TestASnapshotContainsTheCronJobAndItsJobs(t *testing.T) {
 	s := newServer(cron, failed, testJob(8, "another", testUID(2)))
 	d := &script{}
 	start(t, s, d)
-	got := d.await(t, 1)
+	got := d.Await(t, 1)
 	want := &jobpolicyv1.DecideCronJobRequest{
 		RequestId: got.GetRequestId(), Now: got.GetNow(),
 		CronJob: &jobpolicyv1.CronJobRef{Uid: uidBytes(t, 1), Namespace: namespace, Name: "cron", Generation: 1},
@@ -384,12 +384,12 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 	job := testJob(7, "cron-0", testUID(1))
 	job.Annotations = map[string]string{runNow: long, batchv1.CronJobScheduledTimestampAnnotation: "9999-12-31T23:59:59-23:00"}
 	s := newServer(cron, job)
-	incomplete := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
-		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE}
+	incomplete := func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE}, nil
 	}
-	d := &script{answers: []reply{incomplete}}
+	d := &script{Answers: []reply{incomplete}}
 	start(t, s, d)
-	got := d.await(t, 2) // with the absent ones looked for
+	got := d.Await(t, 2) // with the absent ones looked for
 	if diff := cmp.Diff([]*jobpolicyv1.ActiveJob{{Uid: uidBytes(t, 7), Name: "cron-0"}}, got.GetStatus().GetActive(), protocmp.Transform()); diff != "" {
 		t.Errorf("active (-want +got):\n%s", diff)
 	}
@@ -407,26 +407,26 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 func TestAnUnknownDispositionIsRefused(t *testing.T) {
 	for _, disposition := range []jobpolicyv1.Disposition{0, 99} {
 		t.Run(disposition.String(), func(t *testing.T) {
-			d := &script{answers: []reply{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
-				return &jobpolicyv1.DecideCronJobResponse{Disposition: disposition}
+			d := &script{Answers: []reply{func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+				return &jobpolicyv1.DecideCronJobResponse{Disposition: disposition}, nil
 			}}}
 			start(t, newServer(testCron()), d)
-			d.await(t, 2)
+			d.Await(t, 2)
 		})
 	}
 }
 
 func TestTheTableSaysWhenEachCronJobRunsNext(t *testing.T) {
 	s := newServer(testCron(), testCron(func(c *batchv1.CronJob) { c.Name, c.UID = "another", testUID(2) }))
-	explaining := func(req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+	explaining := func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 		return &jobpolicyv1.DecideCronJobResponse{
 			Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
 			Explanation: &jobpolicyv1.CronJobExplanation{
 				Summary: "nothing is due for " + req.GetCronJob().GetName(), NextScheduleTime: timestamppb.New(created.Add(time.Hour)),
 			},
-		}
+		}, nil
 	}
-	c := start(t, s, &script{answers: []reply{explaining, explaining}})
+	c := start(t, s, &script{Answers: []reply{explaining, explaining}})
 	want := `NAMESPACE   NAME      SCHEDULE    TIMEZONE   SUSPEND   ACTIVE   LAST SCHEDULE   NEXT SCHEDULE          WHY
 ns          another   * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for another
 ns          cron      * * * * *   UTC        false     0        -               2026-05-04T11:00:00Z   nothing is due for cron
@@ -468,12 +468,12 @@ func TestARunThatIsDeletedAtOnceIsNotForgotten(t *testing.T) {
 		return true, job, nil
 	})
 	recording := applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))}})
-	d := &script{answers: []reply{starting("cron-1"), recording}}
+	d := &script{Answers: []reply{starting("cron-1"), recording}}
 	start(t, s, d, func(cfg *Config) { jobs = cfg.Jobs.In("ns") })
-	if second := d.await(t, 2); len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
+	if second := d.Await(t, 2); len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
 		t.Fatalf("second question has jobs %v, want cron-1", second.GetJobs())
 	}
-	if third := d.await(t, 3); len(third.GetJobs()) != 0 {
+	if third := d.Await(t, 3); len(third.GetJobs()) != 0 {
 		t.Errorf("third question has jobs %v, want none", third.GetJobs())
 	}
 }
@@ -503,9 +503,9 @@ func TestARunThatWasSeenIsNotStartedAgainThoughTheAnswerWasLost(t *testing.T) {
 		eventually(t, "the watch has shown the deletion", func() bool { return len(c.cfg.Jobs.In(namespace).GetStore().ListKeys()) == 0 })
 		return true, nil, errors.New("connection reset by peer")
 	})
-	d := &script{answers: []reply{starting("cron-1")}}
+	d := &script{Answers: []reply{starting("cron-1")}}
 	started <- start(t, s, d)
-	if second := d.await(t, 2); len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
+	if second := d.Await(t, 2); len(second.GetJobs()) != 1 || second.GetJobs()[0].GetName() != "cron-1" {
 		t.Errorf("second question has jobs %v, want cron-1", second.GetJobs())
 	}
 }
@@ -517,9 +517,9 @@ func TestANameThatIsTakenByNoJobDefersCreation(t *testing.T) {
 	s.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1")
 	})
-	d := &script{answers: []reply{starting("cron-1")}}
+	d := &script{Answers: []reply{starting("cron-1")}}
 	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
-	second := d.await(t, 2)
+	second := d.Await(t, 2)
 	if !deferredUntil(second).AsTime().After(second.GetNow().AsTime()) {
 		t.Errorf("the next question holds creation until %v, want a time after %v", deferredUntil(second).AsTime(), second.GetNow().AsTime())
 	}
@@ -540,12 +540,12 @@ func TestADeletionThatMetAConflictIsTriedAgain(t *testing.T) {
 	deleting := func() reply {
 		return applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})
 	}
-	d := &script{answers: []reply{deleting(), deleting()}}
+	d := &script{Answers: []reply{deleting(), deleting()}}
 	start(t, s, d)
-	if second := d.await(t, 2); len(second.GetJobs()) != 1 {
+	if second := d.Await(t, 2); len(second.GetJobs()) != 1 {
 		t.Fatalf("the question after the conflict has jobs %v, want cron-1", second.GetJobs())
 	}
-	if third := d.await(t, 3); len(third.GetJobs()) != 0 {
+	if third := d.Await(t, 3); len(third.GetJobs()) != 0 {
 		t.Errorf("the question after the deletion has jobs %v, want none", third.GetJobs())
 	}
 }
@@ -561,10 +561,10 @@ func TestADeletedJobThatStaysIsShownAsDeleting(t *testing.T) {
 		s.Stamp(job)
 		return true, nil, s.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), job, namespace)
 	})
-	d := &script{answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})}}
+	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})}}
 	start(t, s, d)
 	eventually(t, "a question with the Job that is being deleted", func() bool {
-		return slices.ContainsFunc(d.requests(), func(req *jobpolicyv1.DecideCronJobRequest) bool {
+		return slices.ContainsFunc(d.Requests(), func(req *jobpolicyv1.DecideCronJobRequest) bool {
 			return len(req.GetJobs()) == 1 && req.GetJobs()[0].GetDeleting()
 		})
 	})
@@ -583,7 +583,7 @@ func TestTheDecisionLogSaysWhyARunWasNotStarted(t *testing.T) {
 	s := newServer(testCron())
 	s.fail("create jobs", errors.New("no quota"))
 	recorded := make(failures, 1)
-	start(t, s, &script{answers: []reply{starting("cron-1")}}, func(cfg *Config) { cfg.DecisionLog = recorded })
+	start(t, s, &script{Answers: []reply{starting("cron-1")}}, func(cfg *Config) { cfg.DecisionLog = recorded })
 	if got, want := <-recorded, "the job of the run was not created: no quota"; got != want {
 		t.Errorf("failure %q, want %q", got, want)
 	}

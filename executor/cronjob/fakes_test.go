@@ -1,14 +1,9 @@
 package cronjob
 
 import (
-	"context"
-	"fmt"
-	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +13,6 @@ import (
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -33,41 +27,17 @@ var created = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
 func testUID(n int) types.UID { return fakes.UID(n) }
 
-type reply = func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse
-
-// script is a Decider that answers with functions, one after the other; after the
-// last it answers that everything is settled.
-type script struct {
-	mu      sync.Mutex
-	answers []reply
-	asked   []*jobpolicyv1.DecideCronJobRequest
-}
-
-func (s *script) DecideCronJob(_ context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked = append(s.asked, req)
-	resp := &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
-	if len(s.answers) > 0 {
-		resp = s.answers[0](req)
-		s.answers = s.answers[1:]
-	}
-	resp.RequestId = req.GetRequestId()
-	return resp, nil
-}
-
-func (s *script) requests() []*jobpolicyv1.DecideCronJobRequest {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]*jobpolicyv1.DecideCronJobRequest(nil), s.asked...)
-}
+type (
+	script = fakes.Script[*jobpolicyv1.DecideCronJobRequest, *jobpolicyv1.DecideCronJobResponse]
+	reply  = func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
+)
 
 // applying answers with a decision to carry out. As with the engine's, what else is due
 // follows at once.
 func applying(d *jobpolicyv1.DecideCronJobResponse) reply {
-	return func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+	return func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 		d.Disposition, d.FollowUp = jobpolicyv1.Disposition_DISPOSITION_APPLY, jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
-		return d
+		return d, nil
 	}
 }
 
@@ -136,14 +106,8 @@ func testJob(n int, name string, controller types.UID) *batchv1.Job {
 func start(t *testing.T, s *server, d Decider, change ...func(*Config)) *Controller {
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(s, metav1.NamespaceAll, 0, cache.Indexers{})
-	cfg := Config{
-		Config: controller.Config{
-			Client: s, ManagedBy: us, ReplaceBuiltin: true,
-			APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
-			Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
-		},
-		Decider: d, Jobs: informer.All(jobs),
-	}
+	cfg := Config{Config: fakes.Config(s), Decider: d, Jobs: informer.All(jobs)}
+	cfg.ManagedBy, cfg.ReplaceBuiltin = us, true
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -155,17 +119,7 @@ func start(t *testing.T, s *server, d Decider, change ...func(*Config)) *Control
 	return c
 }
 
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	fakes.Eventually(t, what, condition)
-}
-
-// await waits for the n-th question.
-func (s *script) await(t *testing.T, n int) *jobpolicyv1.DecideCronJobRequest {
-	t.Helper()
-	eventually(t, fmt.Sprintf("question %d", n), func() bool { return len(s.requests()) >= n })
-	return s.requests()[n-1]
-}
+var eventually = fakes.Eventually
 
 // deferredUntil is until when a request asks to leave the creation of Jobs; nil if
 // it does not.

@@ -27,21 +27,21 @@ func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(testCron())
 				s.fail(write, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil))
-				writing := func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+				writing := func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 					return &jobpolicyv1.DecideCronJobResponse{
 						Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE,
 						Edits:  edits[write],
 						Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))},
-					}
+					}, nil
 				}
-				d := &script{answers: []reply{writing, writing, writing}}
+				d := &script{Answers: []reply{writing, writing, writing}}
 				start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Hour, time.Hour })
 				time.Sleep(59 * time.Minute)
-				if n := len(d.requests()); n != 1 {
+				if n := len(d.Requests()); n != 1 {
 					t.Errorf("asked %d times, want once within the back-off", n)
 				}
 				time.Sleep(2 * time.Minute)
-				if n := len(d.requests()); n == 1 {
+				if n := len(d.Requests()); n == 1 {
 					t.Error("not asked again after the back-off")
 				}
 			})
@@ -58,10 +58,10 @@ func TestAStatusThatIsTheSameIsNotDecidedOnForEver(t *testing.T) {
 		at := metav1.NewTime(created.Add(time.Minute))
 		s := newServer(testCron(func(c *batchv1.CronJob) { c.Status.LastScheduleTime = &at }), job)
 		same := applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(at.Time)}})
-		d := &script{answers: []reply{same, same, same, same, same, same, same, same}}
+		d := &script{Answers: []reply{same, same, same, same, same, same, same, same}}
 		start(t, s, d)
 		time.Sleep(time.Minute)
-		asked := d.requests()
+		asked := d.Requests()
 		if len(asked) == 0 || len(asked) > 2 {
 			t.Fatalf("%d questions about a CronJob that nothing happens to, want one for each of the two objects at most", len(asked))
 		}

@@ -1,7 +1,6 @@
 package cronjob
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -13,15 +12,6 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// always is a Decider that gives the same answer to every question.
-type always struct{ answer reply }
-
-func (a always) DecideCronJob(_ context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-	d := a.answer(req)
-	d.RequestId = req.GetRequestId()
-	return d, nil
-}
-
 func TestAShadowReportsARunThatDidNotStartAndStartsNone(t *testing.T) {
 	report, err := shadow.NewReport(shadow.Config{Rest: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -32,12 +22,12 @@ func TestAShadowReportsARunThatDidNotStartAndStartsNone(t *testing.T) {
 		c.Annotations = map[string]string{AnnotationManagedBy: us}
 	})
 	s := newServer(testCron(), handedOver)
-	due := always{func(*jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+	due := &script{Otherwise: func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 		return &jobpolicyv1.DecideCronJobResponse{
 			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
 			Create:      &jobpolicyv1.CreateJob{Name: "cron-1", ScheduledTime: timestamppb.New(created)},
 			Events:      []*jobpolicyv1.JobEvent{{Reason: "Started"}},
-		}
+		}, nil
 	}}
 	start(t, s, due, func(c *Config) { c.Shadow = report })
 	eventually(t, "the difference", func() bool { return len(report.Entries()) > 0 })

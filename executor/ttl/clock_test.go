@@ -20,11 +20,11 @@ func TestAClockThatIsSetDelaysNothingForLong(t *testing.T) {
 			return ended.Add(time.Hour + time.Since(began) - time.Duration(behind.Load()))
 		}
 		client := fake.NewClientset(testJob())
-		d := &due{at: ended.Add(time.Minute)}
+		d := due(ended.Add(time.Minute))
 		start(t, client, d, func(c *Config) { c.Now = now })
 		time.Sleep(time.Second)
-		if len(d.questions()) == 0 || len(deletions(client)) > 0 {
-			t.Fatalf("questions: %d, deletions: %d; want it to be looked at and kept", len(d.questions()), len(deletions(client)))
+		if len(d.Requests()) == 0 || len(deletions(client)) > 0 {
+			t.Fatalf("questions: %d, deletions: %d; want it to be looked at and kept", len(d.Requests()), len(deletions(client)))
 		}
 		behind.Store(0)
 		time.Sleep(10 * time.Minute)

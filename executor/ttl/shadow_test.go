@@ -18,7 +18,7 @@ func TestAShadowReportsAJobThatShouldBeGoneAndDeletesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := fake.NewClientset(testJob())
-	start(t, client, &due{at: ended}, func(c *Config) { c.Shadow, c.ManagedBy = report, "somebody else" })
+	start(t, client, due(ended), func(c *Config) { c.Shadow, c.ManagedBy = report, "somebody else" })
 	eventually(t, "the difference", func() bool { return len(report.Entries()) == 1 })
 	if e := report.Entries()[0]; e.Kind != shadow.DeleteJob || e.Name != "job" || !e.Until.IsZero() {
 		t.Errorf("difference %+v, want that the Job would be deleted, lasting", e)

@@ -1,16 +1,12 @@
 package ttl
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +17,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/scope"
@@ -32,31 +27,21 @@ const us = "jobpolicy.dev/executor"
 
 var ended = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
-// due is a Decider that has every Job deleted from a time on.
-type due struct {
-	at    time.Time
-	mu    sync.Mutex
-	asked []*jobpolicyv1.DecideJobRequest
-}
+type script = fakes.Script[*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse]
 
-func (d *due) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.asked = append(d.asked, req)
-	resp := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
-	if req.GetNow().AsTime().Before(d.at) {
-		resp.RequeueTime = timestamppb.New(d.at)
-		return resp, nil
-	}
-	resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
-	resp.DeleteJob = &jobpolicyv1.DeleteJob{Uid: req.GetJob().GetUid(), Name: req.GetJob().GetName(), DueTime: timestamppb.New(d.at)}
-	return resp, nil
-}
-
-func (d *due) questions() []*jobpolicyv1.DecideJobRequest {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return append([]*jobpolicyv1.DecideJobRequest(nil), d.asked...)
+// due is an engine that has every Job deleted from a time on.
+func due(at time.Time) *script {
+	return &script{Otherwise: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		if req.GetNow().AsTime().Before(at) {
+			return &jobpolicyv1.DecideJobResponse{
+				Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.New(at),
+			}, nil
+		}
+		return &jobpolicyv1.DecideJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+			DeleteJob:   &jobpolicyv1.DeleteJob{Uid: req.GetJob().GetUid(), Name: req.GetJob().GetName(), DueTime: timestamppb.New(at)},
+		}, nil
+	}}
 }
 
 func testJob(change ...func(*batchv1.Job)) *batchv1.Job {
@@ -81,15 +66,8 @@ func testJob(change ...func(*batchv1.Job)) *batchv1.Job {
 func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Config)) {
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
-	cfg := Config{
-		Config: controller.Config{
-			Client: client, ManagedBy: us,
-			APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
-			Now:       func() time.Time { return ended.Add(2 * time.Minute) },
-			Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
-		},
-		Decider: d, Jobs: informer.All(jobs),
-	}
+	cfg := Config{Config: fakes.Config(client), Decider: d, Jobs: informer.All(jobs)}
+	cfg.ManagedBy, cfg.Now = us, func() time.Time { return ended.Add(2 * time.Minute) }
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -100,10 +78,7 @@ func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Conf
 	fakes.Run(t, fakes.Informing(jobs.RunWithContext), c.Run)
 }
 
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	fakes.Eventually(t, what, condition)
-}
+var eventually = fakes.Eventually
 
 func deletions(client *fake.Clientset) []metav1.DeleteOptions {
 	var out []metav1.DeleteOptions
@@ -121,7 +96,7 @@ func TestTheVersionThatWasReadLastIsDeletedInTheForeground(t *testing.T) {
 	client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, testJob(func(j *batchv1.Job) { j.ResourceVersion = "6" }), nil
 	})
-	d := &due{at: ended.Add(time.Minute)}
+	d := due(ended.Add(time.Minute))
 	start(t, client, d)
 	eventually(t, "deletion", func() bool { return len(deletions(client)) > 0 })
 	job, foreground := testJob(), metav1.DeletePropagationForeground
@@ -130,7 +105,7 @@ func TestTheVersionThatWasReadLastIsDeletedInTheForeground(t *testing.T) {
 	if diff := cmp.Diff(want, deletions(client)); diff != "" {
 		t.Errorf("deletions (-want +got):\n%s", diff)
 	}
-	if n := len(d.questions()); n != 2 {
+	if n := len(d.Requests()); n != 2 {
 		t.Errorf("%d questions, want 2: one from the cache, one from the read", n)
 	}
 }
@@ -140,7 +115,7 @@ func TestAJobWhoseTimeToLiveGrewIsKept(t *testing.T) {
 	client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, testJob(func(j *batchv1.Job) { j.UID = "00000000-0000-0000-0000-000000000002" }), nil
 	})
-	d := &due{at: ended}
+	d := due(ended)
 	start(t, client, d)
 	eventually(t, "read", func() bool {
 		for _, a := range client.Actions() {
@@ -167,11 +142,11 @@ func TestTheEarlierOfTwoClocksCounts(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(testJob())
-			d := &due{at: ended.Add(time.Minute)}
+			d := due(ended.Add(time.Minute))
 			start(t, client, d, func(c *Config) { c.ServerNow = func() time.Time { return tc.server } })
-			eventually(t, "question", func() bool { return len(d.questions()) > 0 })
+			eventually(t, "question", func() bool { return len(d.Requests()) > 0 })
 			if !tc.wantDelete {
-				if now := d.questions()[0].GetNow().AsTime(); !now.Equal(tc.server) {
+				if now := d.Requests()[0].GetNow().AsTime(); !now.Equal(tc.server) {
 					t.Errorf("asked for %s, want %s", now, tc.server)
 				}
 				return
@@ -221,10 +196,10 @@ func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
 		j.Annotations = map[string]string{afterComplete: "1 minute", afterFailed: "", "example.com/other": "x"}
 	})
 	client := fake.NewClientset(job, ns)
-	d := &due{at: ended.Add(time.Hour)}
+	d := due(ended.Add(time.Hour))
 	start(t, client, d)
-	eventually(t, "question", func() bool { return len(d.questions()) > 0 })
-	question := d.questions()[0]
+	eventually(t, "question", func() bool { return len(d.Requests()) > 0 })
+	question := d.Requests()[0]
 	if diff := cmp.Diff(map[string]string{afterComplete: "1 minute", afterFailed: ""}, question.GetSpec().GetAnnotations()); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
@@ -236,16 +211,16 @@ func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
 func TestAChangedDefaultMakesFinishedJobsDue(t *testing.T) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", ResourceVersion: "1"}}
 	client := fake.NewClientset(testJob(), ns)
-	d := &due{at: ended.Add(time.Hour)}
+	d := due(ended.Add(time.Hour))
 	start(t, client, d)
-	eventually(t, "first question", func() bool { return len(d.questions()) == 1 })
+	eventually(t, "first question", func() bool { return len(d.Requests()) == 1 })
 	changed := ns.DeepCopy()
 	changed.ResourceVersion, changed.Annotations = "2", map[string]string{namespaceDefault: "7"}
 	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "second question", func() bool { return len(d.questions()) == 2 })
-	if got := d.questions()[1].GetNamespaceAnnotations()[namespaceDefault]; got != "7" {
+	eventually(t, "second question", func() bool { return len(d.Requests()) == 2 })
+	if got := d.Requests()[1].GetNamespaceAnnotations()[namespaceDefault]; got != "7" {
 		t.Errorf("the namespace's default is %q, want 7", got)
 	}
 }
@@ -263,19 +238,19 @@ func TestNothingIsAskedAboutAJobThatNothingLimits(t *testing.T) {
 		j.Name, j.UID, j.Spec.TTLSecondsAfterFinished = "a-kept", "00000000-0000-0000-0000-00000000000a", nil
 	})
 	client := fake.NewClientset(kept, testJob(), ns)
-	d := &due{at: ended.Add(time.Hour)}
+	d := due(ended.Add(time.Hour))
 	start(t, client, d, func(cfg *Config) { cfg.Workers = 1 })
-	eventually(t, "a question", func() bool { return len(d.questions()) > 0 })
+	eventually(t, "a question", func() bool { return len(d.Requests()) > 0 })
 	changed := ns.DeepCopy()
 	changed.ResourceVersion, changed.Annotations = "2", map[string]string{namespaceDefault: "7"}
 	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a question about each", func() bool { return len(d.questions()) == 3 })
-	if got := d.questions()[0].GetJob().GetName(); got != "job" {
+	eventually(t, "a question about each", func() bool { return len(d.Requests()) == 3 })
+	if got := d.Requests()[0].GetJob().GetName(); got != "job" {
 		t.Errorf("the first question is about %s", got)
 	}
-	for _, q := range d.questions()[1:] {
+	for _, q := range d.Requests()[1:] {
 		if got := q.GetNamespaceAnnotations()[namespaceDefault]; got != "7" {
 			t.Errorf("about %s before anything limits it", q.GetJob().GetName())
 		}
@@ -285,7 +260,7 @@ func TestNothingIsAskedAboutAJobThatNothingLimits(t *testing.T) {
 // A namespace may be seen only after its Jobs have finished.
 func TestANamespaceThatComesLateIsHeeded(t *testing.T) {
 	client := fake.NewClientset(testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }))
-	d := &due{at: ended.Add(time.Minute)}
+	d := due(ended.Add(time.Minute))
 	start(t, client, d, func(c *Config) { c.Workers = 1 })
 	// A Job that comes later is looked at later.
 	later := testJob(func(j *batchv1.Job) { j.Namespace, j.UID = "other", "00000000-0000-0000-0000-000000000002" })

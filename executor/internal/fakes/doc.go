@@ -1,3 +1,4 @@
-// Package fakes has what the tests of several controllers share: an API server, and
-// functions to run a controller and to wait for what it does.
+// Package fakes has what the tests of several controllers share: an API server, an engine that
+// follows a script, a configuration, and functions that run a controller and wait for what it
+// does.
 package fakes

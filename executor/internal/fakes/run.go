@@ -2,10 +2,24 @@ package fakes
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel/trace/noop"
+	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/executor/controller"
 )
+
+// Config is a controller's configuration with short backoffs, and without logs and spans.
+func Config(client kubernetes.Interface) controller.Config {
+	return controller.Config{
+		Client: client, APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
+		Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
+	}
+}
 
 // Run runs what a test needs until the test ends, and waits for its end.
 func Run(t testing.TB, runs ...func(context.Context) error) {

@@ -28,7 +28,7 @@ func TestAPlannedReconcileIsOnTime(t *testing.T) {
 	server := newServer(testJob())
 	cfg := testConfig(server, nil)
 	begun := time.Time{}
-	cfg.Decider = &hangingFor{name: "busy", next: &script{answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	cfg.Decider = &hangingFor{name: "busy", next: &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		asked, begun = append(asked, 0), time.Now()
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
