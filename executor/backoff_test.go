@@ -53,30 +53,33 @@ func TestAReconcileThatMadeProgressIsRetriedSoon(t *testing.T) {
 	}
 	cases := map[string]struct {
 		decision func(k int) *jobpolicyv1.DecideJobResponse
-		write    string
-		every    int             // of so many tries, one succeeds
+		every    int             // of so many tries of a release, one succeeds
 		want     []time.Duration // between the reconciles
 	}{
-		"one of two releases fails": {release, "patch pods", 2, []time.Duration{time.Second, time.Second, time.Second}},
+		"one of two releases fails": {
+			decision: release, every: 2,
+			want: []time.Duration{time.Second, time.Second, time.Second},
+		},
 		"the status is written, and every release fails": {
-			func(k int) *jobpolicyv1.DecideJobResponse {
+			decision: func(k int) *jobpolicyv1.DecideJobResponse {
 				d := release(k)
 				d.Status = recorded(t, k+2)
 				return d
 			},
-			"patch pods", 100,
-			[]time.Duration{time.Second, time.Second, time.Second},
+			every: 100, want: []time.Duration{time.Second, time.Second, time.Second},
 		},
 		"a pod is created, and every release fails": {
-			func(k int) *jobpolicyv1.DecideJobResponse {
+			decision: func(k int) *jobpolicyv1.DecideJobResponse {
 				d := release(k)
 				d.Create = &jobpolicyv1.CreatePods{Count: 1}
 				return d
 			},
-			"patch pods", 100,
-			[]time.Duration{time.Second, time.Second, time.Second},
+			every: 100, want: []time.Duration{time.Second, time.Second, time.Second},
 		},
-		"every release fails": {release, "patch pods", 100, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
+		"every release fails": {
+			decision: release, every: 100,
+			want: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +88,7 @@ func TestAReconcileThatMadeProgressIsRetriedSoon(t *testing.T) {
 				objects = append(objects, testPod(n+2))
 			}
 			s := newServer(objects...)
-			s.failures[tc.write] = func(n int) error {
+			s.failures["patch pods"] = func(n int) error {
 				if n%tc.every == 0 {
 					return nil
 				}

@@ -300,10 +300,13 @@ func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 		server  *server
 		replace bool // Beside the built-in controller, the pod would be its business.
 	}{
-		"the Job is gone":                              {newServer(testPod(2)), true},
-		"a Job of the same name has another UID":       {newServer(testPod(2), testJob(func(j *batchv1.Job) { j.UID = testUID(5) })), true},
-		"the Job is finished":                          {newServer(testPod(2, ended), testJob(finished)), false},
-		"the pod lost its owner and no Job selects it": {newServer(testPod(2, loose)), true},
+		"the Job is gone": {server: newServer(testPod(2)), replace: true},
+		"a Job of the same name has another UID": {
+			server:  newServer(testPod(2), testJob(func(j *batchv1.Job) { j.UID = testUID(5) })),
+			replace: true,
+		},
+		"the Job is finished":                          {server: newServer(testPod(2, ended), testJob(finished)), replace: false},
+		"the pod lost its owner and no Job selects it": {server: newServer(testPod(2, loose)), replace: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -74,11 +74,11 @@ func TestOneCopyOfAJobIsKept(t *testing.T) {
 		job, want *batchv1.Job
 		source    state.Source
 	}{
-		{answer, answer, state.Written},
-		{watched, watched, state.Watch},
-		{older, watched, state.Watch},
-		{version("5"), watched, state.Written},
-		{version("5"), watched, state.Read},
+		{job: answer, want: answer, source: state.Written},
+		{job: watched, want: watched, source: state.Watch},
+		{job: older, want: watched, source: state.Watch},
+		{job: version("5"), want: watched, source: state.Written},
+		{job: version("5"), want: watched, source: state.Read},
 	} {
 		if s.Observe(v.job, v.source); s.Version.Current() != v.want {
 			t.Errorf("after version %s from %d another copy is kept than was wanted", v.job.ResourceVersion, v.source)

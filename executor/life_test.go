@@ -161,12 +161,18 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 		spoil func(*Config)
 		want  string
 	}{
-		"no client":         {func(c *Config) { c.Client = nil }, "no Client"},
-		"no decider":        {func(c *Config) { c.Decider = nil }, "no Decider"},
-		"a negative limit":  {func(c *Config) { c.Settings = &jobpolicyv1.Settings{MaxUncountedPods: -1} }, "MaxUncountedPods"},
-		"negative writes":   {func(c *Config) { c.Writes.PerJob = -1 }, "Writes.PerJob"},
-		"atomic release":    {func(c *Config) { c.Settings = &jobpolicyv1.Settings{AtomicRelease: true} }, "Settings.AtomicRelease"},
-		"a negative period": {func(c *Config) { c.SyncBatchPeriod = -1 }, "SyncBatchPeriod"},
+		"no client":  {spoil: func(c *Config) { c.Client = nil }, want: "no Client"},
+		"no decider": {spoil: func(c *Config) { c.Decider = nil }, want: "no Decider"},
+		"a negative limit": {
+			spoil: func(c *Config) { c.Settings = &jobpolicyv1.Settings{MaxUncountedPods: -1} },
+			want:  "MaxUncountedPods",
+		},
+		"negative writes": {spoil: func(c *Config) { c.Writes.PerJob = -1 }, want: "Writes.PerJob"},
+		"atomic release": {
+			spoil: func(c *Config) { c.Settings = &jobpolicyv1.Settings{AtomicRelease: true} },
+			want:  "Settings.AtomicRelease",
+		},
+		"a negative period": {spoil: func(c *Config) { c.SyncBatchPeriod = -1 }, want: "SyncBatchPeriod"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -104,13 +104,35 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 		backsOff bool
 		want     controller.Result
 	}{
-		"at once":                        {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: atOnce}, false, controller.Result{Requeue: true}},
-		"when a release is confirmed":    {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, false, controller.Result{RequeueAfter: time.Second}},
-		"when something changes":         {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: none}, false, controller.Result{RequeueAfter: missedEvent}},
-		"a value of a later contract":    {&jobpolicyv1.DecideJobResponse{Create: create, FollowUp: 99}, false, controller.Result{RequeueAfter: missedEvent}},
-		"at once, but nothing is done":   {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: atOnce}, true, controller.Result{RequeueAfter: missedEvent}},
-		"at once, for a status is new":   {&jobpolicyv1.DecideJobResponse{Release: release, Status: &jobpolicyv1.JobStatus{}, FollowUp: atOnce}, true, controller.Result{Requeue: true}},
-		"confirmed, but nothing is done": {&jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, true, controller.Result{RequeueAfter: missedEvent}},
+		"at once": {
+			decision: &jobpolicyv1.DecideJobResponse{Create: create, FollowUp: atOnce}, backsOff: false,
+			want: controller.Result{Requeue: true},
+		},
+		"when a release is confirmed": {
+			decision: &jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, backsOff: false,
+			want: controller.Result{RequeueAfter: time.Second},
+		},
+		"when something changes": {
+			decision: &jobpolicyv1.DecideJobResponse{Create: create, FollowUp: none}, backsOff: false,
+			want: controller.Result{RequeueAfter: missedEvent},
+		},
+		"a value of a later contract": {
+			decision: &jobpolicyv1.DecideJobResponse{Create: create, FollowUp: 99}, backsOff: false,
+			want: controller.Result{RequeueAfter: missedEvent},
+		},
+		"at once, but nothing is done": {
+			decision: &jobpolicyv1.DecideJobResponse{Release: release, FollowUp: atOnce}, backsOff: true,
+			want: controller.Result{RequeueAfter: missedEvent},
+		},
+		"at once, for a status is new": {
+			decision: &jobpolicyv1.DecideJobResponse{Release: release, Status: &jobpolicyv1.JobStatus{}, FollowUp: atOnce},
+			backsOff: true,
+			want:     controller.Result{Requeue: true},
+		},
+		"confirmed, but nothing is done": {
+			decision: &jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, backsOff: true,
+			want: controller.Result{RequeueAfter: missedEvent},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

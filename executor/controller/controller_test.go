@@ -393,10 +393,16 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"no client":        {func(c *Config) { c.Client = nil }, "no Client: invalid configuration"},
-		"no manager":       {func(c *Config) { c.ManagedBy = "" }, "no ManagedBy: invalid configuration"},
-		"negative workers": {func(c *Config) { c.Workers = -1 }, "negative Workers -1, want 0 or more: invalid configuration"},
-		"negative time":    {func(c *Config) { c.DrainPeriod = -1 }, "negative APIBackoff, MaxAPIBackoff, DecisionTimeout or DrainPeriod, want 0 or more: invalid configuration"},
+		"no client":  {change: func(c *Config) { c.Client = nil }, want: "no Client: invalid configuration"},
+		"no manager": {change: func(c *Config) { c.ManagedBy = "" }, want: "no ManagedBy: invalid configuration"},
+		"negative workers": {
+			change: func(c *Config) { c.Workers = -1 },
+			want:   "negative Workers -1, want 0 or more: invalid configuration",
+		},
+		"negative time": {
+			change: func(c *Config) { c.DrainPeriod = -1 },
+			want:   "negative APIBackoff, MaxAPIBackoff, DecisionTimeout or DrainPeriod, want 0 or more: invalid configuration",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -256,14 +256,32 @@ func TestWhoseACronJobIsAndWhetherItIsSuspended(t *testing.T) {
 		cron                              *batchv1.CronJob
 		beside, instead, wantHeldSuspends bool
 	}{
-		"nobody named":                        {annotated(nil), false, true, false},
-		"nobody named, suspended":             {annotated(&yes), false, true, true},
-		"we are named, and it is suspended":   {annotated(&yes, AnnotationManagedBy, us), true, true, false},
-		"we are named, and it is not":         {annotated(&no, AnnotationManagedBy, us), false, true, false},
-		"somebody else is named":              {annotated(&yes, AnnotationManagedBy, "example.com/other"), false, false, true},
-		"ours, suspended by annotation":       {annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "true"), true, true, true},
-		"ours, not suspended by annotation":   {annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "false"), true, true, false},
-		"ours, an annotation that says maybe": {annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "maybe"), true, true, true},
+		"nobody named":            {cron: annotated(nil), beside: false, instead: true, wantHeldSuspends: false},
+		"nobody named, suspended": {cron: annotated(&yes), beside: false, instead: true, wantHeldSuspends: true},
+		"we are named, and it is suspended": {
+			cron: annotated(&yes, AnnotationManagedBy, us), beside: true, instead: true,
+			wantHeldSuspends: false,
+		},
+		"we are named, and it is not": {
+			cron: annotated(&no, AnnotationManagedBy, us), beside: false, instead: true,
+			wantHeldSuspends: false,
+		},
+		"somebody else is named": {
+			cron: annotated(&yes, AnnotationManagedBy, "example.com/other"), beside: false, instead: false,
+			wantHeldSuspends: true,
+		},
+		"ours, suspended by annotation": {
+			cron: annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "true"), beside: true, instead: true,
+			wantHeldSuspends: true,
+		},
+		"ours, not suspended by annotation": {
+			cron: annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "false"), beside: true, instead: true,
+			wantHeldSuspends: false,
+		},
+		"ours, an annotation that says maybe": {
+			cron: annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "maybe"), beside: true, instead: true,
+			wantHeldSuspends: true,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -291,10 +309,23 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 		edits *jobpolicyv1.CronJobEdits
 		want  string
 	}{
-		"suspend":                         {testCron(), &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"},"spec":{"suspend":true}}`},
-		"suspend one that is handed over": {handed, &jobpolicyv1.CronJobEdits{Suspend: true}, `{"metadata":{"annotations":{"jobpolicy.dev/suspend":"true"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
-		"a run on demand was started":     {testCron(), &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}}, `{"metadata":{"annotations":{"jobpolicy.dev/run-now":null},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
-		"a schedule was seen":             {testCron(), &jobpolicyv1.CronJobEdits{SetAnnotations: map[string]string{"jobpolicy.dev/observed-schedule": "s"}}, `{"metadata":{"annotations":{"jobpolicy.dev/observed-schedule":"s"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`},
+		"suspend": {
+			cron: testCron(), edits: &jobpolicyv1.CronJobEdits{Suspend: true},
+			want: `{"metadata":{"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"},"spec":{"suspend":true}}`,
+		},
+		"suspend one that is handed over": {
+			cron: handed, edits: &jobpolicyv1.CronJobEdits{Suspend: true},
+			want: `{"metadata":{"annotations":{"jobpolicy.dev/suspend":"true"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`,
+		},
+		"a run on demand was started": {
+			cron: testCron(), edits: &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}},
+			want: `{"metadata":{"annotations":{"jobpolicy.dev/run-now":null},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`,
+		},
+		"a schedule was seen": {
+			cron:  testCron(),
+			edits: &jobpolicyv1.CronJobEdits{SetAnnotations: map[string]string{"jobpolicy.dev/observed-schedule": "s"}},
+			want:  `{"metadata":{"annotations":{"jobpolicy.dev/observed-schedule":"s"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

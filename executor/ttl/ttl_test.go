@@ -163,12 +163,15 @@ func TestWhoseJobsAreLookedAt(t *testing.T) {
 		job             *batchv1.Job
 		beside, instead bool
 	}{
-		"ours":                    {testJob(), true, true},
-		"the built-in one's":      {testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil }), false, true},
-		"another controller's":    {testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &other }), false, true},
-		"not finished":            {testJob(func(j *batchv1.Job) { j.Status.Conditions = nil }), false, false},
-		"about to be deleted":     {testJob(func(j *batchv1.Job) { j.DeletionTimestamp = &now }), false, false},
-		"ours, without a TTL set": {testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }), true, true},
+		"ours":                 {job: testJob(), beside: true, instead: true},
+		"the built-in one's":   {job: testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil }), beside: false, instead: true},
+		"another controller's": {job: testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &other }), beside: false, instead: true},
+		"not finished":         {job: testJob(func(j *batchv1.Job) { j.Status.Conditions = nil }), beside: false, instead: false},
+		"about to be deleted":  {job: testJob(func(j *batchv1.Job) { j.DeletionTimestamp = &now }), beside: false, instead: false},
+		"ours, without a TTL set": {
+			job:    testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }),
+			beside: true, instead: true,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
