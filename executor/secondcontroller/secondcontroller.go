@@ -39,8 +39,8 @@ const EventReason = "SecondController"
 // may still run. It may also have been switched off since, so this is only a note.
 const recently = time.Minute
 
-// Quiet: another controller is taken for gone if it has not touched any managed Job for this
-// long.
+// Quiet is how long another controller must not have touched any managed Job to be taken for
+// gone.
 const Quiet = 10 * time.Minute
 
 // After a burst, there is at most one event and one log line in eventPeriod.
