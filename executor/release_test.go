@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -80,4 +82,31 @@ func TestTheEngineIsToldThatTheNamespaceIsBeingDeleted(t *testing.T) {
 	if asked[0].GetNamespaceDeleting() || !asked[1].GetNamespaceDeleting() {
 		t.Errorf("deleting is %v at first, and %v when the namespace refused a pod", asked[0].GetNamespaceDeleting(), asked[1].GetNamespaceDeleting())
 	}
+}
+
+// The answer to a release shows that the pod has failed. The watch will not show that as
+// news, so nothing else would make the Job due before missedEvent.
+func TestAChangeThatAnAnswerShowsIsReconciled(t *testing.T) {
+	s := newServer(testJob(), testPod(2))
+	s.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, testPod(2, func(pod *corev1.Pod) {
+			pod.Finalizers, pod.ResourceVersion, pod.Status.Phase = nil, "1000000", corev1.PodFailed
+		}), nil
+	})
+	var asked []time.Time
+	cfg := testConfig(s, &script{Otherwise: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		asked = append(asked, time.Now())
+		d := settled(req, 0)
+		if len(asked) == 1 {
+			d.Disposition, d.Release = jobpolicyv1.Disposition_DISPOSITION_APPLY, uidsOf(t, 2)
+		}
+		return d, nil
+	}})
+	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
+		time.Sleep(missedEvent / 2)
+		synctest.Wait()
+		if len(asked) != 2 || asked[1].Sub(asked[0]) > cfg.SyncBatchPeriod {
+			t.Errorf("asked at %v, want twice within %v", asked, cfg.SyncBatchPeriod)
+		}
+	})
 }
