@@ -60,7 +60,21 @@ func (j *judge) room(w apiserver.Write, r *jobRecord) int64 {
 			busy++
 		}
 	}
-	return j.wanted(r, r.succeeded(j.least(r, w.By))) - busy
+	return j.wanted(r, r.succeeded(j.least(r, w.By))-j.unknownRevivals(r, w.By)) - busy
+}
+
+// unknownRevivals is how many pods that were counted as succeeded have the finalizer again,
+// which the executor need not know yet. It may count them a second time later.
+func (j *judge) unknownRevivals(r *jobRecord, by string) (n int64) {
+	if isIndexed(r.job) {
+		return 0
+	}
+	for _, p := range r.ends {
+		if e := r.entries[p.uid]; e != nil && e.as == asSucceeded && !p.revivedAt.IsZero() && !j.knows(by, p.revivedAt) {
+			n += r.claims(p) - int64(e.counted)
+		}
+	}
+	return n
 }
 
 // wanted is the number of pods that the most generous recent version of the Job wants
