@@ -19,6 +19,7 @@ import (
 	"jobpolicy.dev/executor/orphan"
 	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/secondcontroller"
+	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 )
@@ -31,17 +32,16 @@ const eventComponent = "job-controller"
 type Executor struct {
 	base     *controller.Controller
 	jobs     *state.Jobs
-	informer *informer.Set // of Jobs
-	gangs    *gang.Gangs   // nil without Settings.GangScheduling.
-	orphans  *orphan.Releaser
-	queue    jobQueue
+	informer *informer.Set              // of Jobs
+	gangs    *gang.Gangs                // nil without Settings.GangScheduling.
+	second   *secondcontroller.Detector // nil in shadow mode.
 
-	decider    *decider
-	reconciler *reconciler
-	watcher    *watcher
 	podWatch   *podWatch
-	safety     *safetyLook
-	second     *secondcontroller.Detector
+	decider    *decider
+	reconciler *reconciler // nil in shadow mode.
+	observer   *observer   // nil unless in shadow mode.
+	queue      jobQueue
+	watcher    *watcher
 }
 
 // New checks the configuration (ErrConfig) and registers the metrics. Nothing runs before
@@ -58,21 +58,26 @@ func New(cfg Config) (*Executor, error) {
 	}
 	cfg.Config = base.Config
 	cfg.setDefaults()
+	var looker *shadow.Looker
 	if cfg.Shadow != nil {
-		return newShadow(&cfg, base)
+		looker = cfg.Shadow.Observe(base)
+		cfg.Config = base.Config
+		cfg.Settings.GangScheduling = false
 	}
 	own, err := newJobMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, err
 	}
 	e := &Executor{base: base}
-	e.second, err = secondcontroller.New(secondcontroller.Config{
-		FieldManager: cfg.FieldManager, StandDown: cfg.StandDown, Recorder: base.Recorder, Registerer: cfg.Registerer, Logger: cfg.Logger,
-	})
-	if err != nil {
-		return nil, err
-	}
 	client := &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}
+	if looker == nil {
+		e.second, err = secondcontroller.New(secondcontroller.Config{
+			FieldManager: cfg.FieldManager, StandDown: cfg.StandDown, Recorder: base.Recorder, Registerer: cfg.Registerer, Logger: cfg.Logger,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Settings.GetGangScheduling() {
 		e.gangs, err = gang.New(gang.Config{API: client, Namespaces: cfg.Namespaces, Recorder: base.Recorder, Logger: cfg.Logger})
 		if err != nil {
@@ -86,7 +91,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := e.newJobInformer(&cfg); err != nil {
 		return nil, err
 	}
-	e.build(&cfg, own, client, pods)
+	e.build(&cfg, own, client, pods, looker)
 	return e, e.addCaches()
 }
 
@@ -100,55 +105,59 @@ func (e *Executor) newJobInformer(cfg *Config) error {
 	return nil
 }
 
-// build makes the parts.
-func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods podinformer.Informer) {
-	writes := limit.NewPool(cfg.Writes)
-	e.jobs = state.NewJobs(writes)
-	scope := cfg.Scope()
+// build makes the parts. In shadow mode, which has a looker, an observer takes the place of
+// the reconciler, and nothing that could write is made.
+func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods podinformer.Informer, looker *shadow.Looker) {
+	scope, writes := cfg.Scope(), limit.NewPool(cfg.Writes)
 	report := &reporter{base: e.base, metrics: own}
-	calls := func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Pods, s.PodEvents.Recorder(e.base.Recorder)) }
-	e.orphans = orphan.New(e.base, orphan.Config{
-		API: client, Scope: scope, Jobs: e.jobs, Pods: pods, Writes: writes, Calls: calls,
-	})
+	e.jobs = state.NewJobs(writes)
+	e.podWatch = newPodWatch(pods, e.informer, cfg.Logger)
 	e.decider = &decider{
 		base: e.base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers),
 	}
-	e.podWatch = newPodWatch(pods, e.informer, cfg.Logger)
-	e.reconciler = &reconciler{
-		cfg: cfg, scope: scope, jobs: e.jobs, api: client, calls: calls, writes: writes, decider: e.decider, report: report, second: e.second,
-		podWatch: e.podWatch,
-		applier:  &applier{base: e.base, cfg: cfg, api: client, gangs: e.gangs, metrics: own, report: report},
+	var reconcile reconcileFunc
+	var orphans orphans = ignoreOrphans{}
+	if looker != nil {
+		e.observer = &observer{scope: scope, jobs: e.jobs, decider: e.decider, looker: looker}
+		reconcile = e.observer.look
+	} else {
+		calls := func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Pods, s.PodEvents.Recorder(e.base.Recorder)) }
+		orphans = orphan.New(e.base, orphan.Config{API: client, Scope: scope, Jobs: e.jobs, Pods: pods, Writes: writes, Calls: calls})
+		e.reconciler = &reconciler{
+			cfg: cfg, scope: scope, jobs: e.jobs, api: client, calls: calls, writes: writes, decider: e.decider, report: report, second: e.second,
+			podWatch: e.podWatch,
+			applier:  &applier{base: e.base, cfg: cfg, api: client, gangs: e.gangs, metrics: own, report: report},
+		}
+		reconcile = e.reconciler.Reconcile
 	}
-	e.queue = newJobQueue(e.base, cfg, e.jobs, scope, writes, e.reconciler.Reconcile)
+	e.queue = newJobQueue(e.base, cfg, e.jobs, scope, writes, reconcile)
 	e.watcher = &watcher{
-		scope: scope, jobs: e.jobs, queue: e.queue, orphans: e.orphans, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: e.base.Ready,
+		scope: scope, jobs: e.jobs, queue: e.queue, orphans: orphans, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: e.base.Ready,
 		second: e.second, podWatch: e.podWatch,
 	}
-	e.safety = newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider)
-	e.safety.second = e.second
+	if looker == nil {
+		e.base.AddTask(newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider, e.second).run)
+	}
 }
 
-func (e *Executor) addCaches() error {
-	if err := e.addWatches(); err != nil {
-		return err
-	}
-	for _, informer := range e.gangs.Informers() {
-		e.base.AddCache(informer.Run, informer.HasSynced)
-	}
-	e.base.AddTask(e.safety.run)
-	return nil
-}
-
-// addWatches adds the caches in the order in which they are filled: Jobs first, then pods.
+// addCaches adds the caches in the order in which they are filled: Jobs first, then pods.
 // So what is known of the pods is never older than the Job statuses that were read at the
 // start.
-func (e *Executor) addWatches() error {
+func (e *Executor) addCaches() error {
 	jobsSeen, err := e.informer.AddEventHandler(e.watcher.jobHandler())
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
+	if e.observer != nil {
+		if _, err := e.informer.AddEventHandler(e.observer.jobHandler()); err != nil {
+			return fmt.Errorf("job handler: %w", err)
+		}
+	}
 	e.base.AddCache(e.informer.Run, jobsSeen)
 	e.base.AddCache(func(ctx context.Context) { e.podWatch.run(ctx, e.watcher.podHandler()) }, e.podWatch.synced)
+	for _, informer := range e.gangs.Informers() {
+		e.base.AddCache(informer.Run, informer.HasSynced)
+	}
 	return nil
 }
 

@@ -54,8 +54,8 @@ type safetyLook struct {
 }
 
 // newSafetyLook reads the clocks, so it must be called before a reconcile is planned.
-func newSafetyLook(base *controller.Controller, cfg *Config, scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider) *safetyLook {
-	l := &safetyLook{base: base, cfg: cfg, scope: scope, jobs: jobs, queue: queue, decider: d, metrics: d.metrics}
+func newSafetyLook(base *controller.Controller, cfg *Config, scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider, second *secondcontroller.Detector) *safetyLook {
+	l := &safetyLook{base: base, cfg: cfg, scope: scope, jobs: jobs, queue: queue, decider: d, metrics: d.metrics, second: second}
 	l.seen = l.readClocks()
 	return l
 }

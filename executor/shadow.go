@@ -2,16 +2,13 @@ package executor
 
 import (
 	"context"
-	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/state"
@@ -28,43 +25,8 @@ type observer struct {
 	looker  *shadow.Looker
 }
 
-// newShadow makes an Executor that only observes. It has no reconciler, no applier, no
-// releaser of orphans and no gangs, and its recorder sends no events.
-func newShadow(cfg *Config, base *controller.Controller) (*Executor, error) {
-	looker := cfg.Shadow.Observe(base)
-	cfg.Config = base.Config
-	cfg.Settings.GangScheduling = false
-	own, err := newJobMetrics(cfg.Registerer)
-	if err != nil {
-		return nil, err
-	}
-	e := &Executor{base: base}
-	writes := limit.NewPool(cfg.Writes)
-	e.jobs = state.NewJobs(writes)
-	scope := cfg.Scope()
-	report := &reporter{base: base, metrics: own}
-	e.decider = &decider{base: base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers)}
-	o := &observer{scope: scope, jobs: e.jobs, decider: e.decider, looker: looker}
-	e.queue = newJobQueue(base, cfg, e.jobs, scope, writes, o.look)
-	e.watcher = &watcher{
-		scope: scope, jobs: e.jobs, queue: e.queue, orphans: ignoreOrphans{}, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: base.Ready,
-	}
-	return e, e.addShadowCaches(cfg, o)
-}
-
-func (e *Executor) addShadowCaches(cfg *Config, o *observer) error {
-	pods, err := podinformer.New(cfg.Client, cfg.Namespaces, api.ConsistentList)
-	if err != nil {
-		return err
-	}
-	if err := e.newJobInformer(cfg); err != nil {
-		return err
-	}
-	if _, err := e.informer.AddEventHandler(controller.Handler(o.seen, o.gone)); err != nil {
-		return fmt.Errorf("job handler: %w", err)
-	}
-	e.podWatch = newPodWatch(pods, e.informer, cfg.Logger)
-	return e.addWatches()
+func (o *observer) jobHandler() cache.ResourceEventHandler {
+	return controller.Handler(o.seen, o.gone)
 }
 
 // seen forgets a Job that is not reconciled any more, for example because it has finished.

@@ -80,7 +80,7 @@ func (w *podWatch) synced() bool {
 
 // podSeen records the version of a pod that the watcher got.
 func (w *podWatch) podSeen(pod *podcache.Pod) {
-	if w == nil || !w.warm.Load() {
+	if !w.warm.Load() {
 		return
 	}
 	key := w.pods.Key(pod.Namespace())
@@ -91,14 +91,14 @@ func (w *podWatch) podSeen(pod *podcache.Pod) {
 
 // jobListed marks a Job of the first list if the pod cache was filled earlier.
 func (w *podWatch) jobListed(s *state.Job) {
-	if w != nil && w.warm.Load() {
+	if w.warm.Load() {
 		s.Version.Mark(state.UnverifiedPods)
 	}
 }
 
 // mustList reports whether the Job's pods must be listed before the decision is applied.
 func (w *podWatch) mustList(s *state.Job, d *jobpolicyv1.DecideJobResponse) bool {
-	if w == nil || d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED || !s.Version.Clear(state.UnverifiedPods) {
+	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED || !s.Version.Clear(state.UnverifiedPods) {
 		return false
 	}
 	key := w.pods.Key(s.Namespace)

@@ -31,7 +31,7 @@ type watcher struct {
 	// ready is nil once the caches are filled.
 	ready  func() error
 	second *secondcontroller.Detector
-	// podWatch records the versions of the pods seen; nil in shadow mode and in tests.
+	// podWatch records the versions of the pods seen.
 	podWatch *podWatch
 }
 
