@@ -242,66 +242,6 @@ func TestAStatusThatIsRefusedIsDecidedAnew(t *testing.T) {
 	}
 }
 
-func TestWhoseACronJobIsAndWhetherItIsSuspended(t *testing.T) {
-	annotated := func(suspend *bool, annotations ...string) *batchv1.CronJob {
-		return testCron(func(c *batchv1.CronJob) {
-			c.Spec.Suspend, c.Annotations = suspend, map[string]string{}
-			for i := 0; i < len(annotations); i += 2 {
-				c.Annotations[annotations[i]] = annotations[i+1]
-			}
-		})
-	}
-	yes, no := true, false
-	cases := map[string]struct {
-		cron                              *batchv1.CronJob
-		beside, instead, wantHeldSuspends bool
-	}{
-		"nobody named":            {cron: annotated(nil), beside: false, instead: true, wantHeldSuspends: false},
-		"nobody named, suspended": {cron: annotated(&yes), beside: false, instead: true, wantHeldSuspends: true},
-		"we are named, and it is suspended": {
-			cron: annotated(&yes, AnnotationManagedBy, us), beside: true, instead: true,
-			wantHeldSuspends: false,
-		},
-		"we are named, and it is not": {
-			cron: annotated(&no, AnnotationManagedBy, us), beside: false, instead: true,
-			wantHeldSuspends: false,
-		},
-		"somebody else is named": {
-			cron: annotated(&yes, AnnotationManagedBy, "example.com/other"), beside: false, instead: false,
-			wantHeldSuspends: true,
-		},
-		"ours, suspended by annotation": {
-			cron: annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "true"), beside: true, instead: true,
-			wantHeldSuspends: true,
-		},
-		"ours, not suspended by annotation": {
-			cron: annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "false"), beside: true, instead: true,
-			wantHeldSuspends: false,
-		},
-		"ours, an annotation that says maybe": {
-			cron: annotated(&yes, AnnotationManagedBy, us, AnnotationSuspend, "maybe"), beside: true, instead: true,
-			wantHeldSuspends: true,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			for _, replace := range []bool{false, true} {
-				c := scope.Scope{ManagedBy: us, ReplaceBuiltin: replace}
-				want := tc.beside
-				if replace {
-					want = tc.instead
-				}
-				if got := c.Runs(tc.cron); got != want {
-					t.Errorf("managed, in place of the built-in controller %v: %v, want %v", replace, got, want)
-				}
-				if got := c.Suspended(tc.cron); got != tc.wantHeldSuspends {
-					t.Errorf("suspended: %v, want %v", got, tc.wantHeldSuspends)
-				}
-			}
-		})
-	}
-}
-
 func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 	handed := testCron(func(c *batchv1.CronJob) { c.Annotations = map[string]string{AnnotationManagedBy: us} })
 	cases := map[string]struct {

@@ -19,7 +19,6 @@ import (
 
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/scope"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -152,35 +151,6 @@ func TestTheEarlierOfTwoClocksCounts(t *testing.T) {
 				return
 			}
 			eventually(t, "deletion", func() bool { return len(deletions(client)) > 0 })
-		})
-	}
-}
-
-func TestWhoseJobsAreLookedAt(t *testing.T) {
-	other := "example.com/other"
-	now := metav1.NewTime(ended)
-	cases := map[string]struct {
-		job             *batchv1.Job
-		beside, instead bool
-	}{
-		"ours":                 {job: testJob(), beside: true, instead: true},
-		"the built-in one's":   {job: testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil }), beside: false, instead: true},
-		"another controller's": {job: testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &other }), beside: false, instead: true},
-		"not finished":         {job: testJob(func(j *batchv1.Job) { j.Status.Conditions = nil }), beside: false, instead: false},
-		"about to be deleted":  {job: testJob(func(j *batchv1.Job) { j.DeletionTimestamp = &now }), beside: false, instead: false},
-		"ours, without a TTL set": {
-			job:    testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }),
-			beside: true, instead: true,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			for replace, want := range map[bool]bool{false: tc.beside, true: tc.instead} {
-				s := scope.Scope{ManagedBy: us, ReplaceBuiltin: replace}
-				if got := s.Expires(tc.job); got != want {
-					t.Errorf("in place of the built-in controller %v: %v, want %v", replace, got, want)
-				}
-			}
 		})
 	}
 }
