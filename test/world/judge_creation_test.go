@@ -206,6 +206,27 @@ func TestDeletion(t *testing.T) {
 // again lets an executor create another pod of Job a.
 func again(tp *tape, by, name string) { tp.pod(by, "job-a", name, noIndex) }
 
+// A success of an index that the Job no longer wants ends a row of failures only for an
+// executor that need not know yet that the index is not wanted.
+func TestDelayAfterASuccessOfADroppedIndex(t *testing.T) {
+	replaces := func(tp *tape, known time.Duration) {
+		tp.job("a", indexedJob(2))
+		tp.pod(executorA, "job-a", "a-0", 0)
+		tp.pod(executorA, "job-a", "a-1", 1)
+		tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(1)), ptr(int32(1)) })
+		tp.wait(known)
+		tp.ends("a-0", 1)
+		tp.wait(time.Second)
+		tp.ends("a-1", 0)
+		tp.wait(time.Second)
+		tp.pod(executorA, "job-a", "a-2", 0)
+	}
+	runStreams(t, map[string]streamCase{
+		"dropped a moment ago": {play: func(tp *tape) { replaces(tp, time.Second) }},
+		"dropped long ago":     {want: []string{"I12"}, play: func(tp *tape) { replaces(tp, time.Hour) }},
+	})
+}
+
 // Failed pods are replaced no faster than the retry delay allows (I12).
 func TestDelay(t *testing.T) {
 	runStreams(t, map[string]streamCase{

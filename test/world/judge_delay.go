@@ -82,7 +82,7 @@ func (j *judge) mustKnowEnd(r *jobRecord, p *podRecord, by string) bool {
 func (j *judge) delaying(r *jobRecord, by string) (ends []*podRecord) {
 	for _, p := range r.ends {
 		switch {
-		case p.maySucceed() && r.askedFor(p) && !(p.gone && p.goneAt.Before(j.writer(by).began)):
+		case p.maySucceed() && j.askedFor(r, p) && !(p.gone && p.goneAt.Before(j.writer(by).began)):
 		case !p.maySucceed() && j.always(r, func(job *batchv1.Job) bool { return inRange(job, p.pod) }) && (j.shown(p, by) || j.mustKnowEnd(r, p, by)) && !j.lost(r, p, by):
 		default:
 			continue
@@ -96,13 +96,14 @@ func (j *judge) delaying(r *jobRecord, by string) (ends []*podRecord) {
 func (p *podRecord) maySucceed() bool { return p.succeeded() || p.flipped }
 
 // askedFor reports whether the Job wanted the pod's index at some time since the pod
-// was due to be counted. A success stays valid if the Job no longer wants the index.
-func (r *jobRecord) askedFor(p *podRecord) bool {
+// was due to be counted, as far as an executor knew then. A success stays valid if the Job
+// no longer wants the index.
+func (j *judge) askedFor(r *jobRecord, p *podRecord) bool {
 	if inRange(r.job, p.pod) {
 		return true
 	}
 	for _, e := range r.earlier {
-		if !e.until.Before(p.dueAt) && inRange(e.job, p.pod) {
+		if !e.until.Add(j.calmLag).Before(p.dueAt) && inRange(e.job, p.pod) {
 			return true
 		}
 	}
