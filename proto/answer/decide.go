@@ -46,7 +46,8 @@ func Decide(ctx context.Context, ask Ask, request func(activePods bool) (*jobpol
 	return decision, nil
 }
 
-// ErrIncomplete: the engine asks again for the active pods, although they were listed.
+// ErrIncomplete says that the engine asks again for the active pods, although they were
+// listed.
 var ErrIncomplete = errors.New("active pods were listed and are asked for again")
 
 // Complete asks, and once more with the active pods if the engine has to know which pods
