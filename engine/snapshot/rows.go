@@ -11,10 +11,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// choose splits the unaccounted pods into those that get a row and the rest. Pods in
-// the status come first, because their release makes room there. Then come those that
-// can be recorded now, in the order in which they finished, and last those that have
-// not ended.
+// choose splits the unaccounted pods into those that get a row and the rest. They come in
+// the order of their turn, and of pods with the same turn, those that finished first come
+// first.
 func (c *counter) choose(limit int) (listed, rest []*pod) {
 	var pods []*pod
 	for _, p := range c.pods {
@@ -36,16 +35,20 @@ func (c *counter) choose(limit int) (listed, rest []*pod) {
 	return c.withSiblings(listed, rest)
 }
 
-// turn is the position of a pod's group in that order: 0 for a pod that is in the
-// status, 1 for one that can be recorded now, and 2 for one that has not ended.
+// turn says which pods get a row first. 0: the status records the pod; its release makes
+// room there. 1: the pod leaves the list with the next statuses. 2: it may stay for long,
+// because with limits per index a failed pod stays until it is replaced; before others,
+// such pods would hide them. 3: it cannot be recorded yet, because it has not ended.
 func (c *counter) turn(p *pod) int {
 	switch {
 	case c.recorded[string(p.UID)]:
 		return 0
-	case p.ended() || !c.replaceFailedOnly():
-		return 1
-	default:
+	case !p.ended() && c.replaceFailedOnly():
+		return 3
+	case c.perIndex() && !p.succeeded():
 		return 2
+	default:
+		return 1
 	}
 }
 

@@ -434,7 +434,8 @@ func (x *ContainerExit) GetExitCode() int32 {
 // count towards limits, so that pods are not created, and Jobs do not end, too early. A caller
 // that cuts the list keeps the rows of all pods whose UID is in status.uncounted,
 // because they are counted there already. Of the other pods it should keep those that
-// finished first.
+// finished first. With backoff_limit_per_index, pods that succeeded come before all
+// others, because a failed pod stays in the list until it is replaced.
 type UnlistedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pods in phase Succeeded.
