@@ -39,7 +39,7 @@ type Executor struct {
 	podWatch   *podWatch
 	decider    *decider
 	reconciler *reconciler // nil in shadow mode.
-	observer   *observer   // nil unless in shadow mode.
+	comparer   *comparer   // nil unless in shadow mode.
 	queue      jobQueue
 	watcher    *watcher
 }
@@ -105,7 +105,7 @@ func (e *Executor) newJobInformer(cfg *Config) error {
 	return nil
 }
 
-// build makes the parts. In shadow mode, which has a looker, an observer takes the place of
+// build makes the parts. In shadow mode, which has a looker, a comparer takes the place of
 // the reconciler, and nothing that could write is made.
 func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods podinformer.Informer, looker *shadow.Looker) {
 	scope, writes := cfg.Scope(), limit.NewPool(cfg.Writes)
@@ -118,8 +118,8 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	var reconcile reconcileFunc
 	var orphans orphans = ignoreOrphans{}
 	if looker != nil {
-		e.observer = &observer{scope: scope, jobs: e.jobs, decider: e.decider, looker: looker}
-		reconcile = e.observer.look
+		e.comparer = &comparer{scope: scope, jobs: e.jobs, decider: e.decider, looker: looker}
+		reconcile = e.comparer.compare
 	} else {
 		calls := func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Pods, s.PodEvents.Recorder(e.base.Recorder)) }
 		orphans = orphan.New(e.base, orphan.Config{API: client, Scope: scope, Jobs: e.jobs, Pods: pods, Writes: writes, Calls: calls})
@@ -148,8 +148,8 @@ func (e *Executor) addCaches() error {
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
-	if e.observer != nil {
-		if _, err := e.informer.AddEventHandler(e.observer.jobHandler()); err != nil {
+	if e.comparer != nil {
+		if _, err := e.informer.AddEventHandler(e.comparer.jobHandler()); err != nil {
 			return fmt.Errorf("job handler: %w", err)
 		}
 	}
