@@ -37,8 +37,9 @@ func AddAnswer(found []Finding, o *manifest.Object, warnings []string, err error
 			s.at(Error, "", status.Message)
 		}
 	}
+	local := found
 	for _, f := range place(o, s.found) {
-		known := slices.ContainsFunc(found, func(k Finding) bool {
+		known := slices.ContainsFunc(local, func(k Finding) bool {
 			return k.Severity == Error && f.Severity == Error && k.Path == f.Path
 		})
 		if !known {

@@ -61,7 +61,7 @@ func newCheck(streams cli.IO) *cobra.Command {
 	fs.StringArrayVarP(&c.files, "filename", "f", nil, "A `file` or folder with YAML or JSON; - is standard input. May be repeated.")
 	fs.StringVar(&c.failOn, "fail-on", string(jobcheck.Error), "The mildest `severity` with which the exit code is 1: error, warning or note.")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "Leave notes out.")
-	fs.StringVar(&c.dryRun, "dry-run", "none", "`none`, or server: ask the API server, too, without creating anything.")
+	fs.StringVar(&c.dryRun, "dry-run", "none", "The `mode`: none, or server, which also asks the API server without creating anything.")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities, cobra.ShellCompDirectiveNoFileComp))
 	c.output = cli.AddOutput(cmd, "wide", "sarif")

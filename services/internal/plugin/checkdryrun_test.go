@@ -72,6 +72,7 @@ func TestCheckAsksTheAPIServer(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "x", field.ErrorList{
 		field.Invalid(field.NewPath("spec", "completions"), -1, "must be greater than or equal to 0"),
 		field.Required(field.NewPath("spec", "template", "spec", "dnsPolicy"), "must have a server"),
+		field.Forbidden(field.NewPath("spec", "template", "spec", "dnsPolicy"), "may not be None"),
 	})
 	forbidden := apierrors.NewForbidden(jobs, "x", fmt.Errorf("exceeded quota"))
 	there := apierrors.NewAlreadyExists(jobs, "there")
@@ -84,8 +85,8 @@ func TestCheckAsksTheAPIServer(t *testing.T) {
 	}{
 		"taken":     {completions: "1", want: []string{"1: warning: object: would violate PodSecurity [dry-run]"}},
 		"there":     {completions: "1"},
-		"invalid":   {completions: "1", code: cli.ExitNo, want: []string{"6: error: spec.completions: Invalid value: -1: must be greater than or equal to 0 [dry-run]", "11: error: spec.template.spec.dnsPolicy: Required value: must have a server [dry-run]"}},
-		"known":     {completions: "-1", code: cli.ExitNo, want: []string{"6: error: spec.completions: must not be negative, is -1 [spec]", "11: error: spec.template.spec.dnsPolicy: Required value: must have a server [dry-run]"}},
+		"invalid":   {completions: "1", code: cli.ExitNo, want: []string{"6: error: spec.completions: Invalid value: -1: must be greater than or equal to 0 [dry-run]", "11: error: spec.template.spec.dnsPolicy: Required value: must have a server [dry-run]", "11: error: spec.template.spec.dnsPolicy: Forbidden: may not be None [dry-run]"}},
+		"known":     {completions: "-1", code: cli.ExitNo, want: []string{"6: error: spec.completions: must not be negative, is -1 [spec]", "11: error: spec.template.spec.dnsPolicy: Required value: must have a server [dry-run]", "11: error: spec.template.spec.dnsPolicy: Forbidden: may not be None [dry-run]"}},
 		"forbidden": {completions: "1", code: cli.ExitNo, want: []string{`1: error: object: jobs.batch "x" is forbidden: exceeded quota [dry-run]`}},
 		"busy":      {completions: "1", code: cli.ExitFailed, want: []string{"error: FILE: dry run of Job/busy: Too many requests: later"}},
 	}
