@@ -95,13 +95,25 @@ func (j *judge) judgeBooks(r *jobRecord) {
 	}
 	if isIndexed(r.job) {
 		succeeded = int32(r.completed.Len())
-		if valueOr(r.job.Spec.Completions, 0) != valueOr(r.job.Spec.Parallelism, 1) {
+		if spec := r.countedSpec(); valueOr(spec.Completions, 0) != valueOr(spec.Parallelism, 1) {
 			return // A Job that was shrunk and changed again keeps its count.
 		}
 	}
 	if s.Succeeded != succeeded {
 		j.breach("status", r.key, r.uid, "status.succeeded is %d, and %d were counted as succeeded", s.Succeeded, succeeded)
 	}
+}
+
+// countedSpec is the spec with which pods were last counted: that of a finished Job at its end.
+func (r *jobRecord) countedSpec() *batchv1.JobSpec {
+	if !r.finishedAt.IsZero() {
+		for _, e := range r.earlier {
+			if e.until.After(r.finishedAt) {
+				return &e.job.Spec
+			}
+		}
+	}
+	return &r.job.Spec
 }
 
 // awaits reports whether a failed pod keeps its finalizer until its index has another

@@ -105,9 +105,36 @@ func TestEndOfAJobThatMustEnd(t *testing.T) {
 	})
 }
 
-// dropsAnIndex resizes a Job so that it forgets the success of index 1. Index 0 runs.
-func dropsAnIndex(tp *tape) {
-	tp.job("a", indexedJob(2))
+// A Job that was shrunk and changed again keeps its count, also if it is resized after its end.
+func TestEndOfAJobThatKeepsItsCount(t *testing.T) {
+	ends := func(parallelism int32, changes ...func(*batchv1.Job)) func(*tape) {
+		return rests(func(tp *tape) {
+			tp.job("a", indexedJob(2), noRetries)
+			completesAnIndex(tp)
+			tp.spec(user, "job-a", sized(1, parallelism))
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes = "" })
+			fails(tp, "job-a", "a-0")
+			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+			counts(tp, "job-a")
+			announces(tp, "job-a", batchv1.JobFailed, reasonBackoffLimit)
+			tp.event(executorA, "job-a", reasonBackoffLimit, 1)
+			tp.wait(time.Second)
+			for _, change := range changes {
+				tp.spec(user, "job-a", change)
+			}
+		})
+	}
+	runStreams(t, map[string]streamCase{
+		"changed again":                    {play: ends(4)},
+		"resized after its end":            {play: ends(4, sized(3, 3))},
+		"resized twice after its end":      {play: ends(4, sized(3, 3), sized(2, 2))},
+		"not changed again":                {want: []string{"status"}, play: ends(1)},
+		"changed again only after its end": {want: []string{"status"}, play: ends(1, sized(3, 4))},
+	})
+}
+
+// completesAnIndex starts indexes 0 and 1, and index 1 succeeds.
+func completesAnIndex(tp *tape) {
 	tp.pod(executorA, "job-a", "a-0", 0)
 	tp.pod(executorA, "job-a", "a-1", 1)
 	tp.ends("a-1", 0)
@@ -115,12 +142,20 @@ func dropsAnIndex(tp *tape) {
 		s.StartTime, s.Active, s.Succeeded, s.CompletedIndexes = ptr(metav1.NewTime(tp.now)), 1, 1, "1"
 	})
 	tp.release(executorA, "a-1")
-	resize := func(n int32) {
-		tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = &n, &n })
-	}
-	resize(1)
+}
+
+// sized sets a Job's completions and parallelism.
+func sized(completions, parallelism int32) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = &completions, &parallelism }
+}
+
+// dropsAnIndex resizes a Job so that it forgets the success of index 1. Index 0 runs.
+func dropsAnIndex(tp *tape) {
+	tp.job("a", indexedJob(2))
+	completesAnIndex(tp)
+	tp.spec(user, "job-a", sized(1, 1))
 	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Succeeded, s.CompletedIndexes = 0, "" })
-	resize(2)
+	tp.spec(user, "job-a", sized(2, 2))
 }
 
 // At rest, nothing is left over, and no pod waits longer than its retry delay.

@@ -97,7 +97,7 @@ func (j *judge) judgeRunsDue(c *cronRecord) {
 	}
 	for at = t.after(at); !at.IsZero() && !at.After(until); at = t.after(at) {
 		switch {
-		case at.Before(from) || c.runs[at.Unix()].job != nil || c.forbids(at):
+		case at.Before(from) || c.hasRun(at) || c.forbids(at):
 		case j.hinderedUntil(at, at.Add(startsWithin)).IsZero():
 			j.breach("cron", c.key, c.uid, "the run of %s was not started within %s", at, startsWithin)
 		default:
@@ -105,6 +105,19 @@ func (j *judge) judgeRunsDue(c *cronRecord) {
 		}
 	}
 	j.judgeOwed(c)
+}
+
+// hasRun reports whether a Job of the CronJob has a scheduled time, whoever created it.
+func (c *cronRecord) hasRun(at time.Time) bool {
+	if c.runs[at.Unix()].job != nil {
+		return true
+	}
+	for _, r := range c.jobs {
+		if scheduled(r.job).Equal(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeOwed: once nothing hinders the executors, the latest of the runs that they missed starts.

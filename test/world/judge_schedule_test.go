@@ -62,6 +62,18 @@ func TestRunsOfTheSchedule(t *testing.T) {
 			tp.cron(half)
 			tp.waitsUntil("2026-06-04T12:00:00Z", "2026-06-02T00:30:00Z", "2026-06-04T00:30:00Z")
 		}},
+		"a user's Job has the time of a run": {play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(half)
+			tp.finishes(tp.runBy(user, "by-hand", instant("2026-06-02T00:30:00Z")))
+			tp.waitsUntil("2026-06-02T12:00:00Z")
+		}},
+		"a user's Job has another time than the run": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(half)
+			tp.finishes(tp.runBy(user, "by-hand", instant("2026-06-02T00:29:00Z")))
+			tp.waitsUntil("2026-06-02T12:00:00Z")
+		}},
 		"another zone": {want: []string{"cron", "cron"}, play: func(tp *tape) {
 			tp.from("2026-06-01T12:00:00Z")
 			tp.cron(half)
