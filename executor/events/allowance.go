@@ -17,8 +17,8 @@ const (
 )
 
 // LimitByReason are client-go's limits for each reason of an object's events. By
-// default client-go counts over all reasons: then the creations of a large Job use up
-// the limit, and nobody sees the event about its end.
+// default client-go counts all reasons of one type (Normal, Warning) together: then the
+// creations of a large Job use up the limit, and nobody sees the event that it completed.
 func LimitByReason() record.CorrelatorOptions {
 	return record.CorrelatorOptions{SpamKeyFunc: spamKey, BurstSize: burst, QPS: qps}
 }

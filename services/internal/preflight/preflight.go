@@ -81,6 +81,13 @@ var differences = []difference{
 		job: func(j *batchv1.Job, _ time.Time) bool { return ptr.Deref(j.Spec.ActiveDeadlineSeconds, 0) > longest },
 	},
 	{
+		what:    "a NonIndexed Job whose pod template has no labels",
+		builtIn: "never gets a pod", here: "gets its pods",
+		job: func(j *batchv1.Job, _ time.Time) bool {
+			return ptr.Deref(j.Spec.ManualSelector, false) && len(j.Spec.Template.Labels) == 0 && !wire.Indexed(j)
+		},
+	},
+	{
 		what:    "lastScheduleTime in the future",
 		builtIn: "nothing runs until then", here: "the schedule goes on",
 		cron: func(c *batchv1.CronJob, all *Cluster) bool {
@@ -117,6 +124,11 @@ var differences = []difference{
 		what:    "a Job in status.active that the CronJob does not control",
 		builtIn: "counts for the concurrency policy, and Replace deletes it", here: "does not count, and is left alone",
 		cron: func(c *batchv1.CronJob, all *Cluster) bool { return lists(c, all) },
+	},
+	{
+		what:    "a Job whose controller has the CronJob's name, and is another object",
+		builtIn: "counts for the history limits and lastSuccessfulTime", here: "is not the CronJob's",
+		cron: func(c *batchv1.CronJob, all *Cluster) bool { return namesake(c, all) },
 	},
 }
 
@@ -204,6 +216,18 @@ func lists(c *batchv1.CronJob, all *Cluster) bool {
 	for i := range all.Jobs {
 		j := &all.Jobs[i]
 		if owner := metav1.GetControllerOf(j); active[j.UID] && (owner == nil || owner.UID != c.UID) {
+			return true
+		}
+	}
+	return false
+}
+
+// namesake reports whether the controller of a Job has the CronJob's name and is another
+// object.
+func namesake(c *batchv1.CronJob, all *Cluster) bool {
+	for i := range all.Jobs {
+		j := &all.Jobs[i]
+		if owner := metav1.GetControllerOf(j); owner != nil && j.Namespace == c.Namespace && owner.Name == c.Name && owner.UID != c.UID {
 			return true
 		}
 	}

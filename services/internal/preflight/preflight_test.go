@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/services/internal/preflight"
@@ -25,6 +26,12 @@ func cron(name string, change func(*batchv1.CronJob)) batchv1.CronJob {
 	c := batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "cron"}, Spec: batchv1.CronJobSpec{Schedule: "0 12 * * *"}}
 	change(&c)
 	return c
+}
+
+func controlledBy(name string, uid types.UID) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		j.OwnerReferences = []metav1.OwnerReference{{Kind: "CronJob", Name: name, UID: uid, Controller: ptr.To(true)}}
+	}
 }
 
 func ignoring(disruptions bool) *batchv1.PodFailurePolicy {
@@ -85,6 +92,25 @@ func TestCheck(t *testing.T) {
 			want: map[string][]string{
 				"are deleted at once": {"job ns/big"}, "counts for the concurrency policy, and Replace deletes it": {"cronjob ns/lists"},
 			},
+		},
+		"pods without labels": {
+			cluster: preflight.Cluster{Jobs: []batchv1.Job{
+				job("bare", func(j *batchv1.Job) { j.Spec.ManualSelector = ptr.To(true) }),
+				job("indexed", func(j *batchv1.Job) {
+					j.Spec.ManualSelector, j.Spec.CompletionMode = ptr.To(true), ptr.To(batchv1.IndexedCompletion)
+				}),
+				job("labelled", func(j *batchv1.Job) {
+					j.Spec.ManualSelector, j.Spec.Template.Labels = ptr.To(true), map[string]string{"app": "a"}
+				}),
+			}},
+			want: map[string][]string{"never gets a pod": {"job ns/bare"}},
+		},
+		"another controller with the CronJob's name": {
+			cluster: preflight.Cluster{
+				Jobs:     []batchv1.Job{job("old", controlledBy("c", "another")), job("run", controlledBy("d", "cron")), job("else", controlledBy("e", "another"))},
+				CronJobs: []batchv1.CronJob{cron("c", func(*batchv1.CronJob) {}), cron("d", func(*batchv1.CronJob) {})},
+			},
+			want: map[string][]string{"counts for the history limits and lastSuccessfulTime": {"cronjob ns/c"}},
 		},
 	}
 	for name, tc := range cases {
