@@ -18,8 +18,9 @@ import (
 	"jobpolicy.dev/executor/tracker"
 )
 
-// patchTries is how often patchAsSeen tries to patch a pod that keeps changing.
-const patchTries = 5
+// asSeenTries is how often a write that requires a pod as it was seen is tried while the pod
+// keeps changing.
+const asSeenTries = 5
 
 // metadataPatch is a strategic merge patch of a pod's metadata.
 type metadataPatch struct {
@@ -155,7 +156,7 @@ func (p *Pods) releaseRunning(ctx context.Context, pod *podcache.Pod) (gone bool
 // seen if there was nothing to patch.
 func (p *Pods) patchAsSeen(ctx context.Context, pod *podcache.Pod, wanted func(*podcache.Pod) (podPatch, bool)) (*podcache.Pod, error) {
 	var conflict error
-	for range patchTries {
+	for range asSeenTries {
 		meta, ok := wanted(pod)
 		if !ok {
 			return pod, nil

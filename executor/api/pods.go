@@ -94,23 +94,57 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 			return nil
 		}
 	}
+	return p.delete(ctx, job, pod, metav1.Preconditions{UID: &uid})
+}
+
+// DeleteRunning deletes a pod of the Job unless it has ended or is being deleted. It requires
+// the pod as it was seen, because what is known of it may be old: the logs of a pod that has
+// ended stay. If the pod has changed, it is read again.
+func (p *Pods) DeleteRunning(ctx context.Context, job *batchv1.Job, uid types.UID) (err error) {
+	pod, known := p.tracker.Pod(uid)
+	if !known {
+		return nil
+	}
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodDeleted, podAttrs(pod)...)
+	defer func() { end(err) }()
+	var conflict error
+	for range asSeenTries {
+		if pod.Ended() || pod.Deleting || !p.owns(pod) {
+			return nil
+		}
+		err := p.delete(ctx, job, pod, metav1.Preconditions{UID: &uid, ResourceVersion: &pod.ResourceVersion})
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		live, readErr := p.read(ctx, pod)
+		if readErr != nil || live.UID != uid {
+			return err
+		}
+		pod, conflict = live, err
+	}
+	return conflict
+}
+
+// delete deletes a pod that fulfils the preconditions. A pod that does not exist any more
+// counts as deleted.
+func (p *Pods) delete(ctx context.Context, job *batchv1.Job, pod *podcache.Pod, preconditions metav1.Preconditions) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid},
-	})
+	err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &preconditions})
 	if err == nil {
-		p.tracker.Deleted(uid)
+		p.tracker.Deleted(pod.UID)
 		p.written.Store(true)
 		p.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
 		return nil
 	}
 	gone, err := p.client.podGone(ctx, pod, err)
 	if gone {
-		p.tracker.Gone(uid, tracker.Response)
+		p.tracker.Gone(pod.UID, tracker.Response)
 		return nil
 	}
-	p.recorder.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+	if preconditions.ResourceVersion == nil || !apierrors.IsConflict(err) {
+		p.recorder.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+	}
 	return err
 }
 

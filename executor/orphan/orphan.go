@@ -149,7 +149,8 @@ func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
 
 // endLate deletes a pod that runs although its Job has finished. Another executor created
 // it, before it lost its lease or beside this one, and did not know yet that the Job had
-// finished. Nobody else deletes the pod as long as the Job exists.
+// finished. Nobody else deletes the pod as long as the Job exists. The cache may be behind,
+// and show as running a pod that has ended: that one stays.
 func (r *Releaser) endLate(ctx context.Context, pod *podcache.Pod) error {
 	ref, _ := pod.ControllingJob()
 	if ref == nil || pod.Ended() || pod.Deleting {
@@ -166,5 +167,5 @@ func (r *Releaser) endLate(ctx context.Context, pod *podcache.Pod) error {
 	if matches := state.PodPolicy(job).Matches; matches != nil && !matches(pod) {
 		return nil // The Job does not select it any more. It is released and runs on.
 	}
-	return r.cfg.Calls(s).Delete(ctx, job, pod.UID, false)
+	return r.cfg.Calls(s).DeleteRunning(ctx, job, pod.UID)
 }

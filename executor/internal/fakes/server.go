@@ -121,8 +121,30 @@ func (s *Server) react(action clienttesting.Action) (bool, runtime.Object, error
 		s.Stamp(a.GetObject())
 	case clienttesting.PatchActionImpl:
 		return s.patch(a)
+	case clienttesting.DeleteActionImpl:
+		if err := s.refusedAsChanged(a); err != nil {
+			return true, nil, err
+		}
 	}
 	return false, nil, nil
+}
+
+// refusedAsChanged is the answer to a deletion that names a resource version, if the object
+// has another one.
+func (s *Server) refusedAsChanged(a clienttesting.DeleteActionImpl) error {
+	if p := a.DeleteOptions.Preconditions; p == nil || p.ResourceVersion == nil {
+		return nil
+	}
+	current, err := s.Tracker().Get(a.GetResource(), a.GetNamespace(), a.GetName())
+	if err != nil {
+		return err
+	}
+	m, err := meta.Accessor(current)
+	must(err)
+	if *a.DeleteOptions.Preconditions.ResourceVersion != m.GetResourceVersion() {
+		return apierrors.NewConflict(a.GetResource().GroupResource(), a.GetName(), errors.New("newer"))
+	}
+	return nil
 }
 
 // try records a write, and returns how it fails.

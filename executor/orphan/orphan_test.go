@@ -1,0 +1,139 @@
+package orphan
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/fakes"
+	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/podinformer"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
+)
+
+const manager = "jobpolicy.dev/test"
+
+// A bench is a Releaser with one Job that has finished, and a pod of it that runs as far as
+// the informer shows.
+type bench struct {
+	*testing.T
+	*Releaser
+	server *fakes.Server
+	job    *state.Job
+	pod    *corev1.Pod
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job", UID: fakes.UID(1)},
+		Spec:       batchv1.JobSpec{ManagedBy: new(manager), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": "1"}}},
+		Status:     batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}},
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "pod", UID: fakes.UID(2), Labels: map[string]string{"job": "1"}, Finalizers: []string{batchv1.JobTrackingFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: job.UID, Controller: new(true)}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	b := &bench{T: t, server: fakes.NewServer(job, pod), pod: pod}
+	cfg := fakes.Config(b.server)
+	cfg.ManagedBy = manager
+	base, err := controller.New(cfg, controller.Identity{Component: "test", Scope: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := podinformer.New(b.server, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, writes := &api.Client{Kubernetes: b.server, Tracer: base.Tracer}, limit.NewPool(limit.Config{Total: 1})
+	jobs := state.NewJobs(writes)
+	b.Releaser = New(base, Config{
+		API: client, Scope: cfg.Scope(), Jobs: jobs, Pods: pods, Writes: writes,
+		Calls: func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Pods, &record.FakeRecorder{}) },
+	})
+	b.job = jobs.With("ns", job.UID, func(s *state.Job) { s.Observe(job, state.Watch) })
+	b.watch()
+	return b
+}
+
+// watch lets the informer show the pod as it is now.
+func (b *bench) watch() {
+	pod := podcache.From(b.pod.DeepCopy())
+	if err := b.cfg.Pods.In("ns").GetIndexer().Add(pod); err != nil {
+		b.Fatal(err)
+	}
+	b.job.Pods.Observe(pod, tracker.Watch)
+}
+
+// changes changes the pod at the API server. The informer does not show that.
+func (b *bench) changes(change func(*corev1.Pod)) {
+	b.pod = b.pod.DeepCopy()
+	change(b.pod)
+	b.server.Stamp(b.pod)
+	if err := b.server.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), b.pod, "ns"); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) reconcile() {
+	b.Helper()
+	if _, err := b.Reconcile(b.Context(), podKey{namespace: "ns", name: "pod", uid: b.pod.UID}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// exists reports whether the pod exists, and whether it has the finalizer.
+func (b *bench) exists() (exists, held bool) {
+	pod, err := b.server.CoreV1().Pods("ns").Get(b.Context(), "pod", metav1.GetOptions{})
+	return err == nil, err == nil && podcache.From(pod).HasTrackingFinalizer
+}
+
+func succeeds(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }
+
+// The executor that counted the pod and finished the Job has lost its lease, or a list has
+// shown more than the watch. So the informer may show a pod as running that has ended.
+func TestAPodThatHasEndedStaysAlthoughTheWatchIsBehind(t *testing.T) {
+	cases := map[string]struct {
+		before     func(*bench)
+		wantExists bool
+	}{
+		"it runs": {before: func(*bench) {}},
+		"it runs, and has changed since": {before: func(b *bench) {
+			b.changes(func(pod *corev1.Pod) { pod.Labels["also"] = "this" })
+		}},
+		"it has ended, and the executor does not know": {wantExists: true, before: func(b *bench) { b.changes(succeeds) }},
+		"it has ended, as a list has shown": {wantExists: true, before: func(b *bench) {
+			b.changes(succeeds)
+			b.job.Pods.Observe(podcache.From(b.pod), tracker.Response)
+		}},
+		"it ends while it is deleted": {wantExists: true, before: func(b *bench) {
+			b.server.Failures["delete pods"] = func(n int) error {
+				if n == 1 {
+					b.changes(succeeds)
+				}
+				return nil
+			}
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			tc.before(b)
+			b.reconcile()
+			exists, held := b.exists()
+			if exists != tc.wantExists || held {
+				t.Errorf("the pod exists: %t, want %t; it has its finalizer: %t; writes: %q", exists, tc.wantExists, held, b.server.Done())
+			}
+		})
+	}
+}
