@@ -22,6 +22,9 @@ var (
 	errCreation = errors.New("pods not created")
 	// errDeletion: not all pods were deleted, and deletion is backing off.
 	errDeletion = errors.New("pods not deleted")
+	// errRelease: some pods keep their finalizers, because the API server refused to remove
+	// them. Their releases are backing off.
+	errRelease = errors.New("finalizers not removed")
 )
 
 // applier carries out decisions.
@@ -49,16 +52,17 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
 		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil
 	}
-	switch err := a.carryOut(ctx, s, calls, snap, d); {
+	err := a.carryOut(ctx, s, calls, snap, d)
+	switch {
 	case stepFailed(err):
 		return controller.Result{Requeue: true}, err
-	case err != nil:
+	case err != nil && !errors.Is(err, errRelease):
 		return controller.Result{}, err
 	}
 	if d.GetCreate() != nil {
 		s.Backoffs.Reset(state.Create)
 	}
-	return a.cfg.followUp(s, d, requeue), nil
+	return a.cfg.followUp(s, d, requeue), err
 }
 
 // carryOut carries out a decision in the contract's order: gang, create or delete, status,

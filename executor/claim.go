@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,12 +18,15 @@ import (
 // releases its strays, because their finalizers would delay the deletion.
 func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
 	strays := s.Pods.Strays()
-	err := s.Writes.Patch.Do(ctx, len(strays), func(ctx context.Context, i int) error {
+	err := r.applier.patchPods(ctx, s, len(strays), func(ctx context.Context, i int) (*podcache.Pod, error) {
 		if job.DeletionTimestamp != nil {
-			return r.applier.releasePod(ctx, s, calls, strays[i])
+			return strays[i], r.applier.releasePod(ctx, s, calls, strays[i])
 		}
-		return r.disown(ctx, s, calls, strays[i])
+		return strays[i], r.disown(ctx, s, calls, strays[i])
 	})
+	if errors.Is(err, errRelease) {
+		err = nil // It is logged, and these pods back off. The Job goes on with the others.
+	}
 	if err != nil || job.DeletionTimestamp != nil {
 		return err
 	}

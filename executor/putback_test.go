@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,13 @@ import (
 // putsBack makes the server put the finalizer of some pods back in the same request
 // that removes it, as an admission webhook does, and counts the tries.
 func (s *server) putsBack(names ...string) func(name string) int {
+	return s.onPatch(func(name string) (runtime.Object, error) {
+		return s.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), "ns", name)
+	}, names...)
+}
+
+// onPatch answers the patches of some pods, and counts those of all.
+func (s *server) onPatch(answer func(name string) (runtime.Object, error), names ...string) func(name string) int {
 	var mu sync.Mutex
 	tries := map[string]int{}
 	s.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -29,11 +37,9 @@ func (s *server) putsBack(names ...string) func(name string) int {
 		mu.Lock()
 		defer mu.Unlock()
 		tries[name]++
-		for _, n := range names {
-			if n == name {
-				pod, err := s.Tracker().Get(a.GetResource(), "ns", name)
-				return true, pod, err
-			}
+		if slices.Contains(names, name) {
+			pod, err := answer(name)
+			return true, pod, err
 		}
 		return false, nil, nil
 	})

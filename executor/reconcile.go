@@ -63,8 +63,8 @@ func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.R
 		action, result, err = noAction, controller.Result{}, nil
 	}
 	r.report.reconciled(ctx, job, action, err, time.Since(started))
-	if stepFailed(err) {
-		err = nil // Only create or delete backs off, not the whole Job.
+	if stepFailed(err) || errors.Is(err, errRelease) {
+		err = nil // Only a step or some pods back off, not the whole Job.
 	}
 	end(err)
 	result.Progressed = calls.Written()

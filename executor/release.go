@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"time"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podcache"
@@ -14,19 +16,20 @@ import (
 )
 
 // releasePods removes the tracking finalizer from the pods. The next snapshot confirms
-// the releases that the API server has confirmed. If a pod's finalizer is put back, the
-// others are still released, and that pod is tried again later.
+// the releases that the API server has confirmed. If a pod's finalizer is put back, or the
+// release of a pod is refused, the others are still released, and that pod is tried again
+// later.
 func (a *applier) releasePods(ctx context.Context, s *state.Job, calls *api.Pods, uids [][]byte) error {
-	return s.Writes.Patch.Do(ctx, len(uids), func(ctx context.Context, i int) error {
+	return a.patchPods(ctx, s, len(uids), func(ctx context.Context, i int) (*podcache.Pod, error) {
 		uid, err := wire.UIDString(uids[i])
 		if err != nil {
-			return fmt.Errorf("release: %w", err)
+			return nil, fmt.Errorf("release: %w", err)
 		}
 		pod, known := s.Pods.Pod(uid)
 		if !known {
-			return nil
+			return nil, nil
 		}
-		return a.releasePod(ctx, s, calls, pod)
+		return pod, a.releasePod(ctx, s, calls, pod)
 	})
 }
 
@@ -51,4 +54,49 @@ func (a *applier) releaseFailed(ctx context.Context, s *state.Job, pod *podcache
 		a.cfg.Logger.WarnContext(ctx, "pod keeps its finalizer although it was removed: an admission webhook may put it back",
 			append(telemetry.JobAttrs(job), slog.String("pod", pod.Name), slog.Duration("retryAfter", delay))...)
 	}
+}
+
+// patchPods patches n pods. patch patches one of them and returns it. A pod whose patch is
+// refused backs off alone: a policy may forbid it for that pod only. If nothing else fails,
+// the error is errRelease then.
+func (a *applier) patchPods(ctx context.Context, s *state.Job, n int, patch func(ctx context.Context, i int) (*podcache.Pod, error)) error {
+	var refused refusals
+	err := s.Writes.Patch.Do(ctx, n, func(ctx context.Context, i int) error {
+		pod, err := patch(ctx, i)
+		if pod != nil && api.Refused(err) {
+			refused.add(s.Backoffs.ReleaseFailed(pod.UID, a.base.BackoffLimits()), err)
+			return nil
+		}
+		return err
+	})
+	if refused.pods == 0 {
+		return err
+	}
+	if job := s.Version.Current(); job != nil {
+		a.cfg.Logger.WarnContext(ctx, "finalizers of pods not removed", append(telemetry.JobAttrs(job),
+			slog.Int("pods", refused.pods), slog.Duration("retryAfter", refused.retryAfter), slog.Any("error", refused.cause))...)
+	}
+	if err == nil {
+		err = fmt.Errorf("%w: %d refused, one of them: %w", errRelease, refused.pods, refused.cause)
+	}
+	return err
+}
+
+// refusals are the patches of pods that the API server has refused.
+type refusals struct {
+	mu   sync.Mutex
+	pods int
+	// cause is the refusal of one of them.
+	cause error
+	// retryAfter is the shortest delay.
+	retryAfter time.Duration
+}
+
+func (r *refusals) add(retryAfter time.Duration, cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pods == 0 || retryAfter < r.retryAfter {
+		r.cause, r.retryAfter = cause, retryAfter
+	}
+	r.pods++
 }

@@ -34,6 +34,24 @@ func OutcomeUnknown(err error) bool {
 	return status.Status().Code >= http.StatusInternalServerError || status.Status().Reason == metav1.StatusReasonTimeout
 }
 
+// Refused reports whether the API server has refused a write of one object, as a policy, an
+// admission webhook or a missing permission does: the same write will be refused again until
+// somebody changes that. Answers that concern every object or pass by themselves are no
+// refusals: the server is overloaded or fails, the credentials have expired, the object has
+// changed, the namespace is being deleted.
+func Refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason == metav1.StatusReasonTimeout || NamespaceTerminating(err) {
+		return false
+	}
+	switch code := status.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	}
+}
+
 // NamespaceTerminating reports whether an object was refused because its namespace is
 // being deleted.
 func NamespaceTerminating(err error) bool {
