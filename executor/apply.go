@@ -59,9 +59,6 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 	case err != nil && !errors.Is(err, errRelease):
 		return controller.Result{}, err
 	}
-	if d.GetCreate() != nil {
-		s.Backoffs.Reset(state.Create)
-	}
 	return a.cfg.followUp(s, d, requeue), err
 }
 
@@ -79,12 +76,10 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 		err = a.createPods(ctx, s, calls, snap, d, podGroup)
 	}
 	if err != nil {
-		a.backOff(ctx, s, state.Create, snap.job, "pods not created", err)
-		return fmt.Errorf("%w: %w", errCreation, err)
+		return a.backOff(ctx, s, state.Create, snap.job, errCreation, err)
 	}
 	if err := a.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
-		a.backOff(ctx, s, state.Delete, snap.job, "pods not deleted", err)
-		return fmt.Errorf("%w: %w", errDeletion, err)
+		return a.backOff(ctx, s, state.Delete, snap.job, errDeletion, err)
 	}
 	write, err := a.writeStatus(ctx, s, calls, snap, d)
 	if err != nil {
@@ -105,13 +100,15 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 	return nil
 }
 
-// backOff starts the backoff of a step. The other steps of the Job go on.
-func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, what string, err error) {
+// backOff starts the backoff of a step, and returns failed, which says what was not done,
+// with the cause. The other steps of the Job go on.
+func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, failed, cause error) error {
 	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
-	if !errors.Is(err, api.ErrNamespaceTerminating) && !errors.Is(err, context.Canceled) {
+	if !errors.Is(cause, api.ErrNamespaceTerminating) && !errors.Is(cause, context.Canceled) {
 		if step == state.Create {
-			s.Backoffs.Refused(state.Refusal{At: a.cfg.Now(), Why: err.Error()})
+			s.Backoffs.Refused(state.Refusal{At: a.cfg.Now(), Why: cause.Error()})
 		}
-		a.cfg.Logger.WarnContext(ctx, what, append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", err))...)
+		a.cfg.Logger.WarnContext(ctx, failed.Error(), append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", cause))...)
 	}
+	return fmt.Errorf("%w: %w", failed, cause)
 }

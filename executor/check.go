@@ -21,43 +21,38 @@ const (
 	highestIndex = math.MaxInt32 - 1
 )
 
-// wrong names a field of the answer, its value, and the value that was expected.
+// wrong names a field of the decision, its value, and the value that was expected.
 func wrong(field, format string, args ...any) error {
 	return fmt.Errorf("%s %s: %w", field, fmt.Sprintf(format, args...), controller.ErrBadAnswer)
 }
 
-// check rejects answers that could do harm: contradictions, more changes than the limits
-// allow, and values that the contract does not allow. An answer that passes it, and
+// check rejects decisions that could do harm: contradictions, more changes than the limits
+// allow, and values that the contract does not allow. A decision that passes it, and
 // answer.Check before, can be carried out. It may still be wrong as policy.
-func (d *decider) check(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
-	for _, check := range []func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse) error{
-		checkFrame, d.checkCreate, d.checkDelete, checkStatus, checkRelease, d.checkGang, checkReports,
-	} {
-		if err := check(req, answer); err != nil {
-			return err
-		}
-	}
-	return nil
+func (d *decider) check(req *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.DecideJobResponse) error {
+	return cmp.Or(
+		checkFrame(decision), d.checkCreate(req.GetSpec(), decision), d.checkDelete(decision), checkStatus(decision),
+		checkRelease(decision), d.checkGang(decision), checkReports(decision))
 }
 
-func checkFrame(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
-	if answer.GetDeleteJob() != nil {
+func checkFrame(decision *jobpolicyv1.DecideJobResponse) error {
+	if decision.GetDeleteJob() != nil {
 		return wrong("delete_job", "is set, want none for a Job that has not finished")
 	}
-	return checkTime("requeue_time", answer.GetRequeueTime())
+	return checkTime("requeue_time", decision.GetRequeueTime())
 }
 
-func (d *decider) checkCreate(req *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
-	create := answer.GetCreate()
+func (d *decider) checkCreate(spec *jobpolicyv1.JobSpec, decision *jobpolicyv1.DecideJobResponse) error {
+	create := decision.GetCreate()
 	switch most := d.cfg.maxChanges(); {
 	case create == nil:
 		return nil
-	case len(answer.GetDelete()) > 0:
+	case len(decision.GetDelete()) > 0:
 		return wrong("create", "is set together with delete, want one or the other")
 	case create.GetCount() < 1 || int(create.GetCount()) > most:
 		return wrong("create.count", "is %d, want 1 to %d", create.GetCount(), most)
 	}
-	return checkIndexes(req.GetSpec(), create)
+	return checkIndexes(spec, create)
 }
 
 // checkIndexes checks which pods are to be created. It checks the ranges of the set
@@ -93,8 +88,8 @@ func checkIndexes(spec *jobpolicyv1.JobSpec, create *jobpolicyv1.CreatePods) err
 	return nil
 }
 
-func (d *decider) checkDelete(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
-	deletes, most := answer.GetDelete(), d.cfg.maxChanges()
+func (d *decider) checkDelete(decision *jobpolicyv1.DecideJobResponse) error {
+	deletes, most := decision.GetDelete(), d.cfg.maxChanges()
 	if len(deletes) > most {
 		return wrong("delete", "has %d pods, want at most %d", len(deletes), most)
 	}
@@ -107,9 +102,9 @@ func (d *decider) checkDelete(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicy
 	return nil
 }
 
-func checkRelease(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
+func checkRelease(decision *jobpolicyv1.DecideJobResponse) error {
 	seen := map[string]bool{}
-	for i, uid := range answer.GetRelease() {
+	for i, uid := range decision.GetRelease() {
 		if err := checkUID(fmt.Sprintf("release[%d]", i), uid, seen); err != nil {
 			return err
 		}
@@ -117,21 +112,21 @@ func checkRelease(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJob
 	return nil
 }
 
-func (d *decider) checkGang(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
+func (d *decider) checkGang(decision *jobpolicyv1.DecideJobResponse) error {
 	switch {
-	case answer.GetGang() == nil:
+	case decision.GetGang() == nil:
 		return nil
 	case !d.cfg.Settings.GetGangScheduling():
 		return wrong("gang", "is set, want none: gangs were not asked for")
-	case answer.GetGang().GetMinCount() < 2:
-		return wrong("gang.min_count", "is %d, want 2 or more", answer.GetGang().GetMinCount())
+	case decision.GetGang().GetMinCount() < 2:
+		return wrong("gang.min_count", "is %d, want 2 or more", decision.GetGang().GetMinCount())
 	}
 	return nil
 }
 
-// checkReports checks the parts of the answer that become events and metrics.
-func checkReports(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
-	for i, event := range answer.GetEvents() {
+// checkReports checks the parts of the decision that become events and metrics.
+func checkReports(decision *jobpolicyv1.DecideJobResponse) error {
+	for i, event := range decision.GetEvents() {
 		field := fmt.Sprintf("events[%d]", i)
 		if event.GetType() == 0 {
 			return wrong(field+".type", "is %v, want Normal or Warning", event.GetType())
@@ -141,7 +136,7 @@ func checkReports(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJob
 				len(event.GetReason()), len(event.GetMessage()), wire.MaxReasonBytes, wire.MaxMessageBytes)
 		}
 	}
-	for i, actions := range answer.GetPodFailureActions() {
+	for i, actions := range decision.GetPodFailureActions() {
 		field := fmt.Sprintf("pod_failure_actions[%d]", i)
 		if wire.ActionName(actions.GetAction()) == "" {
 			return wrong(field+".action", "is %v, want one of the pod failure policy's", actions.GetAction())
@@ -154,8 +149,8 @@ func checkReports(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJob
 }
 
 // checkStatus checks the status to write. The API server validates the rest.
-func checkStatus(_ *jobpolicyv1.DecideJobRequest, answer *jobpolicyv1.DecideJobResponse) error {
-	st := answer.GetStatus()
+func checkStatus(decision *jobpolicyv1.DecideJobResponse) error {
+	st := decision.GetStatus()
 	if st == nil {
 		return nil
 	}

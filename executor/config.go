@@ -77,13 +77,12 @@ type Config struct {
 
 // RowLimits bound the list of finished pods in a request.
 type RowLimits struct {
-	// Max is how many finished pods one request lists at most. Default: enough for two
-	// statuses, and 99,000 for a Job with limits per index.
+	// Max is how many finished pods one request lists at most. Default: twice
+	// Settings.MaxUncountedPods, but at least Least; 99,000 for a Job with limits per index.
 	Max int
-	// Least is the least value of that limit in two cases. One is a Job with limits per
-	// index, even if Max is less: its failed pods stay in the list until they are replaced,
-	// and would hide all others. The other is any Job, after the engine has refused a longer
-	// list. Default 1,000.
+	// Least is how far the limit can be lowered: by the engine, when it refuses longer lists,
+	// and by Max for a Job with limits per index. Failed pods of such a Job stay in the list
+	// until they are replaced, and would hide all others. Default 1,000.
 	Least int
 }
 

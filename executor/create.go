@@ -36,7 +36,7 @@ func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods,
 		a.report.creation(reason, err)
 		return err
 	})
-	if err != nil && some.Load() {
+	if some.Load() {
 		s.Backoffs.Reset(state.Create)
 	}
 	return err

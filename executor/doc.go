@@ -32,10 +32,12 @@
 //  5. The applier says when the Job is due again if no event comes (requeue.go), and the
 //     reconciler returns that to the queue.
 //
-// executor.go makes these parts. report.go and metrics.go record in metrics, log and events
-// what was done. safety.go looks for Jobs whose event was missed. standby.go fills the pod
-// cache before this process leads. shadow.go only compares decisions with what the built-in
-// controller does. ARCHITECTURE.md explains the words and the invariants (I1 to I12).
+// config.go has the settings, and executor.go makes these parts. report.go and metrics.go
+// record in metrics, log and events what was done. observe.go shows the Jobs and their last
+// decisions to people. safety.go looks for Jobs whose event was missed. podwatch.go fills the
+// pod cache, if need be before this process leads. shadow.go only compares decisions with what
+// the built-in controller does. ARCHITECTURE.md explains the words and the invariants (I1 to
+// I12).
 //
 // # The packages below
 //
@@ -44,5 +46,5 @@
 // its pods. api makes the calls to the API server, and limit bounds how many are in flight.
 // wire converts between Kubernetes objects and messages of the contract. podcache keeps pods
 // in little memory. gang finds or makes Workloads and PodGroups. orphan releases pods whose
-// Job cannot do it any more.
+// Job cannot do it any more, and deletes those that outlive a finished Job.
 package executor

@@ -3,10 +3,8 @@ package executor
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -182,20 +180,3 @@ func (e *Executor) Run(ctx context.Context) error { return e.base.Run(ctx) }
 // Jobs is the informer of Jobs. Run runs it. Others may add handlers and indexes before
 // that. They must not change the objects that they get from it.
 func (e *Executor) Jobs() *informer.Set { return e.informer }
-
-// describe names a Job in the log.
-func describe(jobs *state.Jobs) func(types.UID) []slog.Attr {
-	return func(uid types.UID) []slog.Attr {
-		attrs := []slog.Attr{slog.String("uid", string(uid))}
-		if s, ok := jobs.Find(uid); ok {
-			attrs = append(attrs, slog.String("namespace", s.Namespace))
-			if job := s.Version.Current(); job != nil {
-				attrs = append(attrs, slog.String("job", job.Name))
-			}
-		}
-		return attrs
-	}
-}
-
-// A reconcileFunc reconciles a Job.
-type reconcileFunc = func(ctx context.Context, uid types.UID) (controller.Result, error)

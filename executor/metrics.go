@@ -34,7 +34,7 @@ const (
 )
 
 // jobMetrics are the metrics of the built-in Job controller, under the same names so that
-// dashboards keep working.
+// dashboards keep working, and our own metrics of decisions.
 type jobMetrics struct {
 	syncDuration    *prometheus.HistogramVec
 	syncs           *prometheus.CounterVec

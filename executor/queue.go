@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +32,9 @@ type jobQueue struct {
 	scope scope.Scope
 }
 
+// A reconcileFunc reconciles a Job.
+type reconcileFunc = func(ctx context.Context, uid types.UID) (controller.Result, error)
+
 func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, scope scope.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
 	q := jobQueue{scope: scope}
 	q.Queue = controller.NewQueue(base, controller.Options[types.UID]{
@@ -44,6 +49,20 @@ func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, sco
 		},
 	})
 	return q
+}
+
+// describe names a Job in the log.
+func describe(jobs *state.Jobs) func(types.UID) []slog.Attr {
+	return func(uid types.UID) []slog.Attr {
+		attrs := []slog.Attr{slog.String("uid", string(uid))}
+		if s, ok := jobs.Find(uid); ok {
+			attrs = append(attrs, slog.String("namespace", s.Namespace))
+			if job := s.Version.Current(); job != nil {
+				attrs = append(attrs, slog.String("job", job.Name))
+			}
+		}
+		return attrs
+	}
 }
 
 // enqueue makes a Job due. It ignores a Job that is gone, has finished or is unmanaged.

@@ -37,7 +37,8 @@ type reconciler struct {
 	podWatch *podWatch
 }
 
-// Reconcile reconciles a Job once.
+// Reconcile is the reconcile function of the queue. It ends the span, counts the reconcile,
+// and says when the next one is due.
 func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.Result, error) {
 	s, ok := r.jobs.Find(uid)
 	if !ok {
@@ -94,6 +95,7 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 	case err != nil:
 		return actionReconciling, result, err
 	case r.podWatch.mustList(s, d):
+		// The pods were read before this process led: list them, and decide again.
 		s.Version.Mark(state.StalePods)
 		return noAction, controller.Result{Requeue: true}, nil
 	}

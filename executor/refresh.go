@@ -21,7 +21,6 @@ func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods)
 		return false, err
 	}
 	defer release()
-	stalePods := s.Version.IsStale(state.StalePods)
 	job := s.Version.Current()
 	if job == nil {
 		return false, api.ErrGone
@@ -31,7 +30,7 @@ func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods)
 			return false, err
 		}
 	}
-	if stalePods || s.Version.IsStale(state.StalePods) || s.Pods.NeedsList() {
+	if s.Version.IsStale(state.StalePods) || s.Pods.NeedsList() {
 		// Cleared before the list: what happens during the list may need another one.
 		s.Version.Clear(state.StalePods)
 		if err := calls.List(ctx, job); err != nil {

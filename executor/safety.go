@@ -128,7 +128,7 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 		return time.Time{}, ""
 	}
 	if s.Version.IsStale(state.StaleJob | state.StalePods) {
-		return queued.Last, "reading what somebody else has changed"
+		return queued.Last, "the cached Job or its pods are stale"
 	}
 	snap, d, err := l.decider.try(ctx, s)
 	switch {
@@ -138,8 +138,9 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 		return queued.Last, cmp.Or(d.GetExplanation().GetSummary(), dispositionLabel(d.GetDisposition()))
 	}
 	requeue := l.cfg.requeueAfter(snap, d)
+	// Planned later than the decision asks for, with one step of tolerance.
 	if requeue > 0 && (queued.Planned.IsZero() || queued.Planned.After(time.Now().Add(min(requeue, maxRequeueAfter)+lookStep))) {
-		return queued.Last, fmt.Sprintf("a reconcile in %v, which is not planned", requeue)
+		return queued.Last, fmt.Sprintf("requeue after %v is not planned", requeue)
 	}
 	return queued.Last, ""
 }

@@ -192,15 +192,15 @@ func (w *watcher) ownedPodSeen(pod *podcache.Pod, ref *podcache.Owner) {
 	if pod.HasTrackingFinalizer && !w.scope.Reconciles(job) {
 		w.orphans.Enqueue(pod)
 	}
-	switch {
-	case news == tracker.Change && pod.Ended():
-		s.Backoffs.Reset(state.Create)
+	switch news {
+	case tracker.Change:
+		if pod.Ended() {
+			s.Backoffs.Reset(state.Create) // It made room for another pod.
+		}
 		w.queue.enqueue(s, causePod, priorityIf(s.Pods.Idle()))
-	case news == tracker.Change:
-		w.queue.enqueue(s, causePod, priorityIf(s.Pods.Idle()))
-	case news == tracker.AllReady:
+	case tracker.AllReady:
 		w.queue.enqueue(s, causePod, controller.PriorityLow)
-	case news == tracker.Detail:
+	case tracker.Detail:
 		w.queue.enqueueAfter(s, causePod, controller.PriorityLow, w.statusPeriod)
 	}
 }

@@ -125,7 +125,7 @@ func (p *Pods) Disown(ctx context.Context, pod *podcache.Pod, wanted func(*podca
 		}, p.owns(pod) && wanted(pod)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("letting pod %s go: %w", pod.Name, err)
+		return nil, fmt.Errorf("disowning pod %s: %w", pod.Name, err)
 	}
 	return after, nil
 }

@@ -38,7 +38,8 @@ func (c *Client) Pods(job types.UID, t *tracker.Tracker, recorder record.EventRe
 // Written reports whether a write of these calls took effect.
 func (p *Pods) Written() bool { return p.written.Load() }
 
-// MarkWritten records a write that was made by other means.
+// MarkWritten records that the Job's status was written. That is a write of this reconcile
+// which Pods does not make itself; see Written.
 func (p *Pods) MarkWritten() { p.written.Store(true) }
 
 // Observed reports whether an answer showed a change. The watch will not report that change

@@ -3,8 +3,8 @@ package controller
 import "k8s.io/client-go/tools/cache"
 
 // Handler returns an event handler for objects of one type. seen gets the object and its
-// version before, which is nil when the object is new. gone gets the last known state of
-// an object that was deleted; it may be nil.
+// version before, which is nil when the object is new. gone, which may be nil, gets the last
+// known state of an object that was deleted.
 func Handler[T any](seen func(old, object *T), gone func(object *T)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { seen(nil, obj.(*T)) },

@@ -51,7 +51,7 @@ func (a *applier) edits(cron *batchv1.CronJob, decided *jobpolicyv1.CronJobEdits
 	}
 	for name := range edit.Annotations {
 		if !wire.IsAnnotation(name) {
-			return edit, fmt.Errorf("edits of annotation %q, want one of jobpolicy.dev/: %w", name, controller.ErrBadAnswer)
+			return edit, fmt.Errorf("edits annotation %q, want a name that begins with jobpolicy.dev/: %w", name, controller.ErrBadAnswer)
 		}
 	}
 	return edit, nil

@@ -84,7 +84,7 @@ func (b *Broadcaster) post(ctx context.Context, ev *event) error {
 	if ev.result == nil {
 		result, err := b.correlator.EventCorrelate(b.message(ev))
 		if err != nil {
-			b.cfg.Logger.DebugContext(ctx, "event not patched", slog.Any("error", err)) // it is created
+			b.cfg.Logger.DebugContext(ctx, "event cannot be combined with an earlier one, and is sent alone", slog.Any("error", err))
 		}
 		ev.result = result
 	}

@@ -3,7 +3,6 @@ package orphan
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -98,7 +97,7 @@ func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcac
 		}
 		return left, nil
 	case err != nil:
-		return left, fmt.Errorf("is job %s gone: %w", ref.Name, err)
+		return left, err
 	case !r.cfg.Scope.Manages(job):
 		return left, nil
 	default:

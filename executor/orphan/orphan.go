@@ -1,5 +1,6 @@
 // Package orphan removes the tracking finalizer from pods where nobody else does: the pod's
-// Job is gone or has finished, or nothing controls the pod.
+// Job is gone or has finished, or nothing controls the pod. It deletes a pod that still runs
+// although its Job has finished.
 //
 // Read orphan.go (which pods are queued, and how one is released), then fate.go (which
 // pods are released).

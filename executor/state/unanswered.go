@@ -29,10 +29,11 @@ func (w *StatusWrite) Written() *batchv1.Job {
 	return job
 }
 
-// tookEffect reports whether a later version of the Job contains this write. Other clients
-// may have changed the status since. But they keep the conditions that the write set, with
-// its time. A write that set no conditions took effect if it changed the accounting of
-// pods, the Job has that accounting, and no other condition of the engine was added.
+// tookEffect reports whether a later version of the Job contains this write, although other
+// clients may have changed the status since. If the write added conditions of the engine, it
+// took effect if the Job has them, with their times: other clients keep those. If it added
+// none, it took effect if it changed the accounting of pods, the Job has exactly that
+// accounting, and no later write has added a condition of the engine.
 func (w *StatusWrite) tookEffect(job *batchv1.Job) bool {
 	set := 0
 	for i := range w.Status.Conditions {

@@ -35,14 +35,15 @@ func (a absences) forgetShown() {
 	}
 }
 
-// Gone records that the pod does not exist any more.
+// Gone records that the pod does not exist any more, and reports whether the tracker had it.
 func (t *Tracker) Gone(uid types.UID, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.drop(uid, forEver, source == Watch)
 }
 
-// Left records that the Job does not control this version of the pod any more.
+// Left records that the Job does not control this version of the pod any more, and reports
+// whether the tracker had the pod. A version older than the known one changes nothing.
 func (t *Tracker) Left(pod *podcache.Pod, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,13 +54,14 @@ func (t *Tracker) Left(pod *podcache.Pod, source Source) bool {
 	return t.drop(pod.UID, rv, source == Watch)
 }
 
-// drop removes a pod. shown says that the watch has shown its end.
+// drop removes a pod, and reports whether the tracker had it. shown says that the watch has
+// shown its end.
 func (t *Tracker) drop(uid types.UID, until uint64, shown bool) bool {
 	r, known := t.pods.records[uid]
 	a, marked := t.gone[uid]
 	switch {
 	case shown && t.calls.open == 0:
-		delete(t.gone, uid)
+		delete(t.gone, uid) // No response is under way that could still show the pod.
 	case shown || known || marked:
 		t.gone[uid] = absence{until: max(a.until, until), shown: a.shown || shown}
 	}

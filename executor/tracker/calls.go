@@ -145,9 +145,9 @@ func (l *List) Cancel() {
 	l.t.calls.end(l.t.gone)
 }
 
-// End records the pods of the list that the Job controls. A pod that is missing in the
-// list, and is not newer than the list, counts nowhere until the watch shows what became
-// of it, whether it is known already or the watch first shows it later.
+// End records the pods of the list that the Job controls. A known pod that the list lacks
+// counts nowhere until the watch shows what became of it, unless its version is newer than
+// the list. The same holds for a pod that the watch first shows after the list; see observe.
 func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()

@@ -69,21 +69,28 @@ func (p *pods) withSiblings(listed []*record) []*record {
 	return listed
 }
 
-// turns is how many different turns there are.
-const turns = 3
+// A turn says when a pod gets into a short list.
+type turn int
 
-// turn says which pods a short list has first. 0: the pod leaves the list with the next
-// statuses. 1: the pod may stay long, because with limits per index a failed pod stays
-// until it is replaced; listed first, such pods would hide all others. 2: the pod cannot be
-// recorded yet, because the policy counts it only once it has ended.
-func (p *Policy) turn(r *record) int {
+const (
+	// leavesSoon: the pod leaves the list with the next statuses.
+	leavesSoon turn = iota
+	// staysUntilReplaced: with limits per index, a failed pod stays in the list until it is
+	// replaced. Listed first, such pods would hide all others.
+	staysUntilReplaced
+	// notCountedYet: the policy counts the pod only once it has ended.
+	notCountedYet
+	turns
+)
+
+func (p *Policy) turn(r *record) turn {
 	switch {
 	case !r.pod.Ended() && p.ReplaceFailedOnly:
-		return 2
+		return notCountedYet
 	case p.LimitedPerIndex && r.pod.Phase() != corev1.PodSucceeded:
-		return 1
+		return staysUntilReplaced
 	default:
-		return 0
+		return leavesSoon
 	}
 }
 

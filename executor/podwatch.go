@@ -63,7 +63,7 @@ func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) 
 	w.mu.Unlock()
 	seen, err := w.pods.AddEventHandler(handler)
 	if err != nil {
-		w.log.ErrorContext(ctx, "pods are not watched", slog.Any("error", err)) // The informer has ended with StandBy.
+		w.log.ErrorContext(ctx, "pods cannot be watched: the pod informer has stopped", slog.Any("error", err))
 		return
 	}
 	w.seen.Store(&seen)
