@@ -51,7 +51,9 @@ func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReques
 	}
 	if f == engineGarbled {
 		garble(r, resp, expiring)
-		d.garbled(d.by, about, time.Now())
+		if !expiring {
+			d.garbled(d.by, about, time.Now())
+		}
 	}
 	if d.telling() {
 		d.note("engine", fmt.Sprintf("to %s on %s: %s", d.by, req.GetJob().GetName(), resp.GetExplanation().GetSummary()))

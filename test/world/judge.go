@@ -117,9 +117,9 @@ type said struct {
 
 // A writer is an executor. began is when it started to read the cluster, or, if that
 // was not reported, to write. asked is when it first asked about a Job: its caches are
-// filled by then.
+// filled by then. listed is when it last sent for a new list of all pods.
 type writer struct {
-	began, first, last, asked time.Time
+	began, first, last, asked, listed time.Time
 	// died: the process was killed, or has lost its lease.
 	died bool
 	// untold are the times at which an event of it failed at the API server or in the network.
@@ -231,6 +231,10 @@ func (j *judge) refused(by, verb, resource, message string) {
 func (j *judge) clocksSet(now time.Time, ahead time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.now = now
+	for _, uid := range sortedUIDs(j.crons) {
+		j.judgeRunsDue(j.crons[uid]) // Those due until now were due by other clocks.
+	}
 	j.fastest, j.slowest = max(j.fastest, ahead), min(j.slowest, ahead)
 	j.rightSince = now
 	if ahead != 0 {
@@ -244,9 +248,13 @@ const clockEffects = 24 * time.Hour
 
 // forgetClocks ends the effects of clocks that were wrong.
 func (j *judge) forgetClocks() {
-	if !j.rightSince.IsZero() && j.now.Sub(j.rightSince) > clockEffects {
-		j.fastest, j.slowest = 0, 0
+	if j.askew() == 0 || j.rightSince.IsZero() || j.now.Sub(j.rightSince) <= clockEffects {
+		return
 	}
+	for _, c := range j.crons {
+		c.checked, c.owed = latest(c.checked, j.rightSince.Add(clockEffects)), time.Time{}
+	}
+	j.fastest, j.slowest = 0, 0
 }
 
 // askew is how much too early an executor may act because it compares times of two

@@ -208,9 +208,13 @@ func (j *judge) tooLate(c *cronRecord, at time.Time) bool {
 }
 
 // remembered reports whether an executor must know that a run was started: it started
-// the run itself, the run's Job exists, or the CronJob's status names it.
+// the run itself, the run's Job exists, or the CronJob's status names it. If two executors are
+// active at once, the creation by this one may have been under way since before that.
 func (j *judge) remembered(w apiserver.Write, c *cronRecord, at time.Time) bool {
 	run := c.runs[at.Unix()]
+	if j.rivals && run.by != w.By && j.now.Sub(run.job.created) <= underWay {
+		return false
+	}
 	told := c.cron.Status.LastScheduleTime
 	return run.by == w.By || !run.job.gone || (told != nil && !told.Time.Before(at))
 }

@@ -296,9 +296,17 @@ func TestCronJobs(t *testing.T) {
 			tp.cron(func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = ptr(int64(10)) })
 			tp.run("x", tp.now.Add(-2*time.Minute))
 		}},
-		"a run of a suspended CronJob": {want: []string{"cron"}, play: func(tp *tape) { tp.cron(suspend); tp.run("x", tp.now) }},
-		"a run twice":                  {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now); tp.run("y", tp.now) }},
-		"an older run":                 {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now); tp.run("y", tp.now.Add(-time.Minute)) }},
+		"a run of a suspended CronJob":          {want: []string{"cron"}, play: func(tp *tape) { tp.cron(suspend); tp.run("x", tp.now) }},
+		"a run twice":                           {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now); tp.run("y", tp.now) }},
+		"a run twice, by two executors at once": {play: func(tp *tape) { tp.cron(); tp.run("x", tp.now); tp.runBy(executorB, "y", tp.now) }},
+		"a run twice, by one after the other": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.cron()
+			at := tp.now
+			tp.run("x", at)
+			tp.wait(2 * time.Minute)
+			tp.runBy(executorB, "y", at)
+		}},
+		"an older run": {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now); tp.run("y", tp.now.Add(-time.Minute)) }},
 		"a run of somebody else's CronJob": {want: []string{"I9"}, play: func(tp *tape) {
 			tp.cron(func(cron *batchv1.CronJob) { cron.Annotations = map[string]string{"jobpolicy.dev/managed-by": others} })
 			tp.run("x", tp.now)

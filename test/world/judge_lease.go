@@ -67,3 +67,10 @@ func (j *judge) breachAt(now time.Time, rule, format string, args ...any) {
 	j.now = now
 	j.breach(rule, types.NamespacedName{}, "", format, args...)
 }
+
+// lists is called when an executor sends for a new list of all pods.
+func (j *judge) lists(by string, now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writer(by).listed = now
+}

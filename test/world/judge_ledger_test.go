@@ -29,6 +29,8 @@ func TestRelease(t *testing.T) {
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
 			tp.release(executorA, "a-0")
 		}},
+		"of a pod whose index another one had a moment ago": {play: secondOfItsIndex(time.Second)},
+		"of a pod whose index another one had long ago":     {want: []string{"I1"}, play: secondOfItsIndex(time.Hour)},
 		"of a failed pod of an index that is completed": {want: []string{"I1"}, play: func(tp *tape) {
 			tp.job("a", indexedJob(2))
 			tp.pod(executorA, "job-a", "a-0", 0)
@@ -207,6 +209,20 @@ func TestRecords(t *testing.T) {
 			tp.status(executorA, "job-b", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
 		}},
 	})
+}
+
+// secondOfItsIndex releases the second of two running pods of an index, some time after somebody
+// deleted the first.
+func secondOfItsIndex(later time.Duration) func(*tape) {
+	return func(tp *tape) {
+		tp.job("a", indexedJob(1))
+		tp.pod(executorA, "job-a", "a-0", 0)
+		tp.pod(user, "job-a", "b-0", 0)
+		tp.wait(time.Hour)
+		tp.deletes(user, "a-0")
+		tp.wait(later)
+		tp.release(executorA, "b-0")
+	}
 }
 
 // failedBefore is the annotation of how often the pod's index has failed.

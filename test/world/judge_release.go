@@ -113,7 +113,7 @@ func (j *judge) shared(r *jobRecord, p *podRecord, by string) bool {
 		return true
 	}
 	for _, other := range j.inSight(r) {
-		if other != p && podIndex(other.pod) == ix && (other.active() || other.succeeded() || !j.old(other.endedAt) || r.taken(other, by)) {
+		if other != p && podIndex(other.pod) == ix && (other.active() || other.succeeded() || !j.old(other.endedAt) || !j.old(other.deletedAt) || r.taken(other, by)) {
 			return true
 		}
 	}

@@ -161,6 +161,19 @@ func TestRunsThatAreMissed(t *testing.T) {
 			tp.judge.clocksSet(tp.now, 0)
 			tp.waitsUntil("2026-06-04T12:00:00Z", "2026-06-02T02:00:00Z", "2026-06-03T02:00:00Z")
 		}},
+		"a clock was wrong when it was due, and nothing happened for days": {play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(daily)
+			tp.judge.clocksSet(instant("2026-06-02T01:00:00Z"), time.Hour)
+			tp.judge.clocksSet(instant("2026-06-02T03:00:00Z"), 0)
+			tp.waitsUntil("2026-06-03T12:00:00Z", "2026-06-03T02:00:00Z")
+		}},
+		"a clock became wrong after it was due": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(daily)
+			tp.judge.clocksSet(instant("2026-06-02T03:00:00Z"), time.Hour)
+			tp.waitsUntil("2026-06-03T12:00:00Z", "2026-06-03T02:00:00Z")
+		}},
 		"a clock was wrong an hour ago": {play: func(tp *tape) {
 			tp.from("2026-06-02T01:30:00Z")
 			tp.cron(daily)

@@ -173,12 +173,14 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 
 // judgeOverlooked: a writer that saw the successes behind a declared success has also
 // seen the failures before them, and those that every view shows by now. Failures go
-// before successes.
+// before successes. A watch shows ends in order; a new list shows pods in the order of
+// their names, and the executor may decide in the midst of it.
 func (j *judge) judgeOverlooked(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	seen := r.successesSeen(next)
 	var failures int64
 	for _, p := range r.ends {
-		known := p.dueOrder <= seen || (j.mustKnowEnd(r, p, w.By) && !j.lost(r, p, w.By))
+		inOrder := p.dueOrder <= seen && p.dueAt.After(j.writer(w.By).listed)
+		known := inOrder || (j.mustKnowEnd(r, p, w.By) && !j.lost(r, p, w.By))
 		if !known || !p.failed() || p.flipped || p.excuse != "" || !r.selects(p.pod) || !p.strayAt.IsZero() {
 			continue
 		}

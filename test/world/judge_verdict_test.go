@@ -145,6 +145,7 @@ func TestVerdicts(t *testing.T) {
 		tp.pod(user, "job-a", "b-0", 0)
 		tp.ends("b-0", 0)
 	}
+	listed := func(tp *tape) { tp.judge.lists(executorA, tp.now); tp.wait(time.Second); end(42, 0)(tp) }
 	passes := func(d time.Duration) func(*tape) { return func(tp *tape) { tp.wait(d) } }
 	success, failure := batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget
 	failJob := policyOn(42, batchv1.PodFailurePolicyActionFailJob)
@@ -160,6 +161,8 @@ func TestVerdicts(t *testing.T) {
 		"a work queue, one succeeded and one failed":   {play: declare(success, reasonCompletions, end(0, 1), queue)},
 		"a work queue, all failed":                     {want: broken, play: declare(success, reasonCompletions, end(1, 1), queue)},
 		"success although a failure came before":       {want: broken, play: declare(success, reasonCompletions, end(42, 0), one, failJob)},
+		"the same, a moment after a new list":          {play: declare(success, reasonCompletions, func(tp *tape) { end(42, 0)(tp); tp.judge.lists(executorA, tp.now) }, one, failJob)},
+		"the same, long after a new list":              {want: broken, play: declare(success, reasonCompletions, listed, one, failJob)},
 		"success, and a failure after it":              {play: declare(success, reasonCompletions, end(0, 42), one, failJob)},
 		"success although too many failed before":      {want: broken, play: declare(success, reasonCompletions, end(1, 0), one, once)},
 		"a FailJob exit code":                          {play: declare(failure, reasonFailurePolicy, end(42), failJob)},

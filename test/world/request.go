@@ -48,6 +48,13 @@ func (n *network) read(r *http.Request, by string) (*request, error) {
 	return req, nil
 }
 
+// listsPods reports whether the request is for a list of all pods, also as the first events of
+// a watch. A list of the pods of one Job has a selector.
+func (r *request) listsPods() bool {
+	query := r.URL.Query()
+	return r.resource == "pods" && r.Method == http.MethodGet && query.Get("labelSelector") == "" && (!r.watch || query.Has("sendInitialEvents"))
+}
+
 // resourceOf is the resource in a path of the API, such as pods or jobs/status.
 func resourceOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")

@@ -99,6 +99,9 @@ func newWorld(p *plan, tells bool) *world {
 	w.network.readLease = w.judge.readLease
 	w.network.sending = func(r *request) {
 		w.judge.sends(r.by, r.Method, r.resource, time.Now())
+		if r.listsPods() {
+			w.judge.lists(r.by, time.Now())
+		}
 		w.reached(r.n, true)
 		w.expiring(r)
 	}
