@@ -40,7 +40,8 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 	applies := resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY
 	promise(applies == (resp.GetFollowUp() == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE), "%s with follow up %s", resp.GetDisposition(), resp.GetFollowUp())
 	promise(kinds == 0 && !applies || kinds == 1 && applies, "kinds of steps: %d with %s", kinds, resp.GetDisposition())
-	for _, d := range resp.GetDelete() {
+	for n, d := range resp.GetDelete() {
+		promise(n < len(resp.GetEvents()) && resp.GetEvents()[n].GetReason() == "SuccessfulDelete", "event %d is not that of the deletion of %s", n, d.GetName())
 		i := slices.IndexFunc(req.GetJobs(), func(job *jobpolicyv1.OwnedJob) bool { return bytes.Equal(job.GetUid(), d.GetUid()) })
 		promise(i >= 0 && !req.GetJobs()[max(i, 0)].GetDeleting(), "a deletion of %s, which is not there or is going", d.GetName())
 		if i >= 0 {
@@ -92,6 +93,7 @@ func wireBytes(t interface{ Fatal(...any) }, m proto.Message) []byte {
 
 func TestPromisesNoticeWhatTheyForbid(t *testing.T) {
 	req := newCluster().mustTell(t, "job a start=2026-01-01T00:00:00Z", "now 2026-01-01T00:30:00Z").req
+	deleted := &jobpolicyv1.JobEvent{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "SuccessfulDelete", Message: "Deleted job a"}
 	bad := map[string]*jobpolicyv1.DecideCronJobResponse{
 		"a requeue time of the past": {RequeueTime: timestamp("2026-01-01T00:30:00Z")},
 		"two kinds of steps": {
@@ -99,6 +101,12 @@ func TestPromisesNoticeWhatTheyForbid(t *testing.T) {
 		},
 		"history of what runs": {
 			Delete:      []*jobpolicyv1.DeleteJob{{Uid: uid("a"), Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_HISTORY_LIMIT}},
+			Events:      []*jobpolicyv1.JobEvent{deleted},
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
+		},
+		"a deletion whose event is not the first": {
+			Delete:      []*jobpolicyv1.DeleteJob{{Uid: uid("a"), Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
+			Events:      []*jobpolicyv1.JobEvent{{Type: deleted.GetType(), Reason: "SuccessfulCreate", Message: "Created job b"}, deleted},
 			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
 		},
 		"a run of the future": {

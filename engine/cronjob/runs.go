@@ -118,14 +118,18 @@ func (r *runs) reportEnded(s *snapshot, place map[string]int) {
 	}
 }
 
-// replaced reports whether a run was started that replaced others, and no status has
-// been written since. Then the replaced Jobs are not missing.
+// replaced reports whether Jobs were deleted to make room for a run, and no status has
+// been written since: the run was started, or its creation failed and was deferred. Then the
+// deleted Jobs are not missing.
 func (r *runs) replaced(s *snapshot, place map[string]int) bool {
-	return s.spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE &&
-		slices.ContainsFunc(r.active, func(job *jobpolicyv1.OwnedJob) bool {
-			_, listed := place[string(job.GetUid())]
-			return !listed
-		})
+	if s.spec.GetConcurrencyPolicy() != jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE {
+		return false
+	}
+	_, deferred := s.createsAfter()
+	return deferred || slices.ContainsFunc(r.active, func(job *jobpolicyv1.OwnedJob) bool {
+		_, listed := place[string(job.GetUid())]
+		return !listed
+	})
 }
 
 // condition is the type of the condition that a finished Job has.

@@ -57,6 +57,15 @@ func TestABackoffEnds(t *testing.T) {
 		if delay := b.FailedForLong(limits); delay != time.Minute || time.Until(b.Until()) != time.Minute {
 			t.Errorf("the longest delay is %v until %v, want 1m", delay, b.Until())
 		}
+		if delay := b.Shorten(time.Hour); delay != time.Minute {
+			t.Errorf("a minute is shortened to an hour: %v", delay)
+		}
+		if delay := b.Shorten(time.Second); delay != time.Second || time.Until(b.Until()) != time.Second {
+			t.Errorf("a minute is shortened to a second: %v, until %v", delay, b.Until())
+		}
+		if delay := b.Failed(limits); delay != 4*time.Second {
+			t.Errorf("the delay after a shortened one is %v, want 4s", delay)
+		}
 		b.Reset()
 		if b != (Backoff{}) {
 			t.Errorf("after a success: %+v", b)

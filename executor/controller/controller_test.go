@@ -180,6 +180,20 @@ func TestFailuresBackOff(t *testing.T) {
 	}
 }
 
+// A write that keeps failing does not hold up what is due at a time.
+func TestAFailureHoldsUpNothingThatIsDueSooner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		_, q := start(t, testConfig(), Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
+			l.add(ctx, key)
+			return Result{RequeueAfter: 3 * time.Second}, errors.New("no")
+		}})
+		q.Enqueue("a", "event", PriorityNormal)
+		time.Sleep(10 * time.Second)
+		l.want(t, "a event 0", "a retry 1", "a retry 3", "a retry 6", "a retry 9")
+	})
+}
+
 func TestAnErrorThatNobodyHasToActOnIsNotLogged(t *testing.T) {
 	quiet := errors.New("quiet")
 	for failure, want := range map[error]int{quiet: 0, fmt.Errorf("as part of another: %w", quiet): 0, errors.New("loud"): 1} {

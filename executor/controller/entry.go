@@ -103,12 +103,15 @@ func (e *entry) succeeded() {
 }
 
 // failed begins the delay after a failure. A rejection has the longest delay, because only
-// a change of the object or of the engine can end it.
-func (e *entry) failed(err error, limits backoff.Limits) (delay time.Duration) {
+// a change of the object or of the engine can end it. latest: see Result.RequeueAfter.
+func (e *entry) failed(err error, limits backoff.Limits, latest time.Duration) (delay time.Duration) {
 	if errors.Is(err, ErrRejected) {
 		delay = e.backoff.FailedForLong(limits)
 	} else {
 		delay = e.backoff.Failed(limits)
+	}
+	if latest > 0 {
+		delay = e.backoff.Shorten(latest)
 	}
 	e.engineAway = errors.Is(err, ErrEngine)
 	e.last, e.planned = time.Now(), e.backoff.Until()

@@ -29,7 +29,9 @@ const (
 type Result struct {
 	// Requeue: at once.
 	Requeue bool
-	// RequeueAfter: after that time; 0: not.
+	// RequeueAfter: after that time; 0: not. Beside an error: after that time, or after the
+	// backoff if that is over sooner. So a write that keeps failing does not hold up what is
+	// due at a time.
 	RequeueAfter time.Duration
 	// Progressed: a write took effect. If the reconcile fails all the same, its delay is that
 	// of a first failure. This field counts even beside an error.
@@ -238,7 +240,7 @@ func (q *Queue[K]) serve(ctx context.Context, stopping <-chan struct{}, key K) {
 		result, err := q.Reconcile(recorded, key)
 		flush()
 		if err != nil {
-			q.failed(ctx, key, result.Progressed, err)
+			q.failed(ctx, key, result, err)
 			return
 		}
 		q.update(key, (*entry).succeeded)
@@ -304,14 +306,14 @@ func (q *Queue[K]) plan(key K, delay time.Duration) {
 	q.queue.AddAfter(key, delay)
 }
 
-// failed makes the key due again after its backoff. progressed: see Result.
-func (q *Queue[K]) failed(ctx context.Context, key K, progressed bool, err error) {
+// failed makes the key due again after its backoff, or sooner if the Result says so.
+func (q *Queue[K]) failed(ctx context.Context, key K, result Result, err error) {
 	var delay time.Duration
 	q.update(key, func(e *entry) {
-		if progressed {
+		if result.Progressed {
 			e.backoff.Progressed()
 		}
-		delay = e.failed(err, q.c.BackoffLimits())
+		delay = e.failed(err, q.c.BackoffLimits(), result.RequeueAfter)
 	})
 	if delay == 0 {
 		return // Its object does not exist any more.

@@ -56,7 +56,7 @@ func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *job
 	}
 	if d.GetCreate() == nil {
 		s.runs.recorded(snap.jobs)
-		a.base.RecordEvents(snap.cron, d.GetEvents())
+		a.base.RecordEvents(snap.cron, otherEvents(d))
 	}
 	changed := written || d.GetStatus() == nil || d.GetEdits() != nil
 	return answer.FollowUp(d, changed) == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, nil
@@ -70,21 +70,39 @@ func (a *applier) changeJobs(ctx context.Context, s *cronState, snap snapshot, d
 			return err
 		}
 	}
-	for _, del := range d.GetDelete() {
-		if err := a.deleteJob(ctx, s, snap, del); err != nil {
-			return err
-		}
-	}
-	if create == nil {
-		return nil
+	if err := a.deleteJobs(ctx, s, snap, d); err != nil || create == nil {
+		return err
 	}
 	if err := a.createJob(ctx, s, snap, create); err != nil {
 		return err
 	}
 	// The events go out now, whether or not the next writes succeed: no later decision
 	// reports this run again.
-	a.base.RecordEvents(snap.cron, d.GetEvents())
+	a.base.RecordEvents(snap.cron, otherEvents(d))
 	return nil
+}
+
+// deleteJobs deletes Jobs, and records the event of each deletion at once. If one fails, the
+// others are deleted all the same, unless they make room for a run.
+func (a *applier) deleteJobs(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) error {
+	var failed []error
+	for i, del := range d.GetDelete() {
+		err := a.deleteJob(ctx, s, snap, del)
+		switch {
+		case err == nil:
+			a.base.RecordEvents(snap.cron, d.GetEvents()[i:i+1])
+		case d.GetCreate() != nil:
+			return err
+		default:
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// otherEvents are the events of a decision without those of its deletions, which come first.
+func otherEvents(d *jobpolicyv1.DecideCronJobResponse) []*jobpolicyv1.JobEvent {
+	return d.GetEvents()[len(d.GetDelete()):]
 }
 
 // mayStart is nil if a run can be started. A started run cannot be undone. So mayStart reads

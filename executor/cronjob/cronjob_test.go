@@ -3,6 +3,7 @@ package cronjob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -158,10 +159,7 @@ func TestAFailedCreationIsDeferredAndReported(t *testing.T) {
 
 func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)))
-	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
-		Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-0", Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
-		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
-	})}}
+	d := &script{Answers: []reply{deleting(t, "cron-1", map[int]string{7: "cron-0"})}}
 	start(t, s, d)
 	second := d.Await(t, 2)
 	if names := jobNames(second); !slices.Equal(names, []string{"cron-1"}) {
@@ -180,10 +178,7 @@ func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
 
 func TestNothingIsDeletedForARunWhoseNameIsTaken(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)), testJob(8, "cron-1", testUID(9)))
-	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
-		Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-0", Reason: jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED}},
-		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
-	})}}
+	d := &script{Answers: []reply{deleting(t, "cron-1", map[int]string{7: "cron-0"})}}
 	start(t, s, d)
 	if taken := d.Await(t, 2).GetNameTaken(); taken != "cron-1" {
 		t.Errorf("name_taken = %q, want cron-1", taken)
@@ -342,6 +337,34 @@ func TestASnapshotContainsTheCronJobAndItsJobs(t *testing.T) {
 
 // The API server takes any references in the active list, any annotations and
 // any times. None of them may keep a CronJob from being decided on.
+// A CronJob with more Jobs than a request may have still runs, and its history is deleted.
+func TestARequestHasTheJobsThatMatterMost(t *testing.T) {
+	listed := testJob(maxJobs+2, "listed", testUID(1))
+	cron := testCron(func(c *batchv1.CronJob) {
+		c.Status.Active = []corev1.ObjectReference{{Name: "listed", UID: listed.UID}}
+	})
+	jobs := []*batchv1.Job{listed}
+	for n := range maxJobs + 1 {
+		job := testJob(n+2, fmt.Sprintf("cron-%d", n), testUID(1))
+		job.CreationTimestamp = metav1.NewTime(created.Add(time.Duration(n) * time.Minute))
+		jobs = append(jobs, job)
+	}
+	for _, job := range append(jobs[2:], listed) { // The oldest runs.
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	}
+	sent := map[string]bool{}
+	for _, job := range withinLimit(jobs, cron) {
+		sent[job.Name] = true
+	}
+	if len(sent) != maxJobs || !sent["listed"] || !sent["cron-0"] || sent["cron-1"] || sent["cron-2"] || !sent["cron-3"] || !sent[fmt.Sprintf("cron-%d", maxJobs)] {
+		t.Errorf("%d Jobs are sent, want %d: the listed one, the one that runs, and the newest", len(sent), maxJobs)
+	}
+	few := jobs[:3]
+	if got := withinLimit(few, cron); len(got) != 3 {
+		t.Errorf("%d of 3 Jobs are sent", len(got))
+	}
+}
+
 func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 	long, beyond := strings.Repeat("0", 5000), metav1.NewTime(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC))
 	real := corev1.ObjectReference{Name: "cron-0", UID: testUID(7)}
@@ -508,16 +531,110 @@ func TestADeletionThatMetAConflictIsTriedAgain(t *testing.T) {
 		refused = true
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1", errors.New("the webhook wants it so"))
 	})
-	deleting := func() reply {
-		return applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})
-	}
-	d := &script{Answers: []reply{deleting(), deleting()}}
+	again := func() reply { return deleting(t, "", map[int]string{7: "cron-1"}) }
+	d := &script{Answers: []reply{again(), again()}}
 	start(t, s, d)
 	if second := d.Await(t, 2); len(second.GetJobs()) != 1 {
 		t.Fatalf("the question after the conflict has jobs %v, want cron-1", second.GetJobs())
 	}
 	if third := d.Await(t, 3); len(third.GetJobs()) != 0 {
 		t.Errorf("the question after the deletion has jobs %v, want none", third.GetJobs())
+	}
+}
+
+// A policy that refuses one deletion of the history holds up neither the others nor the next run.
+func TestADeletionThatIsRefusedHoldsUpNothing(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-1", testUID(1)), testJob(8, "cron-2", testUID(1)))
+	refuse(s, "cron-1")
+	soon := func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+		resp, err := deleting(t, "", map[int]string{7: "cron-1", 8: "cron-2"})(req)
+		resp.RequeueTime = timestamppb.New(req.GetNow().AsTime().Add(time.Second))
+		return resp, err
+	}
+	d := &script{Answers: []reply{soon, starting("cron-3")}}
+	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Hour, time.Hour })
+	if names := jobNames(d.Await(t, 2)); !slices.Equal(names, []string{"cron-1"}) {
+		t.Errorf("jobs in the second snapshot: %v, want cron-1 alone", names)
+	}
+	eventually(t, "the run, and the events of both deletions", func() bool {
+		events := s.events(t)
+		return slices.Contains(s.Done(), "create jobs") && slices.Contains(events, "FailedDelete") && slices.Contains(events, "SuccessfulDelete")
+	})
+}
+
+// refuse lets a policy refuse the deletion of a Job.
+func refuse(s *server, name string) {
+	s.PrependReactor("delete", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.(clienttesting.DeleteAction).GetName() != name {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, name, errors.New("it must stay"))
+	})
+}
+
+// If a Job cannot be deleted to make room for a run, the run does not start.
+func TestARunWaitsForEachJobThatItReplaces(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-1", testUID(1)), testJob(8, "cron-2", testUID(1)))
+	refuse(s, "cron-1")
+	d := &script{Answers: []reply{deleting(t, "cron-3", map[int]string{7: "cron-1", 8: "cron-2"})}}
+	start(t, s, d)
+	if names := jobNames(d.Await(t, 2)); !slices.Equal(names, []string{"cron-1", "cron-2"}) {
+		t.Errorf("jobs in the second snapshot: %v, want both", names)
+	}
+}
+
+func TestADeletionIsToldThoughTheRunCannotBeCreated(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)))
+	s.fail("create jobs", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil))
+	d := &script{Answers: []reply{deleting(t, "cron-1", map[int]string{7: "cron-0"})}}
+	start(t, s, d)
+	d.Await(t, 2)
+	eventually(t, "both events", func() bool {
+		return slices.Contains(s.events(t), "FailedCreate") && slices.Contains(s.events(t), "SuccessfulDelete")
+	})
+	if slices.Contains(s.events(t), "SuccessfulCreate") {
+		t.Errorf("events %v, and no run was created", s.events(t))
+	}
+}
+
+func TestAnEventIsMissing(t *testing.T) {
+	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})}}
+	s := newServer(testCron(), testJob(7, "cron-1", testUID(1)))
+	start(t, s, d)
+	d.Await(t, 2)
+	if writes := s.Done(); len(writes) > 0 {
+		t.Errorf("writes %v after an answer that breaks the contract, want none", writes)
+	}
+}
+
+// The status of a decision does not overwrite what somebody else wrote after it.
+func TestAStatusIsWrittenToTheVersionThatWasDecidedOn(t *testing.T) {
+	s := newServer(testCron())
+	var version string
+	var written []string
+	s.PrependReactor("update", "cronjobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		written = append(written, action.(clienttesting.UpdateAction).GetObject().(*batchv1.CronJob).ResourceVersion)
+		return false, nil, nil
+	})
+	d := &script{Answers: []reply{func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+		stored, err := s.BatchV1().CronJobs(namespace).Get(t.Context(), "cron", metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		version = stored.ResourceVersion
+		other := stored.DeepCopy()
+		other.Labels = map[string]string{"by": "another controller"}
+		s.Stamp(other)
+		if err := s.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("cronjobs"), other, namespace); err != nil {
+			return nil, err
+		}
+		time.Sleep(50 * time.Millisecond) // The watch shows it.
+		return applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)}})(req)
+	}}}
+	start(t, s, d)
+	d.Await(t, 2)
+	if diff := cmp.Diff([]string{version}, written); diff != "" {
+		t.Errorf("versions of the CronJob that statuses were written to (-want +got):\n%s", diff)
 	}
 }
 
@@ -532,7 +649,7 @@ func TestADeletedJobThatStaysIsShownAsDeleting(t *testing.T) {
 		s.Stamp(job)
 		return true, nil, s.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), job, namespace)
 	})
-	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{Delete: []*jobpolicyv1.DeleteJob{{Uid: uidBytes(t, 7), Name: "cron-1"}}})}}
+	d := &script{Answers: []reply{deleting(t, "", map[int]string{7: "cron-1"})}}
 	start(t, s, d)
 	eventually(t, "a question with the Job that is being deleted", func() bool {
 		return slices.ContainsFunc(d.Requests(), func(req *jobpolicyv1.DecideCronJobRequest) bool {

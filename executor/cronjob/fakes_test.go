@@ -1,6 +1,8 @@
 package cronjob
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,6 +48,22 @@ func starting(name string) reply {
 	return applying(&jobpolicyv1.DecideCronJobResponse{Create: &jobpolicyv1.CreateJob{
 		Name: name, ScheduledTime: timestamppb.New(created.Add(time.Minute)), Annotations: map[string]string{"from": "engine"},
 	}})
+}
+
+// deleting asks for deletions, with their events, and for the creation of a run unless it is
+// empty. jobs are names by the number of the UID.
+func deleting(t *testing.T, run string, jobs map[int]string) reply {
+	t.Helper()
+	d := &jobpolicyv1.DecideCronJobResponse{}
+	for _, n := range slices.Sorted(maps.Keys(jobs)) {
+		d.Delete = append(d.Delete, &jobpolicyv1.DeleteJob{Uid: uidBytes(t, n), Name: jobs[n]})
+		d.Events = append(d.Events, &jobpolicyv1.JobEvent{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "SuccessfulDelete", Message: "Deleted job " + jobs[n]})
+	}
+	if run != "" {
+		d.Create = &jobpolicyv1.CreateJob{Name: run}
+		d.Events = append(d.Events, &jobpolicyv1.JobEvent{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "SuccessfulCreate", Message: "Created job " + run})
+	}
+	return applying(d)
 }
 
 // server is the fakes' API server.

@@ -57,14 +57,12 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 	again, err := c.applier.apply(ctx, s, snap, d)
 	controller.Applied(ctx, err)
 	switch {
-	case err != nil && !decideAgain(err):
-		return controller.Result{}, err
-	case err != nil || again:
+	case err == nil && again, decideAgain(err):
 		return controller.Result{Requeue: true}, nil
 	case d.GetRequeueTime() != nil:
-		return controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()), nil
+		return controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()), err
 	}
-	return controller.Result{}, nil
+	return controller.Result{}, err
 }
 
 // warnNotSuspended says why a CronJob that names this controller is left alone.
@@ -153,6 +151,9 @@ func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (*job
 	}
 	if d.GetCreate() != nil && d.GetStatus() != nil {
 		return nil, fmt.Errorf("a creation and a status in one decision: %w", controller.ErrBadAnswer)
+	}
+	if events, deletions := len(d.GetEvents()), len(d.GetDelete()); events < deletions {
+		return nil, fmt.Errorf("%d events, want one for each of %d deletions: %w", events, deletions, controller.ErrBadAnswer)
 	}
 	return d, nil
 }

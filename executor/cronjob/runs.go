@@ -60,6 +60,9 @@ func (r *runs) seen(job *batchv1.Job) {
 func (r *runs) add(job *batchv1.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if job.DeletionTimestamp != nil {
+		delete(r.unmade, job.UID) // A finalizer keeps it: it is in the list, as deleting.
+	}
 	if r.made[job.UID] == nil {
 		r.made[job.UID] = &madeJob{job: job}
 	}
@@ -92,12 +95,12 @@ func (r *runs) list(cron types.UID, store cache.SharedIndexInformer) []*batchv1.
 	r.forgetShown(stored, version)
 	var jobs []*batchv1.Job
 	for uid, job := range stored {
-		if !r.unmade[uid] {
+		if m := r.made[uid]; !r.unmade[uid] && (m == nil || !newer(m.job, job)) {
 			jobs = append(jobs, job)
 		}
 	}
 	for uid, m := range r.made {
-		if stored[uid] == nil {
+		if stored[uid] == nil || newer(m.job, stored[uid]) {
 			jobs = append(jobs, m.job)
 		}
 	}
@@ -122,6 +125,10 @@ func (r *runs) forgetShown(stored map[types.UID]*batchv1.Job, version uint64) {
 			delete(r.unmade, uid)
 		}
 	}
+}
+
+func newer(a, b *batchv1.Job) bool {
+	return tracker.ResourceVersion(a.ResourceVersion) > tracker.ResourceVersion(b.ResourceVersion)
 }
 
 // storedJobs returns the CronJob's Jobs in the cache, and the cache's version.

@@ -2,6 +2,7 @@ package cronjob
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -50,7 +51,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		until := timestamppb.New(wallclock.Of(createAfter, now))
 		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: until}}
 	}
-	for _, job := range jobs {
+	for _, job := range withinLimit(jobs, cron) {
 		m, err := wire.OwnedJob(job)
 		if err != nil {
 			return snapshot{}, fmt.Errorf("job %s: %w", job.Name, err)
@@ -58,6 +59,37 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		req.Jobs = append(req.Jobs, m)
 	}
 	return snapshot{cron: cron, jobs: jobs, req: req}, nil
+}
+
+// maxJobs is how many Jobs a request may have.
+const maxJobs = 10_000
+
+// withinLimit returns the Jobs that a request may have: first those that run or that the status
+// lists, then the newest. History limits keep the newest Jobs, so these decide which of them
+// go. The older ones are part of later requests.
+func withinLimit(jobs []*batchv1.Job, cron *batchv1.CronJob) []*batchv1.Job {
+	if len(jobs) <= maxJobs {
+		return jobs
+	}
+	needed := map[types.UID]bool{}
+	for _, ref := range cron.Status.Active {
+		needed[ref.UID] = true
+	}
+	for _, job := range jobs {
+		if wire.FinishedCondition(job) == nil {
+			needed[job.UID] = true
+		}
+	}
+	sorted := slices.SortedStableFunc(slices.Values(jobs), func(a, b *batchv1.Job) int {
+		if needed[a.UID] != needed[b.UID] {
+			if needed[a.UID] {
+				return -1
+			}
+			return 1
+		}
+		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
+	})
+	return sorted[:maxJobs]
 }
 
 // apiStatus converts a status to the API's type. Of an active Job, the message has only

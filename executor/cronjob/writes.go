@@ -74,9 +74,6 @@ func (a *applier) writeStatus(ctx context.Context, s *cronState, snap snapshot, 
 	defer func() { end(err) }()
 	cron := snap.cron.DeepCopy()
 	cron.Status = *status
-	if current := s.current(); current != nil {
-		cron.ResourceVersion = current.ResourceVersion // An edit may have made a newer version.
-	}
 	updated, err := a.api.UpdateCronJobStatus(ctx, cron)
 	newer := updated != nil && s.observe(updated)
 	return err == nil && newer, err

@@ -176,7 +176,8 @@ type DecideCronJobRequest struct {
 	// Set by the caller; the status as last written. Absent: never written.
 	Status *CronJobStatus `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
 	// Set by the caller; every Job that the CronJob controls, in any order. At most
-	// 10000.
+	// 10000: if there are more, those that run or that status.active lists, and then
+	// those that were created last.
 	Jobs []*OwnedJob `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// Set by the caller only in answer to REQUIREMENT_ABSENT_JOBS: the UIDs in
 	// status.active that have no row in jobs, and of which the caller knows, from a
@@ -389,16 +390,16 @@ func (x *CronJobFreshness) GetJobsWritten() string {
 // DecideCronJobResponse is a decision. The caller carries it out in this order,
 // and never adjusts it:
 //
-//  1. delete;
+//  1. delete; if one deletion fails and there is no create, go on with the others;
 //  2. create, if every deletion succeeded;
 //  3. edits, if the creation succeeded;
 //  4. status;
 //  5. events.
 //
 // When a step fails, the caller stops there, and asks again with a snapshot that
-// holds what did succeed. A decision that creates a Job has no status: the new Job is
-// part of the next snapshot, and the next decision has the status that lists it. So a
-// restart in between loses nothing.
+// holds what did succeed: after a delay, but not later than requeue_time. A decision
+// that creates a Job has no status: the new Job is part of the next snapshot, and the
+// next decision has the status that lists it. So a restart in between loses nothing.
 //
 // A decision is one of these: a creation, with the deletions that make room for it; a
 // status; edits; deletions by the history limits. If more is due, the next decisions
@@ -424,8 +425,10 @@ type DecideCronJobResponse struct {
 	// When to ask again even if nothing happens. Later than the request's now
 	// (invariant I11). Absent: only when something changes.
 	RequeueTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=requeue_time,json=requeueTime,proto3" json:"requeue_time,omitempty"`
-	// Kubernetes events on the CronJob. AFTER status; those of a creation or deletion
-	// (SuccessfulCreate, SuccessfulDelete) when it has succeeded.
+	// Kubernetes events on the CronJob. The first ones belong to delete, one to each
+	// deletion in the same order (SuccessfulDelete): record each when its deletion has
+	// succeeded, whatever becomes of the other steps. The others come AFTER create if the
+	// decision has one, else AFTER status.
 	Events []*JobEvent `protobuf:"bytes,8,rep,name=events,proto3" json:"events,omitempty"`
 	// What the next request must hold. Only with DISPOSITION_INCOMPLETE and
 	// DISPOSITION_WAIT.
