@@ -90,7 +90,7 @@ func build(cfg Config) (*Controller, error) {
 		c.applier = &applier{api: c.api, base: base, scope: c.scope, skew: skew}
 	}
 	c.queue = controller.NewQueue(base, controller.Options[types.UID]{
-		Name: metrics.CronJobQueue, Reconcile: reconcile, Describe: c.describe, Quiet: api.NamespaceTerminating,
+		Name: metrics.CronJobQueue, Reconcile: reconcile, Describe: c.describe, Quiet: api.NamespaceTerminating, Namespace: c.namespace,
 	})
 	return c, nil
 }
@@ -146,6 +146,14 @@ func (c *Controller) Ready() error { return c.base.Ready() }
 
 // Run runs CronJobs until ctx ends; see controller.Controller.Run.
 func (c *Controller) Run(ctx context.Context) error { return c.base.Run(ctx) }
+
+// namespace is the namespace of a CronJob; "" if the CronJob is not known.
+func (c *Controller) namespace(uid types.UID) string {
+	if s, ok := c.known(uid); ok {
+		return s.namespace
+	}
+	return ""
+}
 
 // describe names a CronJob in the log.
 func (c *Controller) describe(uid types.UID) []slog.Attr {

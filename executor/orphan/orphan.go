@@ -70,6 +70,7 @@ func New(base *controller.Controller, cfg Config) *Releaser {
 	r := &Releaser{cfg: cfg, history: newHistory()}
 	r.queue = controller.NewQueue(base, controller.Options[podKey]{
 		Name: metrics.OrphanPodQueue, Reconcile: r.Reconcile, Describe: podKey.describe, Workers: workers,
+		Namespace: func(key podKey) string { return key.namespace },
 	})
 	return r
 }

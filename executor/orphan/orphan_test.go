@@ -1,7 +1,9 @@
 package orphan
 
 import (
+	"fmt"
 	"testing"
+	"testing/synctest"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +27,7 @@ const manager = "jobpolicy.dev/test"
 type bench struct {
 	*testing.T
 	*Releaser
+	base   *controller.Controller
 	server *fakes.Server
 	job    *state.Job
 	pod    *corev1.Pod
@@ -32,19 +35,14 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job", UID: fakes.UID(1)},
-		Spec:       batchv1.JobSpec{ManagedBy: new(manager), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": "1"}}},
-		Status:     batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}},
-	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: "pod", UID: fakes.UID(2), Labels: map[string]string{"job": "1"}, Finalizers: []string{batchv1.JobTrackingFinalizer},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: job.UID, Controller: new(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: fakes.UID(1), Controller: new(true)}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
-	b := &bench{T: t, server: fakes.NewServer(job, pod), pod: pod}
+	b := &bench{T: t, server: fakes.NewServer(pod), pod: pod}
 	cfg := fakes.Config(b.server)
 	cfg.ManagedBy = manager
 	base, err := controller.New(cfg, controller.Identity{Component: "test", Scope: "test"})
@@ -56,23 +54,36 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	client, writes := &api.Client{Kubernetes: b.server, Tracer: base.Tracer}, limit.NewPool(limit.Config{Total: 1})
-	jobs := state.NewJobs(writes)
-	b.Releaser = New(base, Config{
-		API: client, Scope: cfg.Scope(), Jobs: jobs, Pods: pods, Writes: writes,
+	b.base, b.Releaser = base, New(base, Config{
+		API: client, Scope: cfg.Scope(), Jobs: state.NewJobs(writes), Pods: pods, Writes: writes,
 		Calls: func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Pods, &record.FakeRecorder{}) },
 	})
-	b.job = jobs.With("ns", job.UID, func(s *state.Job) { s.Observe(job, state.Watch) })
-	b.watch()
+	b.job = b.finishedJob("ns", 1)
+	b.show(pod)
 	return b
 }
 
-// watch lets the informer show the pod as it is now.
-func (b *bench) watch() {
-	pod := podcache.From(b.pod.DeepCopy())
-	if err := b.cfg.Pods.In("ns").GetIndexer().Add(pod); err != nil {
+// finishedJob makes a Job known that has finished.
+func (b *bench) finishedJob(namespace string, n int) *state.Job {
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job", UID: fakes.UID(n), ResourceVersion: "1"},
+		Spec:       batchv1.JobSpec{ManagedBy: new(manager), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": "1"}}},
+		Status:     batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}},
+	}
+	return b.cfg.Jobs.With(namespace, job.UID, func(s *state.Job) { s.Observe(job, state.Watch) })
+}
+
+// show lets the informer show a pod.
+func (b *bench) show(pod *corev1.Pod) {
+	b.Helper()
+	kept := podcache.From(pod.DeepCopy())
+	if err := b.cfg.Pods.In(pod.Namespace).GetIndexer().Add(kept); err != nil {
 		b.Fatal(err)
 	}
-	b.job.Pods.Observe(pod, tracker.Watch)
+	ref, _ := kept.ControllingJob()
+	if s, ok := b.cfg.Jobs.Find(ref.UID); ok {
+		s.Pods.Observe(kept, tracker.Watch)
+	}
 }
 
 // changes changes the pod at the API server. The informer does not show that.
@@ -136,4 +147,34 @@ func TestAPodThatHasEndedStaysAlthoughTheWatchIsBehind(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Calls about the pods of one namespace hang, for example because of a webhook. The pods of
+// another namespace do not wait for them.
+func TestNoNamespaceHoldsUpTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		hang, calls := make(chan struct{}), b.cfg.Calls
+		b.cfg.Calls = func(s *state.Job) *api.Pods {
+			if s.Namespace == "slow" {
+				<-hang
+			}
+			return calls(s)
+		}
+		for n := range 20 {
+			pod := b.pod.DeepCopy()
+			pod.Namespace, pod.Name, pod.UID = "slow", fmt.Sprint("pod-", n), fakes.UID(100+n)
+			pod.OwnerReferences[0].UID = fakes.UID(3)
+			b.finishedJob("slow", 3)
+			b.show(pod)
+			b.Enqueue(podcache.From(pod))
+		}
+		b.Enqueue(podcache.From(b.pod))
+		fakes.Run(t, b.base.Run)
+		synctest.Wait()
+		if exists, _ := b.exists(); exists {
+			t.Error("a pod waits for those of another namespace")
+		}
+		close(hang)
+	})
 }

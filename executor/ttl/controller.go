@@ -90,7 +90,7 @@ func build(cfg Config) (*Controller, error) {
 	cfg.Config = base.Config
 	c.cfg, c.scope = cfg, cfg.Scope()
 	c.queue = controller.NewQueue(base, controller.Options[jobKey]{
-		Name: metrics.TTLQueue, Reconcile: reconcile, Describe: jobKey.describe,
+		Name: metrics.TTLQueue, Reconcile: reconcile, Describe: jobKey.describe, Namespace: func(key jobKey) string { return key.namespace },
 	})
 	return c, nil
 }
