@@ -210,11 +210,7 @@ func indexesBelow(end int32, list *string) int64 {
 	if err != nil {
 		return 0
 	}
-	var n int64
-	for _, r := range set.GetRanges() {
-		n += max(0, int64(min(r.GetLast(), end-1))-int64(r.GetFirst())+1)
-	}
-	return n
+	return countBelow(end, set)
 }
 
 // creationReason is the "reason" label of job_pods_creation_total.

@@ -106,5 +106,5 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 	if more {
 		result = sooner(result, missedEvent)
 	}
-	return actionOf(d), result, err
+	return syncAction(snap, d), result, err
 }

@@ -25,23 +25,6 @@ type reporter struct {
 	metrics *jobMetrics
 }
 
-// noAction is the action of a reconcile that ends without a decision: the Job is gone, or
-// the view is stale. It does not count as a sync.
-const noAction = ""
-
-func actionOf(d *jobpolicyv1.DecideJobResponse) string {
-	switch {
-	case d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_WAIT:
-		return noAction
-	case d.GetCreate() != nil:
-		return actionCreated
-	case len(d.GetDelete()) > 0:
-		return actionDeleted
-	default:
-		return actionTracking
-	}
-}
-
 // reconciled counts a reconcile. A namespace that is being deleted is not counted as an
 // error.
 func (r *reporter) reconciled(ctx context.Context, job *batchv1.Job, action string, err error, took time.Duration) {
