@@ -63,6 +63,15 @@ func hasCondition(status *batchv1.JobStatus, wanted batchv1.JobCondition) bool {
 	})
 }
 
+// equals reports whether another write would have the same effect. Times of conditions count:
+// they say which of two tries took effect.
+func (w *StatusWrite) equals(other *StatusWrite) bool {
+	return w.Job.ResourceVersion == other.Job.ResourceVersion && wire.SameStatus(&w.Status, &other.Status)
+}
+
+// maxUnanswered bounds how many writes of a Job are kept. Each has a whole status.
+const maxUnanswered = 8
+
 // Unanswered are the status writes of a Job that got no answer.
 type Unanswered struct {
 	mu     sync.Mutex
@@ -71,11 +80,16 @@ type Unanswered struct {
 	announced uint64
 }
 
-// Add adds a write whose outcome is unknown.
+// Add adds a write whose outcome is unknown. It takes the place of an equal one. Of more than
+// maxUnanswered, the oldest is dropped, and never announced: before each later write, a read of
+// the Job has shown that the oldest had not taken effect, so it hardly still does.
 func (u *Unanswered) Add(w *StatusWrite) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.writes = append(u.writes, w)
+	u.writes = append(slices.DeleteFunc(u.writes, w.equals), w)
+	if n := len(u.writes); n > maxUnanswered {
+		u.writes = slices.Delete(u.writes, 0, n-maxUnanswered)
+	}
 }
 
 // Answered records that a write has replaced a version. Other writes that would replace

@@ -1,7 +1,9 @@
 package state
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,5 +27,44 @@ func TestALostWriteDoesNotHideTheNextOne(t *testing.T) {
 	}
 	if !u.Announce(next) {
 		t.Error("the end is not announced")
+	}
+}
+
+// The API server answers every status write with an error for hours, while reads work. Little
+// is kept, and the last tries are still announced if they took effect.
+func TestWritesWithoutAnswerAreBounded(t *testing.T) {
+	began := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+	decided := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7"}}
+	ends := func(n int) *StatusWrite {
+		return &StatusWrite{Job: decided, Status: batchv1.JobStatus{Failed: 1, Conditions: []batchv1.JobCondition{{
+			Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(began.Add(time.Duration(n) * time.Minute)),
+		}}}}
+	}
+	counts := func(int) *StatusWrite { return &StatusWrite{Job: decided, Status: batchv1.JobStatus{Failed: 1}} }
+	cases := map[string]struct {
+		write func(int) *StatusWrite
+		kept  int
+	}{
+		"the same status again and again": {write: counts, kept: 1},
+		"an end, each time a later one":   {write: ends, kept: maxUnanswered},
+	}
+	for name, tc := range cases {
+		for _, back := range []int{0, tc.kept - 1} {
+			t.Run(fmt.Sprint(name, ", then it took effect ", back, " tries ago"), func(t *testing.T) {
+				var u Unanswered
+				const tries = 200
+				for n := range tries {
+					u.Add(tc.write(n))
+				}
+				if len(u.writes) != tc.kept {
+					t.Errorf("%d writes are kept, want %d", len(u.writes), tc.kept)
+				}
+				shown := tc.write(tries - 1 - back).Written()
+				shown.ResourceVersion = "8"
+				if u.Settle(shown) == nil || len(u.writes) != 0 {
+					t.Errorf("not announced, or kept: %d", len(u.writes))
+				}
+			})
+		}
 	}
 }
