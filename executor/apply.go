@@ -46,8 +46,8 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 	requeue := a.cfg.requeueAfter(snap, d)
 	switch d.GetDisposition() {
 	case jobpolicyv1.Disposition_DISPOSITION_WAIT:
-		a.report.stale(d)
-		s.Version.Mark(state.StaleJob)
+		a.report.waited(d)
+		s.Version.MarkStale(state.StaleJob)
 		return sooner(controller.Result{RequeueAfter: a.cfg.APIBackoff}, requeue), nil
 	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
 		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil

@@ -30,11 +30,11 @@ func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, j
 	if err != nil || job.DeletionTimestamp != nil {
 		return err
 	}
-	if !s.Version.Clear(state.StaleClaims) {
+	if !s.Version.ClearStale(state.StaleClaims) {
 		return nil
 	}
 	if err := r.adoptAll(ctx, s, calls, job); err != nil {
-		s.Version.Mark(state.StaleClaims)
+		s.Version.MarkStale(state.StaleClaims)
 		return err
 	}
 	return nil
@@ -67,7 +67,7 @@ func (r *reconciler) adoptAll(ctx context.Context, s *state.Job, calls *api.Pods
 // disown removes the Job as owner of a pod that its selector does not match any more,
 // unless that write is backing off.
 func (r *reconciler) disown(ctx context.Context, s *state.Job, calls *api.Pods, pod *podcache.Pod) error {
-	if !s.Backoffs.Releasing(pod.UID) {
+	if !s.Backoffs.MayRelease(pod.UID) {
 		return nil
 	}
 	after, err := calls.Disown(ctx, pod, func(pod *podcache.Pod) bool { return !s.Version.Matches(pod) })

@@ -41,12 +41,12 @@ func (d *decider) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// decide asks about a Job. errOverdue: something has to be read or settled before the Job is
+// decide asks about a Job. errStale: something has to be read or adopted before the Job is
 // decided on.
 func (d *decider) decide(ctx context.Context, s *state.Job) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
 	return d.complete(ctx, s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
-		if s.Version.Overdue() {
-			return nil, errOverdue
+		if s.Version.MustRefresh() {
+			return nil, errStale
 		}
 		return d.ask(ctx, s, snap)
 	})

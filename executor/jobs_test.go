@@ -28,7 +28,7 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 			now := metav1.Now()
 			p.ResourceVersion, p.DeletionTimestamp = string(rune('1'+i)), &now
 		}), tracker.Watch)
-		view, err := s.Pods.View(tracker.Question{})
+		view, err := s.Pods.View(tracker.ViewOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestChangedCompletionsAreFollowed(t *testing.T) {
 			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
 			j.Spec.CompletionMode, j.Spec.Completions = &mode, &completions
 		}), state.Watch)
-		view, err := s.Pods.View(tracker.Question{})
+		view, err := s.Pods.View(tracker.ViewOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

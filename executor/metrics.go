@@ -135,9 +135,9 @@ func newDecisionMetrics(r prometheus.Registerer) (*decisionMetrics, error) {
 	return m, err
 }
 
-// managedBy counts a Job that another controller manages.
-func (m *jobMetrics) managedBy(name string) {
-	m.unmanaged.WithLabelValues(m.managers.label(name)).Inc()
+// countUnmanaged counts a Job that another controller manages.
+func (m *jobMetrics) countUnmanaged(manager string) {
+	m.unmanaged.WithLabelValues(m.managers.label(manager)).Inc()
 }
 
 func completionModeLabel(job *batchv1.Job) string {

@@ -242,9 +242,9 @@ func TestNamesOfOtherManagersAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range maxManagers + 20 {
-		m.managedBy(fmt.Sprintf("example.com/%d", i))
+		m.countUnmanaged(fmt.Sprintf("example.com/%d", i))
 	}
-	m.managedBy("example.com/7")
+	m.countUnmanaged("example.com/7")
 	if got := testutil.CollectAndCount(m.unmanaged); got != maxManagers+1 {
 		t.Errorf("%d series, want %d", got, maxManagers+1)
 	}
@@ -316,7 +316,7 @@ func TestTerminatedPodsWithTheFinalizerAreCountedAsTheyComeAndGo(t *testing.T) {
 			want: map[string]float64{del: 1},
 		},
 		"an ended pod goes with its finalizer": {
-			see: func(e *Executor) { e.watcher.podDeleted(cachedPod(2, failedPhase)) }, want: map[string]float64{del: 1},
+			see: func(e *Executor) { e.watcher.podGone(cachedPod(2, failedPhase)) }, want: map[string]float64{del: 1},
 		},
 		"whoever owns it": {
 			see: func(e *Executor) { e.watcher.podSeen(nil, cachedPod(2, failedPhase, ofTraining)) }, want: map[string]float64{add: 1},

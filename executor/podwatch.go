@@ -24,20 +24,20 @@ import (
 // than the list of Jobs, which is read when Run begins. Nor does a Job at rest need it: the
 // watch will show what the Job waits for.
 type podWatch struct {
-	pods podinformer.Informer
-	jobs *informer.Set
-	log  *slog.Logger
-	warm atomic.Bool // StandBy was called.
-	seen atomic.Pointer[cache.InformerSynced]
+	pods    podinformer.Informer
+	jobs    *informer.Set
+	log     *slog.Logger
+	standby atomic.Bool // StandBy was called.
+	seen    atomic.Pointer[cache.InformerSynced]
 
 	mu sync.Mutex
 	// By informer: the version of the list of Jobs, and the newest version of a pod that the
 	// watcher got.
-	listed, newest map[string]uint64
+	jobsListed, newestPod map[string]uint64
 }
 
 func newPodWatch(pods podinformer.Informer, jobs *informer.Set, log *slog.Logger) *podWatch {
-	return &podWatch{pods: pods, jobs: jobs, log: log, listed: map[string]uint64{}, newest: map[string]uint64{}}
+	return &podWatch{pods: pods, jobs: jobs, log: log, jobsListed: map[string]uint64{}, newestPod: map[string]uint64{}}
 }
 
 // StandBy fills the pod cache and keeps it up to date until ctx ends, in goroutines that it
@@ -45,7 +45,7 @@ func newPodWatch(pods podinformer.Informer, jobs *informer.Set, log *slog.Logger
 // large cluster. It only reads.
 func (e *Executor) StandBy(ctx context.Context, start func(func())) {
 	w := e.podWatch
-	w.warm.Store(true)
+	w.standby.Store(true)
 	start(func() { w.pods.Run(ctx) })
 	start(func() {
 		if cache.WaitForCacheSync(ctx.Done(), w.pods.HasSynced) {
@@ -58,7 +58,7 @@ func (e *Executor) StandBy(ctx context.Context, start func(func())) {
 func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) {
 	w.mu.Lock()
 	for key, version := range w.jobs.Versions() {
-		w.listed[key] = tracker.ResourceVersion(version)
+		w.jobsListed[key] = tracker.ResourceVersion(version)
 	}
 	w.mu.Unlock()
 	seen, err := w.pods.AddEventHandler(handler)
@@ -67,7 +67,7 @@ func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) 
 		return
 	}
 	w.seen.Store(&seen)
-	if !w.warm.Load() {
+	if !w.standby.Load() {
 		w.pods.Run(ctx)
 	}
 }
@@ -78,31 +78,31 @@ func (w *podWatch) synced() bool {
 	return seen != nil && (*seen)()
 }
 
-// podSeen records the version of a pod that the watcher got.
-func (w *podWatch) podSeen(pod *podcache.Pod) {
-	if !w.warm.Load() {
+// recordVersion records the version of a pod that the watcher got.
+func (w *podWatch) recordVersion(pod *podcache.Pod) {
+	if !w.standby.Load() {
 		return
 	}
 	key := w.pods.Key(pod.Namespace())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.newest[key] = max(w.newest[key], tracker.ResourceVersion(pod.ResourceVersion))
+	w.newestPod[key] = max(w.newestPod[key], tracker.ResourceVersion(pod.ResourceVersion))
 }
 
 // jobListed marks a Job of the first list if the pod cache was filled earlier.
 func (w *podWatch) jobListed(s *state.Job) {
-	if w.warm.Load() {
-		s.Version.Mark(state.UnverifiedPods)
+	if w.standby.Load() {
+		s.Version.MarkStale(state.UnverifiedPods)
 	}
 }
 
 // mustList reports whether the Job's pods must be listed before the decision is applied.
 func (w *podWatch) mustList(s *state.Job, d *jobpolicyv1.DecideJobResponse) bool {
-	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED || !s.Version.Clear(state.UnverifiedPods) {
+	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED || !s.Version.ClearStale(state.UnverifiedPods) {
 		return false
 	}
 	key := w.pods.Key(s.Namespace)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.newest[key] < w.listed[key]
+	return w.newestPod[key] < w.jobsListed[key]
 }

@@ -203,7 +203,7 @@ func TestAPodThatWasDisownedUnseenIsClaimed(t *testing.T) {
 	if _, known := s.Pods.Pod(testUID(3)); known {
 		t.Error("the tracker counts on the pod")
 	}
-	if !s.Version.Overdue() {
+	if !s.Version.MustRefresh() {
 		t.Error("nothing is claimed before the next decision")
 	}
 }

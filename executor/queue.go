@@ -39,7 +39,7 @@ func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, sco
 	q := jobQueue{scope: scope}
 	q.Queue = controller.NewQueue(base, controller.Options[types.UID]{
 		Name: metrics.JobQueue, Reconcile: reconcile, Describe: describe(jobs), Quiet: api.NamespaceTerminating,
-		Workers: maxInProgress, Namespace: jobs.Namespace,
+		MaxInProgress: maxInProgress, Namespace: jobs.Namespace,
 		MinInterval: cfg.SyncBatchPeriod, EventsWait: true, MaxRequeueAfter: maxRequeueAfter,
 		Low: controller.LowPriority{
 			// The API server is taken for busy if writes wait for a slot, or if more Jobs are
@@ -76,8 +76,8 @@ func (q jobQueue) enqueueAfter(s *state.Job, cause controller.Cause, priority co
 	}
 }
 
-// priorityIf is PriorityHigh if high is true.
-func priorityIf(high bool) controller.Priority {
+// highIf is PriorityHigh if high is true.
+func highIf(high bool) controller.Priority {
 	if high {
 		return controller.PriorityHigh
 	}

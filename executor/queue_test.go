@@ -83,7 +83,7 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 		must(err)
 		defer discard(e)
 		s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
-		s.Statuses.Written(cfg.StatusPeriod)
+		s.Statuses.Reschedule(cfg.StatusPeriod)
 		snap, err := e.decider.snapshot(s, false)
 		must(err)
 		record, status := deferredUntil(snap.req, jobpolicyv1.Step_STEP_RECORD_PODS), deferredUntil(snap.req, jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
@@ -114,15 +114,15 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 		},
 		"when something changes": {
 			decision: &jobpolicyv1.DecideJobResponse{Create: create, FollowUp: none}, backsOff: false,
-			want: controller.Result{RequeueAfter: missedEvent},
+			want: controller.Result{RequeueAfter: requeueIfNoEvent},
 		},
 		"a value of a later contract": {
 			decision: &jobpolicyv1.DecideJobResponse{Create: create, FollowUp: 99}, backsOff: false,
-			want: controller.Result{RequeueAfter: missedEvent},
+			want: controller.Result{RequeueAfter: requeueIfNoEvent},
 		},
 		"at once, but nothing is done": {
 			decision: &jobpolicyv1.DecideJobResponse{Release: release, FollowUp: atOnce}, backsOff: true,
-			want: controller.Result{RequeueAfter: missedEvent},
+			want: controller.Result{RequeueAfter: requeueIfNoEvent},
 		},
 		"at once, for a status is new": {
 			decision: &jobpolicyv1.DecideJobResponse{Release: release, Status: &jobpolicyv1.JobStatus{}, FollowUp: atOnce},
@@ -131,7 +131,7 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 		},
 		"confirmed, but nothing is done": {
 			decision: &jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, backsOff: true,
-			want: controller.Result{RequeueAfter: missedEvent},
+			want: controller.Result{RequeueAfter: requeueIfNoEvent},
 		},
 	}
 	for name, tc := range cases {

@@ -72,12 +72,12 @@ func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.R
 	if calls.Observed() {
 		result = sooner(result, r.cfg.SyncBatchPeriod)
 	}
-	return sooner(result, s.Backoffs.NextRelease(s.Pods)), err
+	return sooner(result, s.Backoffs.UntilNextRelease(s.Pods)), err
 }
 
 // reconcile reads what is not known for certain, asks the engine, and applies the decision.
 func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pods) (action string, result controller.Result, err error) {
-	more, err := r.refresh(ctx, s, calls)
+	awaiting, err := r.refresh(ctx, s, calls)
 	if err != nil {
 		return actionReconciling, result, err
 	}
@@ -90,21 +90,21 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 	}
 	snap, d, err := r.decider.decide(ctx, s)
 	switch {
-	case errors.Is(err, errOverdue):
+	case errors.Is(err, errStale):
 		return noAction, controller.Result{Requeue: true}, nil
 	case err != nil:
 		return actionReconciling, result, err
 	case r.podWatch.mustList(s, d):
 		// The pods were read before this process led: list them, and decide again.
-		s.Version.Mark(state.StalePods)
+		s.Version.MarkStale(state.StalePods)
 		return noAction, controller.Result{Requeue: true}, nil
 	}
 	describeDecision(trace.SpanFromContext(ctx), d)
 	r.report.remember(ctx, s, snap, d)
 	result, err = r.applier.apply(ctx, s, calls, snap, d)
-	controller.Applied(ctx, err)
-	if more {
-		result = sooner(result, missedEvent)
+	controller.RecordOutcome(ctx, err)
+	if awaiting {
+		result = sooner(result, requeueIfNoEvent)
 	}
 	return syncAction(snap, d), result, err
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // refresh reads from the API server what the cache does not know for certain: the outcome
-// of this process's writes, and changes by other clients. more says that the watch must
+// of this process's writes, and changes by other clients. awaiting says that the watch must
 // still show what became of some pods.
-func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods) (more bool, err error) {
+func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods) (awaiting bool, err error) {
 	release, err := r.decider.slot(ctx)
 	if err != nil {
 		return false, err
@@ -32,9 +32,9 @@ func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods)
 	}
 	if s.Version.IsStale(state.StalePods) || s.Pods.NeedsList() {
 		// Cleared before the list: what happens during the list may need another one.
-		s.Version.Clear(state.StalePods)
+		s.Version.ClearStale(state.StalePods)
 		if err := calls.List(ctx, job); err != nil {
-			s.Version.Mark(state.StalePods)
+			s.Version.MarkStale(state.StalePods)
 			return false, err
 		}
 	}
@@ -54,8 +54,8 @@ func (r *reconciler) readJob(ctx context.Context, s *state.Job, job *batchv1.Job
 		return nil, err
 	}
 	s.Observe(fresh, state.Read)
-	r.report.settle(ctx, s)
-	s.Version.Clear(state.StaleJob)
+	r.report.resolve(ctx, s)
+	s.Version.ClearStale(state.StaleJob)
 	if current := s.Version.Current(); current != nil {
 		return current, nil
 	}

@@ -35,7 +35,7 @@ func (a *applier) releasePods(ctx context.Context, s *state.Job, calls *api.Pods
 
 // releasePod releases a pod, unless its release is backing off.
 func (a *applier) releasePod(ctx context.Context, s *state.Job, calls *api.Pods, pod *podcache.Pod) error {
-	if !pod.HasTrackingFinalizer || !s.Backoffs.Releasing(pod.UID) {
+	if !pod.HasTrackingFinalizer || !s.Backoffs.MayRelease(pod.UID) {
 		return nil
 	}
 	err := calls.Release(ctx, pod)

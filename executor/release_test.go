@@ -85,7 +85,7 @@ func TestTheEngineIsToldThatTheNamespaceIsBeingDeleted(t *testing.T) {
 }
 
 // The answer to a release shows that the pod has failed. The watch will not show that as
-// news, so nothing else would make the Job due before missedEvent.
+// relevant, so nothing else would make the Job due before requeueIfNoEvent.
 func TestAChangeThatAnAnswerShowsIsReconciled(t *testing.T) {
 	s := newServer(testJob(), testPod(2))
 	s.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -103,7 +103,7 @@ func TestAChangeThatAnAnswerShowsIsReconciled(t *testing.T) {
 		return d, nil
 	}})
 	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
-		time.Sleep(missedEvent / 2)
+		time.Sleep(requeueIfNoEvent / 2)
 		synctest.Wait()
 		if len(asked) != 2 || asked[1].Sub(asked[0]) > cfg.SyncBatchPeriod {
 			t.Errorf("asked at %v, want twice within %v", asked, cfg.SyncBatchPeriod)

@@ -39,8 +39,8 @@ func (r *reporter) reconciled(ctx context.Context, job *batchv1.Job, action stri
 	r.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
 }
 
-// stale counts a decision to wait, by the kind of object of which the view is too old.
-func (r *reporter) stale(d *jobpolicyv1.DecideJobResponse) {
+// waited counts a decision to wait, by the kind of object of which the view is too old.
+func (r *reporter) waited(d *jobpolicyv1.DecideJobResponse) {
 	group, resource := "", "pods"
 	if slices.Contains(d.GetRequirements(), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_JOB) {
 		group, resource = batchv1.GroupName, "jobs"
@@ -58,8 +58,8 @@ func (r *reporter) remember(ctx context.Context, s *state.Job, snap snapshot, d 
 	s.Decisions.Record(snap.req.GetNow().AsTime(), d.GetVerdict(), explanation)
 }
 
-// written counts and logs a status write.
-func (r *reporter) written(ctx context.Context, w *state.StatusWrite) {
+// statusWritten counts and logs a status write.
+func (r *reporter) statusWritten(ctx context.Context, w *state.StatusWrite) {
 	after := *w.Job
 	after.Status = w.Status
 	job := &after
@@ -89,22 +89,22 @@ func (r *reporter) creation(reason string, err error) {
 	r.metrics.creations.WithLabelValues(reason, result).Inc()
 }
 
-// settle announces a status write without an answer if the newest version of the Job
+// resolve announces a status write without an answer if the newest version of the Job
 // shows that the write took effect. As long as the Job has not changed, the write may
 // still take effect.
-func (r *reporter) settle(ctx context.Context, s *state.Job) {
+func (r *reporter) resolve(ctx context.Context, s *state.Job) {
 	if job := s.Version.Last(); job != nil {
-		r.settleBy(ctx, s, job)
+		r.resolveBy(ctx, s, job)
 	}
 }
 
-// settleBy is settle for a given version of the Job.
-func (r *reporter) settleBy(ctx context.Context, s *state.Job, job *batchv1.Job) {
-	w := s.Unanswered.Settle(job)
+// resolveBy is resolve for a given version of the Job.
+func (r *reporter) resolveBy(ctx context.Context, s *state.Job, job *batchv1.Job) {
+	w := s.Unanswered.Resolve(job)
 	if w == nil {
 		return
 	}
-	r.written(ctx, w)
+	r.statusWritten(ctx, w)
 	r.actions(w.Actions)
 	r.base.RecordEvents(w.Job, w.Events)
 }

@@ -11,9 +11,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// missedEvent is when a Job is reconciled again after a decision was applied, if no event
+// requeueIfNoEvent is when a Job is reconciled again after a decision was applied, if no event
 // comes.
-const missedEvent = 10 * time.Second
+const requeueIfNoEvent = 10 * time.Second
 
 // sooner is the result with a requeue after the delay at the latest; 0 changes nothing.
 func sooner(result controller.Result, delay time.Duration) controller.Result {
@@ -48,10 +48,10 @@ func (c *Config) regrowth(s *state.Job, snap snapshot) time.Duration {
 func (c *Config) followUp(s *state.Job, d *jobpolicyv1.DecideJobResponse, requeue time.Duration) controller.Result {
 	releases := slices.ContainsFunc(d.GetRelease(), func(b []byte) bool {
 		uid, _ := wire.UIDString(b) // The answer was checked, so the UID is valid.
-		return s.Backoffs.Releasing(uid)
+		return s.Backoffs.MayRelease(uid)
 	})
 	changed := d.GetCreate() != nil || len(d.GetDelete()) > 0 || d.GetStatus() != nil || releases
-	result := controller.Result{RequeueAfter: missedEvent}
+	result := controller.Result{RequeueAfter: requeueIfNoEvent}
 	switch answer.FollowUp(d, changed) {
 	case jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE:
 		return controller.Result{Requeue: true}

@@ -50,13 +50,13 @@ type safetyLook struct {
 	decider *decider
 	metrics *decisionMetrics
 	second  *secondcontroller.Detector
-	seen    clocks
+	last    clocks
 }
 
 // newSafetyLook reads the clocks, so it must be called before a reconcile is planned.
 func newSafetyLook(base *controller.Controller, cfg *Config, scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider, second *secondcontroller.Detector) *safetyLook {
 	l := &safetyLook{base: base, cfg: cfg, scope: scope, jobs: jobs, queue: queue, decider: d, metrics: d.metrics, second: second}
-	l.seen = l.readClocks()
+	l.last = l.readClocks()
 	return l
 }
 
@@ -72,7 +72,7 @@ func (l *safetyLook) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		l.seen = l.clockSet(l.seen)
+		l.last = l.checkClocks(l.last)
 		for _, s := range suspects {
 			l.confirm(ctx, s)
 		}
@@ -162,9 +162,9 @@ type clocks struct{ wall, elapsed time.Time }
 
 func (l *safetyLook) readClocks() clocks { return clocks{wall: l.cfg.Now(), elapsed: time.Now()} }
 
-// clockSet enqueues the Jobs with a planned reconcile if wall time was set forward: a
+// checkClocks enqueues the Jobs with a planned reconcile if wall time was set forward: a
 // deadline or a retry delay may have ended.
-func (l *safetyLook) clockSet(before clocks) clocks {
+func (l *safetyLook) checkClocks(before clocks) clocks {
 	now := l.readClocks()
 	if now.wall.Sub(before.wall)-now.elapsed.Sub(before.elapsed) <= clockTolerance {
 		return now

@@ -33,9 +33,9 @@ type snapshot struct {
 	made time.Time
 }
 
-// errOverdue: while the snapshot was made, something changed that has to be read or
-// settled before the next decision.
-var errOverdue = errors.New("not brought up to date")
+// errStale: while the snapshot was made, something changed that has to be read or adopted
+// before the next decision.
+var errStale = errors.New("the Job or its pods are stale")
 
 // snapshot builds a request. activeRows asks for rows of active pods.
 //
@@ -48,11 +48,11 @@ func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 		return snapshot{}, api.ErrGone
 	}
 	made, now := time.Now(), d.cfg.Now()
-	question := tracker.Question{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.Rows.Max(d.cfg.rowLimit(job))}
+	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.Rows.Max(d.cfg.rowLimit(job))}
 	if activeRows {
-		question.ActiveRows = maxActiveRows
+		options.ActiveRows = maxActiveRows
 	}
-	view, err := s.Pods.View(question)
+	view, err := s.Pods.View(options)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}

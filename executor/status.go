@@ -38,13 +38,13 @@ func (a *applier) writeStatus(ctx context.Context, s *state.Job, calls *api.Pods
 	if !s.Unanswered.Announce(&write) {
 		return state.StatusWrite{}, nil // The watch has shown this write, and it was announced then.
 	}
-	a.report.written(ctx, &write)
+	a.report.statusWritten(ctx, &write)
 	return write, nil
 }
 
 // sendStatus sends a status write, and records what became of it.
 func (a *applier) sendStatus(ctx context.Context, s *state.Job, calls *api.Pods, write *state.StatusWrite) error {
-	job := write.Written()
+	job := write.Result()
 	s.Version.Expect(&job.Status)
 	defer s.Version.Expect(nil)
 	updated, err := a.api.UpdateStatus(ctx, job)
@@ -52,19 +52,19 @@ func (a *applier) sendStatus(ctx context.Context, s *state.Job, calls *api.Pods,
 	case err == nil:
 		s.Unanswered.Answered(write)
 		s.Observe(updated, state.Written)
-		s.Statuses.Written(a.cfg.StatusPeriod)
+		s.Statuses.Reschedule(a.cfg.StatusPeriod)
 		calls.MarkWritten()
 		return nil
 	case errors.Is(err, api.ErrGone):
 		return err
 	case api.OutcomeUnknown(err):
 		s.Unanswered.Add(write)
-		a.report.settle(ctx, s)
-		s.Version.Mark(state.StaleJob)
+		a.report.resolve(ctx, s)
+		s.Version.MarkStale(state.StaleJob)
 	case apierrors.IsConflict(err):
 		// Read the Job before the next decision: the cache may not have the version that
 		// caused the conflict.
-		s.Version.Mark(state.StaleJob)
+		s.Version.MarkStale(state.StaleJob)
 	}
 	return err
 }

@@ -43,70 +43,70 @@ type orphans interface {
 }
 
 func (w *watcher) jobHandler() cache.ResourceEventHandler {
-	return controller.Handler(w.jobSeen, w.jobDeleted)
+	return controller.Handler(w.jobSeen, w.jobGone)
 }
 
 func (w *watcher) podHandler() cache.ResourceEventHandler {
-	return controller.Handler(w.podSeen, w.podDeleted)
+	return controller.Handler(w.podSeen, w.podGone)
 }
 
 func (w *watcher) jobSeen(old, job *batchv1.Job) {
 	if old != nil && old.UID != job.UID {
-		w.jobDeleted(old)
+		w.jobGone(old)
 		old = nil
 	}
-	listed := old == nil && w.ready() != nil
+	initial := old == nil && w.ready() != nil
 	if old == nil && w.scope.Unmanaged(job) {
-		w.metrics.managedBy(*job.Spec.ManagedBy)
+		w.metrics.countUnmanaged(*job.Spec.ManagedBy)
 	}
 	var change state.Change
 	s := w.jobs.With(job.Namespace, job.UID, func(s *state.Job) {
 		if s.Version.Current() == nil && w.ready() == nil && !state.EmptyLedger(&job.Status) {
 			// This Job already counts pods, and it appears after the caches have filled.
 			// What is known of its pods may be older than its status.
-			s.Version.Mark(state.StalePods)
+			s.Version.MarkStale(state.StalePods)
 		}
 		change = s.Observe(job, state.Watch)
-		if listed {
+		if initial {
 			w.podWatch.jobListed(s)
 		}
 	})
 	if w.scope.Manages(job) {
-		if listed {
+		if initial {
 			w.second.JobListed(job, w.report.base.Now())
 		} else {
 			w.second.JobSeen(context.Background(), old, job)
 		}
 	}
-	w.report.settle(context.Background(), s)
+	w.report.resolve(context.Background(), s)
 	if wire.FinishedCondition(job) != nil && (old == nil || wire.FinishedCondition(old) == nil) {
 		w.orphans.EnqueueLeftovers(s, job)
 	}
 	resync := old != nil && old.ResourceVersion == job.ResourceVersion
-	if !change.News && !resync {
+	if !change.Relevant && !resync {
 		return
 	}
 	if change.Spec {
 		w.queue.EndBackoff(s.UID) // What failed may not fail again.
 	}
-	w.queue.enqueue(s, causeJob, priorityIf(change.First || change.Spec))
+	w.queue.enqueue(s, causeJob, highIf(change.First || change.Spec))
 }
 
-func (w *watcher) jobDeleted(job *batchv1.Job) {
+func (w *watcher) jobGone(job *batchv1.Job) {
 	s, ok := w.jobs.Find(job.UID)
 	if !ok {
 		return
 	}
-	w.report.settleBy(context.Background(), s, job)
+	w.report.resolveBy(context.Background(), s, job)
 	w.second.Forget(s.UID)
-	s.Deleted(job, w.scope.Manages(job) || w.scope.ReplaceBuiltin)
+	s.Gone(job, w.scope.Manages(job) || w.scope.ReplaceBuiltin)
 	w.queue.Forget(s.UID)
 	w.orphans.EnqueueLeftovers(s, job)
 	w.jobs.DropUnused(job.Namespace, job.UID)
 }
 
-// keepCopy gives the Job's tracker the informer's copy of a pod after a new list. That is no
-// news.
+// keepCopy gives the Job's tracker the informer's copy of a pod after a new list. That changes
+// nothing.
 func (w *watcher) keepCopy(pod *podcache.Pod, ref *podcache.Owner) {
 	if ref == nil {
 		return
@@ -118,10 +118,10 @@ func (w *watcher) keepCopy(pod *podcache.Pod, ref *podcache.Owner) {
 
 func (w *watcher) podSeen(old, pod *podcache.Pod) {
 	if old != nil && old.UID != pod.UID {
-		w.podDeleted(old)
+		w.podGone(old)
 		old = nil
 	}
-	w.podWatch.podSeen(pod)
+	w.podWatch.recordVersion(pod)
 	ref, other := pod.ControllingJob()
 	if old != nil && old.ResourceVersion == pod.ResourceVersion && pod.ResourceVersion != "" {
 		w.keepCopy(pod, ref)
@@ -177,7 +177,7 @@ func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 	if !pod.Controlled() && s.Version.Matches(pod) {
 		// The Job will adopt it again. Decide nothing before that: a pod that is not the Job's
 		// would count as a pod without the finalizer.
-		s.Version.Mark(state.StaleClaims)
+		s.Version.MarkStale(state.StaleClaims)
 	}
 	if s.Pods.Left(pod, tracker.Watch) {
 		w.queue.enqueue(s, causePod, controller.PriorityNormal)
@@ -186,18 +186,18 @@ func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 }
 
 func (w *watcher) ownedPodSeen(pod *podcache.Pod, ref *podcache.Owner) {
-	var news tracker.News
-	s := w.jobs.With(pod.Namespace(), ref.UID, func(s *state.Job) { news = s.Pods.Observe(pod, tracker.Watch) })
+	var change tracker.Change
+	s := w.jobs.With(pod.Namespace(), ref.UID, func(s *state.Job) { change = s.Pods.Observe(pod, tracker.Watch) })
 	job := s.Version.Current()
 	if pod.HasTrackingFinalizer && !w.scope.Reconciles(job) {
 		w.orphans.Enqueue(pod)
 	}
-	switch news {
-	case tracker.Change:
+	switch change {
+	case tracker.Relevant:
 		if pod.Ended() {
 			s.Backoffs.Reset(state.Create) // It made room for another pod.
 		}
-		w.queue.enqueue(s, causePod, priorityIf(s.Pods.Idle()))
+		w.queue.enqueue(s, causePod, highIf(s.Pods.Idle()))
 	case tracker.AllReady:
 		w.queue.enqueue(s, causePod, controller.PriorityLow)
 	case tracker.Detail:
@@ -219,13 +219,13 @@ func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
 			// The watch never showed it as the Job's, only an answer to an own call did.
 			s.Pods.Left(pod, tracker.Watch)
 		}
-		s.Version.Mark(state.StaleClaims)
+		s.Version.MarkStale(state.StaleClaims)
 		w.queue.enqueue(s, causePod, controller.PriorityNormal)
 	}
 }
 
-func (w *watcher) podDeleted(pod *podcache.Pod) {
-	w.podWatch.podSeen(pod)
+func (w *watcher) podGone(pod *podcache.Pod) {
+	w.podWatch.recordVersion(pod)
 	w.countTracking(pod, nil)
 	ref, _ := pod.ControllingJob()
 	if ref == nil {
@@ -237,7 +237,7 @@ func (w *watcher) podDeleted(pod *podcache.Pod) {
 	}
 	if s.Pods.Gone(pod.UID, tracker.Watch) {
 		s.Backoffs.Reset(state.Create)
-		w.queue.enqueue(s, causePod, priorityIf(s.Pods.Idle()))
+		w.queue.enqueue(s, causePod, highIf(s.Pods.Idle()))
 	}
 	w.jobs.DropUnused(pod.Namespace(), ref.UID)
 }

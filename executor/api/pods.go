@@ -196,7 +196,7 @@ func (p *Pods) observe(answer *corev1.Pod) *podcache.Pod {
 		p.tracker.Left(pod, tracker.Response)
 		return pod
 	}
-	if p.tracker.Observe(pod, tracker.Response) == tracker.Change {
+	if p.tracker.Observe(pod, tracker.Response) == tracker.Relevant {
 		p.observed.Store(true)
 	}
 	return pod

@@ -301,8 +301,8 @@ func TestNoNamespaceTakesAllWorkers(t *testing.T) {
 		l, hang := newLog(), make(chan struct{})
 		defer close(hang)
 		_, q := start(t, testConfig(), Options[string]{
-			Workers:   8,
-			Namespace: func(key string) string { return strings.Split(key, "/")[0] },
+			MaxInProgress: 8,
+			Namespace:     func(key string) string { return strings.Split(key, "/")[0] },
 			Reconcile: func(ctx context.Context, key string) (Result, error) {
 				if strings.HasPrefix(key, "slow/") {
 					<-hang

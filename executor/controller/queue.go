@@ -55,9 +55,9 @@ type Options[K comparable] struct {
 	// every error is logged that Ask does not log itself.
 	Quiet func(error) bool
 
-	// Workers is how many keys are reconciled at the same time. Default:
+	// MaxInProgress is how many keys are reconciled at the same time. Default:
 	// Config.Workers.
-	Workers int
+	MaxInProgress int
 	// Namespace returns the namespace of a key. With it, keys take turns by namespace, and no
 	// namespace gets all workers. nil: keys are reconciled in order.
 	Namespace func(key K) string
@@ -96,8 +96,8 @@ type Queue[K comparable] struct {
 
 // NewQueue returns a queue of the Controller.
 func NewQueue[K comparable](c *Controller, o Options[K]) *Queue[K] {
-	if o.Workers == 0 {
-		o.Workers = c.Workers
+	if o.MaxInProgress == 0 {
+		o.MaxInProgress = c.Workers
 	}
 	if o.MaxRequeueAfter == 0 {
 		o.MaxRequeueAfter = maxRequeueAfter
@@ -108,7 +108,7 @@ func NewQueue[K comparable](c *Controller, o Options[K]) *Queue[K] {
 		entries: map[K]*entry{},
 	}
 	if o.Namespace != nil {
-		q.slots = semaphore.New(o.Workers)
+		q.slots = semaphore.New(o.MaxInProgress)
 	}
 	c.queues = append(c.queues, q)
 	return q
@@ -208,7 +208,7 @@ func (q *Queue[K]) start(work context.Context, stopping <-chan struct{}, workers
 		})
 		return
 	}
-	for range q.Workers {
+	for range q.MaxInProgress {
 		workers.Go(func() { q.each(serve) })
 	}
 }

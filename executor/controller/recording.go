@@ -44,7 +44,7 @@ func recordingOf(ctx context.Context) *recording {
 }
 
 // flush sends the last record. A record is kept until the next one begins or the reconcile
-// ends, so that Applied can add its outcome.
+// ends, so that RecordOutcome can add its outcome.
 func (r *recording) flush() {
 	if r.pending != nil {
 		r.log.Record(r.ctx, r.pending)
@@ -82,9 +82,9 @@ func recordExchange[Q answer.Request, A answer.Decision](ctx context.Context, c 
 	r.pending, r.ctx = record, ctx
 }
 
-// Applied records what became of the last answer that Ask returned. err is nil if all of it
+// RecordOutcome records what became of the last answer that Ask returned. err is nil if all of it
 // was done.
-func Applied(ctx context.Context, err error) {
+func RecordOutcome(ctx context.Context, err error) {
 	r := recordingOf(ctx)
 	if r == nil || r.pending == nil {
 		return

@@ -48,14 +48,14 @@ func TestEveryExchangeHasARecord(t *testing.T) {
 			case "twice":
 				ask(ctx, &engine{}, "incomplete")
 				ask(ctx, &engine{}, "complete")
-				Applied(ctx, nil)
+				RecordOutcome(ctx, nil)
 			case "failed":
 				ask(ctx, &engine{}, "failed")
-				Applied(ctx, errors.New("quota"))
+				RecordOutcome(ctx, errors.New("quota"))
 			case "away":
 				ask(ctx, away, "away")
 			case "silent":
-				Applied(ctx, nil) // Nothing was asked.
+				RecordOutcome(ctx, nil) // Nothing was asked.
 			}
 			return Result{}, nil
 		}})

@@ -55,7 +55,7 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 	s.decided(d)
 	explain(ctx, c.cfg.Logger, snap, d)
 	again, err := c.applier.apply(ctx, s, snap, d)
-	controller.Applied(ctx, err)
+	controller.RecordOutcome(ctx, err)
 	switch {
 	case err == nil && again, decideAgain(err):
 		return controller.Result{Requeue: true}, nil

@@ -17,11 +17,11 @@ import (
 type fate int
 
 const (
-	left fate = iota
-	released
-	// unsure: the Job exists and is not in the cache yet, or a Job may adopt the pod. The
+	leaveAlone fate = iota
+	mayRelease
+	// retryLater: the Job exists and is not in the cache yet, or a Job may adopt the pod. The
 	// pod is looked at again later.
-	unsure
+	retryLater
 )
 
 func finished(job *batchv1.Job) bool { return wire.FinishedCondition(job) != nil }
@@ -31,13 +31,13 @@ func finished(job *batchv1.Job) bool { return wire.FinishedCondition(job) != nil
 // built-in controller runs beside the executor, so are pods that are not known to have
 // belonged to a managed Job: the built-in controller releases the pods of every Job that is
 // gone and the pods that nothing controls, so no pod is stuck.
-func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, own bool) (fate, error) {
+func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool) (fate, error) {
 	ref, other := pod.ControllingJob()
 	switch {
 	case other:
-		return left, nil
+		return leaveAlone, nil
 	case ref == nil:
-		return r.uncontrolled(pod, own), nil
+		return r.uncontrolled(pod, wasManaged), nil
 	}
 	s, ok := r.cfg.Jobs.Find(ref.UID)
 	if !ok {
@@ -46,41 +46,41 @@ func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, own bool) (fate,
 	job := s.Version.Current()
 	switch lifecycle := s.Version.Lifecycle(); {
 	case job != nil && (!r.cfg.Scope.Manages(job) || !finished(job)), lifecycle == state.GoneUnmanaged:
-		return left, nil
+		return leaveAlone, nil
 	case job != nil, lifecycle == state.Gone:
-		return released, nil
+		return mayRelease, nil
 	default:
 		return r.askForJob(ctx, pod, ref, s)
 	}
 }
 
-// uncontrolled is fate for a pod that nothing controls; own says that a managed Job
+// uncontrolled is fate for a pod that nothing controls; wasManaged says that a managed Job
 // controlled it before. A managed Job that selects the pod may adopt it. If an unmanaged
 // Job selects the pod, its manager may still need the finalizer; but if the executor
 // replaces the built-in controller, it releases the pod, as the built-in controller does.
-func (r *Releaser) uncontrolled(pod *podcache.Pod, own bool) fate {
+func (r *Releaser) uncontrolled(pod *podcache.Pod, wasManaged bool) fate {
 	for _, s := range r.cfg.Jobs.Selecting(pod) {
 		job := s.Version.Current()
 		switch {
 		case job == nil:
 		case !r.cfg.Scope.Manages(job):
 			if !r.cfg.Scope.ReplaceBuiltin && !finished(job) {
-				return left
+				return leaveAlone
 			}
 		case finished(job):
-			own = true
+			wasManaged = true
 		case job.DeletionTimestamp == nil && !pod.Deleting:
 			// The Job may adopt the pod, unless it is being deleted without its pods, which the
 			// cache may not show yet.
-			return unsure
+			return retryLater
 		default:
-			own = true
+			wasManaged = true
 		}
 	}
-	if own || r.cfg.Scope.ReplaceBuiltin {
-		return released
+	if wasManaged || r.cfg.Scope.ReplaceBuiltin {
+		return mayRelease
 	}
-	return left
+	return leaveAlone
 }
 
 // askForJob asks the API server whether a Job exists that is not in the cache.
@@ -88,20 +88,20 @@ func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcac
 	job, err := r.cfg.API.Job(ctx, pod.Namespace(), ref.Name, ref.UID)
 	switch {
 	case errors.Is(err, api.ErrGone):
-		own := r.releasesPodsOf(ref.UID)
+		releases := r.releasesPodsOf(ref.UID)
 		if s != nil {
-			s.Deleted(nil, own)
+			s.Gone(nil, releases)
 		}
-		if own {
-			return released, nil
+		if releases {
+			return mayRelease, nil
 		}
-		return left, nil
+		return leaveAlone, nil
 	case err != nil:
-		return left, err
+		return leaveAlone, err
 	case !r.cfg.Scope.Manages(job):
-		return left, nil
+		return leaveAlone, nil
 	default:
-		return unsure, nil
+		return retryLater, nil
 	}
 }
 

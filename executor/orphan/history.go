@@ -21,24 +21,24 @@ type history struct {
 
 func newHistory() *history { return &history{known: map[types.UID]bool{}} }
 
-func (p *history) add(uid types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (h *history) add(uid types.UID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	switch {
-	case p.known[uid]:
+	case h.known[uid]:
 		return
-	case len(p.ring) < maxHistory:
-		p.ring = append(p.ring, uid)
+	case len(h.ring) < maxHistory:
+		h.ring = append(h.ring, uid)
 	default:
-		delete(p.known, p.ring[p.next])
-		p.ring[p.next] = uid
-		p.next = (p.next + 1) % maxHistory
+		delete(h.known, h.ring[h.next])
+		h.ring[h.next] = uid
+		h.next = (h.next + 1) % maxHistory
 	}
-	p.known[uid] = true
+	h.known[uid] = true
 }
 
-func (p *history) has(uid types.UID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.known[uid]
+func (h *history) has(uid types.UID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.known[uid]
 }

@@ -27,9 +27,9 @@ import (
 
 const (
 	workers = 4
-	// retryUnsure is when a pod with an unknown Job is looked at again: the event about
+	// retryAfter is when a pod with an unknown Job is looked at again: the event about
 	// the Job may be on the way.
-	retryUnsure = time.Second
+	retryAfter = time.Second
 )
 
 // causePod: a pod was seen that may be an orphan.
@@ -57,8 +57,8 @@ type Releaser struct {
 type podKey struct {
 	namespace, name string
 	uid             types.UID
-	// own: a managed Job was seen to control the pod.
-	own bool
+	// wasManaged: a managed Job was seen to control the pod.
+	wasManaged bool
 }
 
 func (k podKey) describe() []slog.Attr {
@@ -69,7 +69,7 @@ func (k podKey) describe() []slog.Attr {
 func New(base *controller.Controller, cfg Config) *Releaser {
 	r := &Releaser{cfg: cfg, history: newHistory()}
 	r.queue = controller.NewQueue(base, controller.Options[podKey]{
-		Name: metrics.OrphanPodQueue, Reconcile: r.Reconcile, Describe: podKey.describe, Workers: workers,
+		Name: metrics.OrphanPodQueue, Reconcile: r.Reconcile, Describe: podKey.describe, MaxInProgress: workers,
 		Namespace: func(key podKey) string { return key.namespace },
 	})
 	return r
@@ -87,17 +87,17 @@ func (r *Releaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
 // EnqueueLeftovers queues the pods of a Job that is not reconciled any more, because it is
 // gone or has finished.
 func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
-	own := r.cfg.Scope.Manages(job)
-	if own {
+	managed := r.cfg.Scope.Manages(job)
+	if managed {
 		r.history.add(job.UID)
 	}
 	for _, pod := range s.Pods.WithTrackingFinalizer() {
-		r.enqueue(pod, own)
+		r.enqueue(pod, managed)
 	}
 }
 
-func (r *Releaser) enqueue(pod *podcache.Pod, own bool) {
-	r.queue.Enqueue(podKey{pod.Namespace(), pod.Name, pod.UID, own}, causePod, controller.PriorityNormal)
+func (r *Releaser) enqueue(pod *podcache.Pod, wasManaged bool) {
+	r.queue.Enqueue(podKey{pod.Namespace(), pod.Name, pod.UID, wasManaged}, causePod, controller.PriorityNormal)
 }
 
 // wasManaged reports whether a Job that is or was managed controls the pod.
@@ -120,14 +120,14 @@ func (r *Releaser) Reconcile(ctx context.Context, key podKey) (controller.Result
 	if !ok || pod.UID != key.uid || !pod.HasTrackingFinalizer {
 		return controller.Result{}, nil
 	}
-	fate, err := r.fate(ctx, pod, key.own)
+	fate, err := r.fate(ctx, pod, key.wasManaged)
 	switch {
-	case err != nil || fate == left:
+	case err != nil || fate == leaveAlone:
 		return controller.Result{}, err
-	case fate == unsure:
-		return controller.Result{RequeueAfter: retryUnsure}, nil
+	case fate == retryLater:
+		return controller.Result{RequeueAfter: retryAfter}, nil
 	}
-	if err := r.endLate(ctx, pod); err != nil {
+	if err := r.deleteLate(ctx, pod); err != nil {
 		return controller.Result{}, err
 	}
 	return controller.Result{}, r.release(ctx, pod)
@@ -149,11 +149,11 @@ func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
 	return r.cfg.API.ReleaseUnowned(ctx, pod)
 }
 
-// endLate deletes a pod that runs although its Job has finished. Another executor created
+// deleteLate deletes a pod that runs although its Job has finished. Another executor created
 // it, before it lost its lease or beside this one, and did not know yet that the Job had
 // finished. Nobody else deletes the pod as long as the Job exists. The cache may be behind,
 // and show as running a pod that has ended: that one stays.
-func (r *Releaser) endLate(ctx context.Context, pod *podcache.Pod) error {
+func (r *Releaser) deleteLate(ctx context.Context, pod *podcache.Pod) error {
 	ref, _ := pod.ControllingJob()
 	if ref == nil || pod.Ended() || pod.Deleting {
 		return nil

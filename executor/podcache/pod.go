@@ -148,10 +148,10 @@ func (p *Pod) Namespace() string { return p.namespace.Value() }
 // Phase is the pod's phase. It may be empty before a kubelet has written a status.
 func (p *Pod) Phase() corev1.PodPhase { return p.phase.Value().phase }
 
-// Waits is the reason that keeps the pod from starting, as scheduler and kubelet name it:
+// WaitingReason is the reason that keeps the pod from starting, as scheduler and kubelet name it:
 // Unschedulable or ImagePullBackOff, for example. Empty: it has ended, or nothing is known
 // to keep it.
-func (p *Pod) Waits() string { return p.phase.Value().waits }
+func (p *Pod) WaitingReason() string { return p.phase.Value().waits }
 
 // Controller is the object that controls the pod; ok is false if none does.
 func (p *Pod) Controller() (owner Owner, ok bool) {

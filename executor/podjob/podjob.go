@@ -127,7 +127,7 @@ func (c *Controller) request(g Group, activePods bool) (*jobpolicyv1.DecideJobRe
 		return nil, err
 	}
 	now := time.Now()
-	question := tracker.Question{Uncounted: g.Job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows}
+	question := tracker.ViewOptions{Uncounted: g.Job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows}
 	if activePods {
 		question.ActiveRows = maxRows
 	}

@@ -71,18 +71,18 @@ type Config struct {
 // Detector remembers on which Jobs another controller works. A nil Detector, that of shadow
 // mode, looks for none.
 type Detector struct {
-	cfg    Config
-	seen   *prometheus.CounterVec
-	stood  *prometheus.GaugeVec
-	report flowcontrol.PassiveRateLimiter
+	cfg        Config
+	writes     *prometheus.CounterVec
+	stoodDown  *prometheus.GaugeVec
+	eventLimit flowcontrol.PassiveRateLimiter
 
 	mu   sync.Mutex
 	jobs map[types.UID]struct{} // with writes by another controller
 	last sighting
 	// listed is the newest write by another controller that the first list shows, if it was
-	// recent.
-	listed *metav1.ManagedFieldsEntry
-	of     string // the Job with that status
+	// recent, and recentJob is the Job with that status.
+	recentWrite *metav1.ManagedFieldsEntry
+	recentJob   string
 }
 
 // sighting is a write by another controller.
@@ -94,25 +94,25 @@ type sighting struct {
 // New returns a Detector. It registers the metrics.
 func New(cfg Config) (*Detector, error) {
 	d := &Detector{
-		cfg:  cfg,
-		seen: metrics.Counter("jobpolicy", "second_controller_writes_total", "Writes of another controller that the executor saw: statuses of managed Jobs (status), and pods that it created for them or adopted (pod).", "what"),
-		stood: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		cfg:    cfg,
+		writes: metrics.Counter("jobpolicy", "second_controller_writes_total", "Writes of another controller that the executor saw: statuses of managed Jobs (status), and pods that it created for them or adopted (pod).", "what"),
+		stoodDown: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Subsystem: "jobpolicy", Name: "jobs_stood_down",
 			Help: "Managed Jobs that the executor leaves alone because another controller works on them.",
 		}, nil),
-		report: flowcontrol.NewTokenBucketPassiveRateLimiter(float32(1/eventPeriod.Seconds()), eventBurst),
-		jobs:   map[types.UID]struct{}{},
+		eventLimit: flowcontrol.NewTokenBucketPassiveRateLimiter(float32(1/eventPeriod.Seconds()), eventBurst),
+		jobs:       map[types.UID]struct{}{},
 	}
-	if err := metrics.Register(cfg.Registerer, &d.seen); err != nil {
+	if err := metrics.Register(cfg.Registerer, &d.writes); err != nil {
 		return nil, err
 	}
-	if err := metrics.Register(cfg.Registerer, &d.stood); err != nil {
+	if err := metrics.Register(cfg.Registerer, &d.stoodDown); err != nil {
 		return nil, err
 	}
 	for _, what := range []string{wroteStatus, tookPod} {
-		d.seen.WithLabelValues(what) // Exported as 0 before the first one.
+		d.writes.WithLabelValues(what) // Exported as 0 before the first one.
 	}
-	d.stood.WithLabelValues()
+	d.stoodDown.WithLabelValues()
 	return d, nil
 }
 
@@ -176,8 +176,8 @@ func (d *Detector) JobListed(job *batchv1.Job, now time.Time) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.listed == nil || d.listed.Time.Before(entry.Time) {
-		d.listed, d.of = entry, job.Namespace+"/"+job.Name
+	if d.recentWrite == nil || d.recentWrite.Time.Before(entry.Time) {
+		d.recentWrite, d.recentJob = entry, job.Namespace+"/"+job.Name
 	}
 }
 
@@ -193,7 +193,7 @@ func (d *Detector) PodSeen(ctx context.Context, job *batchv1.Job, pod *podcache.
 // sighted counts what another controller did. The first time for each Job it also says so,
 // in the log and as an event on the Job.
 func (d *Detector) sighted(ctx context.Context, job *batchv1.Job, what string, s sighting) {
-	d.seen.WithLabelValues(what).Inc()
+	d.writes.WithLabelValues(what).Inc()
 	s.at = time.Now()
 	d.mu.Lock()
 	_, known := d.jobs[job.UID]
@@ -202,7 +202,7 @@ func (d *Detector) sighted(ctx context.Context, job *batchv1.Job, what string, s
 	d.last = s
 	d.countStoodDown()
 	d.mu.Unlock()
-	if known || !d.report.TryAccept() {
+	if known || !d.eventLimit.TryAccept() {
 		return
 	}
 	consequence := "both act on it, so pods may be created twice"
@@ -217,7 +217,7 @@ func (d *Detector) sighted(ctx context.Context, job *batchv1.Job, what string, s
 // countStoodDown sets the gauge. d.mu must be held.
 func (d *Detector) countStoodDown() {
 	if d.cfg.StandDown {
-		d.stood.WithLabelValues().Set(float64(len(d.jobs)))
+		d.stoodDown.WithLabelValues().Set(float64(len(d.jobs)))
 	}
 }
 
@@ -259,8 +259,8 @@ func (d *Detector) Note() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.last.manager == "" {
-		if d.listed != nil {
-			return fmt.Sprintf("none seen since the start; %s wrote the status of %s less than a minute before: make sure that it is switched off", d.listed.Manager, d.of)
+		if d.recentWrite != nil {
+			return fmt.Sprintf("none seen since the start; %s wrote the status of %s less than a minute before: make sure that it is switched off", d.recentWrite.Manager, d.recentJob)
 		}
 		return "none seen"
 	}

@@ -89,7 +89,7 @@ func TestStatusesOfAnotherWriter(t *testing.T) {
 				}
 			}
 			d.JobSeen(t.Context(), tc.old, tc.now)
-			if got := testutil.ToFloat64(d.seen.WithLabelValues(wroteStatus)); got != tc.want {
+			if got := testutil.ToFloat64(d.writes.WithLabelValues(wroteStatus)); got != tc.want {
 				t.Errorf("%v writes of another controller, want %v", got, tc.want)
 			}
 		})
@@ -111,7 +111,7 @@ func TestPodsOfAnotherMaker(t *testing.T) {
 	for setBy, want := range map[string]float64{own: 0, "": 0, other: 1} {
 		d, _ := newDetector(t, Config{FieldManager: own})
 		d.PodSeen(t.Context(), job(1), pod(setBy))
-		if got := testutil.ToFloat64(d.seen.WithLabelValues(tookPod)); got != want {
+		if got := testutil.ToFloat64(d.writes.WithLabelValues(tookPod)); got != want {
 			t.Errorf("a pod made by %q: %v sightings, want %v", setBy, got, want)
 		}
 	}
@@ -180,7 +180,7 @@ func TestStandsDownUntilItIsQuiet(t *testing.T) {
 				t.Errorf("Job %s: left alone for %v more, want %v", uid, got, want)
 			}
 		}
-		if got := testutil.ToFloat64(d.stood.WithLabelValues()); got != 2 {
+		if got := testutil.ToFloat64(d.stoodDown.WithLabelValues()); got != 2 {
 			t.Errorf("%v Jobs stood down, want 2", got)
 		}
 		if note := d.Note(); !strings.HasPrefix(note, "WARNING: kube-controller-manager works on managed Jobs, too") {
@@ -190,7 +190,7 @@ func TestStandsDownUntilItIsQuiet(t *testing.T) {
 		if got := d.StandDown("1"); got != 0 {
 			t.Errorf("the other is gone, and Job 1 is left alone for %v more", got)
 		}
-		if got := testutil.ToFloat64(d.stood.WithLabelValues()); got != 0 {
+		if got := testutil.ToFloat64(d.stoodDown.WithLabelValues()); got != 0 {
 			t.Errorf("%v Jobs stood down after the other is gone, want 0", got)
 		}
 		if note := d.Note(); !strings.HasPrefix(note, "none for 12m30s") {
@@ -221,7 +221,7 @@ func TestTheFirstListNamesWhoWroteAMomentBefore(t *testing.T) {
 			if got := d.Note(); got != tc.want {
 				t.Errorf("Note() = %q, want %q", got, tc.want)
 			}
-			if n := testutil.ToFloat64(d.seen.WithLabelValues(wroteStatus)); n != 0 {
+			if n := testutil.ToFloat64(d.writes.WithLabelValues(wroteStatus)); n != 0 {
 				t.Errorf("%v writes of another controller were counted, want 0", n)
 			}
 		})

@@ -89,16 +89,16 @@ func (b *Backoffs) ReleaseFailed(pod types.UID, limits backoff.Limits) time.Dura
 	return b.releases[pod].Failed(limits)
 }
 
-// Releasing reports whether the pod may be released now: its release is not backing off.
-func (b *Backoffs) Releasing(pod types.UID) bool {
+// MayRelease reports whether the pod may be released now: its release is not backing off.
+func (b *Backoffs) MayRelease(pod types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.releases[pod] == nil || !b.releases[pod].Active()
 }
 
-// NextRelease is how long until the first delay of a release ends; 0 if there is none. It
+// UntilNextRelease is how long until the first delay of a release ends; 0 if there is none. It
 // forgets the delays of pods that do not have the tracking finalizer any more.
-func (b *Backoffs) NextRelease(pods *tracker.Tracker) (next time.Duration) {
+func (b *Backoffs) UntilNextRelease(pods *tracker.Tracker) (next time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	maps.DeleteFunc(b.releases, func(uid types.UID, _ *backoff.Backoff) bool {

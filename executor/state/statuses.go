@@ -22,10 +22,10 @@ func (s *Statuses) Due() time.Time {
 	return s.due
 }
 
-// Written records that a status was written. Routine statuses are a period apart on
+// Reschedule plans the next routine status after one was written. They are a period apart on
 // average. After a quiet time, two may follow each other at once. The next one is due
 // within a period, however many other statuses were written.
-func (s *Statuses) Written(period time.Duration) {
+func (s *Statuses) Reschedule(period time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()

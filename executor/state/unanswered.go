@@ -21,8 +21,8 @@ type StatusWrite struct {
 	Actions []*jobpolicyv1.PodFailureActionCount
 }
 
-// Written is the Job with the new status.
-func (w *StatusWrite) Written() *batchv1.Job {
+// Result is the Job with the new status.
+func (w *StatusWrite) Result() *batchv1.Job {
 	job := w.Job.DeepCopy()
 	job.Status = w.Status
 	job.ManagedFields = nil // What is kept of them must not replace what the API server has.
@@ -102,10 +102,10 @@ func (u *Unanswered) Answered(w *StatusWrite) {
 	})
 }
 
-// Settle returns the write that led to this version of the Job, if there is one and it is
+// Resolve returns the write that led to this version of the Job, if there is one and it is
 // not announced yet. It removes all writes that would replace an older version: at most
 // one of them took effect, and none can take effect any more.
-func (u *Unanswered) Settle(job *batchv1.Job) *StatusWrite {
+func (u *Unanswered) Resolve(job *batchv1.Job) *StatusWrite {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var effective *StatusWrite

@@ -20,9 +20,9 @@ func TestALostWriteDoesNotHideTheNextOne(t *testing.T) {
 	}}
 	var u Unanswered
 	u.Add(lost)
-	shown := next.Written()
+	shown := next.Result()
 	shown.ResourceVersion = "8"
-	if w := u.Settle(shown); w != nil {
+	if w := u.Resolve(shown); w != nil {
 		t.Errorf("settled as %v, and that write was lost", w.Status)
 	}
 	if !u.Announce(next) {
@@ -59,9 +59,9 @@ func TestWritesWithoutAnswerAreBounded(t *testing.T) {
 				if len(u.writes) != tc.kept {
 					t.Errorf("%d writes are kept, want %d", len(u.writes), tc.kept)
 				}
-				shown := tc.write(tries - 1 - back).Written()
+				shown := tc.write(tries - 1 - back).Result()
 				shown.ResourceVersion = "8"
-				if u.Settle(shown) == nil || len(u.writes) != 0 {
+				if u.Resolve(shown) == nil || len(u.writes) != 0 {
 					t.Errorf("not announced, or kept: %d", len(u.writes))
 				}
 			})

@@ -30,7 +30,7 @@ const (
 	GoneUnmanaged
 )
 
-// Stale is the set of things that have to be read or settled before the next decision.
+// Stale is the set of things that have to be read or adopted before the next decision.
 type Stale uint8
 
 const (
@@ -65,11 +65,11 @@ type Version struct {
 	namespaceTerminating bool
 }
 
-// Change says what a newly seen version of a Job changed. News: it is not only the effect
-// of the status write under way. First: it is the first version. Spec: its generation is
-// another one.
+// Change says what a newly seen version of a Job changed. Relevant: it is not only the
+// effect of the status write under way. First: it is the first version. Spec: its generation
+// is another one.
 type Change struct {
-	News, First, Spec bool
+	Relevant, First, Spec bool
 }
 
 // Source is where a version of a Job comes from.
@@ -98,7 +98,7 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 		}
 		return Change{}
 	}
-	c := Change{News: !v.isExpected(job), First: v.job == nil}
+	c := Change{Relevant: !v.isExpected(job), First: v.job == nil}
 	if c.First {
 		v.first(job)
 		s.Pods.SetPolicy(PodPolicy(job))
@@ -165,9 +165,9 @@ func (v *Version) FirstSeen() time.Time {
 	return v.firstSeen
 }
 
-// Deleted records that the Job does not exist any more. final is its last version; nil if
+// Gone records that the Job does not exist any more. final is its last version; nil if
 // that is not known. managed says whether this executor releases its pods.
-func (s *Job) Deleted(final *batchv1.Job, managed bool) {
+func (s *Job) Gone(final *batchv1.Job, managed bool) {
 	v := &s.Version
 	v.mu.Lock()
 	if v.expected != nil && final != nil {
@@ -195,15 +195,15 @@ func (v *Version) Expect(status *batchv1.JobStatus) {
 	v.expected = status
 }
 
-// Mark adds to what is stale.
-func (v *Version) Mark(stale Stale) {
+// MarkStale adds to what is stale.
+func (v *Version) MarkStale(stale Stale) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.stale |= stale
 }
 
-// Clear removes from what is stale, and reports whether any of the given things was stale.
-func (v *Version) Clear(stale Stale) bool {
+// ClearStale removes from what is stale, and reports whether any of the given things was stale.
+func (v *Version) ClearStale(stale Stale) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	was := v.stale&stale != 0
@@ -218,9 +218,9 @@ func (v *Version) IsStale(stale Stale) bool {
 	return v.stale&stale != 0
 }
 
-// Overdue reports whether something has to be read or settled before the next decision.
+// MustRefresh reports whether something has to be read or adopted before the next decision.
 // A Job that is being deleted adopts no pods.
-func (v *Version) Overdue() bool {
+func (v *Version) MustRefresh() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	claims := v.stale&StaleClaims != 0 && v.job != nil && v.job.DeletionTimestamp == nil

@@ -58,12 +58,12 @@ func (t *Tracker) Left(pod *podcache.Pod, source Source) bool {
 // shown its end.
 func (t *Tracker) drop(uid types.UID, until uint64, shown bool) bool {
 	r, known := t.pods.records[uid]
-	a, marked := t.gone[uid]
+	a, marked := t.absent[uid]
 	switch {
 	case shown && t.calls.open == 0:
-		delete(t.gone, uid) // No response is under way that could still show the pod.
+		delete(t.absent, uid) // No response is under way that could still show the pod.
 	case shown || known || marked:
-		t.gone[uid] = absence{until: max(a.until, until), shown: a.shown || shown}
+		t.absent[uid] = absence{until: max(a.until, until), shown: a.shown || shown}
 	}
 	if known {
 		t.pods.forget(r)
@@ -77,13 +77,13 @@ func (t *Tracker) drop(uid types.UID, until uint64, shown bool) bool {
 // has shown the pod's end. If the watch never saw the pod, the tracker ignores it as long
 // as the Job exists.
 //
-// more says that pods are still awaited. Their end may have been between two versions
+// awaiting says that pods are still awaited. Their end may have been between two versions
 // that the watch has shown: then there is no event, and only another Sweep drops them.
-func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) bool) (more bool) {
+func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) bool) (awaiting bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for uid, r := range t.pods.awaited {
-		if at := max(r.rv, r.unlisted); at != 0 && at <= watched && !stored(r.pod) {
+		if at := max(r.rv, r.missingAt); at != 0 && at <= watched && !stored(r.pod) {
 			t.drop(uid, forEver, false)
 		}
 	}

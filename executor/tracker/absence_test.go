@@ -35,7 +35,7 @@ func loseEach(t *testing.T, cases map[string]absenceCase) {
 			tr.BeginList().End(nil, "50")
 			tc.then(tr)
 			// The UID is recorded unless the pod is back.
-			q := Question{}
+			q := ViewOptions{}
 			if tc.wantActive+int32(tc.wantRows) == 0 {
 				q.Uncounted = &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}
 			}
@@ -126,7 +126,7 @@ func TestAPodMissingInAListMayComeBack(t *testing.T) {
 // Another replica created, counted and released a pod before a list, and the watch, which
 // is behind, shows its life after that list.
 func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
-	recorded := Question{Uncounted: &batchv1.UncountedTerminatedPods{Failed: []types.UID{uidOf(1)}}}
+	recorded := ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{Failed: []types.UID{uidOf(1)}}}
 	tr := New()
 	tr.SetPolicy(selecting)
 	tr.BeginList().End(nil, "50")
@@ -134,11 +134,11 @@ func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
 		t.Error("the release of a pod that the list does not hold is not confirmed")
 	}
 	tr.Observe(podOf(1, 10, tracked), Watch)
-	if v := mustView(t, tr, Question{}); v.Pods.Active != 0 {
+	if v := mustView(t, tr, ViewOptions{}); v.Pods.Active != 0 {
 		t.Error("a pod that was gone before the list is active")
 	}
 	tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodFailed)), Watch)
-	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 {
+	if v := mustView(t, tr, ViewOptions{}); len(v.Unaccounted) != 0 {
 		t.Errorf("a pod that was gone before the list counts again: %v", v.Unaccounted)
 	} else if len(v.Retry.GetRecentFailures()) != 1 {
 		t.Error("the failure of a pod that was gone before the list does not delay the next one")
@@ -148,7 +148,7 @@ func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
 		t.Error("a pod is known after the watch has shown its end")
 	}
 	tr.Observe(podOf(2, 60, tracked), Watch)
-	if v := mustView(t, tr, Question{}); v.Pods.Active != 1 {
+	if v := mustView(t, tr, ViewOptions{}); v.Pods.Active != 1 {
 		t.Error("a pod that is newer than the list is not active")
 	}
 	tr.Observe(podOf(3, 10, tracked, stray), Watch)
@@ -165,12 +165,12 @@ func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 	tr.Sweep(7, func(*podcache.Pod) bool { return false })
 	tr.Observe(podOf(1, 5, tracked, inPhase(corev1.PodSucceeded)), Watch)
 	tr.Observe(podOf(1, 6, tracked, inPhase(corev1.PodSucceeded)), Watch)
-	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 {
+	if v := mustView(t, tr, ViewOptions{}); len(v.Unaccounted) != 0 {
 		t.Errorf("a pod that is gone is a row again: %v", v.Unaccounted)
 	}
 	tr.Gone(uidOf(1), Watch)
-	if len(tr.gone) != 0 {
-		t.Errorf("%d absences are kept that nothing can undo", len(tr.gone))
+	if len(tr.absent) != 0 {
+		t.Errorf("%d absences are kept that nothing can undo", len(tr.absent))
 	}
 }
 

@@ -13,10 +13,10 @@ type calls struct {
 	creations map[*Creation]struct{}
 }
 
-// explain reports whether a change of a pod is likely the effect of a call under way, which
+// expected reports whether a change of a pod is likely the effect of a call under way, which
 // the watch has shown before the answer came. Such a change is no reason to act, because the
 // caller looks at the Job after the call.
-func (c *calls) explain(known bool, before, after share) bool {
+func (c *calls) expected(known bool, before, after share) bool {
 	if !known {
 		return len(c.creations) > 0 && after.active
 	}
@@ -66,15 +66,15 @@ func (t *Tracker) BeginCall() (end func()) {
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.calls.end(t.gone)
+		t.calls.end(t.absent)
 	}
 }
 
 // end ends a call. After the last one, no response can contradict an absence any more.
-func (c *calls) end(gone absences) {
+func (c *calls) end(absent absences) {
 	c.open--
 	if c.open == 0 {
-		gone.forgetShown()
+		absent.forgetShown()
 	}
 }
 
@@ -95,7 +95,7 @@ func (c *Creation) Created(pod *podcache.Pod) {
 	defer c.t.mu.Unlock()
 	delete(c.t.calls.creations, c)
 	c.t.observe(pod, Response)
-	c.t.calls.end(c.t.gone)
+	c.t.calls.end(c.t.absent)
 }
 
 // Refused ends the creation: there is certainly no pod.
@@ -103,7 +103,7 @@ func (c *Creation) Refused() {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	delete(c.t.calls.creations, c)
-	c.t.calls.end(c.t.gone)
+	c.t.calls.end(c.t.absent)
 }
 
 // Unknown records that the call is over and that the pod may exist or not. The creation
@@ -112,7 +112,7 @@ func (c *Creation) Unknown() {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	c.unknown = true
-	c.t.calls.end(c.t.gone)
+	c.t.calls.end(c.t.absent)
 }
 
 // NeedsList reports whether only a list can tell the outcome of a creation.
@@ -142,7 +142,7 @@ func (t *Tracker) BeginList() *List {
 func (l *List) Cancel() {
 	l.t.mu.Lock()
 	defer l.t.mu.Unlock()
-	l.t.calls.end(l.t.gone)
+	l.t.calls.end(l.t.absent)
 }
 
 // End records the pods of the list that the Job controls. A known pod that the list lacks
@@ -152,20 +152,20 @@ func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls.end(t.gone)
+	t.calls.end(t.absent)
 	listed := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
 		listed[pod.UID] = true
 		t.observe(pod, Response)
 	}
 	at := ResourceVersion(resourceVersion)
-	t.pods.listed = max(t.pods.listed, at)
+	t.pods.listVersion = max(t.pods.listVersion, at)
 	for uid, r := range t.pods.records {
 		switch {
-		case listed[uid] && r.unlisted > 0:
-			t.pods.miss(r, 0)
+		case listed[uid] && r.missingAt > 0:
+			t.pods.setMissing(r, 0)
 		case at != 0 && r.rv <= at && !listed[uid] && !r.share.stray:
-			t.pods.miss(r, at)
+			t.pods.setMissing(r, at)
 		}
 	}
 	for _, c := range l.resolves {

@@ -9,7 +9,7 @@ import (
 type Hindered struct {
 	// Pods is how many there are.
 	Pods int32 `json:"pods"`
-	// Reason is what most of them wait for, as podcache.Pod.Waits says.
+	// Reason is what most of them wait for, as podcache.Pod.WaitingReason says.
 	Reason string `json:"reason"`
 }
 
@@ -17,7 +17,7 @@ type Hindered struct {
 type hindrances map[string]int32
 
 func (h *hindrances) add(r *record, sign int32) {
-	reason := r.pod.Waits()
+	reason := r.pod.WaitingReason()
 	if !r.share.active || reason == "" {
 		return
 	}

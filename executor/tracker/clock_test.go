@@ -25,7 +25,7 @@ func TestAPodEndedWhenItWasSeenAtTheLatest(t *testing.T) {
 				tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed), endedAt(time.Now().Add(tc.fast), 1)), Watch)
 				time.Sleep(10 * time.Second)
 				now := time.Now().Add(tc.set)
-				v := mustView(t, tr, Question{MaxRows: 10, Now: now})
+				v := mustView(t, tr, ViewOptions{MaxRows: 10, Now: now})
 				row, fact := v.Unaccounted[0].GetFinishedTime().AsTime(), v.Retry.GetRecentFailures()[0].GetFinishedTime().AsTime()
 				if now.Sub(row) != tc.want || now.Sub(fact) != tc.want {
 					t.Errorf("it ended %v ago, and failed %v ago, want %v", now.Sub(row), now.Sub(fact), tc.want)
@@ -45,7 +45,7 @@ func TestAPodEndedWhenItsEndWasSeenNotItsDeletion(t *testing.T) {
 		tr.Observe(podOf(1, 2, tracked, deletedAt(time.Now(), 30), inPhase(corev1.PodFailed), endedAt(time.Now(), 1)), Watch)
 		time.Sleep(10 * time.Second)
 		now := time.Now()
-		v := mustView(t, tr, Question{MaxRows: 10, Now: now})
+		v := mustView(t, tr, ViewOptions{MaxRows: 10, Now: now})
 		row, fact := v.Unaccounted[0].GetFinishedTime().AsTime(), v.Retry.GetRecentFailures()[0].GetFinishedTime().AsTime()
 		if want := 10 * time.Second; now.Sub(row) != want || now.Sub(fact) != want {
 			t.Errorf("it ended %v ago, and failed %v ago, want %v", now.Sub(row), now.Sub(fact), want)

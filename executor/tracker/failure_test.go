@@ -89,7 +89,7 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 				pod.Status.Conditions = tc.conditions
 			}), Watch)
 			tc.want.PodName = "p1"
-			v := mustView(t, tr, Question{})
+			v := mustView(t, tr, ViewOptions{})
 			if diff := cmp.Diff(tc.want, v.Unaccounted[0].Failure, protocmp.Transform()); diff != "" {
 				t.Errorf("row (-want +got):\n%s", diff)
 			}

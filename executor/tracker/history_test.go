@@ -130,7 +130,7 @@ func TestWhateverIsShownWhenThePodIsKnownInTheEnd(t *testing.T) {
 		p := &past{T: t, tr: New(), moments: []moment{{rv: 1, exists: true, ours: true, matches: true, tracked: true}}}
 		p.tr.SetPolicy(selecting)
 		p.tr.Observe(p.now().pod(), rapid.SampledFrom([]Source{Watch, Response}).Draw(t, "first seen by"))
-		recorded := Question{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}
+		recorded := ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}
 		counted := false
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			switch rapid.SampledFrom([]string{"change", "store", "handle", "sweep", "list", "read"}).Draw(t, "step") {
@@ -165,7 +165,7 @@ func TestWhateverIsShownWhenThePodIsKnownInTheEnd(t *testing.T) {
 		if m := p.now(); m.exists && m.ours {
 			want.Observe(m.pod(), Watch)
 		}
-		got, exact := mustView(t, p.tr, Question{}), mustView(t, want, Question{})
+		got, exact := mustView(t, p.tr, ViewOptions{}), mustView(t, want, ViewOptions{})
 		if got.Pods.String() != exact.Pods.String() || len(got.Unaccounted) != len(exact.Unaccounted) ||
 			len(p.tr.Strays()) != len(want.Strays()) || p.tr.Len() != want.Len() {
 			t.Errorf("in the end: %v, %d rows, %d strays, %d pods; want %v, %d, %d, %d", got.Pods, len(got.Unaccounted), len(p.tr.Strays()), p.tr.Len(),

@@ -15,9 +15,9 @@ type record struct {
 	share share
 	// seen: the watch has shown the pod, so it will also show its end.
 	seen bool
-	// unlisted is the version of the last list if the pod was not in it; 0: it was, or
+	// missingAt is the version of the last list if the pod was not in it; 0: it was, or
 	// there was none.
-	unlisted uint64
+	missingAt uint64
 	// queued: the record is in the queue of unaccounted pods.
 	queued bool
 	// deleted: the API server accepted this process's deletion of the pod. From then on
@@ -35,7 +35,7 @@ func (r *record) deleting() bool { return r.pod.Deleting || r.deleted }
 
 // missing reports whether a list that is newer than this version of the pod did not
 // contain the pod: it is gone, or has other labels or another owner.
-func (r *record) missing() bool { return r.unlisted > 0 && r.rv <= r.unlisted }
+func (r *record) missing() bool { return r.missingAt > 0 && r.rv <= r.missingAt }
 
 // pods are the pods of the Job, with sums and sets over them. These always agree with the
 // records: whoever changes a record calls uncount before and count after.
@@ -44,10 +44,10 @@ type pods struct {
 	policyKnown bool // setPolicy was called.
 
 	records map[types.UID]*record
-	// listed is the version of the newest list; 0: none yet. The watch may still show older
+	// listVersion is the version of the newest list; 0: none yet. The watch may still show older
 	// versions of pods that were gone by then, for example pods that another replica created
 	// and released.
-	listed uint64
+	listVersion uint64
 	// awaited are the pods about which the watch is behind: those that only responses
 	// have shown, and those that were missing in a list.
 	awaited     map[types.UID]*record
@@ -115,12 +115,13 @@ func (p *pods) await(r *record) {
 	p.awaited[r.pod.UID] = r
 }
 
-// miss records that the pod was missing in a list of this version. Until the watch shows
+// setMissing records that the pod was missing in a list of this version; 0: it is in the
+// newest list. Until the watch shows
 // what became of the pod, it counts nowhere, and its finalizer is not known to be gone. If
 // it failed, the retry delay still depends on that.
-func (p *pods) miss(r *record, at uint64) {
+func (p *pods) setMissing(r *record, at uint64) {
 	p.uncount(r)
-	r.unlisted = at
+	r.missingAt = at
 	p.count(r, false)
 	p.await(r)
 }

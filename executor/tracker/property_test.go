@@ -59,7 +59,7 @@ func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 		if !early {
 			tr.SetPolicy(policy)
 		}
-		got, want := mustView(t, tr, Question{ActiveRows: 100}), mustView(t, fresh, Question{ActiveRows: 100})
+		got, want := mustView(t, tr, ViewOptions{ActiveRows: 100}), mustView(t, fresh, ViewOptions{ActiveRows: 100})
 		got.Retry, want.Retry = nil, nil // History, not state.
 		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 			t.Errorf("(-from scratch +tracked):\n%s", diff)
@@ -79,7 +79,7 @@ func TestAPodIsToldOfOnce(t *testing.T) {
 				recorded.Failed = append(recorded.Failed, uidOf(n))
 			}
 		}
-		v := mustView(t, tr, Question{Uncounted: recorded, ActiveRows: rapid.IntRange(1, 5).Draw(t, "limit")})
+		v := mustView(t, tr, ViewOptions{Uncounted: recorded, ActiveRows: rapid.IntRange(1, 5).Draw(t, "limit")})
 		told := map[string]int{}
 		for _, uid := range v.Confirmed {
 			told[string(uid)]++

@@ -34,9 +34,9 @@ type share struct {
 	restarts int64
 }
 
-// actsAs reports whether the share differs from the one before in readiness at most. For an
+// sameButReadiness reports whether the share differs from the one before in readiness at most. For an
 // unaccounted pod it is false, because there every detail matters.
-func (s share) actsAs(before share) bool {
+func (s share) sameButReadiness(before share) bool {
 	before.ready = s.ready
 	return s == before && !s.unaccounted
 }

@@ -18,19 +18,19 @@ const (
 	Response
 )
 
-// News is what an observation of a pod changed.
-type News int
+// Change is what an observation of a pod changed.
+type Change int
 
 const (
-	// Nothing new: the echo of a write of this process, or older than what is known.
-	Nothing News = iota
+	// Unchanged: the echo of a write of this process, or older than what is known.
+	Unchanged Change = iota
 	// Detail: the number of ready pods, a detail of an active pod that alone is no reason
 	// to act, or the expected effect of a call under way.
 	Detail
 	// AllReady: the last active pod that was not ready has become ready.
 	AllReady
-	// Change is anything else.
-	Change
+	// Relevant is anything else: a reason to reconcile the Job.
+	Relevant
 )
 
 // Tracker holds the facts about the pods of one Job. It is safe for use by many
@@ -39,10 +39,10 @@ const (
 // The parts have no lock of their own. Every exported method, here and of Creation and
 // List, holds mu from its first line to its last; nothing else takes it.
 type Tracker struct {
-	mu    sync.Mutex
-	pods  pods
-	gone  absences
-	calls calls
+	mu     sync.Mutex
+	pods   pods
+	absent absences
+	calls  calls
 }
 
 // New returns a tracker of a Job without pods.
@@ -54,8 +54,8 @@ func New() *Tracker {
 			strays:      map[types.UID]*record{},
 			unaccounted: unaccounted{records: map[types.UID]*record{}},
 		},
-		gone:  absences{},
-		calls: calls{creations: map[*Creation]struct{}{}},
+		absent: absences{},
+		calls:  calls{creations: map[*Creation]struct{}{}},
 	}
 }
 
@@ -69,18 +69,18 @@ func (t *Tracker) SetPolicy(p Policy) {
 // Observe records an observation of a pod that the Job controls, and returns what changed.
 // If the watch shows the version that is known, its copy of the pod replaces the tracker's:
 // the informer keeps it in any case, so there is only one copy in memory.
-func (t *Tracker) Observe(pod *podcache.Pod, source Source) News {
+func (t *Tracker) Observe(pod *podcache.Pod, source Source) Change {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.observe(pod, source)
 }
 
-func (t *Tracker) observe(pod *podcache.Pod, source Source) News {
+func (t *Tracker) observe(pod *podcache.Pod, source Source) Change {
 	rv := ResourceVersion(pod.ResourceVersion)
-	if a, ok := t.gone[pod.UID]; ok && rv <= a.until {
-		return Nothing
+	if a, ok := t.absent[pod.UID]; ok && rv <= a.until {
+		return Unchanged
 	}
-	delete(t.gone, pod.UID)
+	delete(t.absent, pod.UID)
 	r, known := t.pods.records[pod.UID]
 	if source == Watch && known {
 		r.seen = true
@@ -90,13 +90,13 @@ func (t *Tracker) observe(pod *podcache.Pod, source Source) News {
 		if source == Watch {
 			t.pods.keep(pod)
 		}
-		return Nothing
+		return Unchanged
 	}
 	if !known {
 		r = &record{seen: source == Watch}
 		if !t.pods.policy.strays(pod) {
 			// The last list did not hold the pod, or it would be known.
-			r.unlisted = t.pods.listed
+			r.missingAt = t.pods.listVersion
 		}
 		t.pods.records[pod.UID] = r
 	}
@@ -108,12 +108,12 @@ func (t *Tracker) observe(pod *podcache.Pod, source Source) News {
 	t.pods.await(r)
 	t.pods.count(r, !known)
 	switch {
-	case known && r.share.ready && !before.ready && r.share.actsAs(before) && t.pods.totals.allReady():
+	case known && r.share.ready && !before.ready && r.share.sameButReadiness(before) && t.pods.totals.allReady():
 		return AllReady
-	case known && r.share.actsAs(before), t.calls.explain(known, before, r.share):
+	case known && r.share.sameButReadiness(before), t.calls.expected(known, before, r.share):
 		return Detail
 	default:
-		return Change
+		return Relevant
 	}
 }
 

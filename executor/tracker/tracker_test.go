@@ -90,7 +90,7 @@ func endedAt(at time.Time, code int32) option {
 func mustView(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, tr *Tracker, q Question,
+}, tr *Tracker, q ViewOptions,
 ) View {
 	t.Helper()
 	if q.MaxRows == 0 {
@@ -123,7 +123,7 @@ func countEach(t *testing.T, cases map[string]countCase) {
 				tr.Observe(pod, Watch)
 			}
 			tr.SetPolicy(tc.policy) // Pods may come before their Job.
-			v := mustView(t, tr, Question{MaxRows: tc.maxRows, Uncounted: &batchv1.UncountedTerminatedPods{Failed: tc.recorded}})
+			v := mustView(t, tr, ViewOptions{MaxRows: tc.maxRows, Uncounted: &batchv1.UncountedTerminatedPods{Failed: tc.recorded}})
 			if diff := cmp.Diff(tc.want, v.Pods, protocmp.Transform()); diff != "" {
 				t.Errorf("pods (-want +got):\n%s", diff)
 			}
@@ -281,7 +281,7 @@ func observeEach(t *testing.T, cases map[string]orderCase) {
 		t.Run(name, func(t *testing.T) {
 			tr := New()
 			tc.do(tr)
-			v := mustView(t, tr, Question{})
+			v := mustView(t, tr, ViewOptions{})
 			if v.Pods.Active != tc.wantActive || len(v.Unaccounted) != tc.wantRows {
 				t.Errorf("got active %d, rows %d; want %d, %d", v.Pods.Active, len(v.Unaccounted), tc.wantActive, tc.wantRows)
 			}
@@ -335,7 +335,7 @@ func TestAPodThatIsGoneStaysGone(t *testing.T) {
 				tr.BeginCall()
 				tr.Observe(podOf(1, 4, tracked), Watch)
 				tr.Gone(uidOf(1), Watch)
-				mustView(fataler{}, tr, Question{})
+				mustView(fataler{}, tr, ViewOptions{})
 				tr.Observe(podOf(1, 5, tracked), Response)
 			},
 		},
@@ -343,8 +343,8 @@ func TestAPodThatIsGoneStaysGone(t *testing.T) {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 10, tracked), Watch)
 				tr.BeginList().End(nil, "50")
-				mustView(fataler{}, tr, Question{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}})
-				mustView(fataler{}, tr, Question{})
+				mustView(fataler{}, tr, ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}})
+				mustView(fataler{}, tr, ViewOptions{})
 				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
@@ -352,7 +352,7 @@ func TestAPodThatIsGoneStaysGone(t *testing.T) {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 10, tracked), Watch)
 				tr.Gone(uidOf(1), Response)
-				mustView(fataler{}, tr, Question{})
+				mustView(fataler{}, tr, ViewOptions{})
 				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
@@ -391,7 +391,7 @@ func TestReleasesAreConfirmedOnlyWhenTheFinalizerIsKnownToBeGone(t *testing.T) {
 	tr.Observe(podOf(3, 1, tracked, inPhase(corev1.PodFailed)), Watch)
 	tr.Gone(uidOf(3), Watch)
 	tr.Observe(podOf(4, 1, inPhase(corev1.PodFailed)), Watch)
-	q := Question{Uncounted: &batchv1.UncountedTerminatedPods{
+	q := ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{
 		Succeeded: []types.UID{uidOf(1)}, Failed: []types.UID{uidOf(3), uidOf(2)},
 	}}
 	want := [][]byte{uidBytes(2), uidBytes(3)}
@@ -413,13 +413,13 @@ func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
 	tr.BeginCreate(2).Unknown()
 	tr.BeginCreate(3).Unknown()
 	want := &jobpolicyv1.InFlight{Creates: 2, CreateIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 2, Last: 3}}}}
-	if diff := cmp.Diff(want, mustView(t, tr, Question{}).InFlight, protocmp.Transform()); diff != "" {
+	if diff := cmp.Diff(want, mustView(t, tr, ViewOptions{}).InFlight, protocmp.Transform()); diff != "" {
 		t.Fatalf("in flight (-want +got):\n%s", diff)
 	}
 	list := tr.BeginList()
 	tr.BeginCreate(4).Unknown() // Ended after the list began: not settled by it.
 	list.End([]*podcache.Pod{podOf(1, 10, withIndex("0")), podOf(2, 11, withIndex("2"))}, "20")
-	v := mustView(t, tr, Question{})
+	v := mustView(t, tr, ViewOptions{})
 	want = &jobpolicyv1.InFlight{Creates: 1, CreateIndexes: oneIndex(4)}
 	if diff := cmp.Diff(want, v.InFlight, protocmp.Transform()); diff != "" {
 		t.Errorf("in flight after the list (-want +got):\n%s", diff)
@@ -435,7 +435,7 @@ func TestPodsMissingInAListCountNowhere(t *testing.T) {
 	list := tr.BeginList()
 	tr.Observe(podOf(2, 30, tracked), Response) // Created while the list was under way.
 	list.End(nil, "20")
-	if active := mustView(t, tr, Question{}).Pods.Active; active != 1 {
+	if active := mustView(t, tr, ViewOptions{}).Pods.Active; active != 1 {
 		t.Errorf("%d pods are active, want the one that is newer than the list", active)
 	}
 	tr.Gone(uidOf(1), Watch)
@@ -477,7 +477,7 @@ func retryEach(t *testing.T, cases map[string]retryCase) {
 			for _, s := range tc.wantFailures {
 				want.RecentFailures = append(want.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: timestamppb.New(at(s))})
 			}
-			if diff := cmp.Diff(want, mustView(t, tr, Question{}).Retry, protocmp.Transform()); diff != "" {
+			if diff := cmp.Diff(want, mustView(t, tr, ViewOptions{}).Retry, protocmp.Transform()); diff != "" {
 				t.Errorf("retry facts (-want +got):\n%s", diff)
 			}
 		})
@@ -600,7 +600,7 @@ func TestRetryFactsKeepTheLatestFailures(t *testing.T) {
 	for n := range 100 {
 		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodFailed), endedAt(epoch.Add(time.Duration(n)*time.Second), 1)), Watch)
 	}
-	got := mustView(t, tr, Question{}).Retry.GetRecentFailures()
+	got := mustView(t, tr, ViewOptions{}).Retry.GetRecentFailures()
 	if len(got) != maxFailures {
 		t.Fatalf("got %d failures, want %d", len(got), maxFailures)
 	}
@@ -614,7 +614,7 @@ func TestActiveRowsAreCutAndSaySo(t *testing.T) {
 	for n := range 3 {
 		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodRunning), isReady, restarted(int32(n))), Watch)
 	}
-	got := mustView(t, tr, Question{ActiveRows: 2}).Active
+	got := mustView(t, tr, ViewOptions{ActiveRows: 2}).Active
 	if len(got.Pods) != 2 || !got.Truncated {
 		t.Fatalf("got %d rows, truncated %v; want 2, true", len(got.Pods), got.Truncated)
 	}
@@ -633,7 +633,7 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 	for _, n := range []int{7, 2, 9, 4, 1} {
 		tr.Observe(podOf(n, 1, tracked, succeeded), Watch)
 	}
-	listed := func(q Question) []string {
+	listed := func(q ViewOptions) []string {
 		v := mustView(t, tr, q)
 		if missing := v.Unlisted.GetSucceeded(); int(missing)+len(v.Unaccounted) != len(tr.pods.unaccounted.records) {
 			t.Errorf("%d listed and %d not, of %d", len(v.Unaccounted), missing, len(tr.pods.unaccounted.records))
@@ -646,15 +646,15 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 	}
 	for _, step := range []struct {
 		change func()
-		ask    Question
+		ask    ViewOptions
 		want   []string // In order of UID.
 	}{
-		{ask: Question{MaxRows: 3}, want: []string{"2", "7", "9"}},
-		{ask: Question{MaxRows: 2, Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}, want: []string{"1", "7"}},
+		{ask: ViewOptions{MaxRows: 3}, want: []string{"2", "7", "9"}},
+		{ask: ViewOptions{MaxRows: 2, Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}, want: []string{"1", "7"}},
 		// A newer version of a pod keeps its place; a released or deleted pod has none.
-		{change: func() { tr.Observe(podOf(7, 2, tracked, succeeded, isReady), Watch) }, ask: Question{MaxRows: 1}, want: []string{"7"}},
-		{change: func() { tr.Observe(podOf(7, 3, succeeded), Watch); tr.Gone(uidOf(2), Watch) }, ask: Question{MaxRows: 2}, want: []string{"4", "9"}},
-		{change: func() { tr.SetPolicy(Policy{}) }, ask: Question{MaxRows: 1}, want: []string{"9"}},
+		{change: func() { tr.Observe(podOf(7, 2, tracked, succeeded, isReady), Watch) }, ask: ViewOptions{MaxRows: 1}, want: []string{"7"}},
+		{change: func() { tr.Observe(podOf(7, 3, succeeded), Watch); tr.Gone(uidOf(2), Watch) }, ask: ViewOptions{MaxRows: 2}, want: []string{"4", "9"}},
+		{change: func() { tr.SetPolicy(Policy{}) }, ask: ViewOptions{MaxRows: 1}, want: []string{"9"}},
 	} {
 		if step.change != nil {
 			step.change()
@@ -677,13 +677,13 @@ func TestTheQueueDropsPodsThatAreAccountedFor(t *testing.T) {
 	if most := 2*10 + staleQueue; len(tr.pods.unaccounted.queue) > most {
 		t.Errorf("a queue of %d for 10 pods, want at most %d", len(tr.pods.unaccounted.queue), most)
 	}
-	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 10 {
+	if v := mustView(t, tr, ViewOptions{}); len(v.Unaccounted) != 10 {
 		t.Errorf("%d rows, want 10", len(v.Unaccounted))
 	}
 	for n := range 10 {
 		tr.Observe(podOf(495+n, 2, inPhase(corev1.PodFailed)), Watch)
 	}
-	if v := mustView(t, tr, Question{}); len(v.Unaccounted) != 0 || len(tr.pods.unaccounted.queue) != 0 {
+	if v := mustView(t, tr, ViewOptions{}); len(v.Unaccounted) != 0 || len(tr.pods.unaccounted.queue) != 0 {
 		t.Errorf("%d rows from a queue of %d after the last release", len(v.Unaccounted), len(tr.pods.unaccounted.queue))
 	}
 }
@@ -696,7 +696,7 @@ func TestPodsThatCanBeCountedAreListedFirst(t *testing.T) {
 		tr.SetPolicy(Policy{ReplaceFailedOnly: replaceFailedOnly})
 		tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodRunning), deletedAt(epoch, 3600)), Watch)
 		tr.Observe(podOf(2, 1, tracked, inPhase(corev1.PodSucceeded)), Watch)
-		rows := mustView(t, tr, Question{MaxRows: 1}).Unaccounted
+		rows := mustView(t, tr, ViewOptions{MaxRows: 1}).Unaccounted
 		if len(rows) != 1 || strconv.Itoa(int(rows[0].Uid[15])) != want {
 			t.Errorf("replacing failed pods only: %v: rows %v, want pod %s", replaceFailedOnly, rows, want)
 		}
@@ -713,7 +713,7 @@ func TestFailedPodsThatStayInTheListHideNoSucceededPod(t *testing.T) {
 	}
 	tr.Observe(podOf(3, 1, tracked, inPhase(corev1.PodSucceeded), withIndex("3")), Watch)
 	var listed []int
-	for _, row := range mustView(t, tr, Question{MaxRows: 2}).Unaccounted {
+	for _, row := range mustView(t, tr, ViewOptions{MaxRows: 2}).Unaccounted {
 		listed = append(listed, int(row.Uid[15]))
 	}
 	if want := []int{0, 3}; !slices.Equal(listed, want) {
@@ -723,7 +723,7 @@ func TestFailedPodsThatStayInTheListHideNoSucceededPod(t *testing.T) {
 
 // The API server takes any text as an uncounted UID. None of these can be a pod's.
 func TestUncountedUIDsThatNoPodCanHaveAreNotConfirmed(t *testing.T) {
-	got := mustView(t, New(), Question{Uncounted: &batchv1.UncountedTerminatedPods{
+	got := mustView(t, New(), ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{
 		Succeeded: []types.UID{"x"}, Failed: []types.UID{types.UID(strings.ToUpper(string(uidOf(0xa)))), uidOf(0xa)},
 	}}).Confirmed
 	if want := [][]byte{uidBytes(0xa)}; !cmp.Equal(want, got) {
@@ -740,8 +740,8 @@ func TestAbsencesAreForgotten(t *testing.T) {
 	for i := range 25 {
 		tr.Gone(uidOf(i), Watch)
 	}
-	if len(tr.gone) != 25 {
-		t.Errorf("%d absences are kept while a response is under way, want 25", len(tr.gone))
+	if len(tr.absent) != 25 {
+		t.Errorf("%d absences are kept while a response is under way, want 25", len(tr.absent))
 	}
 	end()
 	for i := 25; i < 50; i++ {
@@ -749,8 +749,8 @@ func TestAbsencesAreForgotten(t *testing.T) {
 		tr.Gone(uidOf(i), Watch)
 	}
 	tr.Gone(uidOf(99), Watch)
-	if len(tr.gone) != 0 {
-		t.Errorf("%d absences are kept that nothing can undo", len(tr.gone))
+	if len(tr.absent) != 0 {
+		t.Errorf("%d absences are kept that nothing can undo", len(tr.absent))
 	}
 }
 
@@ -759,7 +759,7 @@ func TestRestartsBelowZeroDoNotCount(t *testing.T) {
 	tr := New()
 	tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodRunning), restarted(-5)), Watch)
 	tr.Observe(podOf(2, 1, tracked, inPhase(corev1.PodRunning), restarted(2)), Watch)
-	if got := mustView(t, tr, Question{}).Pods.Restarts; got != 2 {
+	if got := mustView(t, tr, ViewOptions{}).Pods.Restarts; got != 2 {
 		t.Errorf("%d restarts, want 2", got)
 	}
 }

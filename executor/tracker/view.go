@@ -13,8 +13,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Question says what a View should contain.
-type Question struct {
+// ViewOptions say what a View should contain.
+type ViewOptions struct {
 	// Uncounted are the UIDs in the status's uncountedTerminatedPods.
 	Uncounted *batchv1.UncountedTerminatedPods
 	// Now is wall time. No pod in the View ended after it.
@@ -39,37 +39,37 @@ type View struct {
 
 // View returns the current facts. The package comment says what it costs. The error is a
 // wire.ErrUID.
-func (t *Tracker) View(q Question) (View, error) {
+func (t *Tracker) View(o ViewOptions) (View, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	uncounted := q.uncounted()
+	uncounted := o.uncounted()
 	v := View{
 		Pods:      t.pods.totals.summary(),
 		InFlight:  t.calls.inFlight(),
-		Retry:     t.pods.retry.message(q.Now),
+		Retry:     t.pods.retry.message(o.Now),
 		Confirmed: t.pods.confirmed(uncounted),
 	}
 	var err error
-	if v.Unaccounted, v.Unlisted, err = t.pods.rows(uncounted, q.MaxRows, q.Now); err != nil {
+	if v.Unaccounted, v.Unlisted, err = t.pods.rows(uncounted, o.MaxRows, o.Now); err != nil {
 		return View{}, err
 	}
-	if q.ActiveRows > 0 {
-		if v.Active, err = t.pods.activeRows(uncounted, q.ActiveRows); err != nil {
+	if o.ActiveRows > 0 {
+		if v.Active, err = t.pods.activeRows(uncounted, o.ActiveRows); err != nil {
 			return View{}, err
 		}
 	}
 	return v, nil
 }
 
-func (q Question) uncounted() map[types.UID]bool {
+func (o ViewOptions) uncounted() map[types.UID]bool {
 	set := map[types.UID]bool{}
-	if q.Uncounted == nil {
+	if o.Uncounted == nil {
 		return set
 	}
-	for _, uid := range q.Uncounted.Succeeded {
+	for _, uid := range o.Uncounted.Succeeded {
 		set[uid] = true
 	}
-	for _, uid := range q.Uncounted.Failed {
+	for _, uid := range o.Uncounted.Failed {
 		set[uid] = true
 	}
 	return set

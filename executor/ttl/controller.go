@@ -143,10 +143,10 @@ func indexFinished(obj any) ([]string, error) {
 	return []string{job.Namespace}, nil
 }
 
-// limited reports whether anything may set a time to live for the Job: its spec, or an
+// mayExpire reports whether anything may set a time to live for the Job: its spec, or an
 // annotation that the engine may read. Most finished Jobs have neither, so the engine is
 // not asked about them.
-func (c *Controller) limited(job *batchv1.Job) bool {
+func (c *Controller) mayExpire(job *batchv1.Job) bool {
 	return job.Spec.TTLSecondsAfterFinished != nil || len(wire.Annotations(job.Annotations)) > 0 || len(c.namespaceAnnotations(job)) > 0
 }
 

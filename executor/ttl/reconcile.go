@@ -36,7 +36,7 @@ func (c *Controller) finished(key jobKey) (*batchv1.Job, error) {
 		return nil, err
 	}
 	job := obj.(*batchv1.Job)
-	if job.UID != key.uid || !c.scope.Expires(job) || !c.limited(job) {
+	if job.UID != key.uid || !c.scope.Expires(job) || !c.mayExpire(job) {
 		return nil, nil
 	}
 	return job, nil
@@ -58,7 +58,7 @@ func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job
 		return c.later(d), err
 	}
 	err = c.delete(ctx, live, d)
-	controller.Applied(ctx, err)
+	controller.RecordOutcome(ctx, err)
 	return controller.Result{}, err
 }
 

@@ -25,7 +25,7 @@ func (c *Controller) ask(ctx context.Context, job *batchv1.Job) (*jobpolicyv1.De
 	}
 	c.base.RecordEvents(job, d.GetEvents())
 	if d.GetDeleteJob() == nil {
-		controller.Applied(ctx, nil) // There is nothing to do.
+		controller.RecordOutcome(ctx, nil) // There is nothing to do.
 	}
 	return d, nil
 }

@@ -247,7 +247,7 @@ func (l *life) request(o snapshot.Options) *jobpolicyv1.DecideJobRequest {
 
 // view is the request that the executor makes of what a tracker knows.
 func (l *life) view(seen *tracker.Tracker, rows int) *jobpolicyv1.DecideJobRequest {
-	v, err := seen.View(tracker.Question{Uncounted: l.job.Status.UncountedTerminatedPods, MaxRows: rows, ActiveRows: 1_000_000})
+	v, err := seen.View(tracker.ViewOptions{Uncounted: l.job.Status.UncountedTerminatedPods, MaxRows: rows, ActiveRows: 1_000_000})
 	if err != nil {
 		l.Fatal(err)
 	}

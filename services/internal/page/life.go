@@ -72,7 +72,7 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 // tells reports whether the cache says something about a pod that a report needs: that it
 // has ended, why it does not start, or since when it has been Pending.
 func tells(p *podcache.Pod) bool {
-	return p.Ended() || !p.Deleting && (p.Phase() == corev1.PodPending || p.Waits() != "")
+	return p.Ended() || !p.Deleting && (p.Phase() == corev1.PodPending || p.WaitingReason() != "")
 }
 
 // recorded explains the last decision. telling are the pods that the cache can explain; it
@@ -118,6 +118,6 @@ func podOf(p *podcache.Pod) corev1.Pod {
 		status.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.ReadyChanged)}
 	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
-	hinder(&pod, p.Waits())
+	hinder(&pod, p.WaitingReason())
 	return pod
 }

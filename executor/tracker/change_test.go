@@ -8,7 +8,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 )
 
-func TestNews(t *testing.T) {
+func TestChange(t *testing.T) {
 	running := inPhase(corev1.PodRunning)
 	seen := func(pods ...*podcache.Pod) func(*Tracker) {
 		return func(tr *Tracker) {
@@ -20,14 +20,14 @@ func TestNews(t *testing.T) {
 	cases := map[string]struct {
 		before func(*Tracker)
 		pod    *podcache.Pod
-		want   News
+		want   Change
 	}{
-		"a pod that was not known": {before: func(*Tracker) {}, pod: podOf(1, 1, tracked), want: Change},
+		"a pod that was not known": {before: func(*Tracker) {}, pod: podOf(1, 1, tracked), want: Relevant},
 		"the echo of an own write": {
 			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Response) },
-			pod:    podOf(1, 1, tracked), want: Nothing,
+			pod:    podOf(1, 1, tracked), want: Unchanged,
 		},
-		"an older version":         {before: seen(podOf(1, 5, tracked)), pod: podOf(1, 4, tracked, running), want: Nothing},
+		"an older version":         {before: seen(podOf(1, 5, tracked)), pod: podOf(1, 4, tracked, running), want: Unchanged},
 		"a pod that begins to run": {before: seen(podOf(1, 1, tracked)), pod: podOf(1, 2, tracked, running), want: Detail},
 		"a pod of two is ready": {
 			before: seen(podOf(1, 1, tracked), podOf(2, 2, tracked)),
@@ -41,15 +41,15 @@ func TestNews(t *testing.T) {
 			before: seen(podOf(1, 1, tracked, running, isReady)),
 			pod:    podOf(1, 2, tracked, running, isReady), want: Detail,
 		},
-		"a container restarts": {before: seen(podOf(1, 1, tracked, running)), pod: podOf(1, 2, tracked, running, restarted(1)), want: Change},
-		"a pod ends":           {before: seen(podOf(1, 1, tracked)), pod: podOf(1, 2, tracked, inPhase(corev1.PodFailed)), want: Change},
+		"a container restarts": {before: seen(podOf(1, 1, tracked, running)), pod: podOf(1, 2, tracked, running, restarted(1)), want: Relevant},
+		"a pod ends":           {before: seen(podOf(1, 1, tracked)), pod: podOf(1, 2, tracked, inPhase(corev1.PodFailed)), want: Relevant},
 		"an ended pod changes": {
 			before: seen(podOf(1, 1, tracked, inPhase(corev1.PodFailed))),
-			pod:    podOf(1, 2, tracked, inPhase(corev1.PodFailed)), want: Change,
+			pod:    podOf(1, 2, tracked, inPhase(corev1.PodFailed)), want: Relevant,
 		},
 		"somebody else releases it": {
 			before: seen(podOf(1, 1, tracked, inPhase(corev1.PodFailed))),
-			pod:    podOf(1, 2, inPhase(corev1.PodFailed)), want: Change,
+			pod:    podOf(1, 2, inPhase(corev1.PodFailed)), want: Relevant,
 		},
 		"a call under way releases it": {
 			before: func(tr *Tracker) {
@@ -69,7 +69,7 @@ func TestNews(t *testing.T) {
 			tr := New()
 			tc.before(tr)
 			if got := tr.Observe(tc.pod, Watch); got != tc.want {
-				t.Errorf("news %d, want %d", got, tc.want)
+				t.Errorf("change %d, want %d", got, tc.want)
 			}
 		})
 	}
@@ -96,8 +96,8 @@ func TestOneCopyOfAPodIsKept(t *testing.T) {
 	}
 	listed := podOf(1, 2, tracked)
 	for _, v := range []*podcache.Pod{listed, podOf(1, 1, tracked)} {
-		if news := tr.Observe(v, Watch); news != Nothing {
-			t.Errorf("version %s after a new list: news %d, want none", v.ResourceVersion, news)
+		if change := tr.Observe(v, Watch); change != Unchanged {
+			t.Errorf("version %s after a new list: change %d, want none", v.ResourceVersion, change)
 		}
 	}
 	if got := tr.pods.records[watched.UID].pod; got != listed {
