@@ -34,7 +34,7 @@ var faultClasses = []struct {
 }{
 	{nothing, nil},
 	{"lost/late", kindNames(lostRequest, lostAnswer, timedOutDone, lateRequest, lateAnswer)},
-	{"refused", kindNames(conflict, forbidden, invalid, throttled)},
+	{"refused", kindNames(conflict, forbidden, invalid, throttled, guarded)},
 	{"error", kindNames(serverError, unavailable, timedOut)},
 	{"watch", append(kindNames(watchLag, watchBreak, duplicate, staleList, expired), "break watches", "compact")},
 	{"engine", kindNames(engineAway, engineHangs, engineBusy, engineSlow, engineBroken, engineNarrow, engineGarbled, engineEarlier)},

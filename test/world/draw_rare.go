@@ -34,6 +34,7 @@ func (d *drawer) rare() {
 		{1, false, d.weeks},
 		{1, true, d.unansweredStatuses},
 		{1, true, d.unseenSuccesses},
+		{2, true, d.guard},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {
@@ -146,6 +147,22 @@ func (d *drawer) hung() {
 	p.faults = append([]*fault{f}, p.faults...)
 	if d.chance(60) {
 		p.faults = p.faults[:1] // Other faults would excuse a delay.
+	}
+}
+
+// guard lets a policy refuse, from begin to end, that some Jobs are deleted or that some pods
+// are released. That must delay nothing else.
+func (d *drawer) guard() {
+	if d.p.calm > longestTrouble {
+		return // Each guarded Job of a CronJob is tried again every minute.
+	}
+	f := &fault{kind: guarded, percent: d.among(20, 60), verb: "PATCH", resource: "pods", to: d.p.calm}
+	if len(d.p.crons) > 0 {
+		f.verb, f.resource = "DELETE", "jobs"
+	}
+	d.p.faults = append([]*fault{f}, d.p.faults...)
+	if d.chance(60) {
+		d.p.faults = d.p.faults[:1] // Other faults would excuse a delay.
 	}
 }
 

@@ -125,6 +125,8 @@ func (r *request) refuse(k faultKind) *http.Response {
 		return r.refusal(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified; please apply your changes to the latest version and try again")
 	case k == forbidden && write:
 		return r.refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden: exceeded quota: drawn")
+	case k == guarded && write:
+		return r.refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden: a policy guards this object")
 	case k == invalid && write:
 		return r.refusal(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "admission webhook denied the request")
 	case k == expired && r.named():

@@ -68,6 +68,10 @@ type jobRecord struct {
 	// everything.
 	decidedOn time.Time
 
+	// guardedUntil is until when counts and the end may wait because a policy refuses to release
+	// a pod.
+	guardedUntil time.Time
+
 	created, deletedAt time.Time
 	// formerCron is the CronJob that controlled the Job before; leftCron is when that ended.
 	formerCron types.UID

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"jobpolicy.dev/test/world/apiserver"
 )
 
@@ -37,6 +39,26 @@ func (j *judge) hindered(namespace string, now time.Time, lasts time.Duration) {
 		return
 	}
 	j.whenHindered = append(j.whenHindered, hindrance{now, until})
+}
+
+// guarded is called when a policy refuses to change an object. That hinders nothing else, with
+// two exceptions: a run has to wait for a Job that it replaces, and the counts and the end of a
+// Job for its pods.
+func (j *judge) guarded(object types.NamespacedName, now time.Time) {
+	j.mu.Lock()
+	runs := false
+	for _, r := range j.jobs {
+		runs = runs || r.key == object && !r.gone && finished(r.job) == ""
+	}
+	for _, p := range j.pods {
+		if p.key == object && p.job != nil {
+			p.job.guardedUntil = now.Add(recovers)
+		}
+	}
+	j.mu.Unlock()
+	if runs {
+		j.hindered(object.Namespace, now, recovers)
+	}
 }
 
 // hinderedUntil is when the last hindrance between two times was over; zero if there was none.

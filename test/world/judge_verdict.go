@@ -24,9 +24,11 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		return
 	}
 	j.judgeAnswer(w, r)
-	if decided(next) != decided(r.job) || finished(next) != "" {
+	switch {
+	case decided(next) == decided(r.job) && w.Time.Before(r.guardedUntil):
+	case decided(next) != decided(r.job) || finished(next) != "":
 		j.judgeLate(w, r, prompt, "announced an end")
-	} else {
+	default:
 		j.judgeLate(w, r, j.allowance(), "wrote a status")
 	}
 	if !r.finishedAt.IsZero() {

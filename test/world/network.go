@@ -3,6 +3,8 @@ package world
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"net/http"
 	"strconv"
 	"strings"
@@ -40,6 +42,8 @@ type network struct {
 	disturbed func(now time.Time)
 	// hindered is called for each fault and each error, in a namespace or everywhere.
 	hindered func(namespace string, now time.Time, lasts time.Duration)
+	// guarded is called when a policy refuses to change a guarded object.
+	guarded func(object types.NamespacedName, now time.Time)
 	// asked is called for each question about a Job, and garbled for each answer to such a
 	// question that breaks the contract.
 	asked   func(by string, job types.UID, at time.Time)
@@ -69,8 +73,8 @@ func newNetwork(p *plan, begun time.Time, note func(who, text string)) *network 
 	return &network{
 		seed: p.seed, plan: p, begun: begun, note: note, sending: func(*request) {}, readLease: func(string) {}, telling: func() bool { return false },
 		refused: func(_, _, _, _ string) {}, disturbed: func(time.Time) {}, hindered: func(string, time.Time, time.Duration) {}, untold: func(string, time.Time) {},
-		unanswered: func(string, types.NamespacedName, time.Time) {},
-		sent:       map[uint64]uint64{}, lists: map[string]*list{}, happened: map[faultKind]int{}, reached: map[string]bool{},
+		unanswered: func(string, types.NamespacedName, time.Time) {}, guarded: func(types.NamespacedName, time.Time) {},
+		sent: map[uint64]uint64{}, lists: map[string]*list{}, happened: map[faultKind]int{}, reached: map[string]bool{},
 	}
 }
 
@@ -108,7 +112,15 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 	}
 	now := time.Since(n.begun)
 	for _, f := range n.plan.faults {
-		if now < f.from || now >= f.to || !fits(f.kind) || !f.concerns(r) || r.IntN(100) >= f.percent {
+		if now < f.from || now >= f.to || !fits(f.kind) || !f.concerns(r) {
+			continue
+		}
+		if f.kind == guarded && n.guards(f, r) {
+			n.happened[f.kind]++
+			n.guarded(keyOf(r.URL.Path), time.Now())
+			return f
+		}
+		if f.kind == guarded || r.IntN(100) >= f.percent {
 			continue
 		}
 		n.happened[f.kind]++
@@ -125,6 +137,14 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 	return nil
 }
 
+// guards reports whether the object of a write is one of those that a policy guards.
+func (n *network) guards(f *fault, r *request) bool {
+	key := keyOf(r.URL.Path)
+	h := fnv.New64a()
+	fmt.Fprint(h, n.seed, " ", key.Namespace, "/", key.Name)
+	return h.Sum64()%100 < uint64(f.percent)
+}
+
 // concerns reports whether the fault applies to such a request.
 func (f *fault) concerns(r *request) bool {
 	if f.verb != "" && f.verb != r.Method {
@@ -133,7 +153,7 @@ func (f *fault) concerns(r *request) bool {
 	if f.namespace != "" && !strings.Contains(r.URL.Path, "/namespaces/"+f.namespace+"/") {
 		return false
 	}
-	if f.kind == putBack && !bytes.Contains(r.body, []byte(releasing)) {
+	if (f.kind == putBack || f.kind == guarded && r.Method == http.MethodPatch) && !bytes.Contains(r.body, []byte(releasing)) {
 		return false
 	}
 	base := r.resource

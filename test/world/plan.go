@@ -185,6 +185,7 @@ const (
 	putBack      faultKind = "finalizer put back by a webhook"
 	hangs        faultKind = "webhook hangs in one namespace"
 	expired      faultKind = "410"
+	guarded      faultKind = "a policy guards some objects"
 
 	engineAway   faultKind = "engine away"
 	engineHangs  faultKind = "engine hangs"

@@ -94,7 +94,7 @@ func newWorld(p *plan, tells bool) *world {
 	w.network = newNetwork(p, w.begun, w.note)
 	w.network.telling, w.network.refused, w.network.disturbed = w.telling, w.judge.refused, w.judge.disturbed
 	w.network.hindered, w.network.untold = w.judge.hindered, w.judge.untold
-	w.network.unanswered = w.judge.unanswered
+	w.network.unanswered, w.network.guarded = w.judge.unanswered, w.judge.guarded
 	w.network.asked, w.network.garbled = w.judge.asked, w.judge.garbled
 	w.network.readLease = w.judge.readLease
 	w.network.sending = func(r *request) {
