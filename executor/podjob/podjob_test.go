@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -186,6 +187,72 @@ func TestAPodThatIsMadeAgainHasTheSameName(t *testing.T) {
 	}
 	if _, err := s.step(); !apierrors.IsAlreadyExists(errors.Unwrap(err)) {
 		t.Errorf("the same view once more: error %v, want that the pod exists", err)
+	}
+}
+
+// Another controller's pod may have a name that the group would choose.
+func TestANameThatIsTakenIsPassedOver(t *testing.T) {
+	s, foreign := newStand(t), pod(0, corev1.PodRunning)
+	foreign.OwnerReferences = nil
+	if err := s.client.Tracker().Add(&foreign); err != nil {
+		t.Fatal(err)
+	}
+	s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 2}}
+	if _, err := s.step(); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 2; n++ {
+		if _, err := s.client.CoreV1().Pods("default").Get(t.Context(), fmt.Sprint("train-workers-", n), metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What is remembered of groups after failed creations is forgotten when it is over.
+func TestGroupsThatGoAwayAreForgotten(t *testing.T) {
+	var c Controller
+	now := time.Now()
+	for n := range 100 {
+		c.deferCreation([16]byte{byte(n)}, now.Add(time.Duration(n)*createBackoff))
+	}
+	known := 0
+	c.createAfter.Range(func(any, any) bool { known++; return true })
+	if known > 2 {
+		t.Errorf("%d groups are known, and the time of all but two is over", known)
+	}
+}
+
+// A pod that is to be deleted uncounted is released only as it was seen: if it has ended since,
+// it is to be counted.
+func TestAPodThatHasEndedSinceIsNotReleasedUncounted(t *testing.T) {
+	cases := map[string]struct {
+		now     corev1.PodPhase
+		wantErr error
+	}{
+		"it has changed, and runs": {now: corev1.PodRunning},
+		"it has ended":             {now: corev1.PodSucceeded, wantErr: api.ErrPodEnded},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			seen, live := pod(0, corev1.PodRunning), pod(0, tc.now)
+			seen.ResourceVersion, live.ResourceVersion = "1", "2"
+			s := newStand(t, live)
+			s.group.Pods = []corev1.Pod{seen}
+			s.client.PrependReactor("patch", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+				if patch := string(action.(k8stesting.PatchAction).GetPatch()); strings.Contains(patch, `"resourceVersion":"1"`) {
+					return true, nil, apierrors.NewConflict(corev1.Resource("pods"), seen.Name, errors.New("newer"))
+				}
+				return false, nil, nil
+			})
+			s.answer = &jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0), ReleaseFirst: true}}}
+			if _, err := s.step(); !errors.Is(err, tc.wantErr) {
+				t.Errorf("error %v, want %v", err, tc.wantErr)
+			}
+			left, err := s.client.CoreV1().Pods("default").Get(t.Context(), seen.Name, metav1.GetOptions{})
+			if kept := err == nil && len(left.Finalizers) == 1; kept != (tc.wantErr != nil) {
+				t.Errorf("the pod is kept, with its finalizer: %t; %v", kept, err)
+			}
+		})
 	}
 }
 

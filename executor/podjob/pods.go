@@ -2,7 +2,9 @@ package podjob
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,9 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
+
+// releaseTries is how often the release of a running pod is tried while the pod keeps changing.
+const releaseTries = 5
 
 // create creates pods. Each name ends in the first number that is free in the group. So if
 // the answer to a creation is lost and the pod appears after all, the next creation finds
@@ -27,12 +34,8 @@ func (c *Controller) create(ctx context.Context, g Group, create *jobpolicyv1.Cr
 	for _, p := range wire.NewPods(g.Job, create) {
 		pod := p.From(g.Job)
 		pod.OwnerReferences = []metav1.OwnerReference{g.Owner}
-		for n := 0; pod.Name == "" || taken[pod.Name]; n++ {
-			pod.Name = pod.GenerateName + strconv.Itoa(n)
-		}
-		taken[pod.Name] = true
-		if _, err := c.Pods.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-			c.createAfter.Store(g.uid(), time.Now().Add(createBackoff)) // Other steps go on meanwhile.
+		if err := c.createOne(ctx, g, pod, taken); err != nil {
+			c.deferCreation(g.uid(), time.Now()) // Other steps go on meanwhile.
 			return fmt.Errorf("creating pod %s: %w", pod.Name, err)
 		}
 	}
@@ -42,9 +45,43 @@ func (c *Controller) create(ctx context.Context, g Group, create *jobpolicyv1.Cr
 	return nil
 }
 
+// createOne creates a pod under the first name that is not taken, and marks that name as
+// taken. It passes over the names of pods that are not the owner's.
+func (c *Controller) createOne(ctx context.Context, g Group, pod *corev1.Pod, taken map[string]bool) error {
+	for {
+		for n := 0; pod.Name == "" || taken[pod.Name]; n++ {
+			pod.Name = pod.GenerateName + strconv.Itoa(n)
+		}
+		taken[pod.Name] = true
+		_, err := c.Pods.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		live, readErr := c.Pods.Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if readErr != nil {
+			return err
+		}
+		if slices.ContainsFunc(live.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == g.Owner.UID }) {
+			return err // An earlier creation made it; the next Step counts it.
+		}
+	}
+}
+
+// deferCreation lets a group create no pod for a while. It forgets the groups for which that
+// time is over: some of them may be gone.
+func (c *Controller) deferCreation(group [16]byte, now time.Time) {
+	c.createAfter.Range(func(group, until any) bool {
+		if until.(time.Time).Before(now) {
+			c.createAfter.CompareAndDelete(group, until)
+		}
+		return true
+	})
+	c.createAfter.Store(group, now.Add(createBackoff))
+}
+
 func (c *Controller) delete(ctx context.Context, pod *corev1.Pod, releaseFirst bool) error {
 	if releaseFirst {
-		if err := c.release(ctx, pod); err != nil {
+		if err := c.releaseRunning(ctx, pod); err != nil {
 			return err
 		}
 	}
@@ -52,12 +89,46 @@ func (c *Controller) delete(ctx context.Context, pod *corev1.Pod, releaseFirst b
 	return unlessGone(err)
 }
 
-// release removes the finalizer that keeps a pod until it is counted. The UID is a
-// precondition: the API server refuses to change it.
+// releaseRunning releases a pod that is about to be deleted and is not to be counted. If the
+// pod has changed since it was read, it is read again. It fails if the pod has ended: such a
+// pod is to be counted after all.
+func (c *Controller) releaseRunning(ctx context.Context, pod *corev1.Pod) error {
+	var conflict error
+	for range releaseTries {
+		if podcache.From(pod).Ended() {
+			return fmt.Errorf("releasing pod %s: %w", pod.Name, api.ErrPodEnded)
+		}
+		conflict = c.patchFinalizer(ctx, pod, pod.ResourceVersion)
+		if !apierrors.IsConflict(conflict) {
+			return unlessGone(conflict)
+		}
+		live, err := c.Pods.Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil || live.UID != pod.UID {
+			return unlessGone(conflict)
+		}
+		pod = live
+	}
+	return conflict
+}
+
+// release removes the finalizer that keeps a pod until it is counted.
 func (c *Controller) release(ctx context.Context, pod *corev1.Pod) error {
-	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"$deleteFromPrimitiveList/finalizers":[%q]}}`, pod.UID, batchv1.JobTrackingFinalizer)
-	_, err := c.Pods.Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-	return unlessGone(err)
+	return unlessGone(c.patchFinalizer(ctx, pod, ""))
+}
+
+// patchFinalizer removes the tracking finalizer. The UID is a precondition: the API server
+// refuses to change it. So is the version, unless it is empty.
+func (c *Controller) patchFinalizer(ctx context.Context, pod *corev1.Pod, version string) error {
+	meta := map[string]any{"uid": pod.UID, "$deleteFromPrimitiveList/finalizers": []string{batchv1.JobTrackingFinalizer}}
+	if version != "" {
+		meta["resourceVersion"] = version
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		return err
+	}
+	_, err = c.Pods.Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 // unlessGone returns the error, or nil if it says that the pod does not exist any more.
@@ -72,7 +143,10 @@ func unlessGone(err error) error {
 // their owner is gone.
 func (c *Controller) Remove(ctx context.Context, pods []corev1.Pod) error {
 	for i := range pods {
-		if err := c.delete(ctx, &pods[i], true); err != nil {
+		if err := c.release(ctx, &pods[i]); err != nil {
+			return err
+		}
+		if err := c.delete(ctx, &pods[i], false); err != nil {
 			return err
 		}
 	}
