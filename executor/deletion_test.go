@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +19,7 @@ import (
 
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -234,4 +237,35 @@ func TestAnUnmanagedJobOfTheSameNameIsLeftAlone(t *testing.T) {
 			t.Errorf("asked about the unmanaged Job: %v", req.GetJob())
 		}
 	}
+}
+
+// A pod came and went between two lists of the pod watch, so only the answer to its creation
+// ever showed it. Its Job is deleted, and nothing of it is kept.
+func TestADeletedJobIsForgottenAlthoughTheWatchMissedAPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		job := testJob()
+		s := newServer(job)
+		e := start(t, testConfig(s, &script{}))
+		time.Sleep(time.Second)
+		known, _ := e.jobs.Find(job.UID)
+		known.Pods.Observe(cachedPod(2, func(p *corev1.Pod) { p.ResourceVersion = "110" }), tracker.Response)
+		if err := s.BatchV1().Jobs("ns").Delete(t.Context(), job.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * lookPeriod)
+		if _, known := e.jobs.Find(job.UID); !known {
+			t.Error("the Job is forgotten before the watch has shown the pod's version")
+		}
+		later := testPod(3, func(p *corev1.Pod) { p.OwnerReferences, p.Labels, p.Finalizers = nil, nil, nil })
+		for range 20 { // Versions from 101 on.
+			s.stamp(later)
+		}
+		if _, err := s.CoreV1().Pods("ns").Create(t.Context(), later, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * lookPeriod)
+		if _, known := e.jobs.Find(job.UID); known {
+			t.Error("the Job is still known")
+		}
+	})
 }

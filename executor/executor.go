@@ -134,7 +134,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		second: e.second, podWatch: e.podWatch,
 	}
 	if looker == nil {
-		e.base.AddTask(newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider, e.second).run)
+		e.base.AddTask(newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider, e.second, e.podWatch).run)
 	}
 }
 

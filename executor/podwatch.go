@@ -78,6 +78,15 @@ func (w *podWatch) synced() bool {
 	return seen != nil && (*seen)()
 }
 
+// sweep drops those pods of the Job that are certainly gone. See tracker.Tracker.Sweep.
+func (w *podWatch) sweep(s *state.Job) (awaiting bool) {
+	watched := tracker.ResourceVersion(w.pods.In(s.Namespace).GetStore().LastStoreSyncResourceVersion())
+	return s.Pods.Sweep(watched, func(pod *podcache.Pod) bool {
+		stored, ok := w.pods.Pod(pod.Namespace(), pod.Name)
+		return ok && stored.UID == pod.UID
+	})
+}
+
 // recordVersion records the version of a pod that the watcher got.
 func (w *podWatch) recordVersion(pod *podcache.Pod) {
 	if !w.standby.Load() {

@@ -6,10 +6,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
-	"jobpolicy.dev/executor/tracker"
 )
 
 // refresh reads from the API server what the cache does not know for certain: the outcome
@@ -38,11 +36,7 @@ func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods)
 			return false, err
 		}
 	}
-	watched := tracker.ResourceVersion(r.podWatch.pods.In(s.Namespace).GetStore().LastStoreSyncResourceVersion())
-	return s.Pods.Sweep(watched, func(pod *podcache.Pod) bool {
-		stored, ok := r.podWatch.pods.Pod(pod.Namespace(), pod.Name)
-		return ok && stored.UID == pod.UID
-	}), nil
+	return r.podWatch.sweep(s), nil
 }
 
 // readJob reads the Job from the API server. api.ErrGone: it does not exist any more.

@@ -50,12 +50,14 @@ type safetyLook struct {
 	decider *decider
 	metrics *decisionMetrics
 	second  *secondcontroller.Detector
-	last    clocks
+	// podWatch knows which pods are gone.
+	podWatch *podWatch
+	last     clocks
 }
 
 // newSafetyLook reads the clocks, so it must be called before a reconcile is planned.
-func newSafetyLook(base *controller.Controller, cfg *Config, scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider, second *secondcontroller.Detector) *safetyLook {
-	l := &safetyLook{base: base, cfg: cfg, scope: scope, jobs: jobs, queue: queue, decider: d, metrics: d.metrics, second: second}
+func newSafetyLook(base *controller.Controller, cfg *Config, scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider, second *secondcontroller.Detector, pods *podWatch) *safetyLook {
+	l := &safetyLook{base: base, cfg: cfg, scope: scope, jobs: jobs, queue: queue, decider: d, metrics: d.metrics, second: second, podWatch: pods}
 	l.last = l.readClocks()
 	return l
 }
@@ -90,8 +92,19 @@ func (l *safetyLook) suspects(ctx context.Context, step, steps int) []suspect {
 		if last, why := l.look(ctx, s); why != "" {
 			found = append(found, suspect{job: s, last: last})
 		}
+		l.forget(s)
 	}
 	return found
+}
+
+// forget forgets a Job that does not exist any more, once its pods are gone. Usually the watch
+// of pods does that. It shows nothing of a pod that came and went between two lists.
+func (l *safetyLook) forget(s *state.Job) {
+	if s.Version.Current() != nil {
+		return
+	}
+	l.podWatch.sweep(s)
+	l.jobs.DropUnused(s.Namespace, s.UID)
 }
 
 // lookTurn is the step of a period in which a Job is looked at.
