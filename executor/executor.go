@@ -36,8 +36,8 @@ type Executor struct {
 
 	podWatch   *podWatch
 	decider    *decider
-	reconciler *reconciler // nil in shadow mode.
-	comparer   *comparer   // nil unless in shadow mode.
+	reconciler *reconciler  // nil in shadow mode.
+	comparer   *jobComparer // nil unless in shadow mode.
 	queue      jobQueue
 	watcher    *watcher
 }
@@ -56,9 +56,9 @@ func New(cfg Config) (*Executor, error) {
 	}
 	cfg.Config = base.Config
 	cfg.setDefaults()
-	var looker *shadow.Looker
+	var comparer *shadow.Comparer
 	if cfg.Shadow != nil {
-		looker = cfg.Shadow.Observe(base)
+		comparer = cfg.Shadow.OnlyCompare(base)
 		cfg.Config = base.Config
 		cfg.Settings.GangScheduling = false
 	}
@@ -68,7 +68,7 @@ func New(cfg Config) (*Executor, error) {
 	}
 	e := &Executor{base: base}
 	client := &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}
-	if looker == nil {
+	if comparer == nil {
 		e.second, err = secondcontroller.New(secondcontroller.Config{
 			FieldManager: cfg.FieldManager, StandDown: cfg.StandDown, Recorder: base.Recorder, Registerer: cfg.Registerer, Logger: cfg.Logger,
 		})
@@ -89,7 +89,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := e.newJobInformer(&cfg); err != nil {
 		return nil, err
 	}
-	e.build(&cfg, own, client, pods, looker)
+	e.build(&cfg, own, client, pods, comparer)
 	return e, e.addCaches()
 }
 
@@ -103,9 +103,9 @@ func (e *Executor) newJobInformer(cfg *Config) error {
 	return nil
 }
 
-// build makes the parts. In shadow mode, which has a looker, a comparer takes the place of
+// build makes the parts. In shadow mode, which has a comparer, a jobComparer takes the place of
 // the reconciler, and nothing that could write is made.
-func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods podinformer.Informer, looker *shadow.Looker) {
+func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods podinformer.Informer, comparer *shadow.Comparer) {
 	scope, writes := cfg.Scope(), limit.NewPool(cfg.Writes)
 	report := &reporter{base: e.base, metrics: own}
 	e.jobs = state.NewJobs(writes)
@@ -115,8 +115,8 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	}
 	var reconcile reconcileFunc
 	var orphans orphans = ignoreOrphans{}
-	if looker != nil {
-		e.comparer = &comparer{scope: scope, jobs: e.jobs, decider: e.decider, looker: looker}
+	if comparer != nil {
+		e.comparer = &jobComparer{scope: scope, jobs: e.jobs, decider: e.decider, comparer: comparer}
 		reconcile = e.comparer.compare
 	} else {
 		calls := func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Pods, s.PodEvents.Recorder(e.base.Recorder)) }
@@ -133,7 +133,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		scope: scope, jobs: e.jobs, queue: e.queue, orphans: orphans, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: e.base.Ready,
 		second: e.second, podWatch: e.podWatch,
 	}
-	if looker == nil {
+	if comparer == nil {
 		e.base.AddTask(newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider, e.second, e.podWatch).run)
 	}
 }

@@ -69,7 +69,7 @@ func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.R
 	}
 	end(err)
 	result.Progressed = calls.Written()
-	if calls.Observed() {
+	if calls.Changed() {
 		result = sooner(result, r.cfg.SyncBatchPeriod)
 	}
 	return sooner(result, s.Backoffs.UntilNextRelease(s.Pods)), err

@@ -16,33 +16,33 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A comparer takes the place of the reconciler in shadow mode: it makes the same snapshots
+// A jobComparer takes the place of the reconciler in shadow mode: it makes the same snapshots
 // and asks the same questions, but cannot apply an answer.
-type comparer struct {
-	scope   scope.Scope
-	jobs    *state.Jobs
-	decider *decider
-	looker  *shadow.Looker
+type jobComparer struct {
+	scope    scope.Scope
+	jobs     *state.Jobs
+	decider  *decider
+	comparer *shadow.Comparer
 }
 
-func (c *comparer) jobHandler() cache.ResourceEventHandler {
+func (c *jobComparer) jobHandler() cache.ResourceEventHandler {
 	return controller.Handler(c.seen, c.gone)
 }
 
 // seen forgets a Job that is not reconciled any more, for example because it has finished.
-func (c *comparer) seen(old, job *batchv1.Job) {
+func (c *jobComparer) seen(old, job *batchv1.Job) {
 	if old != nil && old.UID != job.UID {
-		c.looker.Gone(old.UID)
+		c.comparer.Gone(old.UID)
 	}
 	if !c.scope.Reconciles(job) {
-		c.looker.Gone(job.UID)
+		c.comparer.Gone(job.UID)
 	}
 }
 
-func (c *comparer) gone(job *batchv1.Job) { c.looker.Gone(job.UID) }
+func (c *jobComparer) gone(job *batchv1.Job) { c.comparer.Gone(job.UID) }
 
 // compare asks the engine about a Job, if it is at rest.
-func (c *comparer) compare(ctx context.Context, uid types.UID) (controller.Result, error) {
+func (c *jobComparer) compare(ctx context.Context, uid types.UID) (controller.Result, error) {
 	s, ok := c.jobs.Find(uid)
 	if !ok {
 		return controller.Result{}, nil
@@ -52,11 +52,11 @@ func (c *comparer) compare(ctx context.Context, uid types.UID) (controller.Resul
 		return controller.Result{}, nil
 	}
 	object := shadow.Object{Type: shadow.TypeJob, Namespace: job.Namespace, Name: job.Name, UID: uid}
-	return c.looker.Look(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return c.ask(ctx, s) })
+	return c.comparer.Compare(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return c.answer(ctx, s) })
 }
 
-// ask makes a request from what is known of a Job, and says what the decision would change.
-func (c *comparer) ask(ctx context.Context, s *state.Job) (shadow.Answer, error) {
+// answer makes a request from what is known of a Job, and says what the decision would change.
+func (c *jobComparer) answer(ctx context.Context, s *state.Job) (shadow.Answer, error) {
 	snap, d, err := c.decider.complete(ctx, s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
 		return c.decider.ask(ctx, s, snap)
 	})

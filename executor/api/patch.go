@@ -181,8 +181,8 @@ func (p *Pods) patchAsSeen(ctx context.Context, pod *podcache.Pod, wanted func(*
 func (p *Pods) patch(ctx context.Context, pod *podcache.Pod, patch []byte) (*podcache.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	observed := p.tracker.BeginCall()
-	defer observed()
+	endCall := p.tracker.BeginCall()
+	defer endCall()
 	patched, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err == nil && !deletedByWrite(patched) {
 		if patched.ResourceVersion != pod.ResourceVersion {

@@ -26,7 +26,7 @@ type Pods struct {
 	// recorder takes the events about these pods.
 	recorder record.EventRecorder
 
-	written, observed atomic.Bool
+	written, changed atomic.Bool
 }
 
 // Pods returns a Pods for a Job and its tracker. recorder takes the events about the
@@ -42,9 +42,9 @@ func (p *Pods) Written() bool { return p.written.Load() }
 // which Pods does not make itself; see Written.
 func (p *Pods) MarkWritten() { p.written.Store(true) }
 
-// Observed reports whether an answer showed a change. The watch will not report that change
+// Changed reports whether an answer showed a change. The watch will not report that change
 // as new, so the Job has to be reconciled again.
-func (p *Pods) Observed() bool { return p.observed.Load() }
+func (p *Pods) Changed() bool { return p.changed.Load() }
 
 // Create creates a pod of the Job. ErrNamespaceTerminating: the namespace is being
 // deleted.
@@ -180,8 +180,8 @@ func (p *Pods) List(ctx context.Context, job *batchv1.Job) (err error) {
 func (p *Pods) read(ctx context.Context, pod *podcache.Pod) (*podcache.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	observed := p.tracker.BeginCall()
-	defer observed()
+	endCall := p.tracker.BeginCall()
+	defer endCall()
 	live, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading pod: %w", err)
@@ -197,7 +197,7 @@ func (p *Pods) observe(answer *corev1.Pod) *podcache.Pod {
 		return pod
 	}
 	if p.tracker.Observe(pod, tracker.Response) == tracker.Relevant {
-		p.observed.Store(true)
+		p.changed.Store(true)
 	}
 	return pod
 }

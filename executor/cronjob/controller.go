@@ -45,8 +45,8 @@ type Controller struct {
 	queue    *controller.Queue[types.UID]
 	scope    scope.Scope
 	api      *api.Client
-	applier  *applier       // nil in shadow mode.
-	looker   *shadow.Looker // nil unless in shadow mode.
+	applier  *applier         // nil in shadow mode.
+	comparer *shadow.Comparer // nil unless in shadow mode.
 	informer *informer.Set
 
 	mu    sync.Mutex
@@ -82,11 +82,11 @@ func build(cfg Config) (*Controller, error) {
 	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, crons: map[types.UID]*cronState{}}
 	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
-		c.looker, reconcile = cfg.Shadow.Observe(base), c.look
+		c.comparer, reconcile = cfg.Shadow.OnlyCompare(base), c.compare
 	}
 	cfg.Config = base.Config
 	c.cfg, c.scope = cfg, cfg.Scope()
-	if c.looker == nil {
+	if c.comparer == nil {
 		c.applier = &applier{api: c.api, base: base, scope: c.scope, skew: skew}
 	}
 	c.queue = controller.NewQueue(base, controller.Options[types.UID]{

@@ -60,7 +60,7 @@ func (c *Controller) cronGone(cron *batchv1.CronJob) {
 	}
 	delete(c.crons, cron.UID)
 	c.queue.Forget(cron.UID)
-	c.looker.Gone(cron.UID)
+	c.comparer.Gone(cron.UID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cron = nil

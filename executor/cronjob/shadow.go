@@ -11,24 +11,24 @@ import (
 	"jobpolicy.dev/executor/shadow"
 )
 
-// look is Reconcile in shadow mode: it asks the same questions. There is no applier, so no
+// compare is Reconcile in shadow mode: it asks the same questions. There is no applier, so no
 // answer can be applied.
-func (c *Controller) look(ctx context.Context, uid types.UID) (controller.Result, error) {
+func (c *Controller) compare(ctx context.Context, uid types.UID) (controller.Result, error) {
 	s, ok := c.known(uid)
 	if !ok {
 		return controller.Result{}, nil
 	}
 	cron := s.current()
 	if cron == nil || !c.scope.Runs(cron) {
-		c.looker.Gone(uid)
+		c.comparer.Gone(uid)
 		return controller.Result{}, nil
 	}
 	object := shadow.Object{Type: shadow.TypeCronJob, Namespace: cron.Namespace, Name: cron.Name, UID: uid}
-	return c.looker.Look(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return c.compare(ctx, s) })
+	return c.comparer.Compare(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return c.answer(ctx, s) })
 }
 
-// compare asks the engine, and returns what the decision would change.
-func (c *Controller) compare(ctx context.Context, s *cronState) (shadow.Answer, error) {
+// answer asks the engine, and returns what the decision would change.
+func (c *Controller) answer(ctx context.Context, s *cronState) (shadow.Answer, error) {
 	snap, d, err := c.decide(ctx, s)
 	if errors.Is(err, api.ErrGone) {
 		return shadow.Answer{}, nil

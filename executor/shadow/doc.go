@@ -21,6 +21,6 @@
 // What happened before the rest is not compared: which verdict the engine would have reached,
 // or whether it would have started a pod later.
 //
-// Read differences.go (what a decision would change), look.go (when it is asked and
+// Read differences.go (what a decision would change), compare.go (when it is asked and
 // reported), report.go (metrics, log lines and what the page shows).
 package shadow

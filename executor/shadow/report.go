@@ -34,10 +34,10 @@ type Config struct {
 
 // A Report has the differences that were found. All methods may be called concurrently.
 type Report struct {
-	cfg   Config
-	rests *prometheus.CounterVec
-	found *prometheus.CounterVec
-	open  *prometheus.GaugeVec
+	cfg         Config
+	comparisons *prometheus.CounterVec
+	found       *prometheus.CounterVec
+	open        *prometheus.GaugeVec
 
 	mu      sync.Mutex
 	entries []*Entry // In the order in which they were found; at most maxListed.
@@ -64,16 +64,16 @@ func NewReport(cfg Config) (*Report, error) {
 		cfg.Now = time.Now
 	}
 	r := &Report{
-		cfg:     cfg,
-		rests:   metrics.Counter("jobpolicy", "shadow_comparisons_total", "Rests of objects at which the engine was asked, by result: same, or different if it would act.", "object", "result"),
-		found:   metrics.Counter("jobpolicy", "shadow_differences_total", "Differences found: steps that the engine would take and the other controller has not, by the rule that decided.", "object", "kind", "rule"),
-		current: map[types.UID][]*Entry{},
+		cfg:         cfg,
+		comparisons: metrics.Counter("jobpolicy", "shadow_comparisons_total", "Rests of objects at which the engine was asked, by result: same, or different if it would act.", "object", "result"),
+		found:       metrics.Counter("jobpolicy", "shadow_differences_total", "Differences found: steps that the engine would take and the other controller has not, by the rule that decided.", "object", "kind", "rule"),
+		current:     map[types.UID][]*Entry{},
 	}
 	r.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Subsystem: "jobpolicy", Name: "shadow_open_differences", Help: "Differences that last.",
 	}, []string{"object", "kind", "rule"})
 	r.exportZeros()
-	for _, c := range []**prometheus.CounterVec{&r.rests, &r.found} {
+	for _, c := range []**prometheus.CounterVec{&r.comparisons, &r.found} {
 		if err := metrics.Register(cfg.Registerer, c); err != nil {
 			return nil, err
 		}
@@ -88,8 +88,8 @@ func (r *Report) exportZeros() {
 		TypeCronJob:     {CreateJob, DeleteJob, EditCronJob, WriteStatus, Rejected},
 		TypeFinishedJob: {DeleteJob, Rejected},
 	} {
-		r.rests.WithLabelValues(object, same)
-		r.rests.WithLabelValues(object, different)
+		r.comparisons.WithLabelValues(object, same)
+		r.comparisons.WithLabelValues(object, different)
 		for _, kind := range kinds {
 			r.found.WithLabelValues(object, string(kind), noRule)
 			r.open.WithLabelValues(object, string(kind), noRule)
@@ -109,7 +109,7 @@ func (r *Report) asked(ctx context.Context, o Object, found []Difference) {
 	if len(found) > 0 {
 		result = different
 	}
-	r.rests.WithLabelValues(o.Type, result).Inc()
+	r.comparisons.WithLabelValues(o.Type, result).Inc()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var lasting []*Entry

@@ -43,7 +43,7 @@ type Controller struct {
 	api        *api.Client
 	delay      prometheus.Histogram      // The time from when a Job was due to be deleted to its deletion.
 	namespaces cache.SharedIndexInformer // nil with Config.Namespaces
-	looker     *shadow.Looker            // nil unless in shadow mode.
+	comparer   *shadow.Comparer          // nil unless in shadow mode.
 }
 
 // jobKey names a Job. Another Job of the same name has another UID (invariant I8).
@@ -85,7 +85,7 @@ func build(cfg Config) (*Controller, error) {
 	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, delay: delay}
 	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
-		c.looker, reconcile = cfg.Shadow.Observe(base), c.look
+		c.comparer, reconcile = cfg.Shadow.OnlyCompare(base), c.compare
 	}
 	cfg.Config = base.Config
 	c.cfg, c.scope = cfg, cfg.Scope()

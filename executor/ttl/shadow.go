@@ -10,21 +10,21 @@ import (
 )
 
 // jobGone forgets what shadow mode remembers of a Job.
-func (c *Controller) jobGone(job *batchv1.Job) { c.looker.Gone(job.UID) }
+func (c *Controller) jobGone(job *batchv1.Job) { c.comparer.Gone(job.UID) }
 
-// look is Reconcile in shadow mode: it asks about all finished Jobs, as the built-in
+// compare is Reconcile in shadow mode: it asks about all finished Jobs, as the built-in
 // controller looks at all, and deletes none.
-func (c *Controller) look(ctx context.Context, key jobKey) (controller.Result, error) {
+func (c *Controller) compare(ctx context.Context, key jobKey) (controller.Result, error) {
 	job, err := c.finished(key)
 	if err != nil {
 		return controller.Result{}, err
 	}
 	if job == nil {
-		c.looker.Gone(key.uid)
+		c.comparer.Gone(key.uid)
 		return controller.Result{}, nil
 	}
 	object := shadow.Object{Type: shadow.TypeFinishedJob, Namespace: key.namespace, Name: key.name, UID: key.uid}
-	return c.looker.Look(ctx, object, func(ctx context.Context) (shadow.Answer, error) {
+	return c.comparer.Compare(ctx, object, func(ctx context.Context) (shadow.Answer, error) {
 		d, err := c.ask(ctx, job)
 		if err != nil {
 			return shadow.Answer{}, err

@@ -25,11 +25,11 @@ import (
 
 var quiet = controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()}
 
-// A stand has a Looker whose queue runs, and an engine that says what the test sets.
+// A stand has a Comparer whose queue runs, and an engine that says what the test sets.
 type stand struct {
-	report *Report
-	looker *Looker
-	queue  *controller.Queue[types.UID]
+	report   *Report
+	comparer *Comparer
+	queue    *controller.Queue[types.UID]
 
 	mu     sync.Mutex
 	asked  []float64 // When the engine was asked, in seconds.
@@ -60,10 +60,10 @@ func newStand(t *testing.T) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{report: report, looker: report.Observe(base)}
+	s := &stand{report: report, comparer: report.OnlyCompare(base)}
 	began := time.Now()
 	s.queue = controller.NewQueue(base, controller.Options[types.UID]{Reconcile: func(ctx context.Context, uid types.UID) (controller.Result, error) {
-		return s.looker.Look(ctx, Object{Type: TypeJob, Namespace: "ns", Name: "job", UID: uid}, func(context.Context) (Answer, error) {
+		return s.comparer.Compare(ctx, Object{Type: TypeJob, Namespace: "ns", Name: "job", UID: uid}, func(context.Context) (Answer, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.asked = append(s.asked, time.Since(began).Seconds())
@@ -173,9 +173,9 @@ func TestTheDifferencesOfAnObjectEndWithIt(t *testing.T) {
 		s.says(onePod, nil)
 		s.event()
 		time.Sleep(25 * time.Second)
-		s.looker.Gone("1")
+		s.comparer.Gone("1")
 		s.want(t, []float64{10, 20}, "create_pods 5s")
-		if n := len(s.looker.rests) + len(s.report.current); n != 0 {
+		if n := len(s.comparer.rests) + len(s.report.current); n != 0 {
 			t.Errorf("%d things are remembered of an object that is gone", n)
 		}
 	})

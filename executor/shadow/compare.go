@@ -16,9 +16,9 @@ import (
 // DefaultRest is the default of Config.Rest.
 const DefaultRest = 10 * time.Second
 
-// lookAgain is when the engine is asked again about an object with differences, if nothing
+// compareAgain is when the engine is asked again about an object with differences, if nothing
 // happens to it.
-const lookAgain = time.Minute
+const compareAgain = time.Minute
 
 // An Object is what the engine is asked about.
 type Object struct {
@@ -42,9 +42,9 @@ type Answer struct {
 	Next        time.Duration
 }
 
-// A Looker looks at the objects of one controller. A controller that is not in shadow mode
-// has a nil Looker.
-type Looker struct {
+// A Comparer compares the objects of one controller. A controller that is not in shadow mode
+// has a nil Comparer.
+type Comparer struct {
 	report *Report
 	mu     sync.Mutex
 	rests  map[types.UID]*rest
@@ -60,18 +60,18 @@ type rest struct {
 	since time.Time
 }
 
-// Observe makes a controller one that only compares: it manages what the built-in controller
+// OnlyCompare makes a controller one that only compares: it manages what the built-in controller
 // does, and its recorder sends no events. Call it before the controller has a queue.
-func (r *Report) Observe(c *controller.Controller) *Looker {
-	c.Recorder = &record.FakeRecorder{}
-	c.ManagedBy, c.ReplaceBuiltin = batchv1.JobControllerName, true
-	return &Looker{report: r, rests: map[types.UID]*rest{}}
+func (r *Report) OnlyCompare(base *controller.Controller) *Comparer {
+	base.Recorder = &record.FakeRecorder{}
+	base.ManagedBy, base.ReplaceBuiltin = batchv1.JobControllerName, true
+	return &Comparer{report: r, rests: map[types.UID]*rest{}}
 }
 
-// Look is the reconcile of an object in shadow mode. If the object is at rest, Look asks the
-// engine, and reports differences that a later answer repeats.
-func (l *Looker) Look(ctx context.Context, o Object, ask func(context.Context) (Answer, error)) (controller.Result, error) {
-	if wait := l.untilRest(ctx, o.UID); wait > 0 {
+// Compare is the reconcile of an object in shadow mode. If the object is at rest, Compare asks
+// the engine, and reports differences that a later answer repeats.
+func (c *Comparer) Compare(ctx context.Context, o Object, ask func(context.Context) (Answer, error)) (controller.Result, error) {
+	if wait := c.untilRest(ctx, o.UID); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, nil
 	}
 	answer, err := ask(ctx)
@@ -81,55 +81,55 @@ func (l *Looker) Look(ctx context.Context, o Object, ask func(context.Context) (
 	if err != nil {
 		return controller.Result{}, err
 	}
-	wait, exists := l.untilSure(o.UID, answer)
+	wait, exists := c.untilSure(o.UID, answer)
 	switch {
 	case !exists:
 		return controller.Result{}, nil
 	case wait > 0:
 		return controller.Result{RequeueAfter: wait}, nil
 	}
-	l.report.asked(ctx, o, answer.Differences)
+	c.report.asked(ctx, o, answer.Differences)
 	if len(answer.Differences) > 0 {
-		return controller.Result{RequeueAfter: lookAgain}, nil
+		return controller.Result{RequeueAfter: compareAgain}, nil
 	}
 	return controller.Result{RequeueAfter: answer.Next}, nil
 }
 
 // Gone forgets an object that exists no longer, or that nobody has to decide on any more.
-func (l *Looker) Gone(uid types.UID) {
-	if l == nil {
+func (c *Comparer) Gone(uid types.UID) {
+	if c == nil {
 		return
 	}
-	l.mu.Lock()
-	delete(l.rests, uid)
-	l.mu.Unlock()
-	l.report.gone(uid)
+	c.mu.Lock()
+	delete(c.rests, uid)
+	c.mu.Unlock()
+	c.report.gone(uid)
 }
 
 // untilRest is how long until the object is at rest, if nothing happens; 0 or less: it is
 // at rest.
-func (l *Looker) untilRest(ctx context.Context, uid types.UID) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := l.rests[uid]
+func (c *Comparer) untilRest(ctx context.Context, uid types.UID) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.rests[uid]
 	event := !slices.Contains([]controller.Cause{controller.CauseTimer, controller.CauseRetry, controller.CauseRequeue}, controller.TriggerOf(ctx).Cause)
 	if r == nil {
 		r = &rest{}
-		l.rests[uid] = r
+		c.rests[uid] = r
 	}
 	if event {
 		*r = rest{moved: time.Now()}
 	}
-	return l.report.cfg.Rest - time.Since(r.moved)
+	return c.report.cfg.Rest - time.Since(r.moved)
 }
 
 // untilSure is how long the same answer must still be given until it counts; 0 or less: it
 // counts. An answer without differences counts at once. exists is false if Gone was called
 // meanwhile.
-func (l *Looker) untilSure(uid types.UID, answer Answer) (wait time.Duration, exists bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := l.rests[uid]
+func (c *Comparer) untilSure(uid types.UID, answer Answer) (wait time.Duration, exists bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.rests[uid]
 	if r == nil {
 		return 0, false
 	}
@@ -138,11 +138,11 @@ func (l *Looker) untilSure(uid types.UID, answer Answer) (wait time.Duration, ex
 		found = append(found, d.Kind)
 	}
 	if len(found) == 0 {
-		delete(l.rests, uid)
+		delete(c.rests, uid)
 		return 0, true
 	}
 	if !slices.Equal(r.found, found) {
 		r.found, r.since = found, time.Now()
 	}
-	return l.report.cfg.Rest - time.Since(r.since), true
+	return c.report.cfg.Rest - time.Since(r.since), true
 }
