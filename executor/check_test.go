@@ -228,7 +228,7 @@ func (c carrier) carryOut(t interface{ Helper() }, job *batchv1.Job, d *jobpolic
 	s := state.New(job.Namespace, job.UID, limit.NewPool(limit.Config{Total: 8, PerJob: 8}))
 	s.Observe(job, state.Watch)
 	for n := 2; n < 5; n++ {
-		s.Pods.Observe(cachedPod(n, func(pod *corev1.Pod) { pod.ResourceVersion = "2" }), tracker.Watch)
+		s.Tracker.Observe(cachedPod(n, func(pod *corev1.Pod) { pod.ResourceVersion = "2" }), tracker.Watch)
 	}
 	snap, err := c.e.decider.snapshot(s, true)
 	must(err)

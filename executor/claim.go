@@ -17,7 +17,7 @@ import (
 // being deleted adopts and disowns nothing, so that its pods are deleted with it. It only
 // releases its strays, because their finalizers would delay the deletion.
 func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
-	strays := s.Pods.Strays()
+	strays := s.Tracker.Strays()
 	err := r.applier.patchPods(ctx, s, len(strays), func(ctx context.Context, i int) (*podcache.Pod, error) {
 		if job.DeletionTimestamp != nil {
 			return strays[i], r.applier.releasePod(ctx, s, calls, strays[i])
@@ -43,7 +43,7 @@ func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, j
 func (r *reconciler) adoptAll(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
 	var wanted []*podcache.Pod
 	for _, pod := range r.podWatch.pods.Uncontrolled(job.Namespace) {
-		if _, known := s.Pods.Pod(pod.UID); !known && !pod.Deleting && s.Version.Matches(pod) {
+		if _, known := s.Tracker.Pod(pod.UID); !known && !pod.Deleting && s.Version.Matches(pod) {
 			wanted = append(wanted, pod)
 		}
 	}

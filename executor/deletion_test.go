@@ -248,7 +248,7 @@ func TestADeletedJobIsForgottenAlthoughTheWatchMissedAPod(t *testing.T) {
 		e := start(t, testConfig(s, &script{}))
 		time.Sleep(time.Second)
 		known, _ := e.jobs.Find(job.UID)
-		known.Pods.Observe(cachedPod(2, func(p *corev1.Pod) { p.ResourceVersion = "110" }), tracker.Response)
+		known.Tracker.Observe(cachedPod(2, func(p *corev1.Pod) { p.ResourceVersion = "110" }), tracker.Response)
 		if err := s.BatchV1().Jobs("ns").Delete(t.Context(), job.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -119,7 +119,9 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		e.comparer = &jobComparer{scope: scope, jobs: e.jobs, decider: e.decider, comparer: comparer}
 		reconcile = e.comparer.compare
 	} else {
-		calls := func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Pods, s.PodEvents.Recorder(e.base.Recorder)) }
+		calls := func(s *state.Job) *api.Pods {
+			return client.Pods(s.UID, s.Tracker, s.PodEvents.Recorder(e.base.Recorder))
+		}
 		orphans = orphan.New(e.base, orphan.Config{API: client, Scope: scope, Jobs: e.jobs, Pods: pods, Writes: writes, Calls: calls})
 		e.reconciler = &reconciler{
 			cfg: cfg, scope: scope, jobs: e.jobs, api: client, calls: calls, writes: writes, decider: e.decider, report: report, second: e.second,

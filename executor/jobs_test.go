@@ -24,11 +24,11 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
 			j.Spec.PodReplacementPolicy = &v.policy
 		}), state.Watch)
-		s.Pods.Observe(cachedPod(2, func(p *corev1.Pod) {
+		s.Tracker.Observe(cachedPod(2, func(p *corev1.Pod) {
 			now := metav1.Now()
 			p.ResourceVersion, p.DeletionTimestamp = string(rune('1'+i)), &now
 		}), tracker.Watch)
-		view, err := s.Pods.View(tracker.ViewOptions{})
+		view, err := s.Tracker.View(tracker.ViewOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 func TestChangedCompletionsAreFollowed(t *testing.T) {
 	s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 	mode := batchv1.IndexedCompletion
-	s.Pods.Observe(cachedPod(2, failedPhase, func(p *corev1.Pod) {
+	s.Tracker.Observe(cachedPod(2, failedPhase, func(p *corev1.Pod) {
 		p.ResourceVersion, p.Annotations = "1", map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}
 	}), tracker.Watch)
 	for i, completions := range []int32{3, 4} {
@@ -51,7 +51,7 @@ func TestChangedCompletionsAreFollowed(t *testing.T) {
 			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
 			j.Spec.CompletionMode, j.Spec.Completions = &mode, &completions
 		}), state.Watch)
-		view, err := s.Pods.View(tracker.ViewOptions{})
+		view, err := s.Tracker.View(tracker.ViewOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

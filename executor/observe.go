@@ -38,12 +38,12 @@ func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker
 		return Observation{}, tracker.Census{}, false
 	}
 	if o, ok = e.observation(s); ok {
-		pods = s.Pods.Census(mostPods)
+		pods = s.Tracker.Census(mostPods)
 	}
 	return o, pods, ok
 }
 
 func (e *Executor) observation(s *state.Job) (o Observation, ok bool) {
-	o = Observation{s.Version.Current(), s.Decisions.Last(), s.Backoffs.Refusal(), s.Pods.Hindered()}
+	o = Observation{s.Version.Current(), s.Decisions.Last(), s.Backoffs.Refusal(), s.Tracker.Hindered()}
 	return o, o.Job != nil && e.watcher.scope.Manages(o.Job)
 }

@@ -12,7 +12,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -58,7 +58,7 @@ func (e *Executor) StandBy(ctx context.Context, start func(func())) {
 func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) {
 	w.mu.Lock()
 	for key, version := range w.jobs.Versions() {
-		w.jobsListed[key] = tracker.ResourceVersion(version)
+		w.jobsListed[key] = wire.ResourceVersion(version)
 	}
 	w.mu.Unlock()
 	seen, err := w.pods.AddEventHandler(handler)
@@ -80,8 +80,8 @@ func (w *podWatch) synced() bool {
 
 // sweep drops those pods of the Job that are certainly gone. See tracker.Tracker.Sweep.
 func (w *podWatch) sweep(s *state.Job) (awaiting bool) {
-	watched := tracker.ResourceVersion(w.pods.In(s.Namespace).GetStore().LastStoreSyncResourceVersion())
-	return s.Pods.Sweep(watched, func(pod *podcache.Pod) bool {
+	watched := wire.ResourceVersion(w.pods.In(s.Namespace).GetStore().LastStoreSyncResourceVersion())
+	return s.Tracker.Sweep(watched, func(pod *podcache.Pod) bool {
 		stored, ok := w.pods.Pod(pod.Namespace(), pod.Name)
 		return ok && stored.UID == pod.UID
 	})
@@ -95,7 +95,7 @@ func (w *podWatch) recordVersion(pod *podcache.Pod) {
 	key := w.pods.Key(pod.Namespace())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.newestPod[key] = max(w.newestPod[key], tracker.ResourceVersion(pod.ResourceVersion))
+	w.newestPod[key] = max(w.newestPod[key], wire.ResourceVersion(pod.ResourceVersion))
 }
 
 // jobListed marks a Job of the first list if the pod cache was filled earlier.

@@ -168,7 +168,7 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 			if ref, _ := pod.ControllingJob(); pod.HasTrackingFinalizer != tc.wantTracked || (ref != nil) != tc.wantOwned {
 				t.Errorf("has the finalizer: %v, controlled by %v; want %v, %v", pod.HasTrackingFinalizer, ref, tc.wantTracked, tc.wantOwned)
 			}
-			if known, ok := s.Pods.Pod(pod.UID); ok != tc.wantOwned || (ok && known.HasTrackingFinalizer != tc.wantTracked) {
+			if known, ok := s.Tracker.Pod(pod.UID); ok != tc.wantOwned || (ok && known.HasTrackingFinalizer != tc.wantTracked) {
 				t.Errorf("the tracker knows the pod: %v (%+v), want %v", ok, known, tc.wantOwned)
 			}
 		})
@@ -183,7 +183,7 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 	})
-	s.Pods.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
+	s.Tracker.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
 	must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
 	if pod := podcache.From(server.pod(t, "pod-3")); !pod.HasTrackingFinalizer || !pod.Controlled() {
 		t.Errorf("has the finalizer: %v, controlled: %v; want both", pod.HasTrackingFinalizer, pod.Controlled())
@@ -198,9 +198,9 @@ func TestAPodThatWasDisownedUnseenIsClaimed(t *testing.T) {
 	must(err)
 	defer discard(e)
 	s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
-	s.Pods.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)
+	s.Tracker.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)
 	e.watcher.podSeen(nil, cachedPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.ResourceVersion = nil, "6" }))
-	if _, known := s.Pods.Pod(testUID(3)); known {
+	if _, known := s.Tracker.Pod(testUID(3)); known {
 		t.Error("the tracker counts on the pod")
 	}
 	if !s.Version.MustRefresh() {

@@ -142,7 +142,7 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 			must(err)
 			s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 			if tc.backsOff {
-				s.Pods.Observe(cachedPod(3), tracker.Watch)
+				s.Tracker.Observe(cachedPod(3), tracker.Watch)
 				s.Backoffs.ReleaseFailed(testUID(3), backoff.Limits{First: delay, Max: delay})
 			}
 			if got := e.reconciler.cfg.followUp(s, tc.decision, 0); got != tc.want {
@@ -179,7 +179,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		must(err)
 		s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 		for n := range pods {
-			s.Pods.Observe(cachedPod(2+n, failedPhase), tracker.Watch)
+			s.Tracker.Observe(cachedPod(2+n, failedPhase), tracker.Watch)
 		}
 		snap, err := e.decider.snapshot(s, false)
 		must(err)

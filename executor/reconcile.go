@@ -72,7 +72,7 @@ func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.R
 	if calls.Changed() {
 		result = sooner(result, r.cfg.SyncBatchPeriod)
 	}
-	return sooner(result, s.Backoffs.UntilNextRelease(s.Pods)), err
+	return sooner(result, s.Backoffs.UntilNextRelease(s.Tracker)), err
 }
 
 // reconcile reads what is not known for certain, asks the engine, and applies the decision.

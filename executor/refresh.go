@@ -28,7 +28,7 @@ func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods)
 			return false, err
 		}
 	}
-	if s.Version.IsStale(state.StalePods) || s.Pods.NeedsList() {
+	if s.Version.IsStale(state.StalePods) || s.Tracker.NeedsList() {
 		// Cleared before the list: what happens during the list may need another one.
 		s.Version.ClearStale(state.StalePods)
 		if err := calls.List(ctx, job); err != nil {

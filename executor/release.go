@@ -25,7 +25,7 @@ func (a *applier) releasePods(ctx context.Context, s *state.Job, calls *api.Pods
 		if err != nil {
 			return nil, fmt.Errorf("release: %w", err)
 		}
-		pod, known := s.Pods.Pod(uid)
+		pod, known := s.Tracker.Pod(uid)
 		if !known {
 			return nil, nil
 		}

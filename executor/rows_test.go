@@ -49,7 +49,7 @@ func waitingFailures(e *Executor, n int) {
 	})
 	s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(job, state.Watch) })
 	for i := range n {
-		s.Pods.Observe(cachedPod(i+2, failedPhase, func(p *corev1.Pod) {
+		s.Tracker.Observe(cachedPod(i+2, failedPhase, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(i)}
 		}), tracker.Watch)
 	}

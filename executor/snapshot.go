@@ -52,7 +52,7 @@ func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
-	view, err := s.Pods.View(options)
+	view, err := s.Tracker.View(options)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}

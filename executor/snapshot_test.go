@@ -22,7 +22,7 @@ func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) 
 	s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 	})
-	s.Pods.Observe(cachedPod(2, failedPhase, func(pod *corev1.Pod) { pod.ResourceVersion = ended.ResourceVersion }), tracker.Watch)
+	s.Tracker.Observe(cachedPod(2, failedPhase, func(pod *corev1.Pod) { pod.ResourceVersion = ended.ResourceVersion }), tracker.Watch)
 	must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, func(pod *corev1.Pod) {
 		pod.OwnerReferences, pod.Finalizers, pod.ResourceVersion = nil, nil, loose.ResourceVersion
 	})))
@@ -56,7 +56,7 @@ func TestTheViewContainsOwnWrites(t *testing.T) {
 		return testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Active = rv, active })
 	}
 	s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(version("1", 0), state.Watch) })
-	s.Pods.BeginCreate(tracker.NoIndex).Created(cachedPod(2, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }))
+	s.Tracker.BeginCreate(tracker.NoIndex).Created(cachedPod(2, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }))
 	s.Observe(version("6", 1), state.Written)
 	s.Observe(version("4", 0), state.Watch)
 	snap, err := e.decider.snapshot(s, false)

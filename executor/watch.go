@@ -112,7 +112,7 @@ func (w *watcher) keepCopy(pod *podcache.Pod, ref *podcache.Owner) {
 		return
 	}
 	if s, ok := w.jobs.Find(ref.UID); ok {
-		s.Pods.Observe(pod, tracker.Watch)
+		s.Tracker.Observe(pod, tracker.Watch)
 	}
 }
 
@@ -179,7 +179,7 @@ func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 		// would count as a pod without the finalizer.
 		s.Version.MarkStale(state.StaleClaims)
 	}
-	if s.Pods.Left(pod, tracker.Watch) {
+	if s.Tracker.Left(pod, tracker.Watch) {
 		w.queue.enqueue(s, causePod, controller.PriorityNormal)
 	}
 	w.jobs.DropUnused(pod.Namespace(), oldRef.UID)
@@ -187,7 +187,7 @@ func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 
 func (w *watcher) ownedPodSeen(pod *podcache.Pod, ref *podcache.Owner) {
 	var change tracker.Change
-	s := w.jobs.With(pod.Namespace(), ref.UID, func(s *state.Job) { change = s.Pods.Observe(pod, tracker.Watch) })
+	s := w.jobs.With(pod.Namespace(), ref.UID, func(s *state.Job) { change = s.Tracker.Observe(pod, tracker.Watch) })
 	job := s.Version.Current()
 	if pod.HasTrackingFinalizer && !w.scope.Reconciles(job) {
 		w.orphans.Enqueue(pod)
@@ -197,7 +197,7 @@ func (w *watcher) ownedPodSeen(pod *podcache.Pod, ref *podcache.Owner) {
 		if pod.Ended() {
 			s.Backoffs.Reset(state.Create) // It made room for another pod.
 		}
-		w.queue.enqueue(s, causePod, highIf(s.Pods.Idle()))
+		w.queue.enqueue(s, causePod, highIf(s.Tracker.Idle()))
 	case tracker.AllReady:
 		w.queue.enqueue(s, causePod, controller.PriorityLow)
 	case tracker.Detail:
@@ -215,9 +215,9 @@ func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
 		return
 	}
 	for _, s := range w.jobs.Selecting(pod) {
-		if _, known := s.Pods.Pod(pod.UID); known {
+		if _, known := s.Tracker.Pod(pod.UID); known {
 			// The watch never showed it as the Job's, only an answer to an own call did.
-			s.Pods.Left(pod, tracker.Watch)
+			s.Tracker.Left(pod, tracker.Watch)
 		}
 		s.Version.MarkStale(state.StaleClaims)
 		w.queue.enqueue(s, causePod, controller.PriorityNormal)
@@ -235,9 +235,9 @@ func (w *watcher) podGone(pod *podcache.Pod) {
 	if !ok {
 		return
 	}
-	if s.Pods.Gone(pod.UID, tracker.Watch) {
+	if s.Tracker.Gone(pod.UID, tracker.Watch) {
 		s.Backoffs.Reset(state.Create)
-		w.queue.enqueue(s, causePod, highIf(s.Pods.Idle()))
+		w.queue.enqueue(s, causePod, highIf(s.Tracker.Idle()))
 	}
 	w.jobs.DropUnused(pod.Namespace(), ref.UID)
 }

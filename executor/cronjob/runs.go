@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 )
 
 // runs are the Jobs of one CronJob: what the watch shows, corrected by this controller's
@@ -114,7 +114,7 @@ func (r *runs) list(cron types.UID, store cache.SharedIndexInformer) []*batchv1.
 // Jobs in the cache, and version is the cache's version.
 func (r *runs) forgetShown(stored map[types.UID]*batchv1.Job, version uint64) {
 	for uid, m := range r.made {
-		shown := stored[uid] != nil || tracker.ResourceVersion(m.job.ResourceVersion) <= version
+		shown := stored[uid] != nil || wire.ResourceVersion(m.job.ResourceVersion) <= version
 		if shown && m.recorded {
 			delete(r.made, uid)
 		}
@@ -128,13 +128,13 @@ func (r *runs) forgetShown(stored map[types.UID]*batchv1.Job, version uint64) {
 }
 
 func newer(a, b *batchv1.Job) bool {
-	return tracker.ResourceVersion(a.ResourceVersion) > tracker.ResourceVersion(b.ResourceVersion)
+	return wire.ResourceVersion(a.ResourceVersion) > wire.ResourceVersion(b.ResourceVersion)
 }
 
 // storedJobs returns the CronJob's Jobs in the cache, and the cache's version.
 func storedJobs(cron types.UID, store cache.SharedIndexInformer) (jobs map[types.UID]*batchv1.Job, version uint64) {
 	// This is read before the index, so the index has at least this version.
-	version = tracker.ResourceVersion(store.GetStore().LastStoreSyncResourceVersion())
+	version = wire.ResourceVersion(store.GetStore().LastStoreSyncResourceVersion())
 	objects, err := store.GetIndexer().ByIndex(ownerIndex, string(cron))
 	if err != nil {
 		panic("the index of Jobs by CronJob was added in New: " + err.Error())

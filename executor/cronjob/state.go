@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/backoff"
-	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -40,7 +40,7 @@ func newCronState(cron *batchv1.CronJob) *cronState {
 func (s *cronState) observe(cron *batchv1.CronJob) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cron != nil && tracker.ResourceVersion(cron.ResourceVersion) <= tracker.ResourceVersion(s.cron.ResourceVersion) {
+	if s.cron != nil && wire.ResourceVersion(cron.ResourceVersion) <= wire.ResourceVersion(s.cron.ResourceVersion) {
 		return false
 	}
 	s.cron = cron

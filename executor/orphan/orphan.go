@@ -91,7 +91,7 @@ func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
 	if managed {
 		r.history.add(job.UID)
 	}
-	for _, pod := range s.Pods.WithTrackingFinalizer() {
+	for _, pod := range s.Tracker.WithTrackingFinalizer() {
 		r.enqueue(pod, managed)
 	}
 }

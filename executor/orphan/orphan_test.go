@@ -56,7 +56,7 @@ func newBench(t *testing.T) *bench {
 	client, writes := &api.Client{Kubernetes: b.server, Tracer: base.Tracer}, limit.NewPool(limit.Config{Total: 1})
 	b.base, b.Releaser = base, New(base, Config{
 		API: client, Scope: cfg.Scope(), Jobs: state.NewJobs(writes), Pods: pods, Writes: writes,
-		Calls: func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Pods, &record.FakeRecorder{}) },
+		Calls: func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Tracker, &record.FakeRecorder{}) },
 	})
 	b.job = b.finishedJob("ns", 1)
 	b.show(pod)
@@ -82,7 +82,7 @@ func (b *bench) show(pod *corev1.Pod) {
 	}
 	ref, _ := kept.ControllingJob()
 	if s, ok := b.cfg.Jobs.Find(ref.UID); ok {
-		s.Pods.Observe(kept, tracker.Watch)
+		s.Tracker.Observe(kept, tracker.Watch)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestAPodThatHasEndedStaysAlthoughTheWatchIsBehind(t *testing.T) {
 		"it has ended, and the executor does not know": {wantExists: true, before: func(b *bench) { b.changes(succeeds) }},
 		"it has ended, as a list has shown": {wantExists: true, before: func(b *bench) {
 			b.changes(succeeds)
-			b.job.Pods.Observe(podcache.From(b.pod), tracker.Response)
+			b.job.Tracker.Observe(podcache.From(b.pod), tracker.Response)
 		}},
 		"it ends while it is deleted": {wantExists: true, before: func(b *bench) {
 			b.server.Failures["delete pods"] = func(n int) error {

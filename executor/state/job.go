@@ -12,8 +12,8 @@ import (
 type Job struct {
 	UID       types.UID
 	Namespace string
-	// Pods are the Job's pods.
-	Pods *tracker.Tracker
+	// Tracker has the facts about the Job's pods.
+	Tracker *tracker.Tracker
 	// Version is the newest version of the Job.
 	Version Version
 	// Unanswered are status writes whose outcome is unknown.
@@ -38,7 +38,7 @@ type Writes struct{ Create, Patch, Delete *limit.Limiter }
 // New returns the state of a Job about which nothing is known.
 func New(namespace string, uid types.UID, writes *limit.Pool) *Job {
 	return &Job{
-		UID: uid, Namespace: namespace, Pods: tracker.New(),
+		UID: uid, Namespace: namespace, Tracker: tracker.New(),
 		Writes: Writes{
 			Create: writes.SlowStart(namespace, uid), Patch: writes.Limiter(namespace, uid), Delete: writes.Limiter(namespace, uid),
 		},

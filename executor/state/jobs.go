@@ -76,7 +76,7 @@ func (j *Jobs) DropUnused(namespace string, uid types.UID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s, ok := j.byUID[uid]
-	if !ok || s.Version.Current() != nil || s.Pods.Len() > 0 {
+	if !ok || s.Version.Current() != nil || s.Tracker.Len() > 0 {
 		return
 	}
 	delete(j.byUID, uid)

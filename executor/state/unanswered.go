@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -110,7 +109,7 @@ func (u *Unanswered) Resolve(job *batchv1.Job) *StatusWrite {
 	defer u.mu.Unlock()
 	var effective *StatusWrite
 	u.writes = slices.DeleteFunc(u.writes, func(w *StatusWrite) bool {
-		if tracker.ResourceVersion(job.ResourceVersion) <= tracker.ResourceVersion(w.Job.ResourceVersion) {
+		if wire.ResourceVersion(job.ResourceVersion) <= wire.ResourceVersion(w.Job.ResourceVersion) {
 			return false
 		}
 		if w.tookEffect(job) && u.announce(w) {
@@ -131,7 +130,7 @@ func (u *Unanswered) Announce(w *StatusWrite) bool {
 // announce is Announce; u.mu must be held. A version of the Job is replaced only once, so
 // it identifies the write.
 func (u *Unanswered) announce(w *StatusWrite) bool {
-	base := tracker.ResourceVersion(w.Job.ResourceVersion)
+	base := wire.ResourceVersion(w.Job.ResourceVersion)
 	if base != 0 && base == u.announced {
 		return false
 	}

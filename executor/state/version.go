@@ -90,10 +90,10 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	v := &s.Version
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	rv := tracker.ResourceVersion(job.ResourceVersion)
+	rv := wire.ResourceVersion(job.ResourceVersion)
 	known := v.job != nil && rv != 0
-	if v.gone() || (known && rv <= tracker.ResourceVersion(v.job.ResourceVersion)) {
-		if source == Watch && known && rv == tracker.ResourceVersion(v.job.ResourceVersion) {
+	if v.gone() || (known && rv <= wire.ResourceVersion(v.job.ResourceVersion)) {
+		if source == Watch && known && rv == wire.ResourceVersion(v.job.ResourceVersion) {
 			v.job = job // The informer keeps this copy in any case, so only one is in memory.
 		}
 		return Change{}
@@ -101,10 +101,10 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	c := Change{Relevant: !v.isExpected(job), First: v.job == nil}
 	if c.First {
 		v.first(job)
-		s.Pods.SetPolicy(PodPolicy(job))
+		s.Tracker.SetPolicy(PodPolicy(job))
 	} else {
 		if policyChanged(job, v.job) {
-			s.Pods.SetPolicy(PodPolicy(job))
+			s.Tracker.SetPolicy(PodPolicy(job))
 		}
 		c.Spec = job.Generation != v.job.Generation
 		own := source == Written || sameLedger(&job.Status, &v.job.Status) || (v.expected != nil && sameLedger(&job.Status, v.expected))

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/wire"
 )
 
 // forEver is a resource version after all others: a pod that is gone never comes back
@@ -47,7 +48,7 @@ func (t *Tracker) Gone(uid types.UID, source Source) bool {
 func (t *Tracker) Left(pod *podcache.Pod, source Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	rv := ResourceVersion(pod.ResourceVersion)
+	rv := wire.ResourceVersion(pod.ResourceVersion)
 	if r, known := t.pods.records[pod.UID]; known && rv != 0 && rv < r.rv {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -158,7 +159,7 @@ func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 		listed[pod.UID] = true
 		t.observe(pod, Response)
 	}
-	at := ResourceVersion(resourceVersion)
+	at := wire.ResourceVersion(resourceVersion)
 	t.pods.listVersion = max(t.pods.listVersion, at)
 	for uid, r := range t.pods.records {
 		switch {

@@ -5,8 +5,12 @@ import (
 	"math/bits"
 	"slices"
 
+	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
+
+// NoIndex stands for a pod without a usable completion index.
+const NoIndex = podcache.NoIndex
 
 const (
 	wordBits  = 64

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/wire"
 )
 
 // Source is where an observation of a pod comes from.
@@ -76,7 +77,7 @@ func (t *Tracker) Observe(pod *podcache.Pod, source Source) Change {
 }
 
 func (t *Tracker) observe(pod *podcache.Pod, source Source) Change {
-	rv := ResourceVersion(pod.ResourceVersion)
+	rv := wire.ResourceVersion(pod.ResourceVersion)
 	if a, ok := t.absent[pod.UID]; ok && rv <= a.until {
 		return Unchanged
 	}

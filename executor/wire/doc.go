@@ -7,7 +7,8 @@
 //   - Pod converts the facts about a pod that policy reads; PodPhase and PodFailure make
 //     parts of them.
 //   - NewPods makes the pods that a decision creates, from a Job's template.
-//   - UIDBytes, Timestamp, Text, Annotations and ParseIndexes convert single values.
+//   - UIDBytes, ResourceVersion, Timestamp, Text, Annotations and ParseIndexes convert single
+//     values.
 //
 // The API server stores values that the contract does not allow, such as a time in the year
 // 0 or a text that is not UTF-8. One of them would make the whole request invalid, so each

@@ -1,25 +1,11 @@
 package tracker
 
 import (
-	"strconv"
 	"time"
 
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wallclock"
 )
-
-// NoIndex stands for a pod without a usable completion index.
-const NoIndex = podcache.NoIndex
-
-// ResourceVersion reads a resource version, which is a decimal number that
-// grows with every write. 0 means that it is unknown.
-func ResourceVersion(s string) uint64 {
-	rv, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return rv
-}
 
 // finishedTime is UnaccountedPod.finished_time. It is never before the pod was created: a
 // node whose clock is slow must not make the retry delay seem over.
