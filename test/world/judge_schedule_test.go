@@ -62,18 +62,6 @@ func TestRunsOfTheSchedule(t *testing.T) {
 			tp.cron(half)
 			tp.waitsUntil("2026-06-04T12:00:00Z", "2026-06-02T00:30:00Z", "2026-06-04T00:30:00Z")
 		}},
-		"a user's Job has the time of a run": {play: func(tp *tape) {
-			tp.from("2026-06-01T12:00:00Z")
-			tp.cron(half)
-			tp.finishes(tp.runBy(user, "by-hand", instant("2026-06-02T00:30:00Z")))
-			tp.waitsUntil("2026-06-02T12:00:00Z")
-		}},
-		"a user's Job has another time than the run": {want: []string{"cron"}, play: func(tp *tape) {
-			tp.from("2026-06-01T12:00:00Z")
-			tp.cron(half)
-			tp.finishes(tp.runBy(user, "by-hand", instant("2026-06-02T00:29:00Z")))
-			tp.waitsUntil("2026-06-02T12:00:00Z")
-		}},
 		"another zone": {want: []string{"cron", "cron"}, play: func(tp *tape) {
 			tp.from("2026-06-01T12:00:00Z")
 			tp.cron(half)
@@ -104,6 +92,25 @@ func TestRunsOfTheSchedule(t *testing.T) {
 			tp.tells(instant("2026-06-01T00:00:50Z"))
 			tp.reschedules("@every 90s")
 			tp.waitsUntil("2026-06-01T00:02:00Z", "2026-06-01T00:01:55Z")
+		}},
+	})
+}
+
+// A user's Job of the CronJob is a run if it has the run's time.
+func TestRunsThatAUserStarts(t *testing.T) {
+	half := on("30 2 * * *", "Europe/Berlin")
+	runStreams(t, map[string]streamCase{
+		"a user's Job has the time of a run": {play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(half)
+			tp.finishes(tp.runBy(user, "by-hand", instant("2026-06-02T00:30:00Z")))
+			tp.waitsUntil("2026-06-02T12:00:00Z")
+		}},
+		"a user's Job has another time than the run": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(half)
+			tp.finishes(tp.runBy(user, "by-hand", instant("2026-06-02T00:29:00Z")))
+			tp.waitsUntil("2026-06-02T12:00:00Z")
 		}},
 	})
 }
