@@ -52,7 +52,7 @@ func (r *reporter) waited(d *jobpolicyv1.DecideJobResponse) {
 func (r *reporter) remember(ctx context.Context, s *state.Job, snap snapshot, d *jobpolicyv1.DecideJobResponse) {
 	explanation, err := proto.Marshal(d.GetExplanation())
 	if err != nil {
-		r.base.Logger.ErrorContext(ctx, "the explanation of a decision does not marshal", slog.Any("error", err))
+		r.base.Logger.ErrorContext(ctx, "explanation not kept: it cannot be encoded", slog.Any("error", err))
 		return
 	}
 	s.Decisions.Record(snap.req.GetNow().AsTime(), d.GetVerdict(), explanation)

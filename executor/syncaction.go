@@ -7,8 +7,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// noAction is the action of a reconcile that ends without a decision: the Job is gone, or
-// the view is stale. It does not count as a sync.
+// noAction is the action of a reconcile that does not count as a sync: the Job is gone or is
+// left alone, or what is known of it is too old to act on.
 const noAction = ""
 
 // syncAction is the label "action" of a reconcile that ended with a decision, by the rules

@@ -122,7 +122,7 @@ func (a *applier) creationFailed(ctx context.Context, s *cronState, cause error)
 	s.mu.Lock()
 	delay := s.creation.Failed(a.base.BackoffLimits())
 	s.mu.Unlock()
-	a.base.Logger.WarnContext(ctx, "job of a run not created", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
+	a.base.Logger.WarnContext(ctx, "run not started", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
 		slog.Duration("retryAfter", delay), slog.Any("error", cause))
 	return fmt.Errorf("%w: %w", errNotCreated, cause)
 }

@@ -109,7 +109,7 @@ func (c *Controller) decide(ctx context.Context, s *cronState) (snapshot, *jobpo
 		return snapshot{}, nil, err
 	}
 	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
-		return snapshot{}, nil, fmt.Errorf("requirements %v are asked for again although they were met: %w", d.GetRequirements(), controller.ErrBadAnswer)
+		return snapshot{}, nil, fmt.Errorf("engine asks again for %v, which the request has: %w", d.GetRequirements(), controller.ErrBadAnswer)
 	}
 	return snap, d, nil
 }
