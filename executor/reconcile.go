@@ -68,11 +68,13 @@ func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.R
 		err = nil // Only a step or some pods back off, not the whole Job.
 	}
 	end(err)
-	result.Progressed = calls.Written()
+	if err != nil {
+		return controller.Result{Progressed: calls.Written()}, err // The backoff alone says when.
+	}
 	if calls.Changed() {
 		result = sooner(result, r.cfg.SyncBatchPeriod)
 	}
-	return sooner(result, s.Backoffs.UntilNextRelease(s.Tracker)), err
+	return sooner(result, s.Backoffs.UntilNextRelease(s.Tracker)), nil
 }
 
 // reconcile reads what is not known for certain, asks the engine, and applies the decision.
