@@ -110,6 +110,9 @@ func (r *Releaser) wasManaged(pod *podcache.Pod) bool {
 		if job := s.Version.Current(); job != nil {
 			return r.cfg.Scope.Manages(job)
 		}
+		if s.Version.Lifecycle() == state.Gone {
+			return true // It has just gone, and may not be in the history yet.
+		}
 	}
 	return r.history.has(ref.UID)
 }

@@ -178,3 +178,17 @@ func TestNoNamespaceHoldsUpTheOthers(t *testing.T) {
 		close(hang)
 	})
 }
+
+// The events of pods and of their Job come at the same time. A pod may leave its Job when the
+// Job has just gone, before EnqueueLeftovers.
+func TestAPodOfAJobThatHasJustGoneWasManaged(t *testing.T) {
+	for name, managed := range map[string]bool{"a managed Job": true, "another controller's Job": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.job.Gone(nil, managed)
+			if got := b.wasManaged(podcache.From(b.pod)); got != managed {
+				t.Errorf("the pod was managed: %t, want %t", got, managed)
+			}
+		})
+	}
+}
