@@ -1,6 +1,7 @@
 package policyserver
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -116,17 +117,17 @@ func (e *encoded) room(n int) (*[]byte, error) {
 	return e.open, nil
 }
 
-// count reserves n bytes of the memory for answers.
+// count reserves n bytes of the memory for answers. It fails if the connection is
+// closed: nobody would release the memory, because the transport writes no answer there.
 func (e *encoded) count(n int64) error {
 	if e.conn.caller.answers.tryAcquire(n) != nil {
 		return e.conn.caller.unread()
 	}
 	a := &answer{conn: e.conn, bytes: n}
-	e.conn.mu.Lock()
-	if e.conn.answers != nil {
-		e.conn.answers[a] = struct{}{}
+	if !e.conn.keep(a) {
+		a.finish()
+		return refusal.FromContext(context.Canceled)
 	}
-	e.conn.mu.Unlock()
 	e.answers = append(e.answers, a)
 	return nil
 }

@@ -131,6 +131,18 @@ type connection struct {
 // AuthType implements credentials.AuthInfo.
 func (c *connection) AuthType() string { return c.info.AuthType() }
 
+// keep has the answer finished when the connection is closed. It returns false if it is
+// closed already.
+func (c *connection) keep(a *answer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answers == nil {
+		return false
+	}
+	c.answers[a] = struct{}{}
+	return true
+}
+
 // Close closes the connection. The transport forgets answers that it had not
 // written, so their memory is given back here.
 func (c *connection) Close() error {
