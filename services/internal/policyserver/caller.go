@@ -102,6 +102,7 @@ type caller struct {
 	// name is the identity as people see it, and label its name in metrics.
 	name, label string
 	connections []*connection // the oldest first; guarded by callers.mu
+	handled     int           // requests that are being handled; guarded by callers.mu
 	calls       *share
 	received    *share
 	decoded     *share

@@ -95,3 +95,28 @@ func TestNobodyHoldsAllConnections(t *testing.T) {
 		t.Errorf("more than a fair part: %v, want %v", err, errFull)
 	}
 }
+
+func TestACallerIsForgottenAfterItsLastConnectionAndRequest(t *testing.T) {
+	cs := testCallers(10, 1000)
+	first := mustConnect(t, cs, "cn:executor")
+	c := first.caller
+	if !cs.begin(c) {
+		t.Fatal("no request of a connected caller is handled")
+	}
+	cs.disconnect(first)
+	second := mustConnect(t, cs, "cn:executor")
+	if second.caller != c {
+		t.Error("a caller whose request is handled gets new shares with a new connection")
+	}
+	cs.disconnect(second)
+	cs.end(c)
+	if len(cs.by) != 0 {
+		t.Errorf("%d callers are kept without connections and requests", len(cs.by))
+	}
+	if cs.begin(c) {
+		t.Error("a request of a forgotten caller is handled")
+	}
+	if third := mustConnect(t, cs, "cn:executor"); cs.begin(c) || !cs.begin(third.caller) {
+		t.Error("requests are handled of the forgotten caller, or not of the one that connected after it")
+	}
+}

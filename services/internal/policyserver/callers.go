@@ -20,7 +20,7 @@ const (
 // authorized callers, everybody who may connect would add one.
 const maxLabels = 100
 
-// callers are the callers that are connected.
+// callers are the callers that are connected, or whose requests are still handled.
 type callers struct {
 	pools *pools
 	// perCaller is how many connections one caller may have, total how many all may have.
@@ -110,7 +110,32 @@ func (cs *callers) remove(conn *connection) {
 	}
 	c.connections = slices.Delete(c.connections, i, i+1)
 	cs.open--
-	if len(c.connections) == 0 {
+	cs.forgetIdle(c)
+}
+
+// begin notes that a request of the caller is handled, until end. A decision goes on when
+// its connection is closed, so the caller is kept meanwhile: a new connection gets no
+// second shares. begin returns false if the caller is forgotten already.
+func (cs *callers) begin(c *caller) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.by[c.identity] != c {
+		return false
+	}
+	c.handled++
+	return true
+}
+
+func (cs *callers) end(c *caller) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c.handled--
+	cs.forgetIdle(c)
+}
+
+// forgetIdle forgets a caller that has no connection, and of which no request is handled.
+func (cs *callers) forgetIdle(c *caller) {
+	if len(c.connections) == 0 && c.handled == 0 {
 		delete(cs.by, c.identity)
 	}
 }

@@ -258,3 +258,33 @@ jobpolicy_engine_held_bytes{kind="received"} 0
 		return testutil.GatherAndCompare(srv.Registry, strings.NewReader(want), "jobpolicy_engine_held_bytes")
 	})
 }
+
+// What a caller's decisions hold counts when it connects anew, because a decision goes on
+// when its connection is closed.
+func TestACallerGetsNoSecondShareByConnectingAnew(t *testing.T) {
+	b := newBlocking()
+	s := newSecured(t, testengine.Config{Decide: b.decide, MaxConcurrentCalls: 4, MaxConnectionsPerCaller: 1}, "")
+	conn := s.as(t, "executor")
+	for range 2 { // its share of the turns
+		go func() { _ = decide(t.Context(), conn) }()
+	}
+	for range 2 {
+		<-b.begun
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := s.as(t, "executor")
+	var err error
+	testenv.Eventually(t, func() error {
+		if err = decide(patient(t), again); status.Code(err) == codes.Unavailable {
+			return err // The server has not seen the end of the first connection yet.
+		}
+		return nil
+	})
+	if jobpolicyv1grpc.ReasonOf(err) != jobpolicyv1.ErrorReason_ERROR_REASON_CALLER_OVER_SHARE {
+		t.Errorf("a call above the share, of a new connection: %v, want CALLER_OVER_SHARE", err)
+	}
+	close(b.let)
+	testenv.Eventually(t, func() error { return decide(patient(t), again) })
+}

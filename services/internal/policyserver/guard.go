@@ -55,6 +55,10 @@ func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
 		if c.refused != nil {
 			return nil, c.refused
 		}
+		if !c.conn.callers.begin(c.conn.caller) {
+			return nil, refusal.FromContext(context.Canceled)
+		}
+		defer c.conn.callers.end(c.conn.caller)
 		if err := grpc.SetHeader(ctx, g.build); err != nil {
 			return nil, err
 		}
