@@ -97,15 +97,16 @@ func nextChange(local time.Time) time.Time {
 // one of the two.
 func (c calendar) dropped(t time.Time) bool {
 	local := t.In(c.loc)
-	begin, end := local.ZoneBounds()
 	switch c.opts.RepeatedHour {
 	case First:
+		begin, _ := local.ZoneBounds()
 		if begin.IsZero() {
 			return false
 		}
 		setBack := offset(begin.Add(-time.Second).In(c.loc)) - offset(local)
 		return t.Sub(begin) < setBack
 	case Last:
+		end := nextChange(local)
 		if end.IsZero() {
 			return false
 		}

@@ -53,6 +53,7 @@ func TestClockChanges(t *testing.T) {
 		"the last of a repeated time":          {text: "30 2 * * *", zone: berlin, from: autumn, opts: last, want: "02:30+01"},
 		"the first, at the hour's edges":       {text: "0 2,3 * * *", zone: berlin, from: autumn, opts: first, want: "02:00+02 03:00+01"},
 		"the last, at the hour's edges":        {text: "0 2,3 * * *", zone: berlin, from: autumn, opts: last, want: "02:00+01 03:00+01"},
+		"the last day of a leap year":          {text: "0 6,12 * * *", zone: berlin, from: "2028-12-30T23:00:00Z", opts: last, want: "06:00+01 12:00+01"},
 		"half an hour is set back": {
 			text: "40 1 * * *", zone: "Australia/Lord_Howe", from: "2026-04-04T13:00:00Z",
 			opts: first, want: "01:40+11",
