@@ -4,13 +4,15 @@ import "jobpolicy.dev/engine/indexset"
 
 // An indexProgress says which indexes are done. No index is both succeeded and failed,
 // because the API server would refuse such a status (invariant I5): the result that was
-// recorded first stays, and if both are new at the same time, success wins.
+// recorded first stays. If both are new at the same time, or both are recorded, as old
+// controllers could do, success wins.
 type indexProgress struct{ succeededIndexes, failedIndexes indexset.Set }
 
 // and adds indexes that have newly succeeded, or newly failed for good.
 func (p indexProgress) and(succeeded, failed indexset.Set) indexProgress {
-	succeeded = p.succeededIndexes.Union(succeeded.Minus(p.failedIndexes))
-	return indexProgress{succeeded, p.failedIndexes.Union(failed.Minus(succeeded))}
+	wasFailed := p.failedIndexes.Minus(p.succeededIndexes)
+	succeeded = p.succeededIndexes.Union(succeeded.Minus(wasFailed))
+	return indexProgress{succeeded, wasFailed.Union(failed.Minus(succeeded))}
 }
 
 // taken are the indexes that need no pod: those that are done or busy.

@@ -129,7 +129,8 @@ func validDeletionQuestion() *jobpolicyv1.ChoosePodsToDeleteRequest {
 
 func validIndexQuestion() *jobpolicyv1.ComputeIndexesRequest {
 	return &jobpolicyv1.ComputeIndexesRequest{
-		Completions: 10, CompletedIndexes: indexRange(0, 2), FailedIndexes: indexRange(4, 4),
+		Completions: 10, CompletedIndexes: indexRange(0, 2),
+		FailedIndexes:  &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 2, Last: 2}, {First: 4, Last: 4}}},
 		NewlySucceeded: indexRange(3, 5), NewlyFailed: indexRange(5, 6), BusyIndexes: indexRange(8, 12), MaxMissing: 1,
 	}
 }

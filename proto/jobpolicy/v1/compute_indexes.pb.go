@@ -126,8 +126,8 @@ func (x *ComputeIndexesRequest) GetMaxMissing() int32 {
 }
 
 // ComputeIndexesResponse says which indexes are done, and which need a pod. No index
-// is both completed and failed: a recorded result stays, and if an index is both
-// newly succeeded and newly failed, success wins.
+// is both completed and failed: a recorded result stays, and if an index is recorded
+// as both, or is both newly succeeded and newly failed, success wins.
 type ComputeIndexesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The recorded completed indexes and the new ones.

@@ -783,7 +783,7 @@ func (x *InFlight) GetCreateIndexes() *IndexSet {
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource version of the Job that spec and status were read from. Absent: the
-	// caller guarantees by other means that its view is current.
+	// caller has not seen the Job, which counts as version 0.
 	JobObserved string `protobuf:"bytes,1,opt,name=job_observed,json=jobObserved,proto3" json:"job_observed,omitempty"`
 	// The resource version that the caller's last write to the Job returned.
 	JobWritten string `protobuf:"bytes,2,opt,name=job_written,json=jobWritten,proto3" json:"job_written,omitempty"`
