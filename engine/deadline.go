@@ -42,13 +42,19 @@ func (l lifetime) overDeadline() (elapsed int64, over bool) {
 // and later times may not fit a timestamp.
 const maxDeadline = 100 * 365 * 24 * time.Hour
 
-// activeDeadline is when the deadline passes; ok is false if no deadline is running.
+// deadlineRuns reports whether the Job has a deadline and is not suspended.
+func (l lifetime) deadlineRuns() bool {
+	return l.spec.ActiveDeadlineSeconds != nil && !l.spec.GetSuspend()
+}
+
+// activeDeadline is when the deadline passes; ok is false if no deadline is running,
+// or one that is longer than maxDeadline.
 // For a Job that starts with this decision the time runs from now. The deadline of a Job
 // that is being deleted runs, too, as upstream's does: a finalizer may keep the Job for
 // long.
 func (l lifetime) activeDeadline() (at time.Time, ok bool) {
 	seconds := l.spec.GetActiveDeadlineSeconds()
-	if l.spec.ActiveDeadlineSeconds == nil || l.spec.GetSuspend() || seconds > int64(maxDeadline/time.Second) {
+	if !l.deadlineRuns() || seconds > int64(maxDeadline/time.Second) {
 		return time.Time{}, false
 	}
 	start, _ := l.activeSince()

@@ -20,6 +20,14 @@ func failureAlreadyDeclared(f facts) answer {
 	return failure(condition.GetReason(), condition.GetMessage(), condition.GetMessage())
 }
 
+// declared reports whether an earlier decision declared how the Job ends. Then its
+// deadline is not asked.
+func (l lifetime) declared() bool {
+	_, succeeds := trueCondition(l.status, conditionSuccessCriteriaMet)
+	_, fails := trueCondition(l.status, conditionFailureTarget)
+	return succeeds || fails
+}
+
 // interimWritten reports whether the verdict's interim condition is in the
 // status as last written.
 func interimWritten(s *snapshot, v verdict) bool {

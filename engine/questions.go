@@ -171,9 +171,12 @@ func (l lifetime) deadlines() *jobpolicyv1.JobDeadlines {
 	d := &jobpolicyv1.JobDeadlines{}
 	condition, isFinished := finished(l.status)
 	if !isFinished {
+		if l.declared() || !l.deadlineRuns() {
+			return d
+		}
+		_, d.ActiveDeadlinePassed = l.overDeadline()
 		if at, ok := l.activeDeadline(); ok {
 			d.ActiveDeadline = timestamp.Of(at)
-			_, d.ActiveDeadlinePassed = l.overDeadline()
 		}
 		return d
 	}

@@ -141,6 +141,11 @@ func validDeadlineQuestion() *jobpolicyv1.ComputeDeadlinesRequest {
 			Type: conditionType, Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, LastTransitionTime: at(50 * time.Second),
 		}}}
 	}
+	declared := func(conditionType string) *jobpolicyv1.JobStatus {
+		status := ended(conditionType)
+		status.StartTime = at(0)
+		return status
+	}
 	deadline, options := proto.Int64(60), map[string]string{annotation.TTLAfterComplete: "40"}
 	return &jobpolicyv1.ComputeDeadlinesRequest{
 		Now: at(100 * time.Second),
@@ -150,6 +155,12 @@ func validDeadlineQuestion() *jobpolicyv1.ComputeDeadlinesRequest {
 			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline}, Status: &jobpolicyv1.JobStatus{StartTime: at(40 * time.Second)}},
 			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline}},
 			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline, Suspend: true}, Status: &jobpolicyv1.JobStatus{StartTime: at(0)}},
+			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline}, Status: declared(criteriaMet)},
+			{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: deadline}, Status: declared(failureTarget)},
+			{
+				Spec:   &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: proto.Int64(101 * 365 * 24 * 60 * 60)},
+				Status: &jobpolicyv1.JobStatus{StartTime: at(-102 * 365 * 24 * time.Hour)},
+			},
 			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), Annotations: options}, Status: ended(complete)},
 			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), Annotations: options}, Status: ended(failed)},
 			{Spec: &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: proto.Int32(60), Deleting: true}, Status: ended(failed)},
@@ -201,6 +212,9 @@ func TestQuestionsAreAnswered(t *testing.T) {
 			{ActiveDeadline: at(100 * time.Second), ActiveDeadlinePassed: true},
 			{ActiveDeadline: at(160 * time.Second)},
 			{},
+			{},
+			{},
+			{ActiveDeadlinePassed: true},
 			{ExpirationTime: at(90 * time.Second), Expired: true, TtlSource: "annotation jobpolicy.dev/ttl-seconds-after-complete"},
 			{ExpirationTime: at(110 * time.Second), TtlSource: "spec.ttlSecondsAfterFinished"},
 			{},

@@ -198,9 +198,11 @@ type JobDeadlines struct {
 	// When the Job has been active for active_deadline_seconds and fails; in the past
 	// if that time has come. For a Job that has not started, or that resumes now, the
 	// time runs from now. Absent: no deadline runs, because the Job has none, or one of
-	// more than 100 years, or because it is suspended or finished.
+	// more than 100 years, or because it is suspended or finished, or because the
+	// condition SuccessCriteriaMet or FailureTarget is true: how the Job ends is decided.
 	ActiveDeadline *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=active_deadline,json=activeDeadline,proto3" json:"active_deadline,omitempty"`
-	// True: the Job was active for active_deadline_seconds.
+	// True: the Job was active for active_deadline_seconds, and fails. Also set for a
+	// deadline of more than 100 years.
 	ActiveDeadlinePassed bool `protobuf:"varint,2,opt,name=active_deadline_passed,json=activeDeadlinePassed,proto3" json:"active_deadline_passed,omitempty"`
 	// When a finished Job is to be deleted, in the past if it is due. Absent: there is
 	// no such time, because the Job has no time to live, has not finished, does not say
