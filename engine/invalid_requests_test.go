@@ -470,6 +470,10 @@ var invalidSettings = map[string]invalidRequest{
 		},
 		field: "deferrals[1].step", says: "is also that of an earlier entry",
 	},
+	"more steps put off than there may be": {
+		change: func(r *request) { r.Deferrals = make([]*jobpolicyv1.Deferral, 101) },
+		field:  "deferrals", says: "must have at most 100 entries, has 101",
+	},
 	"a step without a name": {
 		change: func(r *request) { r.Deferrals = []*jobpolicyv1.Deferral{{Until: at(0)}} },
 		field:  "deferrals[0].step", says: "is required",

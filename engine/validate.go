@@ -125,6 +125,9 @@ func validate(req *jobpolicyv1.DecideJobRequest) error {
 }
 
 func (c *checker) deferrals(deferrals []*jobpolicyv1.Deferral) {
+	if !c.length("deferrals", len(deferrals), deferral.MaxEntries) {
+		return
+	}
 	deferral.Check(deferrals, func(index int, field, text string) {
 		c.enter("deferrals", index)
 		c.violated(field, "%s", text)

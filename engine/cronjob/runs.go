@@ -105,11 +105,12 @@ func (r *runs) reportEnded(s *snapshot, place map[string]int) {
 	for _, job := range s.jobs {
 		rows[string(job.GetUid())] = job
 	}
+	replaced := r.replaced(s, place)
 	for i, a := range s.status.GetActive() {
 		job := rows[string(a.GetUid())]
 		switch {
 		case place[string(a.GetUid())] != i: // a second entry of the same Job
-		case job == nil && r.replaced(s, place):
+		case job == nil && replaced:
 		case job == nil:
 			r.events = append(r.events, normal(eventMissingJob, "Active job went missing: %s", a.GetName()))
 		case job.GetOutcome() != jobpolicyv1.JobOutcome_JOB_OUTCOME_ACTIVE:

@@ -59,9 +59,7 @@ func validate(req *jobpolicyv1.DecideCronJobRequest) error {
 	c.status(req.GetStatus())
 	c.jobs(req)
 	c.length("name_taken", req.GetNameTaken(), 0, maxNameBytes)
-	deferral.Check(req.GetDeferrals(), func(index int, field, text string) {
-		c.require(false, fmt.Sprintf("deferrals[%d].%s", index, field), "%s", text)
-	})
+	c.deferrals(req.GetDeferrals())
 	f := req.GetFreshness()
 	c.version("freshness.cron_job_observed", f.GetCronJobObserved())
 	c.version("freshness.cron_job_written", f.GetCronJobWritten())
@@ -71,6 +69,16 @@ func validate(req *jobpolicyv1.DecideCronJobRequest) error {
 		return &engine.InvalidRequestError{Violations: c.violations}
 	}
 	return nil
+}
+
+func (c *checker) deferrals(deferrals []*jobpolicyv1.Deferral) {
+	n, most := len(deferrals), deferral.MaxEntries
+	if !c.require(n <= most, "deferrals", "must have at most %d entries, has %d", most, n) {
+		return
+	}
+	deferral.Check(deferrals, func(index int, field, text string) {
+		c.require(false, fmt.Sprintf("deferrals[%d].%s", index, field), "%s", text)
+	})
 }
 
 func (c *checker) ref(ref *jobpolicyv1.CronJobRef) {

@@ -99,6 +99,9 @@ var invalidRequests = map[string]struct {
 		},
 		fields: []string{"deferrals[0].until"},
 	},
+	"more steps put off than there may be": {
+		change: func(r *request) { r.Deferrals = make([]*jobpolicyv1.Deferral, 101) }, fields: []string{"deferrals"},
+	},
 	"versions that are no numbers": {
 		change: func(r *request) {
 			r.Freshness = &jobpolicyv1.CronJobFreshness{CronJobObserved: "a", CronJobWritten: "-1", JobsObserved: "1.5", JobsWritten: "18446744073709551616"}

@@ -8,6 +8,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
+// MaxEntries is how many deferrals a request may have.
+const MaxEntries = 100
+
 // Until returns the earliest time at which the caller wants the step. asked is false
 // if the caller did not defer the step.
 func Until(deferrals []*jobpolicyv1.Deferral, step jobpolicyv1.Step) (until time.Time, asked bool) {

@@ -427,7 +427,7 @@ type DecideJobRequest struct {
 	// Set by the caller; absent: every default.
 	Settings *Settings `protobuf:"bytes,14,opt,name=settings,proto3" json:"settings,omitempty"`
 	// Set by the caller; the steps that the engine is to leave for later, each at most
-	// once. Absent: no step is left for later.
+	// once, and at most 100. Absent: no step is left for later.
 	Deferrals []*Deferral `protobuf:"bytes,15,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
 	// Set by the caller; true when the Job's namespace is being deleted. Then no pods
 	// are created or deleted, but finalizers are released. For a Job that is itself

@@ -915,7 +915,7 @@ func (x *SuccessPolicy) GetRules() []*SuccessPolicyRule {
 // SuccessPolicyRule is met when as many of its indexes have succeeded as it requires.
 type SuccessPolicyRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent: any indexes.
+	// Absent: any indexes. One of the two fields must be set.
 	SucceededIndexes *IndexSet `protobuf:"bytes,1,opt,name=succeeded_indexes,json=succeededIndexes,proto3" json:"succeeded_indexes,omitempty"`
 	// How many (of succeeded_indexes, if set) must have succeeded. Absent: all.
 	SucceededCount *int32 `protobuf:"varint,2,opt,name=succeeded_count,json=succeededCount,proto3,oneof" json:"succeeded_count,omitempty"`
