@@ -194,6 +194,11 @@ func selector(s *subject) {
 	if s.spec.Selector == nil {
 		return
 	}
+	for _, value := range s.spec.Selector.MatchLabels {
+		if s.object.UID != "" && value == string(s.object.UID) {
+			return // The API server has made it: the object was read from a cluster.
+		}
+	}
 	if !manual {
 		s.find(Error, "selector", "must not be set: the API server makes one (manualSelector: true would allow it)")
 		return

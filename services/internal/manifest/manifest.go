@@ -4,6 +4,7 @@ package manifest
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ type Problem struct {
 	Text string
 }
 
-// An Object is one document of a file.
+// An Object is one document of a file, or one item of a list.
 type Object struct {
 	// File is its name; "-" is standard input.
 	File string
@@ -38,7 +39,7 @@ type Object struct {
 	Problems []Problem
 	// Incomplete: a field has a value of another type, so nothing is known of the others.
 	Incomplete bool
-	// JSON is the document as it is written, without defaults.
+	// JSON is the object as it is written, without defaults.
 	JSON  []byte
 	lines lines
 }
@@ -72,28 +73,25 @@ func ReadFile(name string, stdin io.Reader) ([]*Object, error) {
 	return Read(name, data)
 }
 
-// Read reads every document. An error means that one cannot be read at all.
+// Read reads every document, and every item of a list. An error means that one cannot be
+// read at all.
 func Read(name string, data []byte) ([]*Object, error) {
 	var objects []*Object
 	for _, doc := range split(data) {
-		var root yaml.Node
-		err := yaml.Unmarshal(doc.text, &root)
+		found, err := doc.read()
 		if err != nil {
 			return nil, fmt.Errorf("%s: the document that begins on line %d: %w", name, doc.line, err)
 		}
-		if len(root.Content) == 0 {
-			continue
+		for _, o := range found {
+			o.File = name
+			if o.Job != nil || o.CronJob != nil {
+				o.Problems = append(o.Problems, o.lines.repeated("", o.lines.root)...)
+			}
+			for i := range o.Problems {
+				o.Problems[i].Line = o.Line(o.Problems[i].Path)
+			}
 		}
-		o, err := read(doc.text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: the document that begins on line %d: %w", name, doc.line, err)
-		}
-		o.File = name
-		o.lines = lines{root: root.Content[0], offset: doc.line - 1}
-		for i := range o.Problems {
-			o.Problems[i].Line = o.Line(o.Problems[i].Path)
-		}
-		objects = append(objects, o)
+		objects = append(objects, found...)
 	}
 	return objects, nil
 }
@@ -104,12 +102,12 @@ type document struct {
 	line int
 }
 
-// split splits a file at the separator lines.
+// split splits a file at the separator lines, which may end with a comment.
 func split(data []byte) []document {
 	var docs []document
 	current := document{line: 1}
 	for i, line := range bytes.SplitAfter(data, []byte("\n")) {
-		if bytes.HasPrefix(line, []byte("---")) && len(bytes.TrimSpace(line[3:])) == 0 {
+		if separates(line) {
 			docs = append(docs, current)
 			current = document{line: i + 2}
 			continue
@@ -119,36 +117,89 @@ func split(data []byte) []document {
 	return append(docs, current)
 }
 
-// ErrNoKind says that a document is no object of the Kubernetes API.
-var ErrNoKind = errors.New(`kind: is missing; expected "Job" or "CronJob" of batch/v1`)
+func separates(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("---"))
+	text := bytes.TrimSpace(rest)
+	return ok && (len(text) == 0 || text[0] == '#' && rest[0] != '#')
+}
 
-func read(text []byte) (*Object, error) {
-	data, err := sigsyaml.YAMLToJSON(text)
+// read reads the objects of a document; none if it is empty.
+func (d document) read() ([]*Object, error) {
+	var root, further yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(d.text))
+	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	// The functions that read objects ignore all but the first document.
+	if err := decoder.Decode(&further); err == nil {
+		return nil, fmt.Errorf("a further document begins on line %d: expected a line with only --- before it", d.line-1+further.Line)
+	} else if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	data, err := sigsyaml.YAMLToJSON(d.text)
 	if err != nil {
 		return nil, err
 	}
-	var meta metav1.TypeMeta
+	if len(root.Content) == 0 {
+		return nil, nil
+	}
+	return read(data, metav1.TypeMeta{}, lines{root: root.Content[0], offset: d.line - 1})
+}
+
+// ErrNoKind says that a document is no object of the Kubernetes API.
+var ErrNoKind = errors.New(`kind: is missing; expected "Job" or "CronJob" of batch/v1`)
+
+// read reads an object, or the objects of a list. An object without a kind has that of otherwise.
+func read(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, error) {
+	meta := otherwise
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &meta); err != nil {
 		return nil, err
 	}
-	o := &Object{Kind: meta.Kind, JSON: data}
-	switch {
-	case meta.Kind == "":
-		return nil, ErrNoKind
-	case meta.APIVersion == "batch/v1" && meta.Kind == "Job":
+	o := &Object{Kind: meta.Kind, JSON: data, lines: at}
+	switch meta {
+	case metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}:
 		o.Job = &batchv1.Job{}
 		o.decode(data, o.Job)
 		defaultJobSpec(&o.Job.Spec)
-	case meta.APIVersion == "batch/v1" && meta.Kind == "CronJob":
+	case metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJob"}:
 		o.CronJob = &batchv1.CronJob{}
 		o.decode(data, o.CronJob)
 		defaultJobSpec(&o.CronJob.Spec.JobTemplate.Spec)
+	case metav1.TypeMeta{APIVersion: "v1", Kind: "List"}:
+		return readItems(data, metav1.TypeMeta{}, at)
+	case metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJobList"}:
+		// The API server leaves the kind of the items out.
+		return readItems(data, metav1.TypeMeta{APIVersion: "batch/v1", Kind: strings.TrimSuffix(meta.Kind, "List")}, at)
 	}
-	return o, nil
+	if meta.Kind == "" {
+		return nil, ErrNoKind
+	}
+	return []*Object{o}, nil
 }
 
-// decode fills a Job or CronJob, and lists fields that it does not have, has twice, or that
-// have another type.
+func readItems(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, error) {
+	var list struct {
+		Items []stdjson.RawMessage `json:"items"`
+	}
+	if err := json.UnmarshalCaseSensitivePreserveInts(data, &list); err != nil {
+		return nil, err
+	}
+	var objects []*Object
+	for i, item := range list.Items {
+		found, err := read(item, otherwise, at.in(fmt.Sprintf("items[%d]", i)))
+		if err != nil {
+			// Not wrapped: the document has a kind, only the item has none.
+			return nil, fmt.Errorf("items[%d]: %s", i, err.Error())
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
+}
+
+// decode fills a Job or CronJob, and lists fields that it does not have, or that have another
+// type. Fields that are repeated are no longer in data.
 func (o *Object) decode(data []byte, into any) {
 	strict, err := json.UnmarshalStrict(data, into)
 	if err != nil {
@@ -162,7 +213,7 @@ func (o *Object) decode(data []byte, into any) {
 			p.Path = field.FieldPath()
 		}
 		if what, _, ok := strings.Cut(p.Text, " \""); ok {
-			p.Text = what // "unknown field", "duplicate field"
+			p.Text = what // "unknown field"
 		}
 		o.Problems = append(o.Problems, p)
 	}

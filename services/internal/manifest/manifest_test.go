@@ -106,8 +106,11 @@ func TestReadSetsTheDefaultsOfTheAPIServer(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"no kind": {"a: b\n", `f: the document that begins on line 1: kind: is missing`},
-		"no YAML": {"kind: Job\n---\n  - a\n b", "f: the document that begins on line 3: "},
+		"no kind":                {"a: b\n", `f: the document that begins on line 1: kind: is missing`},
+		"an item without a kind": {"apiVersion: v1\nkind: List\nitems:\n- {}\n", `f: the document that begins on line 1: items[0]: kind: is missing`},
+		"a document on the line of its separator": {"kind: A\n--- {kind: B}\n", "f: the document that begins on line 1: a further document begins on line 2: "},
+		"JSON after JSON":                         {"{\"kind\": \"A\"}\n{\"kind\": \"B\"}\n", "f: the document that begins on line 1: "},
+		"no YAML":                                 {"kind: Job\n---\n  - a\n b", "f: the document that begins on line 3: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -147,6 +150,65 @@ func TestReadNamesAValueOfAnotherType(t *testing.T) {
 				t.Errorf("the object after it has problems %v", objects[1].Problems)
 			}
 		})
+	}
+}
+
+// Each text has the CronJob c with its schedule on line 10, after the Job j.
+func TestReadFindsAllObjectsOfAFile(t *testing.T) {
+	cases := map[string]string{
+		"a separator with a comment": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\n---  # second\n---\t# third\n" +
+			"apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec:\n  schedule: '@daily'\n--- # nothing\n# no object\n",
+		"a list": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: batch/v1, kind: Job, metadata: {name: j}}\n" +
+			"- apiVersion: batch/v1\n  kind: CronJob\n  metadata: {name: c}\n\n  spec:\n    schedule: '@daily'\n",
+		"lists of one kind in a list": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: batch/v1, kind: JobList, items: [{metadata: {name: j}}]}\n" +
+			"- apiVersion: batch/v1\n  kind: CronJobList\n  items:\n  - metadata: {name: c}\n    spec:\n      schedule: '@daily'\n",
+	}
+	for name, text := range cases {
+		t.Run(name, func(t *testing.T) {
+			objects, err := manifest.Read("f", []byte(text))
+			if err != nil || len(objects) != 2 || objects[0].Job == nil || objects[1].CronJob == nil {
+				t.Fatalf("%d objects, error %v", len(objects), err)
+			}
+			if j, c, line := objects[0].Name(), objects[1].Name(), objects[1].Line("spec.schedule"); j != "j" || c != "c" || line != 10 {
+				t.Errorf("names %q and %q, schedule on line %d", j, c, line)
+			}
+		})
+	}
+}
+
+func TestReadFindsRepeatedFields(t *testing.T) {
+	const text = `# A comment.
+---
+kind: Job
+apiVersion: batch/v1
+spec:
+  backoffLimit: 1
+  parallelism: 2
+  backoffLimit: 3
+  backoffLimit: 4
+  template:
+    spec:
+      containers:
+      - name: a
+        env: []
+        env: []
+---
+kind: ConfigMap
+data: {a: b, a: c}
+`
+	objects, err := manifest.Read("f", []byte(text))
+	if err != nil || len(objects) != 2 {
+		t.Fatalf("%d objects, error %v", len(objects), err)
+	}
+	want := []manifest.Problem{
+		{Path: "spec.backoffLimit", Line: 9, Text: "duplicate field, first on line 6"},
+		{Path: "spec.template.spec.containers[0].env", Line: 15, Text: "duplicate field, first on line 14"},
+	}
+	if diff := cmp.Diff(want, objects[0].Problems); diff != "" || len(objects[1].Problems) > 0 {
+		t.Errorf("problems of the other object %v, of the Job (-want +got):\n%s", objects[1].Problems, diff)
+	}
+	if got := *objects[0].Job.Spec.BackoffLimit; got != 4 {
+		t.Errorf("backoffLimit %d, want the last", got)
 	}
 }
 
