@@ -97,10 +97,12 @@ type rotation struct {
 	name   string
 	now    time.Time
 	wanted string // the value of RotateAnnotation
-	// seen says that every ca.crt is the authority's bundle.
+	// seen says that every ca.crt that is known to be there is the authority's bundle.
 	seen                        bool
 	lifetime, leaf, propagation time.Duration
 }
+
+func (r rotation) valid(p *pair) bool { return p != nil && r.now.Before(p.cert.NotAfter) }
 
 // advance takes the next step that is due, if any.
 func (a authority) advance(r rotation) (authority, error) {
@@ -109,7 +111,10 @@ func (a authority) advance(r rotation) (authority, error) {
 	}
 	var err error
 	switch {
-	case a.current == nil || !r.now.Before(a.current.cert.NotAfter):
+	case !r.valid(a.current) && r.valid(a.next):
+		// Others may trust the announced authority already. Nobody would trust a new one.
+		a.current, a.next, a.announced = a.next, nil, time.Time{}
+	case !r.valid(a.current):
 		// No authority can sign, so the new one is in force at once.
 		a.current, err = newAuthority(r.name, r.now, r.lifetime)
 		a.next, a.announced, a.rotated = nil, time.Time{}, r.wanted

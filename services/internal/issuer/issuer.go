@@ -192,14 +192,16 @@ func (i *Issuer) tell(secret types.NamespacedName, have *pair) {
 
 // readLeaves returns nil for a Secret that cannot be read, so that the others are renewed
 // all the same. seenAll is false if a Secret could not be read that may exist. A missing
-// one does not matter, because nobody reads it.
+// one does not matter, because nobody reads it. One in another namespace that may not be
+// read counts as missing: if that namespace is deleted, the Role for its Secret is, too.
 func (i *Issuer) readLeaves(ctx context.Context) (leaves []*corev1.Secret, seenAll bool, errs []error) {
 	seenAll = true
 	for _, leaf := range i.cfg.Leaves {
 		secret, err := i.read(ctx, leaf.Secret)
 		if err != nil {
 			errs = append(errs, err)
-			seenAll = seenAll && apierrors.IsNotFound(err)
+			gone := apierrors.IsForbidden(err) && leaf.Secret.Namespace != i.cfg.Authority.Namespace
+			seenAll = seenAll && (apierrors.IsNotFound(err) || gone)
 		}
 		leaves = append(leaves, secret)
 	}
@@ -210,6 +212,9 @@ func (i *Issuer) read(ctx context.Context, name types.NamespacedName) (*corev1.S
 	secret, err := i.cfg.Client.Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("secret %s is missing; apply the manifests, which have it, again: %w", name, err)
+	}
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("secret %s may not be read; if its namespace is gone, remove the client, else apply the manifests again: %w", name, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read secret %s: %w", name, err)

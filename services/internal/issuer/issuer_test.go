@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -230,6 +231,64 @@ func TestAMissingSecretIsNamed(t *testing.T) {
 	}
 	if a := readAuthority(c.data(t, authoritySecret)); len(a.earlier) != 1 {
 		t.Error("a missing Secret holds up the change of the authority")
+	}
+}
+
+// forbid refuses to read the Secret from now on.
+func (c *cluster) forbid(name types.NamespacedName) {
+	c.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetNamespace() != name.Namespace || a.(clienttesting.GetAction).GetName() != name.Name {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), name.Name, errors.New("no Role allows it"))
+	})
+}
+
+// A deleted namespace takes the Role for its Secret with it, so the API server forbids to
+// read the Secret.
+func TestOnlyASecretOfAnotherNamespaceCountsAsMissingIfItMayNotBeRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		forbidden   Leaf
+		wantEarlier int // authorities
+	}{
+		"another namespace":         {forbidden: elsewhere, wantEarlier: 1},
+		"the authority's namespace": {forbidden: client, wantEarlier: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, allSecrets()...)
+			c.sync(t)
+			c.forbid(tc.forbidden.Secret)
+			c.annotate(t, "now")
+			for range 4 {
+				err := c.issuer.Sync(t.Context())
+				if want := "secret " + tc.forbidden.Secret.String() + " may not be read"; err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v, want %q", err, want)
+				}
+				c.now = c.now.Add(propagation)
+			}
+			if a := readAuthority(c.data(t, authoritySecret)); len(a.earlier) != tc.wantEarlier {
+				t.Errorf("%d earlier authorities, want %d", len(a.earlier), tc.wantEarlier)
+			}
+		})
+	}
+}
+
+// If a Secret cannot be read until the authority ends, the others trust the next one.
+func TestTheAnnouncedAuthoritySignsWhenTheCurrentOneHasEnded(t *testing.T) {
+	c := newCluster(t, allSecrets()...)
+	c.sync(t)
+	ends := readAuthority(c.data(t, authoritySecret)).current.cert.NotAfter
+	c.forbid(client.Secret)
+	c.now = ends.Add(-time.Second)
+	_ = c.issuer.Sync(t.Context()) // the error is of the Secret that may not be read
+	next, caller := readAuthority(c.data(t, authoritySecret)).next, c.data(t, elsewhere.Secret)
+	c.now = ends
+	_ = c.issuer.Sync(t.Context())
+	if a := readAuthority(c.data(t, authoritySecret)); next == nil || !a.current.is(next.cert) {
+		t.Error("the announced authority does not sign")
+	}
+	if err := accepts(caller, c.data(t, server.Secret), x509.ExtKeyUsageServerAuth, "engine.sys.svc", c.now); err != nil {
+		t.Errorf("a caller with the Secret of before: %v", err)
 	}
 }
 
