@@ -13,13 +13,18 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/unknown"
 )
 
 // A Request is a DecideJobRequest or a DecideCronJobRequest.
-type Request interface{ GetRequestId() string }
+type Request interface {
+	GetRequestId() string
+	GetNow() *timestamppb.Timestamp
+	GetDeferrals() []*jobpolicyv1.Deferral
+}
 
 // A Decision is a DecideJobResponse or a DecideCronJobResponse.
 type Decision interface {
@@ -46,7 +51,8 @@ var decisions = unknown.NewFinder(
 
 // Check returns an error for a decision of which nothing may be carried out: it belongs
 // to another request, has something that this version of the contract does not know, or
-// creates or deletes pods although the request leaves that for later.
+// takes a step that the request leaves for later: it creates or deletes pods, or creates
+// the Job of a run.
 func Check(request Request, decision Decision) error {
 	disposition := decision.GetDisposition()
 	switch {
@@ -58,22 +64,25 @@ func Check(request Request, decision Decision) error {
 	if found := decisions.Find(decision); found != nil {
 		return fmt.Errorf("%s %s", found.Path, found.What)
 	}
-	req, isJob := request.(*jobpolicyv1.DecideJobRequest)
-	d, _ := any(decision).(*jobpolicyv1.DecideJobResponse)
-	switch {
-	case !isJob:
-		return nil
-	case d.GetCreate() != nil && deferred(req, jobpolicyv1.Step_STEP_CREATE_PODS):
-		return errors.New("create is set, although the request leaves the creation of pods for later")
-	case len(d.GetDelete()) > 0 && deferred(req, jobpolicyv1.Step_STEP_DELETE_PODS):
-		return errors.New("delete is set, although the request leaves the deletion of pods for later")
+	switch d := any(decision).(type) {
+	case *jobpolicyv1.DecideJobResponse:
+		switch {
+		case d.GetCreate() != nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_PODS):
+			return errors.New("create is set, although the request leaves the creation of pods for later")
+		case len(d.GetDelete()) > 0 && deferred(request, jobpolicyv1.Step_STEP_DELETE_PODS):
+			return errors.New("delete is set, although the request leaves the deletion of pods for later")
+		}
+	case *jobpolicyv1.DecideCronJobResponse:
+		if d.GetCreate() != nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_JOB) {
+			return errors.New("create is set, although the request leaves the creation of Jobs for later")
+		}
 	}
 	return nil
 }
 
 // deferred reports whether a request leaves a step for later. An engine that is older
 // than the step ignores that.
-func deferred(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) bool {
+func deferred(req Request, step jobpolicyv1.Step) bool {
 	for _, d := range req.GetDeferrals() {
 		if d.GetStep() == step && d.GetUntil().AsTime().After(req.GetNow().AsTime()) {
 			return true

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -32,6 +33,34 @@ func TestCheck(t *testing.T) {
 			}
 			if got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A CronJob's decision that creates a Job is refused as long as the request leaves that
+// for later.
+func TestCheckDeferredCreationOfAJob(t *testing.T) {
+	now := timestamppb.Now()
+	later := timestamppb.New(now.AsTime().Add(1))
+	create := &jobpolicyv1.CreateJob{Name: "run"}
+	cases := map[string]struct {
+		step    jobpolicyv1.Step
+		until   *timestamppb.Timestamp
+		create  *jobpolicyv1.CreateJob
+		refused bool
+	}{
+		"it creates the Job":             {jobpolicyv1.Step_STEP_CREATE_JOB, later, create, true},
+		"it creates the Job when it may": {jobpolicyv1.Step_STEP_CREATE_JOB, now, create, false},
+		"another step is left for later": {jobpolicyv1.Step_STEP_CREATE_PODS, later, create, false},
+		"it creates nothing":             {jobpolicyv1.Step_STEP_CREATE_JOB, later, nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			request := &jobpolicyv1.DecideCronJobRequest{Now: now, Deferrals: []*jobpolicyv1.Deferral{{Step: tc.step, Until: tc.until}}}
+			decision := &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Create: tc.create}
+			if err := Check(request, decision); (err != nil) != tc.refused {
+				t.Errorf("err = %v, want refused: %v", err, tc.refused)
 			}
 		})
 	}

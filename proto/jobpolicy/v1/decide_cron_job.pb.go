@@ -188,7 +188,8 @@ type DecideCronJobRequest struct {
 	// which this CronJob does not control. At most 253 bytes.
 	NameTaken string `protobuf:"bytes,8,opt,name=name_taken,json=nameTaken,proto3" json:"name_taken,omitempty"`
 	// Set by the caller; the steps that the engine is to leave for later, each at most
-	// once, and at most 100. Only STEP_CREATE_JOB has an effect. Absent: no step is left for later.
+	// once, and at most 100. Only STEP_CREATE_JOB has an effect. Absent: no step is left
+	// for later.
 	Deferrals []*Deferral `protobuf:"bytes,9,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
 	// Set by the caller; absent: the caller guarantees that its view is current.
 	Freshness *CronJobFreshness `protobuf:"bytes,10,opt,name=freshness,proto3" json:"freshness,omitempty"`
