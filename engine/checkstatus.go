@@ -74,7 +74,7 @@ func (c *checker) checkedStatus(field string, s *jobpolicyv1.JobStatus) {
 	c.length(field+".failed_indexes.ranges", len(s.GetFailedIndexes().GetRanges()), maxRanges)
 	c.length(field+".uncounted.succeeded", len(s.GetUncounted().GetSucceeded()), maxRows)
 	c.length(field+".uncounted.failed", len(s.GetUncounted().GetFailed()), maxRows)
-	if !c.length(field+".conditions", len(s.GetConditions()), maxConditions) {
+	if !c.conditionsCount(field+".conditions", s.GetConditions()) {
 		return
 	}
 	for i, condition := range s.GetConditions() {

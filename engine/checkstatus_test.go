@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,6 +47,14 @@ func TestCheckJobStatus(t *testing.T) {
 		"more ready than active, by a server without the gate": {
 			change: func(r *question) {
 				r.After.Ready, r.KubernetesMinor, r.JobManagedByGate = proto.Int32(2), 34, proto.Bool(false)
+			},
+		},
+		"as many conditions as DecideJob takes": {
+			change: func(r *question) {
+				for i := range 100 {
+					r.After.Conditions = append(r.After.Conditions, &jobpolicyv1.JobCondition{Type: fmt.Sprint("Other", i), Status: 1})
+				}
+				r.After.Conditions = append(r.After.Conditions, &jobpolicyv1.JobCondition{Type: "Suspended", Status: 1})
 			},
 		},
 		"what was wrong before": {

@@ -111,17 +111,21 @@ func (c *checker) status(status *jobpolicyv1.JobStatus) {
 	c.conditions(status.GetConditions())
 }
 
-func (c *checker) conditions(conditions []*jobpolicyv1.JobCondition) {
+// conditionsCount checks how many conditions there are. The engine's own do not count,
+// because a status that it wrote must be accepted.
+func (c *checker) conditionsCount(field string, conditions []*jobpolicyv1.JobCondition) bool {
 	others := 0
 	for _, condition := range conditions {
 		if !ownCondition(condition.GetType()) {
 			others++
 		}
 	}
-	// The engine's own conditions do not count, because a status that it wrote must be
-	// accepted.
-	if !c.require(others <= maxConditions, "status.conditions",
-		"must have at most %d entries of types that the engine does not write, has %d", maxConditions, others) {
+	return c.require(others <= maxConditions, field,
+		"must have at most %d entries of types that the engine does not write, has %d", maxConditions, others)
+}
+
+func (c *checker) conditions(conditions []*jobpolicyv1.JobCondition) {
+	if !c.conditionsCount("status.conditions", conditions) {
 		return
 	}
 	seen := map[string]bool{}
