@@ -66,7 +66,7 @@ func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobRes
 		resp.Delete = deletions(last.replaces, jobpolicyv1.DeleteJobReason_DELETE_JOB_REASON_REPLACED)
 		resp.Create, resp.Edits = last.start.message(), last.edits
 		resp.Events = append(deletionEvents(resp.Delete), normal(eventSuccessfulCreate, "Created job %s", resp.Create.GetName()))
-	case !proto.Equal(status, canonical(f.status)):
+	case !proto.Equal(status, f.status):
 		resp.Status, resp.Events = status, f.runs.events
 	case edits != nil:
 		resp.Edits = edits
@@ -115,20 +115,11 @@ func furtherEvents(f facts, answers []asked, h history, edited bool) []*jobpolic
 // nextStatus is the status that follows from the Jobs. If alreadyStarted found the
 // Job of the due run, that run is the last one.
 func nextStatus(f facts, last answer) *jobpolicyv1.CronJobStatus {
-	next := f.runs.nextStatus()
+	next := f.runs.nextStatus(f.status)
 	if last.processed {
 		next.LastScheduleTime = later(next.LastScheduleTime, timestamppb.New(f.due.at))
 	}
-	return canonical(next)
-}
-
-// canonical returns the status in a form that is equal for equal meanings.
-func canonical(status *jobpolicyv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
-	c := proto.CloneOf(status)
-	if c == nil {
-		c = &jobpolicyv1.CronJobStatus{}
-	}
-	return c
+	return next
 }
 
 // combinedEdits are the edits that the rules ask for, and the annotation that records

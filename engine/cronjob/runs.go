@@ -1,6 +1,7 @@
 package cronjob
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -174,14 +175,29 @@ func (s *snapshot) named(name string) (*jobpolicyv1.OwnedJob, bool) {
 	return s.jobs[i], true
 }
 
-// nextStatus is the status that follows from the Jobs.
-func (r *runs) nextStatus() *jobpolicyv1.CronJobStatus {
+// nextStatus is the status that follows from the Jobs. Fields that may be ignored stay as
+// they are in the last status.
+func (r *runs) nextStatus(last *jobpolicyv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
+	entries := make(map[string]*jobpolicyv1.ActiveJob, len(last.GetActive()))
+	for _, a := range last.GetActive() {
+		entries[string(a.GetUid())] = a
+	}
 	next := &jobpolicyv1.CronJobStatus{
 		LastScheduleTime:   proto.CloneOf(r.lastScheduled),
 		LastSuccessfulTime: proto.CloneOf(r.lastSuccess),
 	}
 	for _, job := range r.active {
-		next.Active = append(next.Active, &jobpolicyv1.ActiveJob{Uid: job.GetUid(), Name: job.GetName()})
+		entry := &jobpolicyv1.ActiveJob{Uid: job.GetUid(), Name: job.GetName()}
+		keepUnknown(entry, entries[string(job.GetUid())])
+		next.Active = append(next.Active, entry)
 	}
+	keepUnknown(next, last)
 	return next
+}
+
+// keepUnknown copies the unknown fields of the last message, which may be nil.
+func keepUnknown[M proto.Message](next, last M) {
+	if unknown := last.ProtoReflect().GetUnknown(); len(unknown) > 0 {
+		next.ProtoReflect().SetUnknown(bytes.Clone(unknown))
+	}
 }
