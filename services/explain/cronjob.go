@@ -195,7 +195,7 @@ func (w *cronWork) request() (*jobpolicyv1.DecideCronJobRequest, error) {
 		CronJob: &jobpolicyv1.CronJobRef{
 			Uid: uid, Namespace: cron.Namespace, Name: cron.Name, Generation: cron.Generation,
 		},
-		Spec:   wire.CronJobSpec(cron, wire.CronJobSuspended(cron, w.handedOver()), w.Zone),
+		Spec:   wire.CronJobSpec(cron, cronruns.Suspended(cron), w.Zone),
 		Status: wire.CronJobStatus(&cron.Status),
 	}
 	for _, job := range w.owned {
@@ -225,11 +225,7 @@ func (w *cronWork) takenByOthers(name string) bool {
 		!slices.ContainsFunc(w.owned, func(job *batchv1.Job) bool { return job.Name == name })
 }
 
-// handedOver reports whether an annotation names a controller, and the CronJob is suspended
-// for the built-in one.
-func (w *cronWork) handedOver() bool {
-	return w.CronJob.Annotations[wire.CronJobManagedBy] != "" && w.CronJob.Spec.Suspend != nil && *w.CronJob.Spec.Suspend
-}
+func (w *cronWork) handedOver() bool { return cronruns.HandedOver(w.CronJob) }
 
 // cronManager is who runs the CronJob, for people.
 func (w *cronWork) cronManager() string {

@@ -194,10 +194,20 @@ func (r *Reader) skips(at time.Time) bool {
 // Clock is the name of the zone in which the plan's times are shown.
 func (p Plan) Clock() string { return cmp.Or(clockOf(p), "UTC") }
 
+// StartOfDay is the first moment of a day on the schedule's clock. That is later than
+// midnight if the clock skips midnight.
+func (r *Reader) StartOfDay(year int, month time.Month, day int) time.Time {
+	at := time.Date(year, month, day, 0, 0, 0, 0, r.loc)
+	if at.Day() != time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Day() {
+		_, at = at.ZoneBounds()
+	}
+	return at
+}
+
 // Day counts the runs of a day on the schedule's clock that come after a time, and lists
 // the first n of them with the changes of the clock before and among them.
 func (r *Reader) Day(year int, month time.Month, day int, after time.Time, n int) (runs int64, first []Time) {
-	begin, end := time.Date(year, month, day, 0, 0, 0, 0, r.loc), time.Date(year, month, day+1, 0, 0, 0, 0, r.loc)
+	begin, end := r.StartOfDay(year, month, day), r.StartOfDay(year, month, day+1)
 	// A run at the very beginning of the day belongs to the day.
 	if from := begin.Add(-time.Nanosecond); after.Before(from) {
 		after = from

@@ -161,3 +161,27 @@ func TestAWrongFieldIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestStartOfDay(t *testing.T) {
+	cases := map[string]struct {
+		zone string
+		day  int
+		want string
+	}{
+		"midnight":                  {zone: "America/Havana", day: 7, want: "2026-03-07T00:00:00-05:00"},
+		"the clock skips midnight":  {zone: "America/Havana", day: 8, want: "2026-03-08T01:00:00-04:00"},
+		"a day of the next month":   {zone: "Europe/Berlin", day: 32, want: "2026-04-01T00:00:00+02:00"},
+		"the clock skips 2 o'clock": {zone: "Europe/Berlin", day: 29, want: "2026-03-29T00:00:00+01:00"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, err := cronruns.Read(cronruns.Plan{Schedule: "@daily", Zone: tc.zone})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.StartOfDay(2026, time.March, tc.day).Format(time.RFC3339); got != tc.want {
+				t.Errorf("starts at %s, want %s", got, tc.want)
+			}
+		})
+	}
+}

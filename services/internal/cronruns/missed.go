@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/engine/schedule"
+	"jobpolicy.dev/executor/wire"
 )
 
 // Missed are runs that did not start.
@@ -33,6 +34,17 @@ func MissedOf(cron *batchv1.CronJob, reader *Reader, now time.Time) *Missed {
 	return &Missed{n, since.UTC(), last}
 }
 
+// HandedOver reports whether an annotation names a controller, and the CronJob is suspended
+// for the built-in one.
+func HandedOver(cron *batchv1.CronJob) bool {
+	return cron.Annotations[wire.CronJobManagedBy] != "" && cron.Spec.Suspend != nil && *cron.Spec.Suspend
+}
+
+// Suspended reports whether the controller that runs a CronJob starts no runs of it.
+func Suspended(cron *batchv1.CronJob) bool {
+	return wire.CronJobSuspended(cron, HandedOver(cron))
+}
+
 // Text says whether the missed runs still start.
 func (m *Missed) Text(cron *batchv1.CronJob, now time.Time) string {
 	about := ""
@@ -42,7 +54,7 @@ func (m *Missed) Text(cron *batchv1.CronJob, now time.Time) string {
 	text := fmt.Sprintf("missed since %s: %s%d, the last at %s", m.Since.Format(time.RFC3339), about, m.Count, m.Last.Format(time.RFC3339))
 	deadline := cron.Spec.StartingDeadlineSeconds
 	switch {
-	case cron.Spec.Suspend != nil && *cron.Spec.Suspend && deadline == nil:
+	case Suspended(cron) && deadline == nil:
 		return text + "; when the CronJob is resumed, that one starts at once: without startingDeadlineSeconds nothing is too late"
 	case deadline != nil && now.Sub(m.Last) > time.Duration(*deadline)*time.Second:
 		return text + fmt.Sprintf("; it does not start any more: startingDeadlineSeconds is %d", *deadline)

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/cronruns"
 )
 
@@ -116,9 +117,14 @@ func clockChanges(s *subject) {
 }
 
 func missedRuns(s *subject) {
-	if s.cron != nil && ptr.Deref(s.cron.Spec.Suspend, false) && s.cron.Spec.StartingDeadlineSeconds == nil {
-		s.at(Warning, "spec.suspend", "is true without startingDeadlineSeconds: on resume the latest missed run starts at once, however late")
+	if s.cron == nil || !cronruns.Suspended(s.cron) || s.cron.Spec.StartingDeadlineSeconds != nil {
+		return
 	}
+	path, is := "spec.suspend", "is true"
+	if cronruns.HandedOver(s.cron) {
+		path, is = "metadata.annotations", wire.CronJobSuspend+" suspends the CronJob"
+	}
+	s.at(Warning, path, is+" without startingDeadlineSeconds: on resume the latest missed run starts at once, however late")
 }
 
 func forbidForever(s *subject) {

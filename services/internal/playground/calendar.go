@@ -67,7 +67,7 @@ func (s State) calendar(cron *batchv1.CronJob) (*Calendar, *Problem) {
 	}
 	c := &Calendar{
 		Schedule: plan.Schedule, Zone: cmp.Or(reader.Zone().String(), "UTC"),
-		Suspend: cron.Spec.Suspend != nil && *cron.Spec.Suspend, Next: reader.Next(now, listed),
+		Suspend: cronruns.Suspended(cron), Next: reader.Next(now, listed),
 	}
 	seen := cron.DeepCopy()
 	seen.CreationTimestamp, seen.Status = metav1.Time{}, batchv1.CronJobStatus{}
@@ -91,12 +91,13 @@ func calendarMonths(reader *cronruns.Reader, lastRun, now time.Time) []Month {
 	if lastRun.IsZero() {
 		lastRun = now
 	}
-	first := monthOf(now.AddDate(0, -past, 0))
+	// Months and days are only dates here, without a zone.
+	first := monthOf(now).AddDate(0, -past, 0)
 	if begin := monthOf(lastRun.In(reader.Zone())); begin.After(first) {
 		first = begin
 	}
 	changes := map[string]string{}
-	for _, c := range reader.Changes(first, first.AddDate(0, months, 0)) {
+	for _, c := range reader.Changes(reader.StartOfDay(first.Date()), reader.StartOfDay(first.AddDate(0, months, 0).Date())) {
 		changes[c.At.Format(time.DateOnly)] = c.Change
 	}
 	var out []Month
@@ -104,7 +105,7 @@ func calendarMonths(reader *cronruns.Reader, lastRun, now time.Time) []Month {
 		begin := first.AddDate(0, i, 0)
 		m := Month{Title: begin.Format("January 2006"), First: (int(begin.Weekday()) + 6) % 7}
 		for day := begin; day.Month() == begin.Month(); day = day.AddDate(0, 0, 1) {
-			from, until := day.Add(-time.Second), day.AddDate(0, 0, 1).Add(-time.Second)
+			from, until := reader.StartOfDay(day.Date()).Add(-time.Second), reader.StartOfDay(day.AddDate(0, 0, 1).Date()).Add(-time.Second)
 			m.Days = append(m.Days, Day{
 				Runs: runs(reader, later(from, now), until), Missed: runs(reader, later(from, lastRun), earlier(until, now)),
 				Change: changes[day.Format(time.DateOnly)], Today: now.After(from) && !now.After(until),
@@ -115,8 +116,9 @@ func calendarMonths(reader *cronruns.Reader, lastRun, now time.Time) []Month {
 	return out
 }
 
+// monthOf is the first day of a time's month.
 func monthOf(t time.Time) time.Time {
-	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, t.Location())
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
 func runs(reader *cronruns.Reader, after, until time.Time) int64 {

@@ -123,6 +123,39 @@ func TestCalendar(t *testing.T) {
 }
 
 // Every answer of the page to what is wrong names the field of the page.
+// In Havana, the 8th of March 2026 begins at 1 o'clock.
+func TestCalendarWhereTheClockSkipsMidnight(t *testing.T) {
+	zoned := strings.NewReplacer("30 2 * * *", "0 9 * * 1", "Europe/Berlin", "America/Havana").Replace(cron)
+	a := new(Playground).Open(State{Manifest: zoned, Now: "2026-03-01T12:00:00Z"})
+	if a.Problem != nil {
+		t.Fatal(a.Problem)
+	}
+	march := a.Calendar.Months[0]
+	for i, day := range march.Days {
+		want := int64(0)
+		if (i+march.First)%7 == 0 {
+			want = 1
+		}
+		if day.Runs != want {
+			t.Errorf("%s, day %d: %d runs, want %d", march.Title, i+1, day.Runs, want)
+		}
+	}
+	if len(march.Days) != 31 || !march.Days[0].Today || march.Days[7].Change == "" {
+		t.Errorf("%d days, the first %+v, the 8th %+v", len(march.Days), march.Days[0], march.Days[7])
+	}
+}
+
+// A CronJob that jobpolicy runs has spec.suspend: true, and is not suspended.
+func TestCalendarOfACronJobHandedOver(t *testing.T) {
+	handedOver := strings.NewReplacer("name: nightly", "name: nightly\n  annotations: {jobpolicy.dev/managed-by: a/b}", "spec:\n  schedule", "spec:\n  suspend: true\n  schedule").Replace(cron)
+	paused := strings.Replace(handedOver, "a/b", "a/b, jobpolicy.dev/suspend: 'true'", 1)
+	for text, want := range map[string]bool{handedOver: false, paused: true} {
+		if a := new(Playground).Open(State{Manifest: text, Now: "2026-03-01T12:00:00Z"}); a.Problem != nil || a.Calendar.Suspend != want {
+			t.Errorf("problem %v, suspended: want %t, of\n%s", a.Problem, want, text)
+		}
+	}
+}
+
 func TestProblems(t *testing.T) {
 	cases := map[string]struct {
 		state State

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -59,6 +60,7 @@ func TestGolden(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no golden files: %v", err)
 	}
+	plugin.SetNow(t, time.Date(2026, time.October, 24, 12, 0, 0, 0, time.UTC))
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/engine/zone"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
@@ -169,22 +170,23 @@ func (c *nextCommand) show(cron *batchv1.CronJob) error {
 	case err != nil:
 		return err
 	}
+	present := now()
 	from := c.from
 	if from.IsZero() {
-		from = now()
+		from = present
 	}
 	report := nextReport{
 		CronJob: cron.Name, Schedule: plan.Schedule, Zone: cmp.Or(plan.Zone, "UTC"), From: from.UTC().Truncate(time.Second),
-		Suspend: cron.Spec.Suspend != nil && *cron.Spec.Suspend, Missed: cronruns.MissedOf(cron, reader, from),
+		Suspend: cronruns.Suspended(cron), Missed: cronruns.MissedOf(cron, reader, present),
 	}
 	report.Next = reader.Next(from, c.n)
 	if done, err := c.output.Machine(c.Out, report); done {
 		return err
 	}
-	return c.print(cron, reader, report)
+	return c.print(cron, reader, report, present)
 }
 
-func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, report nextReport) error {
+func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, report nextReport, present time.Time) error {
 	w := c.Out
 	title := fmt.Sprintf("%s in %s", report.Schedule, report.Zone)
 	if cron.Name != "" {
@@ -192,10 +194,14 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 	}
 	fmt.Fprintln(w, cli.Paint(w, cli.Strong, title))
 	if report.Suspend {
-		fmt.Fprintln(w, cli.Paint(w, cli.Notice, "suspended: none of these runs starts while spec.suspend is true"))
+		until := "while spec.suspend is true"
+		if cronruns.HandedOver(cron) {
+			until = "until the annotation " + wire.CronJobSuspend + " is gone"
+		}
+		fmt.Fprintln(w, cli.Paint(w, cli.Notice, "suspended: none of these runs starts "+until))
 	}
 	if m := report.Missed; m != nil {
-		fmt.Fprintln(w, cli.Paint(w, cli.Notice, m.Text(cron, report.From)))
+		fmt.Fprintln(w, cli.Paint(w, cli.Notice, m.Text(cron, present)))
 	}
 	fmt.Fprintln(w)
 	printTimes(w, report.Next, report.From, c.output.Format == "wide")
@@ -224,13 +230,15 @@ func printCalendar(w io.Writer, reader *cronruns.Reader, times []cronruns.Time) 
 		return nil
 	}
 	first, last := times[0].At, times[len(times)-1].At
-	for month := monthOf(first); !month.After(last); month = month.AddDate(0, 1, 0) {
+	// Months and days are only dates here, without a zone.
+	for month, end := monthOf(first), monthOf(last); !month.After(end); month = month.AddDate(0, 1, 0) {
 		fmt.Fprintf(w, "\n%s, runs of each day\n", month.Format("January 2006"))
 		rows := [][]string{{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}}
 		week := make([]string, 7)
 		for day := month; day.Month() == month.Month(); day = day.AddDate(0, 0, 1) {
 			cell := fmt.Sprintf("%2d", day.Day())
-			if n, _ := reader.Missed(day.Add(-time.Second), day.AddDate(0, 0, 1).Add(-time.Second)); n > 0 {
+			begin, end := reader.StartOfDay(day.Date()), reader.StartOfDay(day.AddDate(0, 0, 1).Date())
+			if n, _ := reader.Missed(begin.Add(-time.Second), end.Add(-time.Second)); n > 0 {
 				cell += fmt.Sprintf(" ×%d", n)
 			}
 			column := (int(day.Weekday()) + 6) % 7
@@ -249,6 +257,7 @@ func printCalendar(w io.Writer, reader *cronruns.Reader, times []cronruns.Time) 
 	return nil
 }
 
+// monthOf is the first day of a time's month.
 func monthOf(t time.Time) time.Time {
-	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, t.Location())
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
