@@ -17,9 +17,10 @@ const probeEvery = 200 * time.Millisecond
 // deleteTimeout bounds the deletion of a probe's Job.
 const deleteTimeout = 10 * time.Second
 
-// ProbeJobs finds out which controller acts on Jobs that name no manager. It creates a
-// suspended Job, waits until a controller writes its status, and deletes the Job. It
-// returns the field managers of the status, or none if nobody wrote it within the timeout.
+// ProbeJobs finds out which controller is the first to act on a Job that names no manager.
+// It creates a suspended Job, waits until a controller writes its status, and deletes the
+// Job. It returns the field managers of the status, or none if nobody wrote it within the
+// timeout. Another controller that acts, too, is seldom among them: it has nothing to write.
 func (r *Reader) ProbeJobs(ctx context.Context, timeout time.Duration) (writers []string, err error) {
 	probe := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "jobpolicy-probe-"},

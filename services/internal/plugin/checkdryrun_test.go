@@ -45,12 +45,18 @@ func dryRunServer(t *testing.T, answers map[string]error) (kubeconfig string, as
 		_, _ = w.Write(body)
 	}))
 	t.Cleanup(web.Close)
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: x, cluster: {server: %q}}], contexts: [{name: x, context: {cluster: x}}]}`, web.URL)
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+	return kubeconfigFor(t, web.URL), asked
+}
+
+// kubeconfigFor returns a kubeconfig file for the API server at the address.
+func kubeconfigFor(t *testing.T, address string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: x, cluster: {server: %q}}], contexts: [{name: x, context: {cluster: x}}]}`, address)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return kubeconfig, asked
+	return file
 }
 
 // dryRunJob is a Job without a finding of its own but those of its kind.

@@ -19,10 +19,11 @@ const preflightLong = `Lists the Jobs and CronJobs that a deliberate difference 
 built-in controllers would touch, if jobpolicy took their place. Looks at all namespaces,
 unless --namespace names one.
 
-With --probe it finds out instead who acts on Jobs that name no manager: it creates a
-suspended Job in the namespace, waits until a controller writes its status, and deletes it.
-No pod is created. Use it after the built-in controllers were switched off, before any Job
-is affected.`
+With --probe it finds out instead who is the first to act on a Job that names no manager: it
+creates a suspended Job in the namespace, waits until a controller writes its status, and
+deletes it. No pod is created. A second controller has nothing to write then, and is not
+noticed. So use it after the built-in controllers were switched off, before jobpolicy runs
+in replace mode.`
 
 // probeTimeout is how long a probe waits by default. A running controller answers within a
 // second or two.
@@ -49,7 +50,7 @@ func newPreflight(streams cli.IO) *cobra.Command {
 		},
 	}
 	c.output = cli.AddOutput(cmd, "wide")
-	cmd.Flags().BoolVar(&c.probing, "probe", false, "Find out which controller acts on Jobs: creates a suspended Job, and deletes it.")
+	cmd.Flags().BoolVar(&c.probing, "probe", false, "Find out which controller acts on a Job first: creates a suspended Job, and deletes it.")
 	cmd.Flags().Var(cli.Value(&c.timeout, cli.ParseDuration), "timeout", "How long --probe waits for a controller, such as `1m`. Default: 30s.")
 	c.cluster.AddFlags(cmd.Flags(), true)
 	return cmd

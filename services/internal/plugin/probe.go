@@ -15,7 +15,7 @@ const (
 	executorManager = "jobpolicy-executor"
 )
 
-// probe prints which controller acts on Jobs that name no manager.
+// probe prints which controller was the first to act on Jobs that name no manager.
 func (c *preflightCommand) probe(ctx context.Context, reader *cluster.Reader) error {
 	writers, err := reader.ProbeJobs(ctx, c.timeout)
 	if err != nil {
@@ -38,9 +38,9 @@ func probed(writers []string, timeout string) string {
 	case len(writers) > 1 && (builtIn || ours):
 		return fmt.Sprintf("Two controllers: %s wrote the status of a suspended Job. Switch one of them off.", names)
 	case builtIn:
-		return fmt.Sprintf("The built-in controller: %s wrote the status of a suspended Job. Do not run jobpolicy in replace mode beside it.", names)
+		return fmt.Sprintf("The built-in controller: %s wrote the status of a suspended Job first. Do not run jobpolicy in replace mode beside it.", names)
 	case ours:
-		return fmt.Sprintf("jobpolicy: %s wrote the status of a suspended Job, and the built-in controller did not.", names)
+		return fmt.Sprintf("jobpolicy: %s wrote the status of a suspended Job first. The built-in controller may be on, too: it finds nothing left to write.", names)
 	default:
 		return fmt.Sprintf("Another controller: %s wrote the status of a suspended Job that names no manager.", names)
 	}
