@@ -8,9 +8,12 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// maxRows is a little less than the contract's limit on unaccounted_pods, because
-// pods that share an index with a listed one may be added.
-const maxRows = 99_000
+// maxUnaccounted is the contract's limit on unaccounted_pods. maxRows, the default, is a
+// little less, because pods that share an index with a listed one may be added.
+const (
+	maxUnaccounted = 100_000
+	maxRows        = 99_000
+)
 
 // maxActiveRows is the contract's limit on active_pods.
 const maxActiveRows = 100_000
@@ -22,7 +25,8 @@ type Options struct {
 	ActivePods bool
 	// MaxUnaccounted is how many unaccounted pods are listed at most. Pods whose UID is
 	// in the status are always listed. With limits per index, if one unaccounted pod of
-	// an index is listed, all of them are. The other pods are only counted, and a later
+	// an index is listed, all of them are, and none where that would be more rows than a
+	// request may have. The other pods are only counted, and a later
 	// request lists them. 0: 99000.
 	MaxUnaccounted int
 }

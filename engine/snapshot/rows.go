@@ -52,24 +52,38 @@ func (c *counter) turn(p *pod) int {
 	}
 }
 
-// withSiblings moves to listed the pods that share an index with a listed one. The
-// engine keeps the last failed pod of an index until it is replaced, and needs all of
-// them to know which one that is.
+// withSiblings moves to listed the pods that share an index with a listed one, as long as
+// there is room for all of them; otherwise none of that index is listed. The engine keeps
+// the last failed pod of an index until it is replaced, and needs all of them to know
+// which one that is.
 func (c *counter) withSiblings(listed, rest []*pod) (with, without []*pod) {
-	is := map[int32]bool{}
-	for _, p := range listed {
+	pods := slices.Concat(listed, rest)
+	size := map[int32]int{}
+	for _, p := range pods {
 		if ix := c.index(p); ix != nil {
-			is[*ix] = true
+			size[*ix]++
 		}
 	}
-	for _, p := range rest {
-		if ix := c.index(p); ix != nil && is[*ix] {
-			listed = append(listed, p)
+	is, room := map[int32]bool{}, maxUnaccounted
+	for _, p := range listed {
+		ix := c.index(p)
+		switch {
+		case ix == nil:
+			room--
+		case !is[*ix] && (size[*ix] <= room || c.turn(p) == 0):
+			is[*ix] = true
+			room -= size[*ix]
+		}
+	}
+	for i, p := range pods {
+		ix := c.index(p)
+		if (ix == nil && i < len(listed)) || (ix != nil && is[*ix]) {
+			with = append(with, p)
 			continue
 		}
 		without = append(without, p)
 	}
-	return listed, without
+	return with, without
 }
 
 func (c *counter) rows(listed []*pod) []*jobpolicyv1.UnaccountedPod {
