@@ -115,9 +115,21 @@ func ParseRuntime(text string) (Runtime, error) {
 // String is the notation that ParseRuntime reads.
 func (r Runtime) String() string {
 	if r.Spread == 0 {
-		return Clock(r.Mean)
+		return withoutDays(r.Mean)
 	}
-	return Clock(r.Mean) + "±" + Clock(r.Spread)
+	return withoutDays(r.Mean) + "±" + withoutDays(r.Spread)
+}
+
+// withoutDays writes a duration in Go's notation, without zeros at the end: 25h, 1m30s.
+func withoutDays(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 const expectedScale = "expected PARALLELISM@DURATION, or parallelism=N,completions=N@DURATION"

@@ -65,6 +65,18 @@ func TestParseRuntime(t *testing.T) {
 	}
 }
 
+func TestRuntimesAreWrittenAsTheyAreRead(t *testing.T) {
+	for _, text := range []string{"5m", "25h", "1h1m", "10h0m30s", "100h±1m30s", "20s", "1.5s±2ms"} {
+		r, err := simulate.ParseRuntime(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.String(); got != text {
+			t.Errorf("%s is written as %s", text, got)
+		}
+	}
+}
+
 func TestParseScale(t *testing.T) {
 	five, two := int32(5), int32(2)
 	cases := map[string]struct {

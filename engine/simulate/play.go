@@ -3,6 +3,7 @@ package simulate
 import (
 	"container/heap"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -87,13 +88,23 @@ func newPlayer(sc Scenario) *player {
 	return p
 }
 
-// plan schedules an event at a time, and in schedules it after a delay.
+// never is later than every moment of a play.
+const never = time.Duration(math.MaxInt64)
+
+// plan schedules an event at a time, and in schedules it after a delay: never, if the
+// time is beyond what a Duration holds.
 func (p *player) plan(at time.Duration, do func()) {
 	p.planned++
 	heap.Push(&p.events, event{at, p.planned, do})
 }
 
-func (p *player) in(delay time.Duration, do func()) { p.plan(p.now+delay, do) }
+func (p *player) in(delay time.Duration, do func()) {
+	at := never
+	if delay < never-p.now {
+		at = p.now + delay
+	}
+	p.plan(at, do)
+}
 
 // nextMoment is the time of the next event. ok is false if there is none within the
 // scenario's span.
@@ -110,7 +121,7 @@ func (p *player) nextMoment(requeue *time.Duration) (at time.Duration, ok bool) 
 		return 0, false
 	case !ok:
 		p.result.Stopped = "nothing more happens"
-	case at > p.sc.Span:
+	case at > p.sc.Span || at == never:
 		p.result.Stopped = fmt.Sprintf("the play may last %s", Clock(p.sc.Span))
 		return 0, false
 	}

@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +151,7 @@ func TestPlayRefusesScenarios(t *testing.T) {
 			scenario: simulate.Scenario{Spec: spec(1), Runtime: simulate.Runtime{Mean: 1, Spread: 2}},
 			want:     "runtime: must be",
 		},
+		"more pods than a request may list": {scenario: simulate.Scenario{Spec: spec(1), MaxPods: 100_001}, want: "max pods: must be from 0 to 100000"},
 		"an unknown index": {
 			scenario: simulate.Scenario{Spec: spec(1, func(s *jobpolicyv1.JobSpec) { s.CompletionMode = indexed }), Scripts: script(t, "1:fail")},
 			want:     "the Job has the indexes 0 to 0",
@@ -179,6 +181,20 @@ func TestAnEndlessPlayStops(t *testing.T) {
 	})
 	if err != nil || r.Verdict != simulate.Unfinished || r.Stopped != "the play may last 1d" {
 		t.Errorf("verdict %s (%s), error %v", r.Verdict, r.Stopped, err)
+	}
+}
+
+// A pod that runs until after the last moment that a Duration holds does not end, and
+// neither does the next run of its container.
+func TestATimeThatIsTooFarNeverComes(t *testing.T) {
+	for _, span := range []time.Duration{0, math.MaxInt64} {
+		r, err := simulate.Play(simulate.Scenario{
+			Spec:    spec(1, func(s *jobpolicyv1.JobSpec) { s.RestartPolicy = jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE }),
+			Scripts: script(t, "0:fail@2562047h47m16s"), Span: span,
+		})
+		if err != nil || r.Verdict != simulate.Unfinished || r.Makespan != time.Second {
+			t.Errorf("span %s: verdict %s after %s, error %v; want none after 1s", span, r.Verdict, r.Makespan, err)
+		}
 	}
 }
 

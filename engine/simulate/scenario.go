@@ -20,8 +20,9 @@ const (
 )
 
 // MaxPods is how many pods a play may create before it is stopped: a scenario
-// that never ends would otherwise fill the memory.
-const MaxPods = 200_000
+// that never ends would otherwise fill the memory. It is the engine's limit on the rows
+// of a request, because all pods may end at once.
+const MaxPods = 100_000
 
 // defaultStart is when a play begins unless the scenario says otherwise. Only the
 // times in the status show it.
@@ -62,7 +63,7 @@ type Scenario struct {
 	// Span is how long the play may last. Zero: 30 days.
 	Span time.Duration
 	// MaxPods is how many pods the play may create before it is stopped. Zero: the
-	// constant MaxPods.
+	// constant MaxPods, which is also the most.
 	MaxPods int
 	// Moments asks for Result.Moments.
 	Moments bool
@@ -163,6 +164,9 @@ func (sc Scenario) check() error {
 	}
 	if sc.Runtime.Mean > math.MaxInt64-sc.Runtime.Spread {
 		return errors.New("runtime: is too long")
+	}
+	if sc.MaxPods < 0 || sc.MaxPods > MaxPods {
+		return fmt.Errorf("max pods: must be from 0 to %d, is %d", MaxPods, sc.MaxPods)
 	}
 	for _, d := range []struct {
 		name  string
