@@ -138,6 +138,10 @@ const comingRuns = 3
 // coming lists the next runs. The times of an interval (@every) count from the last run.
 func (w *cronWork) coming() []cronruns.Time {
 	from := w.since()
+	// The engine ignores a last run in the future, unless it is the next one, started early.
+	if next := w.resp.GetExplanation().GetNextScheduleTime(); next != nil && next.AsTime().Before(from) {
+		from = w.Now
+	}
 	if missed, last := w.schedule.Missed(from, w.Now); missed > 0 {
 		from = last
 	}

@@ -20,8 +20,11 @@ const decisionsLong = `Lists the last decision on each Job that an executor of t
 rule, and why. With --watch, each new one is printed as it is made, until Ctrl-C.
 
 Runs kubectl port-forward to the executor's pod that leads; with --url, it asks an executor
-that can be reached directly. It asks once a second. Of several decisions on one Job within
-a second only the last is seen; executor --decision-log writes them all.`
+that can be reached directly. The port-forward needs the rights to get the Lease and pods, and
+to create pods/portforward, in the executor's namespace.
+
+It asks once a second. Of several decisions on one Job within a second only the last is seen;
+executor --decision-log writes them all.`
 
 const decisionsExample = `  kubectl jobpolicy decisions
   kubectl jobpolicy decisions -w -n nightly
@@ -29,6 +32,9 @@ const decisionsExample = `  kubectl jobpolicy decisions
 
 // decisionsPath is where the executor lists its last decisions.
 const decisionsPath = "/debug/decisions"
+
+// maxDecisions is how many decisions the executor lists at most: maxListed of package debugpages.
+const maxDecisions = 5000
 
 // decisionsEvery is how often --watch asks.
 const decisionsEvery = time.Second
@@ -40,6 +46,8 @@ type decisionsCommand struct {
 	url    string
 	only   func() string // a namespace; empty: all
 	told   map[string]news
+	// cutTold: the user knows that the executor may have left decisions out.
+	cutTold bool
 }
 
 // A decision is one element of the executor's list.
@@ -117,8 +125,13 @@ func (c *decisionsCommand) run(ctx context.Context, args []string) error {
 func (c *decisionsCommand) follow(ctx context.Context, base string) error {
 	tick := time.NewTicker(decisionsEvery)
 	defer tick.Stop()
+	address := base + decisionsPath
+	if namespace := c.only(); namespace != "" {
+		// The executor selects before it cuts the list.
+		address += "?" + url.Values{"namespace": {namespace}}.Encode()
+	}
 	for {
-		if err := c.tell(ctx, base+decisionsPath); err != nil && ctx.Err() == nil {
+		if err := c.tell(ctx, address); err != nil && ctx.Err() == nil {
 			return err
 		}
 		if !c.watch {
@@ -149,6 +162,10 @@ func (c *decisionsCommand) tell(ctx context.Context, address string) error {
 	all, err := readDecisions(ctx, address)
 	if err != nil {
 		return err
+	}
+	if len(all) >= maxDecisions && !c.cutTold {
+		c.cutTold = true
+		fmt.Fprintf(c.Err, "The executor lists only the newest %d decisions; -n selects those of one namespace.\n", maxDecisions)
 	}
 	slices.SortStableFunc(all, func(a, b decision) int { return a.Time.Compare(b.Time) })
 	for _, d := range all {

@@ -33,6 +33,39 @@ const (
 	secondDecisions = `[{"namespace":"a","name":"one","uid":"1","time":"2026-05-04T12:00:03Z","rule":"completionsReached","reason":"the Job succeeds"},{"namespace":"b","name":"two","uid":"2","time":"2026-05-04T12:00:01Z","reason":"nothing to do"}]`
 )
 
+// The executor lists 5,000 decisions, and selects a namespace before.
+func TestDecisionsOfManyJobs(t *testing.T) {
+	var list []string
+	for i := range 5000 {
+		list = append(list, fmt.Sprintf(`{"namespace":"big","name":"j","uid":"%d","time":"2026-05-04T12:00:02Z"}`, i))
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("namespace") == "a&b" {
+			fmt.Fprint(w, `[{"namespace":"a&b","name":"j","uid":"x","time":"2026-05-04T12:00:01Z","reason":"nothing to do"}]`)
+			return
+		}
+		fmt.Fprint(w, "["+strings.Join(list, ",")+"]")
+	}))
+	t.Cleanup(server.Close)
+	cases := map[string]struct {
+		args             []string
+		lines            int
+		wantOut, wantErr string
+	}{
+		"of one namespace": {args: []string{"-n", "a&b"}, lines: 1, wantOut: "a&b/j"},
+		"of all":           {lines: 5000, wantOut: "big/j", wantErr: "The executor lists only the newest 5000 decisions; -n selects those of one namespace.\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out, errors bytes.Buffer
+			code := plugin.Run(t.Context(), append([]string{"decisions", "--url", server.URL}, tc.args...), cli.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
+			if lines := strings.Count(out.String(), "\n"); code != cli.ExitOK || lines != tc.lines || !strings.Contains(out.String(), tc.wantOut) || errors.String() != tc.wantErr {
+				t.Errorf("exit code %d, %d lines, want %d with %q; standard error %q, want %q", code, lines, tc.lines, tc.wantOut, errors.String(), tc.wantErr)
+			}
+		})
+	}
+}
+
 // A Job whose pods do not start has no new decision, and still something new to tell.
 func TestDecisionsTellWhatHindersPods(t *testing.T) {
 	const job = `[{"namespace":"a","name":"one","uid":"1","time":"2026-05-04T12:00:02Z","reason":"active: 2 of 3 wanted"%s}]`

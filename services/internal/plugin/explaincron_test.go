@@ -91,6 +91,13 @@ var cronScenes = map[string]func(*scene){
 		s.job(11, ended(batchv1.JobComplete, batchv1.JobReasonCompletionsReached))
 		s.job(12)
 	},
+	"last-run-in-the-future": func(s *scene) {
+		s.CronJob.Status.LastScheduleTime = clockTime(15, 0)
+	},
+	"last-run-a-second-early": func(s *scene) {
+		s.Now = clockTime(11, 59).Add(59 * time.Second)
+		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
+	},
 	"clock-change": func(s *scene) {
 		s.CronJob.Spec.Schedule, s.CronJob.Spec.TimeZone = "30 2 * * *", ptr.To("Europe/Berlin")
 	},

@@ -16,7 +16,7 @@ a calendar, health of engine and queues.
 
 Runs kubectl port-forward to the executor's pod that leads, prints the page's address and
 opens the browser, until Ctrl-C. The page is read-only. It needs the rights to get the Lease
-and to create pods/portforward in the executor's namespace.`
+and pods, and to create pods/portforward, in the executor's namespace.`
 
 // PagePath is where the executor serves its page: page.Path. The plugin does not import that
 // package, which would make it larger by half.

@@ -145,11 +145,12 @@ func Check(c Cluster) []Touch {
 			}
 		}
 		for i := range c.CronJobs {
-			if cron := &c.CronJobs[i]; d.cron != nil && d.cron(cron, &c) {
+			cron := &c.CronJobs[i]
+			if d.cron != nil && d.cron(cron, &c) {
 				t.Objects = append(t.Objects, "cronjob "+cron.Namespace+"/"+cron.Name)
 			}
 			// A difference touches a CronJob if it touches the Jobs of its template.
-			if cron := &c.CronJobs[i]; d.job != nil && d.job(&batchv1.Job{Spec: cron.Spec.JobTemplate.Spec}, c.Now) {
+			if job := (&batchv1.Job{Spec: cron.Spec.JobTemplate.Spec}); d.job != nil && theirs(job) && d.job(job, c.Now) {
 				t.Objects = append(t.Objects, "cronjob "+cron.Namespace+"/"+cron.Name)
 			}
 		}

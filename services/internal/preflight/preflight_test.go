@@ -93,6 +93,15 @@ func TestCheck(t *testing.T) {
 				"are deleted at once": {"job ns/big"}, "counts for the concurrency policy, and Replace deletes it": {"cronjob ns/lists"},
 			},
 		},
+		"a template of another controller's Jobs": {
+			cluster: preflight.Cluster{CronJobs: []batchv1.CronJob{
+				cron("ours", func(c *batchv1.CronJob) { c.Spec.JobTemplate.Spec.Parallelism = ptr.To[int32](501) }),
+				cron("theirs", func(c *batchv1.CronJob) {
+					c.Spec.JobTemplate.Spec.Parallelism, c.Spec.JobTemplate.Spec.ManagedBy = ptr.To[int32](501), ptr.To("example.com/queue")
+				}),
+			}},
+			want: map[string][]string{"are deleted at once": {"cronjob ns/ours"}},
+		},
 		"pods without labels": {
 			cluster: preflight.Cluster{Jobs: []batchv1.Job{
 				job("bare", func(j *batchv1.Job) { j.Spec.ManualSelector = ptr.To(true) }),
