@@ -6,7 +6,7 @@ import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 // before. Most steps of a decision cause an event. Where none does, the caller asks
 // again at once: if a limit has cut the decision short, if creations were left for
 // later because pods are recorded first, and if the next step of a verdict is due.
-func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.FollowUp {
+func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse, l ledger) jobpolicyv1.FollowUp {
 	creates, deletes, releases := int(resp.GetCreate().GetCount()), len(resp.GetDelete()), len(resp.GetRelease())
 	switch {
 	case resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY:
@@ -20,6 +20,9 @@ func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.Foll
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	case deletes > 0 || (releases > 0 && !s.atomicRelease()):
 		return jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED
+	// What is released together with the status needs no confirmation: there is room at once.
+	case l.full && releases > 0:
+		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	default:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_NONE
 	}

@@ -385,6 +385,7 @@ func (s *scene) settings(args []datadriven.CmdArg) error {
 		"maxUncounted":  func(v value) { set.MaxUncountedPods = v.int32() },
 		"maxChanges":    func(v value) { set.MaxPodChanges = v.int32() },
 		"keepStartTime": func(v value) { set.KeepStartTimeOnSuspend = v.bool() },
+		"atomicRelease": func(v value) { set.AtomicRelease = v.bool() },
 		"gang":          func(v value) { set.GangScheduling = v.bool() },
 	})
 }
