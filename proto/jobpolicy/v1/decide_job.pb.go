@@ -1336,9 +1336,10 @@ func (x *DeleteJob) GetDueTime() *timestamppb.Timestamp {
 
 // JobEvent is a Kubernetes event to record on the Job or CronJob. An event about a
 // change comes once, with the status that makes it true. An event about a fault in
-// the object comes with every answer while the fault exists, also with
-// DISPOSITION_SETTLED. Record it as Kubernetes' event recorders do: they count
-// repetitions instead of storing each one.
+// the object comes with every answer that the fault could change, also with
+// DISPOSITION_SETTLED: one about a time to live only once the Job has finished.
+// Record it as Kubernetes' event recorders do: they count repetitions instead of
+// storing each one.
 type JobEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Normal, or Warning.

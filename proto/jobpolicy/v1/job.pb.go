@@ -476,9 +476,10 @@ type JobSpec struct {
 	HasSchedulingGroup bool `protobuf:"varint,15,opt,name=has_scheduling_group,json=hasSchedulingGroup,proto3" json:"has_scheduling_group,omitempty"`
 	// Set by the caller; the Job's annotations whose names begin with jobpolicy.dev/,
 	// as they are written. The caller need not know any of them. The engine reads those
-	// below and ignores all others. It also ignores a value that it cannot read, and
-	// emits a Warning event InvalidAnnotation that names the annotation and what was
-	// expected.
+	// below and ignores all others. It also ignores a value that it cannot read. When it
+	// needs that value, it emits a Warning event InvalidAnnotation that names the
+	// annotation and what was expected: here once the Job has finished, and only for the
+	// annotation of its outcome.
 	//
 	//	jobpolicy.dev/ttl-seconds-after-complete   whole seconds, 0 or more: how long the
 	//	jobpolicy.dev/ttl-seconds-after-failed     Job is kept after it is Complete or
