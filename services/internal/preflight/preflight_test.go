@@ -93,15 +93,6 @@ func TestCheck(t *testing.T) {
 				"are deleted at once": {"job ns/big"}, "counts for the concurrency policy, and Replace deletes it": {"cronjob ns/lists"},
 			},
 		},
-		"a template of another controller's Jobs": {
-			cluster: preflight.Cluster{CronJobs: []batchv1.CronJob{
-				cron("ours", func(c *batchv1.CronJob) { c.Spec.JobTemplate.Spec.Parallelism = ptr.To[int32](501) }),
-				cron("theirs", func(c *batchv1.CronJob) {
-					c.Spec.JobTemplate.Spec.Parallelism, c.Spec.JobTemplate.Spec.ManagedBy = ptr.To[int32](501), ptr.To("example.com/queue")
-				}),
-			}},
-			want: map[string][]string{"are deleted at once": {"cronjob ns/ours"}},
-		},
 		"pods without labels": {
 			cluster: preflight.Cluster{Jobs: []batchv1.Job{
 				job("bare", func(j *batchv1.Job) { j.Spec.ManualSelector = ptr.To(true) }),
@@ -128,6 +119,19 @@ func TestCheck(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Jobs of another controller are left alone, also those that a CronJob makes.
+func TestCheckOfManagedTemplates(t *testing.T) {
+	large := func(manager *string) func(*batchv1.CronJob) {
+		return func(c *batchv1.CronJob) {
+			c.Spec.JobTemplate.Spec.Parallelism, c.Spec.JobTemplate.Spec.ManagedBy = ptr.To[int32](501), manager
+		}
+	}
+	got := touched(preflight.Cluster{CronJobs: []batchv1.CronJob{cron("ours", large(nil)), cron("theirs", large(ptr.To("example.com/queue")))}})
+	if diff := cmp.Diff(map[string][]string{"are deleted at once": {"cronjob ns/ours"}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
