@@ -116,6 +116,7 @@ func TestTheActionOfASyncThatNeitherCreatesNorDeletes(t *testing.T) {
 		"all pods run":       {seen(t, wants(2, 5), 2), actionTracking},
 		"a retry delay runs": {seen(t, wants(2, 5), 1, row("a", lost)), actionCreated},
 		"the last pods run":  {seen(t, wants(2, 5), 1, row("a", won), row("b", won), row("c", won), row("d", won)), actionTracking},
+
 		"a failed pod is to be replaced at the end":      {seen(t, wants(2, 5), 0, row("a", won), row("b", won), row("c", won), row("d", lost)), actionCreated},
 		"recorded pods count once":                       {seen(t, wants(5, 5), 2, recorded, row("a", won), row("c", won)), actionTracking},
 		"a recorded failure stays one":                   {seen(t, wants(5, 5), 2, recorded, row("b", won)), actionCreated},
