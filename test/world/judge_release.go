@@ -177,11 +177,14 @@ func (j *judge) justReleased(p *podRecord, by string) bool {
 }
 
 // most is what an executor may know of the pods that ended: it may not yet have seen that
-// another writer released a pod, or, if answers may be lost, that it did so itself.
+// another writer released a pod, or, if answers may be lost, that it did so itself. It also
+// may have decided before the Job lost the pod: it then releases the pod as one of nobody,
+// while the status that counts the pod is on its way.
 func (j *judge) most(r *jobRecord, by string) sight {
 	s := r.all()
 	s.letGo = func(p *podRecord) bool {
-		return p.excuse != "" && j.told(p.released, by) && (!j.troubled() || j.old(p.released.at))
+		late := (j.troubled() || r.hasLost(p)) && !j.old(p.released.at)
+		return p.excuse != "" && j.told(p.released, by) && !late
 	}
 	return s
 }

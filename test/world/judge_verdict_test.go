@@ -138,6 +138,15 @@ func TestVerdicts(t *testing.T) {
 		tp.deletes(user, "a-0")
 		tp.release(executorA, "a-0")
 	}
+	givenAway := func(then func(*tape)) func(*tape) { // It is another's when the executor releases it.
+		return func(tp *tape) {
+			end(0, 0)(tp)
+			tp.edit("webhook", "a-0", func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "of another" })
+			tp.deletes("webhook", "a-0")
+			tp.release(executorA, "a-0")
+			then(tp)
+		}
+	}
 	deletedFirst := func(tp *tape) { // Index 0 succeeds, index 1 fails, and another pod of index 0 succeeds.
 		tp.deletes(user, "a-0")
 		end(0, 42)(tp)
@@ -156,6 +165,8 @@ func TestVerdicts(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"completions reached":                          {play: declare(success, reasonCompletions, end(0, 0))},
 		"completions not reached":                      {want: broken, play: declare(success, reasonCompletions, end(0, 0), three)},
+		"a completion was given away a moment ago":     {play: declare(success, reasonCompletions, givenAway(passes(0)))},
+		"a completion was given away long ago":         {want: broken, play: declare(success, reasonCompletions, givenAway(passes(time.Hour)))},
 		"completions reached, a pod runs":              {want: broken, play: declare(success, reasonCompletions, end(0), one)},
 		"a work queue, one succeeded and one runs":     {want: broken, play: declare(success, reasonCompletions, end(0), queue)},
 		"a work queue, one succeeded and one failed":   {play: declare(success, reasonCompletions, end(0, 1), queue)},
