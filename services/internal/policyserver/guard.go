@@ -1,6 +1,7 @@
 package policyserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -59,8 +60,8 @@ func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
 			return nil, refusal.FromContext(context.Canceled)
 		}
 		defer c.conn.callers.end(c.conn.caller)
-		if err := grpc.SetHeader(ctx, g.build); err != nil {
-			return nil, err
+		if grpc.SetHeader(ctx, g.build) != nil { // The caller has ended the call already.
+			return nil, refusal.FromContext(cmp.Or(ctx.Err(), context.Canceled))
 		}
 		if err := c.conn.caller.readsAnswers(); err != nil {
 			return nil, err

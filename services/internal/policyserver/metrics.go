@@ -163,6 +163,9 @@ const frameBytes = 5
 
 // refused counts a call that failed, and logs what concerns an operator.
 func (m *callMetrics) refused(c *call, called method, err error) {
+	if called.service != ServiceName && status.Code(err) == codes.Canceled {
+		return // The caller ended a stream, such as its watch of health.
+	}
 	reason := jobpolicyv1grpc.ReasonOf(err)
 	name := jobpolicyv1grpc.ReasonName(reason)
 	m.refusals.WithLabelValues(c.conn.caller.label, name).Inc()
