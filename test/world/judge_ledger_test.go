@@ -88,6 +88,8 @@ func TestReleaseOfADisruptedPod(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"that succeeded after its Job had failed": {play: succeedsLate(0)},
 		"that succeeded long before its release":  {want: []string{"I1"}, play: succeedsLate(time.Hour)},
+		"that failed after its Job had failed":    {play: failsLate(0)},
+		"that failed long before its release":     {want: []string{"I1"}, play: failsLate(time.Hour)},
 		"that succeeded, of a Job that has not failed": {want: []string{"I1"}, play: func(tp *tape) {
 			starts(tp, tp.job("a", ignoresDisruptions))
 			tp.ends("a-0", 0, disrupts)
@@ -112,6 +114,26 @@ func succeedsLate(later time.Duration) func(*tape) {
 		tp.ends("a-1", 1)
 		announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
 		tp.ends("a-0", 0, disrupts)
+		tp.wait(later)
+		tp.release(executorA, "a-0")
+	}
+}
+
+// failsLate lets a disrupted pod of a failed Job fail with an exit code that counts, whether
+// the pod was disrupted or not. The pod is released some time later.
+func failsLate(later time.Duration) func(*tape) {
+	return func(tp *tape) {
+		starts(tp, tp.job("a", ignoresDisruptions, func(job *batchv1.Job) {
+			counts := batchv1.PodFailurePolicyRule{
+				Action:      batchv1.PodFailurePolicyActionCount,
+				OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}},
+			}
+			job.Spec.PodFailurePolicy.Rules = append([]batchv1.PodFailurePolicyRule{counts}, job.Spec.PodFailurePolicy.Rules...)
+		}))
+		tp.ends("a-1", 1)
+		announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+		tp.edit(kubelet, "a-0", disrupts)
+		tp.ends("a-0", 42, disrupts)
 		tp.wait(later)
 		tp.release(executorA, "a-0")
 	}

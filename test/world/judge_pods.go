@@ -18,8 +18,10 @@ const noIndex int32 = -1
 type podRecord struct {
 	uid types.UID
 	key types.NamespacedName
-	// pod is the newest version, or the last one if the pod is gone.
+	// pod is the newest version, or the last one if the pod is gone; running is the last
+	// version that had not ended.
 	pod     *corev1.Pod
+	running *corev1.Pod
 	created time.Time
 	gone    bool
 	goneAt  time.Time
@@ -106,7 +108,9 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 		j.pods[w.UID] = p
 	}
 	if p.flipped = p.flipped || flips(p.first, next); next != nil {
-		p.pod = next
+		if p.pod = next; !ended(next) {
+			p.running = next
+		}
 	} else {
 		p.gone, p.goneAt = true, w.Time
 	}

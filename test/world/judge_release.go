@@ -1,7 +1,10 @@
 package world
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/engine/indexset"
@@ -79,11 +82,16 @@ func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
 // first or by its current report. A pod of a failed Job counts as failed if it still runs in
 // the view of the executor, and the policy may ignore that because of a condition of the pod.
 func (j *judge) ignored(r *jobRecord, p *podRecord) bool {
-	if p.succeeded() && (!isTrue(r.job, batchv1.JobFailureTarget) || j.old(p.endedAt)) {
+	reports := []*corev1.Pod{p.version(), p.pod}
+	switch late := isTrue(r.job, batchv1.JobFailureTarget) && !j.old(p.endedAt); {
+	case late && p.running != nil:
+		reports = append(reports, p.running)
+	case !late && p.succeeded():
 		return false
 	}
-	return policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionIgnore ||
-		policyAction(r.job, p.pod) == batchv1.PodFailurePolicyActionIgnore
+	return slices.ContainsFunc(reports, func(pod *corev1.Pod) bool {
+		return policyAction(r.job, pod) == batchv1.PodFailurePolicyActionIgnore
+	})
 }
 
 // giveUp says why a running pod may be ended without being counted; empty if it may
