@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -175,6 +176,82 @@ func TestAnyNameAndNamespace(t *testing.T) {
 	}
 }
 
+// Names that YAML reads as numbers or truths stay names, and each Service has a name that one may have.
+func TestNamesThatLookLikeOtherThings(t *testing.T) {
+	service := regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	values := map[string]any{
+		"image":             map[string]any{"pullSecrets": []any{"1"}, "tag": "_" + strings.Repeat("1", 61) + "-beta"},
+		"priorityClassName": "1",
+		"engine":            map[string]any{"callers": []any{map[string]any{"identity": "cn:1"}}},
+		"executor":          map[string]any{"namespaces": []any{"1", "1e5"}, "managedBy": "example.com/executor:", "featureGates": nil},
+		"certificates":      map[string]any{"clients": []any{map[string]any{"name": "123", "namespace": "456"}, map[string]any{"name": "on"}}},
+		"networkPolicy":     map[string]any{"enabled": true},
+		"monitoring":        map[string]any{"podMonitor": true, "alerts": true, "dashboard": true},
+	}
+	certManager := maps.Clone(values)
+	certManager["certificates"] = map[string]any{"mode": "certManager", "clients": []any{map[string]any{"name": "123"}}}
+	override := maps.Clone(certManager)
+	override["fullnameOverride"] = "true"
+	for _, release := range []Release{
+		{Name: "1", Namespace: "2", Values: values},
+		{Name: "1e5", Namespace: "1e5", Values: certManager},
+		{Name: "on", Namespace: "true", Values: override},
+		{Name: "v1.2.3", Namespace: "null", Values: values},
+		{Name: "1jobpolicy." + strings.Repeat("-", 38) + ".end", Namespace: "2", Values: values},
+	} {
+		for key, object := range byKey(t)(Helm(chartDir, release)) {
+			for _, wrong := range notText(object, "") {
+				t.Errorf("release %s in %s: %s: %s", release.Name, release.Namespace, key, wrong)
+			}
+			name := fmt.Sprint(object["metadata"].(map[string]any)["name"])
+			if object["kind"] == "Service" && !service.MatchString(name) {
+				t.Errorf("release %s: no Service may be called %s", release.Name, name)
+			}
+			if callers := fmt.Sprint(object["data"]); strings.Contains(callers, "%!") {
+				t.Errorf("release %s: %s: %s", release.Name, key, callers)
+			}
+		}
+	}
+}
+
+// labelValue is what the value of a label may be.
+var labelValue = regexp.MustCompile(`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`)
+
+// notText lists names, arguments and labels in part of an object that are no text, and labels that are none.
+func notText(part any, path string) []string {
+	var wrong []string
+	text := func(v any, at string) {
+		if s, ok := v.(string); !ok {
+			wrong = append(wrong, fmt.Sprintf("%s is %v, a %T", at, v, v))
+		} else if strings.Contains(at, "abels.") && (!labelValue.MatchString(s) || len(s) > 63) {
+			wrong = append(wrong, fmt.Sprintf("%s cannot be %q", at, s))
+		}
+	}
+	switch part := part.(type) {
+	case Object:
+		return notText(map[string]any(part), path)
+	case map[string]any:
+		for name, value := range part {
+			at := path + "." + name
+			list, _ := value.([]any)
+			for i, item := range list {
+				if name == "args" || name == "resourceNames" || name == "dnsNames" {
+					text(item, fmt.Sprintf("%s[%d]", at, i))
+				}
+			}
+			if slices.Contains([]string{"name", "namespace", "priorityClassName", "commonName", "secretName"}, name) || strings.HasSuffix(path, "abels") {
+				text(value, at)
+			}
+			wrong = append(wrong, notText(value, at)...)
+		}
+	case []any:
+		for i, item := range part {
+			wrong = append(wrong, notText(item, fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	}
+	return wrong
+}
+
 func TestBadValuesAreRefusedByName(t *testing.T) {
 	cases := map[string]struct {
 		values map[string]any
@@ -187,6 +264,7 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		"a flag without dashes":      {map[string]any{"executor": map[string]any{"extraArgs": []any{"kube-api-qps=100"}}}, "at '/executor/extraArgs/0'"},
 		"a gate that is no truth":    {map[string]any{"executor": map[string]any{"featureGates": map[string]any{"WorkloadWithJob": "yes"}}}, "at '/executor/featureGates/WorkloadWithJob': got string, want boolean"},
 		"no certificates":            {map[string]any{"certificates": map[string]any{"mode": "none"}}, "at '/certificates/mode': value must be one of"},
+		"a number in env":            {map[string]any{"env": []any{map[string]any{"name": "A", "value": 4317}}}, "at '/env/0/value': got number, want string"},
 		"a client without a name":    {map[string]any{"certificates": map[string]any{"clients": []any{map[string]any{"namespace": "x"}}}}, "missing property 'name'"},
 	}
 	for name, tc := range cases {

@@ -1,24 +1,27 @@
-{{/* The prefix of all names. It leaves room for what is appended within the 63 bytes of a label. */}}
+{{/* The prefix of all names. It leaves room for what is appended within the 63 bytes of a label. The name of a Service
+begins with a letter and has no dot; that of a release may. */}}
 {{- define "jobpolicy.fullname" -}}
-{{- $name := .Release.Name -}}
-{{- if not (contains .Chart.Name $name) -}}
+{{- $name := .Release.Name | replace "." "-" -}}
+{{- if regexMatch "^[0-9]" $name -}}
+{{- $name = printf "%s-%s" .Chart.Name $name -}}
+{{- else if not (contains .Chart.Name $name) -}}
 {{- $name = printf "%s-%s" $name .Chart.Name -}}
 {{- end -}}
-{{- .Values.fullnameOverride | default $name | trunc 48 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | default $name | trunc 48 | trimAll "-" -}}
 {{- end }}
 
 {{/* What tells the pods of one component of this release. Takes (list $ "engine"). */}}
 {{- define "jobpolicy.selector" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ $root.Chart.Name }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name | toYaml }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
 {{/* Labels of every object. */}}
 {{- define "jobpolicy.labels" -}}
 {{ include "jobpolicy.selector" . }}
-app.kubernetes.io/version: {{ include "jobpolicy.tag" (index . 0) | trunc 63 | quote }}
+app.kubernetes.io/version: {{ include "jobpolicy.tag" (index . 0) | trunc 63 | trimAll "-_." | quote }}
 {{- end }}
 
 {{- define "jobpolicy.tag" -}}
@@ -52,8 +55,8 @@ app.kubernetes.io/version: {{ include "jobpolicy.tag" (index . 0) | trunc 63 | q
 {{/* Other callers of the engine: a list of name, namespace and secret, as YAML. */}}
 {{- define "jobpolicy.clients" -}}
 {{- range .Values.certificates.clients }}
-- name: {{ .name }}
-  namespace: {{ .namespace | default $.Release.Namespace }}
+- name: {{ .name | toYaml }}
+  namespace: {{ .namespace | default $.Release.Namespace | toYaml }}
   secret: {{ include "jobpolicy.fullname" $ }}-client-{{ .name }}
 {{- end }}
 {{- end }}

@@ -6,12 +6,12 @@
 {{- $priority = "system-cluster-critical" }}
 {{- end }}
 {{- with $priority }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | toYaml }}
 {{- end }}
 {{- with $root.Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | toYaml }}
   {{- end }}
 {{- end }}
 {{- with $root.Values.nodeSelector }}
@@ -100,7 +100,7 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
   name: {{ include "jobpolicy.fullname" $root }}-{{ $component }}
-  namespace: {{ $root.Release.Namespace }}
+  namespace: {{ $root.Release.Namespace | toYaml }}
   labels:
     {{- include "jobpolicy.labels" . | nindent 4 }}
 spec:
