@@ -49,12 +49,12 @@ func TestManifestsAreCurrent(t *testing.T) {
 
 // Kustomize builds the same objects, and the namespace.
 func TestHelmAndKustomizeAgree(t *testing.T) {
-	const namespace = "Namespace /" + releaseNamespace
 	for _, v := range Variants() {
 		if v.IsComponent() {
 			continue
 		}
 		t.Run(v.Dir, func(t *testing.T) {
+			namespace := "Namespace /" + v.Release().Namespace
 			built := byKey(t)(Kustomize(filepath.Join(kustomizeDir, v.Dir)))
 			if built[namespace] == nil {
 				t.Errorf("kustomize makes no namespace; it makes %v", slices.Sorted(maps.Keys(built)))
@@ -318,6 +318,21 @@ func TestShadowHasItsOwnAlertOnly(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"JobpolicyShadowDifference"}, alerts); diff != "" {
 		t.Errorf("alerts in mode shadow (-want +got):\n%s", diff)
+	}
+}
+
+// The shadow is installed beside another mode, so it has no object of that mode.
+func TestTheShadowReplacesNothing(t *testing.T) {
+	shadow := byKey(t)(Kustomize(filepath.Join(kustomizeDir, "shadow")))
+	for _, v := range Variants() {
+		if v.IsComponent() || v.Dir == "shadow" {
+			continue
+		}
+		for key := range byKey(t)(Kustomize(filepath.Join(kustomizeDir, v.Dir))) {
+			if shadow[key] != nil {
+				t.Errorf("%s is in shadow and in %s: to apply one takes it from the other", key, v.Dir)
+			}
+		}
 	}
 }
 

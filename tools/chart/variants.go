@@ -1,16 +1,20 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// The release whose objects the kustomizations have.
+// The releases whose objects the kustomizations have. The shadow stands beside another mode, in a
+// namespace of its own.
 const (
 	releaseName      = "jobpolicy"
 	releaseNamespace = "jobpolicy-system"
+	shadowName       = "jobpolicy-shadow"
+	shadowNamespace  = "jobpolicy-shadow"
 )
 
 // A Variant is a folder of kustomize that has the objects of the chart with some
@@ -20,6 +24,8 @@ type Variant struct {
 	Dir string
 	// Values of the chart.
 	Values map[string]any
+	// Name and Namespace of the release; empty: jobpolicy in jobpolicy-system.
+	Name, Namespace string
 	// Without, if set, are values whose objects are left out: the folder then has
 	// only what Values add to them.
 	Without map[string]any
@@ -37,7 +43,7 @@ func Variants() []Variant {
 		{Dir: "replace", Values: mode("replace", "selfManaged")},
 		{Dir: "embedded", Values: mode("embedded", "selfManaged")},
 		{Dir: "embedded-replace", Values: mode("embedded-replace", "selfManaged")},
-		{Dir: "shadow", Values: mode("shadow", "selfManaged")},
+		{Dir: "shadow", Values: mode("shadow", "selfManaged"), Name: shadowName, Namespace: shadowNamespace},
 		{Dir: "coexist-cert-manager", Values: mode("coexist", "certManager")},
 		{Dir: "replace-cert-manager", Values: mode("replace", "certManager")},
 		{Dir: "components/network-policy", Values: on("networkPolicy", map[string]any{"enabled": true}), Without: base},
@@ -51,7 +57,7 @@ func (v Variant) IsComponent() bool { return v.Without != nil }
 
 // Release is how the chart is installed that has the same objects.
 func (v Variant) Release() Release {
-	return Release{Name: releaseName, Namespace: releaseNamespace, Values: v.Values}
+	return Release{Name: cmp.Or(v.Name, releaseName), Namespace: cmp.Or(v.Namespace, releaseNamespace), Values: v.Values}
 }
 
 // Manifests are the documents of the folder's manifest, with their comments.

@@ -38,9 +38,14 @@ func (r Release) documents(clone string, when time.Time) error {
 
 // manifest writes the objects of a mode, with their namespace, as one file.
 func (r Release) manifest(clone, mode string) error {
+	folders := filepath.Join(clone, "deploy/kubernetes")
+	namespace := filepath.Join(folders, mode, "namespace.yaml")
+	if _, err := os.Stat(namespace); err != nil { // It shares the others' namespace.
+		namespace = filepath.Join(folders, "namespace/namespace.yaml")
+	}
 	var parts []string
-	for _, name := range []string{"namespace/namespace.yaml", mode + "/jobpolicy.yaml"} {
-		data, err := os.ReadFile(filepath.Join(clone, "deploy/kubernetes", name))
+	for _, name := range []string{namespace, filepath.Join(folders, mode, "jobpolicy.yaml")} {
+		data, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
