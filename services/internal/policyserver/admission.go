@@ -91,9 +91,5 @@ func (a *admission) authorize(conn *connection, fullMethod string) error {
 	if strings.HasPrefix(fullMethod, "/"+healthv1.Health_ServiceDesc.ServiceName+"/") {
 		return nil
 	}
-	method, ok := strings.CutPrefix(fullMethod, "/"+ServiceName+"/")
-	if !ok {
-		method = ""
-	}
-	return a.authorizer.authorize(conn.ids, method)
+	return a.authorizer.authorize(conn.ids, fullMethod)
 }

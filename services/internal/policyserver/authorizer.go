@@ -219,17 +219,18 @@ func (a *authorizer) identity(ids identities) string {
 	return unnamed
 }
 
-// authorize returns nil if one of the identities may call the method. An empty method
-// stands for any method outside of PolicyService: every caller in the list may call it.
-func (a *authorizer) authorize(ids identities, method string) error {
+// authorize returns nil if one of the identities may call the method. Every caller in the
+// list may call the methods of other services.
+func (a *authorizer) authorize(ids identities, fullMethod string) error {
 	if a == nil {
 		return nil
 	}
+	method, listed := strings.CutPrefix(fullMethod, "/"+ServiceName+"/")
 	g := a.current()
 	named := false
 	for _, id := range ids {
 		methods, ok := g[id]
-		if ok && (method == "" || methods[method] || methods[anyMethod]) {
+		if ok && (!listed || methods[method] || methods[anyMethod]) {
 			return nil
 		}
 		named = named || ok

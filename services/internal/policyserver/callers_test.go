@@ -161,6 +161,23 @@ func TestListOfCallersIsReloaded(t *testing.T) {
 	})
 }
 
+// The refusal names methods of other services in full.
+func TestARefusedCallOfAnotherServiceIsNamed(t *testing.T) {
+	s := newSecured(t, testengine.Config{}, "callers: [{identity: 'cn:executor', methods: ['*']}]")
+	const method = "/jobpolicy.v2.PolicyService/DecideJob"
+	st := status.Convert(sendRaw(patient(t), s.as(t, "stranger"), method, nil))
+	if st.Code() != codes.PermissionDenied || !strings.Contains(st.Message(), "dns:stranger may not call "+method+":") {
+		t.Errorf("%v, want PERMISSION_DENIED that names the method", st)
+	}
+	info, _ := st.Details()[0].(*errdetails.ErrorInfo)
+	if got := info.GetMetadata()["method"]; got != method {
+		t.Errorf("the metadata names the method %q, want %q", got, method)
+	}
+	if err := sendRaw(patient(t), s.as(t, "executor"), method, nil); status.Code(err) != codes.Unimplemented {
+		t.Errorf("a caller that is named: %v, want UNIMPLEMENTED", err)
+	}
+}
+
 // A caller that has as many calls open as it may is told to slow down, and others
 // go on.
 func TestANoisyCallerLeavesOthersTheirPart(t *testing.T) {
