@@ -178,8 +178,11 @@ func (q question) ask(ctx context.Context, engine grpc.ClientConnInterface, time
 	if err := put(ctx, engine, q.method, q.request, got); err != nil || q.refusal != nil {
 		return q.compare(got, err)
 	}
-	if err := put(ctx, engine, q.method, q.request, again); err != nil || !proto.Equal(got, again) {
-		return fmt.Errorf("the same request got another answer the second time: %w", err)
+	if err := put(ctx, engine, q.method, q.request, again); err != nil {
+		return fmt.Errorf("the same request got no answer the second time: %w", err)
+	}
+	if !proto.Equal(got, again) {
+		return fmt.Errorf("the same request got another answer the second time\nfirst:  %s\nsecond: %s", text(got), text(again))
 	}
 	return q.compare(got, nil)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -73,7 +75,16 @@ func TestWrongEnginesFail(t *testing.T) {
 		},
 		"it answers differently by turn": {
 			decide: changed(func(r *jobpolicyv1.DecideJobResponse) { asked++; r.Explanation.Generation = int64(asked) }),
-			want:   "another answer the second time",
+			want:   "another answer the second time\nfirst:  {",
+		},
+		"it has no answer the second time": {
+			decide: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				if asked++; asked%2 == 0 {
+					return nil, status.Error(codes.NotFound, "asked already")
+				}
+				return engine.DecideJob(req)
+			},
+			want: "no answer the second time: rpc error",
 		},
 		"it mends requests": {
 			decide: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
@@ -88,23 +99,28 @@ func TestWrongEnginesFail(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := testengine.Start(t, testengine.Config{Decide: tc.decide})
-			junit := filepath.Join(t.TempDir(), "results.xml")
-			var out bytes.Buffer
-			if code := run(t.Context(), []string{"engine", "--address", e.Address, "--engine-insecure", "--junit", junit}, &out, &out); code != program.ExitFailed {
-				t.Fatalf("exit status %d:\n%s", code, out.String())
-			}
-			if !strings.Contains(out.String(), tc.want) {
-				t.Errorf("what was printed lacks %q", tc.want)
-			}
-			failed := 0
-			for _, s := range readJUnit(t, junit).Suites {
-				failed += s.Failures
-			}
-			if failed == 0 {
-				t.Error("the JUnit file has no failure")
-			}
+			assertFails(t, testengine.Start(t, testengine.Config{Decide: tc.decide}), tc.want)
 		})
+	}
+}
+
+// assertFails checks that the kit finds something wrong in the engine, and what it prints.
+func assertFails(t *testing.T, e *testengine.Engine, want string) {
+	t.Helper()
+	junit := filepath.Join(t.TempDir(), "results.xml")
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"engine", "--address", e.Address, "--engine-insecure", "--junit", junit}, &out, &out); code != program.ExitFailed {
+		t.Fatalf("exit status %d:\n%s", code, out.String())
+	}
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("what was printed lacks %q", want)
+	}
+	failed := 0
+	for _, s := range readJUnit(t, junit).Suites {
+		failed += s.Failures
+	}
+	if failed == 0 {
+		t.Error("the JUnit file has no failure")
 	}
 }
 
