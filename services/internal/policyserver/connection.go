@@ -47,22 +47,34 @@ type gate struct {
 	callers    *callers
 	authorizer *authorizer
 	metrics    *callMetrics
+	handshakes *handshakes
+}
 
-	mu         *sync.Mutex
-	handshakes *list.List // of net.Conn, the oldest first
+// handshakes are the TLS handshakes in progress.
+type handshakes struct {
+	mu    sync.Mutex
+	open  *list.List // of *handshake, the oldest first
+	ended bool
+}
+
+type handshake struct {
+	conn   net.Conn
+	closed bool
 }
 
 func newGate(creds credentials.TransportCredentials, cs *callers, a *authorizer, m *callMetrics) *gate {
 	return &gate{
-		TransportCredentials: creds, callers: cs, authorizer: a, metrics: m, mu: &sync.Mutex{}, handshakes: list.New(),
+		TransportCredentials: creds, callers: cs, authorizer: a, metrics: m, handshakes: &handshakes{open: list.New()},
 	}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (g *gate) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	done := g.begin(raw)
+	done := g.handshakes.begin(raw)
 	secured, info, err := g.TransportCredentials.ServerHandshake(raw)
-	done()
+	if !done() && err == nil {
+		err = errEnded
+	}
 	if err != nil {
 		g.metrics.connectionRefused(refusedHandshake)
 		return nil, nil, err
@@ -98,20 +110,42 @@ func (g *gate) Clone() credentials.TransportCredentials {
 	return &clone
 }
 
-// begin notes that a handshake is in progress; done notes its end.
-func (g *gate) begin(raw net.Conn) (done func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	element := g.handshakes.PushBack(raw)
-	if g.handshakes.Len() > maxHandshakes {
-		oldest := g.handshakes.Front()
-		g.handshakes.Remove(oldest)
-		_ = oldest.Value.(net.Conn).Close() // its handshake returns an error
+var errEnded = errors.New("the connection was closed as its handshake ended")
+
+// begin notes that a handshake is in progress; done notes its end. done returns false if
+// the connection was closed meanwhile. Such a connection must not be let in: gRPC would
+// not close it again, so it would keep its place.
+func (h *handshakes) begin(raw net.Conn) (done func() bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	begun := &handshake{conn: raw}
+	element := h.open.PushBack(begun)
+	if h.ended || h.open.Len() > maxHandshakes {
+		h.endOldest()
 	}
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.handshakes.Remove(element) // does nothing if it is no longer there
+	return func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.open.Remove(element) // does nothing if it is no longer there
+		return !begun.closed
+	}
+}
+
+// endOldest ends the oldest handshake, which returns an error. h.mu must be locked.
+func (h *handshakes) endOldest() {
+	oldest := h.open.Remove(h.open.Front()).(*handshake)
+	oldest.closed = true
+	_ = oldest.conn.Close()
+}
+
+// end ends all handshakes, also those that begin later. A server that stops would wait
+// for them.
+func (h *handshakes) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = true
+	for h.open.Len() > 0 {
+		h.endOldest()
 	}
 }
 

@@ -1,10 +1,15 @@
 package policyserver
 
 import (
+	"log/slog"
 	"net"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // An endlessListener has always one more connection.
@@ -35,4 +40,36 @@ func TestConnectionsAreAcceptedAtAPace(t *testing.T) {
 			t.Errorf("%d connections a minute later took %s, want none to wait", maxHandshakes, took)
 		}
 	})
+}
+
+// A lateEnd ends every handshake just as it has succeeded.
+type lateEnd struct {
+	credentials.TransportCredentials
+	gate *gate
+}
+
+func (l lateEnd) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := l.TransportCredentials.ServerHandshake(raw)
+	l.gate.handshakes.end()
+	return conn, info, err
+}
+
+// gRPC does not close what a handshake returns if the connection below it is closed
+// already, so the caller's place would stay taken.
+func TestAConnectionThatIsEndedAsItBeginsTakesNoPlace(t *testing.T) {
+	metrics, err := newCallMetrics(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs := testCallers(10, 10)
+	g := newGate(insecure.NewCredentials(), cs, nil, metrics)
+	g.TransportCredentials = lateEnd{g.TransportCredentials, g}
+	raw, other := net.Pipe()
+	defer other.Close()
+	if _, _, err := g.ServerHandshake(raw); err == nil {
+		t.Error("it is let in")
+	}
+	if cs.open != 0 {
+		t.Errorf("%d places are taken, want none", cs.open)
+	}
 }

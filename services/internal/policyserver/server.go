@@ -106,9 +106,10 @@ const maxStreams = 250
 
 // A Server serves the policy engine.
 type Server struct {
-	grpc    *grpc.Server
-	health  *health.Server
-	callers probes.Check
+	grpc       *grpc.Server
+	health     *health.Server
+	handshakes *handshakes
+	callers    probes.Check
 }
 
 // New returns a Server that does not listen yet. It fails when its metrics are
@@ -126,11 +127,11 @@ func New(cfg Config) (*Server, error) {
 	if err := errors.Join(registerHeld(cfg.Registerer, p), authorizer.register(cfg.Registerer)); err != nil {
 		return nil, fmt.Errorf("register the server's metrics: %w", err)
 	}
-	s := &Server{health: health.NewServer(), callers: authorizer.check()}
 	build := jobpolicyv1grpc.Build{Version: cfg.Version, RulesDigest: conformance.Digest()}
 	guard := &guard{build: build.Header(), log: cfg.Logger, metrics: calls, sendTimeout: cfg.SendTimeout}
 	admission := &admission{authorizer: authorizer, receiveTimeout: cfg.ReceiveTimeout}
 	gate := newGate(cfg.Credentials, newCallers(p, cfg.MaxConnectionsPerCaller, cfg.MaxConnections), authorizer, calls)
+	s := &Server{health: health.NewServer(), handshakes: gate.handshakes, callers: authorizer.check()}
 	s.grpc = grpc.NewServer(append(transportOptions(cfg),
 		grpc.Creds(gate),
 		grpc.InTapHandle(admission.admit),
@@ -230,6 +231,7 @@ func (s *Server) Drain() { s.health.Shutdown() }
 // longer than timeout; then it cuts them off and reports false.
 func (s *Server) Shutdown(timeout time.Duration) bool {
 	s.Drain()
+	s.handshakes.end()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

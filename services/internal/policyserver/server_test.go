@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -225,6 +226,24 @@ func TestShutdownIsBounded(t *testing.T) {
 	close(b.let)
 	if <-stopped {
 		t.Error("Shutdown reports that every call ended")
+	}
+}
+
+// A client that opens a connection and says nothing does not delay the end. Its handshake
+// could take 10 s.
+func TestShutdownWaitsForNoHandshake(t *testing.T) {
+	s := newSecured(t, testengine.Config{}, "")
+	silent, err := net.Dial("tcp", s.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	other := s.as(t, "other")
+	if err := decide(patient(t), other); err != nil { // The silent connection was accepted before this one.
+		t.Fatal(err)
+	}
+	if !s.Shutdown(5 * time.Second) {
+		t.Error("the end of a handshake was awaited")
 	}
 }
 
