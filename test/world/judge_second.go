@@ -27,11 +27,12 @@ func (j *judge) secondWrote(w apiserver.Write) {
 		r = j.jobs[controllerUID(pod)]
 		noticed = w.Old == nil
 	}
-	if !j.noticing || r == nil || r.gone || !j.managed(r.job) || !noticed && !j.second(w.By) {
+	// An executor may still see a Job that was deleted a moment ago.
+	if !j.noticing || r == nil || r.gone && j.old(r.goneAt) || !j.managed(r.job) || !noticed && !j.second(w.By) {
 		return
 	}
 	// Times of statuses have whole seconds: a second status within one is not noticed.
-	if noticed && (w.Resource == "pods" || w.Time.Unix() > r.secondAt.Unix()) {
+	if noticed && !r.gone && (w.Resource == "pods" || w.Time.Unix() > r.secondAt.Unix()) {
 		j.sightings = append(j.sightings, sighting{r, w.Time})
 	}
 	r.secondAt, j.secondAt = w.Time, w.Time

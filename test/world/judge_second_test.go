@@ -58,6 +58,14 @@ func TestWhatIsSaidOfASecondController(t *testing.T) {
 			tp.judge.says(executorA, job.UID, tp.now)
 		}, want: []string{"second"}},
 		"twice in one event": {play: func(tp *tape) { event(tp, contested(tp), 2) }, want: []string{"second"}},
+		"of a Job that was deleted a moment before": {play: func(tp *tape) {
+			contested(tp)
+			touchedWhenGone(tp, 0)
+		}},
+		"of a Job that was deleted long before": {play: func(tp *tape) {
+			contested(tp)
+			touchedWhenGone(tp, time.Hour)
+		}, want: []string{"second"}},
 		"of a Job that nobody touched": {play: func(tp *tape) {
 			contested(tp)
 			tp.judge.says(executorA, tp.job("b"), tp.now)
@@ -67,6 +75,16 @@ func TestWhatIsSaidOfASecondController(t *testing.T) {
 			event(tp, tp.stored[tp.job("b")].(*batchv1.Job), 1)
 		}, want: []string{"second"}},
 	})
+}
+
+// touchedWhenGone deletes another Job. Some time later the second controller creates a pod of
+// it, and the executor says so.
+func touchedWhenGone(tp *tape, later time.Duration) {
+	b := tp.job("b")
+	tp.removes(user, "jobs", b)
+	tp.wait(later)
+	tp.pod(others, b, "late", noIndex)
+	tp.judge.says(executorA, b, tp.now)
 }
 
 func TestStandingDown(t *testing.T) {
