@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -36,8 +37,11 @@ const maxMessage = 16 << 20
 type attack func(t *testing.T, e *attacker)
 
 var quickAttacks = map[string]attack{
-	"a batch of 16 MiB":                  func(t *testing.T, e *attacker) { batches(t, e, 1) },
-	"60 unfinished calls":                unfinishedCalls,
+	"a batch of 16 MiB": func(t *testing.T, e *attacker) { batches(t, e, 1) },
+	"60 unfinished calls": func(t *testing.T, e *attacker) {
+		unfinishedCalls(t, e, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName)
+	},
+	"60 unfinished calls of health":      func(t *testing.T, e *attacker) { unfinishedCalls(t, e, healthv1.Health_Check_FullMethodName) },
 	"a request of one name of 10 MB":     longName,
 	"as many rows as there may be":       manyRows,
 	"a request that is large if decoded": manyEmptyRows,
@@ -109,14 +113,13 @@ func (w waiting) Read([]byte) (int, error) {
 	return 0, w.Err()
 }
 
-func unfinishedCalls(t *testing.T, e *attacker) {
+func unfinishedCalls(t *testing.T, e *attacker, method string) {
 	transport := &http.Transport{TLSClientConfig: e.tls, ForceAttemptHTTP2: true}
 	e.hold(transport.CloseIdleConnections)
 	var refused atomic.Int32
 	for range 60 {
 		go func() {
-			req, err := http.NewRequestWithContext(e.ctx, http.MethodPost,
-				"https://"+e.Address+jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, unfinished(e.ctx))
+			req, err := http.NewRequestWithContext(e.ctx, http.MethodPost, "https://"+e.Address+method, unfinished(e.ctx))
 			if err != nil {
 				t.Error(err)
 				return
@@ -129,7 +132,7 @@ func unfinishedCalls(t *testing.T, e *attacker) {
 			}
 		}()
 	}
-	// Two have a caller's share of memory, and the others are told to slow down.
+	// Two may have a caller's share of memory, and the others are refused.
 	e.await(t, func() error {
 		if n := refused.Load(); n < 58 {
 			return fmt.Errorf("%d calls refused", n)

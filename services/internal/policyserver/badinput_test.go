@@ -9,6 +9,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -150,5 +152,33 @@ func TestMessageAboveTheLimitIsResourceExhausted(t *testing.T) {
 	err := sendRaw(t.Context(), conn, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, make([]byte, 20<<20))
 	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("error = %v, want RESOURCE_EXHAUSTED", err)
+	}
+}
+
+// Nobody counts the memory of calls of other services, and callers that are not in the list
+// may call health.
+func TestMessagesOfOtherServicesAreSmall(t *testing.T) {
+	health := healthv1.NewHealthClient(testengine.Start(t, testengine.Config{}).Dial(t))
+	large := &healthv1.HealthCheckRequest{Service: strings.Repeat("x", 1<<20)}
+	calls := map[string]func(...grpc.CallOption) error{
+		"Check": func(opts ...grpc.CallOption) error {
+			_, err := health.Check(patient(t), large, opts...)
+			return err
+		},
+		"Watch": func(opts ...grpc.CallOption) error {
+			watch, err := health.Watch(patient(t), large, opts...)
+			if err == nil {
+				_, err = watch.Recv()
+			}
+			return err
+		},
+	}
+	for name, call := range calls {
+		if err := call(); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("%s: error = %v, want RESOURCE_EXHAUSTED", name, err)
+		}
+		if err := call(grpc.UseCompressor(gzip.Name)); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("%s, compressed: error = %v, want RESOURCE_EXHAUSTED", name, err)
+		}
 	}
 }

@@ -157,7 +157,8 @@ func (s *Server) AuthorizedCallers() probes.Check { return s.callers }
 func transportOptions(cfg Config) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
-		grpc.MaxRecvMsgSize(MaxMessageBytes),
+		// Of other services: receive reads the requests of the policy service itself.
+		grpc.MaxRecvMsgSize(smallMessage),
 		grpc.MaxSendMsgSize(MaxMessageBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
