@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/executor/leaderelection"
@@ -79,7 +81,7 @@ func (o *electionOptions) newElection(api *rest.Config, r prometheus.Registerer,
 	}
 	election, err := leaderelection.New(leaderelection.Config{
 		Client:    client.CoordinationV1(),
-		Namespace: o.namespace, Name: o.name,
+		Namespace: o.namespace, Name: o.name, Identity: identity(os.Getenv("POD_NAME")),
 		LeaseDuration: o.leaseDuration, RenewDeadline: o.renewDeadline, RetryPeriod: o.retryPeriod,
 		Now: wallClock, Logger: log,
 	})
@@ -88,6 +90,16 @@ func (o *electionOptions) newElection(api *rest.Config, r prometheus.Registerer,
 	}
 	api.Wrap(election.Fence())
 	return election, r.Register(election.Metric())
+}
+
+// identity is the name by which a replica holds the lease: its pod's, as far as that is
+// known, and a part that differs for each process. Empty: the host's name takes the place
+// of the pod's. A host's name has at most 63 bytes, so it may be only the begin of the pod's.
+func identity(pod string) string {
+	if pod == "" {
+		return ""
+	}
+	return pod + "_" + string(uuid.NewUUID())
 }
 
 // holds returns a function that returns nil while this replica is certain to lead. Without

@@ -245,6 +245,17 @@ func TestEmbeddedEngineAlwaysAnswers(t *testing.T) {
 	}
 }
 
+// The lease names the pod in full. The name of its host is cut after 63 bytes.
+func TestTheLeaseNamesThePod(t *testing.T) {
+	api := testapi.Start(t)
+	pod := strings.Repeat("long-", 13) + "executor-7d4b9c8f6-x2x9k"
+	p := testprocess.Start(t, []string{"POD_NAME=" + pod}, "--kubeconfig", api.Kubeconfig, "--engine=embedded", "--http-address=127.0.0.1:0")
+	testprocess.Readyz(t, p.Logged(t, "service started", "http"), http.StatusOK, "[+] caches: ok")
+	if holder := api.Holder(); !strings.HasPrefix(holder, pod+"_") || holder == pod+"_" {
+		t.Errorf("the lease is held by %q, want %s_ and more", holder, pod)
+	}
+}
+
 func TestReplicasLeadInTurn(t *testing.T) {
 	api := testapi.Start(t)
 	args := []string{

@@ -66,6 +66,12 @@ env:
     valueFrom:
       resourceFieldRef:
         resource: limits.memory
+  {{- else }}
+  # The host's name is its first 63 bytes only; who holds the lease is a pod.
+  - name: POD_NAME
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.name
   {{- end }}
   {{- with $root.Values.env }}
   {{- toYaml . | nindent 2 }}
