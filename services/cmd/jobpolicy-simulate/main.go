@@ -15,6 +15,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	code := run(ctx, os.Args[1:], cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	stop()
 	os.Exit(code)
@@ -22,7 +23,7 @@ func main() {
 
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, streams cli.IO) int {
-	cmd := simulation.New(streams, nil)
+	cmd := cli.Interruptible(simulation.New(streams, nil))
 	cmd.Use = strings.Replace(cmd.Use, "simulate", "jobpolicy-simulate", 1)
 	cmd.Example = strings.ReplaceAll(cmd.Example, "kubectl jobpolicy simulate", cmd.Name())
 	return cli.Run(ctx, cmd, args, streams)

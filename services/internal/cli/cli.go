@@ -67,6 +67,23 @@ func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) in
 	return ExitFailed
 }
 
+// Interruptible lets a command end when its context is done, also while it reads a file or
+// computes without a look at the context. It is for commands that have nothing to clean up.
+func Interruptible(cmd *cobra.Command) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ended := make(chan error, 1)
+		go func() { ended <- run(cmd, args) }()
+		select {
+		case err := <-ended:
+			return err
+		case <-cmd.Context().Done():
+			return context.Cause(cmd.Context())
+		}
+	}
+	return cmd
+}
+
 // displayName is the command as the user types it.
 func displayName(cmd *cobra.Command) string {
 	return strings.Replace(cmd.CommandPath(), "kubectl-jobpolicy", "kubectl jobpolicy", 1)

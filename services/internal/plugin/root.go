@@ -25,7 +25,10 @@ Works on any cluster, also where nothing of jobpolicy is installed. Nothing is w
 to the cluster, except by preflight --probe, which creates a Job and deletes it.`,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl jobpolicy"},
 	}
-	root.AddCommand(simulation.New(streams, &jobReader{}), newNext(streams), newExplain(streams), newCheck(streams), newWait(streams), newTimeline(streams), newUI(streams), newDecisions(streams), newPreflight(streams), newReplay(streams))
+	root.AddCommand(newExplain(streams), newWait(streams), newTimeline(streams), newUI(streams), newDecisions(streams), newPreflight(streams))
+	for _, cmd := range []*cobra.Command{simulation.New(streams, &jobReader{}), newNext(streams), newCheck(streams), newReplay(streams)} {
+		root.AddCommand(cli.Interruptible(cmd))
+	}
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return cli.Usagef("unknown command %q; expected one of %s", args[0], strings.Join(commandNames(cmd), ", "))
