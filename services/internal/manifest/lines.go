@@ -72,12 +72,23 @@ func (l lines) repeated(path string, node *yaml.Node) []Problem {
 	return found
 }
 
-// steps cuts a path: a.b[0].c is a, b, 0, c.
+// steps cuts a path: a.b[0].c is a, b, 0, c. What is in brackets is one step.
 func steps(path string) []string {
-	if path == "" {
-		return nil
+	var all []string
+	for path != "" {
+		end := strings.IndexAny(path, ".[")
+		if rest, ok := strings.CutPrefix(path, "["); ok {
+			path, end = rest, strings.Index(rest, "]")
+		}
+		if end < 0 {
+			return append(all, path)
+		}
+		if end > 0 {
+			all = append(all, path[:end])
+		}
+		path = strings.TrimLeft(path[end:], "].")
 	}
-	return strings.Split(strings.ReplaceAll(strings.ReplaceAll(path, "[", "."), "]", ""), ".")
+	return all
 }
 
 // child returns the node to which a step leads, and the line of its key. Of a repeated key the

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -204,7 +205,7 @@ func (o *Object) decode(data []byte, into any) {
 	strict, err := json.UnmarshalStrict(data, into)
 	if err != nil {
 		o.Incomplete = true
-		o.Problems = append(o.Problems, mistyped(data, err))
+		o.Problems = append(o.Problems, mistyped(data, reflect.TypeOf(into), err)...)
 	}
 	for _, e := range strict {
 		p := Problem{Text: e.Error()}

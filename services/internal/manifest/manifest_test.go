@@ -131,6 +131,31 @@ func TestReadNamesAValueOfAnotherType(t *testing.T) {
 		"a text for a switch": {"{suspend: 'no'}", manifest.Problem{Path: "spec.suspend", Line: 1, Text: "expected true or false, got a text"}},
 		"a number for a text": {"{managedBy: 3}", manifest.Problem{Path: "spec.managedBy", Line: 1, Text: "expected a text, in quotes if it looks like something else, got a number"}},
 		"fields for a list":   {"{template: {spec: {containers: {}}}}", manifest.Problem{Path: "spec.template.spec.containers", Line: 1, Text: "expected a list, got fields"}},
+		"an item of a list": {
+			"{template: {spec: {containers: [{env: [{value: a}, {value: 1}]}]}}}",
+			manifest.Problem{Path: "spec.template.spec.containers[0].env[1].value", Line: 1, Text: "expected a text, in quotes if it looks like something else, got a number"},
+		},
+		"a text in a list": {"{template: {spec: {containers: [{args: [a, 1]}]}}}", manifest.Problem{Path: "spec.template.spec.containers[0].args[1]", Line: 1, Text: "expected a text, in quotes if it looks like something else, got a number"}},
+		"a field of a volume": {
+			"{template: {spec: {volumes: [{configMap: x}]}}}",
+			manifest.Problem{Path: "spec.template.spec.volumes[0].configMap", Line: 1, Text: "expected fields, got a text"},
+		},
+		"a field of a probe": {
+			"{template: {spec: {containers: [{livenessProbe: {httpGet: {port: true}}}]}}}",
+			manifest.Problem{Path: "spec.template.spec.containers[0].livenessProbe.httpGet.port", Line: 1, Text: "expected a whole number or a text, got true or false"},
+		},
+		"a label":            {"{template: {metadata: {labels: {app.k8s.io/version: 1.5}}}}", manifest.Problem{Path: "spec.template.metadata.labels[app.k8s.io/version]", Line: 1, Text: "expected a text, in quotes if it looks like something else, got a number"}},
+		"a number too large": {"{backoffLimit: 2147483648}", manifest.Problem{Path: "spec.backoffLimit", Line: 1, Text: "2147483648: expected a whole number from -2147483648 to 2147483647"}},
+		"a fraction":         {"{completions: 1.5}", manifest.Problem{Path: "spec.completions", Line: 1, Text: "1.5: expected a whole number"}},
+		"no time":            {"{template: {metadata: {creationTimestamp: now}}}", manifest.Problem{Path: "spec.template.metadata.creationTimestamp", Line: 1, Text: `"now": expected a time such as 2026-03-28T00:00:00Z`}},
+		"a list for a quantity": {
+			"{template: {spec: {containers: [{resources: {limits: {cpu: [1]}}}]}}}",
+			manifest.Problem{Path: "spec.template.spec.containers[0].resources.limits.cpu", Line: 1, Text: "expected a quantity such as 500m or 1Gi, got a list"},
+		},
+		"no quantity of a volume": {
+			"{template: {spec: {volumes: [{emptyDir: {sizeLimit: much}}]}}}",
+			manifest.Problem{Path: "spec.template.spec.volumes[0].emptyDir.sizeLimit", Line: 1, Text: `"much": expected a quantity such as 500m or 1Gi`},
+		},
 		"no quantity": {
 			"{template: {spec: {containers: [{resources: {limits: {cpu: two}}}]}}}",
 			manifest.Problem{Path: "spec.template.spec.containers[0].resources.limits.cpu", Line: 1, Text: `"two": expected a quantity such as 500m or 1Gi`},
@@ -150,6 +175,39 @@ func TestReadNamesAValueOfAnotherType(t *testing.T) {
 				t.Errorf("the object after it has problems %v", objects[1].Problems)
 			}
 		})
+	}
+}
+
+// Every value of another type is named, with its own line.
+func TestReadNamesTheLineOfEveryValue(t *testing.T) {
+	const text = `apiVersion: batch/v1
+kind: Job
+metadata:
+  labels:
+    app.kubernetes.io/name: a
+    app.kubernetes.io/version: 2
+spec:
+  template:
+    spec:
+      containers:
+      - name: a
+      - name: b
+        env:
+        - name: ONE
+          value: "1"
+        - name: TWO
+          value: 2
+`
+	objects, err := manifest.Read("f", []byte(text))
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("%d objects, error %v", len(objects), err)
+	}
+	const want = "expected a text, in quotes if it looks like something else, got a number"
+	if diff := cmp.Diff([]manifest.Problem{
+		{Path: "metadata.labels[app.kubernetes.io/version]", Line: 6, Text: want},
+		{Path: "spec.template.spec.containers[1].env[1].value", Line: 17, Text: want},
+	}, objects[0].Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 
