@@ -63,7 +63,8 @@ func (s *subject) at(severity Severity, path, text string) {
 	s.found = append(s.found, Finding{Severity: severity, Check: s.check, Path: path, Text: text})
 }
 
-// Check checks one object of a file. Objects of other kinds have no findings.
+// Check checks one object of a file. Objects of other kinds have no findings, except for
+// those that the API server does not know although they are called Job or CronJob.
 func Check(o *manifest.Object) []Finding {
 	s := &subject{name: o.Name()}
 	switch {
@@ -74,7 +75,7 @@ func Check(o *manifest.Object) []Finding {
 		s.spec, s.cron, s.base = &o.CronJob.Spec.JobTemplate.Spec, o.CronJob, "spec.jobTemplate.spec"
 		s.annotations = o.CronJob.Spec.JobTemplate.Annotations
 		s.object = &o.CronJob.ObjectMeta
-	default:
+	case !o.Incomplete:
 		return nil
 	}
 	s.check = "fields"

@@ -16,6 +16,7 @@ import (
 	"jobpolicy.dev/engine/indexset"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/manifest"
 )
 
 // maxCronJobName leaves room for the 11 characters that name a run.
@@ -23,7 +24,10 @@ const maxCronJobName = 52
 
 func names(s *subject) {
 	if s.name == "" {
-		return // with generateName, or without a name, which the API server reports
+		if s.object.GenerateName == "" {
+			s.at(Error, "metadata.name", "is required, or generateName")
+		}
+		return
 	}
 	if problems := validation.IsDNS1123Subdomain(s.name); len(problems) > 0 {
 		s.at(Error, "metadata.name", fmt.Sprintf("%q: %s", s.name, problems[0]))
@@ -52,9 +56,14 @@ func specFits(s *subject) {
 	if err == nil {
 		return
 	}
+	unknown := UnknownWords(s.spec)
 	for _, problem := range unwrap(InManifest(err)) {
 		path, text, _ := strings.Cut(problem.Error(), ": ")
-		s.find(Error, strings.TrimPrefix(strings.TrimPrefix(path, "spec"), "."), text)
+		path = strings.TrimPrefix(strings.TrimPrefix(path, "spec"), ".")
+		// For the engine a word that it does not know is missing.
+		if !slices.ContainsFunc(unknown, func(p manifest.Problem) bool { return p.Path == path }) {
+			s.find(Error, path, text)
+		}
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/services/internal/manifest"
 )
 
 // With more indexes than this, the API server limits parallelism and failed indexes.
@@ -23,29 +25,67 @@ const (
 )
 
 func values(s *subject) {
-	if mode := s.spec.CompletionMode; mode != nil {
-		s.oneOf("completionMode", string(*mode), string(batchv1.NonIndexedCompletion), string(batchv1.IndexedCompletion))
-	}
-	if policy := s.spec.PodReplacementPolicy; policy != nil {
-		s.oneOf("podReplacementPolicy", string(*policy), string(batchv1.TerminatingOrFailed), string(batchv1.Failed))
-	}
+	s.unknown(UnknownWords(s.spec))
 	manyIndexesHaveLimits(s)
 	if s.spec.PodFailurePolicy == nil {
 		return
 	}
 	for i, rule := range s.spec.PodFailurePolicy.Rules {
 		for k, pattern := range rule.OnPodConditions {
-			path := fmt.Sprintf("podFailurePolicy.rules[%d].onPodConditions[%d]", i, k)
-			s.oneOf(path+".status", string(pattern.Status), string(corev1.ConditionTrue), string(corev1.ConditionFalse), string(corev1.ConditionUnknown))
-			s.valid(path+".type", string(pattern.Type), validation.IsQualifiedName)
+			s.valid(fmt.Sprintf("podFailurePolicy.rules[%d].onPodConditions[%d].type", i, k), string(pattern.Type), validation.IsQualifiedName)
 		}
 	}
 }
 
+// UnknownWords lists the fields of a Job's spec whose value is none of the words that the API
+// knows. Paths begin at the spec.
+func UnknownWords(spec *batchv1.JobSpec) []manifest.Problem {
+	var w words
+	if mode := spec.CompletionMode; mode != nil {
+		w.oneOf("completionMode", string(*mode), string(batchv1.NonIndexedCompletion), string(batchv1.IndexedCompletion))
+	}
+	if policy := spec.PodReplacementPolicy; policy != nil {
+		w.oneOf("podReplacementPolicy", string(*policy), string(batchv1.TerminatingOrFailed), string(batchv1.Failed))
+	}
+	if spec.PodFailurePolicy == nil {
+		return w
+	}
+	for i, rule := range spec.PodFailurePolicy.Rules {
+		path := fmt.Sprintf("podFailurePolicy.rules[%d]", i)
+		if rule.Action != "" {
+			w.oneOf(path+".action", string(rule.Action), string(batchv1.PodFailurePolicyActionFailJob), string(batchv1.PodFailurePolicyActionFailIndex),
+				string(batchv1.PodFailurePolicyActionIgnore), string(batchv1.PodFailurePolicyActionCount))
+		}
+		if on := rule.OnExitCodes; on != nil && on.Operator != "" {
+			w.oneOf(path+".onExitCodes.operator", string(on.Operator), string(batchv1.PodFailurePolicyOnExitCodesOpIn), string(batchv1.PodFailurePolicyOnExitCodesOpNotIn))
+		}
+		for k, pattern := range rule.OnPodConditions {
+			w.oneOf(fmt.Sprintf("%s.onPodConditions[%d].status", path, k), string(pattern.Status),
+				string(corev1.ConditionTrue), string(corev1.ConditionFalse), string(corev1.ConditionUnknown))
+		}
+	}
+	return w
+}
+
 // oneOf reports a value that is not one of those that the API knows.
 func (s *subject) oneOf(path, value string, known ...string) {
+	var w words
+	w.oneOf(path, value, known...)
+	s.unknown(w)
+}
+
+func (s *subject) unknown(w words) {
+	for _, p := range w {
+		s.find(Error, p.Path, p.Text)
+	}
+}
+
+// words are words that the API does not know.
+type words []manifest.Problem
+
+func (w *words) oneOf(path, value string, known ...string) {
 	if !slices.Contains(known, value) {
-		s.find(Error, path, fmt.Sprintf("%q: expected one of %s", value, strings.Join(known, ", ")))
+		*w = append(*w, manifest.Problem{Path: path, Text: fmt.Sprintf("%q: expected one of %s", value, strings.Join(known, ", "))})
 	}
 }
 

@@ -4,6 +4,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -38,7 +39,8 @@ type Object struct {
 	Kind    string
 	// Problems are fields that are unknown, duplicate, or of another type.
 	Problems []Problem
-	// Incomplete: a field has a value of another type, so nothing is known of the others.
+	// Incomplete: a field has a value of another type, or the API server does not know the
+	// version or kind. So nothing is known of the other fields.
 	Incomplete bool
 	// JSON is the object as it is written, without defaults.
 	JSON  []byte
@@ -75,13 +77,18 @@ func ReadFile(name string, stdin io.Reader) ([]*Object, error) {
 }
 
 // Read reads every document, and every item of a list. An error means that one cannot be
-// read at all.
+// read at all. If it is ErrNoKind, the objects are those of all other documents.
 func Read(name string, data []byte) ([]*Object, error) {
 	var objects []*Object
+	var noKind error
 	for _, doc := range split(data) {
 		found, err := doc.read()
 		if err != nil {
-			return nil, fmt.Errorf("%s: the document that begins on line %d: %w", name, doc.line, err)
+			err = fmt.Errorf("%s: the document that begins on line %d: %w", name, doc.line, err)
+			if !errors.Is(err, ErrNoKind) {
+				return nil, err
+			}
+			noKind = cmp.Or(noKind, err)
 		}
 		for _, o := range found {
 			o.File = name
@@ -94,7 +101,7 @@ func Read(name string, data []byte) ([]*Object, error) {
 		}
 		objects = append(objects, found...)
 	}
-	return objects, nil
+	return objects, noKind
 }
 
 // document is one part of a file, and the line on which it begins.
@@ -156,7 +163,7 @@ var ErrNoKind = errors.New(`kind: is missing; expected "Job" or "CronJob" of bat
 func read(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, error) {
 	meta := otherwise
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &meta); err != nil {
-		return nil, err
+		return nil, unreadable(data, reflect.TypeOf(meta), err)
 	}
 	o := &Object{Kind: meta.Kind, JSON: data, lines: at}
 	switch meta {
@@ -177,7 +184,34 @@ func read(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, error) {
 	if meta.Kind == "" {
 		return nil, ErrNoKind
 	}
+	o.refuse(meta)
 	return []*Object{o}, nil
+}
+
+// unreadable says why a document, or an item of a list, is no object.
+func unreadable(data []byte, t reflect.Type, err error) error {
+	p := mistyped(data, t, err)[0]
+	if p.Path == "" {
+		return ErrNoKind
+	}
+	return errors.New(p.Path + ": " + p.Text)
+}
+
+// refuse reports a Job or CronJob that the API server does not know, because its version, or
+// its kind in this spelling, does not exist. Other groups may have kinds of the same names.
+func (o *Object) refuse(meta metav1.TypeMeta) {
+	group, _, _ := strings.Cut(meta.APIVersion, "/")
+	for _, kind := range []string{"Job", "CronJob"} {
+		switch {
+		case !strings.EqualFold(meta.Kind, kind):
+		case meta.APIVersion == "":
+			o.Incomplete, o.Problems = true, []Problem{{Path: "apiVersion", Text: "is missing; expected batch/v1"}}
+		case meta.APIVersion == "batch/v1" && meta.Kind != kind:
+			o.Incomplete, o.Problems = true, []Problem{{Path: "kind", Text: fmt.Sprintf("%q: expected %s", meta.Kind, kind)}}
+		case meta.APIVersion != "batch/v1" && (group == "batch" || group == "v1"):
+			o.Incomplete, o.Problems = true, []Problem{{Path: "apiVersion", Text: fmt.Sprintf("%q: expected batch/v1", meta.APIVersion)}}
+		}
+	}
 }
 
 func readItems(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, error) {
@@ -185,7 +219,7 @@ func readItems(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, err
 		Items []stdjson.RawMessage `json:"items"`
 	}
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &list); err != nil {
-		return nil, err
+		return nil, unreadable(data, reflect.TypeOf(list), err)
 	}
 	var objects []*Object
 	for i, item := range list.Items {

@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -110,6 +111,10 @@ func TestReadRefuses(t *testing.T) {
 		"an item without a kind": {"apiVersion: v1\nkind: List\nitems:\n- {}\n", `f: the document that begins on line 1: items[0]: kind: is missing`},
 		"a document on the line of its separator": {"kind: A\n--- {kind: B}\n", "f: the document that begins on line 1: a further document begins on line 2: "},
 		"JSON after JSON":                         {"{\"kind\": \"A\"}\n{\"kind\": \"B\"}\n", "f: the document that begins on line 1: "},
+		"a list of lines":                         {"- a\n- b\n", `f: the document that begins on line 1: kind: is missing`},
+		"a text":                                  {"kind: A\n---\nhello\n", `f: the document that begins on line 3: kind: is missing`},
+		"a kind that is no text":                  {"apiVersion: v1\nkind: 3\n", `f: the document that begins on line 1: kind: expected a text, in quotes if it looks like something else, got a number`},
+		"items that are no list":                  {"apiVersion: v1\nkind: List\nitems: 3\n", `f: the document that begins on line 1: items: expected a list, got a number`},
 		"no YAML":                                 {"kind: Job\n---\n  - a\n b", "f: the document that begins on line 3: "},
 	}
 	for name, tc := range cases {
@@ -208,6 +213,39 @@ spec:
 		{Path: "spec.template.spec.containers[1].env[1].value", Line: 17, Text: want},
 	}, objects[0].Problems); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+// A Job or CronJob of a version that the API server does not serve is not taken for another
+// object, which nobody looks at.
+func TestReadRefusesOtherVersions(t *testing.T) {
+	cases := map[string]manifest.Problem{
+		"{apiVersion: batch/v1beta1, kind: CronJob}": {Path: "apiVersion", Line: 1, Text: `"batch/v1beta1": expected batch/v1`},
+		"{apiVersion: v1, kind: Job}":                {Path: "apiVersion", Line: 1, Text: `"v1": expected batch/v1`},
+		"{kind: Job}":                                {Path: "apiVersion", Line: 1, Text: "is missing; expected batch/v1"},
+		"{apiVersion: batch/v1, kind: cronJob}":      {Path: "kind", Line: 1, Text: `"cronJob": expected CronJob`},
+	}
+	for text, want := range cases {
+		objects, err := manifest.Read("f", []byte(text))
+		if err != nil || len(objects) != 1 {
+			t.Fatalf("%s: %d objects, error %v", text, len(objects), err)
+		}
+		if diff := cmp.Diff([]manifest.Problem{want}, objects[0].Problems); diff != "" || !objects[0].Incomplete {
+			t.Errorf("%s: problems (-want +got):\n%s", text, diff)
+		}
+	}
+	for _, text := range []string{"{apiVersion: batch.volcano.sh/v1alpha1, kind: Job}", "{apiVersion: v1, kind: Pod}"} {
+		if objects, err := manifest.Read("f", []byte(text)); err != nil || objects[0].Incomplete {
+			t.Errorf("%s: %+v, error %v", text, objects[0], err)
+		}
+	}
+}
+
+// The objects beside a document without a kind are read, too.
+func TestReadGoesOnWithoutAKind(t *testing.T) {
+	objects, err := manifest.Read("f", []byte("a: b\n---\n{apiVersion: batch/v1, kind: Job, metadata: {name: j}}\n---\n- c\n"))
+	if !errors.Is(err, manifest.ErrNoKind) || len(objects) != 1 || objects[0].Name() != "j" {
+		t.Errorf("%d objects, error %v", len(objects), err)
 	}
 }
 

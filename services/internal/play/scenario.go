@@ -17,15 +17,19 @@ import (
 
 // Scenario returns sc with the Job's spec, its name, and the container that fails.
 func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error) {
+	name := cmp.Or(job.Name, "job")
 	if text := jobcheck.RestartPolicyProblem(&job.Spec); text != "" {
-		return sc, fmt.Errorf("%s: spec.template.spec.restartPolicy: %s", job.Name, text)
+		return sc, fmt.Errorf("%s: spec.template.spec.restartPolicy: %s", name, text)
+	}
+	for _, p := range jobcheck.UnknownWords(&job.Spec) {
+		return sc, fmt.Errorf("%s: spec.%s: %s", name, p.Path, p.Text)
 	}
 	spec, err := wire.JobSpec(job)
 	if err != nil {
-		return sc, fmt.Errorf("%s: %w", job.Name, err)
+		return sc, fmt.Errorf("%s: %w", name, err)
 	}
 	sc.Spec = spec
-	sc.Job = &jobpolicyv1.JobRef{Namespace: cmp.Or(job.Namespace, "default"), Name: cmp.Or(job.Name, "job")}
+	sc.Job = &jobpolicyv1.JobRef{Namespace: cmp.Or(job.Namespace, "default"), Name: name}
 	if c := job.Spec.Template.Spec.Containers; len(c) > 0 {
 		sc.Container = c[0].Name
 	}

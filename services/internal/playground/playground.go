@@ -83,7 +83,7 @@ func read(text string) (*manifest.Object, *Problem) {
 		return nil, problem("manifest", strings.TrimPrefix(err.Error(), "manifest: "))
 	}
 	for _, o := range objects {
-		if o.Job != nil || o.CronJob != nil {
+		if o.Job != nil || o.CronJob != nil || o.Incomplete {
 			return o, nil
 		}
 	}

@@ -119,14 +119,11 @@ func (c *checkCommand) checkPath(ctx context.Context, name string) (found []jobc
 	}
 	for _, file := range files {
 		list, err := manifest.ReadFile(file, c.In)
-		if folder && errors.Is(err, manifest.ErrNoKind) {
-			continue // a folder may hold other files
-		}
-		if err != nil {
+		if err != nil && !(folder && errors.Is(err, manifest.ErrNoKind)) { // a folder may hold other documents
 			return nil, 0, err
 		}
 		for _, o := range list {
-			if o.Job != nil || o.CronJob != nil {
+			if o.Job != nil || o.CronJob != nil || o.Incomplete {
 				objects++
 			}
 			findings, err := c.checkObject(ctx, o)

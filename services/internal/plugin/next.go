@@ -136,7 +136,7 @@ func cronsOf(file string, stdin io.Reader) ([]*batchv1.CronJob, error) {
 	}
 	var crons []*batchv1.CronJob
 	for _, o := range objects {
-		if o.CronJob != nil && o.Incomplete {
+		if o.Incomplete && strings.EqualFold(o.Kind, "CronJob") {
 			p := o.Problems[0]
 			return nil, fmt.Errorf("%s:%d: %s: %s", o.File, p.Line, p.Path, p.Text)
 		}
