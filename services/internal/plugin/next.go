@@ -1,11 +1,11 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,6 +87,9 @@ func (c *nextCommand) run(ctx context.Context, args []string) error {
 	if (len(args) == 1) == (c.file != "") || len(args) > 1 {
 		return cli.Usagef("expected one of cronjob/NAME, -f FILE, or a schedule in quotes, such as \"30 2 * * *\"")
 	}
+	if _, err := cronruns.Read(cronruns.Plan{Schedule: "@daily", Zone: c.zone}); err != nil {
+		return cli.UsageError{Err: err}
+	}
 	crons, err := c.crons(ctx, args)
 	if err != nil {
 		return err
@@ -100,9 +103,30 @@ func (c *nextCommand) run(ctx context.Context, args []string) error {
 	return nil
 }
 
+// A namedCronJob is a CronJob that the arguments name.
+type namedCronJob struct {
+	*batchv1.CronJob
+	// object is the CronJob in a file; nil: it is of a cluster, or made from a schedule.
+	object *manifest.Object
+}
+
+// unreadable adds to an error about the schedule or time zone where they stand.
+func (n namedCronJob) unreadable(err error) error {
+	switch field := "spec.schedule"; {
+	case n.object != nil:
+		if strings.HasPrefix(err.Error(), "time zone") {
+			field = "spec.timeZone"
+		}
+		return fmt.Errorf("%s:%d: %w", n.object.File, n.object.Line(field), err)
+	case n.Name == "": // The schedule is an argument.
+		return cli.UsageError{Err: err}
+	}
+	return err
+}
+
 // crons are the CronJobs that the arguments name. A schedule becomes a CronJob without a
 // name.
-func (c *nextCommand) crons(ctx context.Context, args []string) ([]*batchv1.CronJob, error) {
+func (c *nextCommand) crons(ctx context.Context, args []string) ([]namedCronJob, error) {
 	if c.file != "" {
 		return cronsOf(c.file, c.In)
 	}
@@ -112,9 +136,9 @@ func (c *nextCommand) crons(ctx context.Context, args []string) ([]*batchv1.Cron
 			return nil, err
 		}
 		cron, err := reader.CronJob(ctx, name)
-		return []*batchv1.CronJob{cron}, err
+		return []namedCronJob{{CronJob: cron}}, err
 	}
-	return []*batchv1.CronJob{{Spec: batchv1.CronJobSpec{Schedule: args[0]}}}, nil
+	return []namedCronJob{{CronJob: &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: args[0]}}}}, nil
 }
 
 // resourceName returns the NAME of KIND/NAME. Schedules have slashes, too, but not after
@@ -129,19 +153,19 @@ func resourceName(arg string, kinds ...string) (name string, ok bool) {
 	return "", false
 }
 
-func cronsOf(file string, stdin io.Reader) ([]*batchv1.CronJob, error) {
+func cronsOf(file string, stdin io.Reader) ([]namedCronJob, error) {
 	objects, err := manifest.ReadFile(file, stdin)
 	if err != nil {
 		return nil, err
 	}
-	var crons []*batchv1.CronJob
+	var crons []namedCronJob
 	for _, o := range objects {
 		if o.Incomplete && strings.EqualFold(o.Kind, "CronJob") {
 			p := o.Problems[0]
 			return nil, fmt.Errorf("%s:%d: %s: %s", o.File, p.Line, p.Path, p.Text)
 		}
 		if o.CronJob != nil {
-			crons = append(crons, o.CronJob)
+			crons = append(crons, namedCronJob{o.CronJob, o})
 		}
 	}
 	if len(crons) == 0 {
@@ -161,14 +185,12 @@ type nextReport struct {
 	Next     []cronruns.Time  `json:"next"`
 }
 
-func (c *nextCommand) show(cron *batchv1.CronJob) error {
+func (c *nextCommand) show(named namedCronJob) error {
+	cron := named.CronJob
 	plan := cronruns.PlanOf(cron, c.zone)
 	reader, err := cronruns.Read(plan)
-	switch {
-	case err != nil && cron.Name == "": // The schedule is an argument.
-		return cli.UsageError{Err: err}
-	case err != nil:
-		return err
+	if err != nil {
+		return named.unreadable(err)
 	}
 	present := now()
 	from := c.from
@@ -176,14 +198,48 @@ func (c *nextCommand) show(cron *batchv1.CronJob) error {
 		from = present
 	}
 	report := nextReport{
-		CronJob: cron.Name, Schedule: plan.Schedule, Zone: cmp.Or(plan.Zone, "UTC"), From: from.UTC().Truncate(time.Second),
+		CronJob: cron.Name, Schedule: plan.Schedule, Zone: plan.Clock(), From: from.UTC().Truncate(time.Second),
 		Suspend: cronruns.Suspended(cron), Missed: cronruns.MissedOf(cron, reader, present),
 	}
-	report.Next = reader.Next(from, c.n)
+	report.Next = nextRuns(cron, reader, from, c.n)
 	if done, err := c.output.Machine(c.Out, report); done {
 		return err
 	}
 	return c.print(cron, reader, report, present)
+}
+
+// nextRuns lists n runs after a time.
+func nextRuns(cron *batchv1.CronJob, reader *cronruns.Reader, from time.Time, n int) []cronruns.Time {
+	begin := from
+	if isInterval(cron.Spec.Schedule) {
+		begin = lastRun(cron, reader, from)
+	}
+	times := []cronruns.Time{} // without runs, [] in JSON, not null
+	for _, t := range reader.Next(begin, n) {
+		if t.At.After(from) {
+			times = append(times, t)
+		}
+	}
+	return times
+}
+
+// isInterval reports whether the times of a schedule count from each other.
+func isInterval(schedule string) bool { return strings.Contains(schedule, "@every ") }
+
+// lastRun is the last run of an interval up to a time, which its later runs count from. The
+// first one counts from the creation of the CronJob, or from that time if there is none.
+func lastRun(cron *batchv1.CronJob, reader *cronruns.Reader, until time.Time) time.Time {
+	last := cron.CreationTimestamp.Time
+	if run := cron.Status.LastScheduleTime; run != nil && run.After(last) {
+		last = run.Time
+	}
+	if last.IsZero() || last.After(until) {
+		return until
+	}
+	if missed, latest := reader.Missed(last, until); missed > 0 {
+		return latest
+	}
+	return last
 }
 
 func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, report nextReport, present time.Time) error {
@@ -211,7 +267,7 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 	if !c.calendar {
 		return nil
 	}
-	return printCalendar(w, reader, report.Next)
+	return printCalendar(w, runCounter(report, reader), report.Next)
 }
 
 func countRuns(times []cronruns.Time) int {
@@ -224,8 +280,29 @@ func countRuns(times []cronruns.Time) int {
 	return n
 }
 
+// runCounter counts the runs of a day, from its first moment to that of the next. Those of
+// an interval (@every) are counted from the first run that is listed.
+func runCounter(report nextReport, reader *cronruns.Reader) func(day time.Time) int64 {
+	first := slices.IndexFunc(report.Next, func(t cronruns.Time) bool { return t.Change == "" })
+	before := func(at time.Time) int64 {
+		if !at.After(report.Next[first].At) {
+			return 0
+		}
+		later, _ := reader.Missed(report.Next[first].At, at.Add(-time.Second))
+		return later + 1
+	}
+	return func(day time.Time) int64 {
+		begin, end := reader.StartOfDay(day.Date()), reader.StartOfDay(day.AddDate(0, 0, 1).Date())
+		if first >= 0 && isInterval(report.Schedule) {
+			return before(end) - before(begin)
+		}
+		n, _ := reader.Missed(begin.Add(-time.Second), end.Add(-time.Second))
+		return n
+	}
+}
+
 // printCalendar prints the months of the runs. Each day shows the number of its runs.
-func printCalendar(w io.Writer, reader *cronruns.Reader, times []cronruns.Time) error {
+func printCalendar(w io.Writer, count func(day time.Time) int64, times []cronruns.Time) error {
 	if len(times) == 0 {
 		return nil
 	}
@@ -237,8 +314,7 @@ func printCalendar(w io.Writer, reader *cronruns.Reader, times []cronruns.Time) 
 		week := make([]string, 7)
 		for day := month; day.Month() == month.Month(); day = day.AddDate(0, 0, 1) {
 			cell := fmt.Sprintf("%2d", day.Day())
-			begin, end := reader.StartOfDay(day.Date()), reader.StartOfDay(day.AddDate(0, 0, 1).Date())
-			if n, _ := reader.Missed(begin.Add(-time.Second), end.Add(-time.Second)); n > 0 {
+			if n := count(day); n > 0 {
 				cell += fmt.Sprintf(" ×%d", n)
 			}
 			column := (int(day.Weekday()) + 6) % 7
