@@ -59,6 +59,7 @@ func serveObjects(t *testing.T) (address string) {
 // Explain asks the engine that --engine names, with the certificate of the flags, and
 // says what that engine answers.
 func TestExplainAsksAnotherEngine(t *testing.T) {
+	SetNow(t, cronNow) // in the first seconds of an hour, the run is not late yet
 	ca := testenv.NewAuthority(t, "authority")
 	server, client := ca.Issue(t, "engine"), ca.Issue(t, "reader")
 	creds, err := (&tlsfiles.Server{CertFile: server.CertFile, KeyFile: server.KeyFile, ClientCAFile: ca.File}).Credentials(new(testenv.Log).Logger())
