@@ -97,23 +97,30 @@ func clockChanges(s *subject) {
 		return
 	}
 	var told []string
-	for _, t := range reader.Next(clockYear, 400) {
-		if t.At.After(clockYear.AddDate(1, 0, 0)) {
-			break
+	for _, change := range reader.Changes(clockYear, clockYear.AddDate(1, 0, 0)) {
+		if text := runsAt(reader, change.At); text != "" && len(told) < 2 {
+			told = append(told, text+" ("+change.At.Format("2006-01-02")+")")
 		}
-		switch {
-		case strings.Contains(t.Change, "is left out"):
-			told = append(told, "is left out when clocks are set forward ("+t.At.Format("2006-01-02")+")")
-		case strings.Contains(t.Note, "second time"):
-			told = append(told, "comes twice when clocks are set back ("+t.At.Format("2006-01-02")+")")
-		}
-	}
-	if len(told) > 2 {
-		told = told[:2]
 	}
 	if len(told) > 0 {
 		s.at(Warning, "spec.schedule", "a run "+strings.Join(told, ", and one ")+"; choose another hour, or UTC")
 	}
+}
+
+// runsAt says what a change of the clock does to a run. Empty: nothing.
+func runsAt(reader *cronruns.Reader, change time.Time) string {
+	const near = 3 * time.Hour // more than a clock is set
+	for _, t := range reader.Next(change.Add(-near), int(2*near/time.Minute)) {
+		switch {
+		case t.At.After(change.Add(near)):
+			return ""
+		case strings.Contains(t.Change, "is left out"):
+			return "is left out when clocks are set forward"
+		case strings.Contains(t.Note, "second time"):
+			return "comes twice when clocks are set back"
+		}
+	}
+	return ""
 }
 
 func missedRuns(s *subject) {

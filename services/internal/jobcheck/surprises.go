@@ -82,7 +82,7 @@ func retryDelays(s *subject) {
 		delay = min(2*delay, longestDelay)
 	}
 	switch deadline := s.spec.ActiveDeadlineSeconds; {
-	case deadline != nil && time.Duration(*deadline)*time.Second < delays:
+	case deadline != nil && *deadline < int64(delays/time.Second):
 		s.find(Note, "activeDeadlineSeconds", fmt.Sprintf(
 			"is %d: the delays before %d retries (backoffLimit) take %s, so the deadline ends a Job that always fails before the last of them", *deadline, retries, simulate.Clock(delays)))
 	case deadline == nil && delays >= time.Hour:

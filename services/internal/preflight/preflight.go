@@ -104,7 +104,7 @@ var differences = []difference{
 		builtIn: "never runs", here: "runs",
 		cron: func(c *batchv1.CronJob, _ *Cluster) bool {
 			every, ok := interval(c)
-			return ok && c.Spec.StartingDeadlineSeconds != nil && time.Duration(*c.Spec.StartingDeadlineSeconds)*time.Second < every
+			return ok && c.Spec.StartingDeadlineSeconds != nil && *c.Spec.StartingDeadlineSeconds < int64(every/time.Second)
 		},
 	},
 	{
