@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -101,10 +102,16 @@ func (c *replayCommand) run(ctx context.Context, args []string) error {
 		return c.printCase(log)
 	}
 	result, err := replay.Run(log, engine)
-	if err != nil {
-		return fmt.Errorf("%s: %w", args[0], err)
+	if err == nil {
+		return c.print(result)
 	}
-	return c.print(result)
+	if result.Same+result.Skipped+len(result.Differences) > 0 {
+		// The log is cut off, as after a kill, or the engine is gone: what comes before counts.
+		if err := c.print(result); err != nil && !errors.Is(err, cli.ErrNo) {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", args[0], err)
 }
 
 // withStatus converts the errors of the built-in engine to the gRPC errors that a service

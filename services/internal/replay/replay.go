@@ -66,7 +66,8 @@ func Run(log iter.Seq2[*jobpolicyv1.DecisionRecord, error], e Engine) (Result, e
 	}
 	for record, err := range log {
 		if err != nil {
-			return result, errors.Join(decide(), err)
+			err = errors.Join(decide(), err)
+			return result, err
 		}
 		n++
 		if waiting = append(waiting, record); len(waiting) == chunk {
@@ -75,7 +76,8 @@ func Run(log iter.Seq2[*jobpolicyv1.DecisionRecord, error], e Engine) (Result, e
 			}
 		}
 	}
-	return result, decide()
+	err := decide()
+	return result, err
 }
 
 // An outcome is the result for one record.
