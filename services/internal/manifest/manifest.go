@@ -138,7 +138,7 @@ func (d document) read() ([]*Object, error) {
 	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
 		return nil, nil
 	} else if err != nil {
-		return nil, err
+		return nil, cmp.Or(d.unreadable(), err)
 	}
 	// The functions that read objects ignore all but the first document.
 	if err := decoder.Decode(&further); err == nil {
@@ -156,6 +156,12 @@ func (d document) read() ([]*Object, error) {
 	return read(data, metav1.TypeMeta{}, lines{root: root.Content[0], offset: d.line - 1})
 }
 
+// unreadable is the error of the document with the line of the file.
+func (d document) unreadable() error {
+	before := bytes.Repeat([]byte("\n"), d.line-1)
+	return yaml.NewDecoder(io.MultiReader(bytes.NewReader(before), bytes.NewReader(d.text))).Decode(new(yaml.Node))
+}
+
 // ErrNoKind says that a document is no object of the Kubernetes API.
 var ErrNoKind = errors.New(`kind: is missing; expected "Job" or "CronJob" of batch/v1`)
 
@@ -163,7 +169,7 @@ var ErrNoKind = errors.New(`kind: is missing; expected "Job" or "CronJob" of bat
 func read(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, error) {
 	meta := otherwise
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &meta); err != nil {
-		return nil, unreadable(data, reflect.TypeOf(meta), err)
+		return nil, noObject(data, reflect.TypeOf(meta), err)
 	}
 	o := &Object{Kind: meta.Kind, JSON: data, lines: at}
 	switch meta {
@@ -188,8 +194,8 @@ func read(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, error) {
 	return []*Object{o}, nil
 }
 
-// unreadable says why a document, or an item of a list, is no object.
-func unreadable(data []byte, t reflect.Type, err error) error {
+// noObject says why a document, or an item of a list, is no object.
+func noObject(data []byte, t reflect.Type, err error) error {
 	p := mistyped(data, t, err)[0]
 	if p.Path == "" {
 		return ErrNoKind
@@ -219,7 +225,7 @@ func readItems(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, err
 		Items []stdjson.RawMessage `json:"items"`
 	}
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &list); err != nil {
-		return nil, unreadable(data, reflect.TypeOf(list), err)
+		return nil, noObject(data, reflect.TypeOf(list), err)
 	}
 	var objects []*Object
 	for i, item := range list.Items {

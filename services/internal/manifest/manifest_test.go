@@ -115,6 +115,7 @@ func TestReadRefuses(t *testing.T) {
 		"a text":                                  {"kind: A\n---\nhello\n", `f: the document that begins on line 3: kind: is missing`},
 		"a kind that is no text":                  {"apiVersion: v1\nkind: 3\n", `f: the document that begins on line 1: kind: expected a text, in quotes if it looks like something else, got a number`},
 		"items that are no list":                  {"apiVersion: v1\nkind: List\nitems: 3\n", `f: the document that begins on line 1: items: expected a list, got a number`},
+		"the line of the file":                    {"kind: Job\n---\nkind: Job\nspec: {\n", "f: the document that begins on line 3: yaml: line 4: "},
 		"no YAML":                                 {"kind: Job\n---\n  - a\n b", "f: the document that begins on line 3: "},
 	}
 	for name, tc := range cases {

@@ -42,16 +42,14 @@ func barOf(p *corev1.Pod) Bar {
 	restarts, exit := int32(0), ""
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		restarts += s.RestartCount
-		if running := s.State.Running; running != nil && (b.Started.IsZero() || running.StartedAt.Time.Before(b.Started)) {
-			b.Started = running.StartedAt.Time
+		if running := s.State.Running; running != nil {
+			b.Started = earlier(b.Started, running.StartedAt.Time)
 		}
 		t := s.State.Terminated
 		if t == nil {
 			continue
 		}
-		if b.Started.IsZero() || t.StartedAt.Time.Before(b.Started) {
-			b.Started = t.StartedAt.Time
-		}
+		b.Started = earlier(b.Started, t.StartedAt.Time)
 		if t.FinishedAt.After(b.Ended) {
 			b.Ended = t.FinishedAt.Time
 		}
@@ -74,6 +72,14 @@ func barOf(p *corev1.Pod) Bar {
 		b.Text += fmt.Sprintf(", restarts %d", restarts)
 	}
 	return b
+}
+
+// earlier is the earlier one of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // marksOf are the Job's start, conditions and events.

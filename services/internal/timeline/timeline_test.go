@@ -6,7 +6,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/timeline"
 )
 
@@ -20,6 +24,25 @@ func chart() timeline.Chart {
 		{Name: "a<b", Created: at(0), Started: at(4), Ended: at(12), Outcome: "failed", Text: "failed, exit code 3"},
 		{Name: "c", Created: at(24), Text: "Pending"},
 	}, []timeline.Mark{{at(36), "Suspended"}, {at(0), "started"}})
+}
+
+// A container that never started, such as one whose node was lost, has no start time.
+func TestThePodStartsWithItsFirstContainer(t *testing.T) {
+	ended := func(started time.Time) corev1.ContainerStatus {
+		return corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: 137, StartedAt: metav1.NewTime(started), FinishedAt: metav1.NewTime(at(30)),
+		}}}
+	}
+	pod := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.NewTime(at(0))},
+		Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{
+			ended(at(20)), ended(at(10)), ended(time.Time{}),
+		}},
+	}
+	c := timeline.Of(explain.Facts{Job: &batchv1.Job{}, Pods: []corev1.Pod{pod}, Now: at(60)})
+	if got := c.Bars[0].Started; !got.Equal(at(10)) {
+		t.Errorf("started %s, want %s", got, at(10))
+	}
 }
 
 func TestText(t *testing.T) {
