@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -76,6 +77,9 @@ func cronRow(o cronjob.Observation, now time.Time) json.RawMessage {
 	for i := range calendarDays {
 		date := first.AddDate(0, 0, i)
 		runs, times := reader.Day(date.Year(), date.Month(), date.Day(), now, runsShown)
+		if row.Next != nil && strings.Contains(plan.Schedule, "@every ") {
+			runs, times = intervalDay(reader, date, *row.Next)
+		}
 		day := dayJSON{Runs: runs}
 		for _, t := range times {
 			run := runJSON{At: t.At.Format("15:04"), Note: t.Note}
@@ -87,4 +91,26 @@ func cronRow(o cronjob.Observation, now time.Time) json.RawMessage {
 		row.Days = append(row.Days, day)
 	}
 	return encoded(row)
+}
+
+// intervalDay counts the runs of an interval (@every) on a day, and lists the first of them with
+// the changes of the clock among them. All count from the next run.
+func intervalDay(reader *cronruns.Reader, date, next time.Time) (runs int64, first []cronruns.Time) {
+	begin, end := reader.StartOfDay(date.Date()), reader.StartOfDay(date.AddDate(0, 0, 1).Date())
+	last := next // the run before those of the day; it begins as the one before next
+	for _, t := range reader.Next(next, 1) {
+		if t.Change == "" {
+			last = next.Add(next.Sub(t.At))
+		}
+	}
+	if n, latest := reader.Missed(last, begin.Add(-time.Nanosecond)); n > 0 {
+		last = latest
+	}
+	runs, _ = reader.Missed(last, end.Add(-time.Nanosecond))
+	for _, t := range reader.Next(last, runsShown) {
+		if !t.At.Before(begin) && t.At.Before(end) {
+			first = append(first, t)
+		}
+	}
+	return runs, first
 }

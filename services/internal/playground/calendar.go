@@ -2,6 +2,8 @@ package playground
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -67,8 +69,13 @@ func (s State) calendar(cron *batchv1.CronJob) (*Calendar, *Problem) {
 	}
 	c := &Calendar{
 		Schedule: plan.Schedule, Zone: cmp.Or(reader.Zone().String(), "UTC"),
-		Suspend: cronruns.Suspended(cron), Next: reader.Next(now, listed),
+		Suspend: cronruns.Suspended(cron),
 	}
+	count := counter{Reader: reader, interval: strings.Contains(plan.Schedule, "@every "), last: lastRun}
+	if lastRun.IsZero() {
+		count.last = now
+	}
+	c.Next = slices.DeleteFunc(reader.Next(count.since(now), listed), func(t cronruns.Time) bool { return !t.At.After(now) })
 	seen := cron.DeepCopy()
 	seen.CreationTimestamp, seen.Status = metav1.Time{}, batchv1.CronJobStatus{}
 	if !lastRun.IsZero() {
@@ -77,7 +84,7 @@ func (s State) calendar(cron *batchv1.CronJob) (*Calendar, *Problem) {
 	if m := cronruns.MissedOf(seen, reader, now); m != nil {
 		c.Missed = m.Text(seen, now)
 	}
-	c.Months = calendarMonths(reader, lastRun, now)
+	c.Months = calendarMonths(count, lastRun, now)
 	if changes := reader.Changes(now.AddDate(0, 0, 2), now.AddDate(2, 0, 0)); len(changes) > 0 {
 		c.NextChange = changes[0].At.AddDate(0, 0, -1).Format(time.DateOnly)
 	}
@@ -86,7 +93,7 @@ func (s State) calendar(cron *batchv1.CronJob) (*Calendar, *Problem) {
 
 // calendarMonths are the months from now on, and those before it that have missed
 // runs. Without a last run, nothing is missed.
-func calendarMonths(reader *cronruns.Reader, lastRun, now time.Time) []Month {
+func calendarMonths(reader counter, lastRun, now time.Time) []Month {
 	now = now.In(reader.Zone())
 	if lastRun.IsZero() {
 		lastRun = now
@@ -107,7 +114,7 @@ func calendarMonths(reader *cronruns.Reader, lastRun, now time.Time) []Month {
 		for day := begin; day.Month() == begin.Month(); day = day.AddDate(0, 0, 1) {
 			from, until := reader.StartOfDay(day.Date()).Add(-time.Second), reader.StartOfDay(day.AddDate(0, 0, 1).Date()).Add(-time.Second)
 			m.Days = append(m.Days, Day{
-				Runs: runs(reader, later(from, now), until), Missed: runs(reader, later(from, lastRun), earlier(until, now)),
+				Runs: reader.runs(later(from, now), until), Missed: reader.runs(later(from, lastRun), earlier(until, now)),
 				Change: changes[day.Format(time.DateOnly)], Today: now.After(from) && !now.After(until),
 			})
 		}
@@ -121,11 +128,36 @@ func monthOf(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-func runs(reader *cronruns.Reader, after, until time.Time) int64 {
-	if !after.Before(until) {
-		return 0
+// A counter counts the runs of a schedule. Those of an interval (@every) count from each other,
+// so from the last one.
+type counter struct {
+	*cronruns.Reader
+	interval bool
+	last     time.Time
+}
+
+// since is the time after which the runs after now are those that are listed: for an interval,
+// the latest run that is not after now.
+func (c counter) since(now time.Time) time.Time {
+	if !c.interval {
+		return now
 	}
-	n, _ := reader.Missed(after, until)
+	if n, latest := c.Missed(c.last, now); n > 0 {
+		return latest
+	}
+	return c.last
+}
+
+func (c counter) runs(after, until time.Time) int64 {
+	switch {
+	case !after.Before(until):
+		return 0
+	case c.interval:
+		n, _ := c.Missed(c.last, until)
+		before, _ := c.Missed(c.last, after)
+		return n - before
+	}
+	n, _ := c.Missed(after, until)
 	return n
 }
 

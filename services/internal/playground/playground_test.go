@@ -3,8 +3,10 @@ package playground
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"jobpolicy.dev/engine/schedule"
 )
@@ -142,6 +144,39 @@ func TestCalendarWhereTheClockSkipsMidnight(t *testing.T) {
 	}
 	if len(march.Days) != 31 || !march.Days[0].Today || march.Days[7].Change == "" {
 		t.Errorf("%d days, the first %+v, the 8th %+v", len(march.Days), march.Days[0], march.Days[7])
+	}
+}
+
+// The runs of an interval count from the last one, or from now.
+func TestCalendarOfAnInterval(t *testing.T) {
+	interval := strings.NewReplacer("30 2 * * *", "@every 36h", "Europe/Berlin", "UTC").Replace(cron)
+	for lastRun, want := range map[string]struct {
+		next   string
+		runs   []int // days of March
+		missed []int
+	}{
+		"":                     {next: "2026-03-27T12:00:00Z", runs: []int{27, 29, 30}},
+		"2026-03-22T06:00:00Z": {next: "2026-03-26T18:00:00Z", runs: []int{26, 28, 29, 31}, missed: []int{23, 25}},
+	} {
+		a := new(Playground).Open(State{Manifest: interval, Now: "2026-03-26", LastRun: lastRun})
+		if a.Problem != nil {
+			t.Fatal(a.Problem)
+		}
+		if got := a.Calendar.Next[0].At.Format(time.RFC3339); got != want.next {
+			t.Errorf("last run %q: next run %s, want %s", lastRun, got, want.next)
+		}
+		var runs, missed []int
+		for i, day := range a.Calendar.Months[0].Days {
+			for range day.Runs {
+				runs = append(runs, i+1)
+			}
+			for range day.Missed {
+				missed = append(missed, i+1)
+			}
+		}
+		if !slices.Equal(runs, want.runs) || !slices.Equal(missed, want.missed) {
+			t.Errorf("last run %q: runs on %v and missed ones on %v, want %v and %v", lastRun, runs, missed, want.runs, want.missed)
+		}
 	}
 }
 
