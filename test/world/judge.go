@@ -83,10 +83,11 @@ type judge struct {
 	namespaces map[string]*corev1.Namespace
 	writers    map[string]*writer
 	leases     map[string]time.Time // The time until which each executor may write.
-	// sawLease holds the executors that have read the lease; leaseGone is when somebody last
-	// deleted it. unaware holds the executors that had not read it before that, and so could
-	// not know that anybody held it.
-	sawLease  map[string]bool
+	// holder is the newest holder of the lease; sawHolder is the holder when each executor last
+	// read the lease. leaseGone is when somebody last deleted it. unaware holds the executors
+	// that had not read the last holder's lease before that, and so could not know that it had one.
+	holder    string
+	sawHolder map[string]string
 	leaseGone time.Time
 	unaware   map[string]bool
 	// nonsense holds the questions whose answers broke the contract, and when.
@@ -147,7 +148,7 @@ func newJudge(options judgeOptions) *judge {
 		namespaces:   map[string]*corev1.Namespace{},
 		writers:      map[string]*writer{},
 		leases:       map[string]time.Time{},
-		sawLease:     map[string]bool{},
+		sawHolder:    map[string]string{},
 		unaware:      map[string]bool{},
 		nonsense:     map[question]time.Time{},
 		hindrances:   map[string]time.Time{},

@@ -11,8 +11,9 @@ import (
 )
 
 // leaseWritten records until when the holder of the lease may write: until the lease runs
-// out, or somebody else gets it. An executor that had not read the lease before somebody
-// deleted it cannot know its holder: then both may write until the holder checks the lease.
+// out, or somebody else gets it. An executor that had not read the holder's lease before
+// somebody deleted it cannot know that holder: then both may write until the holder checks
+// the lease.
 func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	lease, ok := w.New.(*coordinationv1.Lease)
 	if !ok {
@@ -22,10 +23,11 @@ func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 		return
 	}
 	if w.Old == nil {
-		j.unaware[w.By] = !j.leaseGone.IsZero() && !j.sawLease[w.By]
+		j.unaware[w.By] = !j.leaseGone.IsZero() && j.sawHolder[w.By] != j.holder
 	}
+	j.holder = valueOr(lease.Spec.HolderIdentity, "")
 	until := w.Time.Add(time.Duration(valueOr(lease.Spec.LeaseDurationSeconds, 0)) * time.Second)
-	if valueOr(lease.Spec.HolderIdentity, "") != w.By {
+	if j.holder != w.By {
 		until = w.Time
 	}
 	for other, held := range j.leases {
@@ -40,7 +42,7 @@ func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 func (j *judge) readLease(by string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.sawLease[by] = true
+	j.sawHolder[by] = j.holder
 }
 
 // sends is called when an executor hands a request to the network. With leader

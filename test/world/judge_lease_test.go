@@ -30,14 +30,16 @@ func TestWhoeverLosesTheLeaseToAnotherWritesNothing(t *testing.T) {
 	}
 }
 
-// An executor that had not read the lease before it was deleted cannot know who holds it.
+// An executor that had not read the lease since it had its last holder, before it was deleted,
+// cannot know who holds it.
 func TestADeletedLeaseIsStillItsHoldersToThoseWhoHaveSeenIt(t *testing.T) {
 	for name, tc := range map[string]struct {
-		read   bool // Executor B has read the lease.
+		read   string // The holder when executor B read the lease.
 		broken bool
 	}{
-		"it has read the lease": {read: true, broken: true},
-		"it has not":            {},
+		"it has read the lease":               {read: executorA, broken: true},
+		"it has read that of a former holder": {read: "executor-c"},
+		"it has not":                          {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tp := newTape(t)
@@ -48,10 +50,14 @@ func TestADeletedLeaseIsStillItsHoldersToThoseWhoHaveSeenIt(t *testing.T) {
 					Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: ptr(int32(15))},
 				}
 			}
-			tp.commit(executorA, "create", "leases", "", hold(executorA), hold(executorA))
-			if tc.read {
-				tp.judge.readLease(executorB)
+			for _, holder := range []string{"executor-c", executorA} {
+				tp.commit(holder, "update", "leases", "", hold(holder), hold(holder))
+				if tc.read == holder {
+					tp.judge.readLease(executorB)
+				}
+				tp.wait(time.Minute)
 			}
+			tp.commit(executorA, "update", "leases", "", hold(executorA), hold(executorA))
 			tp.commit(user, "delete", "leases", "", hold(executorA), nil)
 			tp.wait(2 * time.Second)
 			tp.commit(executorB, "create", "leases", "", hold(executorB), hold(executorB))
