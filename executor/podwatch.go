@@ -78,12 +78,15 @@ func (w *podWatch) synced() bool {
 	return seen != nil && (*seen)()
 }
 
-// sweep drops those pods of the Job that are certainly gone. See tracker.Tracker.Sweep.
+// sweep drops those pods of the Job that are certainly gone or another's. See
+// tracker.Tracker.Sweep.
 func (w *podWatch) sweep(s *state.Job) (awaiting bool) {
 	watched := wire.ResourceVersion(w.pods.In(s.Namespace).GetStore().LastStoreSyncResourceVersion())
-	return s.Tracker.Sweep(watched, func(pod *podcache.Pod) bool {
-		stored, ok := w.pods.Pod(pod.Namespace(), pod.Name)
-		return ok && stored.UID == pod.UID
+	return s.Tracker.Sweep(watched, func(pod *podcache.Pod) *podcache.Pod {
+		if stored, ok := w.pods.Pod(pod.Namespace(), pod.Name); ok && stored.UID == pod.UID {
+			return stored
+		}
+		return nil
 	})
 }
 

@@ -50,6 +50,10 @@ func (t *Tracker) Left(pod *podcache.Pod, source Source) bool {
 	defer t.mu.Unlock()
 	rv := wire.ResourceVersion(pod.ResourceVersion)
 	if r, known := t.pods.records[pod.UID]; known && rv != 0 && rv < r.rv {
+		if source == Watch {
+			r.seen = false // A response has shown that the Job has the pod again.
+			t.pods.await(r)
+		}
 		return false
 	}
 	return t.drop(pod.UID, rv, source == Watch)
@@ -72,20 +76,25 @@ func (t *Tracker) drop(uid types.UID, until uint64, shown bool) bool {
 	return known
 }
 
-// Sweep drops the awaited pods that are certainly gone: the informer's store has reached at
-// least their version (watched) and does not contain them (stored). The event handler may
-// be behind the store and still show such a pod. The tracker ignores that until the handler
-// has shown the pod's end. If the watch never saw the pod, the tracker ignores it as long
-// as the Job exists.
+// Sweep drops the awaited pods that are certainly gone or another's: the informer's store has
+// reached at least their version (watched), and its copy (stored; nil if there is none) shows
+// that. The event handler may be behind the store and still show such a pod. The tracker
+// ignores that until the handler has shown the pod's end, or a version after the store's
+// copy. If the watch never saw the pod, the tracker ignores it as long as the Job exists.
 //
 // awaiting says that pods are still awaited. Their end may have been between two versions
 // that the watch has shown: then there is no event, and only another Sweep drops them.
-func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) bool) (awaiting bool) {
+func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) *podcache.Pod) (awaiting bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for uid, r := range t.pods.awaited {
-		if at := max(r.rv, r.missingAt); at != 0 && at <= watched && !stored(r.pod) {
+		if at := max(r.rv, r.missingAt); at == 0 || at > watched {
+			continue
+		}
+		if pod := stored(r.pod); pod == nil {
 			t.drop(uid, forEver, false)
+		} else if t.pods.lost(r, pod) {
+			t.drop(uid, wire.ResourceVersion(pod.ResourceVersion), false)
 		}
 	}
 	return len(t.pods.awaited) > 0

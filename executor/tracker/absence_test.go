@@ -5,10 +5,24 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/podcache"
 )
+
+func ownedBy(job string) option {
+	return func(pod *corev1.Pod) {
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job, UID: types.UID(job), Controller: new(true)}}
+	}
+}
+
+// What the informer's store holds of a pod.
+func notStored(*podcache.Pod) *podcache.Pod    { return nil }
+func isStored(pod *podcache.Pod) *podcache.Pod { return pod }
+func storedAs(pod *podcache.Pod) func(*podcache.Pod) *podcache.Pod {
+	return func(*podcache.Pod) *podcache.Pod { return pod }
+}
 
 func stray(pod *corev1.Pod) { pod.Labels = map[string]string{"stray": "yes"} }
 
@@ -57,7 +71,6 @@ func loseEach(t *testing.T, cases map[string]absenceCase) {
 // A list by selector leaves out a pod whose labels or owner changed before, although the
 // pod exists and may have the finalizer.
 func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
-	notStored, isStored := func(*podcache.Pod) bool { return false }, func(*podcache.Pod) bool { return true }
 	loseEach(t, map[string]absenceCase{
 		"nothing else is known yet": {
 			then: func(*Tracker) {}, wantKnown: true,
@@ -76,6 +89,26 @@ func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 		},
 		"the watch has passed the list and holds it": {
 			then: func(tr *Tracker) { tr.Sweep(50, isStored) }, wantKnown: true,
+		},
+		"the watch has passed the list and holds it as another's": {
+			then: func(tr *Tracker) { tr.Sweep(50, storedAs(podOf(1, 45, tracked, ownedBy("another")))) }, wantConfirmed: true,
+		},
+		"the watch has passed the list and holds it as one of nobody that the Job does not select": {
+			then: func(tr *Tracker) { tr.Sweep(50, storedAs(podOf(1, 45, tracked, stray))) }, wantConfirmed: true,
+		},
+		"the watch has passed the list and holds it as one of nobody that the Job may adopt": {
+			then: func(tr *Tracker) { tr.Sweep(50, storedAs(podOf(1, 45, tracked))) }, wantKnown: true,
+		},
+		"it was another's by then, and is back since": {
+			then: func(tr *Tracker) {
+				tr.Sweep(50, storedAs(podOf(1, 45, tracked, ownedBy("another"))))
+				tr.Observe(podOf(1, 40, tracked, ownedBy("job")), Watch)
+				if _, known := tr.Pod(uidOf(1)); known {
+					panic("a version from before it was another's brings it back")
+				}
+				tr.Observe(podOf(1, 60, tracked, ownedBy("job")), Watch)
+			},
+			wantActive: 1, wantKnown: true,
 		},
 	})
 }
@@ -152,7 +185,7 @@ func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
 		t.Error("a pod that is newer than the list is not active")
 	}
 	tr.Observe(podOf(3, 10, tracked, stray), Watch)
-	if len(tr.Strays()) != 1 || tr.Sweep(100, func(*podcache.Pod) bool { return true }) {
+	if len(tr.Strays()) != 1 || tr.Sweep(100, isStored) {
 		t.Error("a stray, which no list holds, is waited for")
 	}
 }
@@ -162,7 +195,7 @@ func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
 func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 	tr := New()
 	tr.Observe(podOf(1, 5, tracked, inPhase(corev1.PodSucceeded)), Response)
-	tr.Sweep(7, func(*podcache.Pod) bool { return false })
+	tr.Sweep(7, notStored)
 	tr.Observe(podOf(1, 5, tracked, inPhase(corev1.PodSucceeded)), Watch)
 	tr.Observe(podOf(1, 6, tracked, inPhase(corev1.PodSucceeded)), Watch)
 	if v := mustView(t, tr, ViewOptions{}); len(v.Unaccounted) != 0 {
@@ -174,24 +207,38 @@ func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 	}
 }
 
+// A response has shown that the Job got a pod back, and the watch is still before that. Then a new
+// list skips that version: the pod is another's again, and no handler tells the Job.
+func TestAPodThatWasBackForAMomentIsSwept(t *testing.T) {
+	tr := New()
+	tr.Observe(podOf(1, 4, tracked, ownedBy("job")), Response)
+	tr.Observe(podOf(1, 1, tracked, ownedBy("job")), Watch)
+	tr.Left(podOf(1, 2, tracked, ownedBy("another")), Watch)
+	if tr.Sweep(5, storedAs(podOf(1, 5, tracked, ownedBy("another")))) {
+		t.Error("a pod of another Job is waited for")
+	}
+	if _, known := tr.Pod(uidOf(1)); known {
+		t.Error("a pod of another Job is known")
+	}
+}
+
 // Sweep asks for another Sweep as long as an event may have been missed.
 func TestSweepSaysWhetherTheWatchHasYetToShowSomething(t *testing.T) {
-	never := func(*podcache.Pod) bool { return false }
 	tr := New()
 	tr.Observe(podOf(1, 5, tracked), Watch)
-	if tr.Sweep(5, never) {
+	if tr.Sweep(5, notStored) {
 		t.Error("a pod that the watch has shown is waited for")
 	}
 	tr.Observe(podOf(2, 6, tracked), Response)
-	if !tr.Sweep(5, never) {
+	if !tr.Sweep(5, notStored) {
 		t.Error("a pod that the watch has yet to reach is not waited for")
 	}
 	tr.Observe(podOf(2, 6, tracked), Watch)
 	tr.BeginList().End([]*podcache.Pod{podOf(2, 6, tracked)}, "8")
-	if !tr.Sweep(7, never) {
+	if !tr.Sweep(7, notStored) {
 		t.Error("a pod that the list did not hold is not waited for")
 	}
-	if tr.Sweep(8, never) {
+	if tr.Sweep(8, notStored) {
 		t.Error("a pod that is gone is waited for")
 	}
 }

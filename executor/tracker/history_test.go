@@ -28,6 +28,7 @@ func (m moment) pod() *podcache.Pod {
 	if !m.matches {
 		options = append(options, stray)
 	}
+	options = append(options, ownedBy(map[bool]string{true: "job", false: "another"}[m.ours]))
 	return podOf(1, m.rv, options...)
 }
 
@@ -65,14 +66,25 @@ func (p *past) change() {
 	p.moments = append(p.moments, m)
 }
 
+// relist replaces a watch that broke by a new list: the store and the handlers skip what was
+// between.
+func (p *past) relist() {
+	p.store = len(p.moments)
+	p.show(p.store)
+}
+
 // handle does what the executor's handlers do with the next moment.
 func (p *past) handle() {
-	if p.handler == p.store {
-		return
+	if p.handler < p.store {
+		p.show(p.handler + 1)
 	}
-	m := p.moments[p.handler]
+}
+
+// show lets the handlers see the moment before this one next.
+func (p *past) show(next int) {
+	m := p.moments[next-1]
 	before := p.handler > 0 && p.moments[p.handler-1].ours
-	p.handler++
+	p.handler = next
 	switch {
 	case !m.exists && before:
 		p.tr.Gone(uidOf(1), Watch)
@@ -88,7 +100,12 @@ func (p *past) sweep() {
 		return
 	}
 	shown := p.moments[p.store-1]
-	p.tr.Sweep(uint64(shown.rv), func(*podcache.Pod) bool { return shown.exists })
+	p.tr.Sweep(uint64(shown.rv), func(*podcache.Pod) *podcache.Pod {
+		if !shown.exists {
+			return nil
+		}
+		return shown.pod()
+	})
 }
 
 // list lists by selector, while something may happen.
@@ -129,17 +146,23 @@ func TestWhateverIsShownWhenThePodIsKnownInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &past{T: t, tr: New(), moments: []moment{{rv: 1, exists: true, ours: true, matches: true, tracked: true}}}
 		p.tr.SetPolicy(selecting)
-		p.tr.Observe(p.now().pod(), rapid.SampledFrom([]Source{Watch, Response}).Draw(t, "first seen by"))
+		if rapid.Bool().Draw(t, "first shown by the watch") {
+			p.relist()
+		} else {
+			p.tr.Observe(p.now().pod(), Response)
+		}
 		recorded := ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}
 		counted := false
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"change", "store", "handle", "sweep", "list", "read"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"change", "store", "handle", "sweep", "list", "read", "relist"}).Draw(t, "step") {
 			case "change":
 				p.change()
 			case "store":
 				p.store = min(p.store+1, len(p.moments))
 			case "handle":
 				p.handle()
+			case "relist":
+				p.relist()
 			case "sweep":
 				p.sweep()
 			case "list":

@@ -13,7 +13,7 @@ type record struct {
 	pod   *podcache.Pod
 	rv    uint64
 	share share
-	// seen: the watch has shown the pod, so it will also show its end.
+	// seen: the watch shows the pod as the Job's, so it will also show its end.
 	seen bool
 	// missingAt is the version of the last list if the pod was not in it; 0: it was, or
 	// there was none.
@@ -113,6 +113,18 @@ func (p *pods) await(r *record) {
 		return
 	}
 	p.awaited[r.pod.UID] = r
+}
+
+// lost reports whether this version of a pod is not the Job's any more, and the Job cannot
+// adopt it: something else controls it, or the Job's selector does not match it. If the Job
+// can adopt it, the handler has it adopted.
+func (p *pods) lost(r *record, now *podcache.Pod) bool {
+	before, _ := r.pod.Controller()
+	after, controlled := now.Controller()
+	if controlled {
+		return after.UID != before.UID
+	}
+	return p.policy.strays(now)
 }
 
 // setMissing records that the pod was missing in a list of this version; 0: it is in the

@@ -315,13 +315,13 @@ func TestObservationsAreOrderedByVersion(t *testing.T) {
 		"a pod that only a response has shown is gone when the watch has passed it over": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 5, tracked), Response)
-				tr.Sweep(5, func(*podcache.Pod) bool { return false })
+				tr.Sweep(5, notStored)
 			},
 		},
 		"a pod that the watch has yet to reach stays": {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 5, tracked), Response)
-				tr.Sweep(4, func(*podcache.Pod) bool { return false })
+				tr.Sweep(4, notStored)
 			},
 			wantActive: 1,
 		},
