@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -73,6 +75,28 @@ func TestAMissedReconcileIsFound(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A Job is deleted while the watch of Jobs is broken. The API server says that the Job does not
+// exist, and then nothing is missed, whatever the cached Job asks for.
+func TestAJobThatDoesNotExistMissesNothing(t *testing.T) {
+	server := newServer(testJob())
+	server.failures["update jobs/status"] = func(int) error {
+		return apierrors.NewNotFound(batchv1.Resource("jobs"), testJob().Name)
+	}
+	decider := &script{Otherwise: finishing}
+	cfg, registry := testConfig(server, decider), prometheus.NewRegistry()
+	cfg.Registerer = registry
+	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
+		time.Sleep(time.Hour)
+		synctest.Wait()
+	})
+	if missed := samples(t, registry, "jobpolicy_missed_reconciles_total"); len(missed) > 0 {
+		t.Errorf("missed reconciles: %v", missed)
+	}
+	if asked := len(decider.Requests()); asked > 1 {
+		t.Errorf("asked %d times about a Job that does not exist, want once", asked)
 	}
 }
 

@@ -61,6 +61,7 @@ func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.R
 	started, calls := time.Now(), r.calls(s)
 	action, result, err := r.reconcile(ctx, s, calls)
 	if errors.Is(err, api.ErrGone) {
+		s.Version.MarkNotFound()
 		action, result, err = noAction, controller.Result{}, nil
 	}
 	r.report.reconciled(ctx, job, action, err, time.Since(started))

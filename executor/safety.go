@@ -159,10 +159,11 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 }
 
 // atRest reports whether a Job that the executor reconciles is at rest: it was not
-// reconciled lately, is not queued, and is not planned for soon.
+// reconciled lately, is not queued, and is not planned for soon. A Job that the API server
+// does not have any more only waits for the watch to show that.
 func (l *safetyLook) atRest(s *state.Job, queued controller.State) bool {
 	job := s.Version.Current()
-	if !l.scope.Reconciles(job) || l.second.StandDown(s.UID) > 0 || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {
+	if !l.scope.Reconciles(job) || s.Version.NotFound() || l.second.StandDown(s.UID) > 0 || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {
 		return false
 	}
 	soon := time.Now().Add(lookStep)

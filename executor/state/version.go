@@ -60,6 +60,9 @@ type Version struct {
 	expected *batchv1.JobStatus
 	// final is the last version of a Job that was deleted while a write was under way.
 	final *batchv1.Job
+	// notFound: the API server has said that the Job does not exist. The watch has yet to show
+	// that.
+	notFound bool
 	// namespaceTerminating: the API server has refused a pod because the namespace is
 	// being deleted.
 	namespaceTerminating bool
@@ -225,6 +228,21 @@ func (v *Version) MustRefresh() bool {
 	defer v.mu.Unlock()
 	claims := v.stale&StaleClaims != 0 && v.job != nil && v.job.DeletionTimestamp == nil
 	return claims || v.stale&(StaleJob|StalePods) != 0
+}
+
+// MarkNotFound records that the API server has said that the Job does not exist.
+func (v *Version) MarkNotFound() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.notFound = true
+}
+
+// NotFound reports whether the API server has said that the Job does not exist. No other Job
+// will ever have its UID.
+func (v *Version) NotFound() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.notFound
 }
 
 // NamespaceTerminates records that the Job's namespace is being deleted. The Job is
