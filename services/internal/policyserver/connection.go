@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -20,6 +21,10 @@ const maxHandshakes = 128
 // first maxHandshakes. More wait in the operating system's queue, so that a client that
 // only opens connections takes no processor time from calls.
 const connectionsPerSecond = 1000
+
+// unreadPatience is how long a write may take before nothing more is read from the
+// connection. Otherwise a write takes microseconds.
+const unreadPatience = 10 * time.Millisecond
 
 // A rateLimitedListener accepts connections at that rate.
 type rateLimitedListener struct {
@@ -160,6 +165,34 @@ type connection struct {
 
 	mu      sync.Mutex
 	answers map[*answer]struct{} // nil once it is closed
+
+	writing sync.Mutex   // held while bytes are written
+	written atomic.Int64 // when that began, in ns since 1970; 0: nothing is being written
+}
+
+// Write implements net.Conn.
+func (c *connection) Write(b []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.written.Store(time.Now().UnixNano())
+	defer c.written.Store(0)
+	return c.Conn.Write(b)
+}
+
+// Read implements net.Conn. It waits while the client does not read what is written to it.
+// The transport keeps a stream, its metadata and up to a window of its data until its
+// error is written, also if its call has long ended. So a client that sends calls and reads
+// nothing would take as much memory as it likes.
+func (c *connection) Read(b []byte) (int, error) {
+	if began := c.written.Load(); began != 0 && time.Since(time.Unix(0, began)) > unreadPatience {
+		c.awaitWrite()
+	}
+	return c.Conn.Read(b)
+}
+
+func (c *connection) awaitWrite() {
+	c.writing.Lock()
+	defer c.writing.Unlock()
 }
 
 // AuthType implements credentials.AuthInfo.

@@ -73,3 +73,33 @@ func TestAConnectionThatIsEndedAsItBeginsTakesNoPlace(t *testing.T) {
 		t.Errorf("%d places are taken, want none", cs.open)
 	}
 }
+
+// What a client sends while it reads nothing would stay in memory: the calls end, but their
+// streams do not before their errors are written.
+func TestNothingIsReceivedFromAClientThatDoesNotRead(t *testing.T) {
+	server, client := net.Pipe()
+	defer client.Close()
+	conn := &connection{Conn: server}
+	go func() { _, _ = conn.Write([]byte("x")) }()
+	for conn.written.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(2 * unreadPatience)
+	received := make(chan error, 1)
+	go func() {
+		_, err := conn.Read(make([]byte, 1))
+		received <- err
+	}()
+	go func() { _, _ = client.Write([]byte("y")) }()
+	select {
+	case <-received:
+		t.Fatal("it is received although the client reads nothing")
+	case <-time.After(50 * time.Millisecond):
+	}
+	if _, err := client.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-received; err != nil {
+		t.Errorf("once the client reads: %v", err)
+	}
+}
