@@ -18,6 +18,7 @@ import (
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/explain"
+	"jobpolicy.dev/services/internal/timeline"
 )
 
 // jobJSON is one row of the list of Jobs.
@@ -40,6 +41,7 @@ type jobJSON struct {
 // jobRow is the row of a Job. late are its pods that have been Pending for long, if nothing
 // says why.
 func jobRow(o executor.Observation, late late, now time.Time) json.RawMessage {
+	o.Job = timeline.Dated(o.Job)
 	decision := decided(o)
 	e := explanation(decision.Explanation)
 	counts := statusCounts(o.Job)

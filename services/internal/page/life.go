@@ -78,7 +78,7 @@ func tells(p *podcache.Pod) bool {
 // recorded explains the last decision. telling are the pods that the cache can explain; it
 // may hold only one example of the late pods.
 func recorded(o executor.Observation, e *jobpolicyv1.Explanation, telling []corev1.Pod, late late, now time.Time, counts explain.Counts) *explain.Report {
-	facts := explain.Facts{Job: o.Job, Pods: telling, NotStarting: int(max(o.Hindered.Pods, late.pods)), Now: now}
+	facts := explain.Facts{Job: timeline.Dated(o.Job), Pods: telling, NotStarting: int(max(o.Hindered.Pods, late.pods)), Now: now}
 	if o.Refusal.Why != "" {
 		facts.Events = []corev1.Event{{Reason: "FailedCreate", Message: o.Refusal.Why, LastTimestamp: metav1.NewTime(o.Refusal.At)}}
 	}

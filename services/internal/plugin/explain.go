@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
+	"jobpolicy.dev/services/internal/timeline"
 )
 
 const explainLong = `Says in plain English what goes on with a Job: what it waits for and until when, what
@@ -124,6 +125,7 @@ func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explai
 	if f.Job, err = reader.Job(ctx, name); err != nil {
 		return f, err
 	}
+	f.Job = timeline.Dated(f.Job)
 	if f.Pods, err = reader.PodsOf(ctx, f.Job); err != nil {
 		return f, err
 	}

@@ -182,6 +182,19 @@ func TestWaitForAJobThatIsGoneAtItsEnd(t *testing.T) {
 	}
 }
 
+// The time of a condition is optional in the API.
+func TestAnEndWithoutATime(t *testing.T) {
+	job := finishedJob(batchv1.JobFailed)
+	job.UID = "00000000-0000-0000-0000-000000000001"
+	job.Status.Conditions[0].LastTransitionTime = metav1.Time{}
+	api := testapi.Start(t, job)
+	for command, wantCode := range map[string]int{"explain": cli.ExitOK, "timeline": cli.ExitOK, "wait": cli.ExitNo} {
+		if out, code := told(t, api, command, "job/backup"); code != wantCode || !strings.Contains(out, "it is so") {
+			t.Errorf("%s: exit code %d, want %d:\n%s", command, code, wantCode, out)
+		}
+	}
+}
+
 func TestTimelineForPrograms(t *testing.T) {
 	out, code := told(t, testapi.Start(t, finishedJob(batchv1.JobComplete)), "timeline", "job/backup", "-o", "json")
 	var chart struct {

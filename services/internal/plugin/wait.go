@@ -213,7 +213,7 @@ func (c *waitCommand) ended(job *batchv1.Job) error {
 
 func (c *waitCommand) tellEnd(job *batchv1.Job, condition *batchv1.JobCondition) {
 	took := ""
-	if start := job.Status.StartTime; start != nil {
+	if start := job.Status.StartTime; start != nil && !condition.LastTransitionTime.IsZero() {
 		took = " after " + simulate.Clock(condition.LastTransitionTime.Sub(start.Time))
 	}
 	painted := cli.Bad

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/wire"
@@ -17,6 +18,7 @@ import (
 
 // Of is the chart of a Job: its pods, conditions and warnings.
 func Of(f explain.Facts) Chart {
+	f.Job = Dated(f.Job)
 	var bars []Bar
 	for i := range f.Pods {
 		bar := barOf(&f.Pods[i])
@@ -24,6 +26,28 @@ func Of(f explain.Facts) Chart {
 		bars = append(bars, bar)
 	}
 	return New("Job "+f.Job.Namespace+"/"+f.Job.Name, f.Now, bars, marksOf(f))
+}
+
+// Dated is a Job whose conditions all have a time. The API does not demand one; a condition
+// without it gets that of the Job's end, start or creation. The Job itself stays as it is.
+func Dated(job *batchv1.Job) *batchv1.Job {
+	undated := func(c batchv1.JobCondition) bool { return c.LastTransitionTime.IsZero() }
+	if !slices.ContainsFunc(job.Status.Conditions, undated) {
+		return job
+	}
+	job = job.DeepCopy()
+	at := job.CreationTimestamp
+	for _, later := range []*metav1.Time{job.Status.StartTime, job.Status.CompletionTime} {
+		if later != nil && !later.IsZero() {
+			at = *later
+		}
+	}
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; undated(*c) {
+			c.LastTransitionTime = at
+		}
+	}
+	return job
 }
 
 // lineOf is the pod's index. A Job without indexes has one line if it runs one pod at a time.

@@ -131,7 +131,13 @@ func (c *Chart) share(t time.Time) float64 {
 	return min(max(float64(t.Sub(c.Begin))/float64(c.End.Sub(c.Begin)), 0), 1)
 }
 
-func (c *Chart) clock(t time.Time) string { return simulate.Clock(t.Sub(c.Begin).Round(time.Second)) }
+// clock is how long after the beginning a time is; ? for an event without a time.
+func (c *Chart) clock(t time.Time) string {
+	if t.IsZero() {
+		return "?"
+	}
+	return simulate.Clock(t.Sub(c.Begin).Round(time.Second))
+}
 
 // barColumns is how wide the bars are in text.
 const barColumns = 48

@@ -45,6 +45,28 @@ func TestThePodStartsWithItsFirstContainer(t *testing.T) {
 	}
 }
 
+// The times of conditions and events are optional in the API.
+func TestConditionsAndEventsWithoutATime(t *testing.T) {
+	started := metav1.NewTime(at(0))
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job", CreationTimestamp: started},
+		Status:     batchv1.JobStatus{StartTime: &started, Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", Reason: "Because"}}},
+	}
+	c := timeline.Of(explain.Facts{Job: job, Events: []corev1.Event{{Type: "Warning", Reason: "Odd"}}, Now: at(60)})
+	var got strings.Builder
+	if err := c.WriteText(&got); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"         ?  Odd: \n", "        0s  Failed (Because)\n"} {
+		if !strings.Contains(got.String(), want) {
+			t.Errorf("no line %q in:\n%s", want, got.String())
+		}
+	}
+	if !job.Status.Conditions[0].LastTransitionTime.IsZero() {
+		t.Error("the Job was changed")
+	}
+}
+
 func TestText(t *testing.T) {
 	c := chart()
 	var got strings.Builder
