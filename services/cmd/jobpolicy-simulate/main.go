@@ -23,6 +23,7 @@ func main() {
 
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, streams cli.IO) int {
+	streams.Out = cli.Printable(streams.Out)
 	cmd := cli.Interruptible(simulation.New(streams, nil))
 	cmd.Use = strings.Replace(cmd.Use, "simulate", "jobpolicy-simulate", 1)
 	cmd.Example = strings.ReplaceAll(cmd.Example, "kubectl jobpolicy simulate", cmd.Name())

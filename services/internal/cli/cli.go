@@ -53,6 +53,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) in
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError{err} })
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if out, ok := streams.Out.(*printable); ok && (err == nil || errors.Is(err, ErrNo)) && out.err != nil {
+		err = out.err
+	}
 	var usage UsageError
 	switch {
 	case err == nil:
@@ -60,10 +63,10 @@ func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) in
 	case errors.Is(err, ErrNo):
 		return ExitNo
 	case errors.As(err, &usage):
-		fmt.Fprintf(streams.Err, "error: %v\n%s --help has more\n", err, displayName(cmd))
+		fmt.Fprintf(streams.Err, "error: %s\n%s --help has more\n", escaped([]byte(err.Error())), displayName(cmd))
 		return ExitUsage
 	}
-	fmt.Fprintf(streams.Err, "error: %v\n", err)
+	fmt.Fprintf(streams.Err, "error: %s\n", escaped([]byte(err.Error())))
 	return ExitFailed
 }
 

@@ -92,16 +92,22 @@ const (
 	Strong Style = "\x1b[1m"
 )
 
+// plain ends a style.
+const plain = "\x1b[0m"
+
 // Paint gives a text a style, if it goes to a terminal.
 func Paint(w io.Writer, s Style, text string) string {
 	if !terminal(w) {
 		return text
 	}
-	return string(s) + text + "\x1b[0m"
+	return string(s) + text + plain
 }
 
 // terminal reports whether text goes to a person who may see colours.
 func terminal(w io.Writer) bool {
+	if p, ok := w.(*printable); ok {
+		w = p.w
+	}
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false

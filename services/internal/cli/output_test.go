@@ -29,6 +29,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 		}
 	}
 	paint("a terminal", cli.Paint(terminal, cli.Good, plain), green)
+	paint("a terminal that gets no control characters", cli.Paint(cli.Printable(terminal), cli.Good, plain), green)
 	paint("a file", cli.Paint(file, cli.Good, plain), plain)
 	paint("a program", cli.Paint(&bytes.Buffer{}, cli.Good, plain), plain)
 	t.Setenv("TERM", "dumb")

@@ -195,6 +195,19 @@ func TestAnEndWithoutATime(t *testing.T) {
 	}
 }
 
+// A message that another user wrote does not reach the terminal as a command.
+func TestMessagesHoldNoControlCharacters(t *testing.T) {
+	job := finishedJob(batchv1.JobFailed)
+	job.UID = "00000000-0000-0000-0000-000000000001"
+	job.Status.Conditions[0].Message = "it is \x1b[2Jso"
+	api := testapi.Start(t, job)
+	for _, command := range []string{"explain", "timeline", "wait"} {
+		if out, _ := told(t, api, command, "job/backup"); !strings.Contains(out, "it is ^[[2Jso") {
+			t.Errorf("%s: %q", command, out)
+		}
+	}
+}
+
 func TestTimelineForPrograms(t *testing.T) {
 	out, code := told(t, testapi.Start(t, finishedJob(batchv1.JobComplete)), "timeline", "job/backup", "-o", "json")
 	var chart struct {

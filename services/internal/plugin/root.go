@@ -12,6 +12,7 @@ import (
 
 // Run runs the program and returns its exit code.
 func Run(ctx context.Context, args []string, streams cli.IO) int {
+	streams.Out = cli.Printable(streams.Out)
 	return cli.Run(ctx, newRoot(streams), args, streams)
 }
 
