@@ -20,7 +20,6 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/status"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -32,7 +31,7 @@ import (
 const maxMessageBytes = 16 << 20
 
 // Connection settings. The client reconnects to a restarted engine within
-// maxReconnectDelay, and as soon asks DNS for a new one's address.
+// maxReconnectDelay, and as soon (jobpolicyv1grpc.WithLookups) asks DNS for a new one's address.
 const (
 	firstReconnectDelay = 100 * time.Millisecond
 	maxReconnectDelay   = 2 * time.Second
@@ -112,7 +111,7 @@ func dialOptions(cfg RemoteConfig) []grpc.DialOption {
 	opts := []grpc.DialOption{
 		grpc.WithTransportCredentials(cfg.Credentials),
 		grpc.WithDefaultServiceConfig(serviceConfig),
-		grpc.WithResolvers(lookups{resolver.Get("dns")}),
+		jobpolicyv1grpc.WithLookups(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.MaxCallSendMsgSize(maxMessageBytes)),
 		grpc.WithStaticStreamWindowSize(streamWindow),
 		grpc.WithStaticConnWindowSize(connectionWindow),

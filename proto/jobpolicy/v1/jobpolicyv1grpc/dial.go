@@ -1,9 +1,11 @@
 package jobpolicyv1grpc
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -31,10 +33,40 @@ const ServiceConfig = `{
 
 // Dial returns a connection to the engines at a gRPC target, such as
 // dns:///localhost:8443, over mutual TLS. certificates is a folder with ca.crt,
-// tls.crt and tls.key, the names that Kubernetes gives them in a mounted Secret. The
-// caller's own certificate is read anew for each connection, so that a renewed one is
-// used.
+// tls.crt and tls.key, the names that Kubernetes gives them in a mounted Secret. They are
+// read anew for each connection, so that renewed ones are used. Errors name the file.
 func Dial(target, certificates string) (*grpc.ClientConn, error) {
+	if _, err := tlsConfig(certificates); err != nil {
+		return nil, err
+	}
+	return grpc.NewClient(target,
+		grpc.WithTransportCredentials(folder{credentials.NewTLS(nil), certificates}),
+		grpc.WithDefaultServiceConfig(ServiceConfig),
+		WithLookups(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes), grpc.WaitForReady(true)))
+}
+
+// folder is TLS that reads its certificates at each handshake from a folder.
+type folder struct {
+	credentials.TransportCredentials
+	path string
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (f folder) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	cfg, err := tlsConfig(f.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return credentials.NewTLS(cfg).ClientHandshake(ctx, authority, conn)
+}
+
+// Clone implements credentials.TransportCredentials.
+func (f folder) Clone() credentials.TransportCredentials {
+	return folder{f.TransportCredentials.Clone(), f.path}
+}
+
+func tlsConfig(certificates string) (*tls.Config, error) {
 	authority, err := os.ReadFile(filepath.Join(certificates, "ca.crt"))
 	if err != nil {
 		return nil, err
@@ -43,18 +75,9 @@ func Dial(target, certificates string) (*grpc.ClientConn, error) {
 	if !trusted.AppendCertsFromPEM(authority) {
 		return nil, fmt.Errorf("%s has no certificate", filepath.Join(certificates, "ca.crt"))
 	}
-	own := func() (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(filepath.Join(certificates, "tls.crt"), filepath.Join(certificates, "tls.key"))
-		return &pair, err
-	}
-	if _, err := own(); err != nil {
+	own, err := tls.LoadX509KeyPair(filepath.Join(certificates, "tls.crt"), filepath.Join(certificates, "tls.key"))
+	if err != nil {
 		return nil, err
 	}
-	return grpc.NewClient(target,
-		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
-			RootCAs:              trusted,
-			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own() },
-		})),
-		grpc.WithDefaultServiceConfig(ServiceConfig),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes), grpc.WaitForReady(true)))
+	return &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{own}}, nil
 }

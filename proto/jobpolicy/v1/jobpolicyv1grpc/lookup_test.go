@@ -1,4 +1,4 @@
-package decider
+package jobpolicyv1grpc
 
 import (
 	"errors"

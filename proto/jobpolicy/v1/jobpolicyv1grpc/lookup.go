@@ -1,14 +1,20 @@
-package decider
+package jobpolicyv1grpc
 
 import (
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/resolver"
 )
 
 // lookupPeriod is how long a resolver is used at least. In that time gRPC's own repeats a
 // failed lookup once.
-const lookupPeriod = maxReconnectDelay
+const lookupPeriod = 2 * time.Second
+
+// WithLookups looks the name in a dns:/// target up again every two seconds while connections
+// fail or DNS has no address. Dial uses it. Without it, gRPC looks the name up once in 30 s,
+// and after failures only every two minutes.
+func WithLookups() grpc.DialOption { return grpc.WithResolvers(lookups{resolver.Get("dns")}) }
 
 // lookups builds resolvers that look a name up again when the connection asks for it or the
 // last lookup found nothing, but not before lookupPeriod is over. gRPC's own resolver of DNS
