@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -182,7 +183,7 @@ func (s Script) pods() string {
 // more than milliseconds.
 func Clock(d time.Duration) string {
 	if d < 0 {
-		return "-" + Clock(-d)
+		return "-" + Clock(-max(d, -math.MaxInt64)) // The least duration has no positive counterpart.
 	}
 	d = d.Round(time.Millisecond)
 	if d == 0 {

@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,7 @@ func TestClock(t *testing.T) {
 		0: "0s", 1500 * time.Millisecond: "1.5s", time.Minute: "1m", 90 * time.Minute: "1h30m",
 		25 * time.Hour: "1d1h", 61 * time.Second: "1m1s", -time.Second: "-1s", time.Microsecond: "0s",
 		14476 * time.Millisecond: "14.476s", 1050 * time.Millisecond: "1.05s",
+		math.MinInt64: "-106751d23h47m16.854s", math.MaxInt64: "106751d23h47m16.854s",
 	} {
 		if got := simulate.Clock(d); got != want {
 			t.Errorf("Clock(%d) = %s, want %s", d, got, want)
