@@ -294,6 +294,8 @@ func TestDelayAfterFailuresThatAreGone(t *testing.T) {
 			tp.ends("a-0", 1)
 			tp.pod(executorA, "job-a", "a-1", noIndex)
 		}},
+		"a failure after the executor let the pod go":  {play: letsGo(true)},
+		"a failure before the executor let the pod go": {want: []string{"I1", "I12"}, play: letsGo(false)},
 		"a failure that is gone, to a new executor": {play: func(tp *tape) {
 			starts(tp, tp.job("a"))
 			fails(tp, "job-a", "a-0")
@@ -332,6 +334,31 @@ func TestDelayAfterFailuresThatAreGone(t *testing.T) {
 			tp.pod(executorB, "job-a", "b-0", noIndex)
 		}},
 	})
+}
+
+// letsGo lets an executor release the pod of a suspended Job before or after it has failed. Then
+// the Job is resumed, and the executor creates another pod.
+func letsGo(before bool) func(*tape) {
+	return func(tp *tape) {
+		suspend := func(to bool) {
+			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(to) })
+		}
+		tp.job("a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
+		tp.pod(executorA, "job-a", "a-0", noIndex)
+		tp.wait(time.Second)
+		suspend(true)
+		tp.deletes(user, "a-0")
+		if before {
+			tp.release(executorA, "a-0")
+		}
+		tp.wait(time.Second)
+		tp.ends("a-0", 1)
+		if !before {
+			tp.release(executorA, "a-0")
+		}
+		suspend(false)
+		tp.pod(executorA, "job-a", "a-1", noIndex)
+	}
 }
 
 // The next pod of an index replaces the failed one that carries the most failures. Two active

@@ -33,7 +33,8 @@ func (j *judge) delayAfter(failures int) time.Duration {
 
 // judgeDelay checks I12, and I10, because everything it uses is in the cluster: failed
 // pods are replaced no faster than the retry delay allows. slack is how many more pods
-// the Job would take; the executor need not have seen that many ends.
+// the Job would take; the executor need not have seen that many ends. Nor need it have seen
+// the ends of pods that it let go while they ran: they leave room in any case.
 func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, slack int) {
 	if perIndex(r.job) {
 		j.judgeIndexDelay(w, r, pod)
@@ -46,6 +47,9 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 			known = append(known, p)
 		} else {
 			others = append(others, p)
+			if p.released.by == w.By && p.endedAt.After(p.released.at) {
+				slack++
+			}
 		}
 	}
 	slices.SortStableFunc(others, func(a, b *podRecord) int { // A list shows them in any order; here those that delay most come last.
