@@ -43,7 +43,7 @@ func NewPool(cfg Config) *Pool {
 	return &Pool{cfg: cfg, slots: semaphore.New(cfg.Total)}
 }
 
-// Acquire waits for a slot for one write that no Limiter bounds. The caller must call
+// Acquire waits for a slot for one write. The caller must call
 // release once, unless there is an error, which is that of ctx.
 func (p *Pool) Acquire(ctx context.Context, namespace string) (release func(), err error) {
 	return p.slots.Acquire(ctx, namespace)

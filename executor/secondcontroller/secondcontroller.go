@@ -79,7 +79,7 @@ type Detector struct {
 	mu   sync.Mutex
 	jobs map[types.UID]struct{} // with writes by another controller
 	last sighting
-	// listed is the newest write by another controller that the first list shows, if it was
+	// recentWrite is the newest write by another controller that the first list shows, if it was
 	// recent, and recentJob is the Job with that status.
 	recentWrite *metav1.ManagedFieldsEntry
 	recentJob   string

@@ -3,6 +3,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -139,7 +140,13 @@ func (w *cronWork) suspended() {
 	w.advise("When it is resumed, the last missed run starts at once, however late. Set startingDeadlineSeconds before, if that is not wanted.")
 }
 
-func clock(seconds int64) string { return simulate.Clock(time.Duration(seconds) * time.Second) }
+// clock writes seconds as people do. A duration has 292 years at most.
+func clock(seconds int64) string {
+	if seconds > int64(math.MaxInt64/time.Second) {
+		return fmt.Sprintf("%d seconds", seconds)
+	}
+	return simulate.Clock(time.Duration(seconds) * time.Second)
+}
 
 func (w *cronWork) forbidden() {
 	w.adviseOnActive()

@@ -2,11 +2,13 @@ package cronruns_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/services/internal/cronruns"
@@ -101,6 +103,18 @@ func TestMissed(t *testing.T) {
 	n, last := r.Missed(at(t, "2026-01-01T00:00:00Z"), at(t, "2026-01-01T05:30:00Z"))
 	if n != 5 || !last.Equal(at(t, "2026-01-01T05:00:00Z")) {
 		t.Errorf("missed %d, the last at %s; want 5, 05:00", n, last)
+	}
+}
+
+// A deadline in seconds may be longer than any duration.
+func TestWhetherMissedRunsStart(t *testing.T) {
+	now := at(t, "2026-01-01T05:30:00Z")
+	m := cronruns.Missed{Count: 5, Since: now.Add(-6 * time.Hour), Last: now.Add(-30 * time.Minute)}
+	for deadline, starts := range map[int64]bool{1799: false, 1800: true, 9_300_000_000: true, math.MaxInt64: true} {
+		cron := &batchv1.CronJob{Spec: batchv1.CronJobSpec{StartingDeadlineSeconds: &deadline}}
+		if text := m.Text(cron, now); strings.Contains(text, "can still start") != starts {
+			t.Errorf("startingDeadlineSeconds %d: %q, starts: %t", deadline, text, starts)
+		}
 	}
 }
 

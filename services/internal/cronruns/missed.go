@@ -56,7 +56,7 @@ func (m *Missed) Text(cron *batchv1.CronJob, now time.Time) string {
 	switch {
 	case Suspended(cron) && deadline == nil:
 		return text + "; when the CronJob is resumed, that one starts at once: without startingDeadlineSeconds nothing is too late"
-	case deadline != nil && now.Sub(m.Last) > time.Duration(*deadline)*time.Second:
+	case deadline != nil && now.Sub(m.Last).Seconds() > float64(*deadline):
 		return text + fmt.Sprintf("; it does not start any more: startingDeadlineSeconds is %d", *deadline)
 	}
 	return text + "; only that one can still start, the others never do"
