@@ -64,13 +64,14 @@ func (j *judge) room(w apiserver.Write, r *jobRecord) int64 {
 }
 
 // unknownRevivals is how many pods that were counted as succeeded have the finalizer again,
-// which the executor need not know yet. It may count them a second time later.
+// or had it still when their owner changed, and need not be counted a second time: the
+// executor need not know yet, or the Job has lost the pod.
 func (j *judge) unknownRevivals(r *jobRecord, by string) (n int64) {
 	if isIndexed(r.job) {
 		return 0
 	}
 	for _, p := range r.ends {
-		if e := r.entries[p.uid]; e != nil && e.as == asSucceeded && !p.revivedAt.IsZero() && !j.knows(by, p.revivedAt) {
+		if e := r.entries[p.uid]; e != nil && e.as == asSucceeded && !p.revivedAt.IsZero() && (!j.knows(by, p.revivedAt) || r.hasLost(p)) {
 			n += r.claims(p) - int64(e.counted)
 		}
 	}

@@ -109,19 +109,25 @@ func TestRevivals(t *testing.T) {
 // A pod that was counted, and has the finalizer again, counts once more. An executor need
 // not know that at once.
 func TestCreationsAfterARevival(t *testing.T) {
-	create := func(tp *tape, wait time.Duration) {
+	create := func(tp *tape, wait time.Duration, then ...func(*corev1.Pod)) {
 		starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(3)), ptr(int32(2)) }))
 		tp.ends("a-0", 0)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0"); s.Active = 1 })
 		tp.release(executorA, "a-0")
 		counts(tp, "job-a")
 		putsBack(tp, "a-0")
+		for _, change := range then {
+			tp.edit("webhook", "a-0", change)
+		}
 		tp.wait(wait)
 		tp.pod(executorA, "job-a", "a-2", noIndex)
 	}
 	runStreams(t, map[string]streamCase{
 		"the finalizer was put back a moment ago": {play: func(tp *tape) { create(tp, time.Second) }},
 		"the finalizer was put back long ago":     {want: []string{"I6"}, play: func(tp *tape) { create(tp, time.Hour) }},
+		"the Job has lost the pod since": {play: func(tp *tape) {
+			create(tp, time.Hour, func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "of another" })
+		}},
 	})
 }
 
