@@ -217,6 +217,28 @@ func TestCalmViews(t *testing.T) {
 	})
 }
 
+// While lists fail, an executor acts on what it knew before.
+func TestViewsWhileListsFail(t *testing.T) {
+	long := fault{kind: serverError, to: 15 * time.Minute, percent: 100}
+	for name, c := range map[string]struct {
+		change func(*fault)
+		want   time.Duration
+	}{
+		"all requests":   {func(*fault) {}, defaultLag + 15*time.Minute},
+		"reads":          {func(f *fault) { f.verb = "GET" }, defaultLag + 15*time.Minute},
+		"writes":         {func(f *fault) { f.verb = "PUT" }, defaultLag},
+		"few requests":   {func(f *fault) { f.percent = 30 }, defaultLag},
+		"for a minute":   {func(f *fault) { f.to = time.Minute }, defaultLag},
+		"writes refused": {func(f *fault) { f.kind = conflict }, defaultLag},
+	} {
+		f := long
+		c.change(&f)
+		if got := (&plan{faults: []*fault{&f}}).lag(); got != c.want {
+			t.Errorf("%s: views may be %s old, want %s", name, got, c.want)
+		}
+	}
+}
+
 // Without leader election, an executor that stood still acts on an old view. With leader
 // election its lease has run out, and the executor must not act at all.
 func TestViewsAfterAStandstill(t *testing.T) {

@@ -116,6 +116,19 @@ func restart(n int32) func(*tape) {
 	}
 }
 
+// givenAway lets both pods succeed. The first is another's when the executor releases it, which
+// was so long ago.
+func givenAway(ago time.Duration) func(*tape) {
+	return func(tp *tape) {
+		tp.ends("a-0", 0)
+		tp.ends("a-1", 0)
+		tp.edit("webhook", "a-0", func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "of another" })
+		tp.deletes("webhook", "a-0")
+		tp.release(executorA, "a-0")
+		tp.wait(ago)
+	}
+}
+
 // A verdict has a cause, and failure goes before success.
 func TestVerdicts(t *testing.T) {
 	deadline := func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(60)) }
@@ -138,15 +151,6 @@ func TestVerdicts(t *testing.T) {
 		tp.deletes(user, "a-0")
 		tp.release(executorA, "a-0")
 	}
-	givenAway := func(then func(*tape)) func(*tape) { // It is another's when the executor releases it.
-		return func(tp *tape) {
-			end(0, 0)(tp)
-			tp.edit("webhook", "a-0", func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "of another" })
-			tp.deletes("webhook", "a-0")
-			tp.release(executorA, "a-0")
-			then(tp)
-		}
-	}
 	deletedFirst := func(tp *tape) { // Index 0 succeeds, index 1 fails, and another pod of index 0 succeeds.
 		tp.deletes(user, "a-0")
 		end(0, 42)(tp)
@@ -165,8 +169,8 @@ func TestVerdicts(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"completions reached":                          {play: declare(success, reasonCompletions, end(0, 0))},
 		"completions not reached":                      {want: broken, play: declare(success, reasonCompletions, end(0, 0), three)},
-		"a completion was given away a moment ago":     {play: declare(success, reasonCompletions, givenAway(passes(0)))},
-		"a completion was given away long ago":         {want: broken, play: declare(success, reasonCompletions, givenAway(passes(time.Hour)))},
+		"a completion was given away a moment ago":     {play: declare(success, reasonCompletions, givenAway(0))},
+		"a completion was given away long ago":         {want: broken, play: declare(success, reasonCompletions, givenAway(time.Hour))},
 		"completions reached, a pod runs":              {want: broken, play: declare(success, reasonCompletions, end(0), one)},
 		"a work queue, one succeeded and one runs":     {want: broken, play: declare(success, reasonCompletions, end(0), queue)},
 		"a work queue, one succeeded and one failed":   {play: declare(success, reasonCompletions, end(0, 1), queue)},

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"net/http"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -69,13 +70,18 @@ func (p *plan) calmLag() time.Duration {
 }
 
 // lag is how old the data of executors' writes may be. Without leader election, an
-// executor that stood still acts on what it knew before, until it reads again. It must
-// still count and release each pod once.
+// executor that stood still acts on what it knew before, until it reads again; so does any
+// executor whose lists fail. It must still count and release each pod once.
 func (p *plan) lag() time.Duration {
 	lag := defaultLag
 	for _, s := range p.steps {
 		if (s.verb == "freeze" || s.verb == "hang for it") && !p.executor.elected() {
 			lag = max(lag, defaultLag+s.d)
+		}
+	}
+	for _, f := range p.faults {
+		if d := f.to - f.from; f.hidesLists() && d > defaultLag {
+			lag = max(lag, defaultLag+d)
 		}
 	}
 	return lag
@@ -160,6 +166,19 @@ type fault struct {
 	verb, resource string
 	namespace      string // Of the requests; empty: all.
 	delay          span
+}
+
+// hidesLists reports whether lists may fail again and again while the fault lasts. A watch
+// that breaks meanwhile begins anew only after it.
+func (f *fault) hidesLists() bool {
+	if f.percent < 50 || (f.verb != "" && f.verb != http.MethodGet) {
+		return false
+	}
+	switch f.kind {
+	case lostRequest, lostAnswer, throttled, serverError, unavailable, timedOut, timedOutDone:
+		return true
+	}
+	return false
 }
 
 // A faultKind is one way in which a request, a watch or the engine fails.
