@@ -2,6 +2,8 @@ package jobpolicyv1grpc
 
 import (
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,14 +16,24 @@ import (
 type dns struct {
 	addresses atomic.Pointer[[]resolver.Address]
 	fails     atomic.Bool
-	asked     []time.Time
+	mu        sync.Mutex
+	lookups   []time.Time
 	open      atomic.Int32
+}
+
+// asked returns when the name was looked up.
+func (d *dns) asked() []time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.lookups)
 }
 
 func (d *dns) Scheme() string { return "dns" }
 
 func (d *dns) Build(_ resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
-	d.asked = append(d.asked, time.Now())
+	d.mu.Lock()
+	d.lookups = append(d.lookups, time.Now())
+	d.mu.Unlock()
 	d.open.Add(1)
 	go func() {
 		if d.fails.Load() {
@@ -82,15 +94,16 @@ func TestANameIsLookedUpUntilItIsFound(t *testing.T) {
 		if c.address != "a" {
 			t.Errorf("address %q after a period, want a", c.address)
 		}
-		for i, at := range d.asked[1:] {
-			if gap := at.Sub(d.asked[i]); gap != lookupPeriod {
+		asked := d.asked()
+		for i, at := range asked[1:] {
+			if gap := at.Sub(asked[i]); gap != lookupPeriod {
 				t.Fatalf("lookup %d is %s after the one before, want %s", i+1, gap, lookupPeriod)
 			}
 		}
-		found := len(d.asked)
+		found := len(d.asked())
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if n := len(d.asked) - found; n > 0 {
+		if n := len(d.asked()) - found; n > 0 {
 			t.Errorf("%d lookups of a name that was found", n)
 		}
 		r.Close()
@@ -108,12 +121,12 @@ func TestALostConnectionIsLookedUp(t *testing.T) {
 		d.has("old")
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		before := len(d.asked)
+		before := len(d.asked())
 		for range 100 {
 			r.ResolveNow(resolver.ResolveNowOptions{})
 		}
 		synctest.Wait()
-		if n := len(d.asked) - before; n != 1 {
+		if n := len(d.asked()) - before; n != 1 {
 			t.Errorf("%d lookups at once, want 1", n)
 		}
 		d.has("new")
@@ -122,7 +135,7 @@ func TestALostConnectionIsLookedUp(t *testing.T) {
 			time.Sleep(lookupPeriod / 10)
 		}
 		synctest.Wait()
-		if n := len(d.asked) - before; n != 2 || c.address != "new" {
+		if n := len(d.asked()) - before; n != 2 || c.address != "new" {
 			t.Errorf("%d lookups and address %q a period later, want 2 and new", n, c.address)
 		}
 		r.Close()
