@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -67,4 +68,24 @@ func TestStandsDownForAJobOfAnotherController(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The watch of pods may show the other controller's pod before the watch of Jobs shows the Job.
+func TestNoticesAPodOfAnotherControllerThatIsShownBeforeItsJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		cfg := testConfig(s, &script{Otherwise: resting(0)})
+		cfg.FieldManager = "us"
+		e := start(t, cfg)
+		time.Sleep(time.Second)
+		pod := testPod(2)
+		pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
+		must(s.Tracker().Create(podResource, pod, "ns", metav1.CreateOptions{FieldManager: "kube-controller-manager"}))
+		time.Sleep(time.Second)
+		must(s.Tracker().Create(jobResource, testJob(), "ns"))
+		time.Sleep(time.Second)
+		if said := e.SecondController(); !strings.HasPrefix(said, "WARNING") {
+			t.Errorf("says of a second controller: %s", said)
+		}
+	})
 }

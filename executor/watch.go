@@ -72,11 +72,7 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		}
 	})
 	if w.scope.Manages(job) {
-		if initial {
-			w.second.JobListed(job, w.report.base.Now())
-		} else {
-			w.second.JobSeen(context.Background(), old, job)
-		}
+		w.tellDetector(s, old, job, initial)
 	}
 	w.report.resolve(context.Background(), s)
 	if wire.FinishedCondition(job) != nil && (old == nil || wire.FinishedCondition(old) == nil) {
@@ -90,6 +86,22 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		w.queue.EndBackoff(s.UID) // What failed may not fail again.
 	}
 	w.queue.enqueue(s, causeJob, highIf(change.First || change.Spec))
+}
+
+// tellDetector tells the Detector of second controllers about a version of a Job, and about the
+// pods that were shown before the first version.
+func (w *watcher) tellDetector(s *state.Job, old, job *batchv1.Job, initial bool) {
+	if initial {
+		w.second.JobListed(job, w.report.base.Now())
+		return
+	}
+	w.second.JobSeen(context.Background(), old, job)
+	if old != nil {
+		return
+	}
+	for _, pod := range s.Tracker.WithTrackingFinalizer() {
+		w.second.PodSeen(context.Background(), job, pod)
+	}
 }
 
 func (w *watcher) jobGone(job *batchv1.Job) {
