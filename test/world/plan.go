@@ -69,6 +69,9 @@ func (p *plan) calmLag() time.Duration {
 	return 10 * time.Second
 }
 
+// relists is how long client-go waits at most before it lists again after a list that failed.
+const relists = time.Minute
+
 // lag is how old the data of executors' writes may be. Without leader election, an
 // executor that stood still acts on what it knew before, until it reads again; so does any
 // executor whose lists fail. It must still count and release each pod once.
@@ -80,7 +83,7 @@ func (p *plan) lag() time.Duration {
 		}
 	}
 	for _, f := range p.faults {
-		if d := f.to - f.from; f.hidesLists() && d > defaultLag {
+		if d := f.to - f.from; f.hidesLists() && d > relists {
 			lag = max(lag, defaultLag+d)
 		}
 	}
