@@ -305,6 +305,28 @@ func TestGangRightsComeWithTheGate(t *testing.T) {
 	}
 }
 
+// The pods run as the user that the values name, or as the one that the cluster chooses.
+func TestUserOfThePods(t *testing.T) {
+	for _, user := range []any{nil, int64(1234)} {
+		objects := byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace, Values: map[string]any{"runAsUser": user}}))
+		for _, component := range []string{"engine", "executor"} {
+			var context any = map[string]any(objects["Deployment "+releaseNamespace+"/jobpolicy-"+component])
+			for _, key := range []string{"spec", "template", "spec", "securityContext"} {
+				context = context.(map[string]any)[key]
+			}
+			fields := context.(map[string]any)
+			if fields["runAsNonRoot"] != true {
+				t.Errorf("%s may run as root: %v", component, fields)
+			}
+			for _, field := range []string{"runAsUser", "runAsGroup", "fsGroup"} {
+				if got := fields[field]; fmt.Sprint(got) != fmt.Sprint(user) {
+					t.Errorf("runAsUser %v, %s: %s %v", user, component, field, got)
+				}
+			}
+		}
+	}
+}
+
 // A release in mode shadow has no leader, so the alert for a missing one would always fire.
 func TestShadowHasItsOwnAlertOnly(t *testing.T) {
 	values := map[string]any{"mode": "shadow", "monitoring": map[string]any{"alerts": true}}

@@ -36,10 +36,12 @@ topologySpreadConstraints:
   {{- end }}
 securityContext:
   runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
+  {{- with $root.Values.runAsUser }}
+  runAsUser: {{ int64 . }}
+  runAsGroup: {{ int64 . }}
   # Lets the user read mounted certificates.
-  fsGroup: 65532
+  fsGroup: {{ int64 . }}
+  {{- end }}
   seccompProfile:
     type: RuntimeDefault
 {{- end }}
