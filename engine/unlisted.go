@@ -53,7 +53,8 @@ func (s *snapshot) uncertainFailures() int32 {
 }
 
 // unlistedMayFail reports whether an unlisted failure may fail the Job, so that
-// it must not succeed yet.
+// it must not succeed yet. With limits per index, an index that fails for good does so
+// only if too many did, or if none is left to run.
 func (f facts) unlistedMayFail() bool {
 	n := int64(f.uncertainFailures())
 	switch {
@@ -67,7 +68,10 @@ func (f facts) unlistedMayFail() bool {
 		return true
 	}
 	done := f.tally.succeededIndexes.Union(f.tally.failedIndexes)
-	return !f.unlistedFailed.Minus(done).Empty()
+	open := f.unlistedFailed.Minus(done).Len()
+	limit := f.spec.MaxFailedIndexes
+	tooMany := limit != nil && f.tally.failedIndexes.Len()+open > int64(*limit)
+	return open > 0 && (tooMany || done.Len()+open >= int64(f.spec.GetCompletions()))
 }
 
 // hasFailJobRule reports whether a single failed pod may fail the Job.
