@@ -229,6 +229,7 @@ func TestViewsWhileListsFail(t *testing.T) {
 		"writes":         {func(f *fault) { f.verb = "PUT" }, defaultLag},
 		"few requests":   {func(f *fault) { f.percent = 30 }, defaultLag},
 		"for a minute":   {func(f *fault) { f.to = time.Minute }, defaultLag},
+		"two minutes":    {func(f *fault) { f.to = 2 * time.Minute }, defaultLag + 2*time.Minute},
 		"writes refused": {func(f *fault) { f.kind = conflict }, defaultLag},
 	} {
 		f := long
