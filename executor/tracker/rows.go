@@ -35,7 +35,7 @@ func (p *pods) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*j
 			}
 		}
 	}
-	listed = p.withSiblings(listed)
+	listed = p.withSiblings(listed, recorded)
 	rows := make([]*jobpolicyv1.UnaccountedPod, 0, len(listed))
 	for _, r := range listed {
 		row, err := p.policy.row(r, now)
@@ -51,23 +51,38 @@ func (p *pods) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*j
 // withSiblings adds the pods that share an index with a listed pod if failures are limited
 // per index. The engine keeps the last failed pod of an index until that is replaced, and
 // needs all pods of the index to know which is the last. They are few: each pod of an index
-// but the first replaces another one.
-func (p *pods) withSiblings(listed []*record) []*record {
+// but the first replaces another one. If a request has no room for all of an index, none of
+// them is listed, unless the status has recorded one.
+func (p *pods) withSiblings(listed []*record, recorded map[types.UID]bool) []*record {
 	if !p.policy.LimitedPerIndex || len(listed) == len(p.unaccounted.records) {
 		return listed
 	}
-	is, hasIndex := map[*record]bool{}, map[int32]bool{}
-	for _, r := range listed {
-		is[r] = true
-		hasIndex[r.share.index] = r.share.index != NoIndex
+	size := map[int32]int{}
+	for _, r := range p.unaccounted.records {
+		size[r.share.index]++
 	}
-	for _, r := range p.unaccounted.queue {
-		if p.unaccounted.has(r) && !is[r] && hasIndex[r.share.index] {
-			listed = append(listed, r)
+	var with []*record
+	fits, room := map[int32]bool{}, maxRows
+	for _, r := range listed {
+		switch ix := r.share.index; {
+		case ix == NoIndex:
+			with = append(with, r)
+			room--
+		case !fits[ix] && (size[ix] <= room || recorded[r.pod.UID]):
+			fits[ix] = true
+			room -= size[ix]
 		}
 	}
-	return listed
+	for _, r := range p.unaccounted.queue {
+		if p.unaccounted.has(r) && fits[r.share.index] {
+			with = append(with, r)
+		}
+	}
+	return with
 }
+
+// maxRows is the contract's limit on unaccounted_pods.
+const maxRows = 100_000
 
 // A turn says when a pod gets into a short list.
 type turn int

@@ -20,7 +20,8 @@ type ViewOptions struct {
 	// Now is wall time. No pod in the View ended after it.
 	Now time.Time
 	// MaxRows is how many unaccounted pods to list at most. There may be more if the
-	// status has recorded more, or if failures are limited per index.
+	// status has recorded more, or if failures are limited per index: then as many as a
+	// request may have.
 	MaxRows int
 	// ActiveRows is how many active pods to list at most.
 	ActiveRows int
