@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/gang"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -348,5 +349,29 @@ func TestAGangThatCannotBeReadIsNoGangless(t *testing.T) {
 	name, err := e.gangs.Ensure(t.Context(), testJob(gangJob), &jobpolicyv1.Gang{MinCount: 2})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the group is %q, %v; want an error", name, err)
+	}
+}
+
+// A Workload that exists when the executor creates its own, and is deleted before the
+// executor reads it, is no reason to schedule the pods one by one: the Job has not begun.
+func TestAWorkloadDeletedBeforeItIsReadIsCreatedInAnotherTry(t *testing.T) {
+	s := newServer()
+	s.failures["create workloads"] = func(n int) error {
+		if n > 1 {
+			return nil
+		}
+		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "workloads"}, ownWorkload)
+	}
+	e, err := New(gangConfig(s, &script{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &jobpolicyv1.Gang{MinCount: 2, MayBegin: true}
+	// api.ErrGone would say that the Job is gone.
+	if name, err := e.gangs.Ensure(t.Context(), testJob(gangJob), want); err == nil || errors.Is(err, api.ErrGone) {
+		t.Errorf("the group is %q, %v; want an error", name, err)
+	}
+	if name, err := e.gangs.Ensure(t.Context(), testJob(gangJob), want); name != ownGroup || err != nil {
+		t.Errorf("the group in the next try is %q, %v; want %q", name, err, ownGroup)
 	}
 }

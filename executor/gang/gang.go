@@ -35,6 +35,9 @@ const EventWorkloadCreated = "WorkloadCreated"
 // one by one.
 var errNoGang = errors.New("no gang")
 
+// errNoWorkload: no Workload was created before the Job began, or it was deleted.
+var errNoWorkload = fmt.Errorf("there is no Workload, and the Job has begun: %w", errNoGang)
+
 // ownerIndex finds Workloads by the name of their Job, and PodGroups by the name of their
 // Workload.
 const ownerIndex = "gang"
@@ -156,7 +159,11 @@ func (g *Gangs) workload(ctx context.Context, job *batchv1.Job, want *jobpolicyv
 func (g *Gangs) createWorkload(ctx context.Context, job *batchv1.Job, minCount int32) (*schedulingv1alpha2.Workload, error) {
 	w, err := g.cfg.API.CreateWorkload(ctx, NewWorkload(job, minCount))
 	if apierrors.IsAlreadyExists(err) {
-		return g.readWorkload(ctx, job)
+		found, readErr := g.readWorkload(ctx, job)
+		if !errors.Is(readErr, errNoWorkload) {
+			return found, readErr
+		}
+		// It was deleted in between. The Job has not begun, so another try may create it.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
@@ -169,7 +176,7 @@ func (g *Gangs) createWorkload(ctx context.Context, job *batchv1.Job, minCount i
 func (g *Gangs) readWorkload(ctx context.Context, job *batchv1.Job) (*schedulingv1alpha2.Workload, error) {
 	w, err := g.cfg.API.Workload(ctx, job.Namespace, WorkloadName(job))
 	if errors.Is(err, api.ErrGone) {
-		return nil, fmt.Errorf("there is no Workload, and the Job has begun: %w", errNoGang)
+		return nil, errNoWorkload
 	}
 	if err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
