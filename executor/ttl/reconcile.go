@@ -57,6 +57,7 @@ func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job
 	if err != nil || d.GetDeleteJob() == nil {
 		return c.later(d), err
 	}
+	c.base.RecordEvents(live, d.GetEvents())
 	err = c.delete(ctx, live, d)
 	controller.RecordOutcome(ctx, err)
 	return controller.Result{}, err

@@ -13,7 +13,8 @@ import (
 )
 
 // ask asks the engine what becomes of a finished Job. The request has no pods: they
-// are the business of the controller that manages the Job.
+// are the business of the controller that manages the Job. If the Job is to be deleted, the
+// events of the decision are left to the caller.
 func (c *Controller) ask(ctx context.Context, job *batchv1.Job) (*jobpolicyv1.DecideJobResponse, error) {
 	req, err := c.request(job)
 	if err != nil {
@@ -23,8 +24,8 @@ func (c *Controller) ask(ctx context.Context, job *batchv1.Job) (*jobpolicyv1.De
 	if err != nil {
 		return nil, err
 	}
-	c.base.RecordEvents(job, d.GetEvents())
 	if d.GetDeleteJob() == nil {
+		c.base.RecordEvents(job, d.GetEvents())
 		controller.RecordOutcome(ctx, nil) // There is nothing to do.
 	}
 	return d, nil

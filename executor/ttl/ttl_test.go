@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/internal/fakes"
@@ -106,6 +107,47 @@ func TestTheVersionThatWasReadLastIsDeletedInTheForeground(t *testing.T) {
 	}
 	if n := len(d.Requests()); n != 2 {
 		t.Errorf("%d questions, want 2: one from the cache, one from the read", n)
+	}
+}
+
+// A deletion is decided on twice, the second time on the Job as it was just read. The events
+// are those of the decision that is carried out.
+func TestEachReconcileSendsTheEventsOfOneDecision(t *testing.T) {
+	job := testJob()
+	for name, tc := range map[string]struct {
+		due       time.Time
+		questions int
+	}{
+		"the Job is deleted": {ended, 2},
+		"the Job is kept":    {ended.Add(time.Hour), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(job)
+			engine := due(tc.due)
+			answer := engine.Otherwise
+			engine.Otherwise = func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				d, err := answer(req)
+				d.Events = []*jobpolicyv1.JobEvent{{Reason: "InvalidAnnotation"}}
+				return d, err
+			}
+			cfg := Config{Config: fakes.Config(client), Decider: engine, Jobs: informer.All(batchinformers.NewJobInformer(client, metav1.NamespaceAll, 0, cache.Indexers{}))}
+			cfg.ManagedBy, cfg.Now = us, func() time.Time { return ended.Add(2 * time.Minute) }
+			c, err := New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := record.NewFakeRecorder(10)
+			c.base.Recorder = events
+			if _, err := c.reconcile(t.Context(), jobKey{namespace: job.Namespace, name: job.Name, uid: job.UID}, job); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(engine.Requests()); n != tc.questions {
+				t.Errorf("%d questions, want %d", n, tc.questions)
+			}
+			if n := len(events.Events); n != 1 {
+				t.Errorf("%d events, want 1", n)
+			}
+		})
 	}
 }
 
