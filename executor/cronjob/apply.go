@@ -107,18 +107,19 @@ func otherEvents(d *jobpolicyv1.DecideCronJobResponse) []*jobpolicyv1.JobEvent {
 
 // mayStart is nil if a run can be started. A started run cannot be undone. So mayStart reads
 // from the API server, and not from the cache, whether the decision was made on the newest
-// version, and whether the run's name is free if Jobs are to make room for it.
+// version, whether a run before it exists whose creation was not answered, and whether the
+// run's name is free if Jobs are to make room for it.
 func (a *applier) mayStart(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) error {
 	live, err := a.api.CronJob(ctx, s.namespace, s.name, s.uid)
 	if err != nil {
 		return err
 	}
 	s.observe(live)
-	switch {
-	case live.ResourceVersion != snap.cron.ResourceVersion:
+	if live.ResourceVersion != snap.cron.ResourceVersion {
 		return api.ErrChanged
-	case len(d.GetDelete()) == 0:
-		return nil
+	}
+	if err := a.findUnanswered(ctx, s, d.GetCreate().GetName()); err != nil || len(d.GetDelete()) == 0 {
+		return err
 	}
 	job, err := a.jobOfName(ctx, s, d.GetCreate().GetName())
 	if err == nil && job != nil {

@@ -504,6 +504,33 @@ func TestARunThatWasSeenIsNotStartedAgainThoughTheAnswerWasLost(t *testing.T) {
 	}
 }
 
+// With the policies Forbid and Replace, a run depends on the run before it. If the creation of
+// that one was not answered, the watch may show it much later.
+func TestARunWhoseCreationWasNotAnsweredIsLookedForBeforeTheNext(t *testing.T) {
+	s := newServer(testCron())
+	var tried []string
+	s.PrependReactor("create", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		job := action.(clienttesting.CreateAction).GetObject().(*batchv1.Job)
+		s.Stamp(job)
+		tried = append(tried, job.Name)
+		s.PrependReactor("get", "jobs", func(get clienttesting.Action) (bool, runtime.Object, error) {
+			return get.(clienttesting.GetAction).GetName() == job.Name, job, nil // The watch never shows it.
+		})
+		return true, nil, apierrors.NewTimeoutError("request did not complete", 0)
+	})
+	waiting := func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT, RequeueTime: deferredUntil(req)}, nil
+	}
+	d := &script{Answers: []reply{starting("cron-1"), waiting, starting("cron-2")}}
+	start(t, s, d)
+	if fourth := d.Await(t, 4); len(fourth.GetJobs()) != 1 || fourth.GetJobs()[0].GetName() != "cron-1" {
+		t.Errorf("fourth question has jobs %v, want cron-1", fourth.GetJobs())
+	}
+	if want := []string{"cron-1"}; !slices.Equal(tried, want) {
+		t.Errorf("creation of Jobs %v was tried, want %v", tried, want)
+	}
+}
+
 // The API server may answer that a name is taken although no Job has it: a webhook answers
 // so, or the Job is deleted meanwhile. The next try waits, or it would be a hot loop.
 func TestANameThatIsTakenByNoJobDefersCreation(t *testing.T) {

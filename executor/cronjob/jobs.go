@@ -43,6 +43,9 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 	defer func() { end(err) }()
 	s.runs.creates(create.GetName())
 	job, err := a.api.CreateJob(ctx, newJob(snap.cron, create))
+	if err == nil || !api.OutcomeUnknown(err) && !apierrors.IsAlreadyExists(err) {
+		s.runs.known(create.GetName())
+	}
 	switch {
 	case err == nil:
 		a.started(ctx, s, create, job)
@@ -100,15 +103,32 @@ func (a *applier) existing(ctx context.Context, s *cronState, create *jobpolicyv
 	return nil
 }
 
+// findUnanswered looks for the run before this one if its creation was not answered. The
+// concurrency policy depends on it, and the watch may show it much later. If the name is in
+// use, another decision is needed: api.ErrChanged.
+func (a *applier) findUnanswered(ctx context.Context, s *cronState, next string) error {
+	name := s.runs.unknown(next)
+	if name == "" {
+		return nil
+	}
+	job, err := a.jobOfName(ctx, s, name)
+	if err == nil && job != nil {
+		err = api.ErrChanged
+	}
+	return err
+}
+
 // jobOfName asks the API server which Job has the name of a run, and remembers whose it is.
 // nil: there is none.
 func (a *applier) jobOfName(ctx context.Context, s *cronState, name string) (*batchv1.Job, error) {
 	job, err := a.api.JobOfName(ctx, s.namespace, name)
-	switch {
-	case errors.Is(err, api.ErrGone):
-		return nil, nil
-	case err != nil:
+	if err != nil && !errors.Is(err, api.ErrGone) {
 		return nil, err
+	}
+	s.runs.known(name)
+	switch {
+	case job == nil:
+		return nil, nil
 	case controllingUID(job) == s.uid:
 		s.runs.add(job)
 	default:

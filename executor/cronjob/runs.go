@@ -26,6 +26,8 @@ type runs struct {
 	// and the run may be deleted before the creation is tried again. So a Job of this name
 	// that the watch shows counts as one that this controller has created.
 	creating string
+	// unanswered: whether that creation took effect is not known.
+	unanswered bool
 }
 
 // A madeJob is a Job that was created or found, and that the watch may not have shown yet.
@@ -43,7 +45,27 @@ func newRuns() *runs {
 func (r *runs) creates(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.creating = name
+	r.creating, r.unanswered = name, true
+}
+
+// known records that it is known whether the creation of a run took effect.
+func (r *runs) known(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.creating == name {
+		r.unanswered = false
+	}
+}
+
+// unknown returns the name of the run that may exist because its creation was not answered,
+// if it is not the next run; "" if there is none.
+func (r *runs) unknown(next string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.unanswered || r.creating == next {
+		return ""
+	}
+	return r.creating
 }
 
 // seen takes a Job that the watch shows for the first time.
