@@ -23,15 +23,13 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/program"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
-const (
-	name       = "jobpolicy-conformance"
-	maxMessage = 16 << 20
-)
+const name = "jobpolicy-conformance"
 
 func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -144,7 +142,7 @@ func (o *options) engine(ctx context.Context, stdout io.Writer) (passed bool, er
 		return false, err
 	}
 	conn, err := grpc.NewClient(o.address, grpc.WithTransportCredentials(creds), grpc.WithDefaultCallOptions(
-		grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage), grpc.WaitForReady(true)))
+		grpc.MaxCallRecvMsgSize(jobpolicyv1grpc.MaxMessageBytes), grpc.MaxCallSendMsgSize(jobpolicyv1grpc.MaxMessageBytes), grpc.WaitForReady(true)))
 	if err != nil {
 		return false, fmt.Errorf("--address: %w", err)
 	}

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
-	_ "google.golang.org/grpc/health" // makes the client check the server's health
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
@@ -26,9 +25,6 @@ import (
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/tracecontext"
 )
-
-// maxMessageBytes is the contract's limit, either way.
-const maxMessageBytes = 16 << 20
 
 // Connection settings. The client reconnects to a restarted engine within
 // maxReconnectDelay, and as soon (jobpolicyv1grpc.WithLookups) asks DNS for a new one's address.
@@ -44,24 +40,6 @@ const (
 	streamWindow     = 1 << 20
 	connectionWindow = 4 << 20
 )
-
-// serviceConfig spreads calls over all addresses of the target, except those that report
-// that they are draining. It repeats a call whose connection broke; that is safe, because
-// no call has side effects.
-const serviceConfig = `{
-  "loadBalancingConfig": [{"round_robin": {}}],
-  "healthCheckConfig": {"serviceName": "jobpolicy.v1.PolicyService"},
-  "methodConfig": [{
-    "name": [{"service": "jobpolicy.v1.PolicyService"}],
-    "retryPolicy": {
-      "maxAttempts": 3,
-      "initialBackoff": "0.05s",
-      "maxBackoff": "0.5s",
-      "backoffMultiplier": 2,
-      "retryableStatusCodes": ["UNAVAILABLE"]
-    }
-  }]
-}`
 
 // RemoteConfig configures a Remote. Every field but FailFast and Met is required.
 type RemoteConfig struct {
@@ -110,9 +88,10 @@ func NewRemote(cfg RemoteConfig) (*Remote, error) {
 func dialOptions(cfg RemoteConfig) []grpc.DialOption {
 	opts := []grpc.DialOption{
 		grpc.WithTransportCredentials(cfg.Credentials),
-		grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithDefaultServiceConfig(jobpolicyv1grpc.ServiceConfig),
 		jobpolicyv1grpc.WithLookups(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.MaxCallSendMsgSize(maxMessageBytes)),
+		grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(jobpolicyv1grpc.MaxMessageBytes), grpc.MaxCallSendMsgSize(jobpolicyv1grpc.MaxMessageBytes)),
 		grpc.WithStaticStreamWindowSize(streamWindow),
 		grpc.WithStaticConnWindowSize(connectionWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/refusal"
 )
 
@@ -75,8 +76,8 @@ type encoded struct {
 // add appends the prefix and the encoded message.
 func (e *encoded) add(prefix []byte, m proto.Message) error {
 	size := len(prefix) + proto.Size(m)
-	if e.bytes += int64(size); e.bytes > MaxMessageBytes {
-		return refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, "the answer takes", e.bytes, MaxMessageBytes)
+	if e.bytes += int64(size); e.bytes > jobpolicyv1grpc.MaxMessageBytes {
+		return refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, "the answer takes", e.bytes, jobpolicyv1grpc.MaxMessageBytes)
 	}
 	b, err := e.room(size)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/refusal"
 )
 
@@ -85,8 +86,8 @@ func messageSize(ctx context.Context, stream messageStream) (int, error) {
 		}.Err()
 	}
 	size := int64(binary.BigEndian.Uint32(header[1:]))
-	if size > MaxMessageBytes {
-		return 0, refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_LARGE, "the request takes", size, MaxMessageBytes)
+	if size > jobpolicyv1grpc.MaxMessageBytes {
+		return 0, refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_LARGE, "the request takes", size, jobpolicyv1grpc.MaxMessageBytes)
 	}
 	return int(size), nil
 }

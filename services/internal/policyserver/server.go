@@ -63,7 +63,7 @@ const (
 
 // MinMemoryLimit is the least Config.MemoryLimit: one caller's share of the
 // memory for requests, a sixteenth, must hold the largest message.
-const MinMemoryLimit = 2 * receivedPart * MaxMessageBytes
+const MinMemoryLimit = 2 * receivedPart * jobpolicyv1grpc.MaxMessageBytes
 
 // ServiceName is the service whose health is reported, besides that of the empty name.
 var ServiceName = jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName
@@ -159,7 +159,7 @@ func transportOptions(cfg Config) []grpc.ServerOption {
 		grpc.ForceServerCodecV2(newCodec()),
 		// Of other services: receive reads the requests of the policy service itself.
 		grpc.MaxRecvMsgSize(smallMessage),
-		grpc.MaxSendMsgSize(MaxMessageBytes),
+		grpc.MaxSendMsgSize(jobpolicyv1grpc.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.ConnectionTimeout(handshakeTimeout),

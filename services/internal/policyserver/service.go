@@ -11,13 +11,8 @@ import (
 	"jobpolicy.dev/services/internal/instrumented"
 )
 
-// Limits of the contract.
-const (
-	// MaxMessageBytes is the size of the largest message, either way.
-	MaxMessageBytes = 16 << 20
-	// maxBatch is how many requests a batch may hold.
-	maxBatch = 1000
-)
+// maxBatch is the contract's limit on the requests of a batch.
+const maxBatch = 1000
 
 // contractVersion is the only contract served.
 const contractVersion = "jobpolicy.v1"
@@ -45,7 +40,7 @@ func (s *service) GetServerInfo(context.Context, *jobpolicyv1.GetServerInfoReque
 		Version:          s.build.Version,
 		ContractVersions: []string{contractVersion},
 		Capabilities:     engine.Capabilities(),
-		MaxRequestBytes:  MaxMessageBytes,
+		MaxRequestBytes:  jobpolicyv1grpc.MaxMessageBytes,
 		RulesDigest:      s.build.RulesDigest,
 	}, nil
 }

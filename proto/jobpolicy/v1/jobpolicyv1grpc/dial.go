@@ -14,11 +14,12 @@ import (
 	_ "google.golang.org/grpc/health" // Makes the client use healthCheckConfig.
 )
 
-// MaxMessageBytes is the contract's limit on a message.
+// MaxMessageBytes is the contract's limit on a message, either way.
 const MaxMessageBytes = 16 << 20
 
-// ServiceConfig spreads the calls over the engines that are healthy, and repeats a
-// call that did not reach an engine.
+// ServiceConfig spreads the calls over the addresses of the target, except those that
+// report that they are draining. It repeats a call whose connection broke; that is safe,
+// because no call has side effects.
 const ServiceConfig = `{
   "loadBalancingConfig": [{"round_robin": {}}],
   "healthCheckConfig": {"serviceName": "jobpolicy.v1.PolicyService"},
