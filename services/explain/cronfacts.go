@@ -93,9 +93,9 @@ func (w *cronWork) engineFacts() {
 // settings lists the spec, and the options by annotation.
 func (w *cronWork) settings() {
 	spec := &w.CronJob.Spec
-	zone := "in " + w.plan.Zone
-	if w.plan.Zone == "" {
-		zone = "in UTC; spec.timeZone is not set"
+	zone := "in " + w.plan.Clock()
+	if zone == "in UTC" && w.plan.Zone == "" {
+		zone += "; spec.timeZone is not set"
 	}
 	w.set("schedule", spec.Schedule, zone)
 	switch policy := cmp.Or(spec.ConcurrencyPolicy, batchv1.AllowConcurrent); policy {

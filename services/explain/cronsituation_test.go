@@ -1,6 +1,41 @@
 package explain
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/engine/cronjob"
+)
+
+func TestTheZoneOfASchedule(t *testing.T) {
+	for _, tc := range []struct {
+		schedule, zone string
+		timeZone       *string
+		want           string
+	}{
+		{schedule: "0 6 * * *", want: "in UTC; spec.timeZone is not set"},
+		{schedule: "0 6 * * *", zone: "Europe/Berlin", want: "in Europe/Berlin"},
+		{schedule: "0 6 * * *", timeZone: ptr.To("Asia/Tokyo"), want: "in Asia/Tokyo"},
+		{schedule: "TZ=America/New_York 0 6 * * *", want: "in America/New_York"},
+		{schedule: "CRON_TZ=America/New_York 0 6 * * *", zone: "Europe/Berlin", want: "in America/New_York"},
+	} {
+		cron := &batchv1.CronJob{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cron", UID: "00000000-0000-0000-0000-000000000001"},
+			Spec:       batchv1.CronJobSpec{Schedule: tc.schedule, TimeZone: tc.timeZone},
+		}
+		report, err := ExplainCronJob(CronFacts{CronJob: cron, Zone: tc.zone, Now: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)}, cronjob.Decide)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := report.Settings[0]; got.Name != "schedule" || got.Meaning != tc.want {
+			t.Errorf("%s: %v, want a schedule %s", tc.schedule, got, tc.want)
+		}
+	}
+}
 
 func TestClockOfADeadlineThatNoDurationHolds(t *testing.T) {
 	for seconds, want := range map[int64]string{
