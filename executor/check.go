@@ -32,7 +32,7 @@ func wrong(field, format string, args ...any) error {
 func (d *decider) check(req *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.DecideJobResponse) error {
 	return cmp.Or(
 		checkFrame(decision), d.checkCreate(req.GetSpec(), decision), d.checkDelete(decision), checkStatus(decision),
-		checkRelease(decision), d.checkGang(decision), checkReports(decision))
+		checkUIDs("release[%d]", decision.GetRelease()), d.checkGang(decision), checkReports(decision))
 }
 
 func checkFrame(decision *jobpolicyv1.DecideJobResponse) error {
@@ -67,7 +67,7 @@ func checkIndexes(spec *jobpolicyv1.JobSpec, create *jobpolicyv1.CreatePods) err
 	if err := checkSet("create.indexes", create.GetIndexes(), spec.GetCompletions()-1); err != nil {
 		return err
 	}
-	if n := setSize(create.GetIndexes()); n != int64(create.GetCount()) {
+	if n := countBelow(spec.GetCompletions(), create.GetIndexes()); n != int64(create.GetCount()) {
 		return wrong("create.indexes", "has %d indexes, want create.count, which is %d", n, create.GetCount())
 	}
 	if spec.BackoffLimitPerIndex == nil && len(create.GetFailureCounts()) > 0 {
@@ -93,23 +93,11 @@ func (d *decider) checkDelete(decision *jobpolicyv1.DecideJobResponse) error {
 	if len(deletes) > most {
 		return wrong("delete", "has %d pods, want at most %d", len(deletes), most)
 	}
-	seen := map[string]bool{}
-	for i, pod := range deletes {
-		if err := checkUID(fmt.Sprintf("delete[%d].uid", i), pod.GetUid(), seen); err != nil {
-			return err
-		}
+	var uids [][]byte
+	for _, pod := range deletes {
+		uids = append(uids, pod.GetUid())
 	}
-	return nil
-}
-
-func checkRelease(decision *jobpolicyv1.DecideJobResponse) error {
-	seen := map[string]bool{}
-	for i, uid := range decision.GetRelease() {
-		if err := checkUID(fmt.Sprintf("release[%d]", i), uid, seen); err != nil {
-			return err
-		}
-	}
-	return nil
+	return checkUIDs("delete[%d].uid", uids)
 }
 
 func (d *decider) checkGang(decision *jobpolicyv1.DecideJobResponse) error {
@@ -131,9 +119,8 @@ func checkReports(decision *jobpolicyv1.DecideJobResponse) error {
 		if event.GetType() == 0 {
 			return wrong(field+".type", "is %v, want Normal or Warning", event.GetType())
 		}
-		if !text(event.GetReason(), wire.MaxReasonBytes) || !text(event.GetMessage(), wire.MaxMessageBytes) {
-			return wrong(field, "has texts of %d and %d bytes, want UTF-8 of at most %d and %d",
-				len(event.GetReason()), len(event.GetMessage()), wire.MaxReasonBytes, wire.MaxMessageBytes)
+		if err := checkTexts(field, event.GetReason(), event.GetMessage()); err != nil {
+			return err
 		}
 	}
 	for i, actions := range decision.GetPodFailureActions() {
@@ -168,22 +155,15 @@ func checkStatus(decision *jobpolicyv1.DecideJobResponse) error {
 			return wrong("status."+count.field, "is %d, want 0 or more", count.n)
 		}
 	}
-	seen := map[string]bool{} // I3: each UID is in one of the lists, once.
-	for i, uid := range slices.Concat(st.GetUncounted().GetSucceeded(), st.GetUncounted().GetFailed()) {
-		if err := checkUID(fmt.Sprintf("status.uncounted[%d]", i), uid, seen); err != nil {
-			return err
-		}
-	}
-	if err := cmp.Or(checkTime("status.start_time", st.GetStartTime()), checkTime("status.completion_time", st.GetCompletionTime())); err != nil {
-		return err
-	}
-	if err := checkSet("status.completed_indexes", st.GetCompletedIndexes(), highestIndex); err != nil {
-		return err
-	}
-	if err := checkSet("status.failed_indexes", st.GetFailedIndexes(), highestIndex); err != nil {
-		return err
-	}
-	return checkConditions(st.GetConditions())
+	// I3: each UID is in one of the lists, once.
+	uncounted := slices.Concat(st.GetUncounted().GetSucceeded(), st.GetUncounted().GetFailed())
+	return cmp.Or(
+		checkUIDs("status.uncounted[%d]", uncounted),
+		checkTime("status.start_time", st.GetStartTime()),
+		checkTime("status.completion_time", st.GetCompletionTime()),
+		checkSet("status.completed_indexes", st.GetCompletedIndexes(), highestIndex),
+		checkSet("status.failed_indexes", st.GetFailedIndexes(), highestIndex),
+		checkConditions(st.GetConditions()))
 }
 
 // checkConditions rejects conditions that the engine does not decide on: other
@@ -197,12 +177,9 @@ func checkConditions(conditions []*jobpolicyv1.JobCondition) error {
 			return wrong(field+".type", "is %q, want each of those that the engine decides on once at most", c.GetType())
 		case c.GetStatus() == 0:
 			return wrong(field+".status", "is %v, want one of the contract", c.GetStatus())
-		case !text(c.GetReason(), wire.MaxReasonBytes) || !text(c.GetMessage(), wire.MaxMessageBytes):
-			return wrong(field, "has texts of %d and %d bytes, want UTF-8 of at most %d and %d",
-				len(c.GetReason()), len(c.GetMessage()), wire.MaxReasonBytes, wire.MaxMessageBytes)
 		}
 		seen[c.GetType()] = true
-		if err := cmp.Or(checkTime(field+".last_probe_time", c.GetLastProbeTime()),
+		if err := cmp.Or(checkTexts(field, c.GetReason(), c.GetMessage()), checkTime(field+".last_probe_time", c.GetLastProbeTime()),
 			checkTime(field+".last_transition_time", c.GetLastTransitionTime())); err != nil {
 			return err
 		}
@@ -224,24 +201,19 @@ func checkSet(field string, set *jobpolicyv1.IndexSet, highest int32) error {
 	return nil
 }
 
-// setSize is the number of indexes of a set. The set must have passed checkSet.
-func setSize(set *jobpolicyv1.IndexSet) int64 {
-	var n int64
-	for _, r := range set.GetRanges() {
-		n += int64(r.GetLast()) - int64(r.GetFirst()) + 1
+// checkUIDs checks that all UIDs have the right size, and that none is there twice. format
+// makes the name of the field from the place of a UID in the list.
+func checkUIDs(format string, uids [][]byte) error {
+	seen := map[string]bool{}
+	for i, uid := range uids {
+		if len(uid) != uidSize {
+			return wrong(fmt.Sprintf(format, i), "has %d bytes, want %d", len(uid), uidSize)
+		}
+		if seen[string(uid)] {
+			return wrong(fmt.Sprintf(format, i), "is %x once more, want it once at most", uid)
+		}
+		seen[string(uid)] = true
 	}
-	return n
-}
-
-// checkUID checks that a UID has the right size and is not in seen, and adds it to seen.
-func checkUID(field string, uid []byte, seen map[string]bool) error {
-	if len(uid) != uidSize {
-		return wrong(field, "has %d bytes, want %d", len(uid), uidSize)
-	}
-	if seen[string(uid)] {
-		return wrong(field, "is %x once more, want it once at most", uid)
-	}
-	seen[string(uid)] = true
 	return nil
 }
 
@@ -252,5 +224,11 @@ func checkTime(field string, at *timestamppb.Timestamp) error {
 	return nil
 }
 
-// text reports whether s is UTF-8 and has at most that many bytes.
-func text(s string, most int) bool { return len(s) <= most && utf8.ValidString(s) }
+// checkTexts checks that a reason and a message are UTF-8 and not too long.
+func checkTexts(field, reason, message string) error {
+	if len(reason) <= wire.MaxReasonBytes && len(message) <= wire.MaxMessageBytes && utf8.ValidString(reason) && utf8.ValidString(message) {
+		return nil
+	}
+	return wrong(field, "has texts of %d and %d bytes, want UTF-8 of at most %d and %d",
+		len(reason), len(message), wire.MaxReasonBytes, wire.MaxMessageBytes)
+}
