@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -87,52 +86,30 @@ type decisionMetrics struct {
 	missedReconciles *prometheus.CounterVec
 }
 
-// newJobMetrics returns the metrics, also those of the decisions, and registers them with r, which may be nil.
-func newJobMetrics(r prometheus.Registerer) (*jobMetrics, error) {
+// newJobMetrics returns the metrics, also those of the decisions, and registers them with to, which may be nil.
+func newJobMetrics(to prometheus.Registerer) (*jobMetrics, error) {
+	r := &metrics.Registrar{To: to}
 	m := &jobMetrics{
-		syncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Subsystem: subsystem, Name: "job_sync_duration_seconds",
-			Help:    "The time it took to reconcile a Job.",
-			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
-		}, []string{"completion_mode", "result", "action"}),
-		syncs:           metrics.Counter(subsystem, "job_syncs_total", "Reconciles of Jobs.", "completion_mode", "result", "action"),
-		jobsFinished:    metrics.Counter(subsystem, "jobs_finished_total", "Jobs that finished.", "completion_mode", "result", "reason"),
-		podsFinished:    metrics.Counter(subsystem, "job_pods_finished_total", "Finished pods that are fully accounted for.", "completion_mode", "result"),
-		failurePolicy:   metrics.Counter(subsystem, "pod_failures_handled_by_failure_policy_total", "Failed pods, by the action of the pod failure policy.", "action"),
-		tracking:        metrics.Counter(subsystem, "terminated_pods_tracking_finalizer_total", "Terminated pods that got (add) or lost (delete) the tracking finalizer, whoever owns them.", "event"),
-		finishedIndexes: metrics.Counter(subsystem, "job_finished_indexes_total", "Finished indexes.", "status", "backoffLimit"),
-		creations:       metrics.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
-		unmanaged:       metrics.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages; beyond 100 names it is called other.", "controller_name"),
-		staleSkips:      metrics.Counter(subsystem, "stale_sync_skips_total", "Reconciles given up because the view was older than a write of this process.", "group", "resource"),
+		syncDuration: r.Histogram(subsystem, "job_sync_duration_seconds", "The time it took to reconcile a Job.",
+			prometheus.ExponentialBuckets(0.004, 2, 15), "completion_mode", "result", "action"),
+		syncs:           r.Counter(subsystem, "job_syncs_total", "Reconciles of Jobs.", "completion_mode", "result", "action"),
+		jobsFinished:    r.Counter(subsystem, "jobs_finished_total", "Jobs that finished.", "completion_mode", "result", "reason"),
+		podsFinished:    r.Counter(subsystem, "job_pods_finished_total", "Finished pods that are fully accounted for.", "completion_mode", "result"),
+		failurePolicy:   r.Counter(subsystem, "pod_failures_handled_by_failure_policy_total", "Failed pods, by the action of the pod failure policy.", "action"),
+		tracking:        r.Counter(subsystem, "terminated_pods_tracking_finalizer_total", "Terminated pods that got (add) or lost (delete) the tracking finalizer, whoever owns them.", "event"),
+		finishedIndexes: r.Counter(subsystem, "job_finished_indexes_total", "Finished indexes.", "status", "backoffLimit"),
+		creations:       r.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
+		unmanaged:       r.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages; beyond 100 names it is called other.", "controller_name"),
+		staleSkips:      r.Counter(subsystem, "stale_sync_skips_total", "Reconciles given up because the view was older than a write of this process.", "group", "resource"),
+		decisions: &decisionMetrics{
+			duration: r.Histogram("jobpolicy", "decision_duration_seconds", "The time it took the engine to answer, as the executor measures it.",
+				prometheus.ExponentialBuckets(0.0005, 2, 15), "disposition"),
+			decisions:        r.Counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
+			missedReconciles: r.Counter("jobpolicy", "missed_reconciles_total", "Jobs that were not reconciled although there was something to do."),
+		},
 	}
-	var err error
-	if m.decisions, err = newDecisionMetrics(r); err != nil {
-		return nil, err
-	}
-	err = metrics.Register(r, &m.syncDuration)
-	for _, c := range []**prometheus.CounterVec{
-		&m.syncs, &m.jobsFinished, &m.podsFinished, &m.failurePolicy, &m.tracking, &m.finishedIndexes,
-		&m.creations, &m.unmanaged, &m.staleSkips,
-	} {
-		err = errors.Join(err, metrics.Register(r, c))
-	}
-	return m, err
-}
-
-// newDecisionMetrics returns the metrics and registers them with r, which may be nil.
-func newDecisionMetrics(r prometheus.Registerer) (*decisionMetrics, error) {
-	m := &decisionMetrics{
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Subsystem: "jobpolicy", Name: "decision_duration_seconds",
-			Help:    "The time it took the engine to answer, as the executor measures it.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
-		}, []string{"disposition"}),
-		decisions:        metrics.Counter("jobpolicy", "decisions_total", "Decisions, by kind and by the rule that reached a verdict.", "disposition", "rule"),
-		missedReconciles: metrics.Counter("jobpolicy", "missed_reconciles_total", "Jobs that were not reconciled although there was something to do."),
-	}
-	err := errors.Join(metrics.Register(r, &m.duration), metrics.Register(r, &m.decisions), metrics.Register(r, &m.missedReconciles))
-	m.missedReconciles.WithLabelValues() // Exported as 0 before the first one.
-	return m, err
+	m.decisions.missedReconciles.WithLabelValues() // Exported as 0 before the first one.
+	return m, r.Err
 }
 
 // countUnmanaged counts a Job that another controller manages.

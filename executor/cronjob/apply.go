@@ -33,7 +33,7 @@ type applier struct {
 	api   *api.Client
 	base  *controller.Controller
 	scope scope.Scope
-	skew  prometheus.Histogram // The time from when a run was due to its Job's creation.
+	skew  prometheus.Observer // The time from when a run was due to its Job's creation.
 }
 
 // apply carries a decision out in the contract's order, and stops at the first step that

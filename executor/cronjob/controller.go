@@ -74,10 +74,11 @@ func build(cfg Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	skew, err := metrics.Histogram(cfg.Registerer, "cronjob_controller", "job_creation_skew_duration_seconds",
-		"The time from when a run of a CronJob was due to when its Job was created.", prometheus.ExponentialBuckets(1, 2, 10))
-	if err != nil {
-		return nil, err
+	r := &metrics.Registrar{To: cfg.Registerer}
+	skew := r.Histogram("cronjob_controller", "job_creation_skew_duration_seconds",
+		"The time from when a run of a CronJob was due to when its Job was created.", prometheus.ExponentialBuckets(1, 2, 10)).WithLabelValues()
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, crons: map[types.UID]*cronState{}}
 	reconcile := c.Reconcile

@@ -112,19 +112,19 @@ func New(cfg Config) (*Broadcaster, error) {
 		cfg.Logger = slog.Default()
 	}
 	cfg.Now = wallclock.New(cfg.Now)
+	m := &metrics.Registrar{To: cfg.Registerer}
 	b := &Broadcaster{
 		cfg:        cfg,
 		correlator: record.NewEventCorrelatorWithOptions(cfg.Limits),
-		dropped:    metrics.Counter("jobpolicy", "events_dropped_total", "Events that were recorded and not sent, by component and reason. Events that the limits for one object leave out do not count.", "component", "reason"),
+		dropped:    m.Counter("jobpolicy", "events_dropped_total", "Events that were recorded and not sent, by component and reason. Events that the limits for one object leave out do not count.", "component", "reason"),
 		queue: delayqueue.NewRateLimited(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[object](firstDelay, maxDelay), "", nil),
 		backlog: newBacklog(),
 	}
-	err := metrics.Register(cfg.Registerer, &b.dropped)
 	for _, reason := range []string{dropFull, dropRefused, dropTries, dropStopped, dropInvalid} {
 		b.dropped.WithLabelValues(cfg.Component, reason) // Exported as 0 before the first one.
 	}
-	return b, err
+	return b, m.Err
 }
 
 // Event implements record.EventRecorder.

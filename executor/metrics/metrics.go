@@ -12,16 +12,43 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Counter returns a counter that is not registered yet.
-func Counter(subsystem, name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
+// A Registrar makes metrics and registers them. If a metric is registered already, by another
+// controller, its methods return that one. Err has what went wrong.
+type Registrar struct {
+	// To takes the metrics. nil: they are kept but not exported.
+	To  prometheus.Registerer
+	Err error
 }
 
-// Histogram returns a registered histogram without labels. r may be nil.
-func Histogram(r prometheus.Registerer, subsystem, name, help string, buckets []float64) (prometheus.Histogram, error) {
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: subsystem, Name: name, Help: help, Buckets: buckets})
-	err := Register(r, &h)
-	return h, err
+// Counter returns a counter.
+func (r *Registrar) Counter(subsystem, name, help string, labels ...string) *prometheus.CounterVec {
+	return register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels))
+}
+
+// Gauge returns a gauge.
+func (r *Registrar) Gauge(subsystem, name, help string, labels ...string) *prometheus.GaugeVec {
+	return register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: name, Help: help}, labels))
+}
+
+// Histogram returns a histogram.
+func (r *Registrar) Histogram(subsystem, name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{Subsystem: subsystem, Name: name, Help: help, Buckets: buckets}, labels))
+}
+
+func register[C prometheus.Collector](r *Registrar, c C) C {
+	if r.To == nil {
+		return c
+	}
+	err := r.To.Register(c)
+	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if existing, ok := already.ExistingCollector.(C); ok {
+			return existing
+		}
+	}
+	if err != nil {
+		r.Err = errors.Join(r.Err, fmt.Errorf("metrics: %w", err))
+	}
+	return c
 }
 
 // Observe adds a value to a histogram, with the trace of the context as its exemplar, if the
@@ -34,25 +61,6 @@ func Observe(ctx context.Context, h prometheus.Observer, value float64) {
 		return
 	}
 	with.ObserveWithExemplar(value, prometheus.Labels{"trace_id": span.TraceID().String()})
-}
-
-// Register registers a metric. If it is registered already, by another controller, *c
-// becomes that one. Without a Registerer (nil), the metric is kept but not exported.
-func Register[C prometheus.Collector](r prometheus.Registerer, c *C) error {
-	if r == nil {
-		return nil
-	}
-	err := r.Register(*c)
-	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if existing, ok := already.ExistingCollector.(C); ok {
-			*c = existing
-			return nil
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	return nil
 }
 
 // Shared are the metrics that every controller has.
@@ -74,16 +82,16 @@ func (m *Shared) QueueName(name string) string {
 // NewShared returns the metrics that every controller has, registered. r may be
 // nil.
 func NewShared(r prometheus.Registerer) (*Shared, error) {
+	metrics := &Registrar{To: r}
 	m := &Shared{
-		Queues:       newQueues(),
+		Queues:       newQueues(metrics),
 		exported:     r != nil,
-		engineErrors: Counter("jobpolicy", "engine_errors_total", "Calls of the engine that failed, by gRPC code.", "code"),
+		engineErrors: metrics.Counter("jobpolicy", "engine_errors_total", "Calls of the engine that failed, by gRPC code.", "code"),
 	}
-	err := errors.Join(m.Queues.register(r), Register(r, &m.engineErrors))
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		m.engineErrors.WithLabelValues(code.String()) // Exported as 0 before the first error.
 	}
-	return m, err
+	return m, metrics.Err
 }
 
 // EngineFailed counts an error of a Decider by its gRPC status code.

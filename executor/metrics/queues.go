@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/util/workqueue"
 )
@@ -24,31 +22,22 @@ type Queues struct {
 	waited, worked             *prometheus.HistogramVec
 }
 
-func newQueues() *Queues {
+func newQueues(r *Registrar) *Queues {
 	const subsystem = "workqueue"
-	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: name, Help: help}, []string{"name"})
-	}
+	gauge := func(name, help string) *prometheus.GaugeVec { return r.Gauge(subsystem, name, help, "name") }
+	counter := func(name, help string) *prometheus.CounterVec { return r.Counter(subsystem, name, help, "name") }
 	histogram := func(name, help string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Subsystem: subsystem, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(10e-9, 10, 10),
-		}, []string{"name"})
+		return r.Histogram(subsystem, name, help, prometheus.ExponentialBuckets(10e-9, 10, 10), "name")
 	}
 	return &Queues{
 		depth:      gauge("depth", "Items that are due and not being worked on."),
-		adds:       Counter(subsystem, "adds_total", "Items that became due.", "name"),
+		adds:       counter("adds_total", "Items that became due."),
 		waited:     histogram("queue_duration_seconds", "The time from when an item is due until it is worked on."),
 		worked:     histogram("work_duration_seconds", "The time that the work on an item took."),
 		unfinished: gauge("unfinished_work_seconds", "The time that all work in progress has taken so far."),
 		longest:    gauge("longest_running_processor_seconds", "The time that the longest work in progress has taken so far."),
-		retries:    Counter(subsystem, "retries_total", "Items that were added again after a delay.", "name"),
+		retries:    counter("retries_total", "Items that were added again after a delay."),
 	}
-}
-
-func (m *Queues) register(r prometheus.Registerer) error {
-	return errors.Join(
-		Register(r, &m.depth), Register(r, &m.adds), Register(r, &m.waited), Register(r, &m.worked),
-		Register(r, &m.unfinished), Register(r, &m.longest), Register(r, &m.retries))
 }
 
 // The methods of workqueue.MetricsProvider.

@@ -93,27 +93,19 @@ type sighting struct {
 
 // New returns a Detector. It registers the metrics.
 func New(cfg Config) (*Detector, error) {
+	r := &metrics.Registrar{To: cfg.Registerer}
 	d := &Detector{
-		cfg:    cfg,
-		writes: metrics.Counter("jobpolicy", "second_controller_writes_total", "Writes of another controller that the executor saw: statuses of managed Jobs (status), and pods that it created for them or adopted (pod).", "what"),
-		stoodDown: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Subsystem: "jobpolicy", Name: "jobs_stood_down",
-			Help: "Managed Jobs that the executor leaves alone because another controller works on them.",
-		}, nil),
+		cfg:        cfg,
+		writes:     r.Counter("jobpolicy", "second_controller_writes_total", "Writes of another controller that the executor saw: statuses of managed Jobs (status), and pods that it created for them or adopted (pod).", "what"),
+		stoodDown:  r.Gauge("jobpolicy", "jobs_stood_down", "Managed Jobs that the executor leaves alone because another controller works on them."),
 		eventLimit: flowcontrol.NewTokenBucketPassiveRateLimiter(float32(1/eventPeriod.Seconds()), eventBurst),
 		jobs:       map[types.UID]struct{}{},
-	}
-	if err := metrics.Register(cfg.Registerer, &d.writes); err != nil {
-		return nil, err
-	}
-	if err := metrics.Register(cfg.Registerer, &d.stoodDown); err != nil {
-		return nil, err
 	}
 	for _, what := range []string{wroteStatus, tookPod} {
 		d.writes.WithLabelValues(what) // Exported as 0 before the first one.
 	}
 	d.stoodDown.WithLabelValues()
-	return d, nil
+	return d, r.Err
 }
 
 // counted are the fields of a status that only a Job controller writes. Others may add

@@ -63,22 +63,16 @@ func NewReport(cfg Config) (*Report, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	m := &metrics.Registrar{To: cfg.Registerer}
 	r := &Report{
 		cfg:         cfg,
-		comparisons: metrics.Counter("jobpolicy", "shadow_comparisons_total", "Rests of objects at which the engine was asked, by result: same, or different if it would act.", "object", "result"),
-		found:       metrics.Counter("jobpolicy", "shadow_differences_total", "Differences found: steps that the engine would take and the other controller has not, by the rule that decided.", "object", "kind", "rule"),
+		comparisons: m.Counter("jobpolicy", "shadow_comparisons_total", "Rests of objects at which the engine was asked, by result: same, or different if it would act.", "object", "result"),
+		found:       m.Counter("jobpolicy", "shadow_differences_total", "Differences found: steps that the engine would take and the other controller has not, by the rule that decided.", "object", "kind", "rule"),
+		open:        m.Gauge("jobpolicy", "shadow_open_differences", "Differences that last.", "object", "kind", "rule"),
 		current:     map[types.UID][]*Entry{},
 	}
-	r.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Subsystem: "jobpolicy", Name: "shadow_open_differences", Help: "Differences that last.",
-	}, []string{"object", "kind", "rule"})
 	r.exportZeros()
-	for _, c := range []**prometheus.CounterVec{&r.comparisons, &r.found} {
-		if err := metrics.Register(cfg.Registerer, c); err != nil {
-			return nil, err
-		}
-	}
-	return r, metrics.Register(cfg.Registerer, &r.open)
+	return r, m.Err
 }
 
 // exportZeros exports the series that can be foreseen before there is a difference.

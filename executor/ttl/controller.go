@@ -41,7 +41,7 @@ type Controller struct {
 	queue      *controller.Queue[jobKey]
 	scope      scope.Scope
 	api        *api.Client
-	delay      prometheus.Histogram      // The time from when a Job was due to be deleted to its deletion.
+	delay      prometheus.Observer       // The time from when a Job was due to be deleted to its deletion.
 	namespaces cache.SharedIndexInformer // nil with Config.Namespaces
 	comparer   *shadow.Comparer          // nil unless in shadow mode.
 }
@@ -77,10 +77,11 @@ func build(cfg Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	delay, err := metrics.Histogram(cfg.Registerer, "ttl_after_finished_controller", "job_deletion_duration_seconds",
-		"The time from when a finished Job was due to be deleted to when it was.", prometheus.ExponentialBuckets(0.1, 2, 14))
-	if err != nil {
-		return nil, err
+	r := &metrics.Registrar{To: cfg.Registerer}
+	delay := r.Histogram("ttl_after_finished_controller", "job_deletion_duration_seconds",
+		"The time from when a finished Job was due to be deleted to when it was.", prometheus.ExponentialBuckets(0.1, 2, 14)).WithLabelValues()
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, delay: delay}
 	reconcile := c.Reconcile
