@@ -36,8 +36,7 @@ type Executor struct {
 
 	podWatch   *podWatch
 	decider    *decider
-	reconciler *reconciler  // nil in shadow mode.
-	comparer   *jobComparer // nil unless in shadow mode.
+	reconciler *reconciler // nil in shadow mode.
 	queue      jobQueue
 	watcher    *watcher
 }
@@ -114,10 +113,9 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		base: e.base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers),
 	}
 	var reconcile reconcileFunc
-	var orphans orphans = ignoreOrphans{}
+	var orphans *orphan.Releaser // nil in shadow mode.
 	if comparer != nil {
-		e.comparer = &jobComparer{scope: scope, jobs: e.jobs, decider: e.decider, comparer: comparer}
-		reconcile = e.comparer.compare
+		reconcile = (&jobComparer{scope: scope, jobs: e.jobs, decider: e.decider, comparer: comparer}).compare
 	} else {
 		calls := func(s *state.Job) *api.Pods {
 			return client.Pods(s.UID, s.Tracker, s.PodEvents.Recorder(e.base.Recorder))
@@ -133,7 +131,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	e.queue = newJobQueue(e.base, cfg, e.jobs, scope, writes, reconcile)
 	e.watcher = &watcher{
 		scope: scope, jobs: e.jobs, queue: e.queue, orphans: orphans, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: e.base.Ready,
-		second: e.second, podWatch: e.podWatch,
+		second: e.second, podWatch: e.podWatch, comparer: comparer,
 	}
 	if comparer == nil {
 		e.base.AddTask(newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider, e.second, e.podWatch).run)
@@ -147,11 +145,6 @@ func (e *Executor) addCaches() error {
 	jobsSeen, err := e.informer.AddEventHandler(e.watcher.jobHandler())
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
-	}
-	if e.comparer != nil {
-		if _, err := e.informer.AddEventHandler(e.comparer.jobHandler()); err != nil {
-			return fmt.Errorf("job handler: %w", err)
-		}
 	}
 	e.base.AddCache(e.informer.Run, jobsSeen)
 	e.base.AddCache(func(ctx context.Context) { e.podWatch.run(ctx, e.watcher.podHandler()) }, e.podWatch.synced)

@@ -3,12 +3,9 @@ package executor
 import (
 	"context"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/state"
@@ -24,22 +21,6 @@ type jobComparer struct {
 	decider  *decider
 	comparer *shadow.Comparer
 }
-
-func (c *jobComparer) jobHandler() cache.ResourceEventHandler {
-	return controller.Handler(c.seen, c.gone)
-}
-
-// seen forgets a Job that is not reconciled any more, for example because it has finished.
-func (c *jobComparer) seen(old, job *batchv1.Job) {
-	if old != nil && old.UID != job.UID {
-		c.comparer.Gone(old.UID)
-	}
-	if !c.scope.Reconciles(job) {
-		c.comparer.Gone(job.UID)
-	}
-}
-
-func (c *jobComparer) gone(job *batchv1.Job) { c.comparer.Gone(job.UID) }
 
 // compare asks the engine about a Job, if it is at rest.
 func (c *jobComparer) compare(ctx context.Context, uid types.UID) (controller.Result, error) {
@@ -66,10 +47,3 @@ func (c *jobComparer) answer(ctx context.Context, s *state.Job) (shadow.Answer, 
 	c.decider.report.remember(ctx, s, snap, d)
 	return shadow.Answer{Differences: shadow.OfJob(snap.req, d), Next: c.decider.cfg.requeueAfter(snap, d)}, nil
 }
-
-// ignoreOrphans replaces the releaser of orphans in shadow mode.
-type ignoreOrphans struct{}
-
-func (ignoreOrphans) Enqueue(*podcache.Pod)                     {}
-func (ignoreOrphans) EnqueueUncontrolled(_, _ *podcache.Pod)    {}
-func (ignoreOrphans) EnqueueLeftovers(*state.Job, *batchv1.Job) {}

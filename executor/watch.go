@@ -8,9 +8,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/orphan"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/secondcontroller"
+	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -23,7 +25,7 @@ type watcher struct {
 	scope   scope.Scope
 	jobs    *state.Jobs
 	queue   jobQueue
-	orphans orphans
+	orphans *orphan.Releaser
 	metrics *jobMetrics
 	report  *reporter
 	// statusPeriod: see Config.
@@ -33,13 +35,7 @@ type watcher struct {
 	second *secondcontroller.Detector
 	// podWatch records the versions of the pods seen.
 	podWatch *podWatch
-}
-
-// orphans takes pods that may be orphans; see orphan.Releaser.
-type orphans interface {
-	Enqueue(pod *podcache.Pod)
-	EnqueueUncontrolled(old, pod *podcache.Pod)
-	EnqueueLeftovers(s *state.Job, job *batchv1.Job)
+	comparer *shadow.Comparer
 }
 
 func (w *watcher) jobHandler() cache.ResourceEventHandler {
@@ -71,6 +67,9 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 			w.podWatch.jobListed(s)
 		}
 	})
+	if !w.scope.Reconciles(job) {
+		w.comparer.Gone(job.UID)
+	}
 	if w.scope.Manages(job) {
 		w.tellDetector(s, old, job, initial)
 	}
@@ -113,6 +112,7 @@ func (w *watcher) jobGone(job *batchv1.Job) {
 	w.second.Forget(s.UID)
 	s.Gone(job, w.scope.Manages(job) || w.scope.ReplaceBuiltin)
 	w.queue.Forget(s.UID)
+	w.comparer.Gone(s.UID)
 	w.orphans.EnqueueLeftovers(s, job)
 	w.jobs.DropUnused(job.Namespace, job.UID)
 }

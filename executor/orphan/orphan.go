@@ -46,7 +46,7 @@ type Config struct {
 	Calls func(*state.Job) *api.Pods
 }
 
-// Releaser releases orphans.
+// Releaser releases orphans. A nil Releaser, that of shadow mode, takes none.
 type Releaser struct {
 	cfg     Config
 	queue   *controller.Queue[podKey]
@@ -76,17 +76,26 @@ func New(base *controller.Controller, cfg Config) *Releaser {
 }
 
 // Enqueue queues a pod of a Job that is not reconciled.
-func (r *Releaser) Enqueue(pod *podcache.Pod) { r.enqueue(pod, false) }
+func (r *Releaser) Enqueue(pod *podcache.Pod) {
+	if r != nil {
+		r.enqueue(pod, false)
+	}
+}
 
 // EnqueueUncontrolled queues a pod that nothing controls. old is its version before; nil
 // if there was none.
 func (r *Releaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
-	r.enqueue(pod, old != nil && r.wasManaged(old))
+	if r != nil {
+		r.enqueue(pod, old != nil && r.wasManaged(old))
+	}
 }
 
 // EnqueueLeftovers queues the pods of a Job that is not reconciled any more, because it is
 // gone or has finished.
 func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
+	if r == nil {
+		return
+	}
 	managed := r.cfg.Scope.Manages(job)
 	if managed {
 		r.history.add(job.UID)
