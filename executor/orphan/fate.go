@@ -110,5 +110,6 @@ func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcac
 // releases the pods of all Jobs that are gone, it does so only if the Job is known to have
 // been managed.
 func (r *Releaser) releasesPodsOf(gone types.UID) bool {
-	return r.cfg.Scope.ReplaceBuiltin || r.history.has(gone)
+	_, wasManaged := r.managed.Get(gone)
+	return r.cfg.Scope.ReplaceBuiltin || wasManaged
 }

@@ -13,6 +13,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
@@ -30,6 +31,9 @@ const (
 	// retryAfter is when a pod with an unknown Job is looked at again: the event about
 	// the Job may be on the way.
 	retryAfter = time.Second
+	// maxManaged bounds how many managed Jobs are remembered. A pod of a forgotten Job counts
+	// as a pod of an unknown Job.
+	maxManaged = 10_000
 )
 
 // causePod: a pod was seen that may be an orphan.
@@ -48,9 +52,11 @@ type Config struct {
 
 // Releaser releases orphans. A nil Releaser, that of shadow mode, takes none.
 type Releaser struct {
-	cfg     Config
-	queue   *controller.Queue[podKey]
-	history *history
+	cfg   Config
+	queue *controller.Queue[podKey]
+	// managed has the UIDs of managed Jobs that have finished or are gone. A pod may appear
+	// after everything else about its Job was dropped.
+	managed *lru.Cache
 }
 
 // podKey names a pod that may be an orphan.
@@ -67,7 +73,7 @@ func (k podKey) describe() []slog.Attr {
 
 // New returns a Releaser. The Controller runs it.
 func New(base *controller.Controller, cfg Config) *Releaser {
-	r := &Releaser{cfg: cfg, history: newHistory()}
+	r := &Releaser{cfg: cfg, managed: lru.New(maxManaged)}
 	r.queue = controller.NewQueue(base, controller.Options[podKey]{
 		Name: metrics.OrphanPodQueue, Reconcile: r.Reconcile, Describe: podKey.describe, MaxInProgress: workers,
 		Namespace: func(key podKey) string { return key.namespace },
@@ -98,7 +104,7 @@ func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
 	}
 	managed := r.cfg.Scope.Manages(job)
 	if managed {
-		r.history.add(job.UID)
+		r.managed.Add(job.UID, nil)
 	}
 	for _, pod := range s.Tracker.WithTrackingFinalizer() {
 		r.enqueue(pod, managed)
@@ -120,10 +126,11 @@ func (r *Releaser) wasManaged(pod *podcache.Pod) bool {
 			return r.cfg.Scope.Manages(job)
 		}
 		if s.Version.Lifecycle() == state.Gone {
-			return true // It has just gone, and may not be in the history yet.
+			return true // It has just gone, and may not be among the managed Jobs yet.
 		}
 	}
-	return r.history.has(ref.UID)
+	_, found := r.managed.Get(ref.UID)
+	return found
 }
 
 // Reconcile releases a pod if it is certain that no Job needs it.
