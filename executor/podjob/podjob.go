@@ -1,7 +1,6 @@
 package podjob
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -148,35 +147,14 @@ func (c *Controller) request(g Group, activePods bool) (*jobpolicyv1.DecideJobRe
 	return req, nil
 }
 
-// tracker returns a Tracker of the pods. It observes them in the order in which they ended:
-// a failure before the last success does not delay a retry.
+// tracker returns a Tracker of the pods.
 func (g *Group) tracker() *tracker.Tracker {
 	t := tracker.New()
 	t.SetPolicy(state.PodPolicy(g.Job))
-	pods := make([]*podcache.Pod, len(g.Pods))
 	for i := range g.Pods {
-		pods[i] = podcache.From(&g.Pods[i])
-	}
-	slices.SortFunc(pods, func(a, b *podcache.Pod) int {
-		return cmp.Or(ended(a).Compare(ended(b)), cmp.Compare(a.UID, b.UID))
-	})
-	for _, pod := range pods {
-		t.Observe(pod, tracker.Watch)
+		t.Observe(podcache.From(&g.Pods[i]), tracker.Watch)
 	}
 	return t
-}
-
-// ended is when a pod ended, as far as the pod says so; else when it was created.
-func ended(pod *podcache.Pod) time.Time {
-	switch {
-	case !pod.ContainersEnded.IsZero():
-		return pod.ContainersEnded
-	case pod.Unready:
-		return pod.ReadyChanged
-	case pod.Deleting:
-		return pod.DeletionAsked
-	}
-	return pod.Created
 }
 
 // each calls f with the pod of a UID.
