@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -125,18 +126,7 @@ func completionModeLabel(job *batchv1.Job) string {
 }
 
 func dispositionLabel(d jobpolicyv1.Disposition) string {
-	switch d {
-	case jobpolicyv1.Disposition_DISPOSITION_APPLY:
-		return "apply"
-	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
-		return "settled"
-	case jobpolicyv1.Disposition_DISPOSITION_WAIT:
-		return "wait"
-	case jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE:
-		return "incomplete"
-	default:
-		return "unspecified"
-	}
+	return strings.ToLower(strings.TrimPrefix(d.String(), "DISPOSITION_"))
 }
 
 // statusWritten counts the pods, indexes and Jobs that a status write declares finished.
