@@ -28,7 +28,15 @@ type Backoffs struct {
 	mu       sync.Mutex
 	steps    [steps]backoff.Backoff
 	refusal  Refusal
-	releases map[types.UID]*backoff.Backoff
+	releases map[types.UID]*release
+}
+
+// A release is the backoff of the release of one pod.
+type release struct {
+	backoff.Backoff
+	// skipped says that the pod was left out since the last UntilNextRelease, because the
+	// delay had not ended.
+	skipped bool
 }
 
 // A Refusal is why the API server did not create the Job's pods, and when, in wall time.
@@ -81,10 +89,10 @@ func (b *Backoffs) ReleaseFailed(pod types.UID, limits backoff.Limits) time.Dura
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.releases == nil {
-		b.releases = map[types.UID]*backoff.Backoff{}
+		b.releases = map[types.UID]*release{}
 	}
 	if b.releases[pod] == nil {
-		b.releases[pod] = &backoff.Backoff{}
+		b.releases[pod] = &release{}
 	}
 	return b.releases[pod].Failed(limits)
 }
@@ -93,20 +101,31 @@ func (b *Backoffs) ReleaseFailed(pod types.UID, limits backoff.Limits) time.Dura
 func (b *Backoffs) MayRelease(pod types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.releases[pod] == nil || !b.releases[pod].Active()
+	r := b.releases[pod]
+	if r == nil || !r.Active() {
+		return true
+	}
+	r.skipped = true
+	return false
 }
 
-// UntilNextRelease is how long until the first delay of a release ends; 0 if there is none. It
+// UntilNextRelease is how long until the first delay of a release ends; 0 if there is none. If
+// a delay has ended since MayRelease left its pod out, that is the shortest time there is. It
 // forgets the delays of pods that do not have the tracking finalizer any more.
 func (b *Backoffs) UntilNextRelease(pods *tracker.Tracker) (next time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.releases, func(uid types.UID, _ *backoff.Backoff) bool {
+	maps.DeleteFunc(b.releases, func(uid types.UID, _ *release) bool {
 		pod, known := pods.Pod(uid)
 		return !known || !pod.HasTrackingFinalizer
 	})
-	for _, release := range b.releases {
-		if wait := time.Until(release.Until()); wait > 0 && (next == 0 || wait < next) {
+	for _, r := range b.releases {
+		wait := time.Until(r.Until())
+		if r.skipped {
+			wait = max(wait, 1)
+		}
+		r.skipped = false
+		if wait > 0 && (next == 0 || wait < next) {
 			next = wait
 		}
 	}

@@ -190,16 +190,16 @@ func (w *world) kill(s *step) error {
 const renewsAfterStep = 40 * time.Second
 
 func (w *world) setClock(s *step) error {
-	if s.d > 0 && w.plan.executor.elected() {
-		// To the leader, its lease looks expired. It writes nothing until it has renewed it.
-		w.judge.hindered("", time.Now(), renewsAfterStep)
-	}
 	w.setClocks(time.Duration(w.fleet.skew.Load()) + s.d)
 	return nil
 }
 
 // setClocks sets how far the executors' clocks are ahead of the API server's.
 func (w *world) setClocks(ahead time.Duration) {
-	w.fleet.skew.Store(int64(ahead))
+	before := time.Duration(w.fleet.skew.Swap(int64(ahead)))
+	if ahead > before && w.plan.executor.elected() {
+		// To the leader, its lease looks expired. It writes nothing until it has renewed it.
+		w.judge.hindered("", time.Now(), renewsAfterStep)
+	}
 	w.judge.clocksSet(time.Now(), ahead)
 }

@@ -1,0 +1,47 @@
+package state
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/backoff"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/tracker"
+)
+
+// A pod is left out because its delay has not ended, and the delay ends before the reconcile
+// does. No event may follow for that pod, so the Job must be reconciled again.
+func TestADelayThatEndsDuringAReconcileIsNotMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := tracker.New()
+		pods.Observe(podcache.From(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: "a", Namespace: "default", UID: "a", ResourceVersion: "1", Finalizers: []string{batchv1.JobTrackingFinalizer},
+		}}), tracker.Watch)
+		var b Backoffs
+		next := func(what string, want time.Duration) {
+			t.Helper()
+			if got := b.UntilNextRelease(pods); got != want {
+				t.Errorf("%s: next after %s, want %s", what, got, want)
+			}
+		}
+		next("nothing has failed", 0)
+		b.ReleaseFailed("a", backoff.Limits{First: time.Second, Max: time.Minute})
+		next("the delay begins", time.Second)
+		time.Sleep(time.Second - 1)
+		if b.MayRelease("a") {
+			t.Error("the pod may be released although its delay has not ended")
+		}
+		time.Sleep(2)
+		next("the delay has ended since the pod was left out", 1)
+		next("nothing was left out since", 0)
+		if !b.MayRelease("a") {
+			t.Error("the pod may not be released although its delay has ended")
+		}
+		next("the pod was not left out", 0)
+	})
+}
