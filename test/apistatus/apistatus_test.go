@@ -109,7 +109,7 @@ func (y tally) String() string {
 func startAPIServer(t *testing.T) typedbatchv1.JobInterface {
 	t.Helper()
 	plane, err := cluster.Start(t.Context(), cluster.Options{
-		BinDir: binDir(t), StateDir: t.TempDir(),
+		BinDir: executables.MustDir(t), StateDir: t.TempDir(),
 		WithoutEngine: true, WithoutExecutor: true, WithoutNode: true, WithoutScheduler: true,
 		ControllerManagerControllers: "serviceaccount-controller",
 	})
@@ -128,14 +128,4 @@ func startAPIServer(t *testing.T) typedbatchv1.JobInterface {
 		t.Fatal(err)
 	}
 	return client.BatchV1().Jobs(metav1.NamespaceDefault)
-}
-
-// binDir returns the directory of the executables.
-func binDir(t *testing.T) string {
-	t.Helper()
-	dir, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

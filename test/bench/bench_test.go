@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // wrong, and never because of a time.
 func TestBenchmark(t *testing.T) {
 	cfg := Config{
-		BinDir: binDir(t), Dir: t.TempDir(), Size: Size(*sizeFlag), Commit: commit(),
+		BinDir: executables.MustDir(t), Dir: t.TempDir(), Size: Size(*sizeFlag), Commit: commit(),
 		Scenarios: pattern(t, *scenariosFlag), Contenders: pattern(t, *contendersFlag),
 		Repeat: *repeatFlag, ProfileDir: *profileFlag,
 		Progress: func(line string) { fmt.Println(line) },
@@ -87,14 +87,4 @@ func pattern(t *testing.T, text string) *regexp.Regexp {
 		t.Fatal(err)
 	}
 	return re
-}
-
-// binDir returns the directory of the executables.
-func binDir(t *testing.T) string {
-	t.Helper()
-	dir, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

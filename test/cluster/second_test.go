@@ -27,10 +27,7 @@ type second struct {
 // startSecond waits until the cluster is ready.
 func startSecond(t *testing.T, stateDir string) *second {
 	t.Helper()
-	dir, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := executables.MustDir(t)
 	up := exec.Command(filepath.Join(dir, "jobpolicy-local"), "up", "--node=containers", "--state-dir="+stateDir)
 	up.Stderr = os.Stderr
 	output, err := up.StdoutPipe()

@@ -133,10 +133,7 @@ type installed struct {
 
 func install(t *testing.T) *installed {
 	t.Helper()
-	binaries, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binaries := executables.MustDir(t)
 	log, args, err := auditArgs(t.TempDir(), executorAccount)
 	if err != nil {
 		t.Fatal(err)

@@ -115,16 +115,12 @@ func startExecutorOn(t *testing.T, plane *cluster.Cluster, args ...string) *exec
 // startExecutorAs is startExecutor for the user of a kubeconfig.
 func startExecutorAs(t *testing.T, kubeconfig string, args ...string) *executorProcess {
 	t.Helper()
-	binaries, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
 	args = append(args, "--kubeconfig="+kubeconfig, "--http-address="+address)
-	p := &executorProcess{url: "http://" + address, cmd: exec.Command(filepath.Join(binaries, "jobpolicy-executor"), args...)}
+	p := &executorProcess{url: "http://" + address, cmd: exec.Command(filepath.Join(executables.MustDir(t), "jobpolicy-executor"), args...)}
 	p.cmd.Stderr = testLog{t}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

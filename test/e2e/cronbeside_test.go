@@ -79,13 +79,9 @@ func TestCronJobsBesideTheBuiltinController(t *testing.T) {
 // Jobs and CronJobs run beside the executor.
 func startBesidePlane(t *testing.T, executorArgs ...string) (*cluster.Cluster, *kubernetes.Clientset) {
 	t.Helper()
-	binaries, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	controllers := strings.NewReplacer(",-job-controller", "", ",-cronjob-controller", "").Replace(cluster.DefaultControllers)
 	beside, err := cluster.Start(t.Context(), cluster.Options{
-		StateDir: t.TempDir(), BinDir: binaries, WithoutEngine: true, ControllerManagerControllers: controllers,
+		StateDir: t.TempDir(), BinDir: executables.MustDir(t), WithoutEngine: true, ControllerManagerControllers: controllers,
 		ExtraArgs: map[string][]string{cluster.Executor: executorArgs},
 	})
 	if err != nil {

@@ -18,14 +18,10 @@ import (
 // made, and without --watch the last one on each Job.
 func TestDecisionsAreALiveLog(t *testing.T) {
 	t.Parallel()
-	binaries, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	namespace := newNamespace(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	watch := exec.CommandContext(ctx, filepath.Join(binaries, "kubectl-jobpolicy"), "decisions", "-w", "-n", namespace, "--url", plane.ExecutorURL())
+	watch := exec.CommandContext(ctx, filepath.Join(executables.MustDir(t), "kubectl-jobpolicy"), "decisions", "-w", "-n", namespace, "--url", plane.ExecutorURL())
 	out, err := watch.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

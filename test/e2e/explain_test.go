@@ -24,11 +24,7 @@ func kubectlJobpolicy(t *testing.T, namespace string, args ...string) (output st
 // plugin runs a command of kubectl jobpolicy that needs no cluster.
 func plugin(t *testing.T, args ...string) (output string, err error) {
 	t.Helper()
-	binaries, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, "kubectl-jobpolicy"), args...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(executables.MustDir(t), "kubectl-jobpolicy"), args...).CombinedOutput()
 	return string(out), err
 }
 

@@ -34,13 +34,9 @@ const (
 
 func startGangPlane(t *testing.T) *gangPlane {
 	t.Helper()
-	binaries, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	gates := "--feature-gates=GenericWorkload=true,WorkloadWithJob=true,GangScheduling=true"
 	plane, err := cluster.Start(t.Context(), cluster.Options{
-		StateDir: t.TempDir(), BinDir: binaries, WithoutEngine: true,
+		StateDir: t.TempDir(), BinDir: executables.MustDir(t), WithoutEngine: true,
 		ControllerManagerControllers: strings.Replace(cluster.DefaultControllers, ",-job-controller", "", 1),
 		ExtraArgs: map[string][]string{
 			cluster.APIServer:         {gates, "--runtime-config=scheduling.k8s.io/v1alpha2=true"},

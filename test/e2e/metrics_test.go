@@ -169,12 +169,8 @@ func ourMetered(t *testing.T) *metered {
 // builtInMetered starts a control plane whose controller manager does the Jobs.
 func builtInMetered(t *testing.T) *metered {
 	t.Helper()
-	binaries, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	other, err := cluster.Start(t.Context(), cluster.Options{
-		StateDir: t.TempDir(), BinDir: binaries, WithoutEngine: true, WithoutExecutor: true,
+		StateDir: t.TempDir(), BinDir: executables.MustDir(t), WithoutEngine: true, WithoutExecutor: true,
 		ControllerManagerControllers: strings.Replace(cluster.DefaultControllers, ",-job-controller", "", 1),
 	})
 	if err != nil {

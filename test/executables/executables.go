@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"testing"
 )
 
 // Dir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/ of this
@@ -25,6 +26,16 @@ func Dir() (string, error) {
 		return "", fmt.Errorf("build the executables: %w", err)
 	}
 	return filepath.Join(root, "bin"), nil
+}
+
+// MustDir is Dir for a test, which fails without the executables.
+func MustDir(t testing.TB) string {
+	t.Helper()
+	dir, err := Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // Repository is the directory above that holds go.work.

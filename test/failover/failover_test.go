@@ -87,12 +87,8 @@ type measurement struct {
 // startPlane starts an API server in which nothing but what a test starts runs Jobs.
 func startPlane(t *testing.T, apiServerArgs ...string) *cluster.Cluster {
 	t.Helper()
-	binaries, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	plane, err := cluster.Start(t.Context(), cluster.Options{
-		StateDir: t.TempDir(), BinDir: binaries, WithoutExecutor: true, WithoutNode: true, WithoutScheduler: true,
+		StateDir: t.TempDir(), BinDir: executables.MustDir(t), WithoutExecutor: true, WithoutNode: true, WithoutScheduler: true,
 		ControllerManagerControllers: "serviceaccount-controller",
 		ExtraArgs: map[string][]string{
 			cluster.Etcd: {"--quota-backend-bytes=8589934592"},
@@ -235,10 +231,6 @@ func (m *measurement) start(warm bool) *replica {
 // startAs starts an executor for the user of a kubeconfig.
 func (m *measurement) startAs(kubeconfig string, args ...string) *replica {
 	m.t.Helper()
-	binaries, err := executables.Dir()
-	if err != nil {
-		m.t.Fatal(err)
-	}
 	address, err := freeport.Address()
 	if err != nil {
 		m.t.Fatal(err)
@@ -250,7 +242,7 @@ func (m *measurement) startAs(kubeconfig string, args ...string) *replica {
 	}
 	defer file.Close()
 	args = append([]string{"--engine=embedded", "--kubeconfig=" + kubeconfig, "--http-address=" + address}, args...)
-	r.cmd = exec.Command(filepath.Join(binaries, "jobpolicy-executor"), args...)
+	r.cmd = exec.Command(filepath.Join(executables.MustDir(m.t), "jobpolicy-executor"), args...)
 	r.cmd.Stderr = file
 	if err := r.cmd.Start(); err != nil {
 		m.t.Fatal(err)

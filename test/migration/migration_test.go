@@ -58,12 +58,8 @@ func TestMigration(t *testing.T) {
 // and the executor is known and off.
 func startPlane(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	binaries, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	plane, err := cluster.Start(t.Context(), cluster.Options{
-		StateDir: t.TempDir(), BinDir: binaries, ControllerManagerControllers: withBuiltIn,
+		StateDir: t.TempDir(), BinDir: executables.MustDir(t), ControllerManagerControllers: withBuiltIn,
 		ExtraArgs: map[string][]string{cluster.Executor: {"--replace-builtin"}},
 		Progress:  func(p cluster.Progress) { fmt.Fprintln(os.Stderr, p) },
 	})

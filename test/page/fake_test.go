@@ -47,15 +47,11 @@ func startExecutor(t *testing.T, o objects) string {
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	binaries, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	port, err := freeport.Take()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(binaries, "jobpolicy-executor"), "--kubeconfig", kubeconfig, "--engine=embedded",
+	cmd := exec.Command(filepath.Join(executables.MustDir(t), "jobpolicy-executor"), "--kubeconfig", kubeconfig, "--engine=embedded",
 		"--leader-elect=false", "--http-address=127.0.0.1:"+port, "--kube-api-qps=1000", "--kube-api-burst=1000")
 	cmd.Stderr = nil
 	if err := cmd.Start(); err != nil {

@@ -36,10 +36,7 @@ func options(controllers string) (cluster.Options, error) {
 // images are those of make images.
 func install(t *testing.T) {
 	t.Helper()
-	dir, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := executables.MustDir(t)
 	for _, service := range []string{"jobpolicy-engine", "jobpolicy-executor"} {
 		shared.Load(t, filepath.Join(dir, "images", service+".tar"))
 	}

@@ -13,13 +13,9 @@ import (
 // processes, with these gates, is enough.
 func TestKubernetesSpecOfGangs(t *testing.T) {
 	const gates = "GenericWorkload,WorkloadWithJob"
-	dir, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	plane, err := cluster.Start(t.Context(), cluster.Options{
 		StateDir: t.TempDir(),
-		BinDir:   dir,
+		BinDir:   executables.MustDir(t),
 		ExtraArgs: map[string][]string{
 			cluster.APIServer: {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
 			cluster.Scheduler: {"--feature-gates=GenericWorkload=true,GangScheduling=true"},

@@ -64,11 +64,7 @@ func runSpecs(t *testing.T, args ...string) {
 // program is the command that holds the specs; make test-cluster builds it.
 func program(t *testing.T) string {
 	t.Helper()
-	dir, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(dir, "kubernetes-specs")
+	return filepath.Join(executables.MustDir(t), "kubernetes-specs")
 }
 
 // requireImages checks that the node has the images of the specs. Without them each spec would wait for its pods for

@@ -60,7 +60,7 @@ func TestTracesOfCallerAndExecutorContinueInTheEngine(t *testing.T) {
 func install(t *testing.T) {
 	t.Helper()
 	for _, service := range []string{"jobpolicy-engine", "jobpolicy-executor"} {
-		shared.Load(t, filepath.Join(binaries(t), "images", service+".tar"))
+		shared.Load(t, filepath.Join(executables.MustDir(t), "images", service+".tar"))
 	}
 	helm := exec.CommandContext(t.Context(), "../../../.bin/helm", "install", release, "../../../deploy/chart/jobpolicy",
 		"--namespace", installNamespace, "--create-namespace", "--wait", "--timeout", shared.Patience.String(), "--values", "-")
@@ -93,20 +93,10 @@ func createNamespace(t *testing.T, name string) {
 	})
 }
 
-// binaries is the directory of what make test-cluster builds. The node sees it, too.
-func binaries(t *testing.T) string {
-	t.Helper()
-	dir, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // program completes a pod that runs a program of this machine in the node's smallest image.
 func program(t *testing.T, spec *corev1.PodSpec, name string, args ...string) {
 	t.Helper()
-	path := filepath.Join(binaries(t), name)
+	path := filepath.Join(executables.MustDir(t), name)
 	file := corev1.HostPathFile
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "program", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: path, Type: &file},

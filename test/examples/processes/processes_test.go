@@ -130,17 +130,13 @@ type workshop struct{ engine, certificates string }
 
 func newWorkshop(t *testing.T) *workshop {
 	t.Helper()
-	bin, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := conformancekit.Certificates(t)
 	port, err := freeport.Take()
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &workshop{engine: net.JoinHostPort("localhost", port), certificates: dir}
-	engine := exec.Command(filepath.Join(bin, "jobpolicy-engine"), "--grpc-address="+w.engine, "--http-address=",
+	engine := exec.Command(filepath.Join(executables.MustDir(t), "jobpolicy-engine"), "--grpc-address="+w.engine, "--http-address=",
 		"--tls-cert-file=tls.crt", "--tls-private-key-file=tls.key", "--client-ca-file=ca.crt")
 	engine.Dir = dir
 	if err := engine.Start(); err != nil {

@@ -106,12 +106,8 @@ func (s *script) count(answers map[int]int) {
 // server in memory does itself.
 func startAPIServer(t *testing.T) *rest.Config {
 	t.Helper()
-	dir, err := executables.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	plane, err := cluster.Start(t.Context(), cluster.Options{
-		BinDir: dir, StateDir: t.TempDir(),
+		BinDir: executables.MustDir(t), StateDir: t.TempDir(),
 		WithoutEngine: true, WithoutExecutor: true, WithoutNode: true, WithoutScheduler: true,
 		ControllerManagerControllers: "serviceaccount-controller,garbage-collector-controller,namespace-controller,resourcequota-controller",
 		ExtraArgs: map[string][]string{
