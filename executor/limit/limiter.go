@@ -37,6 +37,9 @@ func (p *Pool) SlowStart(namespace string, job types.UID) *Limiter {
 // Do calls f for 0 to n-1 and returns when all calls have ended. It returns one of
 // the errors, and says how many there were.
 func (l *Limiter) Do(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	if n == 0 {
+		return nil // Most reconciles have nothing to write.
+	}
 	b := &batch{Limiter: l, ctx: ctx, n: n, write: f}
 	b.measuring = b.large() && l.vegas.baselineExpired(time.Now())
 	return b.run()
