@@ -4,16 +4,22 @@ import (
 	"bytes"
 	"maps"
 	"net/http"
+	"time"
 )
 
-// oneAtATime makes answers one after the other, so that many clients at once do not keep
-// every processor busy. It writes an answer only when it is complete, so that a slow
-// reader does not delay the others.
+// restTimes is how many times as long as the last answer took to make, the next one waits.
+// So answers keep a tenth of one processor busy at most, however many clients ask.
+const restTimes = 9
+
+// oneAtATime makes answers one after the other, with a rest between them, so that many
+// clients at once leave the processors to others. It writes an answer only when it is
+// complete, so that a slow reader does not delay the others.
 func oneAtATime(h http.Handler) http.Handler {
 	turn := make(chan struct{}, 1)
 	answer := func(r *http.Request) *buffered {
 		turn <- struct{}{}
-		defer func() { <-turn }()
+		began := time.Now()
+		defer func() { time.AfterFunc(restTimes*time.Since(began), func() { <-turn }) }()
 		b := &buffered{header: http.Header{}, code: http.StatusOK}
 		if r.Context().Err() == nil { // The client is still there.
 			h.ServeHTTP(b, r)

@@ -27,6 +27,7 @@ func TestAnswersAreMadeOneAfterTheOther(t *testing.T) {
 			w.WriteHeader(http.StatusTeapot)
 			fmt.Fprint(w, "made")
 		}))
+		began := time.Now()
 		var wait sync.WaitGroup
 		answers := make([]*httptest.ResponseRecorder, 10)
 		for i := range answers {
@@ -38,6 +39,10 @@ func TestAnswersAreMadeOneAfterTheOther(t *testing.T) {
 		wait.Wait()
 		if most.Load() != 1 {
 			t.Errorf("%d answers were made at a time, want 1", most.Load())
+		}
+		// Each answer takes a second, and a rest follows each but the last.
+		if took, want := time.Since(began), (10+9*restTimes)*time.Second; took != want {
+			t.Errorf("10 answers took %s, want %s", took, want)
 		}
 		for _, w := range answers {
 			if w.Code != http.StatusTeapot || w.Header().Get("X-Made") != "yes" || w.Body.String() != "made" {

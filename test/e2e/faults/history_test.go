@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -191,6 +192,14 @@ func (l *podLife) last() *corev1.Pod {
 		return pod
 	}
 	return l.versions[len(l.versions)-1]
+}
+
+// deletedBeforeItEnded reports whether somebody could see the pod being deleted while it
+// had not ended.
+func (l *podLife) deletedBeforeItEnded() bool {
+	return slices.ContainsFunc(l.versions, func(pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil && !ended(pod)
+	})
 }
 
 func version(o metav1.Object) uint64 {

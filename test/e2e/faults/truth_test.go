@@ -12,8 +12,9 @@ import (
 type truth struct {
 	succeeded, failed int32
 	indexes           map[string]bool
-	// unsure are pods that were deleted because the Job had succeeded. Whether they
-	// count depends on whether they ended first.
+	// unsure are pods that were deleted because the Job had succeeded: whether they
+	// count depends on whether they ended first. And pods that succeeded after they were
+	// deleted: the status may have recorded them as failed before that (I3).
 	unsure int32
 	pods   []string
 }
@@ -54,6 +55,8 @@ func (l *lab) truthOf(job *batchv1.Job) truth {
 		is.pods = append(is.pods, describeLife(life))
 		switch {
 		case pod.DeletionTimestamp != nil && isTrue(job, batchv1.JobComplete) && job.Spec.SuccessPolicy != nil:
+			is.unsure++
+		case pod.Status.Phase == corev1.PodSucceeded && life.deletedBeforeItEnded():
 			is.unsure++
 		case pod.Status.Phase == corev1.PodSucceeded && isIndexed(job):
 			is.indexes[indexOf(pod)] = true
