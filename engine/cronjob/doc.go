@@ -21,8 +21,8 @@
 //  4. Ask again when the CronJob or one of its Jobs changes, at requeue_time, and
 //     when follow_up says so. If the name of a Job to create is taken by a Job that the
 //     CronJob controls, the creation has succeeded; if another Job has the name, ask
-//     again with name_taken. If a creation fails for another reason, defer
-//     STEP_CREATE_JOB.
+//     again with the name in names_taken. If a creation fails for another reason, defer
+//     STEP_CREATE_JOB, or STEP_CREATE_ASKED_JOB if the Job has no scheduled time.
 //
 // # How a decision is made
 //

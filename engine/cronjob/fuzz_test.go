@@ -108,6 +108,9 @@ func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
 	if until := maybe.Draw(t, "hold"); until != nil {
 		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: until}}
 	}
+	if until := maybe.Draw(t, "hold asked"); until != nil {
+		req.Deferrals = append(req.Deferrals, &jobpolicyv1.Deferral{Step: jobpolicyv1.Step_STEP_CREATE_ASKED_JOB, Until: until})
+	}
 	if rapid.Bool().Draw(t, "limits") {
 		req.Spec.StartingDeadlineSeconds = proto.Int64(rapid.Int64().Draw(t, "deadline"))
 		req.Spec.SuccessfulJobsHistoryLimit = proto.Int32(rapid.Int32Range(-2, 3).Draw(t, "success"))

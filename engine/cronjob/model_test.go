@@ -174,7 +174,8 @@ func (l *life) runNow(t *rapid.T) {
 }
 
 func (l *life) hold(t *rapid.T) {
-	l.deferCreation(timestamppb.New(l.now().Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "hold")) * time.Second)))
+	step := rapid.SampledFrom([]jobpolicyv1.Step{jobpolicyv1.Step_STEP_CREATE_JOB, jobpolicyv1.Step_STEP_CREATE_ASKED_JOB}).Draw(t, "step")
+	l.leave(step, timestamppb.New(l.now().Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "hold"))*time.Second)))
 }
 
 // decideOnly decides and checks, and carries nothing out.
@@ -258,6 +259,12 @@ func (l *life) due() (time.Time, bool) {
 	return time.Time{}, false
 }
 
+func (l *life) deferred(step jobpolicyv1.Step) bool {
+	return slices.ContainsFunc(l.req.GetDeferrals(), func(d *jobpolicyv1.Deferral) bool {
+		return d.GetStep() == step && d.GetUntil().AsTime().After(l.now())
+	})
+}
+
 func (l *life) activeRuns() int {
 	n := 0
 	for _, job := range l.req.Jobs {
@@ -273,12 +280,13 @@ func (l *life) activeRuns() int {
 func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 	create, spec := resp.GetCreate(), l.req.Spec
 	forbidden := spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID && l.activeRuns() > 0
-	held := len(l.req.GetDeferrals()) > 0 && l.req.GetDeferrals()[0].GetUntil().AsTime().After(l.now())
+	held, askedHeld := l.deferred(jobpolicyv1.Step_STEP_CREATE_JOB), l.deferred(jobpolicyv1.Step_STEP_CREATE_ASKED_JOB)
 	if create != nil && (forbidden || held) {
 		t.Fatalf("created %s, forbidden %v, held %v", create.GetName(), forbidden, held)
 	}
 	asked := l.req.GetSpec().GetAnnotations()[annotation.RunNow]
-	if asked != "" && !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool { return job.GetAnnotations()[annotation.RunNow] == asked }) {
+	// While a run that was asked for is held, those of the schedule start.
+	if asked != "" && (forbidden || !askedHeld) && !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool { return job.GetAnnotations()[annotation.RunNow] == asked }) {
 		if (create.GetScheduledTime() == nil && create != nil) == (forbidden || held) {
 			t.Fatalf("a run was asked for, created: %v, forbidden %v, held %v", create, forbidden, held)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -28,6 +29,12 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 	}
 	_, err := protojson.Marshal(resp) // It has no timestamp behind the end of the calendar.
 	promise(err == nil, "times: %v", err)
+	for name, at := range map[string][2]*timestamppb.Timestamp{
+		"last schedule time":   {req.GetStatus().GetLastScheduleTime(), resp.GetStatus().GetLastScheduleTime()},
+		"last successful time": {req.GetStatus().GetLastSuccessfulTime(), resp.GetStatus().GetLastSuccessfulTime()},
+	} {
+		promise(at[1].GetNanos() == 0 || proto.Equal(at[0], at[1]), "the %s has fractions of a second, which no status keeps: %s", name, at[1].AsTime())
+	}
 	kinds := 0
 	for _, has := range []bool{
 		resp.GetCreate() != nil, resp.GetStatus() != nil, resp.GetCreate() == nil && resp.GetEdits() != nil,

@@ -2,6 +2,7 @@ package cronjob
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"jobpolicy.dev/engine/annotation"
@@ -56,10 +57,10 @@ func (a answer) waiting(reason jobpolicyv1.WaitReason, until time.Time) answer {
 	return a
 }
 
-// deferred adds a wait, because the caller deferred the creation of Jobs.
-func (a answer) deferred(until time.Time) answer {
+// deferred adds a wait, because the caller deferred a step.
+func (a answer) deferred(step jobpolicyv1.Step, until time.Time) answer {
 	a = a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, until)
-	a.waits[len(a.waits)-1].Step = jobpolicyv1.Step_STEP_CREATE_JOB
+	a.waits[len(a.waits)-1].Step = step
 	return a
 }
 
@@ -143,7 +144,7 @@ func runNowAsked(f facts) answer {
 		a.edits = clearIt
 		return a
 	}
-	if f.req.GetNameTaken() == asked.name {
+	if f.taken(asked.name) {
 		a := no("the run asked for cannot start: a Job named %s belongs to somebody else", asked.name)
 		a.edits = clearIt
 		return a.with(takenEvent(asked.name))
@@ -152,9 +153,8 @@ func runNowAsked(f facts) answer {
 		a := decided("a run was asked for; runs that must end before it: %d", len(f.runs.active))
 		return a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_CONCURRENCY_POLICY, time.Time{})
 	}
-	if until, is := f.createsAfter(); is {
-		a := decided("a run was asked for; creating Jobs failed before")
-		return a.deferred(until)
+	if step, until, is := f.asksAfter(); is {
+		return no("a run was asked for; creating its Job failed before").deferred(step, until)
 	}
 	a := decided("a run was asked for by annotation")
 	a.start, a.replaces, a.edits = &asked, f.replaced(), clearIt
@@ -170,6 +170,9 @@ func (s *snapshot) startedFor(text, name string) (*jobpolicyv1.OwnedJob, bool) {
 	}
 	return s.named(name)
 }
+
+// taken reports whether a Job that the CronJob does not control has the name.
+func (s *snapshot) taken(name string) bool { return slices.Contains(s.req.GetNamesTaken(), name) }
 
 func takenEvent(name string) *jobpolicyv1.JobEvent {
 	return warning(eventFailedCreate, "Error creating job: a Job named %s exists that this CronJob does not control", name)
@@ -276,7 +279,7 @@ func alreadyStarted(f facts) answer {
 
 func nameTaken(f facts) answer {
 	name := f.scheduledName(f.due.at)
-	if f.req.GetNameTaken() != name {
+	if !f.taken(name) {
 		return no("nobody else's Job is known to be named %s", name)
 	}
 	a := decided("a Job named %s belongs to somebody else", name)
@@ -311,8 +314,19 @@ func concurrencyForbidden(f facts) answer {
 
 // createsAfter is until when the caller wants no Jobs created.
 func (s *snapshot) createsAfter() (time.Time, bool) {
-	until, asked := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_JOB)
-	return until, asked && until.After(s.now)
+	until, deferred := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_JOB)
+	return until, deferred && until.After(s.now)
+}
+
+// asksAfter is until when the caller wants no Job created that someone asked for, and by
+// which step. Such a run never holds up the runs of the schedule.
+func (s *snapshot) asksAfter() (jobpolicyv1.Step, time.Time, bool) {
+	until, deferred := s.createsAfter()
+	alone, asked := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_ASKED_JOB)
+	if asked && alone.After(s.now) && (!deferred || alone.After(until)) {
+		return jobpolicyv1.Step_STEP_CREATE_ASKED_JOB, alone, true
+	}
+	return jobpolicyv1.Step_STEP_CREATE_JOB, until, deferred
 }
 
 func creationDeferred(f facts) answer {
@@ -320,7 +334,7 @@ func creationDeferred(f facts) answer {
 	if !is {
 		return no("creating Jobs is not deferred")
 	}
-	return decided("creating Jobs failed before").deferred(until)
+	return decided("creating Jobs failed before").deferred(jobpolicyv1.Step_STEP_CREATE_JOB, until)
 }
 
 // replaced are the Jobs to delete before a run starts.

@@ -53,11 +53,11 @@ func takeRuns(s *snapshot) runs {
 	for _, job := range s.jobs {
 		_, listed := place[string(job.GetUid())]
 		if !s.early(job) {
-			r.lastScheduled = later(r.lastScheduled, job.GetScheduledTime())
+			r.lastScheduled = later(r.lastScheduled, wholeSeconds(job.GetScheduledTime()))
 		}
 		switch {
 		case job.GetOutcome() == jobpolicyv1.JobOutcome_JOB_OUTCOME_COMPLETE:
-			r.lastSuccess = later(r.lastSuccess, job.GetCompletionTime())
+			r.lastSuccess = later(r.lastSuccess, wholeSeconds(job.GetCompletionTime()))
 		case job.GetOutcome() == jobpolicyv1.JobOutcome_JOB_OUTCOME_FAILED:
 		case isRun(job) || listed:
 			r.active = append(r.active, job)
@@ -127,7 +127,7 @@ func (r *runs) replaced(s *snapshot, place map[string]int) bool {
 	if s.spec.GetConcurrencyPolicy() != jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE {
 		return false
 	}
-	_, deferred := s.createsAfter()
+	_, _, deferred := s.asksAfter()
 	return deferred || slices.ContainsFunc(r.active, func(job *jobpolicyv1.OwnedJob) bool {
 		_, listed := place[string(job.GetUid())]
 		return !listed

@@ -86,7 +86,7 @@ func (c *cluster) carryOut(resp *jobpolicyv1.DecideCronJobResponse) {
 	if resp.GetStatus() != nil {
 		c.req.Status = resp.GetStatus()
 	}
-	c.req.AbsentJobs, c.req.NameTaken = nil, ""
+	c.req.AbsentJobs, c.req.NamesTaken = nil, nil
 }
 
 func (c *cluster) remove(is func(*jobpolicyv1.OwnedJob) bool) {
@@ -158,16 +158,18 @@ func (c *cluster) ask() (*jobpolicyv1.DecideCronJobResponse, error) {
 //	status k=v…       fields of the status, active=name,name among them
 //	job NAME k=v…     a Job; the same name again changes it; gone NAME… takes Jobs away
 //	absent NAME…      Jobs of status.active that were looked up and are not there
-//	taken NAME        a name that somebody else's Job has
+//	taken NAME…       names that Jobs of others have
 //	defercreations TIME  no Job is to be created before
+//	deferasked TIME      no Job that was asked for is to be created before
 //	fresh k=v…        cronjob=1/2 jobs=3/4: versions observed and written
 //	runs k=v…         takes=10m, fails=true: how runs go in play
 func (c *cluster) tell(line string) error {
 	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	lines := map[string]func(string) error{
 		"": ignore, "#": ignore, "cronjob": c.another, "spec": c.spec, "schedule": c.schedule, "zone": c.zone, "option": c.option,
-		"now": c.setNow, "status": c.status, "job": c.job, "gone": c.gone, "absent": c.absent, "taken": c.taken, "defercreations": c.deferCreations,
-		"fresh": c.fresh, "runs": c.runs,
+		"now": c.setNow, "status": c.status, "job": c.job, "gone": c.gone, "absent": c.absent, "taken": c.taken, "defercreations": c.deferStep(jobpolicyv1.Step_STEP_CREATE_JOB),
+		"deferasked": c.deferStep(jobpolicyv1.Step_STEP_CREATE_ASKED_JOB),
+		"fresh":      c.fresh, "runs": c.runs,
 	}
 	tell, ok := lines[name]
 	if !ok {
@@ -342,20 +344,26 @@ func (c *cluster) absent(rest string) error {
 	return nil
 }
 
-func (c *cluster) taken(rest string) error { c.req.NameTaken = rest; return nil }
-
-func (c *cluster) deferCreations(rest string) error {
-	var until *timestamppb.Timestamp
-	err := setTime(&until)(rest)
-	c.deferCreation(until)
-	return err
+func (c *cluster) taken(rest string) error {
+	c.req.NamesTaken = strings.Fields(rest)
+	return nil
 }
 
-// deferCreation leaves the creation of Jobs until then; nil: no more.
-func (c *cluster) deferCreation(until *timestamppb.Timestamp) {
-	c.req.Deferrals = nil
+// deferStep reads a command that leaves a step until a time; without one, no more.
+func (c *cluster) deferStep(step jobpolicyv1.Step) func(rest string) error {
+	return func(rest string) error {
+		var until *timestamppb.Timestamp
+		err := setTime(&until)(rest)
+		c.leave(step, until)
+		return err
+	}
+}
+
+// leave leaves a step until then; nil: no more.
+func (c *cluster) leave(step jobpolicyv1.Step, until *timestamppb.Timestamp) {
+	c.req.Deferrals = slices.DeleteFunc(c.req.Deferrals, func(d *jobpolicyv1.Deferral) bool { return d.GetStep() == step })
 	if until != nil {
-		c.req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: until}}
+		c.req.Deferrals = append(c.req.Deferrals, &jobpolicyv1.Deferral{Step: step, Until: until})
 	}
 }
 

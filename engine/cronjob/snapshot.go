@@ -85,3 +85,12 @@ func later(a, b *timestamppb.Timestamp) *timestamppb.Timestamp {
 	}
 	return a
 }
+
+// wholeSeconds is the time as a status keeps it. A status with fractions would differ from the
+// one that was written, again and again.
+func wholeSeconds(at *timestamppb.Timestamp) *timestamppb.Timestamp {
+	if at.GetNanos() == 0 {
+		return at
+	}
+	return &timestamppb.Timestamp{Seconds: at.GetSeconds()}
+}

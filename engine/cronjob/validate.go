@@ -19,6 +19,7 @@ const (
 	maxRequestIDBytes   = 128
 	maxCronJobNameBytes = 52
 	maxNameBytes        = 253
+	maxNamesTaken       = 10
 	maxZoneBytes        = 256
 	maxTextBytes        = 4096
 	maxRows             = 10_000
@@ -58,7 +59,7 @@ func validate(req *jobpolicyv1.DecideCronJobRequest) error {
 	c.spec(req.GetSpec())
 	c.status(req.GetStatus())
 	c.jobs(req)
-	c.length("name_taken", req.GetNameTaken(), 0, maxNameBytes)
+	c.namesTaken(req.GetNamesTaken())
 	c.deferrals(req.GetDeferrals())
 	f := req.GetFreshness()
 	c.version("freshness.cron_job_observed", f.GetCronJobObserved())
@@ -69,6 +70,15 @@ func validate(req *jobpolicyv1.DecideCronJobRequest) error {
 		return &engine.InvalidRequestError{Violations: c.violations}
 	}
 	return nil
+}
+
+func (c *checker) namesTaken(names []string) {
+	if !c.require(len(names) <= maxNamesTaken, "names_taken", "must have at most %d entries, has %d", maxNamesTaken, len(names)) {
+		return
+	}
+	for i, name := range names {
+		c.length(fmt.Sprintf("names_taken[%d]", i), name, 1, maxNameBytes)
+	}
 }
 
 func (c *checker) deferrals(deferrals []*jobpolicyv1.Deferral) {

@@ -89,10 +89,16 @@ var invalidRequests = map[string]struct {
 		change: func(r *request) { withJob(func(*jobpolicyv1.OwnedJob) {})(r); r.AbsentJobs = [][]byte{uid("j"), {1}} },
 		fields: []string{"absent_jobs[0]", "absent_jobs[1]"},
 	},
-	"too many Jobs":             {change: func(r *request) { r.Jobs = make([]*jobpolicyv1.OwnedJob, 10_001) }, fields: []string{"jobs"}},
-	"too many absent Jobs":      {change: func(r *request) { r.AbsentJobs = make([][]byte, 10_001) }, fields: []string{"absent_jobs"}},
-	"too many active Jobs":      {change: func(r *request) { r.Status.Active = make([]*jobpolicyv1.ActiveJob, 10_001) }, fields: []string{"status.active"}},
-	"a long name that is taken": {change: func(r *request) { r.NameTaken = strings.Repeat("x", 254) }, fields: []string{"name_taken"}},
+	"too many Jobs":        {change: func(r *request) { r.Jobs = make([]*jobpolicyv1.OwnedJob, 10_001) }, fields: []string{"jobs"}},
+	"too many absent Jobs": {change: func(r *request) { r.AbsentJobs = make([][]byte, 10_001) }, fields: []string{"absent_jobs"}},
+	"too many active Jobs": {change: func(r *request) { r.Status.Active = make([]*jobpolicyv1.ActiveJob, 10_001) }, fields: []string{"status.active"}},
+	"names that are taken: one too long, one empty": {
+		change: func(r *request) { r.NamesTaken = []string{"x", strings.Repeat("x", 254), ""} },
+		fields: []string{"names_taken[1]", "names_taken[2]"},
+	},
+	"too many names that are taken": {
+		change: func(r *request) { r.NamesTaken = slices.Repeat([]string{"x"}, 11) }, fields: []string{"names_taken"},
+	},
 	"a hold that never ends": {
 		change: func(r *request) {
 			r.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: never}}

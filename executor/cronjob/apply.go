@@ -47,7 +47,8 @@ func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *job
 	if err := a.changeJobs(ctx, s, snap, d); err != nil {
 		return false, err
 	}
-	if err := a.edit(ctx, s, snap, d.GetEdits()); err != nil {
+	edited, err := a.edit(ctx, s, snap, d.GetEdits())
+	if err != nil {
 		return false, err
 	}
 	written, err := a.writeStatus(ctx, s, snap, d.GetStatus())
@@ -58,7 +59,7 @@ func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *job
 		s.runs.recorded(snap.jobs)
 		a.base.RecordEvents(snap.cron, otherEvents(d))
 	}
-	changed := written || d.GetStatus() == nil || d.GetEdits() != nil
+	changed := written || edited || d.GetCreate() != nil || len(d.GetDelete()) > 0
 	return answer.FollowUp(d, changed) == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, nil
 }
 

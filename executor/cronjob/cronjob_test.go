@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,10 +109,10 @@ func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
 	cases := map[string]struct {
 		job       *batchv1.Job
-		wantTaken string
+		wantTaken []string
 	}{
-		"made by it before a restart": {testJob(7, "cron-1", testUID(1)), ""},
-		"somebody else's":             {testJob(7, "cron-1", testUID(9)), "cron-1"},
+		"made by it before a restart": {testJob(7, "cron-1", testUID(1)), nil},
+		"somebody else's":             {testJob(7, "cron-1", testUID(9)), []string{"cron-1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -119,10 +120,10 @@ func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
 			d := &script{Answers: []reply{starting("cron-1")}}
 			start(t, s, d)
 			second := d.Await(t, 2)
-			if second.GetNameTaken() != tc.wantTaken {
-				t.Errorf("name_taken = %q, want %q", second.GetNameTaken(), tc.wantTaken)
+			if !slices.Equal(second.GetNamesTaken(), tc.wantTaken) {
+				t.Errorf("names_taken = %q, want %q", second.GetNamesTaken(), tc.wantTaken)
 			}
-			if got, want := len(second.GetJobs()) == 1, tc.wantTaken == ""; got != want {
+			if got, want := len(second.GetJobs()) == 1, tc.wantTaken == nil; got != want {
 				t.Errorf("the Job is in the snapshot: %v, want %v", got, want)
 			}
 		})
@@ -145,16 +146,53 @@ func TestNothingIsStartedForACronJobThatChangedSinceTheDecision(t *testing.T) {
 	}
 }
 
+// A run that somebody asks for may be refused for what it is. It must not hold up those of the
+// schedule.
 func TestAFailedCreationIsDeferredAndReported(t *testing.T) {
-	s := newServer(testCron())
-	s.fail("create jobs", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil))
-	d := &script{Answers: []reply{starting("cron-1")}}
-	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
-	second := d.Await(t, 2)
-	if !deferredUntil(second).AsTime().After(second.GetNow().AsTime().Add(-time.Minute)) || deferredUntil(second) == nil {
-		t.Errorf("creation is left until %v", deferredUntil(second))
+	cases := map[string]struct {
+		first reply
+		want  jobpolicyv1.Step
+	}{
+		"of a scheduled run": {starting("cron-1"), jobpolicyv1.Step_STEP_CREATE_JOB},
+		"of a run that somebody asks for": {
+			applying(&jobpolicyv1.DecideCronJobResponse{Create: &jobpolicyv1.CreateJob{Name: "cron-run-x"}}), jobpolicyv1.Step_STEP_CREATE_ASKED_JOB,
+		},
 	}
-	eventually(t, "FailedCreate", func() bool { return slices.Contains(s.events(t), "FailedCreate") })
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testCron())
+			s.fail("create jobs", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "cron-1", nil))
+			d := &script{Answers: []reply{tc.first}}
+			start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
+			second := d.Await(t, 2)
+			deferrals := second.GetDeferrals()
+			if len(deferrals) != 1 || deferrals[0].GetStep() != tc.want || !deferrals[0].GetUntil().AsTime().After(second.GetNow().AsTime()) {
+				t.Errorf("deferrals = %v, want %v until later", deferrals, tc.want)
+			}
+			eventually(t, "FailedCreate", func() bool { return slices.Contains(s.events(t), "FailedCreate") })
+		})
+	}
+}
+
+// Both names can be foreseen, so anybody can take both.
+func TestEveryNameThatIsTakenIsToldForAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(testCron(), testJob(7, "cron-1", testUID(9)), testJob(8, "cron-2", testUID(9)))
+		d := &script{Answers: []reply{starting("cron-2"), starting("cron-1"), settled(created.Add(2 * time.Minute))}}
+		began := time.Now()
+		start(t, s, d, func(c *Config) { c.Now = func() time.Time { return created.Add(time.Since(began)) } })
+		time.Sleep(5 * time.Minute)
+		asked := d.Requests()
+		if len(asked) < 4 {
+			t.Fatalf("%d questions, want four", len(asked))
+		}
+		if got := asked[2].GetNamesTaken(); !slices.Equal(got, []string{"cron-1", "cron-2"}) {
+			t.Errorf("names_taken = %q, want both", got)
+		}
+		if got := asked[3].GetNamesTaken(); len(got) > 0 {
+			t.Errorf("names_taken = %q after two minutes, want none: their Jobs may be gone", got)
+		}
+	})
 }
 
 func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
@@ -180,8 +218,8 @@ func TestNothingIsDeletedForARunWhoseNameIsTaken(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)), testJob(8, "cron-1", testUID(9)))
 	d := &script{Answers: []reply{deleting(t, "cron-1", map[int]string{7: "cron-0"})}}
 	start(t, s, d)
-	if taken := d.Await(t, 2).GetNameTaken(); taken != "cron-1" {
-		t.Errorf("name_taken = %q, want cron-1", taken)
+	if taken := d.Await(t, 2).GetNamesTaken(); !slices.Equal(taken, []string{"cron-1"}) {
+		t.Errorf("names_taken = %q, want cron-1", taken)
 	}
 	if writes := s.Done(); len(writes) > 0 {
 		t.Errorf("writes %v, want none", writes)

@@ -139,7 +139,7 @@ func start(t *testing.T, s *server, d Decider, change ...func(*Config)) *Control
 
 var eventually = fakes.Eventually
 
-// deferredUntil is until when a request asks to leave the creation of Jobs; nil if
+// deferredUntil is until when a request asks to leave the creation of scheduled runs; nil if
 // it does not.
 func deferredUntil(req *jobpolicyv1.DecideCronJobRequest) *timestamppb.Timestamp {
 	for _, d := range req.GetDeferrals() {

@@ -56,7 +56,7 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 		return fmt.Errorf("creating job %s: %w", create.GetName(), err)
 	}
 	a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)
-	return a.creationFailed(ctx, s, err)
+	return a.creationFailed(ctx, s, create, err)
 }
 
 // newJob makes a Job from the CronJob's template.
@@ -79,7 +79,7 @@ func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 
 func (a *applier) started(ctx context.Context, s *cronState, create *jobpolicyv1.CreateJob, job *batchv1.Job) {
 	s.runs.add(job)
-	s.started()
+	s.started(create)
 	if at := create.GetScheduledTime(); at != nil {
 		a.skew.Observe(job.CreationTimestamp.Sub(at.AsTime()).Seconds())
 	}
@@ -96,7 +96,7 @@ func (a *applier) existing(ctx context.Context, s *cronState, create *jobpolicyv
 	case err != nil:
 		return err
 	case job == nil:
-		return a.creationFailed(ctx, s, cause)
+		return a.creationFailed(ctx, s, create, cause)
 	case controllingUID(job) != s.uid:
 		return errNameInUse
 	}
@@ -138,11 +138,9 @@ func (a *applier) jobOfName(ctx context.Context, s *cronState, name string) (*ba
 }
 
 // creationFailed starts the backoff of creation, and returns errNotCreated.
-func (a *applier) creationFailed(ctx context.Context, s *cronState, cause error) error {
-	s.mu.Lock()
-	delay := s.creation.Failed(a.base.BackoffLimits())
-	s.mu.Unlock()
+func (a *applier) creationFailed(ctx context.Context, s *cronState, create *jobpolicyv1.CreateJob, cause error) error {
+	delay := s.failed(create, a.base.BackoffLimits())
 	a.base.Logger.WarnContext(ctx, "run not started", slog.String("namespace", s.namespace), slog.String("cronJob", s.name),
-		slog.Duration("retryAfter", delay), slog.Any("error", cause))
+		slog.String("job", create.GetName()), slog.Duration("retryAfter", delay), slog.Any("error", cause))
 	return fmt.Errorf("%w: %w", errNotCreated, cause)
 }

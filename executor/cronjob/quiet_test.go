@@ -10,7 +10,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -70,6 +72,23 @@ func TestAStatusThatIsTheSameIsNotDecidedOnForEver(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string(nil), s.Done()); diff != "" {
 			t.Errorf("writes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A webhook may undo an edit in the request that makes it. Then the CronJob keeps its version,
+// and the same edit would follow for ever.
+func TestAnEditThatIsUndoneIsNotRepeatedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cron := testCron()
+		s := newServer(cron)
+		s.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, cron, nil })
+		edit := applying(&jobpolicyv1.DecideCronJobResponse{Edits: &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}}})
+		d := &script{Answers: []reply{edit, edit, edit, edit}}
+		start(t, s, d)
+		time.Sleep(time.Minute)
+		if n := len(d.Requests()); n != 1 {
+			t.Errorf("asked %d times, want once", n)
 		}
 	})
 }

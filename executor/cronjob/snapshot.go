@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
@@ -27,7 +28,8 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 	jobs := s.runs.list(s.uid, c.cfg.Jobs.In(s.namespace))
 	s.mu.Lock()
 	s.sequence++
-	cron, sequence, taken, createAfter := s.cron, s.sequence, s.nameTaken, s.creation.Until()
+	cron, sequence, taken := s.cron, s.sequence, s.takenNames()
+	createAfter, askedAfter := s.creation.Until(), s.asked.Until()
 	s.mu.Unlock()
 	if cron == nil {
 		return snapshot{}, api.ErrGone
@@ -43,14 +45,17 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		CronJob: &jobpolicyv1.CronJobRef{
 			Uid: uid, Namespace: cron.Namespace, Name: cron.Name, Generation: cron.Generation,
 		},
-		Spec:      wire.CronJobSpec(cron, c.scope.Suspended(cron), c.cfg.TimeZone),
-		Status:    wire.CronJobStatus(&cron.Status),
-		NameTaken: taken,
+		Spec:       wire.CronJobSpec(cron, c.scope.Suspended(cron), c.cfg.TimeZone),
+		Status:     wire.CronJobStatus(&cron.Status),
+		NamesTaken: taken,
 	}
-	if !createAfter.IsZero() {
-		until := timestamppb.New(wallclock.Of(createAfter, now))
-		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: until}}
+	postpone := func(step jobpolicyv1.Step, until time.Time) {
+		if !until.IsZero() {
+			req.Deferrals = append(req.Deferrals, &jobpolicyv1.Deferral{Step: step, Until: timestamppb.New(wallclock.Of(until, now))})
+		}
 	}
+	postpone(jobpolicyv1.Step_STEP_CREATE_JOB, createAfter)
+	postpone(jobpolicyv1.Step_STEP_CREATE_ASKED_JOB, askedAfter)
 	for _, job := range withinLimit(jobs, cron) {
 		m, err := wire.OwnedJob(job)
 		if err != nil {

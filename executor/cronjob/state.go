@@ -1,7 +1,10 @@
 package cronjob
 
 import (
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,18 +24,20 @@ type cronState struct {
 	// cron is the newest version seen; nil after its deletion. It is replaced, never
 	// changed.
 	cron *batchv1.CronJob
-	// nameTaken is the name of a run that a Job of somebody else has.
-	nameTaken string
-	// creation backs off after a Job could not be created.
-	creation backoff.Backoff
-	sequence uint64 // Of the last request.
+	// namesTaken are the names of runs that Jobs of others have, with the time since when
+	// that is known.
+	namesTaken map[string]time.Time
+	// creation backs off after the Job of a scheduled run could not be created, and asked
+	// after that of a run that somebody asked for.
+	creation, asked backoff.Backoff
+	sequence        uint64 // Of the last request.
 	// warned has the generation and the text of the last warning about the CronJob.
 	warned string
 	last   *jobpolicyv1.CronJobExplanation // Of the last decision.
 }
 
 func newCronState(cron *batchv1.CronJob) *cronState {
-	return &cronState{uid: cron.UID, namespace: cron.Namespace, name: cron.Name, runs: newRuns()}
+	return &cronState{uid: cron.UID, namespace: cron.Namespace, name: cron.Name, runs: newRuns(), namesTaken: map[string]time.Time{}}
 }
 
 // observe stores a version of the CronJob, and reports whether it is newer than the
@@ -53,19 +58,47 @@ func (s *cronState) current() *batchv1.CronJob {
 	return s.cron
 }
 
-// started ends the backoff of creation, because a Job was created.
-func (s *cronState) started() {
+// started ends the backoff of a creation, because a Job was created.
+func (s *cronState) started(create *jobpolicyv1.CreateJob) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.creation.Reset()
-	s.nameTaken = ""
+	s.backoff(create).Reset()
 }
+
+// failed begins the next delay after a Job could not be created.
+func (s *cronState) failed(create *jobpolicyv1.CreateJob, limits backoff.Limits) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.backoff(create).Failed(limits)
+}
+
+// backoff is that of a creation. s.mu must be locked.
+func (s *cronState) backoff(create *jobpolicyv1.CreateJob) *backoff.Backoff {
+	if create.GetScheduledTime() == nil {
+		return &s.asked
+	}
+	return &s.creation
+}
+
+// A name that is taken is tried again after rememberTaken: its Job may be gone. A request
+// has at most maxTaken such names.
+const (
+	rememberTaken = time.Minute
+	maxTaken      = 10
+)
 
 // taken records that a Job of somebody else has the name of a run.
 func (s *cronState) taken(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.nameTaken = name
+	s.namesTaken[name] = time.Now()
+}
+
+// takenNames are the names that are taken as far as is known, in order. s.mu must be locked.
+func (s *cronState) takenNames() []string {
+	maps.DeleteFunc(s.namesTaken, func(_ string, since time.Time) bool { return time.Since(since) >= rememberTaken })
+	names := slices.Sorted(maps.Keys(s.namesTaken))
+	return names[:min(len(names), maxTaken)]
 }
 
 // decided keeps the explanation of a decision, to be shown.

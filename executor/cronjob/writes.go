@@ -16,22 +16,24 @@ import (
 )
 
 // edit changes metadata and spec of the CronJob, if it still has the version that was
-// decided on.
-func (a *applier) edit(ctx context.Context, s *cronState, snap snapshot, decided *jobpolicyv1.CronJobEdits) (err error) {
+// decided on. changed says that it has another version now; it has none if somebody else, such
+// as a webhook, undoes the edit in the same request.
+func (a *applier) edit(ctx context.Context, s *cronState, snap snapshot, decided *jobpolicyv1.CronJobEdits) (changed bool, err error) {
 	if decided == nil {
-		return nil
+		return false, nil
 	}
 	ctx, end := a.base.Span(ctx, telemetry.SpanCronJobEdited)
 	defer func() { end(err) }()
 	edit, err := a.edits(snap.cron, decided)
 	if err != nil {
-		return err
+		return false, err
 	}
 	edited, err := a.api.EditCronJob(ctx, snap.cron, edit)
-	if edited != nil {
-		s.observe(edited)
+	if edited == nil {
+		return false, err
 	}
-	return err
+	s.observe(edited)
+	return edited.ResourceVersion != snap.cron.ResourceVersion, err
 }
 
 func (a *applier) edits(cron *batchv1.CronJob, decided *jobpolicyv1.CronJobEdits) (api.CronJobEdit, error) {

@@ -73,8 +73,11 @@ func Check(request Request, decision Decision) error {
 			return errors.New("delete is set, although the request leaves the deletion of pods for later")
 		}
 	case *jobpolicyv1.DecideCronJobResponse:
-		if d.GetCreate() != nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_JOB) {
+		switch create := d.GetCreate(); {
+		case create != nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_JOB):
 			return errors.New("create is set, although the request leaves the creation of Jobs for later")
+		case create != nil && create.GetScheduledTime() == nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_ASKED_JOB):
+			return errors.New("create is set, although the request leaves the creation of Jobs that were asked for for later")
 		}
 	}
 	return nil

@@ -44,16 +44,19 @@ func TestCheckDeferredCreationOfAJob(t *testing.T) {
 	now := timestamppb.Now()
 	later := timestamppb.New(now.AsTime().Add(1))
 	create := &jobpolicyv1.CreateJob{Name: "run"}
+	scheduled := &jobpolicyv1.CreateJob{Name: "run", ScheduledTime: now}
 	cases := map[string]struct {
 		step    jobpolicyv1.Step
 		until   *timestamppb.Timestamp
 		create  *jobpolicyv1.CreateJob
 		refused bool
 	}{
-		"it creates the Job":             {jobpolicyv1.Step_STEP_CREATE_JOB, later, create, true},
-		"it creates the Job when it may": {jobpolicyv1.Step_STEP_CREATE_JOB, now, create, false},
-		"another step is left for later": {jobpolicyv1.Step_STEP_CREATE_PODS, later, create, false},
-		"it creates nothing":             {jobpolicyv1.Step_STEP_CREATE_JOB, later, nil, false},
+		"it creates the Job":                   {jobpolicyv1.Step_STEP_CREATE_JOB, later, create, true},
+		"it creates the Job when it may":       {jobpolicyv1.Step_STEP_CREATE_JOB, now, create, false},
+		"another step is left for later":       {jobpolicyv1.Step_STEP_CREATE_PODS, later, create, false},
+		"it creates nothing":                   {jobpolicyv1.Step_STEP_CREATE_JOB, later, nil, false},
+		"it creates a Job that was asked for":  {jobpolicyv1.Step_STEP_CREATE_ASKED_JOB, later, create, true},
+		"the Job that it creates is scheduled": {jobpolicyv1.Step_STEP_CREATE_ASKED_JOB, later, scheduled, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

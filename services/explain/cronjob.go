@@ -175,8 +175,13 @@ func (w *cronWork) ask(decide DecideCronJob) (*jobpolicyv1.DecideCronJobResponse
 			return nil, err
 		}
 	}
-	if create := resp.GetCreate(); create != nil && w.takenByOthers(create.GetName()) {
-		req.NameTaken = create.GetName()
+	// Two at most: the name of a run that somebody asked for, and that of the due run.
+	for range 2 {
+		create := resp.GetCreate()
+		if create == nil || !w.takenByOthers(create.GetName()) {
+			break
+		}
+		req.NamesTaken = append(req.NamesTaken, create.GetName())
 		if resp, err = decide(req); err != nil {
 			return nil, err
 		}

@@ -35,6 +35,7 @@ func (d *drawer) rare() {
 		{1, true, d.unansweredStatuses},
 		{1, true, d.unseenSuccesses},
 		{2, true, d.guard},
+		{15, true, d.askForRuns},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {
@@ -163,6 +164,24 @@ func (d *drawer) guard() {
 	d.p.faults = append([]*fault{f}, d.p.faults...)
 	if d.chance(60) {
 		d.p.faults = d.p.faults[:1] // Other faults would excuse a delay.
+	}
+}
+
+// askForRuns lets users ask for runs of CronJobs. In half of these worlds a policy refuses such
+// Jobs, and only such ones, from begin to end. The runs of the schedule must start all the same.
+func (d *drawer) askForRuns() {
+	if len(d.p.crons) == 0 || d.p.calm > longestTrouble {
+		return // A refused Job is tried again every minute.
+	}
+	for i := range d.among(1, 3) {
+		c := pick(d, d.p.crons...)
+		d.add(step{at: d.moment(), who: "user", verb: "ask for a run", on: c.namespace + "/" + c.name, text: fmt.Sprint(i)})
+	}
+	if d.chance(50) {
+		d.p.faults = append([]*fault{{kind: guarded, percent: 100, verb: "POST", resource: "jobs", to: d.p.calm}}, d.p.faults...)
+	}
+	if d.chance(50) {
+		d.p.faults = d.p.faults[:min(1, len(d.p.faults))] // Other faults would excuse a delay.
 	}
 }
 

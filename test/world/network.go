@@ -156,6 +156,9 @@ func (f *fault) concerns(r *request) bool {
 	if (f.kind == putBack || f.kind == guarded && r.Method == http.MethodPatch) && !bytes.Contains(r.body, []byte(releasing)) {
 		return false
 	}
+	if f.kind == guarded && r.Method == http.MethodPost && !bytes.Contains(r.body, []byte(annotationRunNow)) {
+		return false
+	}
 	base := r.resource
 	for i := range base {
 		if base[i] == '/' {

@@ -76,6 +76,9 @@ func cronEdit(s *step, replace bool) func(*batchv1.CronJob) {
 		"set zone":              func(c *batchv1.CronJob) { c.Spec.TimeZone = &s.text },
 		"set concurrency":       func(c *batchv1.CronJob) { c.Spec.ConcurrencyPolicy = batchv1.ConcurrencyPolicy(s.text) },
 		"set starting deadline": func(c *batchv1.CronJob) { c.Spec.StartingDeadlineSeconds = new(int64(s.n)) },
+		"ask for a run": func(c *batchv1.CronJob) {
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, annotationRunNow, s.text)
+		},
 		"set history": func(c *batchv1.CronJob) {
 			c.Spec.SuccessfulJobsHistoryLimit, c.Spec.FailedJobsHistoryLimit = new(int32(s.n)), new(int32(s.n))
 		},

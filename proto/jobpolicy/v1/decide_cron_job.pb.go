@@ -184,12 +184,13 @@ type DecideCronJobRequest struct {
 	// read past every cache, that they do not exist or that the CronJob does not
 	// control them. At most 10000.
 	AbsentJobs [][]byte `protobuf:"bytes,7,rep,name=absent_jobs,json=absentJobs,proto3" json:"absent_jobs,omitempty"`
-	// Set by the caller; a name that CreateJob asked for, but that belongs to a Job
-	// which this CronJob does not control. At most 253 bytes.
-	NameTaken string `protobuf:"bytes,8,opt,name=name_taken,json=nameTaken,proto3" json:"name_taken,omitempty"`
+	// Set by the caller; names that CreateJob asked for, but that belong to Jobs which
+	// this CronJob does not control. At most 10, each of 1 to 253 bytes. Forget a name
+	// after a minute or so: its Job may be gone, and then the run is started.
+	NamesTaken []string `protobuf:"bytes,8,rep,name=names_taken,json=namesTaken,proto3" json:"names_taken,omitempty"`
 	// Set by the caller; the steps that the engine is to leave for later, each at most
-	// once, and at most 100. Only STEP_CREATE_JOB has an effect. Absent: no step is left
-	// for later.
+	// once, and at most 100. Only STEP_CREATE_JOB and STEP_CREATE_ASKED_JOB have an
+	// effect. Absent: no step is left for later.
 	Deferrals []*Deferral `protobuf:"bytes,9,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
 	// Set by the caller; absent: the caller guarantees that its view is current.
 	Freshness *CronJobFreshness `protobuf:"bytes,10,opt,name=freshness,proto3" json:"freshness,omitempty"`
@@ -279,11 +280,11 @@ func (x *DecideCronJobRequest) GetAbsentJobs() [][]byte {
 	return nil
 }
 
-func (x *DecideCronJobRequest) GetNameTaken() string {
+func (x *DecideCronJobRequest) GetNamesTaken() []string {
 	if x != nil {
-		return x.NameTaken
+		return x.NamesTaken
 	}
-	return ""
+	return nil
 }
 
 func (x *DecideCronJobRequest) GetDeferrals() []*Deferral {
@@ -417,7 +418,7 @@ type DecideCronJobResponse struct {
 	Delete []*DeleteJob `protobuf:"bytes,3,rep,name=delete,proto3" json:"delete,omitempty"`
 	// The Job to create. AFTER delete. If a Job of this name exists already and the
 	// CronJob controls it, it counts as created; if the CronJob does not control it,
-	// ask again with name_taken.
+	// ask again with its name in names_taken.
 	Create *CreateJob `protobuf:"bytes,4,opt,name=create,proto3" json:"create,omitempty"`
 	// Changes of the CronJob itself. AFTER create, BEFORE status.
 	Edits *CronJobEdits `protobuf:"bytes,5,opt,name=edits,proto3" json:"edits,omitempty"`
@@ -937,7 +938,7 @@ var File_jobpolicy_v1_decide_cron_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\n" +
-	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x17jobpolicy/v1/rule.proto\"\x8d\x04\n" +
+	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x17jobpolicy/v1/rule.proto\"\x8f\x04\n" +
 	"\x14DecideCronJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -947,9 +948,9 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\x06status\x18\x05 \x01(\v2\x1b.jobpolicy.v1.CronJobStatusR\x06status\x12*\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x16.jobpolicy.v1.OwnedJobR\x04jobs\x12\x1f\n" +
 	"\vabsent_jobs\x18\a \x03(\fR\n" +
-	"absentJobs\x12\x1d\n" +
-	"\n" +
-	"name_taken\x18\b \x01(\tR\tnameTaken\x124\n" +
+	"absentJobs\x12\x1f\n" +
+	"\vnames_taken\x18\b \x03(\tR\n" +
+	"namesTaken\x124\n" +
 	"\tdeferrals\x18\t \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12<\n" +
 	"\tfreshness\x18\n" +
 	" \x01(\v2\x1e.jobpolicy.v1.CronJobFreshnessR\tfreshness\x12/\n" +

@@ -19,7 +19,7 @@ const redactedPrefix = "redacted-"
 // hold such a name. A test of this package lists all other fields with texts.
 var named = fields(
 	"JobRef.namespace", "JobRef.name", "CronJobRef.namespace", "CronJobRef.name",
-	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.name_taken",
+	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.names_taken",
 	"PodFailure.pod_name", "ContainerExit.container_name", "ExitCodesRequirement.container_name",
 	"JobCondition.message", "JobEvent.message",
 	"Explanation.summary", "CronJobExplanation.summary", "RuleAnswer.detail", "Wait.detail", "KeptJob.detail", "SkippedRun.detail",
@@ -71,6 +71,10 @@ func WithoutNames(message proto.Message) {
 func replace(m protoreflect.Message, with func(string) string) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
+		case named[field.FullName()] && field.IsList():
+			for i, list := 0, value.List(); i < list.Len(); i++ {
+				list.Set(i, protoreflect.ValueOfString(with(list.Get(i).String())))
+			}
 		case named[field.FullName()]:
 			m.Set(field, protoreflect.ValueOfString(with(value.String())))
 		case field.IsMap() || field.Message() == nil:

@@ -184,7 +184,7 @@ func skipped(record *jobpolicyv1.DecisionRecord) bool {
 	if record.GetExchange() == nil || (response(record) == nil && !answered(codes.Code(record.GetError().GetCode()))) {
 		return true
 	}
-	return record.GetRedacted() && record.GetCronJob().GetRequest().GetNameTaken() != ""
+	return record.GetRedacted() && len(record.GetCronJob().GetRequest().GetNamesTaken()) > 0
 }
 
 // answered reports whether the code is an answer of the engine to the request.

@@ -139,7 +139,7 @@ func TestWhatIsNotComparable(t *testing.T) {
 	hidden := &jobpolicyv1.DecisionRecord{
 		Redacted: true,
 		Exchange: &jobpolicyv1.DecisionRecord_CronJob{CronJob: &jobpolicyv1.CronJobExchange{
-			Request: &jobpolicyv1.DecideCronJobRequest{NameTaken: "redacted-1"}, Response: &jobpolicyv1.DecideCronJobResponse{},
+			Request: &jobpolicyv1.DecideCronJobRequest{NamesTaken: []string{"redacted-1"}}, Response: &jobpolicyv1.DecideCronJobResponse{},
 		}},
 	}
 	away := &jobpolicyv1.DecisionRecord{Exchange: refused.Exchange, Error: &status.Status{Code: int32(codes.Unavailable)}}
