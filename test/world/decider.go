@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor/wire"
@@ -106,7 +107,30 @@ func (d decider) ask(ctx context.Context, key string, req, received, resp proto.
 	if err != nil {
 		return nil, f, status.Error(codes.Internal, err.Error())
 	}
+	if len(sent)%askedTwice == 0 && f != engineEarlier {
+		again, err := decide(received, false)
+		if err != nil || !proto.Equal(again, answer) {
+			d.broken("I7", fmt.Sprintf("the same question got two answers: %v, and %v (%v); the question: %v", answer, again, err, received))
+		}
+	}
+	d.judgeRequeue(received, answer)
 	return r, f, proto.Unmarshal(data, resp)
+}
+
+// askedTwice: one in so many questions is asked a second time.
+const askedTwice = 16
+
+// judgeRequeue: the engine never asks to be asked again at a time that is not in the future.
+func (d decider) judgeRequeue(question, answer proto.Message) {
+	asked, ok := question.(interface{ GetNow() *timestamppb.Timestamp })
+	answered, is := answer.(interface{ GetRequeueTime() *timestamppb.Timestamp })
+	if !ok || !is {
+		d.broken("I11", fmt.Sprintf("%T has no time, or %T no requeue time", question, answer))
+		return
+	}
+	if at := answered.GetRequeueTime(); at != nil && !at.AsTime().After(asked.GetNow().AsTime()) {
+		d.broken("I11", fmt.Sprintf("asked at %s, the engine wants to be asked again at %s", asked.GetNow().AsTime(), at.AsTime()))
+	}
 }
 
 // saw records which optional parts of a request were used.

@@ -37,7 +37,9 @@ type network struct {
 	// unanswered is called when a fault hides from an executor whether a Job's status took effect.
 	unanswered func(by string, job types.NamespacedName, now time.Time)
 	runAway    func() // Called when executors send requests without end.
-	telling    func() bool
+	// broken is called when an answer of the engine breaks a rule.
+	broken  func(rule, text string)
+	telling func() bool
 	// disturbed is called for each fault.
 	disturbed func(now time.Time)
 	// hindered is called for each fault and each error, in a namespace or everywhere.

@@ -105,6 +105,7 @@ func newWorld(p *plan, tells bool) *world {
 		w.reached(r.n, true)
 		w.expiring(r)
 	}
+	w.network.broken = w.broken
 	w.network.runAway = func() { w.broken("run", "there is no end to what executors send") }
 	w.nodes = newKubelets(w)
 	w.fleet = &fleet{w: w}
