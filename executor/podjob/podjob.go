@@ -17,6 +17,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -38,6 +39,8 @@ type Controller struct {
 	Settings *jobpolicyv1.Settings
 	// Event gets the events on a group; nil: nobody does.
 	Event func(group *batchv1.Job, event *jobpolicyv1.JobEvent)
+	// Now returns wall time. Default time.Now.
+	Now func() time.Time
 
 	createAfter sync.Map // By the UID of a group: until when no pod is created after a failure.
 }
@@ -90,8 +93,10 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 	}
 	changed := written || decision.GetCreate() != nil || len(decision.GetDelete())+len(decision.GetRelease()) > 0
 	decision.FollowUp = answer.FollowUp(decision, changed)
-	return answer.Next(decision, time.Now()), nil
+	return answer.Next(decision, c.now()), nil
 }
+
+func (c *Controller) now() time.Time { return wallclock.New(c.Now)() }
 
 // write writes a status that differs from the group's, and reports whether it did.
 func (g *Group) write(ctx context.Context, decided *jobpolicyv1.JobStatus) (written bool, err error) {
@@ -125,7 +130,7 @@ func (c *Controller) request(g Group, activePods bool) (*jobpolicyv1.DecideJobRe
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
+	now := c.now()
 	question := tracker.ViewOptions{Uncounted: g.Job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows}
 	if activePods {
 		question.ActiveRows = maxRows
@@ -142,7 +147,7 @@ func (c *Controller) request(g Group, activePods bool) (*jobpolicyv1.DecideJobRe
 		ConfirmedReleases: view.Confirmed, Retry: view.Retry,
 	}
 	if at, found := c.createAfter.Load(uid); found {
-		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(at.(time.Time))}}
+		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(wallclock.Of(at.(time.Time), now))}}
 	}
 	return req, nil
 }

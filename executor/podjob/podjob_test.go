@@ -270,6 +270,25 @@ func TestAfterAFailedCreationTheOtherStepsGoOn(t *testing.T) {
 	}
 }
 
+// A clock that is set back by an hour after a failed creation does not delay the next one by an
+// hour.
+func TestAClockThatIsSetBackDelaysNoCreation(t *testing.T) {
+	s := newStand(t)
+	var ahead time.Duration
+	s.Controller.Now = func() time.Time { return time.Now().Add(ahead) }
+	ahead = time.Hour
+	s.answer, s.fails = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}}, "create"
+	if _, err := s.step(); err == nil {
+		t.Fatal("the creation did not fail")
+	}
+	ahead = 0
+	_, _ = s.step() // The answer takes a deferred step, and is refused.
+	second := s.asked[1]
+	if wait := second.GetDeferrals()[0].GetUntil().AsTime().Sub(second.GetNow().AsTime()); wait > createBackoff {
+		t.Errorf("creation waits for %v, want %v at most", wait, createBackoff)
+	}
+}
+
 // A decision that changes nothing is not asked for again at once.
 func TestNoHotLoop(t *testing.T) {
 	s := newStand(t)

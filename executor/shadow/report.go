@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/wallclock"
 )
 
 // maxListed bounds how many differences are listed. The metrics count all of them.
@@ -60,9 +61,7 @@ func NewReport(cfg Config) (*Report, error) {
 	}
 	cfg.Rest = cmp.Or(cfg.Rest, DefaultRest)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
+	cfg.Now = wallclock.New(cfg.Now)
 	m := &metrics.Registrar{To: cfg.Registerer}
 	r := &Report{
 		cfg:         cfg,

@@ -3,9 +3,11 @@ package debugpages
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
+	"text/tabwriter"
 	"time"
 
 	"jobpolicy.dev/executor/cronjob"
@@ -14,7 +16,6 @@ import (
 // CronJobs is the controller of CronJobs, package executor/cronjob.
 type CronJobs interface {
 	EachCronJob(f func(cronjob.Observation))
-	TableHandler() http.Handler
 }
 
 type cronJobJSON struct {
@@ -32,18 +33,16 @@ type cronJobJSON struct {
 	Reason string     `json:"reason"`
 }
 
-// CronJobTable answers GET with the managed CronJobs: as a table in plain text, or, if the
-// query has format=json, as a list. The query may select a namespace and a name.
+// CronJobTable answers GET with the managed CronJobs, sorted by namespace and name: as a table
+// in plain text, or, if the query has format=json, as a list. The query may select a namespace
+// and a name.
 func CronJobTable(crons CronJobs) http.Handler {
-	text := crons.TableHandler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		err := refused(query, byNamespace, byName, asFormat)
 		format := query.Get(asFormat)
 		switch {
 		case err != nil:
-		case format == "" && (query.Has(byNamespace) || query.Has(byName)):
-			err = fmt.Errorf("%s and %s need format=json", byNamespace, byName)
 		case format != "" && format != "json":
 			err = fmt.Errorf("format must be json or be left out, is %q", format)
 		}
@@ -53,9 +52,28 @@ func CronJobTable(crons CronJobs) http.Handler {
 		case format == "json":
 			writeJSON(w, cronJobs(crons, query))
 		default:
-			text.ServeHTTP(w, r)
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			writeTable(w, cronJobs(crons, query))
 		}
 	})
+}
+
+// writeTable writes schedule, last and next run, and the summary of the last decision.
+func writeTable(out io.Writer, crons []cronJobJSON) {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "NAMESPACE\tNAME\tSCHEDULE\tTIMEZONE\tSUSPEND\tACTIVE\tLAST SCHEDULE\tNEXT SCHEDULE\tWHY")
+	for _, c := range crons {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%v\t%d\t%s\t%s\t%s\n", c.Namespace, c.Name, c.Schedule, c.TimeZone, c.Suspended, c.Active,
+			clock(c.Last), clock(c.Next), cmp.Or(c.Reason, "not decided yet"))
+	}
+	_ = w.Flush() // The reader may have gone away.
+}
+
+func clock(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return at.Format(time.RFC3339)
 }
 
 func cronJobs(crons CronJobs, query url.Values) []cronJobJSON {
