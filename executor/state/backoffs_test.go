@@ -36,7 +36,7 @@ func TestADelayThatEndsDuringAReconcileIsNotMissed(t *testing.T) {
 		if b.MayRelease("a") {
 			t.Error("the pod may be released although its delay has not ended")
 		}
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		next("the delay has ended since the pod was left out", 1)
 		next("nothing was left out since", 0)
 		if !b.MayRelease("a") {
