@@ -19,9 +19,13 @@ func TestADecisionSaysWhenToAskAgain(t *testing.T) {
 		return rows
 	}
 	cases := map[string]struct{ scene, want string }{
-		"nothing to do":                          {"job completions=3 parallelism=3\nstatus start=0s active=3 ready=0 terminating=0\npods active=3", "UNSPECIFIED"},
-		"few are created":                        {"job completions=9 parallelism=9\nsettings maxChanges=20\nstatus start=0s", "NONE"},
-		"half of the limit is created":           {"job completions=10 parallelism=10\nsettings maxChanges=20\nstatus start=0s", "AT_ONCE"},
+		"nothing to do":                {"job completions=3 parallelism=3\nstatus start=0s active=3 ready=0 terminating=0\npods active=3", "UNSPECIFIED"},
+		"few are created":              {"job completions=9 parallelism=9\nsettings maxChanges=20\nstatus start=0s", "NONE"},
+		"half of the limit is created": {"job completions=10 parallelism=10\nsettings maxChanges=20\nstatus start=0s", "AT_ONCE"},
+		"few are created, because most of as many as may be are delayed": {
+			"job mode=Indexed completions=10 parallelism=10 backoffLimitPerIndex=5\nsettings maxChanges=4\nnow 1s\nstatus start=0s\n" +
+				"finished a phase=Failed index=0 at=1s\nfinished b phase=Failed index=1 at=1s\nfinished c phase=Failed index=2 at=1s", "AT_ONCE",
+		},
 		"the limit is 1":                         {"job completions=1\nsettings maxChanges=1\nstatus start=0s", "AT_ONCE"},
 		"few are released":                       {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=8\npods active=5\n" + finished(3), "WHEN_CONFIRMED"},
 		"a fifth of the limit is released":       {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=9\npods active=5\n" + finished(4), "AT_ONCE"},

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"jobpolicy.dev/engine/indexset"
@@ -27,6 +28,8 @@ type plan struct {
 	// mayCreate says that the Job runs and that the plan deletes no pod: one decision
 	// never both deletes and creates pods.
 	mayCreate bool
+	// cut says that pods are created, and that the next decision can create more at once.
+	cut bool
 }
 
 // planRemovals plans which pods to delete.
@@ -149,28 +152,38 @@ func planCreations(s *snapshot, t tally, p plan, l ledger) plan {
 	}
 	limit := s.maxCreations()
 	n := int32(min(room, int64(limit)))
-	if room > int64(n) {
+	c := newPods(s, t, n)
+	p.waits = append(p.waits, c.waits...)
+	more := min(room, c.missing) - int64(n)
+	if more > 0 && c.create != nil {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
-			"still to be created: %d; one decision creates at most %d", room-int64(n), limit))
+			"still to be created: %d; one decision creates at most %d", more, limit))
 	}
-	create, waits := newPods(s, t, n)
-	p.waits = append(p.waits, waits...)
-	if first := recordsFirst(s, create, l); first != nil {
+	if first := recordsFirst(s, c.create, l); first != nil {
 		p.waits = append(p.waits, first)
 		return p
 	}
-	p.create = create
-	p.active += create.GetCount()
+	p.create, p.cut = c.create, more > 0 && c.create != nil
+	p.active += c.create.GetCount()
 	return p
 }
 
-// newPods are at most n pods to create, nil if there are none, and the waits of pods
-// that cannot be created yet.
-func newPods(s *snapshot, t tally, n int32) (*jobpolicyv1.CreatePods, []*jobpolicyv1.Wait) {
+// creations are pods to create.
+type creations struct {
+	create *jobpolicyv1.CreatePods // nil: none
+	// waits are those of pods that cannot be created yet.
+	waits []*jobpolicyv1.Wait
+	// missing is how many pods could be created if there were no limits: those of an
+	// INDEXED Job need an index each.
+	missing int64
+}
+
+// newPods are at most n pods to create.
+func newPods(s *snapshot, t tally, n int32) creations {
 	if s.indexed {
 		return newIndexes(s, t, n)
 	}
-	return &jobpolicyv1.CreatePods{Count: n, AfterFailures: t.failed > 0}, nil
+	return creations{create: &jobpolicyv1.CreatePods{Count: n, AfterFailures: t.failed > 0}, missing: math.MaxInt64}
 }
 
 func (p plan) explainNoRoom(s *snapshot) plan {
@@ -207,7 +220,7 @@ func creationWait(s *snapshot, t tally) *jobpolicyv1.Wait {
 // among the n, as upstream does. Indexes with an unlisted failure get no pod and do
 // not count among the n: listed failures may have to be replaced, and thereby
 // released, before others can be listed.
-func newIndexes(s *snapshot, t tally, n int32) (*jobpolicyv1.CreatePods, []*jobpolicyv1.Wait) {
+func newIndexes(s *snapshot, t tally, n int32) creations {
 	var waits []*jobpolicyv1.Wait
 	busy := s.active.Union(s.inFlight)
 	if s.replaceFailedOnly() {
@@ -237,12 +250,13 @@ func newIndexes(s *snapshot, t tally, n int32) (*jobpolicyv1.CreatePods, []*jobp
 	if earliest != nil {
 		waits = append(waits, earliest)
 	}
-	if len(indexes) == 0 {
-		return nil, waits
+	c := creations{waits: waits, missing: int64(s.spec.GetCompletions()) - t.taken(busy).Below(s.spec.GetCompletions()).Len()}
+	if len(indexes) > 0 {
+		create.Count = int32(len(indexes))
+		create.Indexes = writeSet(indexset.Of(indexes...))
+		c.create = create
 	}
-	create.Count = int32(len(indexes))
-	create.Indexes = writeSet(indexset.Of(indexes...))
-	return create, waits
+	return c
 }
 
 // indexWait says why an index may not be retried yet; nil if it may be. The delay
